@@ -1,0 +1,57 @@
+/* What a compiled P4 program offers to whoever drives it.
+ *
+ * One shared object holds one program; struct pipeline is one instance of it. Control functions take the
+ * instance's lock themselves; pl_process does not: its caller holds pl_lock over a batch of packets, and
+ * calls pl_unlock between batches, so that control calls get their turn. After pl_new nothing in the packet
+ * path allocates, logs or trusts a length from the wire.
+ */
+#ifndef AGGLAB_PIPELINE_H
+#define AGGLAB_PIPELINE_H
+
+#include <stdint.h>
+
+struct pipeline;
+
+/* Where outgoing frames go. reserve returns room for one frame of at most max_len bytes that will leave by
+ * port, or NULL when there is none (the copy is dropped and counted by the sink's owner). commit says how many
+ * bytes were written; it follows each successful reserve before the next one. */
+struct pl_sink {
+	void *context;
+	uint8_t *(*reserve)(void *context, uint16_t port, uint32_t max_len);
+	void (*commit)(void *context, uint16_t port, uint32_t len);
+};
+
+struct pipeline *pl_new(uint64_t seed);
+void pl_free(struct pipeline *p);
+
+void pl_lock(struct pipeline *p);
+void pl_unlock(struct pipeline *p);
+/* One packet through parser, ingress, traffic manager, egress and deparser; now_us feeds the timestamps. */
+void pl_process(struct pipeline *p, uint16_t port, const uint8_t *frame, uint32_t len, uint64_t now_us,
+		const struct pl_sink *sink);
+
+/* Keys and arguments: each field big endian in (bits + 7) / 8 bytes, fields in the JSON's order. mask has key's
+ * layout: all ones (exact), the prefix's ones (lpm), the mask (ternary), the upper end (range).
+ * Larger priority wins. Returns 0 or a negative errno: -EEXIST, -ENOENT, -ENOSPC, -EINVAL. */
+int pl_table_add(struct pipeline *p, uint32_t table, const uint8_t *key, const uint8_t *mask, int32_t priority,
+		 uint32_t action, const uint8_t *args, uint64_t *handle);
+int pl_table_modify(struct pipeline *p, uint32_t table, uint64_t handle, uint32_t action, const uint8_t *args);
+int pl_table_delete(struct pipeline *p, uint32_t table, uint64_t handle);
+int pl_table_set_default(struct pipeline *p, uint32_t table, uint32_t action, const uint8_t *args);
+
+struct pl_replica {
+	uint16_t port;
+	uint16_t rid;
+};
+int pl_multicast_group(struct pipeline *p, uint32_t group, const struct pl_replica *replicas, uint32_t count);
+int pl_clone_session(struct pipeline *p, uint32_t session, const struct pl_replica *replicas, uint32_t count);
+
+int pl_counter_read(struct pipeline *p, uint32_t counter, uint32_t index, uint64_t *packets, uint64_t *bytes);
+int pl_counter_write(struct pipeline *p, uint32_t counter, uint32_t index, uint64_t packets, uint64_t bytes);
+/* value: (bits + 7) / 8 bytes, big endian */
+int pl_register_read(struct pipeline *p, uint32_t reg, uint32_t index, uint8_t *value);
+int pl_register_write(struct pipeline *p, uint32_t reg, uint32_t index, const uint8_t *value);
+/* Drops by reason, in the order of the enum the program exports as pl_drop_names[]. */
+uint32_t pl_drops(struct pipeline *p, uint64_t *counts, uint32_t room);
+
+#endif
