@@ -1,0 +1,339 @@
+// SwitchML-style aggregation (docs/protocol.md): a pool of slots, each with two sets, sums one chunk a slot over the
+// workers of a job. Compile-time parameters: LANES (values a packet carries), SLOTS (slots of all jobs together).
+//
+// BMv2 locks registers for one action at a time and ignores @atomic, so all aggregation state lives in ingress and each
+// register is read, changed and written within one action.
+#include <core.p4>
+#include <v1model.p4>
+
+#include "include/headers.p4"
+#include "include/metadata.p4"
+#include "include/forwarding.p4"
+
+#ifndef SLOTS
+#define SLOTS 512
+#endif
+#if SLOTS < 1 || SLOTS > 32768
+#error "SLOTS must be 1 to 32768 (a slot's two sets are indexed by 16 bits)"
+#endif
+
+#define JOBS 16
+#define CELLS (2 * SLOTS)
+
+const bit<32> NO_JOB = JOBS;  // where packets are counted that belong to no job
+
+const bit<16> EXPONENTS_LENGTH = 20 + 8 + 12;
+const bit<16> VALUES_LENGTH = EXPONENTS_LENGTH + 4 * LANES;
+
+const bit<32> INSTANCE_REPLICATION = 5;
+
+parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
+                      inout standard_metadata_t standard_metadata) {
+    state start {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ethertype) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            default: accept;
+        }
+    }
+
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        transition select(hdr.ipv4.dst, hdr.ipv4.protocol, hdr.ipv4.version, hdr.ipv4.ihl,
+                          hdr.ipv4.more_fragments, hdr.ipv4.fragment_offset) {
+            (AGGREGATOR_IPV4, PROTOCOL_UDP, 4, 5, 0, 0): parse_udp;
+            default: accept;
+        }
+    }
+
+    state parse_udp {
+        packet.extract(hdr.udp);
+        transition select(hdr.udp.dst_port) {
+            AGGREGATOR_PORT: parse_aggregation;
+            default: accept;
+        }
+    }
+
+    state parse_aggregation {
+        packet.extract(hdr.aggregation);
+        transition select(hdr.aggregation.kind) {
+            INT32: parse_values;
+            SCALED: parse_values;
+            default: accept;
+        }
+    }
+
+    state parse_values {
+        packet.extract(hdr.values);
+        transition accept;
+    }
+}
+
+control SwitchmlVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
+            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.total_len, hdr.ipv4.id,
+              hdr.ipv4.reserved, hdr.ipv4.dont_fragment, hdr.ipv4.more_fragments,
+              hdr.ipv4.fragment_offset, hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.src, hdr.ipv4.dst },
+            hdr.ipv4.checksum, HashAlgorithm.csum16);
+    }
+}
+
+// One contribution, from a header that was parsed whole to its verdict.
+control Aggregation(inout headers_t hdr, inout metadata_t meta,
+                    inout standard_metadata_t standard_metadata) {
+    register<bit<32>>(CELLS)   tags;
+    register<bit<8>>(CELLS)    kinds;
+    register<workers_t>(CELLS) contributors;
+    register<bit<8>>(CELLS)    exponents;
+#define WORD_REGISTER(name, bits) register<bit<bits>>(CELLS) sum_##name;
+    EACH_WORD(WORD_REGISTER)
+
+    counter(JOBS + 1, CounterType.packets_and_bytes) contribution_new;
+    counter(JOBS + 1, CounterType.packets_and_bytes) contribution_duplicate;
+    counter(JOBS + 1, CounterType.packets_and_bytes) contribution_stale;
+    counter(JOBS + 1, CounterType.packets_and_bytes) contribution_refused;
+    counter(JOBS + 1, CounterType.packets_and_bytes) chunk_complete;
+    counter(JOBS + 1, CounterType.packets_and_bytes) result_repeated;
+
+    action stranger() {
+        meta.job = NO_JOB;
+        meta.worker = 0;
+    }
+
+    action contribute(bit<8> job_index, workers_t worker, workers_t all_workers,
+                      bit<16> first_slot, bit<16> slots, bit<16> group) {
+        meta.job = (bit<32>)job_index;
+        meta.worker = worker;
+        meta.all_workers = all_workers;
+        meta.first_slot = first_slot;
+        meta.slots = slots;
+        meta.group = group;
+        meta.cell = ((bit<32>)first_slot + (bit<32>)hdr.aggregation.slot) << 1
+                    | (hdr.aggregation.tag & 1);
+    }
+
+    // Who a packet is from is told by the port it came in by, never by what it says of itself.
+    table workers {
+        key = {
+            standard_metadata.ingress_port: exact;
+            hdr.aggregation.job: exact;
+        }
+        actions = { contribute; stranger; }
+        const default_action = stranger();
+        size = 1024;
+    }
+
+    action refuse() {
+        contribution_refused.count(meta.job);
+        mark_to_drop(standard_metadata);
+    }
+
+    action arrive() {
+        bit<32> tag;
+        bit<8> kind;
+        workers_t present;
+        tags.read(tag, meta.cell);
+        kinds.read(kind, meta.cell);
+        contributors.read(present, meta.cell);
+        bit<32> ahead = hdr.aggregation.tag - tag;
+        meta.stale = ahead[31:31] == 1;
+        meta.fresh = ahead != 0 && !meta.stale;
+        meta.other_kind = ahead == 0 && hdr.aggregation.kind != kind;
+        meta.before = meta.fresh ? 0 : present;
+        meta.after = meta.stale || meta.other_kind ? present : meta.before | meta.worker;
+        tags.write(meta.cell, meta.stale ? tag : hdr.aggregation.tag);
+        kinds.write(meta.cell, meta.fresh ? hdr.aggregation.kind : kind);
+        contributors.write(meta.cell, meta.after);
+    }
+
+    action put_exponent() {
+        exponents.write(meta.cell, hdr.aggregation.exponent);
+    }
+
+    action raise_exponent() {
+        bit<8> largest;
+        exponents.read(largest, meta.cell);
+        hdr.aggregation.exponent = largest > hdr.aggregation.exponent
+                                   ? largest : hdr.aggregation.exponent;
+        exponents.write(meta.cell, hdr.aggregation.exponent);
+    }
+
+    action get_exponent() {
+        exponents.read(hdr.aggregation.exponent, meta.cell);
+    }
+
+#define PUT(name, bits) sum_##name.write(meta.cell, hdr.values.name);
+    action put_values() {
+        EACH_WORD(PUT)
+    }
+
+#define ADD(name, bits) \
+        bit<bits> so_far_##name; \
+        sum_##name.read(so_far_##name, meta.cell); \
+        hdr.values.name = LANE_ADD(so_far_##name, hdr.values.name, bits); \
+        sum_##name.write(meta.cell, hdr.values.name);
+    action add_values() {
+        EACH_WORD(ADD)
+    }
+
+#define GET(name, bits) sum_##name.read(hdr.values.name, meta.cell);
+    action get_values() {
+        EACH_WORD(GET)
+    }
+
+    action answer_all() {
+        chunk_complete.count(meta.job);
+        hdr.aggregation.kind = hdr.aggregation.kind | RESULT;
+        standard_metadata.mcast_grp = meta.group;
+    }
+
+    action answer_one() {
+        result_repeated.count(meta.job);
+        hdr.aggregation.kind = hdr.aggregation.kind | RESULT;
+        standard_metadata.egress_spec = standard_metadata.ingress_port;
+    }
+
+    action wait() {
+        mark_to_drop(standard_metadata);
+    }
+
+    apply {
+        workers.apply();
+        if (meta.worker == 0
+            || standard_metadata.parser_error != error.NoError
+            || standard_metadata.checksum_error == 1
+            || hdr.aggregation.version != VERSION
+            || hdr.aggregation.kind > EXPONENTS
+            || hdr.aggregation.slot >= meta.slots
+            || meta.cell >= CELLS
+            || (hdr.values.isValid() && hdr.ipv4.total_len != VALUES_LENGTH)
+            || (!hdr.values.isValid() && hdr.ipv4.total_len != EXPONENTS_LENGTH)
+            || hdr.udp.len + 20 != hdr.ipv4.total_len) {
+            refuse();
+        } else {
+            arrive();
+            if (meta.stale) {
+                contribution_stale.count(meta.job);
+                wait();
+            } else if (meta.other_kind) {
+                refuse();
+            } else if ((meta.before & meta.worker) != 0) {
+                contribution_duplicate.count(meta.job);
+                if (meta.before == meta.all_workers) {
+                    get_exponent();
+                    if (hdr.values.isValid()) {
+                        get_values();
+                    }
+                    answer_one();
+                } else {
+                    wait();
+                }
+            } else {
+                contribution_new.count(meta.job);
+                if (meta.before == 0) {
+                    put_exponent();
+                    if (hdr.values.isValid()) {
+                        put_values();
+                    }
+                } else {
+                    raise_exponent();
+                    if (hdr.values.isValid()) {
+                        add_values();
+                    }
+                }
+                if (meta.after == meta.all_workers) {
+                    answer_all();
+                } else {
+                    wait();
+                }
+            }
+        }
+    }
+}
+
+control SwitchmlIngress(inout headers_t hdr, inout metadata_t meta,
+                        inout standard_metadata_t standard_metadata) {
+    counter(1, CounterType.packets_and_bytes) malformed;
+
+    Aggregation() aggregation;
+    Forwarding() forwarding;
+
+    action discard() {
+        malformed.count(0);
+        mark_to_drop(standard_metadata);
+    }
+
+    apply {
+        if (hdr.aggregation.isValid()) {
+            aggregation.apply(hdr, meta, standard_metadata);
+        } else if (standard_metadata.parser_error != error.NoError
+                   || (hdr.ipv4.isValid() && hdr.ipv4.dst == AGGREGATOR_IPV4)) {
+            discard();
+        } else {
+            forwarding.apply(hdr, meta, standard_metadata);
+        }
+    }
+}
+
+control SwitchmlEgress(inout headers_t hdr, inout metadata_t meta,
+                       inout standard_metadata_t standard_metadata) {
+    action drop() {
+        mark_to_drop(standard_metadata);
+    }
+
+    action to_worker(mac_t mac, ipv4_t address, bit<16> udp_port) {
+        hdr.ethernet.src = AGGREGATOR_MAC;
+        hdr.ethernet.dst = mac;
+        hdr.ipv4.src = AGGREGATOR_IPV4;
+        hdr.ipv4.dst = address;
+        hdr.ipv4.ttl = 64;
+        hdr.udp.src_port = AGGREGATOR_PORT;
+        hdr.udp.dst_port = udp_port;
+        hdr.udp.checksum = 0;  // RFC 768: none computed
+        meta.rewritten = true;
+    }
+
+    // A result's receiver is told by the port it leaves by: the switch learns no address from a packet.
+    table results {
+        key = {
+            standard_metadata.egress_port: exact;
+            hdr.aggregation.job: exact;
+        }
+        actions = { to_worker; drop; }
+        const default_action = drop();
+        size = 1024;
+    }
+
+    apply {
+        if (hdr.aggregation.isValid()) {
+            results.apply();
+        } else if (standard_metadata.instance_type == INSTANCE_REPLICATION
+                   && standard_metadata.egress_port == standard_metadata.ingress_port) {
+            drop();  // a flooded frame does not go back
+        }
+    }
+}
+
+control SwitchmlComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        update_checksum(meta.rewritten && hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
+            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.total_len, hdr.ipv4.id,
+              hdr.ipv4.reserved, hdr.ipv4.dont_fragment, hdr.ipv4.more_fragments,
+              hdr.ipv4.fragment_offset, hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.src, hdr.ipv4.dst },
+            hdr.ipv4.checksum, HashAlgorithm.csum16);
+    }
+}
+
+control SwitchmlDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.ipv4);
+        packet.emit(hdr.udp);
+        packet.emit(hdr.aggregation);
+        packet.emit(hdr.values);
+    }
+}
+
+V1Switch(SwitchmlParser(), SwitchmlVerifyChecksum(), SwitchmlIngress(), SwitchmlEgress(),
+         SwitchmlComputeChecksum(), SwitchmlDeparser()) main;
