@@ -1,0 +1,57 @@
+# Agglab: `make` lists the targets. Every target sets up what it needs first (setup.sh, at once when nothing is missing).
+PYTHON := .venv/bin/python
+.DEFAULT_GOAL := help
+.PHONY: help setup scenario scenarios check compile test lint bless bench clean
+
+NAME ?=
+FILE ?= $(if $(NAME),scenarios/$(NAME).yaml)
+RESULTS ?= results
+PROGRAM ?= p4/switchml.p4
+LANES ?= 256
+SLOTS ?= 512
+TESTS ?= tests
+
+# The caller's words reach the recipes as environment variables, never as shell text.
+export FILE RESULTS PROGRAM LANES SLOTS TESTS
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+setup:  ## install what is missing (apt packages, .venv)
+	@./setup.sh
+
+scenario: setup  ## run one: NAME=quickstart or FILE=my.yaml; RESULTS=dir puts the results elsewhere
+	@test -n "$$FILE" || { echo 'make scenario: say NAME=quickstart or FILE=path/to.yaml; make scenarios lists them' >&2; exit 2; }
+	@$(PYTHON) -m testbed run "$$FILE" --results "$$RESULTS"
+
+scenarios: setup  ## list the scenarios, a line each
+	@$(PYTHON) -m testbed list
+
+check: setup  ## validate one without running it: NAME= or FILE=
+	@test -n "$$FILE" || { echo 'make check: say NAME=quickstart or FILE=path/to.yaml' >&2; exit 2; }
+	@$(PYTHON) -m testbed check "$$FILE"
+
+compile: setup  ## compile PROGRAM (p4/switchml.p4) for LANES and SLOTS into build/
+	@mkdir -p build
+	@$(PYTHON) -m compiler "$$PROGRAM" "-DLANES=$$LANES" "-DSLOTS=$$SLOTS" \
+		-o "build/$$(basename "$$PROGRAM" .p4).json" \
+		--p4runtime-files "build/$$(basename "$$PROGRAM" .p4).p4info.txtpb"
+	@echo "build/$$(basename "$$PROGRAM" .p4).json"
+
+test: setup lint  ## every test this machine can run
+	@$(PYTHON) -m pytest "$$TESTS"
+
+lint: setup  ## ruff and mypy
+	@$(PYTHON) -m ruff check .
+	@$(PYTHON) -m ruff format --check .
+	@$(PYTHON) -m mypy
+
+bless: setup  ## rewrite the golden files; read the diff
+	@BLESS=1 $(PYTHON) -m pytest -q "$$TESTS" -k golden
+
+bench: setup  ## speed, as ratios measured in one run
+	@$(PYTHON) -m benchmarks
+
+clean: setup  ## remove what killed runs left behind, and build products
+	@$(PYTHON) -m testbed clean
+	@rm -rf build
