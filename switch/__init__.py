@@ -1,0 +1,19 @@
+"""BMv2 JSON as native code: `Pipeline` runs a program, `Program` is the JSON as read."""
+
+from switch.errors import PipelineError, ProgramError
+from switch.matches import Exact, Lpm, Match, Range, Ternary
+from switch.pipeline import Entry, Pipeline
+from switch.program import Program
+
+__all__ = [
+    "Entry",
+    "Exact",
+    "Lpm",
+    "Match",
+    "Pipeline",
+    "PipelineError",
+    "Program",
+    "ProgramError",
+    "Range",
+    "Ternary",
+]

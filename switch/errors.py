@@ -1,0 +1,13 @@
+"""The errors that users of the switch library see."""
+
+
+class PipelineError(Exception):
+    """A wrong use of a pipeline, or a program it cannot run: one line saying what and where."""
+
+
+class ProgramError(PipelineError):
+    """BMv2 JSON that is malformed or not supported; the message starts with the path of the node."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}" if path else message)
+        self.path = path
