@@ -1,0 +1,135 @@
+"""Diagnostics as data, the list that gathers them, and the one printer that draws them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+from compiler.source import NOWHERE, Position
+
+ERROR = "error"
+WARNING = "warning"
+MAX_ERRORS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing to tell the user; level is "error" or "warning", hint the remedy if known."""
+
+    level: str
+    position: Position
+    message: str
+    hint: str = ""
+    kind: str = ""
+
+
+@dataclass(slots=True)
+class Diagnostics:
+    """Everything reported so far, each (place, message) once.
+
+    disabled: the kinds of warnings not wanted; promoted: those that count as errors.
+    """
+
+    entries: list[Diagnostic] = field(default_factory=list)
+    disabled: set[str] = field(default_factory=set)
+    promoted: set[str] = field(default_factory=set)
+    all_warnings_are_errors: bool = False
+    _seen: set[tuple[Position, str]] = field(default_factory=set)
+    _errors: int = 0
+
+    def error(self, position: Position, message: str, hint: str = "") -> None:
+        self._add(Diagnostic(ERROR, position, message, hint))
+
+    def warning(self, position: Position, message: str, hint: str = "", kind: str = "") -> None:
+        """kind: the name by which `--Wdisable=kind` and `--Werror=kind` know it."""
+        if kind in self.disabled:
+            return
+        promoted = self.all_warnings_are_errors or kind in self.promoted
+        self._add(Diagnostic(ERROR if promoted else WARNING, position, message, hint, kind))
+
+    def unsupported(self, position: Position, construct: str, hint: str = "") -> None:
+        """An error that names a construct this compiler knows but cannot translate yet."""
+        self.error(position, f"not supported yet: {construct}", hint)
+
+    @property
+    def error_count(self) -> int:
+        return self._errors
+
+    @property
+    def failed(self) -> bool:
+        return self._errors > 0
+
+    def _add(self, diagnostic: Diagnostic) -> None:
+        key = (diagnostic.position, diagnostic.message)
+        if key not in self._seen:
+            self._seen.add(key)
+            self.entries.append(diagnostic)
+            self._errors += diagnostic.level == ERROR
+
+
+def render(entries: Iterable[Diagnostic], sources: dict[str, str] | None = None) -> str:
+    """The text for a terminal: `file:line:col: level: message`, source line, caret, hint.
+
+    sources: file name -> text, for files not on disk (stdin, tests).
+    """
+    lines_of: dict[str, Sequence[str]] = {
+        name: text.split("\n") for name, text in (sources or {}).items()
+    }
+    out: list[str] = []
+    for entry in entries:
+        out.extend(_render_one(entry, lines_of))
+    return "\n".join(out) + ("\n" if out else "")
+
+
+def _render_one(entry: Diagnostic, lines_of: dict[str, Sequence[str]]) -> list[str]:
+    where = "" if entry.position.line == 0 else f"{entry.position}: "
+    tag = f" [--Wdisable={entry.kind}]" if entry.kind and entry.level == WARNING else ""
+    out = [f"{where}{entry.level}: {entry.message}{tag}"]
+    line = _source_line(entry.position, lines_of)
+    if line is not None:
+        out += [line, _caret(line, entry.position)]
+    if entry.hint:
+        out.append(f"  hint: {entry.hint}")
+    return out
+
+
+def _source_line(position: Position, lines_of: dict[str, Sequence[str]]) -> str | None:
+    if position.line == 0:
+        return None
+    if position.file not in lines_of:
+        lines_of[position.file] = _read_lines(position.file)
+    lines = lines_of[position.file]
+    return lines[position.line - 1].rstrip("\r") if position.line <= len(lines) else None
+
+
+def _read_lines(name: str) -> Sequence[str]:
+    try:
+        return Path(name).read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        return ()
+
+
+def _caret(line: str, position: Position) -> str:
+    """Spaces (tabs kept as tabs, so that columns align) and a run of carets."""
+    start = min(position.column - 1, len(line))
+    indent = re.sub(r"[^\t]", " ", line[:start])
+    return indent + "^" * max(1, min(position.length, len(line) - start))
+
+
+def summary(diagnostics: Diagnostics) -> str:
+    count = diagnostics.error_count
+    return f"{count} error{'s' * (count != 1)}" if count else ""
+
+
+def print_all(diagnostics: Diagnostics, stream: TextIO) -> None:
+    """Errors beyond MAX_ERRORS are only counted."""
+    shown = diagnostics.entries[: MAX_ERRORS + 100]
+    stream.write(render(shown))
+    if diagnostics.failed:
+        stream.write(summary(diagnostics) + "\n")
+
+
+__all__ = ["NOWHERE", "Diagnostic", "Diagnostics", "print_all", "render", "summary"]
