@@ -1,0 +1,46 @@
+"""The only part of the project that touches the kernel: namespaces, links, losses, switches, clean-up.
+
+How a run uses it:
+
+    lacks = machine.lacks(topology)                       # before anything starts; exit 3
+    isolation.isolated(run)                               # run(scratch: Path) -> exit code
+    with MininetNetwork(topology, seed, scratch, logs) as network:      # inside run()
+        switch = network.start_switch("s1", NativeTarget(program_json, p4info))
+        switch.install(job_entries(switch.p4info, topology, "s1", jobs))
+        agent = network.spawn("h1", argv, name="agent-h1")              # NodeProcess
+        network.check()                                   # raises NodeFailed if a switch died
+        statistics = network.statistics()
+
+Every error a user can cause or cure is a MachineLacks or a NodeFailed: one line, and for the latter the
+command and the last lines of its log.
+"""
+
+from testbed.network.drops import drop_numbers
+from testbed.network.errors import MachineLacks, NodeFailed
+from testbed.network.isolation import isolated, remove_stale
+from testbed.network.machine import lacks
+from testbed.network.mininet_network import MininetNetwork
+from testbed.network.process import NodeProcess
+from testbed.network.programming import Entries, Job, job_entries
+from testbed.network.statistics import DirectionStatistics, NetworkStatistics, SwitchStatistics
+from testbed.network.targets import NativeTarget, RunningSwitch, Target
+
+__all__ = [
+    "DirectionStatistics",
+    "Entries",
+    "Job",
+    "MachineLacks",
+    "MininetNetwork",
+    "NativeTarget",
+    "NetworkStatistics",
+    "NodeFailed",
+    "NodeProcess",
+    "RunningSwitch",
+    "SwitchStatistics",
+    "Target",
+    "drop_numbers",
+    "isolated",
+    "job_entries",
+    "lacks",
+    "remove_stale",
+]

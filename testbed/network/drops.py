@@ -1,0 +1,54 @@
+"""Which frames a lossy direction drops: the Python twin of the eBPF program in `loss.py`.
+
+Frame k of a direction (counted from 0 over all frames that arrive) is dropped exactly when
+`splitmix64(key, k) < threshold`, where key is the first 8 bytes, big endian, of the BLAKE2b-64 digest of
+`"<seed>/<link>/<direction>"` and threshold is floor(probability * 2^64). No other state enters: another host,
+link or order of events changes nothing. The virtual clock uses this file, real links the eBPF twin.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from hashlib import blake2b
+
+import numpy as np
+import numpy.typing as npt
+
+GOLDEN = 0x9E3779B97F4A7C15
+MULTIPLIER_1 = 0xBF58476D1CE4E5B9
+MULTIPLIER_2 = 0x94D049BB133111EB
+ALWAYS = 1 << 64
+
+
+def direction_key(seed: int, link: str, direction: str) -> int:
+    """The 64-bit key of one direction of one link (`h1-s1`, `h1->s1`) under a scenario's seed."""
+    digest = blake2b(f"{seed}/{link}/{direction}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big")
+
+
+def threshold(probability: float) -> int:
+    """floor(probability * 2^64), exactly; probability 1 gives 2^64, which every draw is below."""
+    return int(Fraction(probability) * ALWAYS)
+
+
+def splitmix64(key: int, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Draw of each frame number: output k of Vigna's splitmix64 whose state starts at `key`.
+
+    numbers: uint64, any shape; the result has the same shape.
+    """
+    with np.errstate(over="ignore"):
+        z = np.uint64(key) + (numbers + np.uint64(1)) * np.uint64(GOLDEN)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(MULTIPLIER_1)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(MULTIPLIER_2)
+        return z ^ (z >> np.uint64(31))
+
+
+def drop_numbers(
+    seed: int, link: str, direction: str, probability: float, frames: int
+) -> npt.NDArray[np.int64]:
+    """Numbers k < frames that are dropped, ascending, int64 (one-dimensional)."""
+    limit = threshold(probability)
+    if limit == ALWAYS:
+        return np.arange(frames)
+    draws = splitmix64(direction_key(seed, link, direction), np.arange(frames, dtype=np.uint64))
+    return np.flatnonzero(draws < np.uint64(limit))

@@ -1,0 +1,49 @@
+"""What can go wrong in the network part and is worth telling a user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+LOG_LINES_SHOWN = 12
+
+
+class MachineLacks(Exception):
+    """The machine lacks something a run needs. `what` names it, `remedy` says what to do. Exit code 3."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"this machine lacks {what}: {remedy}")
+        self.what = what
+        self.remedy = remedy
+
+
+class NodeFailed(Exception):
+    """A program of the run did not start, or ended early.
+
+    `str()` is one line; `report()` adds the command, the log's last lines and the likely cause.
+    """
+
+    def __init__(
+        self, node: str, what: str, command: Sequence[str], log: Path, likely_cause: str = ""
+    ) -> None:
+        super().__init__(f"{node}: {what}")
+        self.node = node
+        self.command = tuple(command)
+        self.log = log
+        self.likely_cause = likely_cause
+
+    def log_tail(self) -> list[str]:
+        """The last lines of the program's log; empty when it wrote none."""
+        try:
+            text = self.log.read_text(errors="replace")
+        except OSError:
+            return []
+        return text.splitlines()[-LOG_LINES_SHOWN:]
+
+    def report(self) -> str:
+        """Several lines for the terminal: what failed, command, log, likely cause."""
+        lines = [str(self), f"  command: {' '.join(self.command)}", f"  log: {self.log}"]
+        lines += [f"    {line}" for line in self.log_tail()]
+        if self.likely_cause:
+            lines.append(f"  likely cause: {self.likely_cause}")
+        return "\n".join(lines)

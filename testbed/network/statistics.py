@@ -1,0 +1,46 @@
+"""What a network counted, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class DirectionStatistics:
+    """One way of one link.
+
+    link: `h1-s1`; direction: `h1->s1`.
+    packets, bytes: frames that left the sender's queue onto the link (Ethernet header counted).
+    seen: frames that reached the far end, before impairments; dropped_injected of them were dropped.
+    dropped_by_queue: frames the sender's queue refused (nobody injected those).
+    dropped_numbers: the numbers k (frames of this direction counted from 0) that were dropped, ascending;
+        the first 65536 of them when there are more.
+    """
+
+    link: str
+    direction: str
+    packets: int
+    bytes: int
+    seen: int
+    dropped_injected: int
+    dropped_by_queue: int
+    dropped_numbers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class SwitchStatistics:
+    """One switch: what it says on its statistics socket. `details` is that answer unchanged."""
+
+    name: str
+    cpu_s: float
+    ring_drops: int
+    details: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NetworkStatistics:
+    """Everything counted so far. cpu_s: processor seconds by process name (agents and switches)."""
+
+    directions: tuple[DirectionStatistics, ...]
+    switches: tuple[SwitchStatistics, ...]
+    cpu_s: dict[str, float]

@@ -1,0 +1,179 @@
+"""The nouns of a topology as frozen values: Host, Switch, Link with two Directions, Topology.
+
+Imports nothing of the project. Values check themselves when made: a wrong one raises ValueError with one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+AGGREGATOR_IP = "10.0.255.254"
+AGGREGATOR_MAC = "02:00:00:00:ff:fe"
+PREFIX_LENGTH = 16
+DEFAULT_MTU = 1500
+# Deeper than any window of frames (slots) a default scenario keeps in flight towards one port.
+DEFAULT_QUEUE_PACKETS = 1000
+# IFNAMSIZ is 16 with the final NUL.
+MAX_INTERFACE_NAME = 15
+
+
+def interface_name(node: str, port: int) -> str:
+    """The Mininet name of a node's port: `h1-eth0`, `s1-eth1`; a switch's N in ethN is its P4 port."""
+    return f"{node}-eth{port}"
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Bernoulli loss: each frame of the direction is dropped with this probability, 0 to 1."""
+
+    probability: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.probability <= 1:
+            raise ValueError(f"drop probability {self.probability} is not between 0 and 1")
+
+
+# Further kinds (Gilbert-Elliott, periodic, exact list, duplicate, reorder ...) join this union.
+Impairment = Drop
+
+
+@dataclass(frozen=True)
+class Direction:
+    """What one way of a cable does to frames, in the order rate and queue, delay, impairments.
+
+    rate_bps: Ethernet frames' bits per second (header included, preamble and FCS not); None is unshaped.
+    delay_us: one-way propagation delay in microseconds.
+    queue_packets / queue_bytes: where the queue in front of the rate ends; at most one of the two,
+        neither means DEFAULT_QUEUE_PACKETS. Unshaped directions have no queue.
+    impairments: applied where the frame arrives, in this order.
+    """
+
+    rate_bps: int | None = None
+    delay_us: int = 0
+    queue_packets: int | None = None
+    queue_bytes: int | None = None
+    impairments: tuple[Impairment, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.rate_bps is not None and self.rate_bps < 1:
+            raise ValueError(f"rate {self.rate_bps} bit/s is not positive")
+        if self.delay_us < 0:
+            raise ValueError(f"delay {self.delay_us} us is negative")
+        if self.queue_packets is not None and self.queue_bytes is not None:
+            raise ValueError("a queue is limited in packets or in bytes, not in both")
+        if min(self.queue_packets or 1, self.queue_bytes or 1) < 1:
+            raise ValueError("a queue holds at least one packet")
+
+
+@dataclass(frozen=True)
+class LinkEnd:
+    """One end of a cable: a node's name and its port number there."""
+
+    node: str
+    port: int
+
+    @property
+    def interface(self) -> str:
+        return interface_name(self.node, self.port)
+
+
+@dataclass(frozen=True)
+class Link:
+    """One full-duplex cable between ends `a` and `b`, each way with its own Direction."""
+
+    a: LinkEnd
+    b: LinkEnd
+    a_to_b: Direction = Direction()
+    b_to_a: Direction = Direction()
+    mtu: int = DEFAULT_MTU
+
+    @property
+    def name(self) -> str:
+        """`h1-s1`: stable whatever else the topology holds, since seeds are derived from it."""
+        return f"{self.a.node}-{self.b.node}"
+
+    def directions(self) -> Iterator[tuple[str, LinkEnd, LinkEnd, Direction]]:
+        """Both ways as (direction name such as `h1->s1`, sending end, receiving end, Direction)."""
+        yield f"{self.a.node}->{self.b.node}", self.a, self.b, self.a_to_b
+        yield f"{self.b.node}->{self.a.node}", self.b, self.a, self.b_to_a
+
+
+@dataclass(frozen=True)
+class Host:
+    """An end host with one interface on port 0."""
+
+    name: str
+    ip: str
+    mac: str
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A P4 switch; device_id is P4Runtime's."""
+
+    name: str
+    device_id: int
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The whole graph. Names and interface names are unique and every link end exists."""
+
+    kind: str
+    hosts: tuple[Host, ...]
+    switches: tuple[Switch, ...]
+    links: tuple[Link, ...]
+
+    def __post_init__(self) -> None:
+        names = [node.name for node in (*self.hosts, *self.switches)]
+        _refuse_duplicates("node", names)
+        _refuse_duplicates("link", [link.name for link in self.links])
+        ends = [end for link in self.links for end in (link.a, link.b)]
+        _refuse_duplicates("interface", [end.interface for end in ends])
+        for end in ends:
+            if end.node not in names:
+                raise ValueError(f"a link ends at node {end.node}, which does not exist")
+            if len(end.interface) > MAX_INTERFACE_NAME:
+                raise ValueError(
+                    f"interface name {end.interface} exceeds {MAX_INTERFACE_NAME} bytes"
+                )
+
+    @cached_property
+    def _hosts_by_name(self) -> dict[str, Host]:
+        return {host.name: host for host in self.hosts}
+
+    def host(self, name: str) -> Host:
+        """The host of that name; KeyError when there is none."""
+        return self._hosts_by_name[name]
+
+    def link(self, name: str) -> Link:
+        """The link of that name; KeyError when there is none."""
+        return {link.name: link for link in self.links}[name]
+
+    def ports(self, node: str) -> dict[int, Link]:
+        """The node's links by its own port number, ascending."""
+        ends = ((end, link) for link in self.links for end in (link.a, link.b))
+        return dict(sorted((end.port, link) for end, link in ends if end.node == node))
+
+    def port_towards(self, node: str, neighbour: str) -> int:
+        """The port of `node` whose cable leads straight to `neighbour`; KeyError when none does."""
+        for port, link in self.ports(node).items():
+            if neighbour in (link.a.node, link.b.node):
+                return port
+        raise KeyError(f"{node} has no link to {neighbour}")
+
+    def with_link(
+        self, name: str, a_to_b: Direction | None = None, b_to_a: Direction | None = None
+    ) -> Topology:
+        """A copy in which the named link has other Directions (None keeps one); KeyError if unknown."""
+        old = self.link(name)
+        new = replace(old, a_to_b=a_to_b or old.a_to_b, b_to_a=b_to_a or old.b_to_a)
+        return replace(self, links=tuple(new if link is old else link for link in self.links))
+
+
+def _refuse_duplicates(kind: str, names: list[str]) -> None:
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"{kind} {repeated[0]} exists twice")
