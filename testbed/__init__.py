@@ -1,0 +1,1 @@
+"""Runs an experiment: a scenario becomes a network, agents, measurements and a result folder."""

@@ -1,0 +1,163 @@
+"""YAML text to a small tree that remembers lines. Size, depth and alias expansion are bounded.
+
+Scalars stay text here: what a scalar means is decided by the key it belongs to (`kinds.py`), so
+that YAML's own guesses (`on` is true, `1:30` is 90, `1e6` is text) never surprise anyone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+import yaml
+
+from testbed.scenario.errors import Problem, ScenarioError, Where, quote
+
+BYTES_MAX = 100_000
+NODES_MAX = 5_000
+DEPTH_MAX = 12
+
+
+@dataclass(frozen=True)
+class Scalar:
+    text: str
+    quoted: bool
+    where: Where
+
+
+@dataclass(frozen=True)
+class Items:
+    items: tuple[Node, ...]
+    where: Where
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """Entries in the file's order; keys may repeat, which the reader reports."""
+
+    entries: tuple[tuple[Scalar, Node], ...]
+    where: Where
+
+    def get(self, key: str) -> Node | None:
+        return next((node for name, node in self.entries if name.text == key), None)
+
+
+Node: TypeAlias = "Scalar | Items | Mapping"
+
+
+def read_file(path: Path) -> Node:
+    """The tree of the YAML file at `path`; raises ScenarioError."""
+    source = str(path)
+    try:
+        with path.open("rb") as file:
+            raw = file.read(BYTES_MAX + 1)
+    except OSError as error:
+        raise _error(Where(source), f"cannot read the file: {error.strerror}") from None
+    except ValueError:
+        raise _error(Where(source), "cannot read the file: its name is not possible") from None
+    if len(raw) > BYTES_MAX:
+        raise _error(Where(source), f"is larger than {BYTES_MAX} bytes")
+    return parse(_decode(raw, source), source)
+
+
+def parse(text: str, source: str) -> Node:
+    """The tree of one YAML document; raises ScenarioError."""
+    try:
+        _check_depth(text, source)
+        loader = yaml.SafeLoader(text)
+        try:
+            root = loader.get_single_node()
+        finally:
+            loader.dispose()
+    except yaml.MarkedYAMLError as error:
+        raise _syntax_error(error, source) from None
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        what = f"character U+{ord(text[error.position]):04X} is not allowed in YAML"
+        raise _error(Where(source, line), what) from None
+    except ValueError:
+        # PyYAML lets chr() fail on escapes beyond Unicode ("\UFFFFFFFF").
+        raise _error(Where(source), "not YAML: an escape names no character") from None
+    if root is None:
+        raise _error(Where(source), "is empty", "a mapping, see docs/scenarios.md")
+    return _Converter(source).convert(root, 0)
+
+
+def with_value(node: Node, path: str, value: Node) -> Node:
+    """A copy of the tree with `value` at the dotted `path`; missing sections are made."""
+    key, _, rest = path.partition(".")
+    if not isinstance(node, Mapping):
+        node = Mapping((), value.where)
+    if rest:
+        value = with_value(node.get(key) or Mapping((), value.where), rest, value)
+    kept = [(name, old) for name, old in node.entries if name.text != key]
+    position = next((i for i, (name, _) in enumerate(node.entries) if name.text == key), len(kept))
+    kept.insert(position, (Scalar(key, False, value.where), value))
+    return replace(node, entries=tuple(kept))
+
+
+class _Converter:
+    """PyYAML's nodes to ours; counts, because an alias shows the same node many times."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.count = 0
+
+    def convert(self, node: yaml.Node, depth: int) -> Node:
+        where = Where(self.source, node.start_mark.line + 1)
+        self.count += 1
+        if self.count > NODES_MAX or depth > DEPTH_MAX:
+            raise _error(where, f"more than {NODES_MAX} values or {DEPTH_MAX} levels")
+        if isinstance(node, yaml.ScalarNode):
+            _check_tag(node, where)
+            return Scalar(node.value, node.style is not None, where)
+        if isinstance(node, yaml.SequenceNode):
+            return Items(tuple(self.convert(item, depth + 1) for item in node.value), where)
+        assert isinstance(node, yaml.MappingNode)
+        return Mapping(tuple(self._entry(k, v, depth + 1) for k, v in node.value), where)
+
+    def _entry(self, key: yaml.Node, value: yaml.Node, depth: int) -> tuple[Scalar, Node]:
+        name = self.convert(key, depth)
+        if not isinstance(name, Scalar):
+            raise _error(name.where, "a key must be a word, not a list or a mapping")
+        return name, self.convert(value, depth)
+
+
+def _check_tag(node: yaml.ScalarNode, where: Where) -> None:
+    if node.tag and not node.tag.startswith("tag:yaml.org,2002:"):
+        raise _error(where, f"the tag {quote(node.tag)} is not used in scenarios")
+
+
+def _check_depth(text: str, source: str) -> None:
+    """Before composing: PyYAML's composer is recursive, its parser is not."""
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > DEPTH_MAX:
+            where = Where(source, event.start_mark.line + 1)
+            raise _error(where, f"nested deeper than {DEPTH_MAX} levels")
+
+
+def _decode(raw: bytes, source: str) -> str:
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        what = f"byte 0x{raw[error.start]:02x} is not UTF-8 text"
+        raise _error(Where(source, line), what, "YAML in UTF-8") from None
+
+
+def _syntax_error(error: yaml.MarkedYAMLError, source: str) -> ScenarioError:
+    mark, begin = error.problem_mark or error.context_mark, error.context_mark
+    what = f"not YAML: {error.problem or error.context}"
+    if error.problem and begin and error.context:
+        what += f" ({error.context}, begun in line {begin.line + 1})"
+    return _error(Where(source, mark.line + 1 if mark else None), what)
+
+
+def _error(where: Where, what: str, allowed: str = "") -> ScenarioError:
+    return ScenarioError([Problem(where, "", what, allowed)])

@@ -1,0 +1,59 @@
+"""What is wrong with a scenario, as data: each problem prints as one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+
+@dataclass(frozen=True)
+class Where:
+    """A place in a file, or on the command line (then without a line number)."""
+
+    source: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return self.source if self.line is None else f"{self.source}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """`file:line: key.path: what is wrong; allowed: ...`"""
+
+    where: Where
+    path: str
+    what: str
+    allowed: str = ""
+
+    def __str__(self) -> str:
+        subject = f"{self.path}: " if self.path else ""
+        allowed = f"; allowed: {self.allowed}" if self.allowed else ""
+        return one_line(f"{self.where}: {subject}{self.what}{allowed}")
+
+
+class ScenarioError(Exception):
+    """The scenario cannot be run; every problem that was found is in `problems`."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        assert problems
+        self.problems = tuple(problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def one_line(text: str, limit: int = 400) -> str:
+    """`text` without line breaks and control characters, cut at `limit` characters."""
+    printable = "".join(c if c.isprintable() else " " for c in text)
+    return printable if len(printable) <= limit else printable[: limit - 3] + "..."
+
+
+def quote(text: str, limit: int = 60) -> str:
+    """A user's text as shown inside a message."""
+    return "'" + one_line(text, limit) + "'"
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`, did you mean 'x'?` for the most similar known word, or nothing."""
+    found = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f", did you mean {quote(found[0])}?" if found else ""

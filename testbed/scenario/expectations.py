@@ -1,0 +1,155 @@
+"""`expect:`: what a run must measure to count as passed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from testbed.scenario.document import Items, Mapping, Node, Scalar
+from testbed.scenario.errors import Problem, nearest, quote
+from testbed.scenario.kinds import decimal, integer
+from testbed.scenario.metric_names import GROWTH, METRICS, pattern_of, type_of
+
+Value: TypeAlias = "bool | int | float | str"
+MATCHERS = ("equals", "min", "max")
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """The metric at a dotted path equals a value, or lies within [minimum, maximum]."""
+
+    metric: str
+    equals: Value | None = None
+    minimum: float | None = None
+    maximum: float | None = None
+
+    def holds(self, value: Any) -> bool:
+        if self.equals is not None:
+            return _same(value, self.equals)
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            return False
+        return (self.minimum is None or value >= self.minimum) and (
+            self.maximum is None or value <= self.maximum
+        )
+
+    def __str__(self) -> str:
+        if self.equals is not None:
+            shown = str(self.equals).lower() if isinstance(self.equals, bool) else self.equals
+            return f"{self.metric} = {shown}"
+        limits = [(">=", self.minimum), ("<=", self.maximum)]
+        return f"{self.metric} " + " and ".join(f"{s} {v:g}" for s, v in limits if v is not None)
+
+    def to_yaml(self) -> Any:
+        if self.equals is not None:
+            return self.equals
+        limits = {"min": self.minimum, "max": self.maximum}
+        return {name: value for name, value in limits.items() if value is not None}
+
+
+def _same(value: Any, wanted: Value) -> bool:
+    """1 equals 1.0, but true does not equal 1."""
+    return isinstance(value, bool) == isinstance(wanted, bool) and value == wanted
+
+
+def read_expect(node: Node, problems: list[Problem], swept: bool) -> tuple[Expectation, ...]:
+    """The expectations of an `expect:` section; what is wrong is appended to `problems`."""
+    if not isinstance(node, Mapping):
+        problems.append(
+            Problem(node.where, "expect", "is not a mapping", "metric: value or metric: {min, max}")
+        )
+        return ()
+    found: dict[str, Expectation] = {}
+    for name, value in node.entries:
+        path = f"expect.{name.text}"
+        if name.text in found:
+            problems.append(Problem(name.where, path, "is given twice"))
+        problem = _unknown(name, swept) or _read_one(name.text, value, found)
+        if problem:
+            what, allowed = problem
+            problems.append(Problem(value.where, path, what, allowed))
+    return tuple(found.values())
+
+
+def _unknown(name: Scalar, swept: bool) -> tuple[str, str] | None:
+    metric = name.text
+    if metric.startswith(GROWTH):
+        metric = metric.removeprefix(GROWTH)
+        if not swept:
+            return f"{quote(name.text)} needs a sweep", "metrics of a single run"
+        pattern = pattern_of(metric)
+        if pattern and type_of(pattern) != "number":
+            return f"{quote(metric)} is no number, it cannot grow", "growth of a number"
+    if pattern_of(metric) is None:
+        return (
+            f"unknown metric {quote(metric)}{nearest(metric, METRICS)}",
+            "docs/results.md lists them",
+        )
+    return None
+
+
+def _read_one(metric: str, node: Node, found: dict[str, Expectation]) -> tuple[str, str] | None:
+    kind = type_of(pattern_of(metric.removeprefix(GROWTH)) or "")
+    allowed = {
+        "flag": "true or false",
+        "text": "a word",
+        "number": "a number or {min: number, max: number}",
+    }
+    if kind == "list":
+        return "is a list, which cannot be expected", "single values"
+    try:
+        found[metric] = _expectation(metric, node, kind)
+    except ValueError as error:
+        return str(error), allowed[kind]
+    return None
+
+
+def _expectation(metric: str, node: Node, kind: str) -> Expectation:
+    if isinstance(node, Scalar):
+        return Expectation(metric, equals=_value(node, kind))
+    if isinstance(node, Items) or not node.entries:
+        raise ValueError("is not a value")
+    limits: dict[str, Node] = {}
+    for name, value in node.entries:
+        if name.text not in MATCHERS:
+            raise ValueError(f"unknown key {quote(name.text)}{nearest(name.text, MATCHERS)}")
+        if name.text in limits:
+            raise ValueError(f"{quote(name.text)} is given twice")
+        limits[name.text] = value
+    return _limited(metric, limits, kind)
+
+
+def _limited(metric: str, limits: dict[str, Node], kind: str) -> Expectation:
+    if "equals" in limits:
+        if len(limits) > 1:
+            raise ValueError("'equals' stands alone")
+        return Expectation(metric, equals=_value(limits["equals"], kind))
+    if kind != "number":
+        raise ValueError("has no order, 'min' and 'max' do not apply")
+    low, high = (_number(limits[m]) if m in limits else None for m in ("min", "max"))
+    if low is not None and high is not None and low > high:
+        raise ValueError(f"min {low:g} is above max {high:g}")
+    return Expectation(metric, minimum=low, maximum=high)
+
+
+def _value(node: Node, kind: str) -> Value:
+    if not isinstance(node, Scalar):
+        raise ValueError("is not a value")
+    if kind == "text":
+        return node.text
+    if kind == "number":
+        return _number(node)
+    if node.quoted or node.text not in ("true", "false"):
+        raise ValueError(f"{quote(node.text)} is not true or false")
+    return node.text == "true"
+
+
+def _number(node: Node) -> int | float:
+    if not isinstance(node, Scalar) or node.quoted:
+        raise ValueError("is not a number")
+    whole = integer(node.text)
+    if whole is not None:
+        return whole
+    number = decimal(node.text)
+    if number is None:
+        raise ValueError(f"{quote(node.text)} is not a number")
+    return number

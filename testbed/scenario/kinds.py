@@ -1,0 +1,254 @@
+"""What a key's text may be: each kind reads a scalar, says what is allowed, and writes it back."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from typing import Any
+
+from testbed.scenario.document import Scalar
+from testbed.scenario.errors import nearest, quote
+
+RATE_UNITS = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
+TIME_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
+SIZE_UNITS = {"B": 1, "kB": 10**3, "KiB": 2**10, "MB": 10**6, "MiB": 2**20}
+
+_INTEGER = re.compile(r"[+-]?\d[\d_]*")
+_DECIMAL = re.compile(r"[+-]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)([eE][+-]?\d+)?")
+_QUANTITY = re.compile(r"([+-]?[\d_.]+(?:[eE][+-]?\d+(?=\D|$))?)\s*([A-Za-zµ%/]*)")
+_DIGITS_MAX = 40
+
+
+class Wrong(ValueError):
+    """This text is not of this kind; the message says what is wrong with it."""
+
+
+class Kind:
+    """Reads a scalar's text into a value; `allowed` completes an error message."""
+
+    allowed: str
+
+    def read(self, scalar: Scalar) -> Any:
+        raise NotImplementedError
+
+    def write(self, value: Any) -> Any:
+        """The value as it stands in a resolved scenario (a YAML scalar)."""
+        return value
+
+
+def integer(text: str) -> int | None:
+    """`1_000`, `-4`; also `1e6` and `2.0`, which are whole."""
+    if len(text) > _DIGITS_MAX:
+        return None
+    if _INTEGER.fullmatch(text):
+        return int(text.replace("_", ""))
+    number = decimal(text)
+    return int(number) if number is not None and number.is_integer() else None
+
+
+def decimal(text: str) -> float | None:
+    """A finite decimal number, or None."""
+    if len(text) > _DIGITS_MAX or not _DECIMAL.fullmatch(text):
+        return None
+    number = float(text.replace("_", ""))
+    return number if math.isfinite(number) else None
+
+
+def _plain(scalar: Scalar, what: str) -> str:
+    if scalar.quoted:
+        raise Wrong(f"{quote(scalar.text)} in quotes is text, not {what}")
+    return scalar.text
+
+
+def _in_range(value: float, low: float, high: float, text: str) -> None:
+    if value < low:
+        raise Wrong(f"{quote(text)} is too small")
+    if value > high:
+        raise Wrong(f"{quote(text)} is too large")
+
+
+@dataclass(frozen=True)
+class Whole(Kind):
+    low: int
+    high: int
+
+    @property
+    def allowed(self) -> str:  # type: ignore[override]
+        return f"a whole number from {self.low} to {self.high}"
+
+    def read(self, scalar: Scalar) -> int:
+        value = integer(_plain(scalar, "a number"))
+        if value is None:
+            raise Wrong(f"{quote(scalar.text)} is not a whole number")
+        _in_range(value, self.low, self.high, scalar.text)
+        return value
+
+
+@dataclass(frozen=True)
+class Quantity(Kind):
+    """A number with a unit, in bits per second, seconds or bytes."""
+
+    what: str
+    units: dict[str, float]
+    low: float
+    high: float
+    whole: bool = False
+
+    @property
+    def allowed(self) -> str:  # type: ignore[override]
+        units = ", ".join(self.units)
+        return f"{self.what} from {self.write(self.low)} to {self.write(self.high)} in {units}"
+
+    def read(self, scalar: Scalar) -> float:
+        match = _QUANTITY.fullmatch(scalar.text.strip())
+        number = decimal(match[1]) if match else None
+        if match is None or number is None:
+            raise Wrong(f"{quote(scalar.text)} is not {self.what}")
+        value = number * self._factor(match[2], number, scalar.text)
+        _in_range(value, self.low, self.high, scalar.text)
+        return round(value) if self.whole else value
+
+    def _factor(self, unit: str, number: float, text: str) -> float:
+        if unit in self.units:
+            return self.units[unit]
+        if not unit and number == 0:
+            return 0.0
+        if not unit:
+            raise Wrong(f"{quote(text)} has no unit")
+        return self._similar(unit, text)
+
+    def _similar(self, unit: str, text: str) -> float:
+        """`100Mbit`, `100 mbit/s` and `5µs` are clear; sizes differ by case, so not there."""
+        plain = unit.replace("µ", "u")
+        plain = plain if self.units is SIZE_UNITS else plain.lower().removesuffix("/s")
+        if plain not in self.units:
+            raise Wrong(f"{quote(text)} has the unknown unit {quote(unit)}")
+        return self.units[plain]
+
+    def write(self, value: float) -> str:
+        """With the largest unit that gives at least 1, exactly: reading it gives `value` again."""
+        fitting = [(f, u) for u, f in self.units.items() if f <= value]
+        for factor, unit in sorted(fitting, reverse=True):
+            text = f"{value / factor:.15g}"
+            if float(text) * factor == value and "e" not in text:
+                return text + unit
+        base = next(unit for unit, factor in self.units.items() if factor == 1)
+        return f"{value!r}{base}"
+
+
+def rate(low: str = "8kbit", high: str = "400gbit") -> Quantity:
+    return _quantity("a rate", RATE_UNITS, low, high, whole=True)
+
+
+def duration(low: str = "0s", high: str = "60min") -> Quantity:
+    return _quantity("a time", TIME_UNITS, low, high)
+
+
+def size(low: str = "0B", high: str = "1024MiB") -> Quantity:
+    return _quantity("a size", SIZE_UNITS, low, high, whole=True)
+
+
+def _quantity(
+    what: str, units: dict[str, Any], low: str, high: str, whole: bool = False
+) -> Quantity:
+    def number(text: str) -> float:
+        digits = re.match(r"\d+", text)
+        assert digits
+        return int(digits[0]) * units[text[digits.end() :]]
+
+    return Quantity(what, units, number(low), number(high), whole)
+
+
+class Fraction(Kind):
+    """A probability below 1: `0.1%` or `0.001`."""
+
+    allowed = "a percentage or a fraction from 0 to below 100% (0.1% is 0.001)"
+
+    def read(self, scalar: Scalar) -> float:
+        text = scalar.text.strip()
+        percent = text.endswith("%")
+        number = decimal(text.rstrip("%").strip() if percent else text)
+        if number is None:
+            raise Wrong(f"{quote(scalar.text)} is not a percentage or a fraction")
+        value = number / 100 if percent else number
+        if not percent and value > 1:
+            raise Wrong(f"{quote(scalar.text)} would be {number * 100:g} %, a percentage needs '%'")
+        if not 0 <= value < 1:
+            raise Wrong(f"{quote(scalar.text)} is impossible")
+        return value
+
+
+class Flag(Kind):
+    allowed = "true or false"
+
+    def read(self, scalar: Scalar) -> bool:
+        text = _plain(scalar, "true or false")
+        if text not in ("true", "false", "True", "False"):
+            raise Wrong(f"{quote(text)} is not true or false")
+        return text.lower() == "true"
+
+
+@dataclass(frozen=True)
+class Choice(Kind):
+    options: tuple[str, ...]
+
+    @property
+    def allowed(self) -> str:  # type: ignore[override]
+        return ", ".join(self.options)
+
+    def read(self, scalar: Scalar) -> str:
+        if scalar.text not in self.options:
+            raise Wrong(f"unknown {quote(scalar.text)}{nearest(scalar.text, self.options)}")
+        return scalar.text
+
+
+@dataclass(frozen=True)
+class Text(Kind):
+    """Free text, or a word of a given pattern."""
+
+    what: str = "text"
+    pattern: str = r"[^\x00]*"
+    length_max: int = 2000
+
+    @property
+    def allowed(self) -> str:  # type: ignore[override]
+        return f"{self.what}, at most {self.length_max} characters"
+
+    def read(self, scalar: Scalar) -> str:
+        if len(scalar.text) > self.length_max:
+            raise Wrong(f"{len(scalar.text)} characters are too many")
+        if not re.fullmatch(self.pattern, scalar.text, re.DOTALL):
+            raise Wrong(f"{quote(scalar.text)} is not {self.what}")
+        return scalar.text
+
+
+@dataclass(frozen=True)
+class AutoOr(Kind):
+    """`auto` (None here until it is resolved), or a value of another kind."""
+
+    kind: Kind
+    meaning: str
+
+    @property
+    def allowed(self) -> str:  # type: ignore[override]
+        return f"auto ({self.meaning}), or {self.kind.allowed}"
+
+    def read(self, scalar: Scalar) -> Any:
+        return None if scalar.text == "auto" else self.kind.read(scalar)
+
+    def write(self, value: Any) -> Any:
+        return "auto" if value is None else self.kind.write(value)
+
+
+class Pattern(Kind):
+    """A shell-style pattern over link names."""
+
+    allowed = "a link's name or a pattern such as 'h1-*'"
+
+    def read(self, scalar: Scalar) -> str:
+        if not scalar.text or len(scalar.text) > 100:
+            raise Wrong(f"{quote(scalar.text)} is not a name or pattern")
+        fnmatch("", scalar.text)
+        return scalar.text

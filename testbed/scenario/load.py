@@ -1,0 +1,138 @@
+"""A scenario file to the runs it asks for: one, or one for each point of its sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+from pathlib import Path
+
+from testbed.scenario import checks
+from testbed.scenario.document import Mapping, Node, Scalar, parse, read_file, with_value
+from testbed.scenario.errors import Problem, ScenarioError, Where, nearest, quote
+from testbed.scenario.metric_names import GROWTH
+from testbed.scenario.reader import Reader
+from testbed.scenario.schema import Axis, Expectation, Scenario
+
+SCENARIO_FOLDER = Path(__file__).resolve().parents[2] / "scenarios"
+POINTS_MAX = 64
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run: the swept keys' values as written (none without a sweep), and the whole scenario."""
+
+    settings: tuple[tuple[str, str], ...]
+    scenario: Scenario
+    program: Path
+
+    @property
+    def label(self) -> str:
+        return ", ".join(f"{path.rpartition('.')[2]} {text}" for path, text in self.settings)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A checked scenario file. `growth` is expected of the suite, `expect` of each point."""
+
+    source: Path
+    name: str
+    description: str
+    axes: tuple[Axis, ...]
+    points: tuple[Point, ...]
+    growth: tuple[Expectation, ...]
+
+
+def find(name_or_path: str) -> Path:
+    """The file a user means: a path, or the name of a file in scenarios/."""
+    path = Path(name_or_path)
+    named = SCENARIO_FOLDER / f"{name_or_path}.yaml"
+    if "/" in name_or_path or path.suffix in (".yaml", ".yml"):
+        return path
+    if not named.is_file() and not path.is_file():
+        what = f"no such scenario{nearest(name_or_path, names())}"
+        raise ScenarioError([Problem(Where(quote(name_or_path)), "", what, _known())])
+    return named if named.is_file() else path
+
+
+def names() -> list[str]:
+    """The scenarios that come with the laboratory."""
+    return sorted(path.stem for path in SCENARIO_FOLDER.glob("*.yaml"))
+
+
+def load(path: Path, settings: Iterable[str] = ()) -> Suite:
+    """Read and check `path` with `key=value` settings; raises ScenarioError with all problems."""
+    root = _with_settings(read_file(path), settings)
+    first = Reader(root, swept=_has_sweep(root))
+    base = first.scenario()
+    if _count(base.sweep) > POINTS_MAX:
+        count = _count(base.sweep)
+        first.problem(first.place("sweep"), "sweep", f"makes {count} runs", f"at most {POINTS_MAX}")
+        raise ScenarioError(first.problems)
+    choices = list(product(*(axis.values for axis in base.sweep)))
+    readings = [_point(root, base.sweep, choice, path) for choice in choices]
+    problems = [] if base.sweep else list(first.problems)
+    for _, found in readings:
+        problems += found
+    if problems:
+        raise ScenarioError(list(dict.fromkeys(problems)))
+    points = tuple(point for point, _ in readings if point)
+    growth = tuple(e for e in base.expect if e.metric.startswith(GROWTH))
+    return Suite(path, base.name or path.stem, base.description, base.sweep, points, growth)
+
+
+def _known() -> str:
+    return f"{', '.join(names())}, or the path of a .yaml file"
+
+
+def _count(axes: tuple[Axis, ...]) -> int:
+    return prod(len(axis.values) for axis in axes)
+
+
+def _has_sweep(root: Node) -> bool:
+    return isinstance(root, Mapping) and root.get("sweep") is not None
+
+
+def _with_settings(root: Node, settings: Iterable[str]) -> Node:
+    for setting in settings:
+        path, equals, text = setting.partition("=")
+        where = Where(f"--set {quote(setting)}")
+        if not equals or not all(path.split(".")) or not text.strip():
+            raise ScenarioError([Problem(where, "", "is not a setting", "key.path=value")])
+        root = with_value(root, path, _relocated(parse(text, where.source), where))
+    return root
+
+
+def _relocated(node: Node, where: Where) -> Node:
+    """Line numbers mean nothing on a command line."""
+    if isinstance(node, Scalar):
+        return Scalar(node.text, node.quoted, where)
+    if isinstance(node, Mapping):
+        pairs = ((Scalar(k.text, k.quoted, where), _relocated(v, where)) for k, v in node.entries)
+        return Mapping(tuple(pairs), where)
+    return type(node)(tuple(_relocated(item, where) for item in node.items), where)
+
+
+def _point(
+    root: Node, axes: tuple[Axis, ...], choice: tuple[Scalar, ...], path: Path
+) -> tuple[Point | None, list[Problem]]:
+    for axis, scalar in zip(axes, choice, strict=True):
+        root = with_value(root, axis.path, scalar)
+    reader = Reader(root, swept=bool(axes))
+    scenario = reader.scenario()
+    checks.check(scenario, reader)
+    program = checks.find_program(scenario.switch.program, path.resolve().parent)
+    if program is None and not any(p.path == "switch.program" for p in reader.problems):
+        what, allowed = checks.program_problem(scenario.switch.program)
+        reader.problem(reader.place("switch.program"), "switch.program", what, allowed)
+    if reader.problems or program is None:
+        return None, reader.problems
+    settings = tuple((axis.path, s.text) for axis, s in zip(axes, choice, strict=True))
+    return Point(settings, checks.resolve(_single(scenario, path)), program), []
+
+
+def _single(scenario: Scenario, path: Path) -> Scenario:
+    """One point as a scenario of its own: no sweep, no growth."""
+    own = tuple(e for e in scenario.expect if not e.metric.startswith(GROWTH))
+    return replace(scenario, name=scenario.name or path.stem, expect=own, sweep=())

@@ -1,0 +1,81 @@
+"""The paths of metrics.json: what may stand in `expect:`, and the table in docs/results.md.
+
+`*` stands for one name: a worker's rank, a switch, a link, a direction, a process.
+"""
+
+from __future__ import annotations
+
+import re
+
+METRICS: dict[str, str] = {
+    "ok": "true if the run finished and every expectation holds",
+    "reason": "why not, in one line; empty if ok",
+    "exact": "true if all integer sums of all workers and rounds are right, bit for bit",
+    "wrong_sums": "integer sums that differ from an independent computation",
+    "error.max_abs": "float32: largest distance from a float64 sum; null for int32",
+    "error.bound": "float32: what quantisation can cost at most; null for int32",
+    "error.within": "float32: true if every sum is within its own bound; null for int32",
+    "allreduce.time_s.median": "seconds from first start to last end, median of the rounds",
+    "allreduce.time_s.min": "the fastest round",
+    "allreduce.time_s.max": "the slowest round",
+    "allreduce.time_s.all": "each round, in order",
+    "allreduce.ate_per_s": "aggregated tensor elements per second: elements / median time",
+    "payload_bound_s": "tensor bytes / link rate",
+    "link_bound_s": "bytes with headers across the busiest link, none twice / its rate",
+    "link_bound_ratio": "median time / link_bound_s",
+    "workers.*.sent": "frames sent by this worker (by rank)",
+    "workers.*.received": "frames received",
+    "workers.*.retransmitted": "frames sent again after a time-out",
+    "workers.*.duplicates": "results received again",
+    "workers.*.late": "results of an earlier chunk",
+    "workers.*.malformed": "frames that are no result of this job",
+    "workers.*.timeouts": "expired timers",
+    "workers.*.bytes_sent": "bytes sent",
+    "workers.*.bytes_received": "bytes received",
+    "workers.*.cpu_s": "processor seconds during the rounds",
+    "totals.retransmitted": "frames sent again, all workers",
+    "totals.injected_drops": "packets dropped on purpose, all links",
+    "totals.other_drops": "packets lost that nobody dropped on purpose: rings, queues, interfaces",
+    "totals.malformed": "frames refused as malformed or foreign, by workers and switches",
+    "switches.*.packets.new": "contributions summed",
+    "switches.*.packets.duplicate": "contributions seen before",
+    "switches.*.packets.stale": "contributions to a chunk that is over",
+    "switches.*.packets.complete": "chunks completed",
+    "switches.*.packets.refused": "packets for the aggregator that are no valid contribution",
+    "switches.*.packets.repeated": "results sent again to one worker",
+    "switches.*.packets.malformed": "packets the parser could not finish",
+    "switches.*.ring_drops": "packets the switch's packet rings lost",
+    "switches.*.cpu_s": "processor seconds during the rounds",
+    "links.*.*.seen": "packets that arrived at the end of the link, in this direction",
+    "links.*.*.dropped": "of them, dropped by injection",
+    "links.*.*.bytes": "bytes that arrived",
+    "links.*.*.queue_drops": "packets the link's queue had no room for",
+    "fidelity.verdict": "network-bound, cpu-bound or starved",
+    "fidelity.reasons": "the evidence, in sentences",
+}
+"""Path -> meaning."""
+
+GROWTH = "growth."
+"""In a sweep, `growth.<path>` is the value at the last point / the value at the first."""
+
+_LISTS = {"allreduce.time_s.all", "fidelity.reasons"}
+_TEXTS = {"reason", "fidelity.verdict"}
+_FLAGS = {"ok", "exact", "error.within"}
+
+
+def type_of(pattern: str) -> str:
+    """`list`, `text`, `flag` or `number`."""
+    if pattern in _LISTS:
+        return "list"
+    if pattern in _TEXTS:
+        return "text"
+    return "flag" if pattern in _FLAGS else "number"
+
+
+def pattern_of(path: str) -> str | None:
+    """The known pattern that `path` is an instance of, or None."""
+    return next((p for p in METRICS if re.fullmatch(_regex(p), path)), None)
+
+
+def _regex(pattern: str) -> str:
+    return re.escape(pattern).replace(r"\*", r"[A-Za-z0-9_>-]+")

@@ -1,0 +1,128 @@
+"""The tree of a document to the frozen values of `schema.py`; gathers every problem it meets."""
+
+from __future__ import annotations
+
+from dataclasses import Field, fields
+from typing import Any, TypeVar
+
+from testbed.scenario.document import Items, Mapping, Node, Scalar
+from testbed.scenario.errors import Problem, Where, nearest, quote
+from testbed.scenario.expectations import read_expect
+from testbed.scenario.kinds import Kind, Wrong
+from testbed.scenario.schema import Axis, Scenario, key_of, keys, yaml_name
+
+T = TypeVar("T")
+SWEEP_VALUES_MAX = 64
+
+
+class Reader:
+    """One document. `places` tells where each key that is present stands."""
+
+    def __init__(self, root: Node, swept: bool) -> None:
+        self.root = root
+        self.swept = swept
+        self.problems: list[Problem] = []
+        self.places: dict[str, Where] = {}
+
+    def scenario(self) -> Scenario:
+        return self._section(Scenario, self.root, "")
+
+    def place(self, path: str) -> Where:
+        """Where `path` stands, or the nearest section around it."""
+        while path and path not in self.places:
+            path = path.rpartition(".")[0]
+        return self.places.get(path, self.root.where)
+
+    def problem(self, where: Where, path: str, what: str, allowed: str = "") -> None:
+        self.problems.append(Problem(where, path, what, allowed))
+
+    def _section(self, cls: type[T], node: Node, path: str) -> T:
+        """`cls` from a mapping; a key that is wrong keeps its default, so that reading goes on."""
+        if not isinstance(node, Mapping):
+            self.problem(node.where, path, "is not a mapping", ", ".join(_names(cls)))
+            return cls()
+        values = {}
+        known = {yaml_name(item): item for item in fields(cls)}  # type: ignore[arg-type]
+        for name, child in self._distinct(node, path):
+            key_path = f"{path}.{name.text}" if path else name.text
+            item = known.get(name.text)
+            if item is None:
+                what = f"unknown key{nearest(name.text, known)}"
+                self.problem(name.where, key_path, what, ", ".join(known))
+            else:
+                self.places[key_path] = child.where
+                values[item.name] = self._field(item, child, key_path)
+        return cls(**values)
+
+    def _distinct(self, node: Mapping, path: str) -> list[tuple[Scalar, Node]]:
+        first: dict[str, Scalar] = {}
+        kept = []
+        for name, child in node.entries:
+            if name.text in first:
+                key_path = f"{path}.{name.text}" if path else name.text
+                what = f"is given twice, first in line {first[name.text].where.line}"
+                self.problem(name.where, key_path, what)
+            else:
+                first[name.text] = name
+                kept.append((name, child))
+        return kept
+
+    def _field(self, item: Field[Any], node: Node, path: str) -> Any:
+        key = key_of(item)
+        if key:
+            return self._scalar(key.kind, node, path, item.default)
+        if "section" in item.metadata:
+            return self._section(item.metadata["section"], node, path)
+        if "items" in item.metadata:
+            return self._items(item.metadata["items"], node, path)
+        if item.metadata["special"] == "expect":
+            return read_expect(node, self.problems, self.swept)
+        return self._sweep(node, path)
+
+    def _scalar(self, kind: Kind, node: Node, path: str, default: Any) -> Any:
+        if not isinstance(node, Scalar):
+            what = "is a list" if isinstance(node, Items) else "is a mapping"
+            self.problem(node.where, path, f"{what}, not a value", kind.allowed)
+            return default
+        if not node.text and not node.quoted:
+            self.problem(node.where, path, "has no value", kind.allowed)
+            return default
+        try:
+            return kind.read(node)
+        except Wrong as error:
+            self.problem(node.where, path, str(error), kind.allowed)
+            return default
+
+    def _items(self, cls: type[T], node: Node, path: str) -> tuple[T, ...]:
+        if not isinstance(node, Items):
+            self.problem(node.where, path, "is not a list", "a list of mappings")
+            return ()
+        return tuple(self._section(cls, n, f"{path}[{i}]") for i, n in enumerate(node.items))
+
+    def _sweep(self, node: Node, path: str) -> tuple[Axis, ...]:
+        if not isinstance(node, Mapping) or not node.entries:
+            self.problem(node.where, path, "is not a mapping", "dotted.key: [value, value, ...]")
+            return ()
+        axes = (self._axis(name, child, path) for name, child in self._distinct(node, path))
+        return tuple(axis for axis in axes if axis)
+
+    def _axis(self, name: Scalar, node: Node, path: str) -> Axis | None:
+        key_path = f"{path}.{name.text}"
+        known = [p for p, _, _ in keys() if "[" not in p and p not in ("name", "description")]
+        if name.text not in known:
+            what = f"unknown key {quote(name.text)}{nearest(name.text, known)}"
+            self.problem(name.where, key_path, what, "the dotted path of a key, docs/scenarios.md")
+            return None
+        if not isinstance(node, Items) or not node.items:
+            self.problem(node.where, key_path, "is not a list", "a list of values")
+            return None
+        scalars = [item for item in node.items if isinstance(item, Scalar)]
+        if len(scalars) != len(node.items) or len(scalars) > SWEEP_VALUES_MAX:
+            what = "is no list of values" if len(scalars) < len(node.items) else "is too long"
+            self.problem(node.where, key_path, what, f"at most {SWEEP_VALUES_MAX} values")
+            return None
+        return Axis(name.text, tuple(scalars))
+
+
+def _names(cls: Any) -> list[str]:
+    return [yaml_name(item) for item in fields(cls)]

@@ -1,0 +1,53 @@
+"""A scenario as resolved, as YAML that loads to the same scenario again."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from testbed.scenario.load import Suite
+from testbed.scenario.schema import Scenario, key_of, yaml_name
+
+
+def to_yaml(scenario: Scenario, program: Path) -> str:
+    """Every key with its value, defaults included; `program` says where the P4 source was found."""
+    tree = _section(scenario)
+    tree["switch"]["program"] = str(program)
+    tree["expect"] = {e.metric: e.to_yaml() for e in scenario.expect}
+    return _dump({name: value for name, value in tree.items() if value or value == 0})
+
+
+def suite_to_yaml(suite: Suite) -> str:
+    """The first point's values, with the sweep and the growth that is expected over it."""
+    tree = yaml.safe_load(to_yaml(suite.points[0].scenario, suite.points[0].program))
+    if suite.axes:
+        tree.setdefault("expect", {}).update({e.metric: e.to_yaml() for e in suite.growth})
+        tree["sweep"] = {a.path: [yaml.safe_load(s.text) for s in a.values] for a in suite.axes}
+    return _dump(tree)
+
+
+def _section(values: Any) -> dict[str, Any]:
+    tree: dict[str, Any] = {}
+    for item in fields(values):
+        value, key = getattr(values, item.name), key_of(item)
+        if key:
+            tree[key.name] = None if value is None else key.kind.write(value)
+        elif "section" in item.metadata:
+            tree[yaml_name(item)] = _section(value)
+        elif "items" in item.metadata:
+            tree[yaml_name(item)] = [_section(entry) for entry in value]
+    return tree
+
+
+def _dump(tree: dict[str, Any]) -> str:
+    return yaml.safe_dump(_plain(tree), sort_keys=False, allow_unicode=True, width=100)
+
+
+def _plain(value: Any) -> Any:
+    """Without keys that have no value, and fractions as a number that reads back the same."""
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items() if v is not None}
+    return [_plain(v) for v in value] if isinstance(value, list) else value
