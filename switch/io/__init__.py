@@ -1,0 +1,166 @@
+"""The packet loop: one C thread that moves frames between interfaces through a compiled program.
+
+`PacketLoop` opens the interfaces when it is made, forwards from `start()` to `close()`, and takes another
+program at any time. The loop itself is loop.c; nothing of Python runs per packet.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol
+
+from switch.io import native
+
+
+class PacketLoopError(Exception):
+    """An interface or file the loop cannot use: one line, with the remedy."""
+
+
+class Drivable(Protocol):
+    """What the loop needs of a compiled program: `switch.Pipeline` has it."""
+
+    handle: int
+
+    def function_address(self, name: str) -> int:
+        """The address of a function of pipeline.h."""
+        ...
+
+    def drops(self) -> dict[str, int]:
+        """Packets the program dropped, by reason."""
+        ...
+
+
+DEFAULT_RING_FRAMES = 2048
+DEFAULT_BATCH_FRAMES = 32
+DEFAULT_COALESCE_US = 0
+MAX_PORT = 511
+
+
+class PacketLoop:
+    """Ports on real interfaces, and the thread between them.
+
+    `interfaces` maps port numbers (0..511) to interface names; `cpu_port` adds a port whose other end is
+    `controller`, a SOCK_SEQPACKET socket with one frame a message; `pcap_folder` takes `<iface>_in.pcap` and
+    `<iface>_out.pcap`. Raises PacketLoopError.
+    """
+
+    def __init__(
+        self,
+        interfaces: Mapping[int, str],
+        *,
+        cpu_port: int | None = None,
+        pcap_folder: str | Path | None = None,
+        ring_frames: int = DEFAULT_RING_FRAMES,
+        batch: int = DEFAULT_BATCH_FRAMES,
+        coalesce_us: int = DEFAULT_COALESCE_US,
+    ) -> None:
+        self._lib = native.library()
+        self._loop = ctypes.c_void_p()
+        self._interfaces = dict(interfaces)
+        self._pipeline: Drivable | None = None
+        self._program: native.LoopProgram | None = None
+        self.controller: socket.socket | None = None
+        options = native.LoopOptions(ring_frames, batch, coalesce_us)
+        _check(self._lib.loop_new(ctypes.byref(options), ctypes.byref(self._loop)), "packet loop")
+        try:
+            for port, interface in self._interfaces.items():
+                self._add_interface(port, interface)
+                if pcap_folder is not None:
+                    self._add_pcap(port, interface, Path(pcap_folder))
+            if cpu_port is not None:
+                self._add_cpu_port(cpu_port)
+        except PacketLoopError:
+            self.close()
+            raise
+
+    def _add_interface(self, port: int, interface: str) -> None:
+        step = ctypes.c_char_p()
+        result = self._lib.loop_add_interface(
+            self._loop, port, interface.encode(), ctypes.byref(step)
+        )
+        if result < 0:
+            raise PacketLoopError(_explain(-result, port, interface, (step.value or b"").decode()))
+
+    def _add_pcap(self, port: int, interface: str, folder: Path) -> None:
+        paths = [folder / f"{interface}_{way}.pcap" for way in ("in", "out")]
+        result = self._lib.loop_add_pcap(self._loop, port, *(os.fsencode(path) for path in paths))
+        _check(result, f"cannot write {paths[0]}")
+
+    def _add_cpu_port(self, port: int) -> None:
+        fd = self._lib.loop_add_cpu_port(self._loop, port)
+        _check(fd, f"CPU port {port}")
+        self.controller = socket.socket(fileno=fd)
+
+    def start(self) -> None:
+        """Start forwarding."""
+        _check(self._lib.loop_start(self._loop), "cannot start the data-plane thread")
+
+    def set_pipeline(self, pipeline: Drivable | None) -> None:
+        """Forward by `pipeline` from the next batch on; on return no packet is in the previous one."""
+        program = None
+        if pipeline is not None:
+            functions = (pipeline.function_address(f"pl_{n}") for n in ("lock", "unlock", "process"))
+            program = native.LoopProgram(pipeline.handle, *functions)
+        self._lib.loop_set_program(self._loop, None if program is None else ctypes.byref(program))
+        self._pipeline, self._program = pipeline, program
+
+    def stats(self) -> dict[str, Any]:
+        """Counters since the start: per port, the thread's, and the program's drops by reason."""
+        ports = {str(port): self._port_stats(port) for port in self._interfaces}
+        loop = native.LoopStats()
+        self._lib.loop_read_stats(self._loop, ctypes.byref(loop))
+        drops = self._pipeline.drops() if self._pipeline else {}
+        return {"ports": ports, **native.as_dict(loop), "pipeline_drops": drops}
+
+    def _port_stats(self, port: int) -> dict[str, Any]:
+        stats = native.PortStats()
+        self._lib.loop_read_port_stats(self._loop, port, ctypes.byref(stats))
+        return {"interface": self._interfaces[port], **native.as_dict(stats)}
+
+    def stop(self) -> None:
+        """End the thread and flush captures; statistics stay readable until `close()`."""
+        self._lib.loop_stop(self._loop)
+
+    def close(self) -> None:
+        """Stop and give everything back; the loop is unusable afterwards."""
+        if self._loop:
+            self._lib.loop_free(self._loop)
+            self._loop = ctypes.c_void_p()
+        if self.controller:
+            self.controller.close()
+        self._pipeline = self._program = None
+
+    def __enter__(self) -> PacketLoop:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _check(result: int, what: str) -> None:
+    if result < 0:
+        raise PacketLoopError(f"{what}: {os.strerror(-result)}")
+
+
+def _explain(code: int, port: int, interface: str, step: str) -> str:
+    where = f"port {port} ({interface})"
+    if step == "port number":
+        if code == errno.ENODEV:
+            return f"{where}: an interface name has at most 15 characters"
+        return f"{where}: the port number is used twice or not in 0..{MAX_PORT}"
+    if step == "interface":
+        return f"{where}: no such interface in this network namespace"
+    if code in (errno.EPERM, errno.EACCES):
+        return f"{where}: no permission to open a packet socket: run as root or with CAP_NET_RAW"
+    return f"{where}: {step}: {os.strerror(code)}"

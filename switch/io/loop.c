@@ -1,0 +1,425 @@
+/* The data plane's thread: rings in, one batch under the program's lock, queues out (see loop.h). */
+#include "loop.h"
+
+#include <errno.h>
+#include <linux/virtio_net.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "offload.h"
+#include "port.h"
+
+#define PORT_NUMBERS 512 /* v1model's port is 9 bits wide */
+#define NS_PER_S 1000000000ull
+/* Bytes queued for sending that still fit the second-level cache when the kernel copies them out. */
+#define BATCH_BYTES (384u << 10)
+
+struct loop {
+	struct loop_options options;
+	struct port *ports[PORT_NUMBERS]; /* in the order of their adding */
+	uint32_t port_count;
+	struct port *by_number[PORT_NUMBERS];
+	struct pollfd *wait_for; /* the ports' receivers, then wake_fd */
+	int wake_fd;
+	uint8_t *scratch;
+	struct pl_sink sink;
+	struct port *receiving;
+	uint64_t now_us, start_ns;
+	uint32_t queued_bytes;
+	bool dirty_captures;
+
+	pthread_t thread;
+	bool running;
+	bool stopping; /* atomic */
+	clockid_t cpu_clock;
+	/* A control thread asks for wanted; the loop adopts it between batches as current. */
+	pthread_mutex_t control;
+	pthread_cond_t adopted;
+	const struct loop_program *wanted; /* atomic */
+	const struct loop_program *current;
+	struct loop_stats stats;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static struct port *find_port(const struct loop *loop, uint16_t number)
+{
+	return number < PORT_NUMBERS ? loop->by_number[number] : NULL;
+}
+
+static uint8_t *sink_reserve(void *context, uint16_t number, uint32_t max_len)
+{
+	struct loop *loop = context;
+	struct port *port = find_port(loop, number);
+
+	if (!port) {
+		loop->stats.no_port_drops++;
+		return NULL;
+	}
+	return port_reserve(port, max_len);
+}
+
+static void sink_commit(void *context, uint16_t number, uint32_t len)
+{
+	struct loop *loop = context;
+
+	loop->queued_bytes += len;
+	port_commit(loop->by_number[number], len);
+}
+
+static void process(void *context, const uint8_t *data, uint32_t len)
+{
+	struct loop *loop = context;
+	const struct loop_program *program = loop->current;
+
+	program->process(program->instance, loop->receiving->number, data, len, loop->now_us, &loop->sink);
+}
+
+static void process_segments(struct loop *loop, struct port *port, const struct frame *frame)
+{
+	if (offload_segment(frame, loop->scratch, process, loop) < 0)
+		port->stats.rx_gso_drops++;
+	else
+		port->stats.rx_gso++;
+}
+
+static void take_frame(struct loop *loop, struct port *port, struct frame *frame)
+{
+	if (port->pcap_in) {
+		port->pcap_errors += pcap_write(port->pcap_in, frame->time_ns, frame->data, frame->len) != 0;
+		loop->dirty_captures = true;
+	}
+	loop->receiving = port;
+	if (frame->gso_type) {
+		process_segments(loop, port, frame);
+		return;
+	}
+	if (frame->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM && !offload_complete_checksum(frame))
+		port->stats.rx_checksums++;
+	process(loop, frame->data, frame->len);
+}
+
+/* Up to options.batch frames of one port. Returns how many slots were taken. */
+static uint32_t drain_port(struct loop *loop, struct port *port)
+{
+	uint32_t taken = 0;
+
+	while (taken < loop->options.batch) {
+		struct frame frame;
+		enum rx_result result = port_receive(port, &frame);
+
+		if (result == RX_EMPTY)
+			break;
+		if (result == RX_FRAME) {
+			if (loop->current)
+				take_frame(loop, port, &frame);
+			else
+				loop->stats.no_program++;
+		}
+		port_release(port);
+		taken++;
+	}
+	return taken;
+}
+
+/* Ports take turns until all are empty or enough is queued. The caller holds the program's lock. */
+static uint32_t drain_ports(struct loop *loop)
+{
+	uint32_t total = 0, round;
+
+	do {
+		round = 0;
+		for (uint32_t i = 0; i < loop->port_count; i++)
+			round += drain_port(loop, loop->ports[i]);
+		total += round;
+	} while (round && loop->queued_bytes < BATCH_BYTES);
+	return total;
+}
+
+static uint32_t run_batch(struct loop *loop)
+{
+	const struct loop_program *program = loop->current;
+	uint32_t taken;
+
+	loop->now_us = (clock_ns(CLOCK_MONOTONIC) - loop->start_ns) / 1000;
+	loop->queued_bytes = 0;
+	if (program)
+		program->lock(program->instance);
+	taken = drain_ports(loop);
+	if (program)
+		program->unlock(program->instance);
+	loop->stats.batches++;
+	for (uint32_t i = 0; i < loop->port_count; i++)
+		port_flush(loop->ports[i]);
+	return taken;
+}
+
+static void flush_captures(struct loop *loop)
+{
+	for (uint32_t i = 0; i < loop->port_count; i++) {
+		struct port *port = loop->ports[i];
+
+		if (port->pcap_in)
+			pcap_flush(port->pcap_in);
+		if (port->pcap_out)
+			pcap_flush(port->pcap_out);
+	}
+	loop->dirty_captures = false;
+}
+
+/* An interface that goes down leaves an error on its socket, which would end every poll at once. */
+static void clear_socket_errors(struct loop *loop)
+{
+	for (uint32_t i = 0; i < loop->port_count; i++) {
+		int error;
+		socklen_t length = sizeof(error);
+
+		if (loop->wait_for[i].revents & (POLLERR | POLLNVAL))
+			getsockopt(loop->wait_for[i].fd, SOL_SOCKET, SO_ERROR, &error, &length);
+	}
+}
+
+static void wait_for_frames(struct loop *loop)
+{
+	struct pollfd *wake = &loop->wait_for[loop->port_count];
+	uint64_t value;
+
+	if (loop->dirty_captures)
+		flush_captures(loop);
+	loop->stats.sleeps++;
+	if (poll(loop->wait_for, loop->port_count + 1, -1) < 0)
+		return;
+	clear_socket_errors(loop);
+	if (wake->revents & POLLIN && read(loop->wake_fd, &value, sizeof(value)) < 0)
+		wake->revents = 0;
+}
+
+/* A few frames at a time cost a wake-up each; letting some gather costs a bounded delay instead. */
+static void let_frames_gather(const struct loop *loop)
+{
+	struct timespec pause = {.tv_nsec = (long)loop->options.coalesce_us * 1000};
+
+	nanosleep(&pause, NULL);
+}
+
+static void adopt_program(struct loop *loop)
+{
+	pthread_mutex_lock(&loop->control);
+	loop->current = __atomic_load_n(&loop->wanted, __ATOMIC_ACQUIRE);
+	pthread_cond_broadcast(&loop->adopted);
+	pthread_mutex_unlock(&loop->control);
+}
+
+static void *run(void *context)
+{
+	struct loop *loop = context;
+
+	/* The default slack of 50 us would double every short pause. */
+	prctl(PR_SET_TIMERSLACK, 1000);
+	prctl(PR_SET_NAME, "data-plane");
+	while (!__atomic_load_n(&loop->stopping, __ATOMIC_ACQUIRE)) {
+		uint32_t taken;
+
+		if (__atomic_load_n(&loop->wanted, __ATOMIC_ACQUIRE) != loop->current)
+			adopt_program(loop);
+		taken = run_batch(loop);
+		if (!taken)
+			wait_for_frames(loop);
+		else if (loop->options.coalesce_us && taken < loop->options.batch)
+			let_frames_gather(loop);
+	}
+	flush_captures(loop);
+	loop->stats.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	return NULL;
+}
+
+int loop_new(const struct loop_options *options, struct loop **out)
+{
+	struct loop *loop = calloc(1, sizeof(*loop));
+
+	if (!loop)
+		return -ENOMEM;
+	loop->options = *options;
+	loop->sink = (struct pl_sink){.context = loop, .reserve = sink_reserve, .commit = sink_commit};
+	loop->start_ns = clock_ns(CLOCK_MONOTONIC);
+	pthread_mutex_init(&loop->control, NULL);
+	pthread_cond_init(&loop->adopted, NULL);
+	loop->scratch = malloc(FRAME_MAX);
+	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	*out = loop;
+	return loop->scratch && loop->wake_fd >= 0 ? 0 : -ENOMEM;
+}
+
+static struct port *new_port(uint16_t number, int *error)
+{
+	struct port *port = calloc(1, sizeof(*port));
+
+	*error = port ? 0 : -ENOMEM;
+	if (port) {
+		port->number = number;
+		port->rx_fd = -1;
+		port->tx_fd = -1;
+	}
+	return port;
+}
+
+static void drop_port(struct port *port)
+{
+	port_close(port);
+	free(port);
+}
+
+static void keep_port(struct loop *loop, struct port *port)
+{
+	loop->ports[loop->port_count++] = port;
+	loop->by_number[port->number] = port;
+}
+
+int loop_add_interface(struct loop *loop, uint16_t number, const char *interface, const char **step)
+{
+	struct port *port;
+	int error;
+
+	*step = "port number";
+	if (number >= PORT_NUMBERS || loop->by_number[number])
+		return -EEXIST;
+	if (strlen(interface) >= IF_NAMESIZE)
+		return -ENODEV;
+	port = new_port(number, &error);
+	if (!port)
+		return error;
+	strcpy(port->interface, interface);
+	error = port_open_interface(port, loop->options.ring_frames, step);
+	if (error)
+		drop_port(port);
+	else
+		keep_port(loop, port);
+	return error;
+}
+
+int loop_add_cpu_port(struct loop *loop, uint16_t number)
+{
+	struct port *port;
+	int fd;
+
+	if (number >= PORT_NUMBERS || loop->by_number[number])
+		return -EEXIST;
+	port = new_port(number, &fd);
+	if (!port)
+		return fd;
+	fd = port_open_cpu(port);
+	if (fd < 0)
+		drop_port(port);
+	else
+		keep_port(loop, port);
+	return fd;
+}
+
+int loop_add_pcap(struct loop *loop, uint16_t number, const char *in_path, const char *out_path)
+{
+	struct port *port = find_port(loop, number);
+	int error;
+
+	if (!port)
+		return -ENOENT;
+	error = pcap_open(in_path, &port->pcap_in);
+	return error ? error : pcap_open(out_path, &port->pcap_out);
+}
+
+int loop_start(struct loop *loop)
+{
+	int error;
+
+	loop->wait_for = calloc(loop->port_count + 1, sizeof(*loop->wait_for));
+	if (!loop->wait_for)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < loop->port_count; i++)
+		loop->wait_for[i] = (struct pollfd){.fd = loop->ports[i]->rx_fd, .events = POLLIN};
+	loop->wait_for[loop->port_count] = (struct pollfd){.fd = loop->wake_fd, .events = POLLIN};
+	loop->start_ns = clock_ns(CLOCK_MONOTONIC);
+	error = pthread_create(&loop->thread, NULL, run, loop);
+	if (error)
+		return -error;
+	pthread_getcpuclockid(loop->thread, &loop->cpu_clock);
+	loop->running = true;
+	return 0;
+}
+
+static void wake(struct loop *loop)
+{
+	uint64_t one = 1;
+
+	if (write(loop->wake_fd, &one, sizeof(one)) < 0)
+		return; /* the counter is full, so the loop is awake */
+}
+
+void loop_set_program(struct loop *loop, const struct loop_program *program)
+{
+	pthread_mutex_lock(&loop->control);
+	__atomic_store_n(&loop->wanted, program, __ATOMIC_RELEASE);
+	if (!loop->running)
+		loop->current = program;
+	wake(loop);
+	while (loop->current != program)
+		pthread_cond_wait(&loop->adopted, &loop->control);
+	pthread_mutex_unlock(&loop->control);
+}
+
+void loop_stop(struct loop *loop)
+{
+	if (!loop->running)
+		return;
+	__atomic_store_n(&loop->stopping, true, __ATOMIC_RELEASE);
+	wake(loop);
+	pthread_join(loop->thread, NULL);
+	loop->running = false;
+}
+
+void loop_free(struct loop *loop)
+{
+	loop_stop(loop);
+	for (uint32_t i = 0; i < loop->port_count; i++)
+		drop_port(loop->ports[i]);
+	if (loop->wake_fd >= 0)
+		close(loop->wake_fd);
+	pthread_cond_destroy(&loop->adopted);
+	pthread_mutex_destroy(&loop->control);
+	free(loop->wait_for);
+	free(loop->scratch);
+	free(loop);
+}
+
+void loop_read_stats(struct loop *loop, struct loop_stats *out)
+{
+	uint64_t cpu_ns = loop->running ? clock_ns(loop->cpu_clock) : loop->stats.cpu_ns;
+
+	*out = loop->stats;
+	out->cpu_ns = cpu_ns;
+	for (uint32_t i = 0; i < loop->port_count; i++)
+		out->pcap_errors += loop->ports[i]->pcap_errors;
+}
+
+int loop_read_port_stats(struct loop *loop, uint16_t number, struct loop_port_stats *out)
+{
+	struct port *port = find_port(loop, number);
+
+	if (!port)
+		return -ENOENT;
+	pthread_mutex_lock(&loop->control);
+	port_collect_ring_drops(port);
+	*out = port->stats;
+	pthread_mutex_unlock(&loop->control);
+	return 0;
+}

@@ -1,0 +1,67 @@
+/* One port of the packet loop: a receive ring and a send queue on an interface, or a socket pair (CPU port). */
+#ifndef AGGLAB_PORT_H
+#define AGGLAB_PORT_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+
+#include "loop.h"
+#include "pcap.h"
+
+/* Frames on a wire are shorter; an unsegmented (GSO) frame can be this long, plus Ethernet and a VLAN tag. */
+#define FRAME_MAX (65535 + 18)
+#define TX_BATCH 256
+#define TX_ARENA_BYTES (512u << 10)
+
+struct tx_queue {
+	uint8_t *arena;
+	uint32_t used;
+	uint32_t count;
+	struct iovec iov[TX_BATCH];
+	struct mmsghdr messages[TX_BATCH];
+};
+
+struct port {
+	uint16_t number;
+	char interface[IF_NAMESIZE];
+	int rx_fd, tx_fd;
+	uint8_t *ring; /* NULL for the CPU port */
+	size_t ring_bytes;
+	uint32_t block_bytes, frame_bytes, frames_per_block, frames, next;
+	uint8_t *oversize; /* room for one frame that does not fit a slot */
+	struct tx_queue tx;
+	struct pcap *pcap_in, *pcap_out;
+	uint64_t pcap_errors;
+	struct loop_port_stats stats;
+};
+
+/* A received frame; data may be written to, VLAN tag in place, checksum not yet completed. */
+struct frame {
+	uint8_t *data;
+	uint32_t len;
+	uint64_t time_ns; /* CLOCK_REALTIME at arrival */
+	/* What the sender left to its hardware (struct virtio_net_hdr), 0 if nothing. */
+	uint16_t csum_start, csum_offset, gso_size;
+	uint8_t flags, gso_type;
+};
+
+enum rx_result { RX_EMPTY, RX_FRAME, RX_SKIPPED };
+
+int port_open_interface(struct port *port, uint32_t ring_frames, const char **step);
+int port_open_cpu(struct port *port);
+void port_close(struct port *port);
+
+/* Takes the next frame. After RX_FRAME or RX_SKIPPED port_release gives the slot back. */
+enum rx_result port_receive(struct port *port, struct frame *frame);
+void port_release(struct port *port);
+
+/* Room for a frame of at most max_len bytes; NULL if it can never fit. Sends what is queued when full. */
+uint8_t *port_reserve(struct port *port, uint32_t max_len);
+void port_commit(struct port *port, uint32_t len);
+void port_flush(struct port *port);
+
+/* Adds the kernel's count of frames that found the ring full; not for two threads at once. */
+void port_collect_ring_drops(struct port *port);
+
+#endif
