@@ -1,0 +1,329 @@
+"""The .stf script as values: `parse` turns text into a list of commands, one a line.
+
+The grammar is the one p4c's corpus uses; `check_register` and the operators `&&&` and `..` in keys
+are ours.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+
+class StfError(Exception):
+    """A script or command line that cannot be run: printed as `file:line: error: ...`, exit 2."""
+
+    def __init__(self, message: str, line: int = 0):
+        super().__init__(message)
+        self.line = line
+
+
+@dataclass(frozen=True)
+class Packet:
+    line: int
+    port: int
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Expect:
+    """`nibbles` is lower-case hex with `*` for any nibble; None accepts any packets on the port."""
+
+    line: int
+    port: int
+    nibbles: str | None
+    exact: bool = False
+
+    def matches(self, frame: bytes) -> bool:
+        if self.nibbles is None:
+            return True
+        got = frame.hex()
+        if len(got) < len(self.nibbles) or (self.exact and len(got) != len(self.nibbles)):
+            return False
+        return all(e in ("*", g) for e, g in zip(self.nibbles, got, strict=False))
+
+
+@dataclass(frozen=True)
+class Key:
+    """A match key as written: `value`, or `value op operand` (op is `/`, `&&&` or `..`)."""
+
+    name: str
+    value: str
+    op: str = ""
+    operand: str = ""
+
+
+@dataclass(frozen=True)
+class Add:
+    line: int
+    table: str
+    priority: int | None
+    keys: tuple[Key, ...]
+    action: str
+    args: tuple[tuple[str, int], ...]
+    handle: str | None
+
+
+@dataclass(frozen=True)
+class SetDefault:
+    line: int
+    table: str
+    action: str
+    args: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Remove:
+    line: int
+    handle: str  # "all", or the name an `add ... = name` gave
+
+
+@dataclass(frozen=True)
+class Check:
+    """`check_counter c(i) packets == 3`, `check_register r(i) == 7`."""
+
+    line: int
+    kind: str  # "counter" or "register"
+    name: str
+    index: int
+    unit: str
+    op: str
+    value: int
+
+
+@dataclass(frozen=True)
+class Direct:
+    """A command of simple_switch_CLI taken over as it is: replication, mirroring, state."""
+
+    line: int
+    verb: str
+    name: str
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Pause:
+    line: int
+    verb: str  # "wait" (one second passes) or "no_packet" (nothing more has come out)
+
+
+Command = Packet | Expect | Add | SetDefault | Remove | Check | Direct | Pause
+
+TOKEN = re.compile(
+    r"""\s*(?:
+    (?P<number>0[xX][0-9a-fA-F*_]+|0[bB][01*_]+|0[oO][0-7*_]+|[0-9]+)
+  | (?P<name>"[^"]+"|[A-Za-z_$][\w$]*(?:\[\d+\]|\.[A-Za-z_$][\w$]*|\.\d+)*)
+  | (?P<op>&&&|\.\.|->|[<>=!]=|[:,()=/<>])
+)""",
+    re.VERBOSE,
+)
+COMPARE = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+# verb -> (takes a name, least numbers, most numbers)
+DIRECT = {
+    "mirroring_add": (False, 2, 2),
+    "mirroring_add_mc": (False, 2, 2),
+    "mirroring_delete": (False, 1, 1),
+    "mirroring_get": (False, 1, 1),
+    "mc_mgrp_create": (False, 1, 1),
+    "mc_node_create": (False, 1, 513),
+    "mc_node_update": (False, 1, 513),
+    "mc_node_associate": (False, 2, 2),
+    "register_read": (True, 1, 1),
+    "register_write": (True, 2, 2),
+    "register_reset": (True, 0, 0),
+    "counter_read": (True, 1, 1),
+    "counter_write": (True, 3, 3),
+}
+NOT_HERE = ("meter_get_rates", "meter_set_rates", "meter_array_set_rates")
+
+
+def parse(text: str) -> list[Command]:
+    """Every command of a script, in order; raises StfError at the first line that is not one."""
+    commands = []
+    for number, raw in enumerate(text.splitlines(), 1):
+        words = raw.split("#", 1)[0].split(None, 1)
+        if words:
+            commands.append(_parse_line(number, words[0].lower(), words[1] if words[1:] else ""))
+    return commands
+
+
+def _parse_line(line: int, verb: str, rest: str) -> Command:
+    if verb in ("packet", "expect"):
+        return _parse_frame(line, verb, rest)
+    tokens = _Tokens(line, rest)
+    command: Command
+    if verb in DIRECT:
+        command = _parse_direct(tokens, verb)
+    elif verb in PARSERS:
+        command = PARSERS[verb](tokens, verb)
+    elif verb in NOT_HERE:
+        raise StfError(f"`{verb}` is not supported", line)
+    else:
+        raise StfError(f"unknown command `{verb}`", line)
+    tokens.end()
+    return command
+
+
+def _parse_frame(line: int, verb: str, rest: str) -> Packet | Expect:
+    words = rest.split(None, 1)
+    if not words or not words[0].isdigit():
+        raise StfError(f"`{verb}` needs a port number", line)
+    data = "".join(words[1].split()).lower() if words[1:] else ""
+    exact = verb == "expect" and data.endswith("$")
+    nibbles = data[:-1] if exact else data
+    allowed = "0123456789abcdef*" if verb == "expect" else "0123456789abcdef"
+    wrong = [c for c in nibbles if c not in allowed]
+    if wrong:
+        raise StfError(f"`{wrong[0]}` is not a hexadecimal digit", line)
+    if verb == "expect":
+        return Expect(line, int(words[0]), nibbles if data else None, exact)
+    if len(nibbles) % 2:
+        raise StfError(f"{len(nibbles)} hexadecimal digits are not whole bytes", line)
+    return Packet(line, int(words[0]), bytes.fromhex(nibbles))
+
+
+class _Tokens:
+    """The tokens of one line and a cursor over them."""
+
+    def __init__(self, line: int, text: str):
+        self.line = line
+        self.items: list[tuple[str, str]] = []
+        at, text = 0, text.rstrip()
+        while at < len(text):
+            found = TOKEN.match(text, at)
+            if not found:
+                raise StfError(f"unexpected `{text[at:].strip()[0]}`", line)
+            kind = found.lastgroup or ""
+            self.items.append((kind, found[kind].strip('"')))
+            at = found.end()
+        self.at = 0
+
+    def peek(self, ahead: int = 0) -> tuple[str, str]:
+        at = self.at + ahead
+        return self.items[at] if at < len(self.items) else ("end", "end of line")
+
+    def next_is(self, text: str) -> bool:
+        return self.peek() == ("op", text)
+
+    def take(self, kind: str, what: str, among: Iterable[str] | None = None) -> str:
+        got, text = self.peek()
+        if got != kind or (among is not None and text not in among):
+            raise StfError(f"expected {what}, found `{text}`", self.line)
+        self.at += 1
+        return text
+
+    def number(self, what: str = "a number") -> int:
+        text = self.take("number", what)
+        if "*" in text:
+            raise StfError(f"expected {what}, found `{text}`", self.line)
+        return _integer(text)
+
+    def end(self) -> None:
+        if self.peek()[0] != "end":
+            raise StfError(f"unexpected `{self.peek()[1]}`", self.line)
+
+
+def _integer(text: str) -> int:
+    return int(text, 0) if text[:1] == "0" and text[1:2].isalpha() else int(text)
+
+
+def _parse_add(tokens: _Tokens, verb: str) -> Add:
+    table = tokens.take("name", "a table name")
+    priority = None
+    if tokens.peek()[0] == "number":
+        priority = tokens.number("a priority")
+    keys = []
+    while tokens.peek(1) == ("op", ":"):
+        keys.append(_parse_key(tokens))
+    action, args = _parse_action(tokens)
+    handle = None
+    if tokens.next_is("="):
+        tokens.take("op", "`=`")
+        handle = tokens.take("name", "a name for the entry")
+    return Add(tokens.line, table, priority, tuple(keys), action, args, handle)
+
+
+def _parse_key(tokens: _Tokens) -> Key:
+    name = tokens.take("name", "a key name")
+    tokens.take("op", "`:`")
+    value = tokens.take("number", "a value")
+    if tokens.peek()[1] in ("/", "&&&", "..", "->"):
+        op = tokens.take("op", "an operator").replace("->", "..")
+        return Key(name, value, op, tokens.take("number", "a value"))
+    return Key(name, value)
+
+
+def _parse_action(tokens: _Tokens) -> tuple[str, tuple[tuple[str, int], ...]]:
+    action = tokens.take("name", "an action")
+    args: list[tuple[str, int]] = []
+    tokens.take("op", "`(`", "(")
+    while not tokens.next_is(")"):
+        if args:
+            tokens.take("op", "`,` or `)`", ",")
+        name = tokens.take("name", "an argument name")
+        tokens.take("op", "`:`", ":")
+        args.append((name, tokens.number()))
+    tokens.take("op", "`)`")
+    return action, tuple(args)
+
+
+def _parse_set_default(tokens: _Tokens, verb: str) -> SetDefault:
+    table = tokens.take("name", "a table name")
+    return SetDefault(tokens.line, table, *_parse_action(tokens))
+
+
+def _parse_check(tokens: _Tokens, verb: str) -> Check:
+    """A check_counter without a condition only asks that the counter exists."""
+    name = tokens.take("name", "a name")
+    tokens.take("op", "`(`", "(")
+    index = tokens.number("an index")
+    tokens.take("op", "`)`", ")")
+    kind = verb.removeprefix("check_")
+    if tokens.peek()[0] == "end" and kind == "counter":
+        return Check(tokens.line, kind, name, index, "packets", ">=", 0)
+    unit = "value"
+    if kind == "counter":
+        unit = tokens.take("name", "`packets` or `bytes`", ("packets", "bytes"))
+    op = tokens.take("op", "a comparison", COMPARE)
+    return Check(tokens.line, kind, name, index, unit, op, tokens.number())
+
+
+def _parse_direct(tokens: _Tokens, verb: str) -> Direct:
+    named, least, most = DIRECT[verb]
+    name = tokens.take("name", "a name") if named else ""
+    numbers = []
+    while tokens.peek()[0] == "number":
+        numbers.append(tokens.number())
+    if not least <= len(numbers) <= most:
+        raise StfError(
+            f"`{verb}` takes {least} number{'s' * (least != 1)}, not {len(numbers)}", tokens.line
+        )
+    return Direct(tokens.line, verb, name, tuple(numbers))
+
+
+def _parse_remove(tokens: _Tokens, verb: str) -> Remove:
+    return Remove(tokens.line, tokens.take("name", "`all` or the name of an entry"))
+
+
+def _parse_pause(tokens: _Tokens, verb: str) -> Pause:
+    return Pause(tokens.line, verb)
+
+
+PARSERS: dict[str, Callable[[_Tokens, str], Command]] = {
+    "add": _parse_add,
+    "setdefault": _parse_set_default,
+    "remove": _parse_remove,
+    "check_counter": _parse_check,
+    "check_register": _parse_check,
+    "wait": _parse_pause,
+    "no_packet": _parse_pause,
+}

@@ -1,0 +1,17 @@
+// Range keys include both ends.
+#include <core.p4>
+#include <v1model.p4>
+
+header data_t { bit<16> port; bit<8> result; }
+#include "include/one_header.p4"
+
+control Work(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
+    action set(bit<8> v) { h.d.result = v; }
+    table classes {
+        key = { h.d.port: range; }
+        actions = { set; NoAction; }
+        default_action = NoAction();
+    }
+    apply { classes.apply(); s.egress_spec = 1; }
+}
+V1Switch(Parse(), NoVerify(), Work(), NoEgress(), NoCompute(), Emit()) main;

@@ -1,0 +1,17 @@
+// Entries can be removed and a key used again.
+#include <core.p4>
+#include <v1model.p4>
+
+header data_t { bit<8> key; bit<8> result; }
+#include "include/one_header.p4"
+
+control Work(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
+    action set(bit<8> v) { h.d.result = v; }
+    table t {
+        key = { h.d.key: exact; }
+        actions = { set; NoAction; }
+        default_action = NoAction;
+    }
+    apply { t.apply(); s.egress_spec = 1; }
+}
+V1Switch(Parse(), NoVerify(), Work(), NoEgress(), NoCompute(), Emit()) main;
