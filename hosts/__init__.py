@@ -1,0 +1,9 @@
+"""Worker agents: all-reduce of NumPy arrays through an aggregating switch.
+
+The public names are here; see docs/hosts.md. This folder imports NumPy and itself only.
+"""
+
+from hosts.all_reduce import AllReducer
+from hosts.errors import AllReduceError, NotFinite, RoundTimeout
+
+__all__ = ["AllReduceError", "AllReducer", "NotFinite", "RoundTimeout"]

@@ -1,0 +1,153 @@
+"""The public call: `AllReducer.all_reduce(array)`. Imports the other modules of `hosts` only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hosts import wire
+from hosts.driver import Address, Gathering, Link, run_round
+from hosts.errors import AllReduceError, NotFinite
+from hosts.worker import Job, Timing, Worker
+
+AGGREGATOR: Address = (wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT)
+
+
+class AllReducer:
+    """One worker of a job: sums arrays over all workers, through the switch.
+
+    All workers of a job call `all_reduce` equally often, with arrays of the same number of elements and dtype.
+    `bind` is this worker's address and port, as the switch's table has them. `window` is how many slots
+    are used at once, all by default; workers of a job must agree on it. `first_tag` is 1 for a fresh switch.
+    For one thread at a time. Raises ValueError for impossible numbers, AllReduceError if the address cannot be used.
+    """
+
+    def __init__(
+        self,
+        job: int,
+        rank: int,
+        workers: int,
+        lanes: int,
+        slots: int,
+        bind: Address,
+        aggregator: Address = AGGREGATOR,
+        window: int | None = None,
+        first_tag: int = 1,
+        give_up_s: float = 10.0,
+        on_progress: Callable[[int], None] | None = None,
+    ) -> None:
+        if not 0 <= rank < workers:
+            raise ValueError(f"rank is {rank}; it must be 0 to {workers - 1}")
+        if not give_up_s > 0:
+            raise ValueError(f"give_up_s is {give_up_s}; it must be above 0")
+        self.rank = rank
+        self.worker = Worker(
+            Job(job, workers, lanes, slots, slots if window is None else window, first_tag),
+            Timing(give_up_ns=round(give_up_s * 1e9)),
+        )
+        self._link = Link(self.worker, bind, aggregator)
+        self._gathering = Gathering()
+        self._on_progress = on_progress
+        self._broken = False
+
+    def all_reduce(
+        self,
+        array: ArrayLike,
+        out: NDArray | None = None,
+        sums: NDArray[np.int32] | None = None,
+    ) -> NDArray:
+        """The sum of `array` over all workers of the job: same shape and dtype.
+
+        int32 is summed modulo 2^32; float32 within `hosts.quantise.error_bound` of the exact sum. `out` takes the result and
+        may be `array`; `sums`, flat and contiguous, takes the integers that the switch returned.
+        Raises TypeError for other dtypes, ValueError for an `out` or `sums` that does not fit, NotFinite for Inf, NaN and sums
+        beyond float32, RoundTimeout when results fail to come. After NotFinite the next call works; after any other
+        AllReduceError none does.
+        """
+        array = np.asarray(array)
+        _check_dtype(array)
+        _check_out(array, out)
+        _check_sums(array, sums)
+        values = np.ascontiguousarray(array).reshape(-1)
+        total = _flat_result(values, out)
+        if total is not values and np.may_share_memory(values, total):
+            values = values.copy() if total.ctypes.data != values.ctypes.data else values
+        self._run(values, total, sums)
+        if out is None:
+            return total.reshape(array.shape)
+        if not np.may_share_memory(out, total):
+            out[...] = total.reshape(out.shape)
+        return out
+
+    def _run(self, values: NDArray, total: NDArray, sums: NDArray[np.int32] | None) -> None:
+        if self._broken:
+            raise AllReduceError(
+                f"job {self.worker.job.job}: a round before this one did not end, so that the job's slots "
+                "are out of step; start the job again on a fresh switch"
+            )
+        self._broken = True
+        self.worker.begin(time.monotonic_ns(), values, total, sums)
+        run_round(self.worker, self._link, self._gathering, self._on_progress)
+        self._broken = False
+        self.worker.finish()
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """Counts since the reducer was made: `hosts.worker.COUNTERS`, `kernel_drops` (results that found the socket's
+        buffer full) and `unsent` (datagrams the kernel did not take)."""
+        link = {"kernel_drops": self._link.kernel_drops, "unsent": self._link.unsent}
+        return self.worker.counters | link
+
+    def close(self) -> None:
+        """Release the socket. May be called twice."""
+        self._link.close()
+
+    def __enter__(self) -> AllReducer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _check_dtype(array: NDArray) -> None:
+    if array.dtype not in (np.dtype(np.int32), np.dtype(np.float32)):
+        raise TypeError(
+            f"cannot reduce dtype {array.dtype}: convert to int32 or float32 (native byte order)"
+        )
+
+
+def _check_out(array: NDArray, out: NDArray | None) -> None:
+    if out is None:
+        return
+    if out.shape != array.shape or out.dtype != array.dtype:
+        raise ValueError(
+            f"out is {out.dtype} {out.shape}; the result is {array.dtype} {array.shape}"
+        )
+    if not out.flags.writeable:
+        raise ValueError("out is read-only")
+
+
+def _check_sums(array: NDArray, sums: NDArray[np.int32] | None) -> None:
+    if sums is None:
+        return
+    if sums.dtype != np.int32 or sums.shape != (array.size,) or not sums.flags.carray:
+        raise ValueError(f"sums must be flat, contiguous, writable int32 of {array.size} elements")
+
+
+def _flat_result(values: NDArray, out: NDArray | None) -> NDArray:
+    """Flat, contiguous memory for the result: that of `out` where it will do."""
+    if out is not None and out.flags.c_contiguous:
+        return out.reshape(-1)
+    return np.empty_like(values)
+
+
+__all__ = ["AllReduceError", "AllReducer", "NotFinite"]

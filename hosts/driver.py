@@ -1,0 +1,200 @@
+"""Moves a worker's datagrams over a UDP socket, many per system call (native/io.c), and lets results gather
+so that a call has many to move. Imports the other modules of `hosts` only.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import time
+from collections.abc import Callable
+
+from hosts import library, wire
+from hosts.errors import AllReduceError, RoundTimeout
+from hosts.worker import Worker
+
+Address = tuple[str, int]
+
+GATHER_MAX_NS = 1_000_000
+"""Results wait at most so long for others; see docs/hosts.md for what it buys."""
+PROGRESS_INTERVAL_NS = 200_000_000
+IN_FLIGHT_TIME_S = 0.010
+MIN_WINDOW = 16
+MAX_BATCH = 128
+
+# asm-generic/socket.h and linux/in.h; Python's socket module lacks them.
+SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_MEMINFO = 32, 33, 55
+IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
+SK_MEMINFO_DROPS = 8
+
+
+def default_window(slots: int, lanes: int, link_rate_bps: float | None = None) -> int:
+    """The window for links of a known rate: 10 ms of frames, at least 16, at most all slots.
+
+    10 ms cover the round trip, the gathering of results at every worker and the turns that processes take on a
+    shared machine. All workers of a job must use the same window, hence the slowest link's rate.
+    """
+    if not link_rate_bps:
+        return slots
+    frames = IN_FLIGHT_TIME_S * link_rate_bps / (8 * wire.frame_bytes(lanes))
+    return min(slots, max(MIN_WINDOW, round(frames)))
+
+
+class Link:
+    """A connected UDP socket with the buffers for one worker's traffic. Raises AllReduceError if the address
+    cannot be used."""
+
+    def __init__(self, worker: Worker, bind: Address, aggregator: Address) -> None:
+        self._native, self._worker = library.load(), worker
+        self._io: int | None = None
+        lanes, window = worker.job.lanes, worker.job.window
+        self.aggregator = aggregator
+        self.socket = _open_socket(bind, aggregator, window, wire.frame_bytes(lanes))
+        self.batch = wire.Batch(min(max(window, MIN_WINDOW), MAX_BATCH), lanes)
+        self._io = self._native.io_new(
+            self.socket.fileno(),
+            self.batch.rows_address,
+            self.batch.row_bytes,
+            self.batch.lengths_address,
+            self.batch.capacity,
+        )
+        if not self._io:
+            raise MemoryError("no memory for packet buffers")
+
+    def send(self, count: int) -> None:
+        """Send the datagrams of the first `count` slots of the worker's queue."""
+        error = self._native.io_send(
+            self._io, self._worker.address, self._worker.queue_address, count
+        )
+        if error:
+            raise AllReduceError(self._send_error(-error))
+
+    def receive(self, gather_ns: int, wait_ns: int) -> wire.Batch:
+        """Let results gather for `gather_ns`; if then there are none, wait `wait_ns` more for the first."""
+        count = self._native.io_receive(self._io, gather_ns, wait_ns)
+        if count < 0:
+            raise AllReduceError(f"cannot receive: {os.strerror(-count)}")
+        self.batch.count = count
+        return self.batch
+
+    @property
+    def kernel_drops(self) -> int:
+        """Datagrams the kernel dropped because the socket's receive buffer was full."""
+        memory = self.socket.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 64)
+        return struct.unpack_from("=9I", memory)[SK_MEMINFO_DROPS]
+
+    @property
+    def unsent(self) -> int:
+        """Datagrams the kernel did not take; the worker's timers sent them again."""
+        return self._native.io_unsent(self._io)
+
+    @property
+    def last_error(self) -> str | None:
+        """Why the kernel last refused a datagram, or None."""
+        code = self._native.io_last_error(self._io)
+        return os.strerror(code) if code else None
+
+    def close(self) -> None:
+        """Release socket and buffers. May be called twice."""
+        if self._io:
+            self._native.io_free(self._io)
+            self._io = None
+        self.socket.close()
+
+    def _send_error(self, code: int) -> str:
+        import errno
+
+        if code != errno.EMSGSIZE:
+            return f"cannot send to {self.aggregator[0]}:{self.aggregator[1]}: {os.strerror(code)}"
+        lanes = self._worker.job.lanes
+        return (
+            f"packets of {lanes} lanes ({wire.frame_bytes(lanes) - 14} bytes of IPv4) exceed the MTU on the way "
+            f"to {self.aggregator[0]}: use fewer lanes or raise the MTU"
+        )
+
+
+def _open_socket(
+    bind: Address, aggregator: Address, window: int, frame_bytes: int
+) -> socket.socket:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+    try:
+        sock.setblocking(False)
+        # The kernel charges a packet's whole allocation, up to twice its length, and a window may be there twice.
+        room = max(1 << 20, 2 * window * (2 * frame_bytes + 2048))
+        _set_buffer(sock, SO_RCVBUFFORCE, socket.SO_RCVBUF, room)
+        _set_buffer(sock, SO_SNDBUFFORCE, socket.SO_SNDBUF, room)
+        sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
+        sock.bind(bind)
+        sock.connect(aggregator)
+    except OSError as error:
+        sock.close()
+        raise AllReduceError(
+            f"cannot use {bind[0]}:{bind[1]} to reach {aggregator[0]}:{aggregator[1]}: {error.strerror or error}"
+        ) from error
+    return sock
+
+
+def _set_buffer(sock: socket.socket, forced: int, limited: int, size: int) -> None:
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, forced, size)
+    except PermissionError:
+        sock.setsockopt(socket.SOL_SOCKET, limited, size)
+
+
+class Gathering:
+    """How long to let results gather before the next receive call: the time in which a quarter of the packets
+    in flight come back, at the pace of late, so that waiting never empties the window."""
+
+    def __init__(self) -> None:
+        self._gap_ns = 0.0
+        self._last_ns = 0
+
+    def saw(self, now_ns: int, count: int) -> None:
+        """`count` results came at `now_ns`."""
+        if count:
+            gap_ns = min((now_ns - self._last_ns) / count, GATHER_MAX_NS)
+            self._gap_ns += (gap_ns - self._gap_ns) / 8
+            self._last_ns = now_ns
+
+    def wait_ns(self, in_flight: int) -> int:
+        """The time to let results gather now."""
+        return min(GATHER_MAX_NS, int(self._gap_ns * (in_flight // 4)))
+
+
+def run_round(
+    worker: Worker,
+    link: Link,
+    gathering: Gathering,
+    on_progress: Callable[[int], None] | None = None,
+) -> None:
+    """Drive a round that has begun to its end. `on_progress(now_ns)` is called five times a second.
+
+    Raises AllReduceError; then the job's slots are out of step and the worker is of no further use.
+    """
+    received = worker.counters["received"]
+    now_ns = time.monotonic_ns()
+    report_ns = now_ns + PROGRESS_INTERVAL_NS
+    try:
+        while not worker.done:
+            queue = worker.poll(now_ns)
+            link.send(len(queue))
+            wait_ns = max(0, min(worker.deadline_ns, report_ns) - time.monotonic_ns())
+            batch = link.receive(min(wait_ns, gathering.wait_ns(worker.in_flight)), wait_ns)
+            now_ns = time.monotonic_ns()
+            gathering.saw(now_ns, worker.on_results(now_ns, batch))
+            if now_ns >= report_ns:
+                report_ns = now_ns + PROGRESS_INTERVAL_NS
+                if on_progress:
+                    on_progress(now_ns)
+    except RoundTimeout as error:
+        raise RoundTimeout(str(error) + _circumstances(worker, link, received)) from None
+
+
+def _circumstances(worker: Worker, link: Link, received_before: int) -> str:
+    """What else is known about a silence."""
+    if link.last_error:
+        return f"; the kernel's last error was: {link.last_error}"
+    if worker.counters["received"] == received_before:
+        return f"; no packet at all came from {link.aggregator[0]}:{link.aggregator[1]}"
+    return ""

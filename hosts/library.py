@@ -1,0 +1,128 @@
+"""Builds the C helper (`native/*.c`) with the system's compiler, once, and loads it.
+
+The shared object is cached under a hash of the sources, the flags, the compiler and the processor, in
+`$AGGLAB_CACHE`, or `$XDG_CACHE_HOME/agglab`, or `~/.cache/agglab`. With `AGGLAB_SANITIZE=1` in the environment it is
+built with the address and undefined-behaviour sanitizers. Imports `hosts.wire` only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import functools
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from hosts import wire
+
+SOURCES = Path(__file__).parent / "native"
+FLAGS = ["-std=gnu11", "-O3", "-march=native", "-Wall", "-Wextra", "-Werror", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared"]
+SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+
+
+class BuildError(RuntimeError):
+    """The C helper could not be built: no compiler, or the compiler refused."""
+
+
+def cache_folder() -> Path:
+    """Where built libraries are kept."""
+    chosen = os.environ.get("AGGLAB_CACHE")
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(chosen) if chosen else Path(base) / "agglab"
+
+
+def _compiler() -> str:
+    name = os.environ.get("CC", "cc")
+    path = shutil.which(name)
+    if path is None:
+        raise BuildError(f"no C compiler: '{name}' is not in PATH; install gcc, or set CC")
+    return path
+
+
+def _processor() -> str:
+    """What -march=native depends on."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().split("\n\n", 1)[0].splitlines()
+    except OSError:
+        return platform.machine()
+    return "".join(line for line in lines if line.startswith(("flags", "Features", "model")))
+
+
+def _key(compiler: str, flags: Sequence[str], sources: Sequence[Path]) -> str:
+    stat = os.stat(compiler)
+    parts = [compiler, str(stat.st_size), str(stat.st_mtime_ns), *flags, _processor()]
+    parts += [wire.c_header(), *(source.read_text() for source in sources)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
+
+
+def _compile(compiler: str, flags: Sequence[str], target: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+        (Path(scratch) / "wire.h").write_text(wire.c_header())
+        built = Path(scratch) / target.name
+        sources = [str(source) for source in sorted(SOURCES.glob("*.c"))]
+        command = [compiler, *flags, f"-I{scratch}", f"-I{SOURCES}", "-o", str(built), *sources]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise BuildError(f"{' '.join(command)} failed:\n{done.stderr.strip()}")
+        os.replace(built, target)
+
+
+def build(sanitize: bool = False) -> Path:
+    """The path of the shared object, built if the cache has none. Processes that ask at once wait
+    for the first. Raises BuildError."""
+    compiler = _compiler()
+    flags = [*FLAGS, *(SANITIZE if sanitize else ())]
+    folder = cache_folder()
+    sources = sorted([*SOURCES.glob("*.c"), *SOURCES.glob("*.h")])
+    target = folder / f"hosts-{_key(compiler, flags, sources)}.so"
+    if target.exists():
+        return target
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / "hosts.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not target.exists():
+                _compile(compiler, flags, target)
+    except OSError as error:
+        raise BuildError(f"cannot build in {folder}: {error}; set AGGLAB_CACHE") from error
+    return target
+
+
+_P, _U32, _U64, _I64, _INT = (
+    ctypes.c_void_p,
+    ctypes.c_uint32,
+    ctypes.c_uint64,
+    ctypes.c_int64,
+    ctypes.c_int,
+)
+_SIGNATURES = {
+    "quantise_exponents": (None, [_P, _U64, _U32, _P]),
+    "quantise_array": (None, [_P, _U64, _U32, _P, _U32, _P, _INT]),
+    "dequantise_array": (None, [_P, _U64, _U32, _P, _U32, _P, _INT]),
+    "worker_begin": (None, [_P, _I64]),
+    "worker_results": (_U32, [_P, _I64, _P, _U64, _P, _U32]),
+    "worker_poll": (_INT, [_P, _I64]),
+    "worker_layout": (_U32, []),
+    "io_new": (_P, [_INT, _P, _U64, _P, _U32]),
+    "io_free": (None, [_P]),
+    "io_receive": (_INT, [_P, _I64, _I64]),
+    "io_send": (_INT, [_P, _P, _P, _U32]),
+    "io_last_error": (_INT, [_P]),
+    "io_unsent": (_U64, [_P]),
+}
+
+
+@functools.cache
+def load() -> ctypes.CDLL:
+    """The helper, built if need be. Calls into it release the interpreter's lock."""
+    library = ctypes.CDLL(str(build(sanitize=os.environ.get("AGGLAB_SANITIZE") == "1")))
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library

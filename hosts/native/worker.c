@@ -1,0 +1,313 @@
+/* One SwitchML worker, packet by packet. Clauses are those of docs/protocol.md. */
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#include "quantise.h"
+#include "wire.h"
+#include "worker.h"
+
+/* A packet is taken for lost sooner when more than this many sent after it have been answered: RFC 5681's
+ * threshold for reordering. */
+#define REORDERING 3
+#define MAX_BACKOFF 16
+
+static uint64_t first_element(const struct worker *w, uint32_t chunk)
+{
+	return (uint64_t)chunk * w->lanes;
+}
+
+static uint64_t chunk_elements(const struct worker *w, uint32_t chunk)
+{
+	uint64_t left = w->elements - first_element(w, chunk);
+
+	return left < w->lanes ? left : w->lanes;
+}
+
+static uint8_t own_exponent(const struct worker *w, uint64_t chunk)
+{
+	if (chunk >= w->chunks)
+		return 0;
+	return largest_exponent((const float *)w->values + first_element(w, (uint32_t)chunk),
+				chunk_elements(w, (uint32_t)chunk));
+}
+
+static void put_values(const struct worker *w, const struct slot *slot, uint32_t *payload)
+{
+	uint64_t first = first_element(w, slot->chunk), count = chunk_elements(w, slot->chunk);
+
+	if (slot->kind == WIRE_SCALED) {
+		quantise((const float *)w->values + first, count, w->exponents[slot->chunk], w->value_bits, payload, 1);
+	} else {
+		const uint32_t *restrict values = (const uint32_t *)w->values + first;
+
+		for (uint64_t i = 0; i < count; i++)
+			payload[i] = wire_order(values[i]);
+	}
+	memset(payload + count, 0, (w->lanes - count) * sizeof(*payload));
+}
+
+/* "The agreed exponent of chunk c travels one window ahead, in the packet of chunk c - W." */
+static uint8_t exponent_to_announce(const struct worker *w, const struct slot *slot)
+{
+	switch (slot->kind) {
+	case WIRE_EXPONENTS:
+		return own_exponent(w, slot->chunk);
+	case WIRE_SCALED:
+		return own_exponent(w, (uint64_t)slot->chunk + w->window);
+	default:
+		return 0;
+	}
+}
+
+/* Lays out the slot's next packet and puts the slot on the queue. */
+static void prepare(struct worker *w, uint32_t index)
+{
+	struct slot *slot = &w->slots[index];
+	uint8_t *frame = w->frames + index * w->frame_stride;
+	struct wire_header header = {
+		.version = WIRE_VERSION,
+		.kind = slot->kind,
+		.job = htobe16((uint16_t)w->job),
+		.slot = htobe16((uint16_t)index),
+		.exponent = exponent_to_announce(w, slot),
+		.tag = htobe32(++slot->tag),
+	};
+
+	memcpy(frame, &header, sizeof(header));
+	slot->length = WIRE_HEADER_BYTES;
+	if (slot->kind != WIRE_EXPONENTS) {
+		put_values(w, slot, (uint32_t *)(frame + WIRE_HEADER_BYTES));
+		slot->length += w->lanes * 4;
+	}
+	slot->waiting = 1;
+	slot->resent = 0;
+	w->in_flight++;
+	w->queue[w->queued++] = index;
+}
+
+void worker_begin(struct worker *w, int64_t now_ns)
+{
+	uint32_t used = w->chunks < w->window ? w->chunks : w->window;
+
+	w->chunks_done = 0;
+	w->in_flight = 0;
+	w->queued = 0;
+	w->progress_ns = now_ns;
+	for (uint32_t index = 0; index < used; index++) {
+		w->slots[index].chunk = index;
+		w->slots[index].kind = w->kind == WIRE_SCALED ? WIRE_EXPONENTS : WIRE_INT32;
+		prepare(w, index);
+	}
+}
+
+/* RFC 6298, section 2, in integers. */
+static void take_sample(struct worker *w, int64_t rtt_ns, int64_t now_ns)
+{
+	int64_t error = rtt_ns - w->srtt_ns, margin;
+
+	if (!w->sampled) {
+		w->srtt_ns = rtt_ns;
+		w->rttvar_ns = rtt_ns >> 1;
+		w->sampled = 1;
+	} else {
+		w->rttvar_ns += ((error < 0 ? -error : error) - w->rttvar_ns) >> 2;
+		w->srtt_ns += error >> 3;
+	}
+	margin = 4 * w->rttvar_ns > w->slack_ns ? 4 * w->rttvar_ns : w->slack_ns;
+	w->rto_ns = w->srtt_ns + margin;
+	w->rto_ns = w->rto_ns < w->min_rto_ns ? w->min_rto_ns : w->rto_ns;
+	w->rto_ns = w->rto_ns > w->max_rto_ns ? w->max_rto_ns : w->rto_ns;
+	w->sample_ns = now_ns;
+}
+
+static void take_values(struct worker *w, const struct slot *slot, const uint8_t *datagram)
+{
+	const uint32_t *restrict payload = (const uint32_t *)(datagram + WIRE_HEADER_BYTES);
+	uint64_t first = first_element(w, slot->chunk), count = chunk_elements(w, slot->chunk);
+	uint8_t exponent = w->exponents[slot->chunk];
+
+	if (w->kind == WIRE_INT32) {
+		uint32_t *restrict out = (uint32_t *)w->out + first;
+
+		for (uint64_t i = 0; i < count; i++)
+			out[i] = wire_order(payload[i]);
+	} else if (exponent != EXPONENT_NOT_FINITE) {
+		/* Otherwise out, which may be the input, keeps what the caller has to be told about. */
+		dequantise(payload, count, exponent, w->value_bits, (float *)w->out + first, 1);
+	}
+	if (w->sums) {
+		int32_t *restrict sums = w->sums + first;
+
+		for (uint64_t i = 0; i < count; i++)
+			sums[i] = (int32_t)wire_order(payload[i]);
+	}
+	w->chunks_done++;
+}
+
+/* What follows on the slot once its packet has been answered. Returns 0 when nothing does. */
+static int advance(struct worker *w, struct slot *slot, uint8_t exponent)
+{
+	if (slot->kind == WIRE_EXPONENTS) {
+		slot->kind = WIRE_SCALED;
+	} else if (w->chunks - slot->chunk > w->window) {
+		slot->chunk += w->window;
+	} else {
+		return 0;
+	}
+	w->exponents[slot->chunk] = exponent;
+	return 1;
+}
+
+static int well_formed(const struct worker *w, const struct wire_header *header, uint32_t length)
+{
+	uint32_t kind = header->kind ^ WIRE_RESULT;
+
+	return header->version == WIRE_VERSION && kind <= WIRE_EXPONENTS && header->reserved == 0 &&
+	       length == WIRE_HEADER_BYTES + (kind == WIRE_EXPONENTS ? 0 : 4 * w->lanes) &&
+	       be16toh(header->job) == w->job && be16toh(header->slot) < w->window;
+}
+
+/* The slot whose awaited result this is, or NULL, counted. Tags compare modulo 2^32. */
+static struct slot *awaiting(struct worker *w, const struct wire_header *header, uint32_t length)
+{
+	struct slot *slot;
+	int32_t ahead;
+
+	if (length < WIRE_HEADER_BYTES || !well_formed(w, header, length)) {
+		w->malformed++;
+		return NULL;
+	}
+	slot = &w->slots[be16toh(header->slot)];
+	ahead = (int32_t)(be32toh(header->tag) - slot->tag);
+	if (ahead > 0 || (ahead == 0 && (header->kind ^ WIRE_RESULT) != slot->kind))
+		w->malformed++;
+	else if (ahead == 0 && slot->waiting)
+		return slot;
+	else if (ahead == (slot->waiting ? -1 : 0))
+		w->duplicates++;
+	else
+		w->late++;
+	return NULL;
+}
+
+/* Ends the slot's wait. Karn's rule: what was sent twice measures nothing; and as long as nothing measures,
+ * the backed-off timeout stays. Returns the round trip, or -1. */
+static int64_t answered(struct worker *w, struct slot *slot, int64_t now_ns)
+{
+	slot->waiting = 0;
+	w->in_flight--;
+	w->progress_ns = now_ns;
+	if (slot->resent) {
+		if (w->sampled && w->sample_ns >= slot->first_sent_ns)
+			slot->backoff = 0;
+		return -1;
+	}
+	slot->backoff = 0;
+	if (slot->order > w->answered_order)
+		w->answered_order = slot->order;
+	return now_ns - slot->sent_ns;
+}
+
+uint32_t worker_results(struct worker *w, int64_t now_ns, const uint8_t *rows, uint64_t row_bytes,
+			const uint32_t *lengths, uint32_t count)
+{
+	uint32_t awaited = 0;
+	int64_t longest_ns = -1;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const uint8_t *datagram = rows + i * row_bytes;
+		struct wire_header header;
+		struct slot *slot;
+		int64_t rtt_ns;
+
+		memcpy(&header, datagram, sizeof(header));
+		w->received++;
+		w->bytes_received += WIRE_LOWER_HEADER_BYTES + lengths[i];
+		slot = awaiting(w, &header, lengths[i]);
+		if (!slot)
+			continue;
+		awaited++;
+		rtt_ns = answered(w, slot, now_ns);
+		longest_ns = rtt_ns > longest_ns ? rtt_ns : longest_ns;
+		if (slot->kind != WIRE_EXPONENTS)
+			take_values(w, slot, datagram);
+		if (advance(w, slot, header.exponent))
+			prepare(w, (uint32_t)(slot - w->slots));
+	}
+	/* One sample a batch: results that were gathered share their arrival time. */
+	if (longest_ns >= 0)
+		take_sample(w, longest_ns, now_ns);
+	return awaited;
+}
+
+static void transmit(struct worker *w, struct slot *slot, int64_t now_ns)
+{
+	slot->sent_ns = now_ns;
+	slot->order = ++w->next_order;
+	w->sent++;
+	w->bytes_sent += WIRE_LOWER_HEADER_BYTES + slot->length;
+}
+
+static int overtaken(const struct worker *w, const struct slot *slot)
+{
+	return slot->order + REORDERING < w->answered_order;
+}
+
+/* Results come in the order of sending unless something was lost. So a packet that was overtaken is due one
+ * timeout after it was sent; any other one only when there has been silence for that long. */
+static int64_t due_ns(const struct worker *w, const struct slot *slot)
+{
+	int64_t since = slot->sent_ns, timeout = w->rto_ns << slot->backoff;
+
+	if (!overtaken(w, slot) && w->progress_ns > since)
+		since = w->progress_ns;
+	return since + (timeout < w->max_rto_ns ? timeout : w->max_rto_ns);
+}
+
+static void retransmit(struct worker *w, uint32_t index, int64_t now_ns)
+{
+	struct slot *slot = &w->slots[index];
+
+	w->timeouts += !overtaken(w, slot);
+	w->retransmitted++;
+	slot->resent = 1;
+	if (slot->backoff < MAX_BACKOFF)
+		slot->backoff++;
+	transmit(w, slot, now_ns);
+	w->queue[w->queued++] = index;
+}
+
+int worker_poll(struct worker *w, int64_t now_ns)
+{
+	int count;
+
+	for (uint32_t i = 0; i < w->queued; i++) {
+		struct slot *slot = &w->slots[w->queue[i]];
+
+		slot->first_sent_ns = now_ns;
+		transmit(w, slot, now_ns);
+	}
+	w->deadline_ns = w->in_flight ? w->progress_ns + w->give_up_ns : INT64_MAX;
+	if (w->deadline_ns <= now_ns)
+		return -ETIMEDOUT;
+	for (uint32_t index = 0; index < w->window && w->in_flight; index++) {
+		struct slot *slot = &w->slots[index];
+		int64_t due;
+
+		if (!slot->waiting)
+			continue;
+		if (due_ns(w, slot) <= now_ns)
+			retransmit(w, index, now_ns);
+		due = due_ns(w, slot);
+		w->deadline_ns = due < w->deadline_ns ? due : w->deadline_ns;
+	}
+	count = (int)w->queued;
+	w->queued = 0;
+	return count;
+}
+
+uint32_t worker_layout(void)
+{
+	return (uint32_t)(sizeof(struct worker) << 16 | sizeof(struct slot));
+}

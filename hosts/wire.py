@@ -1,0 +1,178 @@
+"""The wire format of docs/protocol.md, written down once: the C helper's header is generated from it.
+
+Two levels. `Batch` holds the UDP payloads of many packets in one buffer and shows them as checked,
+vectorised columns; `Chunk` is one packet as a small frozen value, with `parse`, `emit` and `str`.
+Imports NumPy only.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+VERSION = 1
+AGGREGATOR_ADDRESS = "10.0.255.254"
+AGGREGATOR_MAC = "02:00:00:00:ff:fe"
+AGGREGATOR_PORT = 48864
+WORKER_PORT_BASE = 48865
+"""A worker's UDP port is this plus its job's number."""
+
+RESULT = 0x80
+"""The bit of `kind` that tells a result from a contribution."""
+
+
+class Kind(enum.IntEnum):
+    """What the values of a packet are: bits 0-6 of the field `kind`."""
+
+    INT32 = 0
+    SCALED = 1
+    EXPONENTS = 2
+
+
+HEADER = np.dtype(
+    [
+        ("version", "u1"),
+        ("kind", "u1"),
+        ("job", ">u2"),
+        ("slot", ">u2"),
+        ("exponent", "u1"),
+        ("reserved", "u1"),
+        ("tag", ">u4"),
+    ]
+)
+"""The aggregation header; values of type `>i4` follow it."""
+
+HEADER_BYTES = HEADER.itemsize
+VALUE_BYTES = 4
+LOWER_HEADER_BYTES = 14 + 20 + 8
+"""Ethernet, IPv4 without options, UDP."""
+MAX_LANES = (65535 - 28 - HEADER_BYTES) // VALUE_BYTES
+"""What an IPv4 packet can hold."""
+
+
+def datagram_bytes(lanes: int) -> int:
+    """Length of the UDP payload of a packet that carries values."""
+    return HEADER_BYTES + VALUE_BYTES * lanes
+
+
+def frame_bytes(lanes: int) -> int:
+    """Length of the Ethernet frame, without its checksum, of a packet that carries values."""
+    return LOWER_HEADER_BYTES + datagram_bytes(lanes)
+
+
+def field_bits() -> dict[str, int]:
+    """Width in bits of each header field, in the order of the wire."""
+    return {name: 8 * HEADER[name].itemsize for name in HEADER.names or ()}
+
+
+def c_header() -> str:
+    """The format as C: `struct wire_header` (fields as on the wire, big endian) and the constants."""
+    types = {1: "uint8_t", 2: "uint16_t", 4: "uint32_t"}
+    members = "".join(f"\t{types[HEADER[name].itemsize]} {name};\n" for name in HEADER.names or ())
+    kinds = "".join(f"#define WIRE_{kind.name} {kind.value}\n" for kind in Kind)
+    return (
+        "/* Generated from hosts/wire.py. */\n"
+        "#ifndef AGGLAB_WIRE_H\n#define AGGLAB_WIRE_H\n#include <stdint.h>\n"
+        f"#define WIRE_VERSION {VERSION}\n#define WIRE_RESULT {RESULT}\n{kinds}"
+        f"#define WIRE_HEADER_BYTES {HEADER_BYTES}\n"
+        f"#define WIRE_LOWER_HEADER_BYTES {LOWER_HEADER_BYTES}\n"
+        f"struct wire_header {{\n{members}}} __attribute__((packed));\n#endif\n"
+    )
+
+
+class Batch:
+    """Room for the UDP payloads of `capacity` packets, one a row; `count` rows are in use.
+
+    A row is longer than the longest legal payload, so that a payload that is too long is seen to be.
+    `buffer` is uint8 of shape (capacity, row bytes); `lengths` is uint32 of shape (capacity,) and
+    holds each payload's length, at most the row's.
+    """
+
+    def __init__(self, capacity: int, lanes: int) -> None:
+        self.lanes = lanes
+        self.capacity = capacity
+        row = (datagram_bytes(lanes) // 64 + 1) * 64
+        self.buffer: NDArray[np.uint8] = np.zeros((capacity, row), np.uint8)
+        self.lengths: NDArray[np.uint32] = np.zeros(capacity, np.uint32)
+        self.count = 0
+        self.row_bytes = row
+        self.rows_address = self.buffer.ctypes.data
+        self.lengths_address = self.lengths.ctypes.data
+
+    @classmethod
+    def of(cls, datagrams: Sequence[bytes], lanes: int) -> Batch:
+        """A batch that holds the given payloads."""
+        batch = cls(max(1, len(datagrams)), lanes)
+        batch.fill(datagrams)
+        return batch
+
+    def fill(self, datagrams: Sequence[bytes]) -> None:
+        """Replace the contents; a payload longer than a row keeps the row's bytes and length."""
+        for index, datagram in enumerate(datagrams):
+            kept = datagram[: self.row_bytes]
+            self.buffer[index, : len(kept)] = np.frombuffer(kept, np.uint8)
+            self.lengths[index] = len(kept)
+        self.count = len(datagrams)
+
+    @property
+    def headers(self) -> NDArray[np.void]:
+        """The rows in use as `HEADER` records. A row shorter than a header shows old bytes."""
+        return self.buffer[: self.count, :HEADER_BYTES].view(HEADER)[:, 0]
+
+    @property
+    def values(self) -> NDArray[np.int32]:
+        """The rows in use as big-endian values, shape (count, lanes)."""
+        return self.buffer[: self.count, HEADER_BYTES : datagram_bytes(self.lanes)].view(">i4")
+
+    def well_formed(self) -> NDArray[np.bool_]:
+        """For each row in use: version, kind, reserved bits and length are as the format says."""
+        headers, lengths = self.headers, self.lengths[: self.count]
+        kinds = headers["kind"] & ~np.uint8(RESULT)
+        expected = np.where(kinds == Kind.EXPONENTS, HEADER_BYTES, datagram_bytes(self.lanes))
+        legal = (headers["version"] == VERSION) & (kinds <= max(Kind)) & (headers["reserved"] == 0)
+        return legal & (lengths == expected)
+
+    def datagram(self, index: int) -> bytes:
+        """The payload in row `index`."""
+        return self.buffer[index, : self.lengths[index]].tobytes()
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """One packet: a contribution, or with `result` the sum of all of them."""
+
+    kind: Kind
+    job: int
+    slot: int
+    tag: int
+    exponent: int = 0
+    values: tuple[int, ...] = ()
+    result: bool = False
+
+    @classmethod
+    def parse(cls, datagram: bytes, lanes: int) -> Chunk | None:
+        """The packet in a UDP payload of a program with `lanes` lanes; None if it is malformed."""
+        batch = Batch.of([datagram], lanes)
+        if not batch.well_formed()[0]:
+            return None
+        header = batch.headers[0]
+        kind = Kind(int(header["kind"]) & ~RESULT)
+        values = () if kind is Kind.EXPONENTS else tuple(batch.values[0].tolist())
+        fields = {name: int(header[name]) for name in ("job", "slot", "tag", "exponent")}
+        return cls(kind, values=values, result=bool(header["kind"] & RESULT), **fields)
+
+    def emit(self) -> bytes:
+        """The UDP payload."""
+        kind = self.kind | (RESULT if self.result else 0)
+        fields = (VERSION, kind, self.job, self.slot, self.exponent, 0, self.tag)
+        header = np.array([fields], HEADER)
+        return header.tobytes() + np.array(self.values, ">i4").tobytes()
+
+    def __str__(self) -> str:
+        direction = "result" if self.result else "contribution"
+        place = f"job {self.job} slot {self.slot} tag {self.tag} exponent {self.exponent}"
+        return f"{direction} {self.kind.name} {place}, {len(self.values)} values"

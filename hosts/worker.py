@@ -1,0 +1,324 @@
+"""One SwitchML worker as a state machine: it is given packets, the time and deadlines, and says which
+packets to send and when to ask again. It knows neither sockets nor clocks.
+
+    worker.begin(now_ns, values, out)
+    while not worker.done:
+        for slot in worker.poll(now_ns): send(worker.datagram(slot))
+        wait for packets until worker.deadline_ns
+        worker.on_results(now_ns, batch)
+    worker.finish()
+
+The step per packet is in C (native/worker.c); this module owns its memory (NumPy), starts and ends rounds and
+words the errors. Times are integers, nanoseconds of any monotonic clock.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hosts import library, quantise, wire
+from hosts.errors import NotFinite, RoundTimeout
+from hosts.wire import Kind
+
+SLOT = np.dtype(
+    [
+        ("sent_ns", "i8"),
+        ("first_sent_ns", "i8"),
+        ("order", "u8"),
+        ("tag", "u4"),
+        ("chunk", "u4"),
+        ("kind", "u1"),
+        ("waiting", "u1"),
+        ("resent", "u1"),
+        ("backoff", "u1"),
+        ("length", "u4"),
+    ]
+)
+"""`struct slot` of native/worker.h."""
+
+COUNTERS = (
+    "sent",
+    "received",
+    "retransmitted",
+    "duplicates",
+    "late",
+    "malformed",
+    "timeouts",
+    "bytes_sent",
+    "bytes_received",
+)
+"""Packets; bytes are those of Ethernet frames without checksum. `timeouts` are the retransmissions after a
+silence, the others follow a gap that later results left."""
+
+MAX_RANGES = 8
+
+
+class _State(ctypes.Structure):
+    """`struct worker` of native/worker.h."""
+
+    _fields_ = [
+        *[(name, ctypes.c_uint32) for name in ("job", "lanes", "window", "value_bits")],
+        *[
+            (name, ctypes.c_int64)
+            for name in ("min_rto_ns", "max_rto_ns", "slack_ns", "give_up_ns")
+        ],
+        *[(name, ctypes.c_void_p) for name in ("slots", "frames", "queue")],
+        ("frame_stride", ctypes.c_uint64),
+        *[(name, ctypes.c_void_p) for name in ("values", "out", "sums", "exponents")],
+        ("elements", ctypes.c_uint64),
+        *[
+            (name, ctypes.c_uint32)
+            for name in ("kind", "chunks", "chunks_done", "in_flight", "queued", "sampled")
+        ],
+        *[
+            (name, ctypes.c_int64)
+            for name in (
+                "srtt_ns",
+                "rttvar_ns",
+                "rto_ns",
+                "sample_ns",
+                "progress_ns",
+                "deadline_ns",
+            )
+        ],
+        *[(name, ctypes.c_uint64) for name in ("next_order", "answered_order", *COUNTERS)],
+    ]
+
+
+@dataclass(frozen=True)
+class Timing:
+    """When a worker takes a packet for lost, and when it gives up. Nanoseconds.
+
+    The timeout starts at `initial_rto_ns` and follows the measured round trip (RFC 6298) within
+    `min_rto_ns`..`max_rto_ns`, always at least `slack_ns` above its mean: that covers the time for which
+    drivers let results gather.
+    """
+
+    initial_rto_ns: int = 100_000_000
+    min_rto_ns: int = 10_000_000
+    max_rto_ns: int = 1_000_000_000
+    slack_ns: int = 4_000_000
+    give_up_ns: int = 10_000_000_000
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all workers of a job have to agree on; `window` is how many slots are in use at once.
+
+    Raises ValueError for numbers that do not fit the wire format.
+    """
+
+    job: int
+    workers: int
+    lanes: int
+    slots: int
+    window: int
+    first_tag: int = 1
+
+    def __post_init__(self) -> None:
+        _check_range("job", self.job, 0, 65535)
+        _check_range("workers", self.workers, 1, quantise.MAX_WORKERS)
+        _check_range("lanes", self.lanes, 1, wire.MAX_LANES)
+        _check_range("slots", self.slots, 1, 65536)
+        _check_range("window", self.window, 1, self.slots)
+        _check_range("first_tag", self.first_tag, 0, 2**32 - 1)
+
+
+class Worker:
+    """The state of one worker; rounds follow one another on the same slots and tags."""
+
+    def __init__(self, job: Job, timing: Timing = Timing()) -> None:
+        self.job, self.timing = job, timing
+        self._native = library.load()
+        _check_layout(self._native)
+        self.slots: NDArray[np.void] = np.zeros(job.window, SLOT)
+        self.slots["tag"] = (job.first_tag - 1) % 2**32
+        stride = -(-wire.datagram_bytes(job.lanes) // 64) * 64
+        self.frames: NDArray[np.uint8] = np.zeros((job.window, stride), np.uint8)
+        """The datagram each slot has in flight, one a row; its length is `slots["length"]`."""
+        self._queue: NDArray[np.uint32] = np.zeros(job.window, np.uint32)
+        self._state = _State(
+            job=job.job,
+            lanes=job.lanes,
+            window=job.window,
+            value_bits=quantise.value_bits(job.workers),
+            min_rto_ns=timing.min_rto_ns,
+            max_rto_ns=timing.max_rto_ns,
+            slack_ns=timing.slack_ns,
+            give_up_ns=timing.give_up_ns,
+            slots=self.slots.ctypes.data,
+            frames=self.frames.ctypes.data,
+            queue=self._queue.ctypes.data,
+            frame_stride=stride,
+            rto_ns=timing.initial_rto_ns,
+        )
+        self.address = ctypes.addressof(self._state)
+        """Of `struct worker`, for the driver."""
+        self.queue_address = self._queue.ctypes.data
+        self.exponents: NDArray[np.uint8] = np.zeros(0, np.uint8)
+        """The agreed exponent of each chunk of the round."""
+        self._values: NDArray = np.zeros(0, np.int32)
+        self._out: NDArray = self._values
+        self._sums: NDArray[np.int32] | None = None
+
+    def begin(
+        self,
+        now_ns: int,
+        values: NDArray,
+        out: NDArray,
+        sums: NDArray[np.int32] | None = None,
+    ) -> None:
+        """Start a round: sum `values` (flat, contiguous, int32 or float32) over all workers into `out`.
+
+        `out` has the same shape and dtype and may be `values` itself; `sums` takes the integers the switch
+        returned. All three belong to the worker until the round is done. The round before must be done.
+        """
+        assert self.done, "a round is under way"
+        assert out.dtype == values.dtype and out.shape == values.shape == (values.size,)
+        assert sums is None or (sums.dtype == np.int32 and sums.shape == values.shape)
+        state = self._state
+        self._values, self._out, self._sums = values, out, sums
+        state.elements = values.size
+        state.chunks = quantise.chunks_of(values.size, self.job.lanes)
+        state.kind = Kind.SCALED if values.dtype == np.float32 else Kind.INT32
+        self.exponents = np.zeros(state.chunks, np.uint8)
+        state.values, state.out = values.ctypes.data, out.ctypes.data
+        state.sums = None if sums is None else sums.ctypes.data
+        state.exponents = self.exponents.ctypes.data
+        self._native.worker_begin(self.address, now_ns)
+
+    def on_results(self, now_ns: int, batch: wire.Batch) -> int:
+        """Take the datagrams of a batch that came at `now_ns`; returns how many were awaited results.
+        Call `poll` next."""
+        return self._native.worker_results(
+            self.address,
+            now_ns,
+            batch.rows_address,
+            batch.row_bytes,
+            batch.lengths_address,
+            batch.count,
+        )
+
+    def poll(self, now_ns: int) -> NDArray[np.uint32]:
+        """The slots whose datagrams are to be sent now, valid until the next call; sets `deadline_ns`.
+
+        Raises RoundTimeout, naming what is missing, when no awaited result came for the give-up time.
+        """
+        count = self._native.worker_poll(self.address, now_ns)
+        if count < 0:
+            raise RoundTimeout(self._missing())
+        return self._queue[:count]
+
+    @property
+    def deadline_ns(self) -> int:
+        """When to call `poll` although no packet came (the largest int64 if never); as of the last `poll`."""
+        return self._state.deadline_ns
+
+    @property
+    def done(self) -> bool:
+        """All chunks of the round are summed (or no round has begun)."""
+        return self._state.chunks_done == self._state.chunks
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks the round has."""
+        return self._state.chunks
+
+    @property
+    def chunks_done(self) -> int:
+        """How many of them are summed."""
+        return self._state.chunks_done
+
+    @property
+    def in_flight(self) -> int:
+        """How many slots wait for a result."""
+        return self._state.in_flight
+
+    @property
+    def rto_ns(self) -> int:
+        """The retransmission timeout, before back-off."""
+        return self._state.rto_ns
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What was counted since the worker was made; `COUNTERS` has the names."""
+        return {name: getattr(self._state, name) for name in COUNTERS}
+
+    def datagram(self, slot: int) -> bytes:
+        """The UDP payload that `slot` has in flight."""
+        return self.frames[slot, : self.slots["length"][slot]].tobytes()
+
+    def finish(self) -> None:
+        """Raise NotFinite if the finished round has no finite result. The next round may begin all the same:
+        the slots of all workers are in step."""
+        assert self.done
+        if self._state.kind == Kind.SCALED and self.exponents.size:
+            self._check_inputs_finite()
+            self._check_sums_finite()
+
+    def _check_inputs_finite(self) -> None:
+        bad = np.flatnonzero(self.exponents == quantise.EXPONENT_NOT_FINITE)
+        if not bad.size:
+            return
+        first = int(bad[0])
+        message = f"Inf or NaN in chunk {first} of job {self.job.job}"
+        for chunk in bad.tolist():
+            start = chunk * self.job.lanes
+            index = quantise.first_not_finite(self._values[start : start + self.job.lanes])
+            if index is not None:
+                raise NotFinite(f"{message}: this worker's index {start + index}")
+        raise NotFinite(f"{message}: not at this worker, but at another of the job's")
+
+    def _check_sums_finite(self) -> None:
+        """Only chunks within log2(workers) of the top exponent can overflow."""
+        top = quantise.EXPONENT_NOT_FINITE - 1 - (31 - quantise.value_bits(self.job.workers))
+        for chunk in np.flatnonzero(self.exponents >= top).tolist():
+            start = chunk * self.job.lanes
+            index = quantise.first_not_finite(self._out[start : start + self.job.lanes])
+            if index is not None:
+                raise NotFinite(
+                    f"the sum at index {start + index} (chunk {chunk} of job {self.job.job}) "
+                    "is beyond float32's range"
+                )
+
+    def _missing(self) -> str:
+        """Which chunks and slots have no result."""
+        slots = np.flatnonzero(self.slots["waiting"])
+        chunks = self.slots["chunk"][slots].astype(np.int64)
+        order = np.argsort(chunks)
+        pairs = list(_ranges(chunks[order], slots[order]))
+        parts = [f"chunk{_span(a, b)} (slot{_span(c, d)})" for a, b, c, d in pairs[:MAX_RANGES]]
+        more = f" and {len(pairs) - MAX_RANGES} more ranges" if len(pairs) > MAX_RANGES else ""
+        return (
+            f"no result for {', '.join(parts)}{more} of job {self.job.job} "
+            f"after {self.timing.give_up_ns / 1e9:g} s"
+        )
+
+
+def _check_range(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise ValueError(f"{name} is {value}; it must be {low} to {high}")
+
+
+def _check_layout(native: ctypes.CDLL) -> None:
+    expected = ctypes.sizeof(_State) << 16 | SLOT.itemsize
+    assert native.worker_layout() == expected, "native/worker.h and hosts/worker.py differ"
+
+
+def _ranges(
+    chunks: NDArray[np.int64], slots: NDArray[np.int64]
+) -> Iterator[tuple[int, int, int, int]]:
+    """Runs in which chunk and slot both go up by one: first and last chunk, first and last slot."""
+    breaks = np.flatnonzero((np.diff(chunks) != 1) | (np.diff(slots) != 1)) + 1
+    for run in np.split(np.arange(chunks.size), breaks):
+        first, last = run[0], run[-1]
+        yield int(chunks[first]), int(chunks[last]), int(slots[first]), int(slots[last])
+
+
+def _span(first: int, last: int) -> str:
+    return f" {first}" if first == last else f"s {first}-{last}"
