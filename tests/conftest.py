@@ -6,10 +6,10 @@ import os
 import sys
 from pathlib import Path
 
-# Every p4runtime release to date (1.6.0) holds generated code that protobuf's C implementation refuses.
+# Every p4runtime release to date (1.6.0) holds generated code that protobuf's C code refuses.
 os.environ.setdefault("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
 
-import pytest  # noqa: E402
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))

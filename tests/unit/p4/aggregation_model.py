@@ -1,0 +1,95 @@
+"""What docs/protocol.md says the switch does with a contribution, in plain Python."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+INT32, SCALED, EXPONENTS, RESULT = 0, 1, 2, 0x80
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """One packet's aggregation header and values; values is empty for EXPONENTS."""
+
+    job: int
+    slot: int
+    tag: int
+    kind: int = INT32
+    exponent: int = 0
+    values: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Member:
+    """One entry of the switch's `workers` table."""
+
+    job_index: int
+    bit: int
+    everybody: int
+    first_slot: int
+    slots: int
+
+
+@dataclass
+class Cell:
+    tag: int = 0
+    kind: int = 0
+    present: int = 0
+    exponent: int = 0
+    values: tuple[int, ...] = ()
+
+
+@dataclass
+class Model:
+    """members is keyed by (port, job). `receive` returns (receiving ports, result) or None."""
+
+    members: dict[tuple[int, int], Member]
+    cells: dict[tuple[int, int], Cell] = field(default_factory=dict)
+    counts: Counter[tuple[str, int]] = field(default_factory=Counter)
+
+    def receive(self, port: int, packet: Contribution) -> tuple[set[int], Contribution] | None:
+        member = self.members.get((port, packet.job))
+        if member is None:
+            return self.count("refused", 16)
+        job = member.job_index
+        if packet.slot >= member.slots or packet.kind > EXPONENTS:
+            return self.count("refused", job)
+        cell = self.cells.setdefault((member.first_slot + packet.slot, packet.tag % 2), Cell())
+        ahead = (packet.tag - cell.tag) % 2**32
+        if ahead >= 2**31:
+            return self.count("stale", job)
+        if ahead == 0 and cell.kind != packet.kind:
+            return self.count("refused", job)
+        if ahead == 0 and cell.present & member.bit:
+            self.count("duplicate", job)
+            if cell.present != member.everybody:
+                return None
+            self.count("repeated", job)
+            return {port}, self.result(packet, cell)
+        self.count("new", job)
+        self.add(cell, packet, member.bit, first=ahead != 0 or not cell.present)
+        if cell.present != member.everybody:
+            return None
+        self.count("complete", job)
+        receivers = {p for (p, j) in self.members if j == packet.job}
+        return receivers, self.result(packet, cell)
+
+    def count(self, what: str, job: int) -> None:
+        self.counts[what, job] += 1
+
+    def add(self, cell: Cell, packet: Contribution, bit: int, first: bool) -> None:
+        if first:
+            cell.tag, cell.kind, cell.present = packet.tag, packet.kind, 0
+            cell.exponent, cell.values = packet.exponent, packet.values
+        else:
+            cell.exponent = max(cell.exponent, packet.exponent)
+            cell.values = tuple(
+                (a + b) % 2**32 for a, b in zip(cell.values, packet.values, strict=True)
+            )
+        cell.present |= bit
+
+    def result(self, packet: Contribution, cell: Cell) -> Contribution:
+        return Contribution(
+            packet.job, packet.slot, packet.tag, packet.kind | RESULT, cell.exponent, cell.values
+        )

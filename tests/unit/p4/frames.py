@@ -1,0 +1,72 @@
+"""Frames of docs/protocol.md, built and read with struct alone."""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from aggregation_model import EXPONENTS, RESULT, Contribution
+
+AGGREGATOR_MAC = bytes.fromhex("02000000fffe")
+AGGREGATOR = bytes([10, 0, 255, 254])
+AGGREGATOR_PORT = 48864
+ETHERNET, IPV4, UDP, AGGREGATION = "!6s6sH", "!BBHHHBBH4s4s", "!HHHH", "!BBHHBBI"
+
+
+def checksum(data: bytes) -> int:
+    """RFC 1071."""
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    return total ^ 0xFFFF
+
+
+def worker_mac(port: int) -> bytes:
+    return bytes([2, 0, 0, 0, 0, port])
+
+
+def worker_address(port: int) -> bytes:
+    return bytes([10, 0, 0, port])
+
+
+def ipv4(payload: bytes, source: bytes, to: bytes, protocol: int = 17, ttl: int = 64) -> bytes:
+    fields = [0x45, 0, 20 + len(payload), 7, 0x4000, ttl, protocol, 0, source, to]
+    fields[7] = checksum(struct.pack(IPV4, *fields))
+    return struct.pack(IPV4, *fields) + payload
+
+
+def aggregation(packet: Contribution, version: int = 1) -> bytes:
+    head = (version, packet.kind, packet.job, packet.slot, packet.exponent, 0, packet.tag)
+    return struct.pack(AGGREGATION, *head) + struct.pack(f"!{len(packet.values)}I", *packet.values)
+
+
+def contribution(port: int, packet: Contribution, version: int = 1) -> bytes:
+    """The Ethernet frame by which the worker at `port` contributes."""
+    body = aggregation(packet, version)
+    datagram = struct.pack(UDP, 48865 + packet.job, AGGREGATOR_PORT, 8 + len(body), 0x1234) + body
+    head = struct.pack(ETHERNET, AGGREGATOR_MAC, worker_mac(port), 0x0800)
+    return head + ipv4(datagram, worker_address(port), AGGREGATOR)
+
+
+class Result(NamedTuple):
+    mac: bytes
+    address: bytes
+    udp_port: int
+    packet: Contribution
+
+
+def result(frame: bytes) -> Result:
+    """Reads a result and asserts all that is the same in each of them."""
+    to, source, ethertype = struct.unpack_from(ETHERNET, frame)
+    assert (source, ethertype) == (AGGREGATOR_MAC, 0x0800)
+    head = frame[14:34]
+    assert checksum(head) == 0
+    _, _, total, _, _, ttl, protocol, _, sender, address = struct.unpack(IPV4, head)
+    assert (total, ttl, protocol, sender) == (len(frame) - 14, 64, 17, AGGREGATOR)
+    source_port, udp_port, length, udp_checksum = struct.unpack_from(UDP, frame, 34)
+    assert (source_port, length, udp_checksum) == (AGGREGATOR_PORT, total - 20, 0)
+    version, kind, job, slot, exponent, reserved, tag = struct.unpack_from(AGGREGATION, frame, 42)
+    assert (version, reserved) == (1, 0)
+    values = struct.unpack_from(f"!{(len(frame) - 54) // 4}I", frame, 54)
+    assert (kind == EXPONENTS | RESULT) == (not values)
+    return Result(to, address, udp_port, Contribution(job, slot, tag, kind, exponent, values))
