@@ -174,6 +174,15 @@ class Slice(Expression):
 
 
 @dataclass(eq=False, slots=True)
+class PlusSlice(Expression):
+    """`base[start +: width]`: the width bits from bit start up; start need not be constant."""
+
+    base: Expression
+    start: Expression
+    width: Expression
+
+
+@dataclass(eq=False, slots=True)
 class Argument(Node):
     """`value`, `name = value`; value None stands for `_`."""
 
@@ -251,7 +260,7 @@ class StructExpression(Expression):
 
 @dataclass(eq=False, slots=True)
 class StructMember(Node):
-    """`name = value`; value None stands for `name = ...`."""
+    """`name = value`."""
 
     name: str
     value: Expression

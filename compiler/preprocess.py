@@ -1,0 +1,121 @@
+"""The C preprocessor over P4 source, through the system's C compiler, as the field does it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from compiler.diagnostics import Diagnostics
+from compiler.source import NOWHERE, Position
+
+INCLUDE_DIR = Path(__file__).parent / "include"
+TIMEOUT_S = 60
+
+_MESSAGE = re.compile(
+    r"(?P<file>.+?):(?P<line>\d+):(?:(?P<column>\d+):)? "
+    r"(?P<level>fatal error|error|warning): (?P<text>.*)"
+)
+_MISSING = re.compile(r"'?(?P<name>[^':]+)'?(?:: No such file or directory| file not found)")
+_PROGRAM = re.compile(r"[\w.+-]+: (?:fatal )?error: (?P<text>.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says about preprocessing; all in the order given.
+
+    defines: `NAME` or `NAME=value`; undefines: `NAME`; includes: folders to search before ours.
+    """
+
+    includes: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
+    undefines: tuple[str, ...] = ()
+
+
+def preprocess(path: str, options: Options, diagnostics: Diagnostics) -> str | None:
+    """The text of path after preprocessing, with `# line "file"` markers; None on errors."""
+    if not _readable(path, diagnostics):
+        return None
+    compiler = _find_compiler()
+    if compiler is None:
+        diagnostics.error(
+            NOWHERE,
+            "no C compiler found to run the preprocessor (looked for cc, gcc, clang)",
+            "install one: apt-get install gcc",
+        )
+        return None
+    return _run(_command(compiler, path, options), diagnostics)
+
+
+def _readable(path: str, diagnostics: Diagnostics) -> bool:
+    if os.path.isdir(path):
+        diagnostics.error(NOWHERE, f"{path}: is a folder, not a P4 program")
+        return False
+    try:
+        with open(path, "rb") as file:
+            text = file.read()
+    except OSError as error:
+        diagnostics.error(NOWHERE, f"{path}: {error.strerror or error}")
+        return False
+    if b"\0" in text:
+        diagnostics.error(NOWHERE, f"{path}: is binary data, not a P4 program")
+        return False
+    return True
+
+
+def _find_compiler() -> str | None:
+    return next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+
+
+def _command(compiler: str, path: str, options: Options) -> list[str]:
+    # -C keeps comments: lines then stay what the user wrote, and columns with them
+    command = [compiler, "-E", "-C", "-undef", "-nostdinc", "-x", "assembler-with-cpp"]
+    command += ["-fno-diagnostics-show-caret", "-fdiagnostics-color=never"]
+    for folder in options.includes:
+        command += ["-I", folder]
+    command += ["-I", str(INCLUDE_DIR)]
+    command += [f"-D{define}" for define in options.defines]
+    command += [f"-U{name}" for name in options.undefines]
+    return [*command, "--", path] if path.startswith("-") else [*command, path]
+
+
+def _run(command: Sequence[str], diagnostics: Diagnostics) -> str | None:
+    environment = {**os.environ, "LC_ALL": "C", "CPATH": "", "C_INCLUDE_PATH": ""}
+    try:
+        done = subprocess.run(command, capture_output=True, env=environment, timeout=TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        diagnostics.error(NOWHERE, f"the preprocessor did not finish within {TIMEOUT_S} s")
+        return None
+    _report(done.stderr.decode("utf-8", "replace"), diagnostics)
+    if done.returncode != 0:
+        if not diagnostics.failed:
+            diagnostics.error(NOWHERE, f"the preprocessor failed: {' '.join(command)}")
+        return None
+    return done.stdout.decode("utf-8", "replace")
+
+
+def _report(text: str, diagnostics: Diagnostics) -> None:
+    for line in text.splitlines():
+        if match := _MESSAGE.match(line):
+            place = Position(match["file"], int(match["line"]), int(match["column"] or 1))
+            _report_one(place, match["level"], match["text"], diagnostics)
+        elif match := _PROGRAM.match(line):
+            diagnostics.error(NOWHERE, match["text"])
+
+
+def _report_one(place: Position, level: str, text: str, diagnostics: Diagnostics) -> None:
+    if "error" not in level:
+        diagnostics.warning(place, text, kind="preprocessor")
+    elif missing := _MISSING.fullmatch(text):
+        name = missing["name"]
+        diagnostics.error(
+            place,
+            f"include file {name} not found",
+            f"give the folder that holds it: -I DIR (searched last: {INCLUDE_DIR})",
+        )
+    else:
+        diagnostics.error(place, text.removeprefix("#error ").strip())

@@ -1,0 +1,1 @@
+"""From preprocessed text to the syntax tree: tokens, then recursive descent."""

@@ -1,0 +1,239 @@
+"""What every part of the parser stands on: the token in hand, errors, limits, names of types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn, TypeVar
+
+from compiler import ast
+from compiler.diagnostics import Diagnostics
+from compiler.source import Position
+from compiler.syntax.lexer import END, IDENTIFIER, STRING, UNEXPECTED, Token
+
+# Keywords that are names wherever they do not begin their own construct (P4_16 appendix, nonTypeName).
+NAME_KEYWORDS = frozenset({"actions", "apply", "entries", "key", "priority", "state", "type"})
+BASE_TYPES = frozenset({"bit", "bool", "error", "int", "match_kind", "string", "varbit"})
+MAX_NESTING = 256
+MAX_OPERATORS = 4000
+
+_OPENERS = {"(": ")", "{": "}", "[": "]"}
+_CLOSERS = frozenset(_OPENERS.values())
+
+T = TypeVar("T")
+
+
+class SyntaxFailure(Exception):
+    """The construct being read cannot be finished; already reported unless silent."""
+
+
+def join(first: Position, last: Position) -> Position:
+    """From first to last where they share a line, else first."""
+    if first.file != last.file or first.line != last.line or last.column < first.column:
+        return first
+    return first._replace(length=last.column + last.length - first.column)
+
+
+class Cursor:
+    """Reads tokens one by one; `token` is the one not yet consumed."""
+
+    def __init__(self, tokens: list[Token], diagnostics: Diagnostics) -> None:
+        self.tokens = tokens
+        self.index = 0
+        self.token = tokens[0]
+        self.previous = tokens[0]
+        self.diagnostics = diagnostics
+        self.depth = 0
+        self.operators = 0
+        self.trying = 0
+        self.failed_tries: set[int] = set()
+        self.type_names: list[dict[str, bool]] = [{}]
+
+    # ---- tokens
+
+    def peek(self, ahead: int = 1) -> Token:
+        return self.tokens[min(self.index + ahead, len(self.tokens) - 1)]
+
+    def advance(self) -> Token:
+        self.previous = self.token
+        if self.index + 1 < len(self.tokens):
+            self.index += 1
+            self.token = self.tokens[self.index]
+        return self.previous
+
+    def at(self, *kinds: str) -> bool:
+        return self.token.kind in kinds
+
+    def accept(self, kind: str) -> bool:
+        if self.token.kind != kind:
+            return False
+        self.advance()
+        return True
+
+    def expect(self, kind: str, context: str = "") -> Token:
+        if self.token.kind != kind:
+            self._expected(f"'{kind}'", context)
+        return self.advance()
+
+    def _expected(self, what: str, context: str = "") -> NoReturn:
+        where = f" {context}" if context else ""
+        self.fail(f"expected {what}{where}, found {describe(self.token)}")
+
+    def span(self, start: Position) -> Position:
+        """From start to the last token consumed."""
+        return join(start, self.previous.position)
+
+    def fail(self, message: str, position: Position | None = None, hint: str = "") -> NoReturn:
+        if not self.trying:
+            self.diagnostics.error(position or self.token.position, message, hint)
+        raise SyntaxFailure
+
+    # ---- names
+
+    def is_type_name(self, token: Token) -> bool:
+        if token.kind != IDENTIFIER:
+            return False
+        for scope in reversed(self.type_names):
+            known = scope.get(token.text)
+            if known is not None:
+                return known
+        return False
+
+    def declare(self, name: str, is_type: bool) -> None:
+        self.type_names[-1][name] = is_type
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        self.type_names.append({})
+        try:
+            yield
+        finally:
+            self.type_names.pop()
+
+    def at_name(self) -> bool:
+        kind = self.token.kind
+        return kind == IDENTIFIER or kind in NAME_KEYWORDS or kind == "list"
+
+    def name(self, context: str = "") -> Token:
+        if not self.at_name():
+            self._expected("a name", context)
+        return self.advance()
+
+    # ---- limits
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        if self.depth >= MAX_NESTING:
+            self.too_deep()
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
+
+    def too_deep(self) -> NoReturn:
+        self.fail(f"nested too deeply: more than {MAX_NESTING} levels")
+
+    def count_operator(self) -> None:
+        """A chain of operators makes a tree as deep as the chain is long."""
+        self.operators += 1
+        if self.operators > MAX_OPERATORS:
+            self.fail(f"expression too long: more than {MAX_OPERATORS} operators")
+
+    # ---- lists and recovery
+
+    def attempt(self, read: Callable[[], T | None]) -> T | None:
+        """read(), or None with nothing consumed if that fails; tried once per place only."""
+        start = self.index
+        if start in self.failed_tries:
+            return None
+        self.trying += 1
+        try:
+            result = read()
+        except SyntaxFailure:
+            result = None
+        finally:
+            self.trying -= 1
+        if result is None:
+            self.failed_tries.add(start)
+            self.rewind(start)
+        return result
+
+    def rewind(self, index: int) -> None:
+        self.index = index
+        self.token = self.tokens[index]
+        self.previous = self.tokens[index - 1] if index else self.token
+
+    def comma_list(
+        self, read: Callable[[], T], closer: str, trailing_comma: bool = False
+    ) -> tuple[T, ...]:
+        """Items up to closer, which is consumed."""
+        items: list[T] = []
+        while not self.at(closer):
+            items.append(read())
+            if not self.accept(","):
+                break
+            if self.at(closer) and not trailing_comma:
+                self._expected("another item after ','")
+        self.expect(closer)
+        return tuple(items)
+
+    def until(self, closer: str, read: Callable[[], T | None]) -> tuple[T, ...]:
+        """Items up to closer, which is consumed; a bad item is skipped and reading goes on."""
+        items: list[T] = []
+        while not self.at(closer, END):
+            try:
+                item = read()
+                if item is not None:
+                    items.append(item)
+            except SyntaxFailure:
+                if self.trying:
+                    raise
+                self.skip_item()
+        self.expect(closer)
+        return tuple(items)
+
+    def skip_item(self) -> None:
+        """To behind the next `;` or block of this level, or to the `}` that ends the level."""
+        while not self.at(END):
+            kind = self.token.kind
+            if kind == ";":
+                self.advance()
+                return
+            if kind == "}":
+                return
+            if kind in _OPENERS:
+                self._skip_group()
+                if kind == "{" and not self.at(";", ")", ",", "else"):
+                    return
+                continue
+            self.advance()
+
+    def _skip_group(self) -> None:
+        depth = 0
+        while not self.at(END):
+            if self.token.kind in _OPENERS:
+                depth += 1
+            elif self.token.kind in _CLOSERS:
+                depth -= 1
+            self.advance()
+            if depth == 0:
+                return
+
+    # ---- what other parts provide
+
+    def expression(self) -> ast.Expression:
+        raise NotImplementedError
+
+    def type_argument_expression(self) -> ast.Expression:
+        raise NotImplementedError
+
+
+def describe(token: Token) -> str:
+    if token.kind == END:
+        return "the end of the file"
+    if token.kind == STRING:
+        return "a string"
+    if token.kind == UNEXPECTED and not token.text.isprintable():
+        return f"character U+{ord(token.text):04X}"
+    return f"'{token.text}'" if token.text else token.kind

@@ -1,0 +1,248 @@
+"""Preprocessed text to tokens whose positions are those of the files the user wrote."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from compiler.diagnostics import Diagnostics
+from compiler.source import Position
+
+IDENTIFIER = "identifier"
+INTEGER = "integer"
+STRING = "string"
+END = "end of file"
+UNEXPECTED = "unexpected character"
+PRAGMA = "@pragma"
+END_PRAGMA = "end of pragma"
+
+KEYWORDS = frozenset(
+    """abstract action actions apply bool bit break const continue control default else entries
+    enum error exit extern false for header header_union if in inout int key list match_kind out
+    package parser priority return select state string struct switch table this transition true
+    tuple type typedef value_set varbit void _""".split()
+)
+
+# `>>` is two tokens: the parser joins adjacent ones where it reads an operator, so that `>>` may
+# also close two lists of type arguments.
+_PUNCTUATION = """&&& ... |+|= |-|= <<= >>= {#} |+| |-| .. << && || == != >= <= ++ += -= *= /= %=
+    &= |= ^= +: + - * / % | & ^ ~ ( ) [ ] { } < > ! : , ? . = ; @""".split()
+
+_TOKEN = re.compile(
+    r"(?P<blank>[ \t\r\f\v]+)"
+    r"|(?P<newline>\n)"
+    r"|(?P<comment>//[^\n]*|/\*.*?\*/)"
+    r"|(?P<marker>(?:(?<=\n)|(?<![\s\S]))[ \t]*\#[^\n]*)"
+    r"|(?P<pragma>@pragma\b)"
+    r"|(?P<identifier>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<integer>[0-9]+[ws][0-9A-Za-z_]*|[0-9][0-9A-Za-z_]*)"
+    r'|(?P<string>"(?:[^"\\]|\\.)*")'
+    r"|(?P<punctuation>" + "|".join(map(re.escape, _PUNCTUATION)) + r")"
+    r"|(?P<bad>.)",
+    re.DOTALL,
+)
+_MARKER = re.compile(r'[ \t]*#[ \t]*(?:line[ \t]+)?(\d+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?')
+_NUMBER = re.compile(
+    r"(?:(?P<width>[0-9]+)(?P<sign>[ws]))?"
+    r"(?:0[xX](?P<hex>[0-9a-fA-F_]+)|0[bB](?P<bin>[01_]+)|0[oO](?P<oct>[0-7_]+)"
+    r"|(?:0[dD])?(?P<dec>[0-9_]+))"
+)
+_BASES = {"hex": 16, "bin": 2, "oct": 8, "dec": 10}
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
+# Digits of one literal: beyond this Python itself refuses decimal conversion, and no width needs it.
+MAX_DIGITS = 4000
+
+
+class Token(NamedTuple):
+    """kind: the text itself for keywords and punctuation, else one of the names above."""
+
+    kind: str
+    text: str
+    position: Position
+
+
+class Number(NamedTuple):
+    """An integer literal's parts; width None for arbitrary precision."""
+
+    value: int
+    width: int | None
+    signed: bool
+
+
+class Lexer:
+    """One pass over the text; `tokens` ends with an END token."""
+
+    def __init__(self, text: str, file: str, diagnostics: Diagnostics) -> None:
+        self.text = text
+        self.file = file
+        self.line = 1
+        self.line_start = 0
+        self.in_pragma = False
+        self.diagnostics = diagnostics
+        self.tokens: list[Token] = []
+        self.fresh = 0  # index of the first token of the current line
+        self.sources: dict[str, list[str]] = {}
+
+    def run(self) -> list[Token]:
+        append = self.tokens.append
+        for match in _TOKEN.finditer(self.text):
+            kind = match.lastgroup
+            if kind == "blank":
+                continue
+            if kind == "newline":
+                self._newline(match.end())
+                continue
+            text = match.group()
+            if kind == "identifier":
+                place = self._position(match.start(), len(text))
+                append(Token(text if text in KEYWORDS else IDENTIFIER, text, place))
+            elif kind == "punctuation":
+                append(Token(text, text, self._position(match.start(), len(text))))
+            else:
+                self._rare(kind or "", text, match.start())
+        self._newline(len(self.text))
+        append(Token(END, "", self._position(len(self.text), 1)))
+        return self.tokens
+
+    def _position(self, start: int, length: int) -> Position:
+        return Position(self.file, self.line, start - self.line_start + 1, length)
+
+    def _rare(self, kind: str, text: str, start: int) -> None:
+        place = self._position(start, len(text))
+        if kind == "comment":
+            self._comment(text, start)
+        elif kind == "marker":
+            self._marker(text, place)
+        elif kind == "pragma":
+            self.in_pragma = True
+            self.tokens.append(Token(PRAGMA, text, place))
+        elif kind == "bad":
+            self._bad(text, place)
+        else:
+            self.tokens.append(Token(kind, text, place))
+            if kind == STRING and "\n" in text:
+                self._skip_lines(text, start)
+
+    def _comment(self, text: str, start: int) -> None:
+        if "\n" in text:
+            self._newline(start)
+            self.line -= 1
+            self._skip_lines(text, start)
+
+    def _skip_lines(self, text: str, start: int) -> None:
+        self.line += text.count("\n")
+        self.line_start = start + text.rindex("\n") + 1
+
+    def _bad(self, text: str, place: Position) -> None:
+        """Left to the parser, since annotations may hold any character."""
+        if text == '"':
+            self.diagnostics.error(place, "string without closing quote")
+        self.tokens.append(Token(UNEXPECTED, text, place))
+
+    def _newline(self, after: int) -> None:
+        if self.in_pragma:
+            self.in_pragma = False
+            self.tokens.append(Token(END_PRAGMA, "", self._position(after, 1)))
+        if self.fresh < len(self.tokens):
+            self._align(self.text[self.line_start : max(after - 1, self.line_start)])
+        self.line += 1
+        self.line_start = after
+        self.fresh = len(self.tokens)
+
+    def _marker(self, text: str, place: Position) -> None:
+        match = _MARKER.match(text)
+        if match is None:
+            self.diagnostics.error(place, f"preprocessor directive without effect: {text.strip()}")
+            return
+        self.line = int(match[1]) - 1  # the newline that ends the marker counts as one
+        if match[2] is not None:
+            self.file = _ESCAPE.sub(r"\1", match[2])
+
+    def _align(self, line: str) -> None:
+        """The preprocessor squeezes blanks and expands macros: give the tokens of such a line the
+        columns of the original one."""
+        original = self._original_line()
+        if original is None or original.rstrip() == line.rstrip():
+            return
+        fresh = self.tokens[self.fresh :]
+        if fresh[0].position.line != self.line:
+            return
+        self.tokens[self.fresh :] = _realigned(fresh, _plain_tokens(original))
+
+    def _original_line(self) -> str | None:
+        if self.file not in self.sources:
+            try:
+                text = Path(self.file).read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                text = ""
+            self.sources[self.file] = text.split("\n")
+        lines = self.sources[self.file]
+        return lines[self.line - 1] if 0 < self.line <= len(lines) else None
+
+
+def _plain_tokens(line: str) -> list[tuple[str, int]]:
+    """(text, column) of a line's tokens."""
+    return [
+        (m.group(), m.start() + 1)
+        for m in _TOKEN.finditer(line)
+        if m.lastgroup not in ("blank", "newline", "comment")
+    ]
+
+
+def _realigned(tokens: list[Token], original: list[tuple[str, int]]) -> list[Token]:
+    """tokens with the columns of the original line's tokens; what a macro expanded to gets the
+    place of the macro's name."""
+    out: list[Token] = []
+    at = 0
+    macro: tuple[str, int] | None = None
+    for token in tokens:
+        resume = _after_macro(original, at) if macro else at
+        if resume < len(original) and original[resume][0] == token.text:
+            text, column = original[resume]
+            at, macro = resume + 1, None
+        else:
+            macro = macro or (original[at] if at < len(original) else None)
+            text, column = macro or (token.text, token.position.column)
+        place = token.position._replace(column=column, length=max(1, len(text)))
+        out.append(token._replace(position=place))
+    return out
+
+
+def _after_macro(original: list[tuple[str, int]], at: int) -> int:
+    """The index behind a macro's name at `at` and its arguments, if it has any."""
+    at += 1
+    if at >= len(original) or original[at][0] != "(":
+        return at
+    depth = 0
+    for index in range(at, len(original)):
+        depth += {"(": 1, ")": -1}.get(original[index][0], 0)
+        if depth == 0:
+            return index + 1
+    return len(original)
+
+
+def tokenize(text: str, file: str, diagnostics: Diagnostics) -> list[Token]:
+    """The tokens of preprocessed text; file names it until the first line marker."""
+    return Lexer(text, file, diagnostics).run()
+
+
+def parse_number(text: str) -> Number | str:
+    """The parts of an integer literal, or what is wrong with it."""
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        return f"malformed number {text}"
+    base_name = next(name for name in _BASES if match[name] is not None)
+    digits = match[base_name].replace("_", "")
+    if not digits:
+        return f"malformed number {text}: no digits"
+    if len(text) > MAX_DIGITS:
+        return f"number of {len(text)} characters; at most {MAX_DIGITS} are allowed"
+    width = int(match["width"]) if match["width"] else None
+    return Number(int(digits, _BASES[base_name]), width, match["sign"] == "s")
+
+
+def parse_string(text: str) -> str:
+    """The value of a string literal with its quotes."""
+    return _ESCAPE.sub(lambda m: _ESCAPES.get(m[1], m[0]), text[1:-1])
