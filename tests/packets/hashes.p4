@@ -1,0 +1,19 @@
+// hash(): base + H mod max, for crc32, crc16, csum16, xor16 and identity.
+#include <core.p4>
+#include <v1model.p4>
+
+header data_t { bit<16> a; bit<16> b; bit<32> c32; bit<16> c16; bit<16> sum; bit<16> x; bit<32> id; bit<16> part; }
+#include "include/one_header.p4"
+
+control Work(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
+    apply {
+        hash(h.d.c32, HashAlgorithm.crc32, 32w0, { h.d.a, h.d.b }, 33w0x100000000);
+        hash(h.d.c16, HashAlgorithm.crc16, 16w0, { h.d.a, h.d.b }, 32w0x10000);
+        hash(h.d.sum, HashAlgorithm.csum16, 16w0, { h.d.a, h.d.b }, 32w0x10000);
+        hash(h.d.x, HashAlgorithm.xor16, 16w0, { h.d.a, h.d.b }, 32w0x10000);
+        hash(h.d.id, HashAlgorithm.identity, 32w0, { h.d.a, h.d.b }, 33w0x100000000);
+        hash(h.d.part, HashAlgorithm.crc32, 16w1000, { h.d.a, h.d.b }, 16w10);
+        s.egress_spec = 1;
+    }
+}
+V1Switch(Parse(), NoVerify(), Work(), NoEgress(), NoCompute(), Emit()) main;
