@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,7 +10,7 @@ LOG_LINES_SHOWN = 12
 
 
 class MachineLacks(Exception):
-    """The machine lacks something a run needs. `what` names it, `remedy` says what to do. Exit code 3."""
+    """The machine lacks something a run needs (exit code 3): what, and the remedy."""
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(f"this machine lacks {what}: {remedy}")
@@ -47,3 +48,10 @@ class NodeFailed(Exception):
         if self.likely_cause:
             lines.append(f"  likely cause: {self.likely_cause}")
         return "\n".join(lines)
+
+
+def exit_in_words(status: int) -> str:
+    """A process's exit status (negative: signal) as the end of a sentence."""
+    if status < 0:
+        return f"was killed by {signal.Signals(-status).name}"
+    return f"ended with exit code {status}"

@@ -1,27 +1,189 @@
-"""A run in network, mount and pid namespaces of its own: whatever way it ends, the kernel removes it."""
+"""A run in network, mount and pid namespaces of its own: however it ends, the kernel removes it.
+
+Four processes, each the child of the one before and killed by the kernel when that one dies:
+
+    outer    the user's `python -m testbed run`; makes and removes the scratch directory
+    gate     made the new namespaces, and is in them but for pid
+    init     process 1 of the pid namespace: reaps orphans; when it dies the kernel kills all others
+    run      the caller's function
+
+SIGKILL of any of them therefore ends all of them and every program, interface and namespace of the
+run. The mount namespace is private: no mount made in it is seen outside. The scratch directory is the
+only thing outside the namespaces; it lies under STATE, where `outer` holds a lock on it while it lives.
+"""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
+
+from testbed.network import kernel
 
 INTERRUPTED = 130
+STATE = Path("/run/agglab")
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# make, timeout and the terminal may each deliver the same Ctrl-C; only a later one means "at once".
+PATIENCE_S = 1.0
+LOCK = "lock"
 
 
 def isolated(run: Callable[[Path], int]) -> int:
     """Call `run(scratch)` in a forked child inside fresh namespaces and return its exit code.
 
     scratch: a private directory with a short path (for Unix sockets), gone afterwards.
-    Ctrl-C, SIGTERM and SIGHUP reach `run` once, as KeyboardInterrupt; if it does not end by itself then, a
-    second signal kills it. Returns INTERRUPTED for an uncaught KeyboardInterrupt, 128 + n when signal n
-    killed the run. Call it from the main thread, with no other threads that matter: the run is a fork.
+    Ctrl-C, SIGTERM and SIGHUP reach `run` once, as KeyboardInterrupt; the same again after a second
+    kills it. Returns INTERRUPTED for an uncaught KeyboardInterrupt, 128 + n when signal n killed the
+    run. Call it from the main thread, with no other threads that matter: the run is a fork.
     """
-    raise NotImplementedError
+    remove_stale()
+    scratch, lock = _make_scratch()
+    try:
+        return _supervise(lambda: _gate(lambda: _init(lambda: _run(run, scratch))))
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+        os.close(lock)
 
 
 def remove_stale() -> list[str]:
-    """Remove what killed runs left behind (their scratch directories) and return what was removed.
+    """Remove the scratch directories of runs that were killed and return their paths.
 
-    Only directories that a run recorded as its own and whose run is dead. `isolated` calls it first.
+    A directory is stale when it holds the lock file of a run and no live process holds that lock;
+    anything else, and everything outside STATE, is left alone. `isolated` calls this first.
     """
-    raise NotImplementedError
+    removed = []
+    for lock_path in sorted(STATE.glob(f"*/{LOCK}")):
+        try:
+            lock = os.open(lock_path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock_path.parent)
+            removed.append(str(lock_path.parent))
+        except OSError:
+            pass  # its run is alive, or removes it itself just now
+        finally:
+            os.close(lock)
+    return removed
+
+
+def _make_scratch() -> tuple[Path, int]:
+    """A fresh directory under STATE and the descriptor that keeps it locked.
+
+    It is locked under a name remove_stale does not look at, so that it is never seen unlocked.
+    """
+    STATE.mkdir(mode=0o755, parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix="run-", dir=STATE))
+    lock = os.open(scratch / f".{LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    os.rename(scratch / f".{LOCK}", scratch / LOCK)
+    return scratch, lock
+
+
+def _supervise(child: Callable[[], NoReturn], orphans: bool = False) -> int:
+    """Fork, call `child` there, pass signals on to it, wait, and return its exit code.
+
+    orphans: also reap children of others (process 1 inherits them).
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Blocked until each side has its handlers, so that no signal falls between fork and handler.
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        _child(child, parent)
+    relay = _Relay(pid)
+    previous = {number: signal.signal(number, relay) for number in _heeded()}
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    try:
+        return _wait(pid, orphans)
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+
+def _heeded() -> list[signal.Signals]:
+    """SIGHUP stays ignored under nohup. SIGINT does not: shells ignore it for any `command &`."""
+    hup_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [number for number in SIGNALS if not (number is signal.SIGHUP and hup_ignored)]
+
+
+def _child(body: Callable[[], NoReturn], parent: int) -> NoReturn:
+    """What a forked process does: tie its life to its parent's, then `body`; never returns."""
+    try:
+        kernel.die_with_parent(parent)
+        body()
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(1)
+
+
+class _Relay:
+    """Signal handler that passes a signal on as SIGTERM; again after PATIENCE_S, as SIGKILL."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._first: float | None = None
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        self._first = now if self._first is None else self._first
+        impatient = now - self._first > PATIENCE_S
+        try:
+            os.kill(self._pid, signal.SIGKILL if impatient else signal.SIGTERM)
+        except ProcessLookupError:
+            pass
+
+
+def _wait(pid: int, orphans: bool) -> int:
+    while True:
+        ended, status = os.waitpid(-1 if orphans else pid, 0)
+        if ended == pid:
+            code = os.waitstatus_to_exitcode(status)
+            return code if code >= 0 else 128 - code
+
+
+def _gate(init: Callable[[], NoReturn]) -> NoReturn:
+    kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWPID)
+    kernel.mount("none", "/", "none", kernel.MS_REC | kernel.MS_PRIVATE)
+    os._exit(_supervise(init))
+
+
+def _init(run: Callable[[], NoReturn]) -> NoReturn:
+    flags = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
+    kernel.mount("proc", "/proc", "proc", flags)
+    os._exit(_supervise(run, orphans=True))
+
+
+def _run(run: Callable[[Path], int], scratch: Path) -> NoReturn:
+    for number in _heeded():
+        signal.signal(number, _interrupt_once)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    try:
+        code = run(scratch)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except SystemExit as exit_request:
+        code = exit_request.code if isinstance(exit_request.code, int) else 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def _interrupt_once(number: int, frame: FrameType | None) -> None:
+    """The first signal becomes KeyboardInterrupt; those that follow must not break the clean-up."""
+    for each in SIGNALS:
+        signal.signal(each, signal.SIG_IGN)
+    raise KeyboardInterrupt

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import select
+import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+# Fields 14 and 15 of /proc/<pid>/stat, counted after the `)` that ends the command's name.
+UTIME, STIME = 11, 12
+
 
 class NodeProcess:
-    """A program of a node, in a session of its own (Ctrl-C does not reach it), output in a log file."""
+    """A program of a node, in a session of its own (Ctrl-C does not reach it).
+
+    Its output, both streams, is in `log`.
+    """
 
     def __init__(
         self,
@@ -23,6 +34,7 @@ class NodeProcess:
         self.command = tuple(command)
         self.log = log
         self._popen = popen
+        self._cpu_s = 0.0
 
     @property
     def pid(self) -> int:
@@ -30,16 +42,56 @@ class NodeProcess:
 
     def poll(self) -> int | None:
         """Exit status if it has ended (negative: killed by that signal), else None."""
+        if self._popen.returncode is None:
+            # A zombie still shows its times; reaping it loses them.
+            ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is not None:
+                self._cpu_s = _cpu_s(self.pid)
         return self._popen.poll()
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """Wait for its end; subprocess.TimeoutExpired when that takes longer."""
-        return self._popen.wait(timeout_s)
+        """Wait for its end and return the exit status; TimeoutExpired when that takes longer."""
+        if self._popen.returncode is None:
+            descriptor = os.pidfd_open(self.pid)
+            try:
+                select.select([descriptor], [], [], timeout_s)
+            finally:
+                os.close(descriptor)
+        status = self.poll()
+        if status is None:
+            raise subprocess.TimeoutExpired(self.command, timeout_s or 0)
+        return status
 
     def stop(self, grace_s: float = 2.0) -> int:
-        """SIGTERM, then SIGKILL after the grace; returns the exit status."""
-        raise NotImplementedError
+        """SIGTERM, then SIGKILL after the grace, to it and its children; returns the exit status."""
+        stop_all([self], grace_s)
+        return self.wait()
+
+    def signal_group(self, number: int) -> None:
+        """Signal the program and the children that stayed in its group; nothing if it has ended."""
+        if self.poll() is None:
+            os.killpg(self.pid, number)
 
     def cpu_s(self) -> float:
         """Processor seconds (user + system) so far; the last known value after its end."""
-        raise NotImplementedError
+        if self.poll() is None:
+            self._cpu_s = _cpu_s(self.pid)
+        return self._cpu_s
+
+
+def stop_all(processes: Sequence[NodeProcess], grace_s: float = 2.0) -> None:
+    """SIGTERM to all at once, one grace for all together, SIGKILL to what is left; reaps them."""
+    for process in processes:
+        process.signal_group(signal.SIGTERM)
+    deadline = time.monotonic() + grace_s
+    for process in processes:
+        try:
+            process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.signal_group(signal.SIGKILL)
+            process.wait()
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[UTIME]) + int(fields[STIME])) / CLOCK_TICKS

@@ -1,0 +1,85 @@
+"""Mininet's classes with the kernel work taken out of them: it is done in batches by the network.
+
+Import this module rather than `mininet`: it keeps Mininet from changing the machine or the terminal.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+
+if importlib.util.find_spec("distutils") is None:
+    # Mininet 2.3.0 imports distutils, which left Python in 3.12; setuptools brings it back.
+    import setuptools  # noqa: F401
+
+from mininet.link import Intf, Link
+from mininet.log import setLogLevel
+from mininet.net import Mininet
+from mininet.node import Host, Node, Switch
+
+from testbed.network.links import interface_mac
+from topologies import Topology
+from topologies.graph import PREFIX_LENGTH
+
+setLogLevel("error")
+# Mininet.init would raise limits of the whole machine (sysctl).
+Mininet.inited = True
+
+
+class BatchedIntf(Intf):  # type: ignore[misc]
+    """An interface that the network configures; it only remembers its names and addresses."""
+
+    def config(self, **parameters: object) -> dict[str, object]:
+        return {}
+
+
+class BatchedLink(Link):  # type: ignore[misc]
+    """A cable whose veth pair the network creates."""
+
+    @classmethod
+    def makeIntfPair(cls, *names: object, **parameters: object) -> None:  # noqa: N802
+        return None
+
+
+class P4Switch(Switch):  # type: ignore[misc]
+    """A switch in a namespace of its own; the network starts its program."""
+
+    def start(self, controllers: object) -> None:
+        return None
+
+
+def build_mininet(topology: Topology) -> Mininet:
+    """All nodes started (a shell in a namespace each) and linked in Mininet's books only."""
+    net = Mininet(topo=None, build=False, host=Host, switch=P4Switch, controller=None)
+    try:
+        for host in topology.hosts:
+            net.addHost(host.name, ip=f"{host.ip}/{PREFIX_LENGTH}", mac=host.mac)
+        for switch in topology.switches:
+            net.addSwitch(switch.name, inNamespace=True, dpid=f"{switch.device_id:x}")
+    except BaseException:
+        stop_nodes(net)
+        raise
+    for link in topology.links:
+        _add_link(net, topology, link.a, link.b)
+    net.built = True
+    return net
+
+
+def _add_link(net: Mininet, topology: Topology, *ends: object) -> None:
+    a, b = ends
+    net.addLink(
+        a.node,
+        b.node,
+        port1=a.port,
+        port2=b.port,
+        addr1=interface_mac(topology, a),
+        addr2=interface_mac(topology, b),
+        cls=BatchedLink,
+        intf=BatchedIntf,
+    )
+
+
+def stop_nodes(net: Mininet) -> None:
+    """End every node's shell; its namespace and interfaces go with it."""
+    nodes: list[Node] = [*net.hosts, *net.switches]
+    for node in nodes:
+        node.terminate()

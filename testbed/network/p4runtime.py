@@ -1,0 +1,197 @@
+"""A P4Runtime client: what a run needs of it, with the server's reasons in its errors."""
+
+from __future__ import annotations
+
+import os
+import queue
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+# p4runtime's generated code (up to 1.6.0) is refused by protobuf's C implementation.
+os.environ.setdefault("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
+
+import grpc  # noqa: E402
+from google.protobuf import text_format  # noqa: E402
+from google.rpc import status_pb2  # noqa: E402
+from p4.config.v1 import p4info_pb2  # noqa: E402
+from p4.v1 import p4runtime_pb2 as pb  # noqa: E402
+from p4.v1 import p4runtime_pb2_grpc  # noqa: E402
+
+from testbed.network.programming import Entries, TableEntry  # noqa: E402
+
+CALL_TIMEOUT_S = 60.0
+CHANNEL_OPTIONS = (
+    # Unix sockets have no authority to derive; without it some servers refuse the call.
+    ("grpc.default_authority", "localhost"),
+    ("grpc.initial_reconnect_backoff_ms", 20),
+    ("grpc.max_reconnect_backoff_ms", 100),
+    ("grpc.max_receive_message_length", -1),
+)
+
+
+class P4RuntimeError(Exception):
+    """The server refused or did not answer; one line: what was asked, code, the server's reason."""
+
+
+class P4RuntimeClient:
+    """One primary controller of one switch. address: gRPC's, such as `unix:/run/x.sock`."""
+
+    def __init__(self, address: str, device_id: int, p4info: Path) -> None:
+        self._device_id = device_id
+        self._election_id = pb.Uint128(low=1)
+        self._info = text_format.Parse(p4info.read_text(), p4info_pb2.P4Info())
+        self._names = Names(self._info)
+        self._channel = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
+        self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
+        self._requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def answers(self, within_s: float) -> bool:
+        """Whether the server answers Capabilities within that time, from its very start on."""
+        try:
+            request = pb.CapabilitiesRequest()
+            self._stub.Capabilities(request, timeout=within_s, wait_for_ready=True)
+        except grpc.RpcError:
+            return False
+        return True
+
+    def become_primary(self) -> None:
+        """Win the election, so that writes are accepted. P4RuntimeError if another has won it."""
+        request = pb.StreamMessageRequest()
+        request.arbitration.device_id = self._device_id
+        request.arbitration.election_id.CopyFrom(self._election_id)
+        self._requests.put(request)
+        responses = self._stub.StreamChannel(iter(self._requests.get, None), wait_for_ready=True)
+        answer = self._explain("election", lambda: next(responses))
+        if answer.arbitration.status.code != 0:
+            raise P4RuntimeError(f"election: {answer.arbitration.status.message}")
+
+    def set_pipeline(self, program_json: bytes) -> None:
+        """Give the switch its program (BMv2 JSON) and this client's P4Info."""
+        request = pb.SetForwardingPipelineConfigRequest(
+            device_id=self._device_id,
+            election_id=self._election_id,
+            action=pb.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
+        )
+        request.config.p4info.CopyFrom(self._info)
+        request.config.p4_device_config = program_json
+        call = self._stub.SetForwardingPipelineConfig
+        self._explain("set pipeline", lambda: call(request, timeout=CALL_TIMEOUT_S))
+
+    def insert(self, entries: Entries) -> None:
+        """Insert all groups and table entries in one write."""
+        request = pb.WriteRequest(device_id=self._device_id, election_id=self._election_id)
+        for group, ports in entries.groups.items():
+            self._insert_group(request, group, ports)
+        for entry in entries.tables:
+            update = request.updates.add(type=pb.Update.INSERT)
+            update.entity.table_entry.CopyFrom(self._names.table_entry(entry))
+        self._explain("write", lambda: self._stub.Write(request, timeout=CALL_TIMEOUT_S))
+
+    @staticmethod
+    def _insert_group(request: Any, group: int, ports: Sequence[int]) -> None:
+        update = request.updates.add(type=pb.Update.INSERT)
+        multicast = update.entity.packet_replication_engine_entry.multicast_group_entry
+        multicast.multicast_group_id = group
+        for port in ports:
+            multicast.replicas.add(egress_port=port, instance=1)
+
+    def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
+        """index -> (packets, bytes) of an indirect counter; named as in TableEntry."""
+        request = pb.ReadRequest(device_id=self._device_id)
+        request.entities.add().counter_entry.counter_id = self._names.counter(counter)
+
+        def read() -> dict[int, tuple[int, int]]:
+            cells = (
+                entity.counter_entry
+                for response in self._stub.Read(request, timeout=CALL_TIMEOUT_S)
+                for entity in response.entities
+            )
+            return {c.index.index: (c.data.packet_count, c.data.byte_count) for c in cells}
+
+        return self._explain(f"read counter {counter}", read)
+
+    def close(self) -> None:
+        self._requests.put(None)
+        self._channel.close()
+
+    @staticmethod
+    def _explain(what: str, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        except grpc.RpcError as error:
+            reasons = "; ".join(_reasons(error)) or error.details()
+            raise P4RuntimeError(f"{what}: {error.code().name}: {reasons}") from error
+
+
+def _reasons(error: Any) -> Iterator[str]:
+    """The per-update reasons of a refused batch (P4Runtime section 10, p4.v1.Error details)."""
+    for key, value in error.trailing_metadata() or ():
+        if key != "grpc-status-details-bin":
+            continue
+        for detail in status_pb2.Status.FromString(value).details:
+            reason = pb.Error()
+            if detail.Unpack(reason) and reason.canonical_code != 0:
+                yield reason.message
+
+
+class Names:
+    """Objects of a P4Info by full name, alias, or any last part of the name that is unique."""
+
+    def __init__(self, info: Any) -> None:
+        self._info = info
+
+    def counter(self, name: str) -> int:
+        return int(_named(self._info.counters, name, "counter").preamble.id)
+
+    def table_entry(self, entry: TableEntry) -> Any:
+        """The protobuf of an entry; ValueError names the object that P4Info does not know."""
+        table = _named(self._info.tables, entry.table, "table")
+        action = _named(self._info.actions, entry.action, "action")
+        message = pb.TableEntry(table_id=table.preamble.id)
+        for name, value in entry.match.items():
+            key = _field(table.match_fields, name, f"key of table {entry.table}")
+            self._add_match(message, key, value)
+        message.action.action.action_id = action.preamble.id
+        for name, number in entry.parameters.items():
+            parameter = _field(action.params, name, f"parameter of action {entry.action}")
+            value = encode(number, parameter.bitwidth, f"{entry.action}.{name}")
+            message.action.action.params.add(param_id=parameter.id, value=value)
+        return message
+
+    @staticmethod
+    def _add_match(message: Any, key: Any, value: int | tuple[int, int]) -> None:
+        match = message.match.add(field_id=key.id)
+        if isinstance(value, tuple):
+            match.lpm.value = encode(value[0], key.bitwidth, key.name)
+            match.lpm.prefix_len = value[1]
+        else:
+            match.exact.value = encode(value, key.bitwidth, key.name)
+
+
+def encode(value: int, bits: int, what: str) -> bytes:
+    """P4Runtime's canonical byte string: big endian, as short as possible, at least one byte."""
+    if not 0 <= value < 1 << bits:
+        raise ValueError(f"{what}: {value} does not fit {bits} bits")
+    return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
+
+
+def _is_called(full_name: str, name: str) -> bool:
+    return full_name == name or full_name.endswith(f".{name}")
+
+
+def _named(objects: Any, name: str, kind: str) -> Any:
+    exact = [each for each in objects if each.preamble.name == name]
+    found = exact or [each for each in objects if _is_called(each.preamble.name, name)]
+    if len(found) != 1:
+        known = ", ".join(each.preamble.name for each in objects)
+        problem = "is ambiguous" if found else "does not exist"
+        raise ValueError(f"{kind} {name} {problem}; the program has {known}")
+    return found[0]
+
+
+def _field(fields: Any, name: str, kind: str) -> Any:
+    for each in fields:
+        if _is_called(each.name, name):
+            return each
+    raise ValueError(f"{kind} {name} does not exist; it has {', '.join(f.name for f in fields)}")

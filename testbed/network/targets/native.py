@@ -1,0 +1,61 @@
+"""The `native` target: our own switch, `python -m switch`."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.network.process import NodeProcess
+from testbed.network.statistics import SwitchStatistics
+from testbed.network.targets.base import SwitchSetting, port_arguments, unix_path
+
+STATISTICS_TIMEOUT_S = 10.0
+LIKELY_CAUSES = {
+    "No such device": "an interface of the switch does not exist",
+    "Permission denied": "the run is not root, or a folder cannot be written",
+    "ModuleNotFoundError": "the virtual environment is incomplete: run `make setup`",
+    "No space left on device": "the disk that holds the cache of compiled programs is full",
+    "Address already in use": "another process serves at the switch's address",
+}
+
+
+@dataclass(frozen=True)
+class NativeTarget:
+    """`python -m switch` with compiled BMv2 JSON and its P4Info (text protobuf)."""
+
+    program_json: Path
+    p4info: Path
+
+    def command(self, setting: SwitchSetting) -> list[str]:
+        command = [sys.executable, "-m", "switch", *port_arguments(setting)]
+        command += ["--device-id", str(setting.device_id), "--no-p4"]
+        command += ["--stats-socket", str(unix_path(setting, "stats"))]
+        if setting.pcap_dir is not None:
+            command += ["--pcap", str(setting.pcap_dir)]
+        return [*command, "--", "--grpc-server-addr", self.grpc_address(setting)]
+
+    def grpc_address(self, setting: SwitchSetting) -> str:
+        return f"unix:{unix_path(setting, 'grpc')}"
+
+    def likely_cause(self, log_tail: list[str]) -> str:
+        text = "\n".join(log_tail)
+        return next((cause for sign, cause in LIKELY_CAUSES.items() if sign in text), "")
+
+    def statistics(self, setting: SwitchSetting, process: NodeProcess) -> SwitchStatistics:
+        details = _read_json(unix_path(setting, "stats")) if process.poll() is None else {}
+        drops = sum(int(port["ring_drops"]) for port in details.get("ports", {}).values())
+        return SwitchStatistics(setting.name, process.cpu_s(), drops, details)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """Connect to the statistics socket and read its one JSON object to the end of the stream."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(STATISTICS_TIMEOUT_S)
+        connection.connect(str(path))
+        with connection.makefile("rb") as stream:
+            answer: dict[str, Any] = json.load(stream)
+    return answer
