@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from hosts import wire
+from hosts.driver import default_window
 from testbed.scenario import graph
 from testbed.scenario.errors import nearest
 from testbed.scenario.reader import Reader
@@ -13,8 +15,8 @@ from testbed.scenario.schema import LANES_MAX, Scenario
 
 P4_FOLDER = Path(__file__).resolve().parents[2] / "p4"
 MEMORY_MAX_BYTES = 2**31
-IP_OVERHEAD_BYTES = 40
-LANE_BYTES = 4
+ETHERNET_BYTES = 14
+IP_OVERHEAD_BYTES = wire.frame_bytes(0) - ETHERNET_BYTES
 
 Finding = tuple[str, str, str]
 """Key path, what is wrong, what is allowed."""
@@ -22,7 +24,7 @@ Finding = tuple[str, str, str]
 
 def lanes_that_fit(mtu_bytes: int) -> int:
     """The most lanes that a packet of at most `mtu_bytes` (IP header counted) holds."""
-    return min(LANES_MAX, (mtu_bytes - IP_OVERHEAD_BYTES) // LANE_BYTES)
+    return min(LANES_MAX, (mtu_bytes - IP_OVERHEAD_BYTES) // wire.VALUE_BYTES)
 
 
 def check(scenario: Scenario, reader: Reader) -> None:
@@ -47,7 +49,9 @@ def resolve(scenario: Scenario) -> Scenario:
     """`auto` replaced by what it stands for."""
     switch, workload = scenario.switch, scenario.workload
     lanes = switch.lanes or lanes_that_fit(scenario.links.mtu_bytes)
-    window = workload.window or switch.slots
+    ways = [way for link in graph.topology(scenario).links for _, _, _, way in link.directions()]
+    slowest_bps = min(way.rate_bps or scenario.links.rate_bps for way in ways)
+    window = workload.window or default_window(switch.slots, lanes, slowest_bps)
     return replace(
         scenario,
         switch=replace(switch, lanes=lanes),
@@ -88,8 +92,8 @@ def _window(scenario: Scenario) -> Iterator[Finding]:
 
 def _memory(scenario: Scenario) -> Iterator[Finding]:
     lanes = scenario.switch.lanes or lanes_that_fit(scenario.links.mtu_bytes)
-    if 2 * scenario.switch.slots * lanes * LANE_BYTES > MEMORY_MAX_BYTES:
-        most = MEMORY_MAX_BYTES // (2 * lanes * LANE_BYTES)
+    if 2 * scenario.switch.slots * lanes * wire.VALUE_BYTES > MEMORY_MAX_BYTES:
+        most = MEMORY_MAX_BYTES // (2 * lanes * wire.VALUE_BYTES)
         what = f"{scenario.switch.slots} slots of {lanes} lanes need more than 2 GiB"
         yield "switch.slots", what, f"at most {most} with so many lanes"
 

@@ -138,6 +138,7 @@ def _check_depth(text: str, source: str) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > DEPTH_MAX:
+            assert event.start_mark is not None
             where = Where(source, event.start_mark.line + 1)
             raise _error(where, f"nested deeper than {DEPTH_MAX} levels")
 
@@ -152,9 +153,10 @@ def _decode(raw: bytes, source: str) -> str:
 
 
 def _syntax_error(error: yaml.MarkedYAMLError, source: str) -> ScenarioError:
-    mark, begin = error.problem_mark or error.context_mark, error.context_mark
+    begin = error.context_mark
+    mark = error.problem_mark or begin
     what = f"not YAML: {error.problem or error.context}"
-    if error.problem and begin and error.context:
+    if begin and error.problem and error.context:
         what += f" ({error.context}, begun in line {begin.line + 1})"
     return _error(Where(source, mark.line + 1 if mark else None), what)
 

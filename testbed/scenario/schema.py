@@ -122,7 +122,7 @@ class Workload:
     rounds: int = key("rounds", Whole(1, 10_000), 3, "all-reduces, one after the other")
     window: int | None = key(
         "window",
-        AutoOr(Whole(1, SLOTS_MAX), "`switch.slots`"),
+        AutoOr(Whole(1, SLOTS_MAX), "10 ms of frames at the slowest link's rate, 16 to all slots"),
         None,
         "chunks a worker keeps in flight",
     )

@@ -1,0 +1,138 @@
+"""The command line: an error a user can cause is one line on stderr and a documented exit code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from testbed.scenario import ScenarioError, find, load, names
+
+PASSED, FAILED, INVALID, LACKING, INTERRUPTED = 0, 1, 2, 3, 130
+
+EXIT_CODES = """exit codes:
+  0  every expectation of the scenario holds
+  1  one does not, or the run broke off
+  2  the scenario, its P4 program or the command line is wrong
+  3  this machine lacks something, which is named
+  130  interrupted"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code. Never shows a traceback."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _dispatch(words)
+    except ScenarioError as error:
+        return _fail(INVALID, str(error))
+    except KeyboardInterrupt:
+        return _fail(INTERRUPTED, "interrupted")
+    except BrokenPipeError:
+        sys.stderr.close()  # whoever read us has gone; Python would complain at exit
+        return FAILED
+    except Exception as error:  # a bug of ours
+        return _fail(FAILED, _bug(error))
+
+
+def _dispatch(words: list[str]) -> int:
+    if words[:1] == ["stf"]:
+        from testbed import stf
+
+        return stf.main(words[1:])
+    options = _parser().parse_args(words)
+    command = {"list": _list, "check": _check, "run": _run, "clean": _clean, "report": _report}
+    return command[options.command](options)
+
+
+def _list(options: argparse.Namespace) -> int:
+    width = max((len(name) for name in names()), default=0)
+    for name in names():
+        print(f"{name:<{width}}  {load(find(name)).description}")
+    return PASSED
+
+
+def _check(options: argparse.Namespace) -> int:
+    suite = load(find(options.scenario), options.set)
+    runs = f"{len(suite.points)} runs" if suite.axes else "one run"
+    print(f"{suite.source}: valid, {runs}")
+    return PASSED
+
+
+def _run(options: argparse.Namespace) -> int:
+    """The network's modules are imported only now: `check` and `list` need no Mininet."""
+    suite = load(find(options.scenario), options.set)
+    from testbed.network import MachineLacks
+    from testbed.program import CompileError
+    from testbed.record import ResultsError
+    from testbed.run import run
+
+    try:
+        return run(suite, Path(options.results), options.set)
+    except CompileError as error:
+        return _fail(INVALID, str(error))
+    except ResultsError as error:
+        return _fail(INVALID, f"cannot write results: {error}")
+    except MachineLacks as error:
+        return _fail(LACKING, str(error))
+
+
+def _clean(options: argparse.Namespace) -> int:
+    from testbed.network import remove_stale
+
+    removed = remove_stale()
+    print("\n".join(f"removed {what}" for what in removed) or "nothing was left behind")
+    return PASSED
+
+
+def _report(options: argparse.Namespace) -> int:
+    from testbed import report
+
+    try:
+        print(report.write(Path(options.folder)))
+    except report.NoResults as error:
+        return _fail(INVALID, str(error))
+    return PASSED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m testbed",
+        description="Run experiments in in-network aggregation.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands.add_parser("list", help="the scenarios, a line each")
+    check = commands.add_parser("check", help="validate a scenario without running it")
+    run = commands.add_parser("run", help="run a scenario")
+    for command in (check, run):
+        command.add_argument("scenario", help="a name from `list`, or the path of a .yaml file")
+        command.add_argument(
+            "--set",
+            action="append",
+            default=[],
+            metavar="KEY=VALUE",
+            help="change one key, such as links.loss=1%% (may be repeated)",
+        )
+    run.add_argument("--results", default="results", metavar="DIR", help="where results go")
+    commands.add_parser("clean", help="remove what killed runs left behind")
+    report = commands.add_parser("report", help="draw a result folder's report again")
+    report.add_argument("folder", help="results/<scenario>/<run-id>")
+    commands.add_parser("stf", help="run packet tests (.stf)", add_help=False)
+    return parser
+
+
+def _fail(code: int, text: str) -> int:
+    print(text, file=sys.stderr)
+    return code
+
+
+def _bug(error: Exception) -> str:
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="agglab-", suffix=".log", delete=False, encoding="utf-8"
+    ) as log:
+        log.write(traceback.format_exc())
+    return f"internal error: {error!r}; the trace is in {log.name}"

@@ -1,0 +1,102 @@
+"""What produced a result: code, machine and tools, for manifest.json."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from testbed.program import REPOSITORY, Program
+from testbed.scenario import Suite
+
+MANIFEST_VERSION = 1
+TOOLS = {"cc": ["cc", "--version"], "clang": ["clang", "--version"], "ip": ["ip", "-V"]}
+PACKAGES = ("numpy", "PyYAML", "grpcio", "protobuf", "p4runtime", "mininet")
+
+
+def manifest(suite: Suite, programs: Sequence[Program], settings: Sequence[str]) -> dict[str, Any]:
+    """Everything that identifies a run beside its scenario."""
+    return {
+        "manifest_version": MANIFEST_VERSION,
+        "scenario": suite.name,
+        "source": str(suite.source.resolve()),
+        "settings": list(settings),
+        "seed": suite.points[0].scenario.seed,
+        "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "git": _git(),
+        "programs": [_program(program) for program in dict.fromkeys(programs)],
+        "machine": _machine(),
+        "tools": {name: _first_line(command) for name, command in TOOLS.items()},
+        "packages": {"python": platform.python_version(), **_packages()},
+    }
+
+
+def _program(program: Program) -> dict[str, str]:
+    return {
+        "source": str(program.source),
+        "source_sha256": program.source_sha256,
+        "json": str(program.json),
+        "json_sha256": program.json_sha256,
+    }
+
+
+def _git() -> dict[str, Any] | None:
+    """Commit and whether files differ from it; None outside a checkout or without git."""
+    commit = _first_line(["git", "-C", str(REPOSITORY), "rev-parse", "HEAD"])
+    if commit is None:
+        return None
+    changes = _first_line(["git", "-C", str(REPOSITORY), "status", "--porcelain"])
+    return {"commit": commit, "modified": bool(changes)}
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "kernel": platform.release(),
+        "system": _os_name(),
+        "architecture": platform.machine(),
+        "cpu": _cpu_model(),
+        "processors": len(os.sched_getaffinity(0)),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+    }
+
+
+def _os_name() -> str:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME", "")
+    except OSError:
+        return platform.system()
+
+
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return ""
+    return next((line.partition(":")[2].strip() for line in lines if "model name" in line), "")
+
+
+def _packages() -> dict[str, str | None]:
+    versions: dict[str, str | None] = {}
+    for name in PACKAGES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            versions[name] = None
+    return versions
+
+
+def _first_line(command: Sequence[str]) -> str | None:
+    """The first line a command prints; None if it is not there or fails."""
+    if shutil.which(command[0]) is None:
+        return None
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return (done.stdout.splitlines() or [""])[0] if done.returncode == 0 else None

@@ -1,0 +1,119 @@
+"""A scenario's P4 program compiled to BMv2 JSON and P4Info; cached by content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.network import MachineLacks
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+CACHE = REPOSITORY / "build" / "programs"
+INCLUDES = REPOSITORY / "p4"
+
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
+
+
+class CompileError(Exception):
+    """The compiler refused the program; the text is what it printed."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A compiled program, and the hashes that identify it in a manifest."""
+
+    source: Path
+    json: Path
+    p4info: Path
+    source_sha256: str
+    json_sha256: str
+
+
+def compile_program(source: Path, compiler: str, lanes: int, slots: int) -> Program:
+    """Compile, or take the product of an earlier compilation of the same text.
+
+    Raises CompileError for a program with errors, MachineLacks if the compiler is not there.
+    """
+    command = _compiler(compiler)
+    flags = ["-I", str(INCLUDES), f"-DLANES={lanes}", f"-DSLOTS={slots}"]
+    key = _content_hash(source, [compiler, f"{lanes}", f"{slots}"], command)
+    stem = CACHE / f"{source.stem}-{lanes}x{slots}-{key[:16]}"
+    json, p4info = stem.with_suffix(".json"), stem.with_suffix(".p4info.txtpb")
+    if not (json.is_file() and p4info.is_file()):
+        _compile([*command, str(source), *flags], json, p4info)
+    return Program(source, json, p4info, _sha256(source), _sha256(json))
+
+
+def _compiler(name: str) -> list[str]:
+    if name == "agglab":
+        return [sys.executable, "-m", "compiler"]
+    found = shutil.which("p4c-bm2-ss")
+    if found is None:
+        remedy = "install p4c, or leave switch.compiler at agglab"
+        raise MachineLacks("p4c-bm2-ss, which switch.compiler asks for", remedy)
+    return [found, "--p4v", "16"]
+
+
+def _compile(command: list[str], json: Path, p4info: Path) -> None:
+    """Under temporary names first: a product that exists is complete."""
+    json.parent.mkdir(parents=True, exist_ok=True)
+    part = f".{os.getpid()}"
+    new_json, new_p4info = Path(f"{json}{part}"), Path(f"{json}{part}.p4info.txtpb")
+    outputs = ["-o", str(new_json), "--p4runtime-files", str(new_p4info)]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    try:
+        done = subprocess.run(
+            command + outputs, capture_output=True, text=True, errors="replace", env=environment
+        )
+        if done.returncode != 0:
+            raise CompileError(done.stderr.strip() or done.stdout.strip() or "no message")
+        new_p4info.rename(p4info)
+        new_json.rename(json)
+    finally:
+        new_json.unlink(missing_ok=True)
+        new_p4info.unlink(missing_ok=True)
+
+
+def _content_hash(source: Path, words: list[str], command: list[str]) -> str:
+    """Of everything the product depends on: sources, flags and the compiler itself."""
+    digest = hashlib.sha256()
+    for word in words:
+        digest.update(word.encode() + b"\0")
+    for path in sorted({source, *_included(source)}) + list(_compiler_files(command)):
+        digest.update(str(path).encode() + b"\0")
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _compiler_files(command: list[str]) -> Iterator[Path]:
+    if command[0] != sys.executable:
+        yield Path(command[0])
+        return
+    folder = REPOSITORY / "compiler"
+    yield from sorted(p for p in folder.rglob("*") if p.suffix in (".py", ".p4"))
+
+
+def _included(source: Path) -> set[Path]:
+    """Files that `source` may include, whatever the preprocessor's conditions say."""
+    found: set[Path] = set()
+    waiting = [source]
+    while waiting:
+        path = waiting.pop()
+        for name in _INCLUDE.findall(path.read_bytes()):
+            for folder in (path.parent, INCLUDES):
+                candidate = (folder / os.fsdecode(name)).resolve()
+                if candidate.is_file() and candidate not in found:
+                    found.add(candidate)
+                    waiting.append(candidate)
+    return found
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -1,0 +1,141 @@
+"""What a person sees while a run goes on: a line per worker, redrawn in place on a terminal."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import dataclass
+from typing import TextIO
+
+from testbed.agents import Event
+
+REDRAW_S = 0.2
+PLAIN_S = 2.0
+BAR_CELLS = 20
+
+
+@dataclass
+class WorkerState:
+    """What is known of one worker in the current round."""
+
+    rank: int
+    chunks: int = 0
+    of: int = 0
+    retransmitted: int = 0
+    elapsed_s: float = 0.0
+    done: bool = False
+
+    @property
+    def rate(self) -> float:
+        """Chunks per second since the round began."""
+        return self.chunks / self.elapsed_s if self.elapsed_s > 0 else 0.0
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds to the end at this rate; None if nothing moves."""
+        return (self.of - self.chunks) / self.rate if self.rate > 0 else None
+
+
+class Progress:
+    """Draws to `stream`; `frame_bits` turns chunks into the bits they are on the wire."""
+
+    def __init__(self, stream: TextIO, workers: int, rounds: int, frame_bits: int) -> None:
+        self._stream = stream
+        self._live = stream.isatty()
+        self._rounds = rounds
+        self._frame_bits = frame_bits
+        self._states = [WorkerState(rank) for rank in range(workers)]
+        self._round = 0
+        self._began_ns = 0
+        self._drawn = 0
+        self._last_s = 0.0
+
+    def begin_round(self, number: int, now_ns: int) -> None:
+        self._round = number
+        self._began_ns = now_ns
+        self._states = [WorkerState(state.rank) for state in self._states]
+        self._last_s = now_ns / 1e9
+
+    def event(self, event: Event) -> None:
+        """Take an agent's `progress` or `round` event."""
+        state = self._states[event["rank"]]
+        if event["event"] == "progress":
+            state.chunks, state.of = event["chunks"], event["of"]
+            state.retransmitted = event["retransmitted"]
+            state.elapsed_s = max(0.0, (event["t_ns"] - self._began_ns) / 1e9)
+        elif event["event"] == "round":
+            state.done = True
+            state.chunks = state.of
+            state.retransmitted = event["stats"]["retransmitted"]
+            state.elapsed_s = max(1e-9, (event["end_ns"] - event["start_ns"]) / 1e9)
+
+    def draw(self, now_s: float | None = None) -> None:
+        """Redraw, or print plain lines, if it is time to."""
+        now_s = time.monotonic() if now_s is None else now_s
+        if now_s - self._last_s < (REDRAW_S if self._live else PLAIN_S):
+            return
+        self._last_s = now_s
+        if self._live:
+            self._redraw()
+        else:
+            self._print(self._lines())
+
+    def end_round(self, seconds: float) -> None:
+        """Replace the workers' lines by one for the round."""
+        self._clear()
+        again = sum(state.retransmitted for state in self._states)
+        self._print(
+            [f"round {self._round + 1}/{self._rounds}: {seconds:.4f} s, {again} sent again"]
+        )
+
+    def close(self) -> None:
+        """Leave the terminal as a run that ended, in whatever way, should."""
+        self._clear()
+        self._stream.flush()
+
+    def _lines(self) -> list[str]:
+        return [self._line(state) for state in self._states]
+
+    def _line(self, state: WorkerState) -> str:
+        share = state.chunks / state.of if state.of else 0.0
+        full = round(share * BAR_CELLS)
+        bar = "#" * full + "." * (BAR_CELLS - full)
+        left = "done" if state.done else _left(state.left_s)
+        return (
+            f"round {self._round + 1}/{self._rounds} worker {state.rank}: [{bar}] "
+            f"{state.chunks}/{state.of} chunks  {_rate(state.rate * self._frame_bits)}  "
+            f"{state.retransmitted} sent again  {left}"
+        )
+
+    def _redraw(self) -> None:
+        """One write: up over the lines drawn before, each line erased and written anew."""
+        size = shutil.get_terminal_size()
+        lines = self._lines()
+        room = max(1, size.lines - 2)
+        if len(lines) > room:
+            lines = [*lines[: room - 1], f"... and {len(lines) - room + 1} more workers"]
+        up = f"\x1b[{self._drawn}A" if self._drawn else ""
+        text = "".join(f"\x1b[2K{line[: size.columns - 1]}\n" for line in lines)
+        self._drawn = len(lines)
+        self._stream.write(up + text)
+        self._stream.flush()
+
+    def _clear(self) -> None:
+        if self._drawn:
+            self._stream.write(f"\x1b[{self._drawn}A\x1b[J")
+            self._drawn = 0
+
+    def _print(self, lines: list[str]) -> None:
+        self._stream.write("".join(f"{line}\n" for line in lines))
+        self._stream.flush()
+
+
+def _rate(bits_per_s: float) -> str:
+    for factor, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
+        if bits_per_s >= factor:
+            return f"{bits_per_s / factor:.1f} {unit}"
+    return f"{bits_per_s:.0f} bit/s"
+
+
+def _left(seconds: float | None) -> str:
+    return "waiting" if seconds is None else f"{seconds:.1f} s left"

@@ -1,0 +1,81 @@
+"""A run's folder: made first, filled as the run goes, and never looking better than the run was."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import threading
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+NOT_FINISHED = {"ok": False, "reason": "the run did not finish"}
+
+
+class ResultsError(Exception):
+    """The results cannot be written; one line."""
+
+
+class RunFolder:
+    """`results/<scenario>/<run-id>/`, or the folder of one point inside it."""
+
+    def __init__(self, path: Path) -> None:
+        """Makes the folder; until `finish` its metrics.json says that the run did not finish."""
+        self.path = path
+        self.logs = path / "logs"
+        try:
+            self.logs.mkdir(parents=True)
+            self.write_json("metrics.json", NOT_FINISHED)
+        except OSError as error:
+            raise ResultsError(f"{error.filename or path}: {error.strerror}") from None
+
+    def point(self, number: int) -> RunFolder:
+        """A folder for the n-th run of a sweep."""
+        return RunFolder(self.path / f"point-{number}")
+
+    def write(self, name: str, text: str) -> None:
+        """All or nothing: a reader never sees half a file."""
+        part = self.path / f".{name}.part"
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, self.path / name)
+
+    def write_json(self, name: str, value: Any) -> None:
+        self.write(name, json.dumps(value, indent=2, allow_nan=False) + "\n")
+
+    def fail(self, reason: str) -> None:
+        """Say why there is no result; a metrics.json that already says more is kept."""
+        known = json.loads((self.path / "metrics.json").read_text())
+        if known == NOT_FINISHED:
+            self.write_json("metrics.json", {"ok": False, "reason": reason})
+
+
+class EventLog:
+    """events.jsonl: one object a line, in the order of `t_ns` (CLOCK_MONOTONIC)."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a", encoding="utf-8", buffering=1)
+        self._lock = threading.Lock()
+
+    def add(self, event: str, **fields: Any) -> None:
+        with self._lock:
+            record = {"t_ns": time.monotonic_ns(), "event": event, **fields}
+            self._file.write(json.dumps(record) + "\n")
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def new_run_folder(results: Path, scenario: str) -> RunFolder:
+    """A folder that no other run has, and the link `latest` to it."""
+    stamp = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S")
+    folder = RunFolder(results / scenario / f"{stamp}-{secrets.token_hex(2)}")
+    _point_latest_to(folder.path)
+    return folder
+
+
+def _point_latest_to(path: Path) -> None:
+    part = path.parent / f".latest-{path.name}"
+    part.symlink_to(path.name)
+    os.replace(part, path.parent / "latest")

@@ -1,0 +1,155 @@
+"""Bar and line charts with axes, ticks, a legend and reference lines; values in, SVG text out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, floor, log10
+
+from testbed.report.svg import Canvas
+
+WIDTH, HEIGHT = 680, 320
+LEFT, RIGHT, TOP, BOTTOM = 70, 20, 56, 52
+GREY = "#888888"
+# Okabe and Ito's palette: told apart also by colour-blind readers.
+COLOURS = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#CC79A7",
+    "#56B4E9",
+    "#D55E00",
+    "#F0E442",
+    "#000000",
+)
+LEGEND_MAX = 8
+
+
+@dataclass(frozen=True)
+class Series:
+    """Named values; a line chart has x for each y, a bar chart one y for each category."""
+
+    name: str
+    y: Sequence[float]
+    x: Sequence[float] = ()
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A horizontal line at a value, such as a bound."""
+
+    name: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A linear scale from 0 to `top` over a span of pixels."""
+
+    top: float
+    start: float
+    end: float
+
+    def at(self, value: float) -> float:
+        return self.start + (self.end - self.start) * (value / self.top)
+
+    def ticks(self) -> list[float]:
+        step = tick_step(self.top)
+        return [i * step for i in range(floor(self.top / step * (1 + 1e-9)) + 1)]
+
+
+def tick_step(top: float, ticks: int = 5) -> float:
+    """1, 2 or 5 times a power of ten, so that about `ticks` steps reach `top` (positive)."""
+    raw = top / ticks
+    power = 10.0 ** floor(log10(raw))
+    return next(m * power for m in (1, 2, 5, 10) if m * power >= raw * (1 - 1e-9))
+
+
+def bars(
+    title: str,
+    label: str,
+    categories: Sequence[str],
+    series: Sequence[Series],
+    references: Sequence[Reference] = (),
+) -> str:
+    """Groups of bars, one group a category."""
+    canvas, y = _frame(title, label, [v for s in series for v in s.y], references)
+    group = (WIDTH - LEFT - RIGHT) / max(1, len(categories))
+    thick = group * 0.7 / max(1, len(series))
+    for i, category in enumerate(categories):
+        left = LEFT + group * (i + 0.15)
+        for j, one in enumerate(series):
+            top = y.at(one.y[i])
+            hint = f"{category}, {one.name}: {number(one.y[i])}"
+            colour = COLOURS[j % len(COLOURS)]
+            canvas.rectangle(left + j * thick, top, thick, y.start - top, colour, hint)
+        if i % ceil(len(categories) / 16) == 0:
+            canvas.text(left + group * 0.35, y.start + 18, category, "middle", 11)
+    return _finished(canvas, y, [s.name for s in series], references)
+
+
+def lines(
+    title: str,
+    x_label: str,
+    y_label: str,
+    series: Sequence[Series],
+    references: Sequence[Reference] = (),
+) -> str:
+    """One line a series, over a common x axis from 0."""
+    canvas, y = _frame(title, y_label, [v for s in series for v in s.y], references)
+    x = Axis(max((v for s in series for v in s.x), default=1) or 1, LEFT, WIDTH - RIGHT)
+    for tick in x.ticks():
+        canvas.line(x.at(tick), y.start, x.at(tick), y.start + 4, GREY)
+        canvas.text(x.at(tick), y.start + 18, number(tick), "middle", 11)
+    canvas.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, x_label, "middle")
+    for i, one in enumerate(series):
+        points = [(x.at(a), y.at(b)) for a, b in zip(one.x, one.y, strict=True)]
+        canvas.polyline(points, COLOURS[i % len(COLOURS)])
+    return _finished(canvas, y, [s.name for s in series], references)
+
+
+def number(value: float) -> str:
+    """Short: 12000 is 12k, 0.3351 is 0.335."""
+    for factor, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= factor:
+            return f"{value / factor:.3g}{suffix}"
+    return f"{value:.3g}"
+
+
+def _frame(
+    title: str, label: str, values: Sequence[float], references: Sequence[Reference]
+) -> tuple[Canvas, Axis]:
+    """Title, y axis with ticks, and the scale."""
+    canvas = Canvas(WIDTH, HEIGHT, title)
+    canvas.text(LEFT, 20, title, size=14)
+    top = max([*values, *(r.value for r in references)], default=0) or 1
+    step = tick_step(top)
+    y = Axis(ceil(top / step) * step, HEIGHT - BOTTOM, TOP)
+    for tick in y.ticks():
+        canvas.line(LEFT, y.at(tick), WIDTH - RIGHT, y.at(tick), "#dddddd")
+        canvas.text(LEFT - 6, y.at(tick) + 4, number(tick), "end", 11)
+    canvas.text(16, (TOP + HEIGHT - BOTTOM) / 2, label, "middle", turn=-90)
+    return canvas, y
+
+
+def _finished(
+    canvas: Canvas, y: Axis, names: Sequence[str], references: Sequence[Reference]
+) -> str:
+    for reference in references:
+        at = y.at(reference.value)
+        canvas.line(LEFT, at, WIDTH - RIGHT, at, "#D55E00", "6 4")
+        canvas.text(WIDTH - RIGHT - 4, at - 5, f"{reference.name} {number(reference.value)}", "end")
+    if len(names) > 1:
+        _legend(canvas, names)
+    canvas.line(LEFT, y.start, WIDTH - RIGHT, y.start, GREY)
+    return canvas.render()
+
+
+def _legend(canvas: Canvas, names: Sequence[str]) -> None:
+    x = float(LEFT)
+    shown = [*names[:LEGEND_MAX], *(["..."] if len(names) > LEGEND_MAX else [])]
+    for i, name in enumerate(shown):
+        if name != "...":
+            canvas.rectangle(x, 32, 10, 10, COLOURS[i % len(COLOURS)])
+        canvas.text(x + 14, 41, name, size=11)
+        x += 24 + 6.5 * len(name)

@@ -1,0 +1,144 @@
+"""A checked scenario file to a result folder: check the machine, compile, run, judge, report."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from testbed import report
+from testbed.agents import AgentFailed
+from testbed.experiment import Experiment
+from testbed.machine_facts import manifest
+from testbed.metrics import compute, failures, lookup
+from testbed.network import MachineLacks, NodeFailed, isolated, lacks
+from testbed.program import Program, compile_program
+from testbed.record import NOT_FINISHED, RunFolder, new_run_folder
+from testbed.scenario import Point, Suite, suite_to_yaml, to_yaml
+from testbed.scenario.graph import topology
+from testbed.scenario.metric_names import GROWTH
+from testbed.summary import run_summary, sweep_summary
+
+PASSED, FAILED, INVALID, LACKING = 0, 1, 2, 3
+INTERRUPTED = 130
+
+
+def run(suite: Suite, results: Path, settings: Sequence[str] = (), out: TextIO = sys.stdout) -> int:
+    """Run every point and print the summary; returns the exit code.
+
+    Raises MachineLacks, CompileError or ResultsError before anything has started.
+    """
+    _check_machine(suite)
+    programs = [_compile(point) for point in suite.points]
+    folder = new_run_folder(results, suite.name)
+    folder.write("scenario.yaml", suite_to_yaml(suite))
+    folder.write_json("manifest.json", manifest(suite, programs, settings))
+    code = isolated(lambda scratch: _run_points(suite, programs, folder, scratch, out))
+    _conclude(suite, folder, code, out)
+    return code if code not in (PASSED, FAILED) else _verdict(folder)
+
+
+def _check_machine(suite: Suite) -> None:
+    for point in suite.points:
+        for missing in lacks(topology(point.scenario)):
+            raise missing
+
+
+def _compile(point: Point) -> Program:
+    switch = point.scenario.switch
+    assert switch.lanes, "a resolved scenario"
+    return compile_program(point.program, switch.compiler, switch.lanes, switch.slots)
+
+
+def _run_points(
+    suite: Suite, programs: Sequence[Program], folder: RunFolder, scratch: Path, out: TextIO
+) -> int:
+    """Inside the namespaces. Exceptions end here, as a reason in the folder and a line or two."""
+    for number, (point, program) in enumerate(zip(suite.points, programs, strict=True)):
+        own = folder.point(number) if suite.axes else folder
+        if suite.axes:
+            own.write("scenario.yaml", to_yaml(point.scenario, point.program))
+            print(f"{suite.name}: {point.label} ({number + 1} of {len(suite.points)})", file=out)
+        try:
+            _run_point(point, program, own, scratch / f"p{number}", out)
+        except (NodeFailed, AgentFailed, MachineLacks) as error:
+            own.fail(str(error))
+            print(error.report() if isinstance(error, NodeFailed) else error, file=sys.stderr)
+            return LACKING if isinstance(error, MachineLacks) else FAILED
+        except KeyboardInterrupt:
+            own.fail("interrupted")
+            return INTERRUPTED
+        except Exception as error:  # ours: a bug is shown as one line, its trace goes to a file
+            log = own.logs / "testbed.log"
+            log.write_text(traceback.format_exc())
+            own.fail(f"internal error: {error!r}")
+            print(f"internal error: {error!r}; the trace is in {log}", file=sys.stderr)
+            return FAILED
+    return PASSED
+
+
+def _run_point(
+    point: Point, program: Program, folder: RunFolder, scratch: Path, out: TextIO
+) -> None:
+    measured = Experiment(point.scenario, program, folder, scratch, out).measure()
+    metrics = compute(point.scenario, topology(point.scenario), measured)
+    missed = failures(metrics, point.scenario.expect)
+    folder.write_json("metrics.json", {"ok": not missed, "reason": "; ".join(missed), **metrics})
+
+
+def _conclude(suite: Suite, folder: RunFolder, code: int, out: TextIO) -> None:
+    """What is left to say and to draw when the network is gone, however it went."""
+    if suite.axes:
+        folder.write_json("metrics.json", _sweep_metrics(suite, folder))
+    elif code > LACKING:
+        folder.fail("interrupted" if code == INTERRUPTED else f"killed by signal {code - 128}")
+    metrics = _metrics(folder)
+    report.write(folder.path)
+    summary = sweep_summary if suite.axes else run_summary
+    print(summary(suite.name, metrics, folder.path), file=out, flush=True)
+
+
+def _sweep_metrics(suite: Suite, folder: RunFolder) -> dict[str, Any]:
+    """The points side by side, and how numbers grew from the first to the last."""
+    points = []
+    for number, point in enumerate(suite.points):
+        path = folder.path / f"point-{number}" / "metrics.json"
+        metrics = json.loads(path.read_text()) if path.is_file() else NOT_FINISHED
+        points.append({"settings": dict(point.settings), "metrics": metrics})
+    growth = {e.metric: _growth(points, e.metric.removeprefix(GROWTH)) for e in suite.growth}
+    missed = [
+        f"{point.label}: {entry['metrics']['reason']}"
+        for point, entry in zip(suite.points, points, strict=True)
+        if not entry["metrics"]["ok"]
+    ]
+    flat = {"growth": {name.removeprefix(GROWTH): value for name, value in growth.items()}}
+    missed += [
+        f"expected {e}, got {growth[e.metric]}"
+        for e in suite.growth
+        if not e.holds(growth[e.metric])
+    ]
+    return {
+        "ok": not missed,
+        "reason": "; ".join(missed),
+        "exact": all(entry["metrics"].get("exact", False) for entry in points),
+        **flat,
+        "points": points,
+    }
+
+
+def _growth(points: Sequence[dict[str, Any]], path: str) -> float | None:
+    first, last = (lookup(points[i]["metrics"], path) for i in (0, -1))
+    return last / first if first and last is not None else None
+
+
+def _metrics(folder: RunFolder) -> dict[str, Any]:
+    metrics = json.loads((folder.path / "metrics.json").read_text())
+    assert isinstance(metrics, dict)
+    return metrics
+
+
+def _verdict(folder: RunFolder) -> int:
+    return PASSED if _metrics(folder)["ok"] else FAILED

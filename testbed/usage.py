@@ -1,0 +1,74 @@
+"""Processor time of the run's processes and of the whole machine, from /proc."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Seconds, so far or between two samples.
+
+    wall_s: elapsed. cpu_s: by process name. wait_s: the longest that a thread of each process was
+    ready to run and waited for a processor. busy_s, stolen_s: of all processors together.
+    """
+
+    wall_s: float
+    cpu_s: dict[str, float]
+    wait_s: dict[str, float]
+    busy_s: float
+    stolen_s: float
+
+    def since(self, earlier: Usage) -> Usage:
+        return Usage(
+            self.wall_s - earlier.wall_s,
+            {name: s - earlier.cpu_s.get(name, 0.0) for name, s in self.cpu_s.items()},
+            {name: s - earlier.wait_s.get(name, 0.0) for name, s in self.wait_s.items()},
+            self.busy_s - earlier.busy_s,
+            self.stolen_s - earlier.stolen_s,
+        )
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.wall_s + other.wall_s,
+            {name: s + other.cpu_s.get(name, 0.0) for name, s in self.cpu_s.items()},
+            {name: s + other.wait_s.get(name, 0.0) for name, s in self.wait_s.items()},
+            self.busy_s + other.busy_s,
+            self.stolen_s + other.stolen_s,
+        )
+
+
+def sample(pids: dict[str, int], now_s: float, proc: Path = Path("/proc")) -> Usage:
+    """Totals so far of the named processes and the machine; a process that ended counts 0."""
+    busy, stolen = _machine(proc)
+    threads = {name: _threads(proc / str(pid)) for name, pid in pids.items()}
+    return Usage(
+        now_s,
+        {name: sum(run for run, _ in times) for name, times in threads.items()},
+        {name: max((wait for _, wait in times), default=0.0) for name, times in threads.items()},
+        busy,
+        stolen,
+    )
+
+
+def _threads(process: Path) -> list[tuple[float, float]]:
+    """(on a processor, waiting for one) of each thread, in seconds; schedstat has nanoseconds."""
+    times = []
+    for path in process.glob("task/*/schedstat"):
+        try:
+            run, wait, _ = path.read_text().split()
+        except (OSError, ValueError):
+            continue
+        times.append((int(run) / 1e9, int(wait) / 1e9))
+    return times
+
+
+def _machine(proc: Path) -> tuple[float, float]:
+    """All but idle and iowait of the first line of /proc/stat; and steal alone."""
+    fields = [int(f) for f in (proc / "stat").read_text().split("\n", 1)[0].split()[1:9]]
+    user, nice, system, _idle, _iowait, irq, softirq, steal = fields
+    return (user + nice + system + irq + softirq + steal) * _TICK_S, steal * _TICK_S
