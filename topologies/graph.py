@@ -1,6 +1,7 @@
 """The nouns of a topology as frozen values: Host, Switch, Link with two Directions, Topology.
 
-Imports nothing of the project. Values check themselves when made: a wrong one raises ValueError with one line.
+Imports nothing of the project. Values check themselves when made: a wrong one raises ValueError
+with one line.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ MAX_INTERFACE_NAME = 15
 
 
 def interface_name(node: str, port: int) -> str:
-    """The Mininet name of a node's port: `h1-eth0`, `s1-eth1`; a switch's N in ethN is its P4 port."""
+    """Mininet's name of a node's port: `h1-eth0`, `s1-eth1`; a switch's ethN is its P4 port N."""
     return f"{node}-eth{port}"
 
 
@@ -43,7 +44,8 @@ Impairment = Drop
 class Direction:
     """What one way of a cable does to frames, in the order rate and queue, delay, impairments.
 
-    rate_bps: Ethernet frames' bits per second (header included, preamble and FCS not); None is unshaped.
+    rate_bps: bits per second of Ethernet frames (header included, preamble and FCS not); None is
+        unshaped.
     delay_us: one-way propagation delay in microseconds.
     queue_packets / queue_bytes: where the queue in front of the rate ends; at most one of the two,
         neither means DEFAULT_QUEUE_PACKETS. Unshaped directions have no queue.
@@ -65,6 +67,8 @@ class Direction:
             raise ValueError("a queue is limited in packets or in bytes, not in both")
         if min(self.queue_packets or 1, self.queue_bytes or 1) < 1:
             raise ValueError("a queue holds at least one packet")
+        if sum(isinstance(each, Drop) for each in self.impairments) > 1:
+            raise ValueError("a direction has at most one drop impairment")
 
 
 @dataclass(frozen=True)
@@ -127,7 +131,7 @@ class Topology:
     links: tuple[Link, ...]
 
     def __post_init__(self) -> None:
-        names = [node.name for node in (*self.hosts, *self.switches)]
+        names = [host.name for host in self.hosts] + [switch.name for switch in self.switches]
         _refuse_duplicates("node", names)
         _refuse_duplicates("link", [link.name for link in self.links])
         ends = [end for link in self.links for end in (link.a, link.b)]
@@ -167,7 +171,7 @@ class Topology:
     def with_link(
         self, name: str, a_to_b: Direction | None = None, b_to_a: Direction | None = None
     ) -> Topology:
-        """A copy in which the named link has other Directions (None keeps one); KeyError if unknown."""
+        """A copy in which the named link has other Directions; None keeps one. KeyError if unknown."""
         old = self.link(name)
         new = replace(old, a_to_b=a_to_b or old.a_to_b, b_to_a=b_to_a or old.b_to_a)
         return replace(self, links=tuple(new if link is old else link for link in self.links))

@@ -14,6 +14,7 @@ from topologies.graph import (
 )
 
 MAX_WORKERS = 254
+PLAIN = Direction()
 
 
 def host_ip(rack: int, number: int) -> str:
@@ -28,8 +29,8 @@ def host_mac(rack: int, number: int) -> str:
 
 def rack(
     workers: int,
-    up: Direction = Direction(),
-    down: Direction = Direction(),
+    up: Direction = PLAIN,
+    down: Direction = PLAIN,
     mtu: int = DEFAULT_MTU,
     number: int = 0,
 ) -> Topology:

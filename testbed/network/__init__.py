@@ -1,9 +1,9 @@
-"""The only part of the project that touches the kernel: namespaces, links, losses, switches, clean-up.
+"""The only part of the project that touches the kernel: namespaces, links, losses, switches.
 
 How a run uses it:
 
-    lacks = machine.lacks(topology)                       # before anything starts; exit 3
-    isolation.isolated(run)                               # run(scratch: Path) -> exit code
+    missing = lacks(topology)                             # before anything starts; exit 3
+    code = isolated(run)                                  # run(scratch: Path) -> exit code
     with MininetNetwork(topology, seed, scratch, logs) as network:      # inside run()
         switch = network.start_switch("s1", NativeTarget(program_json, p4info))
         switch.install(job_entries(switch.p4info, topology, "s1", jobs))
@@ -11,8 +11,8 @@ How a run uses it:
         network.check()                                   # raises NodeFailed if a switch died
         statistics = network.statistics()
 
-Every error a user can cause or cure is a MachineLacks or a NodeFailed: one line, and for the latter the
-command and the last lines of its log.
+Every error a user can cause or cure is a MachineLacks or a NodeFailed: one line, and for the latter
+the command and the last lines of its log.
 """
 
 from testbed.network.drops import drop_numbers

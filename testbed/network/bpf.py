@@ -1,12 +1,13 @@
 """A minimal eBPF loader: instructions as Python values, maps and programs through bpf(2).
 
-Only what `loss.py` needs. No compiler, no libbpf and no pinned files: a program and its maps live as
-long as the descriptors this process holds. Encodings: Linux Documentation/bpf/standardization.
+Only what `loss.py` needs. No compiler, no libbpf and no pinned files: a program and its maps live
+as long as the descriptors this process holds. Encodings: Linux Documentation/bpf/standardization.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
 import struct
@@ -15,11 +16,9 @@ from dataclasses import dataclass, field
 SYS_BPF = {"x86_64": 321, "aarch64": 280}
 
 BPF_MAP_CREATE, BPF_MAP_LOOKUP_ELEM, BPF_PROG_LOAD, BPF_LINK_CREATE = 0, 1, 5, 28
-BPF_MAP_LOOKUP_BATCH = 24
 BPF_MAP_TYPE_ARRAY = 2
 BPF_PROG_TYPE_XDP = 6
 BPF_XDP = 37
-BPF_F_MMAPABLE = 1 << 10
 XDP_FLAGS_SKB_MODE = 1 << 1
 XDP_DROP, XDP_PASS = 1, 2
 PSEUDO_MAP_FD = 1
@@ -56,7 +55,7 @@ class Assembler:
         self._emit(0x07 | ALU_OPS[op], dst, imm=value)
 
     def load_imm64(self, dst: int, value: int, pseudo: int = 0) -> None:
-        """dst = a 64-bit constant, or a map when pseudo is PSEUDO_MAP_FD and value its descriptor."""
+        """dst = a 64-bit constant; with PSEUDO_MAP_FD, the map whose descriptor `value` is."""
         self._emit(0x18, dst, pseudo, imm=_signed32(value))
         self._emit(0, imm=_signed32(value >> 32))
 
@@ -105,6 +104,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def _bpf(command: int, attributes: bytes) -> int:
     # Zero padded: the kernel takes a longer union as long as the fields it does not know are zero.
+    if platform.machine() not in SYS_BPF:
+        raise OSError(errno.ENOSYS, f"bpf: not known how to call it on {platform.machine()}")
     buffer = ctypes.create_string_buffer(attributes.ljust(128, b"\0"), 128)
     number = ctypes.c_long(SYS_BPF[platform.machine()])
     result = int(_libc.syscall(number, ctypes.c_int(command), buffer, ctypes.c_uint(128)))
@@ -142,7 +143,10 @@ class ArrayMap:
 
 
 def load_xdp(code: bytes) -> int:
-    """Load a program and return its descriptor; OSError, with the verifier's last words, if refused."""
+    """Load a program and return its descriptor; OSError with the verifier's last words if refused.
+
+    code: instructions of 8 bytes, as `Assembler.code` gives them.
+    """
     instructions = ctypes.create_string_buffer(code, len(code))
     license_name = ctypes.create_string_buffer(b"Apache-2.0")
 

@@ -1,9 +1,10 @@
 """Which frames a lossy direction drops: the Python twin of the eBPF program in `loss.py`.
 
 Frame k of a direction (counted from 0 over all frames that arrive) is dropped exactly when
-`splitmix64(key, k) < threshold`, where key is the first 8 bytes, big endian, of the BLAKE2b-64 digest of
-`"<seed>/<link>/<direction>"` and threshold is floor(probability * 2^64). No other state enters: another host,
-link or order of events changes nothing. The virtual clock uses this file, real links the eBPF twin.
+`splitmix64(key, k) < threshold`, where key is the BLAKE2b-64 digest, read big endian, of the text
+`"<seed>/<link>/<direction>"` and threshold is floor(probability * 2^64). No other state enters:
+another host, link or order of events changes nothing. Virtual links use this file, real links its
+eBPF twin.
 """
 
 from __future__ import annotations

@@ -8,12 +8,14 @@ Four processes, each the child of the one before and killed by the kernel when t
     run      the caller's function
 
 SIGKILL of any of them therefore ends all of them and every program, interface and namespace of the
-run. The mount namespace is private: no mount made in it is seen outside. The scratch directory is the
-only thing outside the namespaces; it lies under STATE, where `outer` holds a lock on it while it lives.
+run. The mount namespace is private: no mount made in it is seen outside. The scratch directory is
+the only thing outside the namespaces; it lies under STATE, and `outer` holds a lock on it while it
+lives.
 """
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import shutil
@@ -42,8 +44,8 @@ def isolated(run: Callable[[Path], int]) -> int:
 
     scratch: a private directory with a short path (for Unix sockets), gone afterwards.
     Ctrl-C, SIGTERM and SIGHUP reach `run` once, as KeyboardInterrupt; the same again after a second
-    kills it. Returns INTERRUPTED for an uncaught KeyboardInterrupt, 128 + n when signal n killed the
-    run. Call it from the main thread, with no other threads that matter: the run is a fork.
+    kills it. Returns INTERRUPTED for an uncaught KeyboardInterrupt, 128 + n when signal n killed
+    the run. Call it from the main thread, with no other threads that matter: the run is a fork.
     """
     remove_stale()
     scratch, lock = _make_scratch()
@@ -141,10 +143,8 @@ class _Relay:
         now = time.monotonic()
         self._first = now if self._first is None else self._first
         impatient = now - self._first > PATIENCE_S
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGKILL if impatient else signal.SIGTERM)
-        except ProcessLookupError:
-            pass
 
 
 def _wait(pid: int, orphans: bool) -> int:

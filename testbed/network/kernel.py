@@ -1,4 +1,4 @@
-"""System calls that Python 3.10 has no name for: namespaces, mounts, parent-death signals, eBPF."""
+"""System calls that Python 3.10 has no name for: namespaces, mounts, parent-death signals."""
 
 from __future__ import annotations
 
@@ -48,10 +48,6 @@ def die_with_parent(parent: int) -> None:
     # The parent may have died before prctl; 0 is a parent outside this pid namespace.
     if os.getppid() not in (parent, 0):
         os.kill(os.getpid(), signal.SIGKILL)
-
-
-def syscall(number: int, *arguments: object) -> int:
-    return _call("syscall", ctypes.c_long(number), *arguments)
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from topologies.graph import (
 
 ETHERNET_HEADER_BYTES = 14
 # Longer, and a round's first frames would leave faster than the link's rate by a visible share
-# (0.5 ms is 1.5 % of a 34 ms round); shorter, and late timers lose rate (measured on a loaded core).
+# (0.5 ms is 1.5 % of a 34 ms round); shorter, and late timers lose rate (seen on a loaded core).
 BURST_US = 500
 
 
@@ -91,7 +91,7 @@ def queue_lines(topology: Topology, node: str) -> list[str]:
 
 
 def _shape(interface: str, direction: Direction, link: Link) -> list[str]:
-    """A token bucket (handle 1:), under it the queue with a limit stated (10:) or the delay (20:)."""
+    """A token bucket (handle 1:), under it the queue with its limit (10:) or the delay (20:)."""
     lines = []
     parent = "root"
     if direction.rate_bps is not None:

@@ -1,15 +1,17 @@
 """Mininet's classes with the kernel work taken out of them: it is done in batches by the network.
 
-Import this module rather than `mininet`: it keeps Mininet from changing the machine or the terminal.
+Import this module rather than `mininet`: it keeps Mininet off the machine's settings and the
+terminal.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 
 if importlib.util.find_spec("distutils") is None:
     # Mininet 2.3.0 imports distutils, which left Python in 3.12; setuptools brings it back.
-    import setuptools  # noqa: F401
+    importlib.import_module("setuptools")
 
 from mininet.link import Intf, Link
 from mininet.log import setLogLevel
@@ -17,6 +19,7 @@ from mininet.net import Mininet
 from mininet.node import Host, Node, Switch
 
 from testbed.network.links import interface_mac
+from topologies import Link as TopologyLink
 from topologies import Topology
 from topologies.graph import PREFIX_LENGTH
 
@@ -25,22 +28,22 @@ setLogLevel("error")
 Mininet.inited = True
 
 
-class BatchedIntf(Intf):  # type: ignore[misc]
+class BatchedIntf(Intf):
     """An interface that the network configures; it only remembers its names and addresses."""
 
     def config(self, **parameters: object) -> dict[str, object]:
         return {}
 
 
-class BatchedLink(Link):  # type: ignore[misc]
+class BatchedLink(Link):
     """A cable whose veth pair the network creates."""
 
     @classmethod
-    def makeIntfPair(cls, *names: object, **parameters: object) -> None:  # noqa: N802
+    def makeIntfPair(cls, *names: object, **parameters: object) -> None:
         return None
 
 
-class P4Switch(Switch):  # type: ignore[misc]
+class P4Switch(Switch):
     """A switch in a namespace of its own; the network starts its program."""
 
     def start(self, controllers: object) -> None:
@@ -59,13 +62,13 @@ def build_mininet(topology: Topology) -> Mininet:
         stop_nodes(net)
         raise
     for link in topology.links:
-        _add_link(net, topology, link.a, link.b)
+        _add_link(net, topology, link)
     net.built = True
     return net
 
 
-def _add_link(net: Mininet, topology: Topology, *ends: object) -> None:
-    a, b = ends
+def _add_link(net: Mininet, topology: Topology, link: TopologyLink) -> None:
+    a, b = link.a, link.b
     net.addLink(
         a.node,
         b.node,

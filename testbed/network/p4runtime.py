@@ -11,14 +11,14 @@ from typing import Any
 # p4runtime's generated code (up to 1.6.0) is refused by protobuf's C implementation.
 os.environ.setdefault("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
 
-import grpc  # noqa: E402
-from google.protobuf import text_format  # noqa: E402
-from google.rpc import status_pb2  # noqa: E402
-from p4.config.v1 import p4info_pb2  # noqa: E402
-from p4.v1 import p4runtime_pb2 as pb  # noqa: E402
-from p4.v1 import p4runtime_pb2_grpc  # noqa: E402
+import grpc
+from google.protobuf import text_format
+from google.rpc import status_pb2
+from p4.config.v1 import p4info_pb2
+from p4.v1 import p4runtime_pb2 as pb
+from p4.v1 import p4runtime_pb2_grpc
 
-from testbed.network.programming import Entries, TableEntry  # noqa: E402
+from testbed.network.programming import Entries, TableEntry
 
 CALL_TIMEOUT_S = 60.0
 CHANNEL_OPTIONS = (
@@ -155,8 +155,8 @@ class Names:
         message.action.action.action_id = action.preamble.id
         for name, number in entry.parameters.items():
             parameter = _field(action.params, name, f"parameter of action {entry.action}")
-            value = encode(number, parameter.bitwidth, f"{entry.action}.{name}")
-            message.action.action.params.add(param_id=parameter.id, value=value)
+            encoded = encode(number, parameter.bitwidth, f"{entry.action}.{name}")
+            message.action.action.params.add(param_id=parameter.id, value=encoded)
         return message
 
     @staticmethod

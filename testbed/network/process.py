@@ -63,7 +63,7 @@ class NodeProcess:
         return status
 
     def stop(self, grace_s: float = 2.0) -> int:
-        """SIGTERM, then SIGKILL after the grace, to it and its children; returns the exit status."""
+        """SIGTERM to it and its children, SIGKILL after the grace; returns the exit status."""
         stop_all([self], grace_s)
         return self.wait()
 

@@ -1,4 +1,4 @@
-"""What a switch running p4/switchml.p4 is filled with for a topology and its jobs, as plain values."""
+"""What a switch running p4/switchml.p4 is filled with for its hosts and jobs, as plain values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Job:
 class TableEntry:
     """table, action, match fields and parameters by P4Info name, or by a unique last part of it.
 
-    match: field name -> value (exact) or (value, prefix length) (lpm). Values are unsigned integers.
+    match: field name -> value (exact) or (value, prefix length) (lpm). Values are unsigned.
     """
 
     table: str
@@ -54,8 +54,9 @@ class Entries:
 def job_entries(topology: Topology, switch: str, jobs: Sequence[Job]) -> Entries:
     """Entries of p4/switchml.p4 on one switch: forwarding and flooding for its hosts, and the jobs.
 
-    A job's index in `jobs` is its index in the program's counters. Raises ValueError naming the job
-    for overlapping slots, an unknown host, a number whose UDP port does not exist, or too many jobs.
+    A job's index in `jobs` is its index in the program's counters. Raises ValueError naming the
+    job for overlapping slots, an unknown host, a number whose UDP port does not exist, or too many
+    jobs.
     """
     _check(topology, jobs)
     groups = {FLOOD_GROUP: tuple(topology.ports(switch))}

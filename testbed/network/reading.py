@@ -1,4 +1,4 @@
-"""Reading the counters of links: interfaces and queues through `ip` and `tc`, losses through eBPF."""
+"""Reading the counters of links: interfaces through `ip`, queues through `tc`, losses by eBPF."""
 
 from __future__ import annotations
 

@@ -11,10 +11,11 @@ class DirectionStatistics:
 
     link: `h1-s1`; direction: `h1->s1`.
     packets, bytes: frames that left the sender's queue onto the link (Ethernet header counted).
-    seen: frames that reached the far end, before impairments; dropped_injected of them were dropped.
+    seen: frames that reached the far end, before impairments.
+    dropped_injected: how many of those the impairments dropped.
     dropped_by_queue: frames the sender's queue refused (nobody injected those).
-    dropped_numbers: the numbers k (frames of this direction counted from 0) that were dropped, ascending;
-        the first 65536 of them when there are more.
+    dropped_numbers: the numbers k (frames seen, counted from 0) that were dropped, ascending; the
+        first 65536 of them when there are more.
     """
 
     link: str

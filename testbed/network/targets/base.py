@@ -152,4 +152,3 @@ def unix_path(setting: SwitchSetting, kind: str) -> Path:
 def port_arguments(setting: SwitchSetting) -> list[str]:
     """`-i 1@s1-eth1 -i 2@s1-eth2 ...`"""
     return [word for port, name in setting.ports.items() for word in ("-i", f"{port}@{name}")]
-
