@@ -21,7 +21,7 @@ OK, FAILED, INVALID = 0, 1, 2
 
 def run_stf(json_path: Path, script: Path, seed: int = 0) -> Run:
     """Run `script` on the program in `json_path`; `failures` is empty when all of it holds."""
-    commands = parse(script.read_text())
+    commands = parse(script.read_text(errors="replace"))
     pipeline = switch.Pipeline.load(json_path, seed=seed)
     try:
         run = Run(Binder(json.loads(json_path.read_text())), Library(pipeline))
@@ -37,6 +37,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for path in (args.program, args.script):
             if not path.is_file():
                 raise StfError(f"{path}: no such file")
+        parse(args.script.read_text(errors="replace"))  # a bad line is said before a compile
         with tempfile.TemporaryDirectory(prefix="agglab-stf-") as folder:
             run = run_stf(_json_of(args, Path(folder)), args.script, args.seed)
     except StfError as error:
