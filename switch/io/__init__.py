@@ -1,7 +1,7 @@
 """The packet loop: one C thread that moves frames between interfaces through a compiled program.
 
-`PacketLoop` opens the interfaces when it is made, forwards from `start()` to `close()`, and takes another
-program at any time. The loop itself is loop.c; nothing of Python runs per packet.
+`PacketLoop` opens the interfaces when it is made, forwards from `start()` to `close()`, and takes
+another program at any time. The loop itself is loop.c; nothing of Python runs per packet.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import ctypes
 import errno
 import os
 import socket
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -20,6 +21,11 @@ from switch.io import native
 
 class PacketLoopError(Exception):
     """An interface or file the loop cannot use: one line, with the remedy."""
+
+    def __init__(self, message: str, code: int = 0) -> None:
+        super().__init__(message)
+        self.permission = code in (errno.EPERM, errno.EACCES)
+        """Whether a privilege is what lacks."""
 
 
 class Drivable(Protocol):
@@ -45,9 +51,9 @@ MAX_PORT = 511
 class PacketLoop:
     """Ports on real interfaces, and the thread between them.
 
-    `interfaces` maps port numbers (0..511) to interface names; `cpu_port` adds a port whose other end is
-    `controller`, a SOCK_SEQPACKET socket with one frame a message; `pcap_folder` takes `<iface>_in.pcap` and
-    `<iface>_out.pcap`. Raises PacketLoopError.
+    `interfaces` maps port numbers (0..511) to interface names; `cpu_port` adds a port whose other
+    end is `controller`, a SOCK_SEQPACKET socket with one frame a message; `pcap_folder` takes
+    `<iface>_in.pcap` and `<iface>_out.pcap`. Raises PacketLoopError.
     """
 
     def __init__(
@@ -63,6 +69,8 @@ class PacketLoop:
         self._lib = native.library()
         self._loop = ctypes.c_void_p()
         self._interfaces = dict(interfaces)
+        # Held while a pipeline's counts are read, so that it is not closed meanwhile.
+        self._swapping = threading.Lock()
         self._pipeline: Drivable | None = None
         self._program: native.LoopProgram | None = None
         self.controller: socket.socket | None = None
@@ -85,7 +93,8 @@ class PacketLoop:
             self._loop, port, interface.encode(), ctypes.byref(step)
         )
         if result < 0:
-            raise PacketLoopError(_explain(-result, port, interface, (step.value or b"").decode()))
+            message = _explain(-result, port, interface, (step.value or b"").decode())
+            raise PacketLoopError(message, -result)
 
     def _add_pcap(self, port: int, interface: str, folder: Path) -> None:
         paths = [folder / f"{interface}_{way}.pcap" for way in ("in", "out")]
@@ -102,20 +111,25 @@ class PacketLoop:
         _check(self._lib.loop_start(self._loop), "cannot start the data-plane thread")
 
     def set_pipeline(self, pipeline: Drivable | None) -> None:
-        """Forward by `pipeline` from the next batch on; on return no packet is in the previous one."""
+        """Forward by `pipeline`; on return no packet is in the previous one any more."""
         program = None
         if pipeline is not None:
-            functions = (pipeline.function_address(f"pl_{n}") for n in ("lock", "unlock", "process"))
+            functions = (
+                pipeline.function_address(f"pl_{n}") for n in ("lock", "unlock", "process")
+            )
             program = native.LoopProgram(pipeline.handle, *functions)
-        self._lib.loop_set_program(self._loop, None if program is None else ctypes.byref(program))
-        self._pipeline, self._program = pipeline, program
+        with self._swapping:
+            pointer = None if program is None else ctypes.byref(program)
+            self._lib.loop_set_program(self._loop, pointer)
+            self._pipeline, self._program = pipeline, program
 
     def stats(self) -> dict[str, Any]:
         """Counters since the start: per port, the thread's, and the program's drops by reason."""
         ports = {str(port): self._port_stats(port) for port in self._interfaces}
         loop = native.LoopStats()
         self._lib.loop_read_stats(self._loop, ctypes.byref(loop))
-        drops = self._pipeline.drops() if self._pipeline else {}
+        with self._swapping:
+            drops = self._pipeline.drops() if self._pipeline else {}
         return {"ports": ports, **native.as_dict(loop), "pipeline_drops": drops}
 
     def _port_stats(self, port: int) -> dict[str, Any]:
@@ -150,7 +164,7 @@ class PacketLoop:
 
 def _check(result: int, what: str) -> None:
     if result < 0:
-        raise PacketLoopError(f"{what}: {os.strerror(-result)}")
+        raise PacketLoopError(f"{what}: {os.strerror(-result)}", -result)
 
 
 def _explain(code: int, port: int, interface: str, step: str) -> str:

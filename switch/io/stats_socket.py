@@ -1,0 +1,66 @@
+"""Statistics for other processes: a Unix socket on which each connection gets one line of JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def taken(path: str | Path) -> bool:
+    """Whether something is in the way at a Unix socket's path; a dead socket is removed."""
+    if not os.path.lexists(path):
+        return False
+    if not Path(path).is_socket():
+        return True
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            os.unlink(path)
+            return False
+        except OSError:
+            pass
+    return True
+
+
+class StatsSocket:
+    """Serves `read()` from a thread until `close`. Raises OSError when the path is not free."""
+
+    def __init__(self, path: Path, read: Callable[[], dict[str, Any]]) -> None:
+        self._path = path
+        self._read = read
+        if taken(path):
+            raise FileExistsError(f"{path} is taken")
+        self._listener = socket.socket(socket.AF_UNIX)
+        try:
+            self._listener.bind(str(path))
+        except OSError:
+            self._listener.close()
+            raise
+        self._listener.listen(8)
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with connection, contextlib.suppress(OSError):
+                connection.settimeout(1)
+                connection.sendall(json.dumps(self._read()).encode() + b"\n")
+
+    def close(self) -> None:
+        """Stop serving and remove the socket's file."""
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._thread.join()
+        self._path.unlink(missing_ok=True)

@@ -1,0 +1,178 @@
+"""CounterEntry, DirectCounterEntry and RegisterEntry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from p4.v1 import p4data_pb2, p4runtime_pb2
+from p4.v1.p4runtime_pb2 import Entity, Update
+
+from switch import Pipeline
+from switch.p4runtime.bytestring import decode, decode_signed, encode, encode_signed
+from switch.p4runtime.p4info import Array, P4InfoIndex, Table, find
+from switch.p4runtime.status import Code, StatusError, invalid, unsupported
+from switch.p4runtime.tables import TableEntries
+
+
+def _only_modify(kind: int, what: str) -> None:
+    if kind != Update.MODIFY:
+        raise invalid(f"{what}: can only be modified")
+
+
+def _indexes(array: Array, message: object) -> range:
+    """The cells a message names: one, or all when it has no index."""
+    if not message.HasField("index"):  # type: ignore[attr-defined]
+        return range(array.size)
+    index = message.index.index  # type: ignore[attr-defined]
+    if index < 0:
+        raise invalid(f"{array.name}: index {index} is negative")
+    if index >= array.size:
+        raise StatusError(
+            Code.OUT_OF_RANGE, f"{array.name}: index {index}, it has {array.size} cells"
+        )
+    return range(index, index + 1)
+
+
+def _check_counts(what: str, data: p4runtime_pb2.CounterData) -> None:
+    if data.packet_count < 0 or data.byte_count < 0:
+        raise invalid(f"{what}: a count is negative")
+
+
+class Counters:
+    """The indirect counters of one installed program."""
+
+    def __init__(self, index: P4InfoIndex, pipeline: Pipeline) -> None:
+        self._arrays = index.counters
+        self._pipeline = pipeline
+
+    def write(self, kind: int, message: p4runtime_pb2.CounterEntry) -> None:
+        """Set one cell, or all when no index is given."""
+        array = find(self._arrays, "counter", message.counter_id)
+        _only_modify(kind, f"counter {array.name}")
+        _check_counts(array.name, message.data)
+        indexes = _indexes(array, message)
+        if not message.HasField("data"):
+            return
+        for index in indexes:
+            self._pipeline.counter_write(
+                array.name, index, message.data.packet_count, message.data.byte_count
+            )
+
+    def read(self, query: p4runtime_pb2.CounterEntry) -> Iterator[Entity]:
+        """One cell, one array or (counter_id 0) all arrays."""
+        arrays = list(self._arrays.values())
+        if query.counter_id:
+            arrays = [find(self._arrays, "counter", query.counter_id)]
+        for array in arrays:
+            for index in _indexes(array, query):
+                packets, bytes_ = self._pipeline.counter_read(array.name, index)
+                entity = Entity()
+                entry = entity.counter_entry
+                entry.counter_id = array.id
+                entry.index.index = index
+                entry.data.packet_count = packets
+                entry.data.byte_count = bytes_
+                yield entity
+
+
+class DirectCounters:
+    """The counters of table entries."""
+
+    def __init__(self, index: P4InfoIndex, pipeline: Pipeline, tables: TableEntries) -> None:
+        self._tables = index.tables
+        self._pipeline = pipeline
+        self._entries = tables
+
+    def write(self, kind: int, message: p4runtime_pb2.DirectCounterEntry) -> None:
+        """Set the counter of one entry."""
+        table = self._table(message.table_entry)
+        _only_modify(kind, f"direct counter of table {table.name}")
+        _check_counts(table.name, message.data)
+        stored = self._entries.find(table, message.table_entry)
+        if message.HasField("data"):
+            self._pipeline.direct_counter_write(
+                table.name, stored.handle, message.data.packet_count, message.data.byte_count
+            )
+
+    def read(self, query: p4runtime_pb2.DirectCounterEntry) -> Iterator[Entity]:
+        """The counter of one entry; of all entries of a table without match; of all tables."""
+        tables = [table for table in self._tables.values() if table.direct_counter]
+        if query.table_entry.table_id:
+            tables = [self._table(query.table_entry)]
+        for table in tables:
+            if query.table_entry.match:
+                chosen = [self._entries.find(table, query.table_entry)]
+            else:
+                chosen = self._entries.entries(table)
+            for stored in chosen:
+                packets, bytes_ = self._pipeline.direct_counter_read(table.name, stored.handle)
+                entity = Entity()
+                entry = entity.direct_counter_entry
+                entry.table_entry.CopyFrom(stored.message)
+                entry.table_entry.ClearField("action")
+                entry.data.packet_count = packets
+                entry.data.byte_count = bytes_
+                yield entity
+
+    def _table(self, message: p4runtime_pb2.TableEntry) -> Table:
+        table = find(self._tables, "table", message.table_id)
+        if not table.direct_counter:
+            raise invalid(f"table {table.name}: it has no direct counter")
+        if message.is_default_action:
+            raise unsupported(f"table {table.name}: the direct counter of the default entry")
+        return table
+
+
+class Registers:
+    """The registers of one installed program; BMv2's server has no access to them."""
+
+    def __init__(self, index: P4InfoIndex, pipeline: Pipeline) -> None:
+        self._arrays = index.registers
+        self._pipeline = pipeline
+
+    def write(self, kind: int, message: p4runtime_pb2.RegisterEntry) -> None:
+        """Set one cell, or all when no index is given."""
+        array = find(self._arrays, "register", message.register_id)
+        _only_modify(kind, f"register {array.name}")
+        indexes = _indexes(array, message)
+        value = _decode_cell(array, message.data)
+        for index in indexes:
+            self._pipeline.register_write(array.name, index, value)
+
+    def read(self, query: p4runtime_pb2.RegisterEntry) -> Iterator[Entity]:
+        """One cell, one array or (register_id 0) all arrays."""
+        arrays = list(self._arrays.values())
+        if query.register_id:
+            arrays = [find(self._arrays, "register", query.register_id)]
+        for array in arrays:
+            for index in _indexes(array, query):
+                entity = Entity()
+                entry = entity.register_entry
+                entry.register_id = array.id
+                entry.index.index = index
+                _encode_cell(array, self._pipeline.register_read(array.name, index), entry.data)
+                yield entity
+
+
+def _decode_cell(array: Array, data: p4data_pb2.P4Data) -> int:
+    where = f"register {array.name}"
+    given = data.WhichOneof("data")
+    if array.kind not in ("bit", "int", "bool"):
+        raise unsupported(f"{where}: values of type {array.kind or 'unknown'}")
+    if given != ("bool" if array.kind == "bool" else "bitstring"):
+        raise invalid(f"{where}: data is {given or 'unset'}, its type is {array.kind}")
+    if array.kind == "bool":
+        return int(data.bool)
+    reader = decode if array.kind == "bit" else decode_signed
+    return reader(data.bitstring, array.bits, where)
+
+
+def _encode_cell(array: Array, value: int, data: p4data_pb2.P4Data) -> None:
+    if array.kind == "bool":
+        data.bool = bool(value)
+    elif array.kind == "bit":
+        data.bitstring = encode(value)
+    elif array.kind == "int":
+        data.bitstring = encode_signed(value, array.bits)
+    else:
+        raise unsupported(f"register {array.name}: values of type {array.kind or 'unknown'}")

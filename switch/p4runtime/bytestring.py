@@ -1,0 +1,37 @@
+"""P4Runtime's binary strings: big endian; shortest form out, any length that fits in."""
+
+from __future__ import annotations
+
+from switch.p4runtime.status import invalid
+
+
+def decode(value: bytes, bits: int, what: str) -> int:
+    """The unsigned integer; `what` names the field when it is empty or wider than `bits`."""
+    if not value:
+        raise invalid(f"{what}: empty value, expected {bits} bits")
+    number = int.from_bytes(value, "big")
+    if number.bit_length() > bits:
+        raise invalid(f"{what}: 0x{value.hex()} does not fit {bits} bits")
+    return number
+
+
+def encode(number: int) -> bytes:
+    """The shortest string; zero takes one byte."""
+    return number.to_bytes(max(1, (number.bit_length() + 7) // 8), "big")
+
+
+def decode_signed(value: bytes, bits: int, what: str) -> int:
+    """A two's complement value, as the unsigned register content of `bits` bits."""
+    if not value:
+        raise invalid(f"{what}: empty value, expected {bits} bits")
+    number = int.from_bytes(value, "big", signed=True)
+    if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
+        raise invalid(f"{what}: 0x{value.hex()} does not fit {bits} signed bits")
+    return number & ((1 << bits) - 1)
+
+
+def encode_signed(content: int, bits: int) -> bytes:
+    """The shortest two's complement string for an unsigned register content of `bits` bits."""
+    number = content - (1 << bits) if content >> (bits - 1) else content
+    magnitude = number if number >= 0 else ~number
+    return number.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)

@@ -1,0 +1,207 @@
+"""The switch as P4Runtime sees it: the program installed with its entities, and one saved."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from p4.config.v1 import p4info_pb2
+from p4.v1 import p4runtime_pb2
+from p4.v1.p4runtime_pb2 import Entity, SetForwardingPipelineConfigRequest, Update
+
+from switch import Pipeline, PipelineError
+from switch.p4runtime.arrays import Counters, DirectCounters, Registers
+from switch.p4runtime.p4info import P4InfoIndex
+from switch.p4runtime.replication import Replication
+from switch.p4runtime.status import BatchError, Code, StatusError, invalid, unsupported
+from switch.p4runtime.tables import TableEntries
+
+Install = Callable[[Pipeline], None]
+"""Makes the data plane forward by a program; on return the previous one is no longer used."""
+
+
+class Forwarding:
+    """One program with its P4Info and everything clients have written to it."""
+
+    def __init__(self, config: p4runtime_pb2.ForwardingPipelineConfig, pipeline: Pipeline) -> None:
+        self.config = config
+        self.pipeline = pipeline
+        self.index = P4InfoIndex(config.p4info)
+        self.index.check_program(pipeline.program)
+        tables = TableEntries(self.index, pipeline)
+        self._handlers: dict[str, Any] = {
+            "table_entry": tables,
+            "counter_entry": Counters(self.index, pipeline),
+            "direct_counter_entry": DirectCounters(self.index, pipeline, tables),
+            "register_entry": Registers(self.index, pipeline),
+            "packet_replication_engine_entry": Replication(pipeline),
+        }
+
+    def write(self, update: Update) -> None:
+        """Apply one update; StatusError says why not."""
+        if update.type not in (Update.INSERT, Update.MODIFY, Update.DELETE):
+            raise invalid("update.type: unset")
+        name = _entity_name(update.entity)
+        try:
+            self._handler(name).write(update.type, getattr(update.entity, name))
+        except PipelineError as error:
+            raise invalid(str(error)) from error
+
+    def read(self, query: Entity) -> Iterator[Entity]:
+        """Everything that fits one query."""
+        name = _entity_name(query)
+        yield from self._handler(name).read(getattr(query, name))
+
+    def _handler(self, name: str) -> Any:
+        if name not in self._handlers:
+            raise unsupported(name)
+        return self._handlers[name]
+
+    def carry_over(self, old: Forwarding) -> None:
+        """Write what `old` holds into this one; INVALID_ARGUMENT when something does not fit."""
+        for name in ("packet_replication_engine_entry", "table_entry"):
+            for entity in old.read(_everything(name)):
+                if not entity.table_entry.is_const:
+                    self._carry(Update(type=Update.INSERT, entity=entity))
+        for name in ("counter_entry", "register_entry"):
+            for entity in old.read(_everything(name)):
+                self._carry(Update(type=Update.MODIFY, entity=entity))
+
+    def _carry(self, update: Update) -> None:
+        try:
+            self.write(update)
+        except StatusError as error:
+            if error.code != Code.ALREADY_EXISTS:
+                raise invalid(f"state cannot be kept: {error.message}") from None
+
+
+def _entity_name(entity: Entity) -> str:
+    name = entity.WhichOneof("entity")
+    if name is None:
+        raise invalid("entity: unset")
+    return str(name)
+
+
+def _everything(name: str) -> Entity:
+    query = Entity()
+    getattr(query, name).SetInParent()
+    return query
+
+
+class Device:
+    """What the RPCs act on. Not thread-safe but for `prepare`: the caller locks."""
+
+    def __init__(self, install: Install, running: Pipeline | None = None, seed: int = 0) -> None:
+        self._install = install
+        self._running = running
+        self._seed = seed
+        self._committed: Forwarding | None = None
+        self._saved: Forwarding | None = None
+
+    def describe(self, p4info: p4info_pb2.P4Info, config: bytes) -> None:
+        """Serve the program that runs already; StatusError when the P4Info is not its own."""
+        assert self._running is not None
+        message = p4runtime_pb2.ForwardingPipelineConfig(p4info=p4info, p4_device_config=config)
+        self._committed = Forwarding(message, self._running)
+
+    @property
+    def current(self) -> Forwarding:
+        """What reads and writes refer to: the saved configuration if there is one."""
+        forwarding = self._saved or self._committed
+        if forwarding is None:
+            raise StatusError(
+                Code.FAILED_PRECONDITION,
+                "no forwarding pipeline config: send one, or start the switch with --p4info",
+            )
+        return forwarding
+
+    def prepare(self, request: SetForwardingPipelineConfigRequest) -> Forwarding | None:
+        """Compile and check the request's configuration; None for COMMIT, which has none."""
+        if request.action == SetForwardingPipelineConfigRequest.COMMIT:
+            if request.HasField("config"):
+                raise invalid("config: COMMIT takes none")
+            return None
+        if request.action == SetForwardingPipelineConfigRequest.UNSPECIFIED:
+            raise invalid("action: unset")
+        if not request.HasField("config"):
+            raise invalid("config: unset")
+        if not request.config.p4_device_config:
+            raise invalid("config.p4_device_config: empty, expected BMv2 JSON")
+        pipeline = self._load(request.config.p4_device_config)
+        try:
+            return Forwarding(request.config, pipeline)
+        except StatusError:
+            pipeline.close()
+            raise
+
+    def _load(self, text: bytes) -> Pipeline:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "p4_device_config.json"
+            path.write_bytes(text)
+            try:
+                return Pipeline.load(path, seed=self._seed)
+            except PipelineError as error:
+                raise invalid(f"config.p4_device_config: {error}") from error
+
+    def configure(self, action: int, prepared: Forwarding | None) -> None:
+        """Do what the action says with a prepared configuration."""
+        if prepared is None:
+            self._commit_saved()
+        elif action == SetForwardingPipelineConfigRequest.VERIFY:
+            prepared.pipeline.close()
+        elif action == SetForwardingPipelineConfigRequest.VERIFY_AND_SAVE:
+            self._discard_saved()
+            self._saved = prepared
+        else:
+            if action == SetForwardingPipelineConfigRequest.RECONCILE_AND_COMMIT:
+                self._carry_over(prepared)
+            self._discard_saved()
+            self._commit(prepared)
+
+    def _carry_over(self, prepared: Forwarding) -> None:
+        if self._committed is None:
+            return
+        try:
+            prepared.carry_over(self._committed)
+        except StatusError:
+            prepared.pipeline.close()
+            raise
+
+    def _commit_saved(self) -> None:
+        if self._saved is None:
+            raise StatusError(Code.NOT_FOUND, "action: COMMIT without a saved config")
+        saved, self._saved = self._saved, None
+        self._commit(saved)
+
+    def _commit(self, forwarding: Forwarding) -> None:
+        self._install(forwarding.pipeline)
+        if self._running is not None:
+            self._running.close()
+        self._running = forwarding.pipeline
+        self._committed = forwarding
+
+    def _discard_saved(self) -> None:
+        if self._saved is not None:
+            self._saved.pipeline.close()
+            self._saved = None
+
+    def write(self, updates: list[Update]) -> None:
+        """Apply a batch; BatchError when an update fails, the others are applied."""
+        forwarding = self.current
+        results: list[StatusError | None] = []
+        for update in updates:
+            try:
+                forwarding.write(update)
+                results.append(None)
+            except StatusError as error:
+                results.append(error)
+        if any(results):
+            raise BatchError(results)
+
+    def read(self, queries: list[Entity]) -> Iterator[Entity]:
+        """Everything that fits any of the queries."""
+        forwarding = self.current
+        for query in queries:
+            yield from forwarding.read(query)

@@ -1,0 +1,195 @@
+"""P4Info by id: what the messages of a client are checked and translated with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from google.protobuf import text_format
+from google.protobuf.message import DecodeError
+from p4.config.v1 import p4info_pb2
+
+from switch import Program
+from switch.p4runtime.status import Code, StatusError, invalid, unsupported
+
+WITH_PRIORITY = ("TERNARY", "RANGE", "OPTIONAL")
+"""Match kinds whose entries need a priority."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A match field, an action parameter or a field of a controller header."""
+
+    id: int
+    name: str
+    bits: int
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Action:
+    """An action and its parameters in the order the program declares them."""
+
+    id: int
+    name: str
+    params: tuple[Field, ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; `scopes` maps the ids of its actions to where they may be used."""
+
+    id: int
+    name: str
+    fields: tuple[Field, ...]
+    scopes: dict[int, str]
+    constant: bool
+    constant_default: bool
+    indirect: bool
+    direct_counter: bool
+
+    @property
+    def needs_priority(self) -> bool:
+        """Whether entries are told apart by priority."""
+        return any(field.kind in WITH_PRIORITY for field in self.fields)
+
+
+@dataclass(frozen=True)
+class Array:
+    """An indirect counter or a register; `kind` is a register's type (bit, int, bool)."""
+
+    id: int
+    name: str
+    size: int
+    kind: str = ""
+    bits: int = 0
+
+
+Found = TypeVar("Found")
+
+
+class P4InfoIndex:
+    """The parts of a P4Info that the server serves, by id."""
+
+    def __init__(self, message: p4info_pb2.P4Info) -> None:
+        self.message = message
+        self.actions = {a.preamble.id: _action(a) for a in message.actions}
+        direct = {c.direct_table_id for c in message.direct_counters}
+        self.tables = {t.preamble.id: _table(t, direct) for t in message.tables}
+        self.counters = {c.preamble.id: _counter(c) for c in message.counters}
+        self.registers = {r.preamble.id: _register(r) for r in message.registers}
+        headers = {h.preamble.name: _fields(h.metadata) for h in message.controller_packet_metadata}
+        self.packet_in = headers.get("packet_in", ())
+        self.packet_out = headers.get("packet_out", ())
+        self._check_references()
+
+    def _check_references(self) -> None:
+        for table in self.tables.values():
+            for action_id in table.scopes:
+                if action_id not in self.actions:
+                    raise invalid(f"P4Info: table {table.name} refers to no action {action_id:#x}")
+
+    def check_program(self, program: Program) -> None:
+        """Raise INVALID_ARGUMENT where the P4Info and the device configuration disagree."""
+        known = {action.name for action in program.actions}
+        for table in self.tables.values():
+            _check_table(table, program)
+            for action_id in table.scopes:
+                if (name := self.actions[action_id].name) not in known:
+                    raise invalid(f"P4Info: action {name} is not in the device configuration")
+        for kind, arrays, existing in (
+            ("counter", self.counters, program.counters),
+            ("register", self.registers, program.registers),
+        ):
+            for array in arrays.values():
+                if array.name not in existing:
+                    raise invalid(f"P4Info: {kind} {array.name} is not in the device configuration")
+
+
+def find(things: dict[int, Found], kind: str, id_: int) -> Found:
+    """The thing with an id, or NOT_FOUND."""
+    try:
+        return things[id_]
+    except KeyError:
+        raise StatusError(Code.NOT_FOUND, f"{kind}_id {id_:#x}: not in the P4Info") from None
+
+
+def read_p4info(data: bytes) -> p4info_pb2.P4Info:
+    """P4Info from a file's bytes, text or binary; ValueError says why not."""
+    message = p4info_pb2.P4Info()
+    try:
+        text_format.Parse(data.decode(), message)
+        return message
+    except UnicodeDecodeError as error:
+        problem = str(error)
+    except text_format.ParseError as error:
+        problem = str(error).split(" : ")[0]
+    try:
+        message = p4info_pb2.P4Info.FromString(data)
+    except DecodeError:
+        raise ValueError(f"neither text nor binary P4Info: {problem}") from None
+    return message
+
+
+def _fields(messages: Iterable[Any]) -> tuple[Field, ...]:
+    fields = tuple(Field(m.id, m.name, m.bitwidth) for m in messages)
+    for field in fields:
+        _check_width(field)
+    return fields
+
+
+def _check_width(field: Field) -> None:
+    if not field.bits:
+        raise unsupported(f"P4Info: {field.name}, a string or translated type")
+
+
+def _match_field(message: p4info_pb2.MatchField) -> Field:
+    kind = p4info_pb2.MatchField.MatchType.Name(message.match_type)
+    field = Field(message.id, message.name, message.bitwidth, kind)
+    if kind == "UNSPECIFIED":
+        raise unsupported(f"P4Info: match kind {message.other_match_type!r} of {message.name}")
+    _check_width(field)
+    return field
+
+
+def _action(message: p4info_pb2.Action) -> Action:
+    return Action(message.preamble.id, message.preamble.name, _fields(message.params))
+
+
+def _table(message: p4info_pb2.Table, direct: set[int]) -> Table:
+    scopes = {r.id: p4info_pb2.ActionRef.Scope.Name(r.scope) for r in message.action_refs}
+    return Table(
+        id=message.preamble.id,
+        name=message.preamble.name,
+        fields=tuple(_match_field(field) for field in message.match_fields),
+        scopes=scopes,
+        constant=message.is_const_table,
+        constant_default=message.const_default_action_id != 0,
+        indirect=message.implementation_id != 0,
+        direct_counter=message.preamble.id in direct,
+    )
+
+
+def _counter(message: p4info_pb2.Counter) -> Array:
+    return Array(message.preamble.id, message.preamble.name, message.size)
+
+
+def _register(message: p4info_pb2.Register) -> Array:
+    spec = message.type_spec
+    kind = spec.WhichOneof("type_spec") or ""
+    bits = 1
+    if kind == "bitstring":
+        kind = spec.bitstring.WhichOneof("type_spec") or ""
+        bits = getattr(spec.bitstring, kind).bitwidth if kind else 0
+    return Array(message.preamble.id, message.preamble.name, message.size, kind, bits)
+
+
+def _check_table(table: Table, program: Program) -> None:
+    if table.name not in program.tables:
+        raise invalid(f"P4Info: table {table.name} is not in the device configuration")
+    widths = [key.bits for key in program.tables[table.name].keys]
+    if widths != [field.bits for field in table.fields]:
+        raise invalid(
+            f"P4Info: table {table.name} has other key fields in the device configuration"
+        )

@@ -1,0 +1,65 @@
+"""Starts and stops the gRPC server."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+from p4.v1 import p4runtime_pb2_grpc
+
+from switch.io.stats_socket import taken
+from switch.p4runtime.device import Device
+from switch.p4runtime.packets import receive_frames
+from switch.p4runtime.service import MAX_CONTROLLERS, P4RuntimeService
+
+# A stream keeps a thread for as long as it lives; the rest serve single calls.
+THREADS = MAX_CONTROLLERS + 16
+MAX_MESSAGE_BYTES = 64 << 20
+"""A pipeline configuration holds a whole program; gRPC's own limit is 4 MB."""
+
+
+class AddressError(Exception):
+    """The address cannot be listened on: one line."""
+
+
+class Server:
+    """A P4Runtime server on one address, `host:port` or `unix:/path`."""
+
+    def __init__(
+        self, address: str, device_id: int, device: Device, controller: socket.socket | None
+    ) -> None:
+        options = [
+            # Two servers must not share a port: the second would get some of the calls.
+            ("grpc.so_reuseport", 0),
+            ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+            ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+        ]
+        self._controller = controller
+        self._grpc = grpc.server(ThreadPoolExecutor(THREADS), options=options)
+        self._service = P4RuntimeService(device_id, device, controller)
+        p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(self._service, self._grpc)
+        if address.startswith("unix:") and taken(address.removeprefix("unix:")):
+            raise AddressError(f"cannot listen on {address}: another process has it")
+        try:
+            bound = self._grpc.add_insecure_port(address)
+        except RuntimeError:
+            bound = 0
+        if not bound:
+            raise AddressError(f"cannot listen on {address}: in use, or no such address")
+
+    def start(self) -> None:
+        """Answer calls from now on."""
+        if self._controller is not None:
+            reader = threading.Thread(
+                target=receive_frames,
+                args=(self._controller, self._service.packet_in),
+                daemon=True,
+            )
+            reader.start()
+        self._grpc.start()
+
+    def stop(self) -> None:
+        """End all calls and streams."""
+        self._grpc.stop(grace=None).wait()

@@ -1,0 +1,243 @@
+"""The P4Runtime service: RPCs to `Device` and `Arbitration`, errors to gRPC status."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import socket
+import threading
+from collections.abc import Iterator
+from typing import NoReturn
+
+import grpc
+from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
+from p4.v1.p4runtime_pb2 import GetForwardingPipelineConfigRequest
+
+from switch.p4runtime.arbitration import Arbitration, election_number
+from switch.p4runtime.device import Device
+from switch.p4runtime.packets import decode_packet_in, encode_packet_out
+from switch.p4runtime.status import BatchError, Code, StatusError, unsupported
+
+API_VERSION = "1.4.1"
+MAX_CONTROLLERS = 16
+ENTITIES_A_RESPONSE = 200
+"""Entities in one ReadResponse: clients refuse messages above 4 MB."""
+
+_STATUS_CODES = {code.value[0]: code for code in grpc.StatusCode}
+
+
+class Stream:
+    """One controller's StreamChannel, as the rest of the server sees it."""
+
+    MAX_QUEUED_PACKETS = 1024
+
+    def __init__(self) -> None:
+        self.outgoing: queue.SimpleQueue[
+            p4runtime_pb2.StreamMessageResponse | StatusError | None
+        ] = queue.SimpleQueue()
+
+    def send(self, message: p4runtime_pb2.StreamMessageResponse) -> None:
+        """Queue a message; packets are dropped when the controller does not keep up."""
+        if message.HasField("packet") and self.outgoing.qsize() >= self.MAX_QUEUED_PACKETS:
+            return
+        self.outgoing.put(message)
+
+    def end(self, error: StatusError | None = None) -> None:
+        """Close the stream, with an error or without."""
+        self.outgoing.put(error)
+
+
+class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
+    """The server of one device."""
+
+    def __init__(self, device_id: int, device: Device, controller: socket.socket | None) -> None:
+        self._device = device
+        self._controller = controller
+        self._arbitration = Arbitration(device_id, MAX_CONTROLLERS)
+        # One lock for election and state: a new primary waits for writes that have begun.
+        self._lock = threading.Lock()
+
+    def Write(
+        self, request: p4runtime_pb2.WriteRequest, context: grpc.ServicerContext
+    ) -> p4runtime_pb2.WriteResponse:
+        """Apply a batch of updates, in order, going on after errors."""
+        with _errors_to(context), self._lock:
+            self._check_primary(request)
+            if request.atomicity != p4runtime_pb2.WriteRequest.CONTINUE_ON_ERROR:
+                name = p4runtime_pb2.WriteRequest.Atomicity.Name(request.atomicity)
+                raise unsupported(f"atomicity {name}")
+            self._device.write(list(request.updates))
+        return p4runtime_pb2.WriteResponse()
+
+    def Read(
+        self, request: p4runtime_pb2.ReadRequest, context: grpc.ServicerContext
+    ) -> Iterator[p4runtime_pb2.ReadResponse]:
+        """Everything that fits the queries, as it is at one moment between two writes."""
+        with _errors_to(context), self._lock:
+            self._arbitration.check_device(request.device_id)
+            found = list(self._device.read(list(request.entities)))
+        for start in range(0, len(found), ENTITIES_A_RESPONSE):
+            yield p4runtime_pb2.ReadResponse(entities=found[start : start + ENTITIES_A_RESPONSE])
+
+    def SetForwardingPipelineConfig(
+        self,
+        request: p4runtime_pb2.SetForwardingPipelineConfigRequest,
+        context: grpc.ServicerContext,
+    ) -> p4runtime_pb2.SetForwardingPipelineConfigResponse:
+        """Compile (without the lock: it takes seconds), then verify, save or commit."""
+        with _errors_to(context):
+            with self._lock:
+                self._check_primary(request)
+            prepared = self._device.prepare(request)
+            with self._lock:
+                self._check_primary(request)
+                self._device.configure(request.action, prepared)
+        return p4runtime_pb2.SetForwardingPipelineConfigResponse()
+
+    def GetForwardingPipelineConfig(
+        self, request: GetForwardingPipelineConfigRequest, context: grpc.ServicerContext
+    ) -> p4runtime_pb2.GetForwardingPipelineConfigResponse:
+        """The configuration, or the parts of it that were asked for."""
+        response = p4runtime_pb2.GetForwardingPipelineConfigResponse()
+        with _errors_to(context), self._lock:
+            self._arbitration.check_device(request.device_id)
+            config = self._device.current.config
+        wanted = request.response_type
+        if config.HasField("cookie"):
+            response.config.cookie.CopyFrom(config.cookie)
+        if wanted in (
+            GetForwardingPipelineConfigRequest.ALL,
+            GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE,
+        ):
+            response.config.p4info.CopyFrom(config.p4info)
+        if wanted in (
+            GetForwardingPipelineConfigRequest.ALL,
+            GetForwardingPipelineConfigRequest.DEVICE_CONFIG_AND_COOKIE,
+        ):
+            response.config.p4_device_config = config.p4_device_config
+        return response
+
+    def Capabilities(
+        self, request: p4runtime_pb2.CapabilitiesRequest, context: grpc.ServicerContext
+    ) -> p4runtime_pb2.CapabilitiesResponse:
+        """The version of P4Runtime this server follows."""
+        with _errors_to(context), self._lock:
+            if request.device_id:
+                self._arbitration.check_device(request.device_id)
+        return p4runtime_pb2.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
+
+    def StreamChannel(
+        self,
+        request_iterator: Iterator[p4runtime_pb2.StreamMessageRequest],
+        context: grpc.ServicerContext,
+    ) -> Iterator[p4runtime_pb2.StreamMessageResponse]:
+        """One controller's session: it lives as long as the stream."""
+        stream = Stream()
+        context.add_callback(stream.end)
+        reader = threading.Thread(
+            target=self._read_stream, args=(stream, request_iterator), daemon=True
+        )
+        reader.start()
+        try:
+            while (message := stream.outgoing.get()) is not None:
+                if isinstance(message, StatusError):
+                    _abort(context, message.code, message.message)
+                yield message
+        finally:
+            with self._lock:
+                self._arbitration.disconnect(stream)
+
+    def _read_stream(
+        self, stream: Stream, requests: Iterator[p4runtime_pb2.StreamMessageRequest]
+    ) -> None:
+        try:
+            for request in requests:
+                self._on_stream_message(stream, request)
+        except StatusError as error:
+            stream.end(error)
+            return
+        except grpc.RpcError:
+            pass
+        stream.end()
+
+    def _on_stream_message(
+        self, stream: Stream, request: p4runtime_pb2.StreamMessageRequest
+    ) -> None:
+        kind = request.WhichOneof("update")
+        if kind == "arbitration":
+            with self._lock:
+                self._arbitration.update(stream, request.arbitration)
+            return
+        response = p4runtime_pb2.StreamMessageResponse()
+        try:
+            if kind != "packet":
+                raise unsupported(kind or "an empty stream message")
+            self._packet_out(stream, request.packet)
+            return
+        except StatusError as error:
+            response.error.canonical_code = error.code
+            response.error.message = error.message
+        if kind == "packet":
+            response.error.packet_out.packet_out.CopyFrom(request.packet)
+        elif kind == "digest_ack":
+            response.error.digest_list_ack.digest_list_ack.CopyFrom(request.digest_ack)
+        else:
+            response.error.other.other.CopyFrom(request.other)
+        stream.send(response)
+
+    def _packet_out(self, stream: Stream, packet: p4runtime_pb2.PacketOut) -> None:
+        with self._lock:
+            if not self._arbitration.is_primary(stream):
+                raise StatusError(Code.PERMISSION_DENIED, "packet: only the primary may send one")
+            fields = self._device.current.index.packet_out
+        if self._controller is None:
+            raise StatusError(
+                Code.FAILED_PRECONDITION,
+                "packet: the switch has no CPU port, start with --cpu-port",
+            )
+        frame = encode_packet_out(fields, packet)
+        try:
+            self._controller.send(frame)
+        except OSError as error:
+            raise StatusError(
+                Code.RESOURCE_EXHAUSTED, f"packet: {len(frame)} bytes: {error.strerror}"
+            ) from error
+
+    def packet_in(self, frame: bytes) -> None:
+        """A frame from the CPU port goes to every primary."""
+        with self._lock:
+            try:
+                fields = self._device.current.index.packet_in
+            except StatusError:
+                return
+            primaries = self._arbitration.primaries()
+        packet = decode_packet_in(fields, frame)
+        if packet is not None:
+            for stream in primaries:
+                stream.send(p4runtime_pb2.StreamMessageResponse(packet=packet))
+
+    def _check_primary(
+        self,
+        request: p4runtime_pb2.WriteRequest | p4runtime_pb2.SetForwardingPipelineConfigRequest,
+    ) -> None:
+        self._arbitration.check_primary(
+            request.device_id, request.role, election_number(request.election_id)
+        )
+
+
+@contextlib.contextmanager
+def _errors_to(context: grpc.ServicerContext) -> Iterator[None]:
+    """Ends the RPC with the status that an error stands for."""
+    try:
+        yield
+    except StatusError as error:
+        _abort(context, error.code, error.message)
+    except BatchError as error:
+        status = error.to_status()
+        context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+        _abort(context, Code.UNKNOWN, status.message)
+
+
+def _abort(context: grpc.ServicerContext, code: Code, message: str) -> NoReturn:
+    context.abort(_STATUS_CODES[code], message)
+    raise AssertionError("abort returned")

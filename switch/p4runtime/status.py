@@ -1,0 +1,64 @@
+"""Errors as P4Runtime reports them: a canonical code and one clear line."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from google.rpc import status_pb2
+from p4.v1 import p4runtime_pb2
+
+
+class Code(IntEnum):
+    """The canonical codes of google.rpc that this server uses; values equal gRPC's."""
+
+    OK = 0
+    UNKNOWN = 2
+    INVALID_ARGUMENT = 3
+    NOT_FOUND = 5
+    ALREADY_EXISTS = 6
+    PERMISSION_DENIED = 7
+    RESOURCE_EXHAUSTED = 8
+    FAILED_PRECONDITION = 9
+    OUT_OF_RANGE = 11
+    UNIMPLEMENTED = 12
+
+
+class StatusError(Exception):
+    """A request that is refused: `code` and `message` go to the client."""
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+def invalid(message: str) -> StatusError:
+    """INVALID_ARGUMENT, the commonest of all."""
+    return StatusError(Code.INVALID_ARGUMENT, message)
+
+
+def unsupported(what: str) -> StatusError:
+    """UNIMPLEMENTED, naming what the switch lacks."""
+    return StatusError(Code.UNIMPLEMENTED, f"{what}: not supported by this switch")
+
+
+class BatchError(Exception):
+    """Some updates of a Write failed; `results` has one item an update, None where it succeeded."""
+
+    def __init__(self, results: list[StatusError | None]) -> None:
+        first = next(error for error in results if error)
+        failed = sum(error is not None for error in results)
+        super().__init__(f"{failed} of {len(results)} updates failed, first: {first.message}")
+        self.results = results
+
+    def to_status(self) -> status_pb2.Status:
+        """google.rpc.Status with a p4.v1.Error for every update (P4Runtime: error reporting)."""
+        status = status_pb2.Status(code=Code.UNKNOWN, message=str(self))
+        for error in self.results:
+            detail = p4runtime_pb2.Error(canonical_code=Code.OK)
+            if error:
+                detail.canonical_code = error.code
+                detail.message = error.message
+                detail.space = "agglab"
+            status.details.add().Pack(detail)
+        return status

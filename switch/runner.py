@@ -1,0 +1,239 @@
+"""Runs the switch: program, interfaces, P4Runtime server, until a signal; errors to exit codes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from switch.cli import (
+    EXIT_ADDRESS,
+    EXIT_INTERFACE,
+    EXIT_MACHINE,
+    EXIT_PROGRAM,
+    Options,
+)
+from switch.errors import PipelineError
+from switch.io import DEFAULT_COALESCE_US, DEFAULT_RING_FRAMES, PacketLoop, PacketLoopError
+from switch.io.build import BuildError
+from switch.io.stats_socket import StatsSocket
+from switch.pipeline import Pipeline
+
+LOG = logging.getLogger("switch")
+_LEVELS = {
+    "trace": logging.DEBUG,
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warn": logging.WARNING,
+    "error": logging.ERROR,
+    "off": logging.CRITICAL + 1,
+}
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class StartError(Exception):
+    """The switch cannot start: an exit code and one line."""
+
+    def __init__(self, exit_code: int, message: str) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+class _Stopped(BaseException):
+    """A signal came while starting."""
+
+
+def run(options: Options) -> int:
+    """Start, forward until SIGINT or SIGTERM, stop; returns the exit code."""
+    for number in STOP_SIGNALS:
+        signal.signal(number, _stop_starting)
+    try:
+        _set_up_log(options)
+        for note in options.notes:
+            LOG.warning("%s", note)
+        with contextlib.ExitStack() as stack:
+            _run(options, stack)
+    except StartError as error:
+        print(f"switch: {error}", file=sys.stderr)
+        return error.exit_code
+    except _Stopped:
+        pass
+    return 0
+
+
+def _stop_starting(number: int, frame: FrameType | None) -> None:
+    raise _Stopped
+
+
+def _set_up_log(options: Options) -> None:
+    handler: logging.Handler = logging.StreamHandler(
+        sys.stdout if options.log_console else sys.stderr
+    )
+    level = _LEVELS[options.log_level]
+    if options.log_file is not None:
+        try:
+            handler = logging.FileHandler(options.log_file)
+        except OSError as error:
+            raise _file_error("--log-file", options.log_file, error) from None
+    elif not options.log_console:
+        level = max(level, logging.WARNING)
+    handler.setFormatter(logging.Formatter("[%(asctime)s] [%(levelname)s] %(message)s"))
+    LOG.addHandler(handler)
+    LOG.setLevel(level)
+
+
+def _file_error(option: str, path: Path, error: OSError) -> StartError:
+    return StartError(EXIT_INTERFACE, f"{option} {path}: {error.strerror or error}")
+
+
+def _run(options: Options, stack: contextlib.ExitStack) -> None:
+    pipeline = _load(options)
+    # From here on signals wait for sigwait: threads started below inherit the mask, so that no
+    # other thread takes them.
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    loop = stack.enter_context(_open_ports(options))
+    device = _device(options, loop, pipeline)
+    server = _server(options, loop, device)
+    started = time.monotonic()
+
+    def read() -> dict[str, Any]:
+        return _statistics(options, loop, started)
+
+    if options.stats_socket is not None:
+        stack.callback(_stats_socket(options.stats_socket, read).close)
+    loop.set_pipeline(pipeline)
+    _start(loop)
+    server.start()
+    LOG.info(
+        "ready: device %d, %s, P4Runtime on %s",
+        options.device_id,
+        ", ".join(f"{port}@{name}" for port, name in options.interfaces.items()) or "no ports",
+        options.grpc_address,
+    )
+    _tell_ready(options)
+    number = signal.sigwait(STOP_SIGNALS)
+    LOG.info("%s: stopping", signal.Signals(number).name)
+    server.stop()
+    loop.stop()
+    _finish(options, read())
+
+
+def _load(options: Options) -> Pipeline | None:
+    if options.json is None:
+        return None
+    if not options.json.is_file():
+        raise StartError(EXIT_PROGRAM, f"{options.json}: cannot be opened")
+    try:
+        return Pipeline.load(options.json, seed=options.seed)
+    except PipelineError as error:
+        raise StartError(EXIT_PROGRAM, f"{options.json}: {error}") from None
+    except OSError as error:
+        raise StartError(EXIT_MACHINE, f"{options.json}: {error.strerror or error}") from None
+
+
+def _open_ports(options: Options) -> PacketLoop:
+    try:
+        return PacketLoop(
+            options.interfaces,
+            cpu_port=options.cpu_port,
+            pcap_folder=options.pcap_folder,
+            ring_frames=options.ring_frames or DEFAULT_RING_FRAMES,
+            coalesce_us=DEFAULT_COALESCE_US if options.coalesce_us < 0 else options.coalesce_us,
+        )
+    except BuildError as error:
+        raise StartError(EXIT_MACHINE, str(error)) from None
+    except PacketLoopError as error:
+        code = EXIT_MACHINE if error.permission else EXIT_INTERFACE
+        raise StartError(code, str(error)) from None
+
+
+def _device(options: Options, loop: PacketLoop, pipeline: Pipeline | None) -> Any:
+    from switch.p4runtime.device import Device
+    from switch.p4runtime.p4info import read_p4info
+    from switch.p4runtime.status import StatusError
+
+    device = Device(loop.set_pipeline, pipeline, options.seed)
+    if pipeline is None or options.p4info is None or options.json is None:
+        return device
+    try:
+        p4info = read_p4info(options.p4info.read_bytes())
+        device.describe(p4info, options.json.read_bytes())
+    except OSError as error:
+        raise StartError(EXIT_PROGRAM, f"{options.p4info}: {error.strerror}") from None
+    except (ValueError, StatusError) as error:
+        raise StartError(EXIT_PROGRAM, f"{options.p4info}: {error}") from None
+    return device
+
+
+def _server(options: Options, loop: PacketLoop, device: Any) -> Any:
+    # gRPC's core writes to standard error by itself.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    from switch.p4runtime.server import AddressError, Server
+
+    try:
+        return Server(options.grpc_address, options.device_id, device, loop.controller)
+    except AddressError as error:
+        raise StartError(EXIT_ADDRESS, str(error)) from None
+
+
+def _stats_socket(path: Path, read: Any) -> StatsSocket:
+    try:
+        return StatsSocket(path, read)
+    except OSError as error:
+        raise StartError(
+            EXIT_ADDRESS, f"--stats-socket {path}: {error.strerror or error}"
+        ) from None
+
+
+def _start(loop: PacketLoop) -> None:
+    try:
+        loop.start()
+    except PacketLoopError as error:
+        raise StartError(EXIT_MACHINE, str(error)) from None
+
+
+def _tell_ready(options: Options) -> None:
+    if options.ready_fd is None:
+        return
+    try:
+        os.write(options.ready_fd, b"\n")
+        os.close(options.ready_fd)
+    except OSError as error:
+        LOG.warning("--ready-fd %d: %s", options.ready_fd, error.strerror)
+
+
+def _statistics(options: Options, loop: PacketLoop, started: float) -> dict[str, Any]:
+    """What --stats-socket and --stats-file hold."""
+    return {
+        "device_id": options.device_id,
+        "time_ns": time.monotonic_ns(),
+        "uptime_s": time.monotonic() - started,
+        "process_cpu_s": time.process_time(),
+        **loop.stats(),
+    }
+
+
+def _finish(options: Options, statistics: dict[str, Any]) -> None:
+    for port, counts in statistics["ports"].items():
+        LOG.info(
+            "port %s (%s): %d in, %d out, %d ring drops, %d queue drops",
+            port,
+            counts["interface"],
+            counts["rx_packets"],
+            counts["tx_packets"],
+            counts["ring_drops"],
+            counts["tx_drops"],
+        )
+    if options.stats_file is None:
+        return
+    try:
+        options.stats_file.write_text(json.dumps(statistics, indent=1) + "\n")
+    except OSError as error:
+        LOG.error("--stats-file %s: %s", options.stats_file, error.strerror)
