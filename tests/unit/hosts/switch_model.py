@@ -38,8 +38,15 @@ class JobEntry:
 class SwitchModel:
     """`process(port, job's worker bit from the port, payload)` gives (port, payload) pairs."""
 
-    def __init__(self, lanes: int, jobs: dict[int, JobEntry], check_tags: bool = True) -> None:
-        self.lanes, self.jobs, self.check_tags = lanes, jobs, check_tags
+    def __init__(
+        self,
+        lanes: int,
+        jobs: dict[int, JobEntry],
+        check_tags: bool = True,
+        carried: int = 0,
+    ) -> None:
+        """`carried`: the tag that the sets hold already; 0 for a fresh switch."""
+        self.lanes, self.jobs, self.check_tags, self.carried = lanes, jobs, check_tags, carried
         self.copies: dict[tuple[int, int, int], Copy] = {}
         self.counters: Counter[str] = Counter()
 
@@ -60,15 +67,16 @@ class SwitchModel:
         ):
             return self._count("refused")
         values = list(struct.unpack_from(f"!{(length - HEADER.size) // 4}I", payload, HEADER.size))
-        copy = self.copies.setdefault((job, slot, tag % 2), Copy())
+        fresh = Copy(tag=self.carried, values=[0] * self.lanes)
+        copy = self.copies.setdefault((job, slot, tag % 2), fresh)
         complete = (1 << entry.workers) - 1
         bit = 1 << port
         ahead = (tag - copy.tag + 2**31) % 2**32 - 2**31
         if self.check_tags and ahead < 0:
             return self._count("stale")
         # Without the guard a set is recycled by whoever comes first after it was completed.
-        recycle = ahead > 0 if self.check_tags else copy.bitmap == complete and tag != copy.tag
-        if recycle or copy.bitmap == 0:
+        unchecked = copy.bitmap in (0, complete) and tag != copy.tag
+        if ahead > 0 if self.check_tags else unchecked:
             copy.tag, copy.kind, copy.bitmap = tag, kind, bit
             copy.values, copy.exponent = values, exponent
         elif copy.kind != kind:

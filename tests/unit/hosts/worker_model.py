@@ -1,0 +1,206 @@
+"""The worker of docs/protocol.md and docs/hosts.md in plain Python, one packet at a time.
+
+Independent of `hosts`: the C step is compared with it, packet by packet. `wrong_first_window` plants the known fault of
+the public SwitchML client: the timer of a first-window packet remembers the next packet's id.
+"""
+
+from __future__ import annotations
+
+import struct
+
+import quantise_model
+from switch_model import EXPONENTS, HEADER, INT32, SCALED
+
+REORDERING = 3
+
+
+class SlotModel:
+    def __init__(self, tag: int) -> None:
+        self.tag, self.chunk, self.kind = tag, 0, 0
+        self.waiting = self.resent = False
+        self.backoff = 0
+        self.sent_ns = self.first_sent_ns = self.order = 0
+        self.datagram = b""
+
+
+class WorkerModel:
+    """Same calls as `hosts.worker.Worker`, but values are lists and batches lists of bytes."""
+
+    def __init__(
+        self, job, workers, lanes, window, timing, first_tag=1, wrong_first_window=False
+    ) -> None:
+        self.job, self.workers, self.lanes, self.window = job, workers, lanes, window
+        self.timing, self.wrong_first_window = timing, wrong_first_window
+        self.slots = [SlotModel((first_tag - 1) % 2**32) for _ in range(window)]
+        self.srtt = self.rttvar = None
+        self.rto = timing.initial_rto_ns
+        self.sample_ns = self.progress_ns = 0
+        self.next_order = self.answered_order = 0
+        self.counters = dict.fromkeys(
+            "sent received retransmitted duplicates late malformed timeouts".split(), 0
+        )
+        self.chunks = self.chunks_done = 0
+        self.queue = []
+
+    @property
+    def done(self):
+        return self.chunks_done == self.chunks
+
+    def begin(self, now_ns, values, floats):
+        self.values, self.floats = values, floats
+        self.chunks = -(-len(values) // self.lanes)
+        self.chunks_done = 0
+        self.out = [None] * len(values)
+        self.sums = [None] * len(values)
+        self.exponents = [0] * self.chunks
+        self.progress_ns = now_ns
+        self.queue = []
+        for index in range(min(self.window, self.chunks)):
+            slot = self.slots[index]
+            slot.chunk, slot.kind = index, EXPONENTS if floats else INT32
+            self._prepare(index)
+
+    def datagram(self, index):
+        return self.slots[index].datagram
+
+    def _chunk(self, chunk):
+        return self.values[chunk * self.lanes : (chunk + 1) * self.lanes]
+
+    def _own_exponent(self, chunk):
+        return quantise_model.chunk_exponent(self._chunk(chunk)) if chunk < self.chunks else 0
+
+    def _prepare(self, index):
+        slot = self.slots[index]
+        exponent, values = 0, []
+        if slot.kind == EXPONENTS:
+            exponent = self._own_exponent(slot.chunk)
+        elif slot.kind == SCALED:
+            exponent = self._own_exponent(slot.chunk + self.window)
+            agreed = self.exponents[slot.chunk]
+            values = [
+                quantise_model.quantise(value, agreed, self.workers)
+                for value in self._chunk(slot.chunk)
+            ]
+        else:
+            values = self._chunk(slot.chunk)
+        slot.tag = (slot.tag + 1) % 2**32
+        slot.datagram = HEADER.pack(1, slot.kind, self.job, index, exponent, 0, slot.tag)
+        if slot.kind != EXPONENTS:
+            values = [*values, *[0] * (self.lanes - len(values))]
+            slot.datagram += struct.pack(f"!{self.lanes}i", *values)
+        slot.waiting, slot.resent = True, False
+        self.queue.append(index)
+
+    def on_results(self, now_ns, datagrams):
+        rtts = [self._on_result(now_ns, datagram) for datagram in datagrams]
+        measured = [rtt for rtt in rtts if rtt is not None and rtt >= 0]
+        if measured:
+            self._sample(max(measured), now_ns)
+        return sum(rtt is not None for rtt in rtts)
+
+    def _on_result(self, now_ns, datagram):
+        """None if it was not awaited, -1 if it measures nothing, else the round trip."""
+        self.counters["received"] += 1
+        verdict, slot = self._judge(datagram)
+        if verdict != "awaited":
+            self.counters[verdict] += 1
+            return None
+        slot.waiting = False
+        self.progress_ns = now_ns
+        rtt = -1 if slot.resent else now_ns - slot.sent_ns
+        if not slot.resent:
+            self.answered_order = max(self.answered_order, slot.order)
+        if not slot.resent or (self.srtt is not None and self.sample_ns >= slot.first_sent_ns):
+            slot.backoff = 0
+        exponent = HEADER.unpack_from(datagram)[4]
+        if slot.kind == EXPONENTS:
+            slot.kind = SCALED
+        else:
+            self._take(slot, datagram)
+            slot.chunk += self.window
+        if slot.chunk < self.chunks:
+            self.exponents[slot.chunk] = exponent
+            self._prepare(self.slots.index(slot))
+        return rtt
+
+    def _judge(self, datagram):
+        if len(datagram) < HEADER.size:
+            return "malformed", None
+        version, kind, job, index, _exponent, reserved, tag = HEADER.unpack_from(datagram)
+        length = HEADER.size + (0 if kind == 0x80 | EXPONENTS else 4 * self.lanes)
+        legal = version == 1 and 0x80 <= kind <= 0x82 and reserved == 0 and job == self.job
+        if not legal or len(datagram) != length or index >= self.window:
+            return "malformed", None
+        slot = self.slots[index]
+        ahead = (tag - slot.tag + 2**31) % 2**32 - 2**31
+        if ahead > 0 or (ahead == 0 and kind & 0x7F != slot.kind):
+            return "malformed", None
+        if ahead == 0 and slot.waiting:
+            return "awaited", slot
+        return ("duplicates" if ahead == -slot.waiting else "late"), None
+
+    def _take(self, slot, datagram):
+        first = slot.chunk * self.lanes
+        sums = struct.unpack_from(f"!{self.lanes}i", datagram, HEADER.size)
+        for index, total in enumerate(sums[: len(self.values) - first], first):
+            self.sums[index] = self.out[index] = total
+            if self.floats:
+                exponent = self.exponents[slot.chunk]
+                self.out[index] = quantise_model.dequantise(total, exponent, self.workers)
+        self.chunks_done += 1
+
+    def _sample(self, rtt, now_ns):
+        if self.srtt is None:
+            self.srtt, self.rttvar = rtt, rtt // 2
+        else:
+            error = rtt - self.srtt
+            self.rttvar += (abs(error) - self.rttvar) // 4
+            self.srtt += error // 8
+        rto = self.srtt + max(4 * self.rttvar, self.timing.slack_ns)
+        self.rto = min(max(rto, self.timing.min_rto_ns), self.timing.max_rto_ns)
+        self.sample_ns = now_ns
+
+    def _transmit(self, slot, now_ns):
+        slot.sent_ns = now_ns
+        self.next_order += 1
+        slot.order = self.next_order
+        self.counters["sent"] += 1
+
+    def _overtaken(self, slot):
+        return slot.order + REORDERING < self.answered_order
+
+    def _due(self, slot):
+        since = slot.sent_ns
+        if not self._overtaken(slot):
+            since = max(since, self.progress_ns)
+        return since + min(self.rto << slot.backoff, self.timing.max_rto_ns)
+
+    def poll(self, now_ns):
+        sending, self.queue = self.queue, []
+        for index in sending:
+            self.slots[index].first_sent_ns = now_ns
+            self._transmit(self.slots[index], now_ns)
+        waiting = [slot for slot in self.slots if slot.waiting]
+        self.deadline_ns = self.progress_ns + self.timing.give_up_ns if waiting else 2**63 - 1
+        if self.deadline_ns <= now_ns:
+            raise TimeoutError
+        for index, slot in enumerate(self.slots):
+            if slot.waiting and self._due(slot) <= now_ns:
+                self.counters["timeouts"] += not self._overtaken(slot)
+                self.counters["retransmitted"] += 1
+                slot.resent = True
+                slot.backoff = min(slot.backoff + 1, 16)
+                self._transmit(slot, now_ns)
+                if self.wrong_first_window and slot.chunk < self.window:
+                    self._mistake(index)
+                sending.append(index)
+        if waiting:
+            self.deadline_ns = min(self.deadline_ns, *map(self._due, waiting))
+        return sending
+
+    def _mistake(self, index):
+        """Resend the next packet's values under this slot's header."""
+        slot = self.slots[index]
+        following = self._chunk(slot.chunk + 1)
+        values = [*following, *[0] * (self.lanes - len(following))]
+        slot.datagram = slot.datagram[: HEADER.size] + struct.pack(f"!{self.lanes}i", *values)
