@@ -14,7 +14,7 @@ from testbed.scenario.reader import Reader
 from testbed.scenario.schema import LANES_MAX, Scenario
 
 P4_FOLDER = Path(__file__).resolve().parents[2] / "p4"
-MEMORY_MAX_BYTES = 2**31
+TENSORS_MAX_BYTES = 2**33
 ETHERNET_BYTES = 14
 IP_OVERHEAD_BYTES = wire.frame_bytes(0) - ETHERNET_BYTES
 
@@ -30,7 +30,7 @@ def lanes_that_fit(mtu_bytes: int) -> int:
 def check(scenario: Scenario, reader: Reader) -> None:
     """Append to `reader.problems`; keys that were already found wrong are not judged again."""
     wrong = {problem.path for problem in reader.problems}
-    for finder in (_lanes, _window, _memory, _tensor_memory, _overrides):
+    for finder in (_lanes, _window, _tensors, _overrides):
         for path, what, allowed in finder(scenario):
             if not wrong & _READS[finder.__name__]:
                 reader.problem(reader.place(path), path, what, allowed)
@@ -39,8 +39,7 @@ def check(scenario: Scenario, reader: Reader) -> None:
 _READS = {
     "_lanes": {"switch.lanes", "links.mtu"},
     "_window": {"workload.window", "switch.slots"},
-    "_memory": {"switch.lanes", "switch.slots", "links.mtu"},
-    "_tensor_memory": {"workload.elements", "topology.workers"},
+    "_tensors": {"workload.elements", "topology.workers"},
     "_overrides": {"topology.workers"},
 }
 
@@ -90,18 +89,10 @@ def _window(scenario: Scenario) -> Iterator[Finding]:
         yield "workload.window", what, f"at most switch.slots, {scenario.switch.slots}"
 
 
-def _memory(scenario: Scenario) -> Iterator[Finding]:
-    lanes = scenario.switch.lanes or lanes_that_fit(scenario.links.mtu_bytes)
-    if 2 * scenario.switch.slots * lanes * wire.VALUE_BYTES > MEMORY_MAX_BYTES:
-        most = MEMORY_MAX_BYTES // (2 * lanes * wire.VALUE_BYTES)
-        what = f"{scenario.switch.slots} slots of {lanes} lanes need more than 2 GiB"
-        yield "switch.slots", what, f"at most {most} with so many lanes"
-
-
-def _tensor_memory(scenario: Scenario) -> Iterator[Finding]:
-    total = scenario.workload.elements * scenario.topology.workers * 4
-    if total > 4 * MEMORY_MAX_BYTES:
-        most = 4 * MEMORY_MAX_BYTES // (4 * scenario.topology.workers)
+def _tensors(scenario: Scenario) -> Iterator[Finding]:
+    total = scenario.workload.elements * scenario.topology.workers * wire.VALUE_BYTES
+    if total > TENSORS_MAX_BYTES:
+        most = TENSORS_MAX_BYTES // (wire.VALUE_BYTES * scenario.topology.workers)
         what = f"the tensors of {scenario.topology.workers} workers need more than 8 GiB"
         yield "workload.elements", what, f"at most {most} for so many workers"
 

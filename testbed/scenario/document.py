@@ -76,7 +76,7 @@ def parse(text: str, source: str) -> Node:
         line = text.count("\n", 0, error.position) + 1
         what = f"character U+{ord(text[error.position]):04X} is not allowed in YAML"
         raise _error(Where(source, line), what) from None
-    except ValueError:
+    except (ValueError, OverflowError):
         # PyYAML lets chr() fail on escapes beyond Unicode ("\UFFFFFFFF").
         raise _error(Where(source), "not YAML: an escape names no character") from None
     if root is None:

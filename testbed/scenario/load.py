@@ -34,11 +34,15 @@ class Point:
 
 @dataclass(frozen=True)
 class Suite:
-    """A checked scenario file. `growth` is expected of the suite, `expect` of each point."""
+    """A checked scenario file; `asked` is its text as values, `auto` and sweep included.
+
+    `growth` is expected of the suite, the other expectations of each point.
+    """
 
     source: Path
     name: str
     description: str
+    asked: Scenario
     axes: tuple[Axis, ...]
     points: tuple[Point, ...]
     growth: tuple[Expectation, ...]
@@ -78,8 +82,9 @@ def load(path: Path, settings: Iterable[str] = ()) -> Suite:
     if problems:
         raise ScenarioError(list(dict.fromkeys(problems)))
     points = tuple(point for point, _ in readings if point)
+    asked = replace(base, name=base.name or path.stem)
     growth = tuple(e for e in base.expect if e.metric.startswith(GROWTH))
-    return Suite(path, base.name or path.stem, base.description, base.sweep, points, growth)
+    return Suite(path, base.name or path.stem, base.description, asked, base.sweep, points, growth)
 
 
 def _known() -> str:

@@ -8,25 +8,31 @@ from typing import Any
 
 import yaml
 
+from testbed.scenario.checks import P4_FOLDER
 from testbed.scenario.load import Suite
 from testbed.scenario.schema import Scenario, key_of, yaml_name
 
 
 def to_yaml(scenario: Scenario, program: Path) -> str:
-    """Every key with its value, defaults included; `program` says where the P4 source was found."""
-    tree = _section(scenario)
-    tree["switch"]["program"] = str(program)
-    tree["expect"] = {e.metric: e.to_yaml() for e in scenario.expect}
-    return _dump({name: value for name, value in tree.items() if value or value == 0})
+    """Every key with its value, defaults included; `program` is where the P4 source was found."""
+    return _dump(_tree(scenario, program))
 
 
 def suite_to_yaml(suite: Suite) -> str:
-    """The first point's values, with the sweep and the growth that is expected over it."""
-    tree = yaml.safe_load(to_yaml(suite.points[0].scenario, suite.points[0].program))
-    if suite.axes:
-        tree.setdefault("expect", {}).update({e.metric: e.to_yaml() for e in suite.growth})
-        tree["sweep"] = {a.path: [yaml.safe_load(s.text) for s in a.values] for a in suite.axes}
+    """One run: as resolved. A sweep: as asked, since each point resolves `auto` by itself."""
+    if not suite.axes:
+        return to_yaml(suite.points[0].scenario, suite.points[0].program)
+    tree = _tree(suite.asked, suite.points[0].program)
+    tree["sweep"] = {a.path: [yaml.safe_load(s.text) for s in a.values] for a in suite.axes}
     return _dump(tree)
+
+
+def _tree(scenario: Scenario, program: Path) -> dict[str, Any]:
+    tree = _section(scenario)
+    own = program.parent == P4_FOLDER
+    tree["switch"]["program"] = program.stem if own else str(program)
+    tree["expect"] = {e.metric: e.to_yaml() for e in scenario.expect}
+    return {name: value for name, value in tree.items() if value or value == 0}
 
 
 def _section(values: Any) -> dict[str, Any]:

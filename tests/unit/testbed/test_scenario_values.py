@@ -1,0 +1,163 @@
+"""What a valid scenario means: units, defaults, overrides, sweeps, and writing it back."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.scenario import find, load, names, suite_to_yaml, to_yaml
+from testbed.scenario.document import Scalar
+from testbed.scenario.errors import Where
+from testbed.scenario.expectations import Expectation
+from testbed.scenario.graph import topology
+from testbed.scenario.kinds import Fraction, Whole, duration, rate, size
+from topologies import Drop
+
+
+def read(kind, text: str):
+    return kind.read(Scalar(text, False, Where("test")))
+
+
+def scenario(tmp_path: Path, text: str, *settings: str):
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    return load(path, settings)
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (rate(), "100mbit", 100_000_000),
+        (rate(), "1.5 Gbit", 1_500_000_000),
+        (rate(), "64kbit/s", 64_000),
+        (rate(), "12_000bit", 12_000),
+        (duration(), "250us", 250e-6),
+        (duration(), "3µs", 3e-6),
+        (duration(), "0", 0.0),
+        (duration(), "2min", 120.0),
+        (size(), "64KiB", 65_536),
+        (size(), "64kB", 64_000),
+        (size(), "1.5MiB", 1_572_864),
+        (Fraction(), "0.1%", 0.001),
+        (Fraction(), "0.25", 0.25),
+        (Fraction(), "0", 0.0),
+        (Whole(0, 10**9), "1_000_000", 1_000_000),
+        (Whole(0, 10**9), "1e6", 1_000_000),
+    ],
+)
+def test_units(kind, text: str, value: float) -> None:
+    assert read(kind, text) == pytest.approx(value, rel=1e-12)
+
+
+@given(st.integers(8_000, 400 * 10**9))
+def test_a_rate_is_written_so_that_it_reads_back(bps: int) -> None:
+    assert read(rate(), str(rate().write(bps))) == bps
+
+
+@given(st.floats(0, 3600))
+def test_a_time_is_written_so_that_it_reads_back(seconds: float) -> None:
+    assert read(duration(), str(duration().write(seconds))) == seconds
+
+
+def test_defaults_are_the_quickstart(tmp_path: Path) -> None:
+    (point,) = scenario(tmp_path, "seed: 5").points
+    s = point.scenario
+    assert (s.name, s.seed, s.topology.workers) == ("mine", 5, 4)
+    assert (s.links.rate_bps, s.links.mtu_bytes, s.links.loss) == (100_000_000, 1500, 0.0)
+    assert (s.switch.lanes, s.switch.slots, s.workload.elements) == (365, 128, 1_000_000)
+    assert point.program.name == "switchml.p4"
+
+
+@pytest.mark.parametrize(("mtu", "lanes"), [(576, 134), (1500, 365), (9000, 2240)])
+def test_auto_lanes_fill_the_packet(tmp_path: Path, mtu: int, lanes: int) -> None:
+    (point,) = scenario(tmp_path, f"links: {{mtu: {mtu}}}").points
+    assert point.scenario.switch.lanes == lanes
+    assert 40 + 4 * lanes <= mtu < 40 + 4 * (lanes + 1)
+
+
+def test_a_program_is_found_beside_its_scenario(tmp_path: Path) -> None:
+    (tmp_path / "own.p4").write_text("")
+    (point,) = scenario(tmp_path, "switch: {program: own.p4}").points
+    assert point.program == tmp_path / "own.p4"
+
+
+def test_settings_win_over_the_file(tmp_path: Path) -> None:
+    suite = scenario(tmp_path, "links: {loss: 1%}", "links.loss=2%", "workload.rounds=7")
+    assert suite.points[0].scenario.links.loss == 0.02
+    assert suite.points[0].scenario.workload.rounds == 7
+
+
+def test_overrides_change_the_links_they_match(tmp_path: Path) -> None:
+    text = """
+links:
+  rate: 10mbit
+  loss: 1%
+  overrides:
+  - {match: "h[12]-s1", rate: 5mbit}
+  - {match: h2-s1, loss: 0, delay: 3ms}
+"""
+    graph = topology(scenario(tmp_path, text).points[0].scenario)
+    rates = {link.name: link.a_to_b.rate_bps for link in graph.links}
+    assert rates == {"h1-s1": 5e6, "h2-s1": 5e6, "h3-s1": 10e6, "h4-s1": 10e6}
+    assert [link.b_to_a.impairments for link in graph.links] == [
+        (Drop(0.01),),
+        (),
+        *[(Drop(0.01),)] * 2,
+    ]
+    assert graph.link("h2-s1").a_to_b.delay_us == 3000
+
+
+def test_a_sweep_is_the_product_of_its_axes(tmp_path: Path) -> None:
+    suite = scenario(
+        tmp_path,
+        "sweep: {topology.workers: [2, 3], links.loss: [0, 1%]}\n"
+        "expect: {exact: true, growth.link_bound_s: {max: 1.5}}",
+    )
+    points = [(p.scenario.topology.workers, p.scenario.links.loss) for p in suite.points]
+    assert points == [(2, 0.0), (2, 0.01), (3, 0.0), (3, 0.01)]
+    assert suite.points[3].settings == (("topology.workers", "3"), ("links.loss", "1%"))
+    assert [e.metric for e in suite.growth] == ["growth.link_bound_s"]
+    assert [e.metric for e in suite.points[0].scenario.expect] == ["exact"]
+
+
+@pytest.mark.parametrize("name", names())
+def test_shipped_scenarios_are_valid_and_survive_writing(tmp_path: Path, name: str) -> None:
+    suite = load(find(name))
+    assert suite.name == name
+    assert suite.description
+    again = tmp_path / "again.yaml"
+    again.write_text(suite_to_yaml(suite))
+    assert load(again).points == suite.points
+    for point in suite.points:
+        again.write_text(to_yaml(point.scenario, point.program))
+        (same,) = load(again).points
+        assert topology(same.scenario) == topology(point.scenario)
+        assert same.scenario.workload == point.scenario.workload
+        assert same.scenario.expect == point.scenario.expect
+
+
+def test_the_scenarios_the_issue_names_exist() -> None:
+    wanted = {"quickstart", "loss", "scaling", "int-exact", "mtu9000", "one-gigabit"}
+    assert wanted <= set(names())
+
+
+@pytest.mark.parametrize(
+    ("expectation", "value", "holds"),
+    [
+        (Expectation("exact", equals=True), True, True),
+        (Expectation("exact", equals=True), 1, False),
+        (Expectation("exact", equals=True), None, False),
+        (Expectation("x", equals=1), 1.0, True),
+        (Expectation("x", equals=0), False, False),
+        (Expectation("x", maximum=1.3), 1.3, True),
+        (Expectation("x", maximum=1.3), 1.31, False),
+        (Expectation("x", minimum=2, maximum=3), 1.9, False),
+        (Expectation("x", maximum=1.3), None, False),
+        (Expectation("x", minimum=0), True, False),
+        (Expectation("x", maximum=1.3), float("nan"), False),
+        (Expectation("fidelity.verdict", equals="starved"), "starved", True),
+    ],
+)
+def test_expectations(expectation: Expectation, value: object, holds: bool) -> None:
+    assert expectation.holds(value) is holds
