@@ -14,6 +14,9 @@ AGGREGATOR_IP = "10.0.255.254"
 AGGREGATOR_MAC = "02:00:00:00:ff:fe"
 PREFIX_LENGTH = 16
 DEFAULT_MTU = 1500
+# IPv4's smallest, and the largest its length field can say.
+MIN_MTU, MAX_MTU = 68, 65535
+ETHERNET_HEADER_BYTES = 14
 # Deeper than any window of frames (slots) a default scenario keeps in flight towards one port.
 DEFAULT_QUEUE_PACKETS = 1000
 # IFNAMSIZ is 16 with the final NUL.
@@ -65,7 +68,7 @@ class Direction:
             raise ValueError(f"delay {self.delay_us} us is negative")
         if self.queue_packets is not None and self.queue_bytes is not None:
             raise ValueError("a queue is limited in packets or in bytes, not in both")
-        if min(self.queue_packets or 1, self.queue_bytes or 1) < 1:
+        if self.queue_packets is not None and self.queue_packets < 1:
             raise ValueError("a queue holds at least one packet")
         if sum(isinstance(each, Drop) for each in self.impairments) > 1:
             raise ValueError("a direction has at most one drop impairment")
@@ -92,6 +95,18 @@ class Link:
     a_to_b: Direction = Direction()
     b_to_a: Direction = Direction()
     mtu: int = DEFAULT_MTU
+
+    def __post_init__(self) -> None:
+        if not MIN_MTU <= self.mtu <= MAX_MTU:
+            raise ValueError(f"mtu {self.mtu} is not between {MIN_MTU} and {MAX_MTU} bytes")
+        for queue in (self.a_to_b.queue_bytes, self.b_to_a.queue_bytes):
+            if queue is not None and queue < self.frame_bytes:
+                raise ValueError(f"a queue of {queue} bytes holds no frame of {self.frame_bytes}")
+
+    @property
+    def frame_bytes(self) -> int:
+        """The largest frame, Ethernet header included."""
+        return self.mtu + ETHERNET_HEADER_BYTES
 
     @property
     def name(self) -> str:
@@ -171,7 +186,7 @@ class Topology:
     def with_link(
         self, name: str, a_to_b: Direction | None = None, b_to_a: Direction | None = None
     ) -> Topology:
-        """A copy in which the named link has other Directions; None keeps one. KeyError if unknown."""
+        """A copy whose named link has other Directions; None keeps one. KeyError if unknown."""
         old = self.link(name)
         new = replace(old, a_to_b=a_to_b or old.a_to_b, b_to_a=b_to_a or old.b_to_a)
         return replace(self, links=tuple(new if link is old else link for link in self.links))

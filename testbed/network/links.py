@@ -16,22 +16,17 @@ from topologies.graph import (
     LinkEnd,
 )
 
-ETHERNET_HEADER_BYTES = 14
 # Longer, and a round's first frames would leave faster than the link's rate by a visible share
 # (0.5 ms is 1.5 % of a 34 ms round); shorter, and late timers lose rate (seen on a loaded core).
 BURST_US = 500
 
 
-def frame_bytes(mtu: int) -> int:
-    return mtu + ETHERNET_HEADER_BYTES
-
-
-def burst_bytes(rate_bps: int, mtu: int) -> int:
+def burst_bytes(rate_bps: int, frame_bytes: int) -> int:
     """Token bucket's depth: BURST_US at the rate, and never less than two full frames.
 
     TBF drops, for ever, a frame larger than its bucket.
     """
-    return max(2 * frame_bytes(mtu), rate_bps * BURST_US // 8_000_000)
+    return max(2 * frame_bytes, rate_bps * BURST_US // 8_000_000)
 
 
 def interface_mac(topology: Topology, end: LinkEnd) -> str:
@@ -95,7 +90,7 @@ def _shape(interface: str, direction: Direction, link: Link) -> list[str]:
     lines = []
     parent = "root"
     if direction.rate_bps is not None:
-        burst = burst_bytes(direction.rate_bps, link.mtu)
+        burst = burst_bytes(direction.rate_bps, link.frame_bytes)
         # The limit is of the queue TBF brings along, which the child replaces.
         lines.append(
             f"qdisc add dev {interface} root handle 1: "
@@ -105,7 +100,7 @@ def _shape(interface: str, direction: Direction, link: Link) -> list[str]:
     if direction.delay_us:
         lines.append(
             f"qdisc add dev {interface} {parent} handle 20: "
-            f"netem delay {direction.delay_us}us limit {_delay_line_packets(direction, link.mtu)}"
+            f"netem delay {direction.delay_us}us limit {_delay_line_packets(direction, link.frame_bytes)}"
         )
     elif direction.rate_bps is not None:
         lines.append(f"qdisc add dev {interface} {parent} handle 10: {_queue(direction)}")
@@ -118,12 +113,12 @@ def _queue(direction: Direction) -> str:
     return f"pfifo limit {direction.queue_packets or DEFAULT_QUEUE_PACKETS}"
 
 
-def _delay_line_packets(direction: Direction, mtu: int) -> int:
+def _delay_line_packets(direction: Direction, frame_bytes: int) -> int:
     """netem holds the queue and the frames under way: as many as the delay holds at the rate."""
     smallest_frame = 60
     queue = direction.queue_packets or DEFAULT_QUEUE_PACKETS
     if direction.queue_bytes is not None:
-        queue = max(1, direction.queue_bytes // frame_bytes(mtu))
+        queue = max(1, direction.queue_bytes // frame_bytes)
     # Unshaped, a veth end moves less than a million frames a second.
     rate = 1_000_000 if direction.rate_bps is None else direction.rate_bps // (8 * smallest_frame)
     return queue + rate * direction.delay_us // 1_000_000 + 1
