@@ -61,8 +61,10 @@ class P4RuntimeClient:
         request.arbitration.device_id = self._device_id
         request.arbitration.election_id.CopyFrom(self._election_id)
         self._requests.put(request)
-        responses = self._stub.StreamChannel(iter(self._requests.get, None), wait_for_ready=True)
-        answer = self._explain("election", lambda: next(responses))
+        # Kept: gRPC cancels a stream that nobody refers to, and with it goes the election.
+        stream = self._stub.StreamChannel(iter(self._requests.get, None), wait_for_ready=True)
+        self._stream = stream
+        answer = self._explain("election", lambda: next(stream))
         if answer.arbitration.status.code != 0:
             raise P4RuntimeError(f"election: {answer.arbitration.status.message}")
 
