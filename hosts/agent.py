@@ -1,7 +1,8 @@
-"""One worker of a run: `python -m hosts.agent CONFIG.json`, started by the testbed in a host's namespace.
+"""One worker of a run: `python -m hosts.agent CONFIG.json`, in a host's namespace.
 
-Speaks JSON lines over the Unix socket that the configuration names (docs/architecture.md). Exit codes: 0 told to stop, or the
-control socket was closed; 1 a round failed (a `failed` event says why); 2 the configuration is unusable.
+Speaks JSON lines over the Unix socket that the configuration names (docs/architecture.md). Exit
+codes: 0 told to stop, or the control socket was closed; 1 a round failed (a `failed` event says
+why); 2 the configuration is unusable.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ class Config:
         if given["dtype"] not in ("int32", "float32"):
             raise ConfigError(f"{path}: dtype: {given['dtype']!r} is neither int32 nor float32")
         if not isinstance(given["elements"], int) or given["elements"] < 0:
-            raise ConfigError(f"{path}: elements: {given['elements']!r} is not a number of elements")
+            raise ConfigError(
+                f"{path}: elements: {given['elements']!r} is not a number of elements"
+            )
         return cls(**given)
 
 
@@ -175,7 +178,7 @@ class Agent:
             if number != self._round:
                 self._round, self._values = number, self._tensor(number)
             report = self._reduce()
-            # What takes time is done before the report: the next command finds every agent prepared.
+            # Before the report, so that the next command finds every agent prepared.
             self._save_sums()
             report["error"] = self._error() if self._is_float else None
             self._round, self._values = number + 1, self._tensor(number + 1)
@@ -224,8 +227,9 @@ class Agent:
         np.save(Path(config.sums_dir) / name, self._out if self._sums is None else self._sums)
 
     def _error(self) -> dict[str, float]:
-        """How far the floats are from a float64 sum of all inputs, over this rank's share of the chunks:
-        the largest difference, the largest bound, and the largest ratio of the two in one chunk."""
+        """How far the floats are from a float64 sum of all inputs, over this rank's share of the
+        chunks: the largest difference, the largest bound, and the largest ratio of the two in one
+        chunk."""
         config, lanes = self._config, self._config.lanes
         exponents = self._reducer.worker.exponents
         first, last = (

@@ -20,10 +20,11 @@ AGGREGATOR: Address = (wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT)
 class AllReducer:
     """One worker of a job: sums arrays over all workers, through the switch.
 
-    All workers of a job call `all_reduce` equally often, with arrays of the same number of elements and dtype.
-    `bind` is this worker's address and port, as the switch's table has them. `window` is how many slots
-    are used at once, all by default; workers of a job must agree on it. `first_tag` is 1 for a fresh switch.
-    For one thread at a time. Raises ValueError for impossible numbers, AllReduceError if the address cannot be used.
+    All workers of a job call `all_reduce` equally often, with arrays of the same number of elements
+    and dtype. `bind` is this worker's address and port, as the switch's table has them. `window` is
+    how many slots are used at once, all by default; workers of a job must agree on it. `first_tag`
+    is 1 for a fresh switch. For one thread at a time. Raises ValueError for impossible numbers,
+    AllReduceError if the address cannot be used.
     """
 
     def __init__(
@@ -62,11 +63,12 @@ class AllReducer:
     ) -> NDArray:
         """The sum of `array` over all workers of the job: same shape and dtype.
 
-        int32 is summed modulo 2^32; float32 within `hosts.quantise.error_bound` of the exact sum. `out` takes the result and
-        may be `array`; `sums`, flat and contiguous, takes the integers that the switch returned.
-        Raises TypeError for other dtypes, ValueError for an `out` or `sums` that does not fit, NotFinite for Inf, NaN and sums
-        beyond float32, RoundTimeout when results fail to come. After NotFinite the next call works; after any other
-        AllReduceError none does.
+        int32 is summed modulo 2^32; float32 within `hosts.quantise.error_bound` of the exact sum.
+        `out` takes the result and may be `array`; `sums`, flat and contiguous, takes the integers
+        that the switch returned. Raises TypeError for other dtypes, ValueError for an `out` or
+        `sums` that does not fit, NotFinite for Inf, NaN and sums beyond float32, RoundTimeout when
+        results fail to come. After NotFinite the next call works; after any other AllReduceError
+        none does.
         """
         array = np.asarray(array)
         _check_dtype(array)
@@ -86,8 +88,8 @@ class AllReducer:
     def _run(self, values: NDArray, total: NDArray, sums: NDArray[np.int32] | None) -> None:
         if self._broken:
             raise AllReduceError(
-                f"job {self.worker.job.job}: a round before this one did not end, so that the job's slots "
-                "are out of step; start the job again on a fresh switch"
+                f"job {self.worker.job.job}: a round before this one did not end, so that the "
+                "job's slots are out of step; start the job again on a fresh switch"
             )
         self._broken = True
         self.worker.begin(time.monotonic_ns(), values, total, sums)
@@ -97,8 +99,8 @@ class AllReducer:
 
     @property
     def stats(self) -> dict[str, int]:
-        """Counts since the reducer was made: `hosts.worker.COUNTERS`, `kernel_drops` (results that found the socket's
-        buffer full) and `unsent` (datagrams the kernel did not take)."""
+        """Counts since the reducer was made: `hosts.worker.COUNTERS`, `kernel_drops` (results that
+        found the socket's buffer full) and `unsent` (datagrams the kernel did not take)."""
         link = {"kernel_drops": self._link.kernel_drops, "unsent": self._link.unsent}
         return self.worker.counters | link
 

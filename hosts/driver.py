@@ -1,9 +1,11 @@
-"""Moves a worker's datagrams over a UDP socket, many per system call (native/io.c), and lets results gather
-so that a call has many to move. Imports the other modules of `hosts` only.
+"""Moves a worker's datagrams over a UDP socket, many per system call (native/io.c).
+
+Lets results gather, so that a call has many to move. Imports the other modules of `hosts` only.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import struct
@@ -32,8 +34,9 @@ SK_MEMINFO_DROPS = 8
 def default_window(slots: int, lanes: int, link_rate_bps: float | None = None) -> int:
     """The window for links of a known rate: 10 ms of frames, at least 16, at most all slots.
 
-    10 ms cover the round trip, the gathering of results at every worker and the turns that processes take on a
-    shared machine. All workers of a job must use the same window, hence the slowest link's rate.
+    10 ms cover the round trip, the gathering of results at every worker and the turns that
+    processes take on a shared machine. All workers of a job must use the same window, hence the
+    slowest link's rate.
     """
     if not link_rate_bps:
         return slots
@@ -42,8 +45,10 @@ def default_window(slots: int, lanes: int, link_rate_bps: float | None = None) -
 
 
 class Link:
-    """A connected UDP socket with the buffers for one worker's traffic. Raises AllReduceError if the address
-    cannot be used."""
+    """A connected UDP socket with the buffers for one worker's traffic.
+
+    Raises AllReduceError if the address cannot be used.
+    """
 
     def __init__(self, worker: Worker, bind: Address, aggregator: Address) -> None:
         self._native, self._worker = library.load(), worker
@@ -71,7 +76,7 @@ class Link:
             raise AllReduceError(self._send_error(-error))
 
     def receive(self, gather_ns: int, wait_ns: int) -> wire.Batch:
-        """Let results gather for `gather_ns`; if then there are none, wait `wait_ns` more for the first."""
+        """Let results gather for `gather_ns`; with none then, wait `wait_ns` more for the first."""
         count = self._native.io_receive(self._io, gather_ns, wait_ns)
         if count < 0:
             raise AllReduceError(f"cannot receive: {os.strerror(-count)}")
@@ -103,14 +108,12 @@ class Link:
         self.socket.close()
 
     def _send_error(self, code: int) -> str:
-        import errno
-
         if code != errno.EMSGSIZE:
             return f"cannot send to {self.aggregator[0]}:{self.aggregator[1]}: {os.strerror(code)}"
         lanes = self._worker.job.lanes
         return (
-            f"packets of {lanes} lanes ({wire.frame_bytes(lanes) - 14} bytes of IPv4) exceed the MTU on the way "
-            f"to {self.aggregator[0]}: use fewer lanes or raise the MTU"
+            f"packets of {lanes} lanes ({wire.frame_bytes(lanes) - 14} bytes of IPv4) exceed the "
+            f"MTU on the way to {self.aggregator[0]}: use fewer lanes or raise the MTU"
         )
 
 
@@ -120,7 +123,8 @@ def _open_socket(
     sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
     try:
         sock.setblocking(False)
-        # The kernel charges a packet's whole allocation, up to twice its length, and a window may be there twice.
+        # The kernel charges a packet's whole allocation, up to twice its length, and a window may
+        # be there twice.
         room = max(1 << 20, 2 * window * (2 * frame_bytes + 2048))
         _set_buffer(sock, SO_RCVBUFFORCE, socket.SO_RCVBUF, room)
         _set_buffer(sock, SO_SNDBUFFORCE, socket.SO_SNDBUF, room)
@@ -130,7 +134,8 @@ def _open_socket(
     except OSError as error:
         sock.close()
         raise AllReduceError(
-            f"cannot use {bind[0]}:{bind[1]} to reach {aggregator[0]}:{aggregator[1]}: {error.strerror or error}"
+            f"cannot use {bind[0]}:{bind[1]} to reach {aggregator[0]}:{aggregator[1]}: "
+            f"{error.strerror or error}"
         ) from error
     return sock
 
@@ -143,8 +148,11 @@ def _set_buffer(sock: socket.socket, forced: int, limited: int, size: int) -> No
 
 
 class Gathering:
-    """How long to let results gather before the next receive call: the time in which a quarter of the packets
-    in flight come back, at the pace of late, so that waiting never empties the window."""
+    """How long to let results gather before the next receive call.
+
+    It is the time in which a quarter of the packets in flight come back, at the pace of late:
+    waiting never empties the window.
+    """
 
     def __init__(self) -> None:
         self._gap_ns = 0.0

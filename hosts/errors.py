@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class AllReduceError(RuntimeError):
-    """The round has no result; the message says, in one line, what is missing or wrong and where."""
+    """The round has no result; the message says in one line what is missing or wrong, and where."""
 
 
 class RoundTimeout(AllReduceError):

@@ -1,8 +1,9 @@
 """Builds the C helper (`native/*.c`) with the system's compiler, once, and loads it.
 
-The shared object is cached under a hash of the sources, the flags, the compiler and the processor, in
-`$AGGLAB_CACHE`, or `$XDG_CACHE_HOME/agglab`, or `~/.cache/agglab`. With `AGGLAB_SANITIZE=1` in the environment it is
-built with the address and undefined-behaviour sanitizers. Imports `hosts.wire` only.
+The shared object is cached under a hash of the sources, the flags, the compiler and the processor,
+in `$AGGLAB_CACHE`, or `$XDG_CACHE_HOME/agglab`, or `~/.cache/agglab`. With `AGGLAB_SANITIZE=1` in
+the environment it is built with the address and undefined-behaviour sanitizers. Imports
+`hosts.wire` only.
 """
 
 from __future__ import annotations
@@ -22,7 +23,18 @@ from pathlib import Path
 from hosts import wire
 
 SOURCES = Path(__file__).parent / "native"
-FLAGS = ["-std=gnu11", "-O3", "-march=native", "-Wall", "-Wextra", "-Werror", "-fno-math-errno", "-fno-trapping-math", "-fPIC", "-shared"]
+FLAGS = [
+    "-std=gnu11",
+    "-O3",
+    "-march=native",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fPIC",
+    "-shared",
+]
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 
 

@@ -1,12 +1,15 @@
-"""float32 <-> int32 by powers of two that all workers agree on: docs/protocol.md, "Integers and floats".
+"""float32 <-> int32 by powers of two that all workers agree on.
 
-An array is cut into chunks of `lanes` values (the last may be short); each chunk has one exponent, the largest
-IEEE-754 exponent field of its values. Each function makes one pass over the array, in C.
+This is docs/protocol.md, "Integers and floats".
+An array is cut into chunks of `lanes` values (the last may be short); each chunk has one exponent,
+the largest IEEE-754 exponent field of its values. Each function makes one pass over the array, in
+C.
+
 What the format makes of special blocks:
 - all zero: exponent 0, treated as 1; integers and sums are 0;
 - denormal: exponent 0, treated as 1; scaled like any other, nothing is flushed to zero;
-- largest floats: exponent 254; they quantise, and a sum beyond float32's range is Inf here and an error in
-  `all_reduce`;
+- largest floats: exponent 254; they quantise, and a sum beyond float32's range is Inf here and an
+  error in `all_reduce`;
 - Inf or NaN: exponent 255; the chunk becomes zeros and `all_reduce` raises, naming chunk and index.
 """
 
@@ -30,8 +33,8 @@ def value_bits(workers: int) -> int:
 
 def scale_log2(exponents: NDArray[np.uint8] | int, workers: int) -> NDArray[np.int64]:
     """log2 of the factor between values and integers, for each exponent."""
-    exponents = np.maximum(np.asarray(exponents, np.int64), 1)
-    return value_bits(workers) - (exponents - 126)
+    fields = np.maximum(np.asarray(exponents, np.int64), 1)
+    return value_bits(workers) - (fields - 126)
 
 
 def chunks_of(elements: int, lanes: int) -> int:
@@ -58,8 +61,8 @@ def quantise(
 ) -> NDArray[np.int32]:
     """rint(value * scale) of a flat array, clamped to +-(2^b - 1).
 
-    `exponents` holds the agreed one of each chunk. `out` is int32, or `>i4` to get the wire's byte order in the same pass;
-    it must not overlap `values`.
+    `exponents` holds the agreed one of each chunk. `out` is int32, or `>i4` to get the wire's byte
+    order in the same pass; it must not overlap `values`.
     """
     _check("values", values, np.float32)
     _check_exponents(exponents, values.size, lanes)
@@ -104,8 +107,9 @@ def dequantise(
 def error_bound(exponents: NDArray[np.uint8], workers: int) -> NDArray[np.float64]:
     """The farthest that a float32 result can be from the exact sum, for each chunk.
 
-    Each worker rounds to the nearest integer: half a unit each. With 22 or fewer bits a value can round up to 2^b,
-    which is clamped: then a whole unit. Rounding the result to float32 adds half a last place of the largest sum.
+    Each worker rounds to the nearest integer: half a unit each. With 22 or fewer bits a value can
+    round up to 2^b, which is clamped: then a whole unit. Rounding the result to float32 adds half a
+    last place of the largest sum.
     """
     bits = value_bits(workers)
     unit = np.exp2(-scale_log2(exponents, workers).astype(np.float64))

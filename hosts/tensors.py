@@ -1,8 +1,8 @@
-"""The input of every worker in every round, as a function of the scenario's seed. Imports NumPy only.
+"""The input of every worker in every round, as a function of the scenario's seed.
 
-Tensors differ at every rank and position, so that a sum that took a worker twice, or a chunk at the wrong place, differs
-from the right one. Floats look like gradients: both signs, magnitudes from 2^-39 to 2, blocks that are zero at
-one worker or at all.
+Tensors differ at every rank and position, so that a sum that took a worker twice, or a chunk at the
+wrong place, differs from the right one. Floats look like gradients: both signs, magnitudes from
+2^-39 to 2, blocks that are zero at one worker or at all. Imports NumPy only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ BLOCK = 4096
 """Values that share their leading exponent bits, or are all zero."""
 ZERO_ONE_IN = 16
 SIGN_AND_FRACTION = 0x83FFFFFF
-"""Sign, fraction and the three low bits of the exponent field: random. The block sets the upper five."""
+"""Random bits: sign, fraction and the lower three of the exponent field."""
 UPPER_EXPONENTS = range(11, 16)
 """Upper five bits of the exponent field; 15 with the low three reaches up to 2^1."""
 

@@ -1,4 +1,4 @@
-"""The wire format of docs/protocol.md, written down once: the C helper's header is generated from it.
+"""The wire format of docs/protocol.md, written down once: the C helper's header comes from here.
 
 Two levels. `Batch` holds the UDP payloads of many packets in one buffer and shows them as checked,
 vectorised columns; `Chunk` is one packet as a small frozen value, with `parse`, `emit` and `str`.
@@ -70,7 +70,7 @@ def field_bits() -> dict[str, int]:
 
 
 def c_header() -> str:
-    """The format as C: `struct wire_header` (fields as on the wire, big endian) and the constants."""
+    """The format as C: `struct wire_header` (fields big endian, as on the wire) and constants."""
     types = {1: "uint8_t", 2: "uint16_t", 4: "uint32_t"}
     members = "".join(f"\t{types[HEADER[name].itemsize]} {name};\n" for name in HEADER.names or ())
     kinds = "".join(f"#define WIRE_{kind.name} {kind.value}\n" for kind in Kind)
@@ -87,9 +87,9 @@ def c_header() -> str:
 class Batch:
     """Room for the UDP payloads of `capacity` packets, one a row; `count` rows are in use.
 
-    A row is longer than the longest legal payload, so that a payload that is too long is seen to be.
-    `buffer` is uint8 of shape (capacity, row bytes); `lengths` is uint32 of shape (capacity,) and
-    holds each payload's length, at most the row's.
+    A row is longer than the longest legal payload, so that a payload that is too long is seen to
+    be. `buffer` is uint8 of shape (capacity, row bytes); `lengths` is uint32 of shape (capacity,)
+    and holds each payload's length, at most the row's.
     """
 
     def __init__(self, capacity: int, lanes: int) -> None:

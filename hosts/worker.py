@@ -1,5 +1,5 @@
-"""One SwitchML worker as a state machine: it is given packets, the time and deadlines, and says which
-packets to send and when to ask again. It knows neither sockets nor clocks.
+"""One SwitchML worker as a state machine: it is given packets, the time and deadlines, and says
+which packets to send and when to ask again. It knows neither sockets nor clocks.
 
     worker.begin(now_ns, values, out)
     while not worker.done:
@@ -8,8 +8,8 @@ packets to send and when to ask again. It knows neither sockets nor clocks.
         worker.on_results(now_ns, batch)
     worker.finish()
 
-The step per packet is in C (native/worker.c); this module owns its memory (NumPy), starts and ends rounds and
-words the errors. Times are integers, nanoseconds of any monotonic clock.
+The step per packet is in C (native/worker.c); this module owns its memory (NumPy), starts and ends
+rounds and words the errors. Times are integers, nanoseconds of any monotonic clock.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ COUNTERS = (
     "bytes_sent",
     "bytes_received",
 )
-"""Packets; bytes are those of Ethernet frames without checksum. `timeouts` are the retransmissions after a
-silence, the others follow a gap that later results left."""
+"""Packets; bytes are those of Ethernet frames without checksum. `timeouts` are the retransmissions
+after a silence, the others follow a gap that later results left."""
 
 MAX_RANGES = 8
 
@@ -95,8 +95,8 @@ class Timing:
     """When a worker takes a packet for lost, and when it gives up. Nanoseconds.
 
     The timeout starts at `initial_rto_ns` and follows the measured round trip (RFC 6298) within
-    `min_rto_ns`..`max_rto_ns`, always at least `slack_ns` above its mean: that covers the time for which
-    drivers let results gather.
+    `min_rto_ns`..`max_rto_ns`, always at least `slack_ns` above its mean: that covers the time for
+    which drivers let results gather.
     """
 
     initial_rto_ns: int = 100_000_000
@@ -173,10 +173,12 @@ class Worker:
         out: NDArray,
         sums: NDArray[np.int32] | None = None,
     ) -> None:
-        """Start a round: sum `values` (flat, contiguous, int32 or float32) over all workers into `out`.
+        """Start a round: sum `values` (flat, contiguous, int32 or float32) over all workers into
+        `out`.
 
-        `out` has the same shape and dtype and may be `values` itself; `sums` takes the integers the switch
-        returned. All three belong to the worker until the round is done. The round before must be done.
+        `out` has the same shape and dtype and may be `values` itself; `sums` takes the integers the
+        switch returned. All three belong to the worker until the round is done. The round before
+        must be done.
         """
         assert self.done, "a round is under way"
         assert out.dtype == values.dtype and out.shape == values.shape == (values.size,)
@@ -193,8 +195,8 @@ class Worker:
         self._native.worker_begin(self.address, now_ns)
 
     def on_results(self, now_ns: int, batch: wire.Batch) -> int:
-        """Take the datagrams of a batch that came at `now_ns`; returns how many were awaited results.
-        Call `poll` next."""
+        """Take the datagrams of a batch that came at `now_ns`; returns how many were awaited
+        results. Call `poll` next."""
         return self._native.worker_results(
             self.address,
             now_ns,
@@ -205,9 +207,11 @@ class Worker:
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """The slots whose datagrams are to be sent now, valid until the next call; sets `deadline_ns`.
+        """The slots whose datagrams are to be sent now, valid until the next call; sets
+        `deadline_ns`.
 
-        Raises RoundTimeout, naming what is missing, when no awaited result came for the give-up time.
+        Raises RoundTimeout, naming what is missing, when no awaited result came for the give-up
+        time.
         """
         count = self._native.worker_poll(self.address, now_ns)
         if count < 0:
@@ -216,7 +220,8 @@ class Worker:
 
     @property
     def deadline_ns(self) -> int:
-        """When to call `poll` although no packet came (the largest int64 if never); as of the last `poll`."""
+        """When to call `poll` although no packet came (the largest int64 if never); as of the last
+        `poll`."""
         return self._state.deadline_ns
 
     @property
@@ -254,8 +259,8 @@ class Worker:
         return self.frames[slot, : self.slots["length"][slot]].tobytes()
 
     def finish(self) -> None:
-        """Raise NotFinite if the finished round has no finite result. The next round may begin all the same:
-        the slots of all workers are in step."""
+        """Raise NotFinite if the finished round has no finite result. The next round may begin all
+        the same: the slots of all workers are in step."""
         assert self.done
         if self._state.kind == Kind.SCALED and self.exponents.size:
             self._check_inputs_finite()

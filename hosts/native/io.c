@@ -74,11 +74,14 @@ static int receive_now(struct io *io)
 {
 	int count;
 
-	do {
-		count = recvmmsg(io->fd, io->receive, io->capacity, MSG_DONTWAIT, NULL);
-	} while (count < 0 && errno == ECONNREFUSED);
-	if (count < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
+	while ((count = recvmmsg(io->fd, io->receive, io->capacity, MSG_DONTWAIT, NULL)) < 0) {
+		if (errno == EAGAIN || errno == EINTR)
+			return 0;
+		if (!is_loss(errno))
+			return -errno;
+		/* What an ICMP message said about an earlier datagram; reading it clears it. */
+		io->last_error = errno;
+	}
 	for (int i = 0; i < count; i++)
 		io->lengths[i] = io->receive[i].msg_len;
 	return count;

@@ -6,10 +6,11 @@ import random
 from dataclasses import dataclass
 
 import numpy as np
-from hosts.wire import Batch
-from hosts.worker import Job, Timing, Worker
 from numpy.typing import NDArray
 from switch_model import Faults, JobEntry, Network, SwitchModel
+
+from hosts.wire import Batch
+from hosts.worker import Job, Timing, Worker
 
 MS = 1_000_000
 NEVER = 2**63 - 1

@@ -1,7 +1,8 @@
-"""The aggregating switch of docs/protocol.md in plain Python, and a network in virtual time around it.
+"""The aggregating switch of docs/protocol.md in plain Python, and a network in virtual time around
+it.
 
-Written from the document alone: it shares no code with `hosts` and spells the packet layout out again. A guard can be
-taken away (`check_tags=False`), so that tests can show what it is good for.
+Written from the document alone: it shares no code with `hosts` and spells the packet layout out
+again. A guard can be taken away (`check_tags=False`), so that tests can show what it is good for.
 """
 
 from __future__ import annotations
@@ -141,8 +142,8 @@ class Network:
         return self._events[0][0] if self._events else 2**63 - 1
 
     def step(self, gather_ns: int = 0) -> dict[int, list[bytes]]:
-        """Deliver the next packet and all that arrive within `gather_ns` of it; the clock moves to the last.
-        Gives what came to each worker."""
+        """Deliver the next packet and all that arrive within `gather_ns` of it; the clock moves to
+        the last. Gives what came to each worker."""
         arrived: dict[int, list[bytes]] = {}
         until = self.next_ns() + gather_ns
         while self._events and self.next_ns() <= until:

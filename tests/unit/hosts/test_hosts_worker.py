@@ -6,11 +6,12 @@ from collections import Counter
 import numpy as np
 import pytest
 import quantise_model
+from simulation import MS, TIMING, Simulation, int_tensors, make_network, wrapped_sum
+from switch_model import Faults
+
 from hosts.errors import NotFinite, RoundTimeout
 from hosts.wire import Batch, Chunk, Kind
 from hosts.worker import Job, Timing, Worker
-from simulation import MS, TIMING, Simulation, int_tensors, make_network, wrapped_sum
-from switch_model import Faults
 
 SEEDS = 3000
 PARTS = 6
@@ -50,7 +51,10 @@ def float_tensors(seed, workers, sizes):
         magnitude = 2.0 ** chance.choice((chance.randrange(-149, 122), -20, 3, 121))
         return np.float32(chance.choice((0, 1, 1, 1)) * chance.uniform(-1, 1) * magnitude)
 
-    return [[np.array([value() for _ in range(size)], "f4") for size in sizes] for _ in range(workers)]
+    def tensor(size):
+        return np.array([value() for _ in range(size)], np.float32)
+
+    return [[tensor(size) for size in sizes] for _ in range(workers)]
 
 
 def expected_sums(arrays, lanes, workers):
@@ -119,7 +123,7 @@ def test_rounds_of_different_dtypes_and_sizes_follow_on_the_same_slots():
 
 def test_in_place_gives_the_same_sums():
     tensors = float_tensors(1, 2, [50])
-    expected, results = expected_sums([mine[0] for mine in tensors], 4, 2)
+    _, results = expected_sums([mine[0] for mine in tensors], 4, 2)
     job = Job(0, 2, 4, 3, 3)
     workers = [Worker(job, TIMING) for _ in range(2)]
     for worker, (tensor,) in zip(workers, tensors, strict=True):
@@ -322,7 +326,8 @@ def test_not_finite_input_ends_the_round_with_an_error_everywhere_and_the_next_r
     values = np.ones(30, np.float32)
     values[22] = bad
     workers, network = float_round(values, np.ones(30))
-    with pytest.raises(NotFinite, match=r"^Inf or NaN in chunk 5 of job 3: this worker's index 22$"):
+    own = r"^Inf or NaN in chunk 5 of job 3: this worker's index 22$"
+    with pytest.raises(NotFinite, match=own):
         workers[0].finish()
     with pytest.raises(NotFinite, match=r"^Inf or NaN in chunk 5 of job 3: not at this worker"):
         workers[1].finish()

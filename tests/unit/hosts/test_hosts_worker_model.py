@@ -1,14 +1,16 @@
-"""The worker in C against the one in plain Python, step by step; the reference's known faults, planted."""
+"""The worker in C against the one in plain Python, step by step; the reference's known faults,
+planted."""
 
 import random
 
 import numpy as np
 import pytest
-from hosts.wire import Batch
-from hosts.worker import Job, Worker
 from simulation import MS, TIMING, make_network
 from switch_model import HEADER, INT32, Faults
 from worker_model import WorkerModel
+
+from hosts.wire import Batch
+from hosts.worker import Job, Worker
 
 
 class Pair:
@@ -17,9 +19,7 @@ class Pair:
     def __init__(self, job):
         self.job = job
         self.worker = Worker(job, TIMING)
-        self.model = WorkerModel(
-            job.job, job.workers, job.lanes, job.window, TIMING, job.first_tag
-        )
+        self.model = WorkerModel(job.job, job.workers, job.lanes, job.window, TIMING, job.first_tag)
 
     def begin(self, now_ns, values):
         self.out = np.empty_like(values)
@@ -103,7 +103,8 @@ def contribution(tag, value):
 
 
 def sum_after_stale_packet(check_tags):
-    """A's packet of tag 1 comes a second time while the chunk of tag 3 (same set) is being summed."""
+    """A's packet of tag 1 comes a second time while the chunk of tag 3 (same set) is being
+    summed."""
     switch = make_network(Job(0, 2, 1, 1, 1), Faults(), 0, check_tags).switch
     for tag, values in ((1, (10, 20)), (2, (1, 2))):
         for worker, value in enumerate(values):
@@ -122,8 +123,8 @@ def test_without_the_tag_check_the_stale_packet_does_turn_120_into_70():
 
 
 def lossy_first_window(wrong):
-    """Three workers, 64 chunks, window 8, 1 % loss (the reference's failing case): how many of 100 runs
-    delivered a wrong sum."""
+    """Three workers, 64 chunks, window 8, 1 % loss (the reference's failing case): how many of 100
+    runs delivered a wrong sum."""
     failures = 0
     for seed in range(100):
         job = Job(0, 3, 1, 8, 8)

@@ -1,7 +1,8 @@
 """The worker of docs/protocol.md and docs/hosts.md in plain Python, one packet at a time.
 
-Independent of `hosts`: the C step is compared with it, packet by packet. `wrong_first_window` plants the known fault of
-the public SwitchML client: the timer of a first-window packet remembers the next packet's id.
+Independent of `hosts`: the C step is compared with it, packet by packet. `wrong_first_window`
+plants the known fault of the public SwitchML client: the timer of a first-window packet remembers
+the next packet's id.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class WorkerModel:
         self.sample_ns = self.progress_ns = 0
         self.next_order = self.answered_order = 0
         self.counters = dict.fromkeys(
-            "sent received retransmitted duplicates late malformed timeouts".split(), 0
+            ["sent", "received", "retransmitted", "duplicates", "late", "malformed", "timeouts"], 0
         )
         self.chunks = self.chunks_done = 0
         self.queue = []
