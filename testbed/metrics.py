@@ -134,7 +134,7 @@ def show(value: Any) -> str:
         return "nothing"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _spread(times: Sequence[float]) -> dict[str, Any]:

@@ -128,14 +128,14 @@ class Quantity(Kind):
         return self.units[plain]
 
     def write(self, value: float) -> str:
-        """With the largest unit that gives at least 1, exactly: reading it gives `value` again."""
-        fitting = [(f, u) for u, f in self.units.items() if f <= value]
-        for factor, unit in sorted(fitting, reverse=True):
-            text = f"{value / factor:.15g}"
-            if float(text) * factor == value and "e" not in text:
-                return text + unit
+        """In the unit that makes it shortest, exactly: reading it gives `value` again."""
         base = next(unit for unit, factor in self.units.items() if factor == 1)
-        return f"{value!r}{base}"
+        texts = [f"{value!r}{base}"]
+        for unit, factor in self.units.items():
+            number = f"{value / factor:.15g}"
+            if float(number) * factor == value and "e" not in number:
+                texts.append(number + unit)
+        return min(reversed(texts), key=len) if value else f"0{base}"
 
 
 def rate(low: str = "8kbit", high: str = "400gbit") -> Quantity:
@@ -178,6 +178,10 @@ class Fraction(Kind):
         if not 0 <= value < 1:
             raise Wrong(f"{quote(scalar.text)} is impossible")
         return value
+
+    def write(self, value: float) -> str | float:
+        percent = f"{value * 100:.15g}"
+        return f"{percent}%" if float(percent) / 100 == value else value
 
 
 class Flag(Kind):

@@ -139,7 +139,7 @@ class Timeouts:
     start_s: float = key("start", duration("1s"), 30.0, "for switches and agents to become ready")
     round_s: float | None = key(
         "round",
-        AutoOr(duration("1s"), "ten times the bound and `workload.give_up`"),
+        AutoOr(duration("1s"), "60 s, 20 times the link bound and `workload.give_up`"),
         None,
         "for one round",
     )

@@ -12,8 +12,12 @@ from testbed.verify import BLOCK_ELEMENTS, combine, quantise_bits, verify
 
 LANES = 4
 
-floats = st.floats(width=32, allow_nan=False, allow_infinity=False, min_value=-1e37, max_value=1e37)
-gradients = st.one_of(floats, st.floats(-1, 1, width=32), st.sampled_from([0.0, -0.0, 1e-45, 1e-39]))
+floats = st.floats(
+    width=32, allow_nan=False, allow_infinity=False, min_value=-(2.0**120), max_value=2.0**120
+)
+gradients = st.one_of(
+    floats, st.floats(-1, 1, width=32), st.sampled_from([0.0, -0.0, 2.0**-149, 2.0**-130])
+)
 
 
 def exponent_field(x: float) -> int:
@@ -119,7 +123,7 @@ def test_a_wrong_sum_breaks_the_bound() -> None:
 def test_rounds_are_combined() -> None:
     ones, zeros = np.ones(4, np.float32), np.zeros(4, np.float32)
     good = verify([ones, ones], [np.full(4, 2**30, np.int32)] * 2, LANES)
-    bad = verify([zeros, zeros], [np.ones(4, np.int32)] * 2, LANES)
+    bad = verify([zeros, zeros], [np.full(4, 2**20, np.int32)] * 2, LANES)
     both = combine([good, bad, good])
     assert both.wrong == 8
     assert both.first_wrong == (0, 0)

@@ -1,0 +1,32 @@
+"""The tables of docs/scenarios.md and docs/results.md, written from what the code knows."""
+
+from __future__ import annotations
+
+from testbed.scenario.kinds import AutoOr
+from testbed.scenario.metric_names import METRICS
+from testbed.scenario.schema import Key, keys
+
+
+def key_table() -> str:
+    """One row a key: path, what is allowed, default, meaning."""
+    rows = ["| key | allowed | default | meaning |", "|---|---|---|---|"]
+    rows += [
+        f"| `{path}` | {key.kind.allowed} | {_default(key, default)} | {key.doc} |"
+        for path, key, default in keys()
+    ]
+    return "\n".join(rows)
+
+
+def metric_table() -> str:
+    """One row a metric: path, meaning."""
+    rows = ["| path | meaning |", "|---|---|"]
+    return "\n".join(rows + [f"| `{path}` | {meaning} |" for path, meaning in METRICS.items()])
+
+
+def _default(key: Key, default: object) -> str:
+    if default is None and not isinstance(key.kind, AutoOr):
+        return ""
+    shown = key.kind.write(default)
+    if isinstance(shown, bool):
+        shown = str(shown).lower()
+    return f"`{shown}`" if shown != "" else ""

@@ -1,0 +1,35 @@
+"""The tables in docs/ say what the code does; `BLESS=1` (make bless) writes them anew."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from testbed.scenario import load
+from testbed.scenario.describe import key_table, metric_table
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+@pytest.mark.parametrize(
+    ("name", "mark", "table"),
+    [("scenarios.md", "keys", key_table()), ("results.md", "metrics", metric_table())],
+)
+def test_golden_tables(name: str, mark: str, table: str) -> None:
+    path = DOCS / name
+    text = path.read_text()
+    pattern = rf"(<!-- {mark}: [^\n]* -->\n).*?(<!-- end -->)"
+    written = re.sub(pattern, lambda m: m[1] + table + "\n" + m[2], text, flags=re.DOTALL)
+    if os.environ.get("BLESS"):
+        path.write_text(written)
+    assert text == written
+
+
+def test_the_examples_are_valid(tmp_path: Path) -> None:
+    examples = re.findall(r"```yaml\n(.*?)```", (DOCS / "scenarios.md").read_text(), re.DOTALL)
+    assert len(examples) == 4
+    for example in examples:
+        path = tmp_path / "example.yaml"
+        path.write_text(example)
+        load(path)

@@ -1,0 +1,139 @@
+"""What a person sees while a run goes on: the bytes written to a terminal and to a file."""
+
+import io
+import os
+import re
+
+import pytest
+
+from testbed.progress import Progress
+
+FRAME_BITS = 8 * 1514
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def progressed(rank: int, chunks: int, at_s: float, again: int = 0) -> dict:
+    return {
+        "event": "progress",
+        "rank": rank,
+        "chunks": chunks,
+        "of": 2000,
+        "retransmitted": again,
+        "t_ns": round(at_s * 1e9),
+    }
+
+
+def rounded(rank: int, seconds: float, again: int) -> dict:
+    stats = {"retransmitted": again}
+    end_ns = round(seconds * 1e9)
+    return {"event": "round", "rank": rank, "start_ns": 0, "end_ns": end_ns, "stats": stats}
+
+
+def screen(text: str, columns: int = 200) -> list[str]:
+    """What a terminal shows after these bytes; only the sequences that Progress may use."""
+    rows, at = [""], 0
+    for part in re.findall(r"\x1b\[\d*[A-Z]|\n|[^\x1b\n]+", text):
+        if part == "\n":
+            at += 1
+            rows += [""] * (at + 1 - len(rows))
+        elif part == "\x1b[2K":
+            rows[at] = ""
+        elif part == "\x1b[J":
+            del rows[at + 1 :]
+            rows[at] = ""
+        elif part.startswith("\x1b["):
+            assert part[-1] == "A"
+            at -= int(part[2:-1])
+            assert at >= 0
+        else:
+            assert len(part) <= columns
+            rows[at] = part + rows[at][len(part) :]
+    return rows
+
+
+@pytest.fixture
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = os.terminal_size((200, 50))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: size)
+
+
+def test_a_terminal_shows_one_line_per_worker_in_place(wide: None) -> None:
+    out = Terminal()
+    progress = Progress(out, 2, 3, FRAME_BITS)
+    progress.begin_round(0, 0)
+    progress.event(progressed(0, 500, 1.0))
+    progress.event(progressed(1, 1000, 1.0, again=7))
+    progress.draw(1.0)
+    progress.event(progressed(0, 1000, 2.0))
+    progress.draw(2.0)
+    first, second, rest = screen(out.getvalue())
+    assert rest == ""
+    assert first.startswith("round 1/3 worker 0: [##########..........] 1000/2000 chunks")
+    assert "6.1 Mbit/s" in first  # 500 chunks a second of 1514 bytes
+    assert "2.0 s left" in first
+    assert "7 sent again" in second
+    assert "1.0 s left" in second
+
+
+def test_a_round_replaces_its_workers_by_one_line(wide: None) -> None:
+    out = Terminal()
+    progress = Progress(out, 2, 2, FRAME_BITS)
+    for number in (0, 1):
+        progress.begin_round(number, 0)
+        progress.event(progressed(0, 500, 1.0))
+        progress.draw(1.0 + number)
+        progress.event(rounded(0, 1.5, again=2))
+        progress.event(rounded(1, 1.25, again=1))
+        progress.end_round(1.5)
+    progress.close()
+    lines = ["round 1/2: 1.5000 s, 3 sent again", "round 2/2: 1.5000 s, 3 sent again", ""]
+    assert screen(out.getvalue()) == lines
+
+
+def test_it_is_not_drawn_too_often(wide: None) -> None:
+    out = Terminal()
+    progress = Progress(out, 1, 1, FRAME_BITS)
+    progress.begin_round(0, 0)
+    for i in range(100):
+        progress.draw(1.0 + i / 1000)
+    assert out.getvalue().count("\n") == 1
+
+
+def test_a_narrow_and_low_terminal_is_not_overflowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = os.terminal_size((40, 6))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: size)
+    out = Terminal()
+    progress = Progress(out, 64, 1, FRAME_BITS)
+    progress.begin_round(0, 0)
+    progress.draw(1.0)
+    progress.draw(2.0)
+    rows = screen(out.getvalue(), columns=39)
+    assert len(rows) == 5
+    assert rows[3] == "... and 61 more workers"
+
+
+def test_a_file_gets_plain_lines_at_a_slow_pace() -> None:
+    out = io.StringIO()
+    progress = Progress(out, 2, 1, FRAME_BITS)
+    progress.begin_round(0, 0)
+    for tenth in range(60):
+        progress.event(progressed(0, tenth * 10, tenth / 10))
+        progress.draw(tenth / 10)
+    progress.end_round(6.0)
+    progress.close()
+    assert "\x1b" not in out.getvalue()
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 2 * 2 + 1
+    assert lines[-1] == "round 1/1: 6.0000 s, 0 sent again"
+
+
+def test_nothing_moving_has_no_time_left() -> None:
+    out = io.StringIO()
+    progress = Progress(out, 1, 1, FRAME_BITS)
+    progress.begin_round(0, 0)
+    progress.draw(5.0)
+    assert "0/0 chunks  0 bit/s  0 sent again  waiting" in out.getvalue()
