@@ -7,6 +7,7 @@ why); 2 the configuration is unusable.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -25,6 +26,8 @@ from hosts.driver import Address, default_window
 from hosts.errors import AllReduceError
 from hosts.library import BuildError
 from hosts.tensors import make_tensor
+
+INTEGERS = ("job", "rank", "workers", "lanes", "slots", "first_tag", "elements", "seed")
 
 
 class ConfigError(ValueError):
@@ -64,18 +67,20 @@ class Config:
             given = json.loads(path.read_text())
         except (OSError, ValueError) as error:
             raise ConfigError(f"{path}: {error}") from error
-        names = {field.name for field in fields(cls)}
-        if not isinstance(given, dict) or set(given) != names:
-            wrong = ", ".join(sorted(names ^ set(given)))
-            raise ConfigError(f"{path}: missing or unknown keys: {wrong}")
+        if not isinstance(given, dict):
+            raise ConfigError(f"{path}: not an object")
+        wrong = {field.name for field in fields(cls)} ^ given.keys()
+        if wrong:
+            raise ConfigError(f"{path}: missing or unknown keys: {', '.join(sorted(wrong))}")
+        for key in INTEGERS:
+            if type(given[key]) is not int:
+                raise ConfigError(f"{path}: {key}: {given[key]!r} is not an integer")
         for key in ("bind", "aggregator"):
             given[key] = _address(path, key, given[key])
         if given["dtype"] not in ("int32", "float32"):
             raise ConfigError(f"{path}: dtype: {given['dtype']!r} is neither int32 nor float32")
-        if not isinstance(given["elements"], int) or given["elements"] < 0:
-            raise ConfigError(
-                f"{path}: elements: {given['elements']!r} is not a number of elements"
-            )
+        if given["elements"] < 0:
+            raise ConfigError(f"{path}: elements: {given['elements']} is below 0")
         return cls(**given)
 
 
@@ -117,12 +122,9 @@ class Control:
     def check(self) -> None:
         """Raise Stopped if, during a round, the testbed said stop or has gone."""
         self._socket.setblocking(False)
-        try:
+        with contextlib.suppress(BlockingIOError):
             self._receive()
-        except BlockingIOError:
-            return
-        finally:
-            self._socket.setblocking(True)
+        self._socket.setblocking(True)
         if b'"stop"' in self._received:
             raise Stopped
 

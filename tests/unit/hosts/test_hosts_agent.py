@@ -1,0 +1,241 @@
+"""Agents as processes, driven over their control sockets by a stand-in for the testbed."""
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import quantise_model
+from loopback import LoopbackSwitch
+from switch_model import JobEntry
+
+from hosts.tensors import make_tensor
+
+ROOT = Path(__file__).parents[3]
+LANES, SLOTS, ELEMENTS = 32, 16, 10_000
+STATS = {
+    "sent",
+    "received",
+    "retransmitted",
+    "duplicates",
+    "late",
+    "malformed",
+    "timeouts",
+    "bytes_sent",
+    "bytes_received",
+}
+
+
+class Handle:
+    """One agent process and the testbed's end of its control socket."""
+
+    def __init__(self, folder, number, switch, **changes):
+        path = str(folder / f"control{number}")
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(path)
+        listener.listen()
+        config = {
+            "name": f"h{number + 1}",
+            "job": 2,
+            "rank": number,
+            "workers": 2,
+            "lanes": LANES,
+            "slots": SLOTS,
+            "window": None,
+            "first_tag": 1,
+            "bind": [f"127.0.0.{number + 1}", 0],
+            "aggregator": list(switch.address),
+            "link_rate_bps": 100e6,
+            "elements": ELEMENTS,
+            "dtype": "float32",
+            "seed": 7,
+            "give_up_s": 5,
+            "control": path,
+            "sums_dir": str(folder),
+        }
+        file = folder / f"agent{number}.json"
+        file.write_text(json.dumps(config | changes))
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "hosts.agent", str(file)],
+            cwd=ROOT,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        listener.settimeout(30)
+        self.socket, _ = listener.accept()
+        self.socket.settimeout(30)
+        self._lines = self.socket.makefile("rb")
+        listener.close()
+
+    def send(self, **command):
+        self.socket.sendall(json.dumps(command).encode() + b"\n")
+
+    def event(self):
+        """The next event that is not progress."""
+        while True:
+            line = self._lines.readline()
+            assert line, "the agent closed the control socket"
+            event = json.loads(line)
+            if event["event"] != "progress":
+                return event
+
+    def end(self):
+        """Exit code and standard error, once it has ended by itself."""
+        _, errors = self.process.communicate(timeout=30)
+        self.close()
+        return self.process.returncode, errors
+
+    def close(self):
+        self._lines.close()
+        self.socket.close()
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Starts agents around one loopback switch; ends what a failing test leaves."""
+    handles = []
+    with LoopbackSwitch(LANES, {2: JobEntry(2, SLOTS)}) as switch:
+
+        def launch(ranks=(0, 1), **changes):
+            handles.extend(Handle(tmp_path, rank, switch, **changes) for rank in ranks)
+            return handles
+
+        yield launch
+        for handle in handles:
+            handle.close()
+
+
+def expected_sums(round):
+    tensors = [make_tensor(7, 2, rank, round, ELEMENTS, np.float32) for rank in range(2)]
+    sums = []
+    for first in range(0, ELEMENTS, LANES):
+        chunks = [tensor[first : first + LANES].tolist() for tensor in tensors]
+        exponent = max(map(quantise_model.chunk_exponent, chunks))
+        for pair in zip(*chunks, strict=True):
+            sums.append(sum(quantise_model.quantise(value, exponent, 2) for value in pair))
+    return np.array(sums, np.int32)
+
+
+def test_two_agents_run_float_rounds_report_them_and_save_the_sums(start, tmp_path):
+    agents = start()
+    for rank, agent in enumerate(agents):
+        assert agent.event() == {"event": "ready", "rank": rank}
+    for round in (0, 1, 5):
+        for agent in agents:
+            agent.send(command="round", round=round)
+        for rank, agent in enumerate(agents):
+            event = agent.event()
+            assert (event["event"], event["rank"], event["round"]) == ("round", rank, round)
+            assert 0 < event["start_ns"] < event["end_ns"] and event["cpu_s"] > 0
+            assert event["stats"].keys() >= STATS
+            stats = event["stats"]
+            assert stats["sent"] - stats["retransmitted"] == 313 + SLOTS
+            payload = stats["bytes_sent"] - 54 * stats["sent"]
+            assert payload >= 313 * 4 * LANES
+            assert 0 < event["error"]["max_abs"] <= event["error"]["bound"]
+            assert 0 < event["error"]["ratio"] <= 1
+            saved = np.load(tmp_path / f"job2-rank{rank}-round{round}.npy")
+            np.testing.assert_array_equal(saved, expected_sums(round))
+    for agent in agents:
+        agent.send(command="stop")
+        assert agent.end() == (0, "")
+
+
+def test_integer_rounds_have_no_error_bound(start, tmp_path):
+    agents = start(dtype="int32", window=3)
+    for agent in agents:
+        agent.event()
+        agent.send(command="round", round=0)
+    inputs = [make_tensor(7, 2, rank, 0, ELEMENTS, np.int32) for rank in range(2)]
+    for rank, agent in enumerate(agents):
+        assert agent.event()["error"] is None
+        saved = np.load(tmp_path / f"job2-rank{rank}-round0.npy")
+        np.testing.assert_array_equal(saved, inputs[0] + inputs[1])
+
+
+def test_a_closed_control_socket_ends_an_idle_agent_and_one_in_a_round(start):
+    first, second = start()
+    first.event()
+    second.event()
+    first.socket.shutdown(socket.SHUT_RDWR)
+    assert first.end() == (0, "")
+    second.send(command="round", round=0)
+    second.socket.shutdown(socket.SHUT_RDWR)
+    assert second.end() == (0, "")
+
+
+def test_stop_ends_a_round_that_cannot_finish(start):
+    (agent,) = start(ranks=(0,))
+    agent.event()
+    agent.send(command="round", round=0)
+    agent.send(command="stop")
+    assert agent.end() == (0, "")
+
+
+def test_progress_and_then_failure_are_events_and_exit_code_1(start):
+    (agent,) = start(ranks=(1,), give_up_s=0.5)
+    agent.event()
+    agent.send(command="round", round=3)
+    progress = json.loads(agent._lines.readline())
+    assert progress.pop("t_ns") > 0
+    assert progress == {
+        "event": "progress",
+        "rank": 1,
+        "round": 3,
+        "chunks": 0,
+        "of": 313,
+        "retransmitted": progress["retransmitted"],
+    }
+    failed = agent.event()
+    assert (failed["event"], failed["rank"], failed["round"]) == ("failed", 1, 3)
+    assert failed["error"].startswith("no result for chunks 0-15 (slots 0-15) of job 2 after 0.5 s")
+    assert agent.end() == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"lanes": 0}, "lanes is 0; it must be 1 to 16373"),
+        ({"rank": 2}, "rank is 2; it must be 0 to 1"),
+        ({"window": 99}, "window is 99; it must be 1 to 16"),
+        ({"bind": ["192.0.2.1", 9]}, "cannot use 192.0.2.1:9 to reach"),
+    ],
+)
+def test_what_cannot_work_is_a_failed_event(start, changes, message):
+    (agent,) = start(ranks=(0,), **changes)
+    failed = agent.event()
+    assert failed["event"] == "failed" and failed["error"].startswith(message)
+    assert agent.end() == (1, "")
+
+
+def run_agent(*arguments):
+    command = [sys.executable, "-m", "hosts.agent", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30)
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "Expecting property name"),
+        ("[]", "not an object"),
+        ('{"name": "h1", "extra": 1}', "missing or unknown keys: aggregator, bind, control,"),
+    ],
+)
+def test_an_unusable_configuration_is_one_line_and_exit_code_2(tmp_path, text, message):
+    file = tmp_path / "agent.json"
+    file.write_text(text)
+    code, errors = run_agent(str(file))
+    assert code == 2 and message in errors and errors.count("\n") == 1
+
+
+def test_no_configuration_is_one_line_and_exit_code_2(tmp_path):
+    assert run_agent() == (2, "usage: python -m hosts.agent CONFIG.json\n")
+    code, errors = run_agent(str(tmp_path / "none.json"))
+    assert code == 2 and "No such file" in errors and errors.count("\n") == 1
