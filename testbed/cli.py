@@ -70,7 +70,7 @@ def _run(options: argparse.Namespace) -> int:
     from testbed.run import run
 
     try:
-        return run(suite, Path(options.results), options.set)
+        return run(suite, Path(options.results), options.set, sys.stdout)
     except CompileError as error:
         return _fail(INVALID, str(error))
     except ResultsError as error:

@@ -26,7 +26,7 @@ PASSED, FAILED, INVALID, LACKING = 0, 1, 2, 3
 INTERRUPTED = 130
 
 
-def run(suite: Suite, results: Path, settings: Sequence[str] = (), out: TextIO = sys.stdout) -> int:
+def run(suite: Suite, results: Path, settings: Sequence[str], out: TextIO) -> int:
     """Run every point and print the summary; returns the exit code.
 
     Raises MachineLacks, CompileError or ResultsError before anything has started.

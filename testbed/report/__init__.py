@@ -34,8 +34,8 @@ def write(folder: Path) -> Path:
 
 def _manifest(folder: Path) -> dict[str, Any]:
     """A point's manifest is that of its sweep."""
-    own = folder / "manifest.json"
-    return _json(own if own.is_file() else folder.parent / "manifest.json")
+    paths = [folder / "manifest.json", folder.parent / "manifest.json"]
+    return next((_json(path) for path in paths if path.is_file()), {})
 
 
 def _json(path: Path) -> dict[str, Any]:

@@ -135,7 +135,8 @@ class Quantity(Kind):
             number = f"{value / factor:.15g}"
             if float(number) * factor == value and "e" not in number:
                 texts.append(number + unit)
-        return min(reversed(texts), key=len) if value else f"0{base}"
+        shortest = min(reversed(texts), key=lambda text: (text.startswith("0."), len(text)))
+        return shortest if value else f"0{base}"
 
 
 def rate(low: str = "8kbit", high: str = "400gbit") -> Quantity:

@@ -1,0 +1,160 @@
+"""The command line: exit codes and lines, with the network replaced where one would be needed."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from testbed import cli, run
+from testbed.network import MachineLacks, NodeFailed
+from testbed.program import CompileError, Program
+from testbed.scenario import names
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Every step of a run that needs a machine; a test replaces the one it is about."""
+    program = Program(Path("p.p4"), Path("p.json"), Path("p.txtpb"), "0", "1")
+    steps = {
+        "lacks": lambda graph: [],
+        "compile_program": lambda *a: program,
+        "isolated": lambda body: body(tmp_path / "scratch"),
+        "measure": lambda self: (_ for _ in ()).throw(AssertionError("a bug")),
+    }
+
+    def put(**replaced) -> None:
+        steps.update(replaced)
+        for name in ("lacks", "compile_program", "isolated"):
+            monkeypatch.setattr(run, name, steps[name])
+        monkeypatch.setattr(run.Experiment, "measure", steps["measure"])
+
+    put()
+    return put
+
+
+def raising(error: BaseException):
+    def step(*_: object) -> None:
+        raise error
+
+    return step
+
+
+def metrics(results: Path, name: str = "quickstart") -> dict:
+    return json.loads((results / name / "latest/metrics.json").read_text())
+
+
+def test_list_has_one_line_each(capsys) -> None:
+    assert cli.main(["list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == names()
+    assert all(len(line.split()) > 3 for line in lines)
+
+
+def test_check_accepts_names_and_paths(capsys, tmp_path: Path) -> None:
+    assert cli.main(["check", "scaling"]) == 0
+    assert capsys.readouterr().out.endswith("scaling.yaml: valid, 3 runs\n")
+    (tmp_path / "mine.yaml").write_text("seed: 3")
+    assert cli.main(["check", str(tmp_path / "mine.yaml"), "--set", "links.loss=1%"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["check", "quikstart"], "'quikstart': no such scenario, did you mean 'quickstart'?"),
+        (["run", "quikstart"], "'quikstart': no such scenario, did you mean 'quickstart'?"),
+        (["run", "no/such.yaml"], "no/such.yaml: cannot read the file: No such file or directory"),
+        (["run", "quickstart", "--set", "seed=x"], "--set 'seed=x': seed: 'x' is not a whole"),
+        (["report", "no/such"], "no/such/metrics.json: No such file or directory: not the folder"),
+    ],
+)
+def test_a_users_mistake_is_one_line_and_exit_code_2(capsys, words: list[str], line: str) -> None:
+    assert cli.main(words) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith(line)
+    assert shown.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [[], ["frobnicate"], ["run"], ["run", "a", "--speed"]])
+def test_a_wrong_command_line_is_exit_code_2(capsys, words: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(words)
+    assert ended.value.code == 2
+    assert "usage: python -m testbed" in capsys.readouterr().err
+
+
+def test_what_the_machine_lacks_is_exit_code_3(capsys, fake, tmp_path: Path) -> None:
+    fake(lacks=lambda graph: [MachineLacks("root", "run as root, or with sudo")])
+    assert cli.main(["run", "quickstart", "--results", str(tmp_path / "r")]) == 3
+    assert capsys.readouterr().err == "this machine lacks root: run as root, or with sudo\n"
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_program_with_errors_is_exit_code_2(capsys, fake, tmp_path: Path) -> None:
+    fake(compile_program=raising(CompileError("x.p4:3:5: error: unknown type")))
+    assert cli.main(["run", "quickstart", "--results", str(tmp_path / "r")]) == 2
+    assert capsys.readouterr().err == "x.p4:3:5: error: unknown type\n"
+    assert not (tmp_path / "r").exists()
+
+
+def test_results_that_cannot_be_written_are_exit_code_2(capsys, fake, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    assert cli.main(["run", "quickstart", "--results", str(tmp_path / "file")]) == 2
+    assert re.match(r"cannot write results: .*/file.*: Not a directory\n", capsys.readouterr().err)
+
+
+def test_a_switch_that_dies_is_exit_code_1_and_the_reason_is_kept(
+    capsys, fake, tmp_path: Path
+) -> None:
+    log = tmp_path / "switch.log"
+    log.write_text("first\nlast words\n")
+    fake(measure=raising(NodeFailed("s1", "the switch ended", ["python", "-m", "switch"], log)))
+    assert cli.main(["run", "quickstart", "--results", str(tmp_path)]) == 1
+    shown = capsys.readouterr()
+    assert "command: python -m switch" in shown.err
+    assert "last words" in shown.err
+    assert "FAILED  quickstart" in shown.out
+    assert metrics(tmp_path) == {"ok": False, "reason": "s1: the switch ended"}
+    assert (tmp_path / "quickstart/latest/report.html").is_file()
+
+
+def test_a_bug_of_ours_is_one_line_and_a_log(capsys, fake, tmp_path: Path) -> None:
+    assert cli.main(["run", "quickstart", "--results", str(tmp_path)]) == 1
+    shown = capsys.readouterr().err
+    assert shown.count("\n") == 1
+    log = Path(re.search(r"the trace is in (\S+)", shown)[1])
+    assert "Traceback" in log.read_text()
+    assert metrics(tmp_path)["ok"] is False
+
+
+def test_a_bug_outside_a_run_is_one_line_and_a_log(capsys, monkeypatch) -> None:
+    monkeypatch.setattr(cli, "names", raising(RuntimeError("oops")))
+    assert cli.main(["list"]) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith("internal error: RuntimeError('oops'); the trace is in ")
+    log = Path(shown.split()[-1])
+    assert "Traceback" in log.read_text()
+    log.unlink()
+
+
+def test_an_interrupt_is_exit_code_130_and_the_folder_says_so(capsys, fake, tmp_path: Path) -> None:
+    fake(measure=raising(KeyboardInterrupt()))
+    assert cli.main(["run", "quickstart", "--results", str(tmp_path)]) == 130
+    assert metrics(tmp_path) == {"ok": False, "reason": "interrupted"}
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_run_that_was_killed_is_told_from_one_that_finished(fake, tmp_path: Path) -> None:
+    fake(isolated=lambda body: 128 + 9)
+    assert cli.main(["run", "quickstart", "--results", str(tmp_path)]) == 137
+    assert metrics(tmp_path) == {"ok": False, "reason": "killed by signal 9"}
+
+
+def test_a_sweep_that_broke_off_is_not_ok(fake, tmp_path: Path) -> None:
+    fake(measure=raising(KeyboardInterrupt()))
+    assert cli.main(["run", "scaling", "--results", str(tmp_path)]) == 130
+    found = metrics(tmp_path, "scaling")
+    assert (found["ok"], found["exact"], len(found["points"])) == (False, False, 3)
+    assert "interrupted" in found["reason"]
+    assert "did not finish" in found["reason"]

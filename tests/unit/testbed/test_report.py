@@ -1,0 +1,179 @@
+"""Figures and report are a pure function of the folder; nothing in it is fetched or run."""
+
+import json
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed import report
+from testbed.report.chart import Axis, Reference, Series, bars, lines, number, tick_step
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+METRICS = {
+    "ok": True,
+    "reason": "",
+    "exact": True,
+    "wrong_sums": 0,
+    "error": {"max_abs": 1e-9, "bound": 2e-9, "within": True},
+    "allreduce": {
+        "time_s": {"median": 0.4, "min": 0.3, "max": 0.5, "all": [0.3, 0.4, 0.5]},
+        "ate_per_s": 2.5e6,
+    },
+    "payload_bound_s": 0.2,
+    "link_bound_s": 0.25,
+    "link_bound_ratio": 1.6,
+    "workers": {
+        r: {"sent": 5, "retransmitted": 2, "duplicates": 1, "timeouts": 2} for r in ("0", "1")
+    },
+    "totals": {"retransmitted": 4, "injected_drops": 3, "other_drops": 0, "malformed": 0},
+    "switches": {"s1": {"packets": {"new": 10}, "ring_drops": 0, "cpu_s": 0.1}},
+    "links": {
+        "h1-s1": {
+            "h1->s1": {"seen": 9, "dropped": 1, "bytes": 100, "queue_drops": 0},
+            "s1->h1": {"seen": 9, "dropped": 2, "bytes": 100, "queue_drops": 0},
+        }
+    },
+    "fidelity": {"verdict": "network-bound", "reasons": ["the <busiest> link & co"]},
+}
+EVENTS = [
+    {"t_ns": 10**9 + i * 10**8, "event": "progress", "rank": i % 2, "round": 0, "chunks": i * 10}
+    for i in range(8)
+] + [{"t_ns": 2 * 10**9, "event": "round", "rank": 0, "start_ns": 10**9 - 5, "end_ns": 2 * 10**9}]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "run"
+    path.mkdir()
+    (path / "metrics.json").write_text(json.dumps(METRICS))
+    manifest = {"scenario": "<demo>", "seed": 7, "started": "now", "git": None}
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    (path / "scenario.yaml").write_text("name: <demo> & co\n")
+    (path / "events.jsonl").write_text("".join(json.dumps(e) + "\n" for e in EVENTS) + '{"cut')
+    return path
+
+
+class Tags(HTMLParser):
+    """Tags that are opened and closed in order, and what they refer to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+        self.references: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list) -> None:
+        self.seen.add(tag)
+        self.references += [value for name, value in attrs if name in ("src", "href")]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list) -> None:
+        self.seen.add(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_a_report_stands_alone(folder: Path) -> None:
+    text = report.write(folder).read_text()
+    tags = Tags()
+    tags.feed(text)
+    assert tags.open == []
+    assert tags.references == []
+    assert not tags.seen & {"script", "img", "link", "iframe"}
+    assert "&lt;demo&gt; &amp; co" in text
+    assert "<demo>" not in text
+    assert "passed" in text
+    assert "the &lt;busiest&gt; link &amp; co" in text
+
+
+def test_the_same_folder_gives_the_same_bytes(folder: Path) -> None:
+    def drawn() -> dict[str, bytes]:
+        report.write(folder)
+        kinds = (".svg", ".html")
+        return {p.name: p.read_bytes() for p in folder.iterdir() if p.suffix in kinds}
+
+    first = drawn()
+    assert set(first) == {"time.svg", "workers.svg", "progress.svg", "drops.svg", "report.html"}
+    assert drawn() == first
+
+
+def test_figures_show_the_values(folder: Path) -> None:
+    report.write(folder)
+    root = ET.parse(folder / "time.svg").getroot()
+    hints = [t.text for t in root.iter(f"{SVG}title")]
+    assert hints == ["Time of each round", *[f"round {i}, time: 0.{i + 2}" for i in (1, 2, 3)]]
+    heights = [
+        float(r.get("height")) for r in root.iter(f"{SVG}rect") if r.find(f"{SVG}title") is not None
+    ]
+    assert heights == pytest.approx([heights[0], heights[0] * 4 / 3, heights[0] * 5 / 3], rel=0.01)
+    assert any(t.text == "link bound 0.25" for t in root.iter(f"{SVG}text"))
+    progress = ET.parse(folder / "progress.svg").getroot()
+    assert len(list(progress.iter(f"{SVG}polyline"))) == 2
+
+
+def test_a_run_without_results_still_has_a_report(tmp_path: Path) -> None:
+    (tmp_path / "metrics.json").write_text('{"ok": false, "reason": "worker 1: gave <up>"}')
+    text = report.write(tmp_path).read_text()
+    assert "failed" in text
+    assert "worker 1: gave &lt;up&gt;" in text
+
+
+def test_a_sweep_links_its_points(folder: Path) -> None:
+    points = [{"settings": {"topology.workers": n}, "metrics": METRICS} for n in ("2", "4")]
+    broken = {"settings": {"topology.workers": "8"}, "metrics": {"ok": False, "reason": "x"}}
+    sweep = {"ok": False, "reason": "8: x", "exact": False, "growth": {}}
+    (folder / "metrics.json").write_text(json.dumps({**sweep, "points": [*points, broken]}))
+    (folder / "point-0").mkdir()
+    (folder / "point-0/metrics.json").write_text(json.dumps(METRICS))
+    text = report.write(folder).read_text()
+    assert "href='point-0/report.html'" in text
+    assert "seed 7" in (folder / "point-0/report.html").read_text()
+    hints = [t.text for t in ET.parse(folder / "time.svg").getroot().iter(f"{SVG}title")]
+    assert "4, link bound: 0.25" in hints
+
+
+def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
+    with pytest.raises(report.NoResults, match="not the folder of a run"):
+        report.write(tmp_path)
+    (tmp_path / "metrics.json").write_text("[1]")
+    with pytest.raises(report.NoResults, match="is not a JSON object"):
+        report.write(tmp_path)
+
+
+@given(st.floats(1e-12, 1e12))
+def test_ticks_are_round_and_few(top: float) -> None:
+    step = tick_step(top)
+    assert 2 <= top / step <= 5 * (1 + 1e-6)
+    assert f"{step:.0e}"[0] in "125"
+    assert len(Axis(top, 0, 100).ticks()) <= 6
+
+
+@given(st.lists(st.floats(0, 1e9), min_size=1, max_size=20), st.text(max_size=10))
+def test_charts_are_well_formed(values: list[float], name: str) -> None:
+    name = "".join(c for c in name if c.isprintable())
+    labels = [name] * len(values)
+    for svg in (
+        bars(name, name, labels, [Series(name, values)], [Reference(name, values[0])]),
+        lines(name, name, name, [Series(name, values, values), Series("b", values, values)]),
+    ):
+        for rectangle in ET.fromstring(svg).iter(f"{SVG}rect"):
+            assert float(rectangle.get("height")) >= 0
+            assert float(rectangle.get("y", 0)) >= 0
+
+
+def test_numbers_are_short() -> None:
+    assert [number(v) for v in (0, 0.33512, 12, 1234, 2.5e6, 1e9)] == [
+        "0",
+        "0.335",
+        "12",
+        "1.23k",
+        "2.5M",
+        "1G",
+    ]
