@@ -1,0 +1,39 @@
+"""Typed P4_16 (v1model) to BMv2 JSON and P4Info.
+
+lower (storage, expressions, statements, tables, parsers, checks) -> ir -> graph -> assemble ->
+json_output; p4info reads the typed program alone.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from compiler.backend.json_output import Writer
+from compiler.backend.lower import lower
+from compiler.diagnostics import Diagnostics
+from compiler.typed import TypedProgram
+
+
+def emit(program: TypedProgram, diagnostics: Diagnostics) -> tuple[dict[str, Any], Any] | None:
+    """(BMv2 JSON, p4.config.v1.P4Info), or None after errors, which are in diagnostics."""
+    from compiler.backend.p4info import p4info
+
+    work = lower(program, diagnostics)
+    if work is None:
+        return None
+    document = Writer(work.unit.program, _lines).document()
+    info = p4info(program, work)
+    return None if diagnostics.failed else (document, info)
+
+
+@lru_cache(maxsize=64)
+def _lines(file: str) -> tuple[str, ...]:
+    try:
+        return tuple(Path(file).read_text(encoding="utf-8", errors="replace").split("\n"))
+    except OSError:
+        return ()
+
+
+__all__ = ["emit"]

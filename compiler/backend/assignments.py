@@ -1,0 +1,183 @@
+"""Stores: from any value into any place, member by member where BMv2 has no whole-value copy."""
+
+from __future__ import annotations
+
+from compiler import ast, types
+from compiler.backend import arithmetic, ir
+from compiler.backend.expressions import Expressions
+from compiler.backend.places import (
+    HeaderPlace,
+    InvalidPlace,
+    LastHeader,
+    Place,
+    Scalar,
+    SlicePlace,
+    StackPlace,
+    StructPlace,
+    UnionPlace,
+    Value,
+    VarbitPlace,
+    footprint,
+    is_scalar,
+    is_signed,
+    plain,
+    scalar_width,
+)
+
+PATH_NODES = (ast.NameExpression, ast.Member, ast.Index, ast.Slice)
+
+
+class Assignments(Expressions):
+    def assignment(self, statement: ast.Assignment) -> None:
+        """`left = right` and the compound `left op= right`."""
+        has_call = any(isinstance(n, ast.Call) for n in ast.walk(statement.right))
+        target = self.place(statement.left, freeze=has_call)
+        if statement.operator:
+            self._compound(statement, target)
+        elif is_scalar(target.type):
+            self.store(target, self.value(statement.right))
+        else:
+            self.assign(target, self.operand(statement.right))
+
+    def _compound(self, statement: ast.Assignment, target: Place) -> None:
+        right = self.value(statement.right)
+        left = self.read(target, statement)
+        shape = target.type
+        if statement.operator == "++":
+            raise self.unsupported(statement, "the assignment ++=")
+        self.store(target, arithmetic.binary(statement.operator, left, right, shape))
+
+    def store(self, target: Place, expr: ir.Expr) -> None:
+        """A scalar into its place, truncated by the field's own width."""
+        if isinstance(target, SlicePlace):
+            self._store_slice(target, expr)
+            return
+        assert isinstance(target, Scalar), target
+        data = arithmetic.as_data(expr)
+        if not is_signed(target.type):
+            data = arithmetic.unwrap(data, scalar_width(target.type))
+        if data != target.ref:
+            self.emit("assign", target.ref, data)
+
+    def _store_slice(self, target: SlicePlace, expr: ir.Expr) -> None:
+        base = target.base
+        assert isinstance(base, Scalar), base
+        width = scalar_width(base.type)
+        whole = arithmetic.unsigned(base.ref, width)
+        part = arithmetic.unsigned(arithmetic.as_data(expr), target.high - target.low + 1)
+        merged = arithmetic.replace_bits(whole, width, target.high, target.low, part)
+        self.store(base, arithmetic.wrap(merged, width, is_signed(base.type)))
+
+    def assign(self, target: Place, source: Place) -> None:
+        """Any value into a place of its type."""
+        if isinstance(target, (Scalar, SlicePlace)):
+            self.store(target, self.read(source, _at(self)))
+        elif isinstance(target, VarbitPlace):
+            assert isinstance(source, VarbitPlace), source
+            self.emit("assign_VL", target.ref, source.ref)
+        elif isinstance(target, StructPlace):
+            self._assign_struct(target, source)
+        elif isinstance(target, (HeaderPlace, LastHeader)):
+            self._assign_header(target, source)
+        elif isinstance(target, StackPlace):
+            self._assign_stack(target, source)
+        elif isinstance(target, UnionPlace):
+            self._assign_union(target, source)
+        else:
+            raise self.unsupported(_at(self), "an assignment to this value")
+
+    def _assign_struct(self, target: StructPlace, source: Place) -> None:
+        assert isinstance(source, StructPlace), source
+        pairs = zip(target.members.values(), self.detached(target, source), strict=True)
+        for to, given in pairs:
+            self.assign(to, given)
+
+    def detached(self, target: Place, source: StructPlace) -> list[Place]:
+        """source's members; values computed from target itself are first put aside."""
+        covered = set(footprint(target))
+        return [self._detached(covered, part) for part in source.members.values()]
+
+    def _detached(self, covered: set[str], part: Place) -> Place:
+        if isinstance(part, StructPlace):
+            members = {n: self._detached(covered, p) for n, p in part.members.items()}
+            return StructPlace(part.type, members)
+        if isinstance(part, Value):
+            if any(str(e) in covered for e in ir.walk(part.expr)):
+                return Value(part.type, self.keep(part.expr, part.type))
+        elif isinstance(part, HeaderPlace) and not covered.isdisjoint(footprint(part)):
+            kept = self.temporary(part.type)
+            self.assign(kept, part)
+            return kept
+        return part
+
+    def _assign_header(self, target: Place, source: Place) -> None:
+        if isinstance(target, LastHeader):
+            target = self.last_as_header(target)
+        assert isinstance(target, HeaderPlace)
+        if isinstance(source, LastHeader):
+            source = self.last_as_header(source)
+        if isinstance(source, InvalidPlace):
+            self.emit("remove_header", target.expr)
+        elif isinstance(source, HeaderPlace):
+            if source.expr != target.expr:
+                self.emit("assign_header", target.expr, source.expr)
+        else:
+            assert isinstance(source, StructPlace), source
+            given = self.detached(target, source)
+            self.emit("add_header", target.expr)
+            for to, part in zip(target.fields(), given, strict=True):
+                self.assign(to, part)
+
+    def _assign_stack(self, target: StackPlace, source: Place) -> None:
+        if isinstance(source, StackPlace):
+            op = "assign_union_stack" if target.of_unions else "assign_header_stack"
+            if source.name != target.name:
+                self.emit(op, target.expr, source.expr)
+            return
+        assert isinstance(source, StructPlace), source
+        for to, part in zip(target.elements, self.detached(target, source), strict=True):
+            self.assign(to, part)
+
+    def _assign_union(self, target: UnionPlace, source: Place) -> None:
+        if isinstance(source, UnionPlace):
+            if source.expr != target.expr:
+                self.emit("assign_union", target.expr, source.expr)
+        elif isinstance(source, InvalidPlace):
+            for member in target.members.values():
+                self.assign(member, InvalidPlace(member.type))
+        else:
+            raise self.unsupported(_at(self), "this assignment to a header union")
+
+    def invalidate(self, place: Place) -> None:
+        """What entering a block does to its `out` headers (section 6.8)."""
+        if isinstance(place, HeaderPlace):
+            self.emit("remove_header", place.expr)
+        elif isinstance(place, StructPlace):
+            for member in place.members.values():
+                self.invalidate(member)
+        elif isinstance(place, StackPlace):
+            for element in place.elements:
+                self.invalidate(element)
+        elif isinstance(place, UnionPlace):
+            for member in place.members.values():
+                self.invalidate(member)
+
+    def output(self, expression: ast.Expression) -> tuple[ir.Expr, Place | None]:
+        """Where an extern can put a scalar: a field, and the real target if that is none."""
+        target = self.place(expression, freeze=True)
+        if isinstance(target, Scalar):
+            return target.ref, None
+        temporary = self.temporary(target.type)
+        assert isinstance(temporary, Scalar)
+        return temporary.ref, target
+
+    def deliver(self, ref: ir.Expr, target: Place | None) -> None:
+        """The second half of output(): from the field to the real target."""
+        if target is None:
+            return
+        boolean = isinstance(plain(target.type), types.Boolean)
+        self.store(target, arithmetic.as_boolean(ref) if boolean else ref)
+
+
+def _at(scope: Expressions) -> ast.Node:
+    return ast.Node(scope.position)

@@ -1,0 +1,241 @@
+"""Calls of actions, functions and sub-controls, inlined with P4's copy-in and copy-out.
+
+An argument stands for its parameter itself where nothing else the callee can reach overlaps it
+(section 6.8 allows no observable difference then); otherwise it is copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compiler import ast, types
+from compiler.backend import ir
+from compiler.backend.assignments import Assignments
+from compiler.backend.effects import Effects, Path, any_overlap, effects
+from compiler.backend.places import Place, Scalar, SlicePlace, Value, is_scalar
+from compiler.backend.scope import CopyOut, Frame
+from compiler.typed import BoundArgument, CallInfo, CallKind
+
+MAX_INLINE_DEPTH = 64
+
+
+@dataclass
+class Passed:
+    """An argument, and what evaluating it or writing to it touches in the caller."""
+
+    bound: BoundArgument
+    touches: Effects
+
+
+class Calls(Assignments):
+    def statements(self, body: Sequence[ast.Statement | ast.Declaration]) -> None:
+        raise NotImplementedError
+
+    def declare(self, declaration: ast.Declaration) -> None:
+        raise NotImplementedError
+
+    def extern_call(self, call: ast.Call, info: CallInfo) -> Place | None:
+        raise NotImplementedError
+
+    def built_in(self, call: ast.Call, info: CallInfo) -> Place | None:
+        raise NotImplementedError
+
+    def control_call(self, call: ast.Call, info: CallInfo) -> Place | None:
+        raise self.unsupported(call, "applying a control here")
+
+    def parser_call(self, call: ast.Call, info: CallInfo) -> Place | None:
+        raise self.unsupported(call, "applying a parser here")
+
+    def table_call(self, call: ast.Call, info: CallInfo) -> Place | None:
+        raise self.unsupported(call, "applying a table here")
+
+    def call_value(self, call: ast.Call) -> Place | None:
+        info = self.typed.calls[call]
+        if info.kind is CallKind.ACTION:
+            assert isinstance(info.target, ast.ActionDeclaration)
+            self.inline_action(info.target, info.arguments)
+            return None
+        if info.kind is CallKind.FUNCTION:
+            assert isinstance(info.target, ast.FunctionDeclaration)
+            return self._inline_function(info.target, info)
+        handlers = {
+            CallKind.TABLE_APPLY: self.table_call,
+            CallKind.CONTROL_APPLY: self.control_call,
+            CallKind.PARSER_APPLY: self.parser_call,
+            CallKind.EXTERN_FUNCTION: self.extern_call,
+            CallKind.EXTERN_METHOD: self.extern_call,
+            CallKind.HEADER_METHOD: self.built_in,
+            CallKind.STACK_METHOD: self.built_in,
+        }
+        if info.kind is CallKind.STATIC_ASSERT:
+            return Value(types.BOOLEAN, ir.Truth(True))
+        if info.kind not in handlers:
+            raise self.unsupported(call, f"a call of kind {info.kind.value}")
+        return handlers[info.kind](call, info)
+
+    # ---------------------------------------------------------- actions, functions
+
+    def inline_action(
+        self, action: ast.ActionDeclaration, arguments: Sequence[BoundArgument]
+    ) -> None:
+        frame = Frame(
+            self.frame.instance,
+            self.frame.block,
+            f"{self.frame.prefix}.{action.name}",
+            lexical=self.lexical_of(action),
+            caller=self.frame,
+            bindings=self.frame.bindings,
+            in_action=self.frame.in_action,
+            called=action,
+        )
+        reach = effects(self.typed, action.body)
+        self.enter(frame, action, arguments, reach)
+        self.run_body(frame, action.body.statements)
+
+    def lexical_of(self, declaration: ast.Declaration) -> Frame:
+        """The frame of the block that declares an action: the innermost that is no action."""
+        frame = self.frame
+        while frame.lexical is not None:
+            frame = frame.lexical
+        return frame
+
+    def _inline_function(self, function: ast.FunctionDeclaration, info: CallInfo) -> Place | None:
+        bindings = {
+            **self.frame.bindings,
+            **{p: types.substitute(t, self.frame.bindings) for p, t in info.bindings.items()},
+        }
+        frame = Frame(
+            None,
+            self.frame.block,
+            f"{self.frame.prefix}.{function.name}",
+            caller=self.frame,
+            bindings=bindings,
+            in_action=self.frame.in_action,
+            called=function,
+        )
+        result = types.substitute(info.result, self.frame.bindings)
+        if not isinstance(result, types.Void):
+            frame.result = self.temporary(result)
+        self.enter(frame, function, info.arguments, Effects())
+        assert function.body is not None
+        self.run_body(frame, function.body.statements)
+        return frame.result
+
+    def run_body(self, frame: Frame, body: Sequence[ast.Statement | ast.Declaration]) -> None:
+        """The callee's statements, its end label, and what it copies out."""
+        self.guard_recursion(frame)
+        frame.end = self.unit.new_label()
+        with self.inside(frame):
+            self.statements(body)
+        if frame.end_used:
+            self.mark(frame.end)
+        self.copy_out(frame)
+
+    def guard_recursion(self, frame: Frame) -> None:
+        callers = 0
+        caller: Frame | None = frame.caller
+        while caller is not None:
+            callers += 1
+            caller = caller.caller
+        assert callers < MAX_INLINE_DEPTH, "the checker lets no recursion through"
+
+    def copy_out(self, frame: Frame) -> None:
+        for copy in frame.copy_outs:
+            self.assign(copy.target, copy.source)
+
+    # ------------------------------------------------------------------ arguments
+
+    def enter(
+        self,
+        frame: Frame,
+        callee: ast.Declaration,
+        arguments: Sequence[BoundArgument],
+        reach: Effects,
+    ) -> None:
+        """Binds callee's parameters in frame; reach: what its body does by other names."""
+        passed = [
+            Passed(bound, effects(self.typed, bound.value) if bound.value else Effects())
+            for bound in arguments
+        ]
+        for index, item in enumerate(passed):
+            others = passed[:index] + passed[index + 1 :]
+            declaration = item.bound.parameter.declaration
+            assert declaration is not None
+            frame.env[declaration] = self._bind(frame, item, others, reach)
+
+    def _bind(self, frame: Frame, item: Passed, others: list[Passed], reach: Effects) -> Place:
+        parameter = item.bound.parameter
+        shape = types.substitute(parameter.type, self.frame.bindings)
+        if item.bound.value is None:
+            return self.unit.storage.allocate(
+                f"{frame.prefix}.{parameter.name}", shape, self.position
+            )
+        if parameter.direction in ("", "in"):
+            return self._bind_input(frame, item, others, reach, shape)
+        return self._bind_output(frame, item, others, reach, shape)
+
+    def _bind_input(
+        self,
+        frame: Frame,
+        item: Passed,
+        others: list[Passed],
+        reach: Effects,
+        shape: types.Type,
+    ) -> Place:
+        value = item.bound.value
+        assert value is not None
+        written = set(reach.writes)
+        for other in others:
+            if other.bound.parameter.direction in ("out", "inout"):
+                written |= other.touches.mentions
+        place = self.operand(value)
+        stable = not any_overlap(item.touches.mentions, written)
+        if stable and not item.touches.calls:
+            return place
+        if isinstance(place, Value) and isinstance(place.expr, (ir.Const, ir.Truth)):
+            return place
+        return self._copied(frame, item, place, shape)
+
+    def _copied(self, frame: Frame, item: Passed, place: Place, shape: types.Type) -> Place:
+        name = f"{frame.prefix}.{item.bound.parameter.name}"
+        copy = self.unit.storage.allocate(name, shape, self.position)
+        self.assign(copy, place)
+        return copy
+
+    def _bind_output(
+        self,
+        frame: Frame,
+        item: Passed,
+        others: list[Passed],
+        reach: Effects,
+        shape: types.Type,
+    ) -> Place:
+        value, direction = item.bound.value, item.bound.parameter.direction
+        assert value is not None
+        target = self.place(value, freeze=True)
+        reached: set[Path] = set(reach.mentions)
+        for other in others:
+            reached |= other.touches.mentions
+        alone = not any_overlap(item.touches.mentions, reached)
+        if alone and _can_stand(target, shape):
+            if direction == "out":
+                self.invalidate(target)
+            return target
+        name = f"{frame.prefix}.{item.bound.parameter.name}"
+        copy = self.unit.storage.allocate(name, shape, self.position)
+        if direction == "inout":
+            self.assign(copy, target)
+        else:
+            self.invalidate(copy)
+        frame.copy_outs.append(CopyOut(target, copy))
+        return copy
+
+
+def _can_stand(target: Place, shape: types.Type) -> bool:
+    """Whether target can be used as it is under the parameter's name."""
+    if isinstance(target, SlicePlace):
+        return False
+    if is_scalar(shape):
+        return isinstance(target, Scalar) and isinstance(target.ref, ir.FieldRef)
+    return True

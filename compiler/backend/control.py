@@ -1,0 +1,207 @@
+"""Ingress and egress: table applications, hit/miss/action_run, and controls inside controls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from compiler import ast, types
+from compiler.backend import arithmetic, ir
+from compiler.backend.effects import Effects
+from compiler.backend.places import Place, Scalar, Value
+from compiler.backend.scope import Frame, Unit
+from compiler.backend.storage import Unsupported
+from compiler.backend.tables import Tables
+from compiler.typed import BoundArgument, CallInfo, CallKind, Instance
+
+
+@dataclass
+class BuiltTable:
+    table: ir.Table
+    control: Frame
+    keys: list[ir.Key] = field(default_factory=list)
+
+
+class ControlBody(Tables):
+    """Lowers one pipeline's control into pipeline.body and pipeline.tables."""
+
+    def __init__(self, unit: Unit, frame: Frame, pipeline: ir.Pipeline) -> None:
+        super().__init__(unit, frame)
+        self.pipeline = pipeline
+        self._tables: dict[tuple[int, ast.TableDeclaration], BuiltTable] = {}
+        self._frames: dict[int, Frame] = {}
+
+    def run(self, control: ast.ControlDeclaration) -> None:
+        """The whole control; statements end in pipeline.body."""
+        self.position = control.position
+        with self.into(self.pipeline.body):
+            self.run_control(self.frame, control)
+
+    def run_control(self, frame: Frame, control: ast.ControlDeclaration) -> None:
+        with self.inside(frame):
+            for declaration in control.locals:
+                if isinstance(declaration, ast.Variable):
+                    self.statement(declaration)
+        self.run_body(frame, control.body.statements)
+
+    # ----------------------------------------------------------------- sub-controls
+
+    def control_call(self, call: ast.Call, info: CallInfo) -> Place | None:
+        assert isinstance(info.target, ast.ControlDeclaration)
+        instance = self._called_instance(call, info)
+        if id(instance) in self._frames and has_tables(instance):
+            raise self.unsupported(call, f"applying {instance.name} more than once")
+        frame = Frame(
+            instance,
+            self.frame.block,
+            instance.name,
+            caller=self.frame,
+            bindings=block_bindings(instance),
+        )
+        self._frames[id(instance)] = frame
+        self.enter(frame, info.target, info.arguments, Effects())
+        self.run_control(frame, info.target)
+        return None
+
+    def _called_instance(self, call: ast.Call, info: CallInfo) -> Instance:
+        if info.receiver is not None:
+            return self.instance_of(info.receiver)
+        owner = self.frame.instance
+        while owner is not None:
+            if call in owner.children:
+                return owner.children[call]
+            owner = owner.parent
+        raise self.unsupported(call, "applying this control")
+
+    def inline_action(
+        self, action: ast.ActionDeclaration, arguments: Sequence[BoundArgument]
+    ) -> None:
+        """An action called in an apply block is one of the control plane's, too."""
+        if not self.frame.in_action and self.frame.called is None:
+            name = self.action_name(self.frame, action)
+            self.unit.control_plane_actions.setdefault(name, action)
+        super().inline_action(action, arguments)
+
+    # ----------------------------------------------------------------------- tables
+
+    def table_call(self, call: ast.Call, info: CallInfo) -> Place | None:
+        self.code.append(self.application(info))
+        return None
+
+    def application(self, info: CallInfo) -> ir.Apply:
+        """Evaluates the keys; the Apply is for the caller to complete and append."""
+        assert isinstance(info.target, ast.TableDeclaration)
+        declaration = info.target
+        control = self.lexical_of(declaration)
+        assert control.instance is not None
+        slot = (id(control.instance), declaration)
+        built = self._tables.get(slot)
+        if built is None:
+            built = BuiltTable(self.build_table(control, declaration), control)
+            with self.inside(control):
+                built.table.keys = self.keys(declaration, None)
+                self.add_entries(control, built.table, declaration)
+            self._tables[slot] = built
+            self.pipeline.tables.append(built.table)
+        else:
+            with self.inside(control):
+                self.keys(declaration, built.table)
+        return ir.Apply(self.position, built.table.name)
+
+    def apply_result(self, expression: ast.Member) -> Place:
+        assert isinstance(expression.base, ast.Call)
+        apply = self.application(self.typed.calls[expression.base])
+        if expression.member == "action_run":
+            raise self.unsupported(expression, "action_run outside a switch statement")
+        result = self.temporary(types.BOOLEAN)
+        assert isinstance(result, Scalar)
+        apply.kind = "hit"
+        for branch in ("hit", "miss"):
+            with self.into([]) as code:
+                self.emit("assign", result.ref, ir.Const(int(branch == expression.member), 1))
+            apply.branches[branch] = code
+        self.code.append(apply)
+        return Value(types.BOOLEAN, arithmetic.as_boolean(result.ref))
+
+    def _if(self, statement: ast.If) -> None:
+        """`if (t.apply().hit)` needs no variable: it is the table's own next."""
+        condition, negated = statement.condition, False
+        while isinstance(condition, ast.Unary) and condition.operator == "!":
+            condition, negated = condition.operand, not negated
+        if not self._is_apply_member(condition):
+            super()._if(statement)
+            return
+        assert isinstance(condition, ast.Member) and isinstance(condition.base, ast.Call)
+        apply = self.application(self.typed.calls[condition.base])
+        apply.kind = "hit"
+        on_hit = (condition.member == "hit") != negated
+        then, otherwise = self.body(statement.then), self.body(statement.otherwise)
+        apply.branches = {
+            "hit": then if on_hit else otherwise,
+            "miss": otherwise if on_hit else then,
+        }
+        self.code.append(apply)
+
+    def _is_apply_member(self, expression: ast.Expression) -> bool:
+        if not isinstance(expression, ast.Member) or not isinstance(expression.base, ast.Call):
+            return False
+        info = self.typed.calls.get(expression.base)
+        return info is not None and info.kind is CallKind.TABLE_APPLY
+
+    def switch(self, statement: ast.Switch) -> None:
+        if not self._is_apply_member(statement.subject):
+            super().switch(statement)
+            return
+        assert isinstance(statement.subject, ast.Member)
+        assert isinstance(statement.subject.base, ast.Call)
+        info = self.typed.calls[statement.subject.base]
+        apply = self.application(info)
+        apply.kind = "action"
+        control = self.lexical_of(statement)  # type: ignore[arg-type]
+        groups, default = self.switch_groups(statement)
+        for labels, body in groups:
+            code = self.body(body)
+            for label in labels:
+                action = self.typed.decl_of[label]
+                assert isinstance(action, ast.ActionDeclaration)
+                apply.branches[self.action_name(control, action)] = code
+        if default is not None:
+            apply.default = self.body(default)
+        self.code.append(apply)
+
+
+def has_tables(instance: Instance) -> bool:
+    declaration = instance.declaration
+    assert isinstance(declaration, ast.ControlDeclaration)
+    if any(isinstance(d, ast.TableDeclaration) for d in declaration.locals):
+        return True
+    return any(
+        has_tables(child)
+        for child in instance.children.values()
+        if isinstance(child.type, types.Control)
+    )
+
+
+def block_bindings(instance: Instance) -> types.Bindings:
+    """Type parameter -> argument of a generic parser or control."""
+    declaration, shape = instance.declaration, instance.type
+    parameters = getattr(declaration, "type_parameters", ())
+    arguments = getattr(shape, "arguments", ())
+    return dict(zip(parameters, arguments, strict=False))
+
+
+def lower_control(
+    unit: Unit, instance: Instance, name: str, arguments: Sequence[Place]
+) -> ir.Pipeline:
+    """ingress or egress; arguments: the places of the control's parameters, in order."""
+    control = instance.declaration
+    assert isinstance(control, ast.ControlDeclaration)
+    pipeline = ir.Pipeline(name, control.position)
+    frame = Frame(instance, name, instance.name, bindings=block_bindings(instance))
+    frame.env.update(zip(control.parameters, arguments, strict=True))
+    unit.program.pipelines.append(pipeline)
+    try:
+        ControlBody(unit, frame, pipeline).run(control)
+    except Unsupported as problem:
+        unit.report(problem)
+    return pipeline

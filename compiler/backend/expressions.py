@@ -1,0 +1,410 @@
+"""Expressions of P4 as places (l-values and aggregates) and as BMv2 expressions (scalars)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler import ast, types
+from compiler.backend import arithmetic, ir
+from compiler.backend.places import (
+    HeaderPlace,
+    InvalidPlace,
+    LastHeader,
+    NextHeader,
+    NextUnionMember,
+    Place,
+    Scalar,
+    SlicePlace,
+    StackPlace,
+    StructPlace,
+    UnionPlace,
+    Value,
+    VarbitPlace,
+    is_scalar,
+    members_of,
+    plain,
+    scalar_width,
+)
+from compiler.backend.scope import Scope
+from compiler.typed import Value as Known
+
+
+class Expressions(Scope):
+    """value() gives scalars, place() everything that has members or can be assigned."""
+
+    def call_value(self, call: ast.Call) -> Place | None:
+        """Lowers a call; the place of its result, None for void."""
+        raise NotImplementedError
+
+    def assign(self, target: Place, source: Place) -> None:
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ scalars
+
+    def value(self, expression: ast.Expression) -> ir.Expr:
+        """A scalar expression, statements it needs emitted before it."""
+        shape = self.type_of(expression)
+        known = self.constant(expression)
+        if known is not None:
+            lowered = self.known_value(known, shape, expression)
+        else:
+            lowered = self._scalar(expression)
+        target = self.typed.implicit_cast.get(expression)
+        if target is not None:
+            lowered = arithmetic.convert(lowered, shape, target)
+        return lowered
+
+    def known_value(self, known: Known, shape: types.Type, where: ast.Node) -> ir.Expr:
+        if isinstance(known, bool):
+            return ir.Truth(known)
+        if isinstance(known, int):
+            return arithmetic.constant(known, shape)
+        if isinstance(known, str):
+            return ir.Text(known)
+        if isinstance(known, ast.EnumMember):
+            return ir.Const(self.enum_number(known, shape), scalar_width(shape))
+        raise self.unsupported(where, f"a constant of type {shape} here")
+
+    def enum_number(self, member: ast.EnumMember, shape: types.Type) -> int:
+        """Enums without underlying type are numbered from 0 in order of declaration."""
+        if member in self.typed.enum_values:
+            return self.typed.enum_values[member]
+        if member in self.typed.error_codes:
+            return self.typed.error_codes[member]
+        held = shape
+        while isinstance(held, types.NewType):
+            held = held.underlying
+        assert isinstance(held, types.Enum), held
+        return held.declaration.members.index(member)
+
+    def _scalar(self, expression: ast.Expression) -> ir.Expr:
+        if isinstance(expression, ast.Binary):
+            return self._binary(expression)
+        if isinstance(expression, ast.Unary):
+            operand = self.value(expression.operand)
+            if expression.operator == "!":
+                return arithmetic.negate(operand)
+            return arithmetic.unary(expression.operator, operand, self.type_of(expression))
+        if isinstance(expression, ast.Cast):
+            return self._cast(expression)
+        if isinstance(expression, ast.Conditional):
+            return self._conditional(expression)
+        if isinstance(expression, ast.StringLiteral):
+            return ir.Text(expression.value)
+        return self.read(self.place(expression), expression)
+
+    def read(self, place: Place, where: ast.Node) -> ir.Expr:
+        """The scalar that place holds; booleans come as boolean expressions."""
+        if isinstance(place, Scalar):
+            if isinstance(plain(place.type), types.Boolean):
+                return arithmetic.as_boolean(place.ref)
+            return place.ref
+        if isinstance(place, Value):
+            return place.expr
+        if isinstance(place, SlicePlace):
+            whole = self.read(place.base, where)
+            bits = arithmetic.unsigned(whole, scalar_width(place.base.type))
+            return arithmetic.slice_bits(bits, place.high, place.low)
+        raise self.unsupported(where, f"a value of type {place.type} in this expression")
+
+    def _cast(self, expression: ast.Cast) -> ir.Expr:
+        source, target = self.type_of(expression.operand), self.type_of(expression)
+        shape = plain(source)
+        if isinstance(shape, (types.Struct, types.StructLiteral, types.Tuple)):
+            raise self.unsupported(expression, f"a cast from {source} to {target}")
+        implied = self.typed.implicit_cast.get(expression.operand)
+        return arithmetic.convert(self.value(expression.operand), implied or source, target)
+
+    def values(self, expressions: Sequence[ast.Expression]) -> list[ir.Expr]:
+        """Several scalars, left to right: a value is kept aside if a later one has side effects."""
+        lowered: list[ir.Expr] = []
+        marks: list[int] = []
+        for expression in expressions:
+            lowered.append(self.value(expression))
+            marks.append(len(self.code))
+        for i in reversed(range(len(lowered) - 1)):
+            if marks[i] < len(self.code) and not isinstance(lowered[i], (ir.Const, ir.Truth)):
+                self.code, rest = self.code[: marks[i]], self.code[marks[i] :]
+                lowered[i] = self.keep(lowered[i], self.type_of(expressions[i]))
+                self.code.extend(rest)
+        return lowered
+
+    def keep(self, expr: ir.Expr, shape: types.Type) -> ir.Expr:
+        """expr, evaluated now into a temporary."""
+        place = self.temporary(shape)
+        assert isinstance(place, Scalar)
+        self.emit("assign", place.ref, arithmetic.as_data(expr))
+        return arithmetic.as_boolean(place.ref) if expr.is_boolean else place.ref
+
+    def _binary(self, expression: ast.Binary) -> ir.Expr:
+        operator = expression.operator
+        if operator in ("&&", "||"):
+            return self._short_circuit(expression)
+        shape = self.type_of(expression.left)
+        if operator in ("==", "!=") and not is_scalar(shape):
+            equal = self._aggregate_equal(expression)
+            return equal if operator == "==" else arithmetic.negate(equal)
+        left, right = self.values((expression.left, expression.right))
+        if operator in arithmetic.COMPARISONS:
+            return arithmetic.compare(operator, left, right)
+        if operator == "++":
+            right_width = scalar_width(self.operand_type(expression.right))
+            left_width = scalar_width(self.operand_type(expression.left))
+            joined = arithmetic.concatenate(left, left_width, right, right_width)
+            return arithmetic.convert(
+                joined, types.Bits(left_width + right_width), self.type_of(expression)
+            )
+        return arithmetic.binary(operator, left, right, self.type_of(expression))
+
+    def operand_type(self, expression: ast.Expression) -> types.Type:
+        return self.typed.implicit_cast.get(expression) or self.type_of(expression)
+
+    def _short_circuit(self, expression: ast.Binary) -> ir.Expr:
+        left = self.value(expression.left)
+        with self.into([]) as code:
+            right = self.value(expression.right)
+        conjunction = expression.operator == "&&"
+        if not code:
+            join = arithmetic.both if conjunction else arithmetic.either
+            return join(left, right)
+        result = self.temporary(types.BOOLEAN)
+        assert isinstance(result, Scalar)
+        self.emit("assign", result.ref, arithmetic.as_data(left))
+        with self.into(code):
+            self.emit("assign", result.ref, arithmetic.as_data(right))
+        condition = arithmetic.as_boolean(result.ref)
+        then, otherwise = (code, []) if conjunction else ([], code)
+        self.code.append(ir.If(expression.position, condition, then, otherwise))
+        return condition
+
+    def _conditional(self, expression: ast.Conditional) -> ir.Expr:
+        condition = self.value(expression.condition)
+        with self.into([]) as then_code:
+            then = self.value(expression.then)
+        with self.into([]) as other_code:
+            otherwise = self.value(expression.otherwise)
+        if not then_code and not other_code:
+            if then.is_boolean:
+                then, otherwise = arithmetic.as_data(then), arithmetic.as_data(otherwise)
+                return arithmetic.as_boolean(arithmetic.choose(condition, then, otherwise))
+            return arithmetic.choose(condition, then, otherwise)
+        result = self.temporary(self.type_of(expression))
+        assert isinstance(result, Scalar)
+        for code, chosen in ((then_code, then), (other_code, otherwise)):
+            with self.into(code):
+                self.emit("assign", result.ref, arithmetic.as_data(chosen))
+        self.code.append(ir.If(expression.position, condition, then_code, other_code))
+        return self.read(result, expression)
+
+    # --------------------------------------------------------------- comparisons
+
+    def _aggregate_equal(self, expression: ast.Binary) -> ir.Expr:
+        left = self.place(expression.left)
+        right = self.place(expression.right)
+        return self.equal(left, right, expression)
+
+    def equal(self, left: Place, right: Place, where: ast.Node) -> ir.Expr:
+        """Member-wise equality; headers are equal when both are invalid, too (section 8.17)."""
+        if isinstance(left, InvalidPlace) or isinstance(right, InvalidPlace):
+            other = right if isinstance(left, InvalidPlace) else left
+            return arithmetic.negate(self.is_valid(other, where))
+        if isinstance(left, HeaderPlace) or isinstance(right, HeaderPlace):
+            return self._headers_equal(left, right, where)
+        if isinstance(left, StackPlace) and isinstance(right, StackPlace):
+            pairs = list(zip(left.elements, right.elements, strict=True))
+            return self._all_equal(pairs, where)
+        if isinstance(left, StructPlace) and isinstance(right, StructPlace):
+            values = zip(left.members.values(), right.members.values(), strict=True)
+            return self._all_equal(list(values), where)
+        if isinstance(left, UnionPlace) and isinstance(right, UnionPlace):
+            values = zip(left.members.values(), right.members.values(), strict=True)
+            return self._all_equal(list(values), where)
+        if isinstance(left, VarbitPlace) and isinstance(right, VarbitPlace):
+            return ir.Op("==", left.ref, right.ref)
+        return arithmetic.compare("==", self.read(left, where), self.read(right, where))
+
+    def _all_equal(self, pairs: list[tuple[Place, Place]], where: ast.Node) -> ir.Expr:
+        result: ir.Expr = arithmetic.TRUE
+        for left, right in pairs:
+            result = arithmetic.both(result, self.equal(left, right, where))
+        return result
+
+    def _headers_equal(self, left: Place, right: Place, where: ast.Node) -> ir.Expr:
+        parts = [self._header_fields(side) for side in (left, right)]
+        same = self._all_equal(list(zip(*parts, strict=True)), where)
+        valid = [self.is_valid(side, where) for side in (left, right)]
+        both_valid = arithmetic.both(arithmetic.both(*valid), same)
+        none_valid = arithmetic.both(*(arithmetic.negate(v) for v in valid))
+        return arithmetic.either(none_valid, both_valid)
+
+    def _header_fields(self, place: Place) -> list[Place]:
+        if isinstance(place, HeaderPlace):
+            return place.fields()
+        assert isinstance(place, StructPlace), place
+        return list(place.members.values())
+
+    def is_valid(self, place: Place, where: ast.Node) -> ir.Expr:
+        if isinstance(place, StructPlace):
+            return arithmetic.TRUE
+        if isinstance(place, InvalidPlace):
+            return arithmetic.FALSE
+        if isinstance(place, UnionPlace):
+            return ir.Op("valid_union", None, place.expr)
+        if isinstance(place, LastHeader):
+            place = self.last_as_header(place)
+        if not isinstance(place, HeaderPlace):
+            raise self.unsupported(where, "the validity of this value")
+        if place.name is not None:
+            return arithmetic.as_boolean(ir.FieldRef(place.name, "$valid$", 1))
+        return ir.Op("valid", None, place.expr)
+
+    def last_as_header(self, place: LastHeader) -> HeaderPlace:
+        stack = place.stack.expr
+        index = ir.Op("last_stack_index", None, stack)
+        return HeaderPlace(place.type, ir.Op("dereference_header_stack", stack, index))
+
+    # ------------------------------------------------------------------- places
+
+    def place(self, expression: ast.Expression, freeze: bool = False) -> Place:
+        """What expression stands for; freeze: an index in it is evaluated once, now."""
+        shape = self.type_of(expression)
+        known = self.constant(expression)
+        if known is not None:
+            return self.known_place(known, shape, expression)
+        if isinstance(expression, ast.NameExpression):
+            return self._named(expression)
+        if isinstance(expression, ast.Member):
+            return self._member(expression, freeze)
+        if isinstance(expression, ast.Index):
+            return self._index(expression, freeze)
+        if isinstance(expression, ast.Slice):
+            return self._slice(expression, freeze)
+        if isinstance(expression, ast.Call):
+            result = self.call_value(expression)
+            assert result is not None
+            return result
+        return self._literal(expression, shape)
+
+    def known_place(self, known: Known, shape: types.Type, where: ast.Node) -> Place:
+        if isinstance(known, tuple):
+            parts = zip(members_of(plain(shape)), known, strict=True)
+            members = {n: self.known_place(v, t, where) for (n, t), v in parts}
+            return StructPlace(shape, members)
+        return Value(shape, self.known_value(known, shape, where))
+
+    def _named(self, expression: ast.NameExpression) -> Place:
+        declaration = self.typed.decl_of[expression]
+        place = self.frame.lookup(declaration)
+        if place is None and isinstance(declaration, ast.Constant):
+            return self.place(declaration.value)
+        if place is None:
+            raise self.unsupported(expression, f"{expression.name} in this place")
+        return place
+
+    def _literal(self, expression: ast.Expression, shape: types.Type) -> Place:
+        if isinstance(expression, ast.InvalidHeader):
+            return InvalidPlace(shape)
+        if isinstance(expression, ast.ListExpression) and not expression.has_dots:
+            names = [name for name, _ in members_of(plain(shape))]
+            parts = [self.operand(e) for e in expression.elements]
+            return StructPlace(shape, dict(zip(names, parts, strict=True)))
+        if isinstance(expression, ast.StructExpression) and not expression.has_dots:
+            given = {m.name: self.operand(m.value) for m in expression.members}
+            return StructPlace(shape, {name: given[name] for name, _ in members_of(plain(shape))})
+        if isinstance(expression, ast.Cast):
+            return self._cast_place(expression, shape)
+        if isinstance(expression, ast.Conditional) and not is_scalar(shape):
+            return self._choose_place(expression, shape)
+        if is_scalar(shape) and not isinstance(expression, (ast.ListExpression,)):
+            return Value(shape, self._scalar(expression))
+        raise self.unsupported(expression, f"this expression of type {shape}")
+
+    def _cast_place(self, expression: ast.Cast, shape: types.Type) -> Place:
+        if is_scalar(shape):
+            return Value(shape, self._cast(expression))
+        operand = self.place(expression.operand)
+        if isinstance(operand, StructPlace) and not isinstance(operand, InvalidPlace):
+            names = [name for name, _ in members_of(plain(shape))]
+            return StructPlace(shape, dict(zip(names, operand.members.values(), strict=True)))
+        return operand
+
+    def _choose_place(self, expression: ast.Conditional, shape: types.Type) -> Place:
+        condition = self.value(expression.condition)
+        result = self.temporary(shape)
+        codes: list[list[ir.Statement]] = []
+        for side in (expression.then, expression.otherwise):
+            with self.into([]) as code:
+                self.assign(result, self.place(side))
+            codes.append(code)
+        self.code.append(ir.If(expression.position, condition, *codes))
+        return result
+
+    def operand(self, expression: ast.Expression) -> Place:
+        """Any expression as a place; scalars as values, after their implicit cast."""
+        shape = self.operand_type(expression)
+        if is_scalar(shape):
+            return Value(shape, self.value(expression))
+        return self.place(expression)
+
+    def _member(self, expression: ast.Member, freeze: bool) -> Place:
+        name = expression.member
+        base_type = plain(self.type_of(expression.base))
+        if isinstance(base_type, types.ApplyResult):
+            return self.apply_result(expression)
+        base = self.place(expression.base, freeze)
+        if isinstance(base, StackPlace):
+            return self._stack_property(base, name, expression)
+        if isinstance(base, (StructPlace, UnionPlace)) and name in base.members:
+            return base.members[name]
+        if isinstance(base, HeaderPlace):
+            return base.member(name)
+        if isinstance(base, LastHeader):
+            return base.member(name)
+        if isinstance(base, NextHeader):
+            return NextUnionMember(self.type_of(expression), base.stack, name)
+        raise self.unsupported(expression, f"member {name} of this value")
+
+    def apply_result(self, expression: ast.Member) -> Place:
+        """`t.apply().hit` and `.miss` inside an expression."""
+        raise self.unsupported(expression, f"{expression.member} of a table here")
+
+    def _stack_property(self, stack: StackPlace, name: str, where: ast.Expression) -> Place:
+        shape = self.type_of(where)
+        if name == "size":
+            return Value(shape, ir.Const(len(stack.elements), 32))
+        if name == "lastIndex":
+            return Value(shape, ir.Op("last_stack_index", None, stack.expr))
+        if name == "last":
+            return LastHeader(shape, stack)
+        assert name == "next", name
+        return NextHeader(shape, stack)
+
+    def _index(self, expression: ast.Index, freeze: bool) -> Place:
+        base = self.place(expression.base, freeze)
+        if isinstance(base, StructPlace):
+            known = self.constant(expression.index)
+            return list(base.members.values())[int(known)]  # type: ignore[arg-type]
+        assert isinstance(base, StackPlace), base
+        index = self.value(expression.index)
+        if isinstance(index, ir.Const):
+            if index.value >= len(base.elements):
+                raise self.unsupported(expression, "an index outside the header stack")
+            return base.elements[index.value]
+        if base.of_unions:
+            raise self.unsupported(expression, "an index known at run time only into header unions")
+        if freeze:
+            index = self.keep(index, self.operand_type(expression.index))
+        element = self.type_of(expression)
+        return HeaderPlace(element, ir.Op("dereference_header_stack", base.expr, index))
+
+    def _slice(self, expression: ast.Slice, freeze: bool) -> Place:
+        high, low = self.constant(expression.high), self.constant(expression.low)
+        if not isinstance(high, int) or not isinstance(low, int):
+            raise self.unsupported(expression, "a slice whose bounds are not constant")
+        if isinstance(expression.base, (ast.NameExpression, ast.Member, ast.Slice, ast.Index)):
+            base = self.place(expression.base, freeze)
+        else:
+            base = Value(self.type_of(expression.base), self.value(expression.base))
+        if isinstance(base, SlicePlace):
+            return SlicePlace(self.type_of(expression), base.base, high + base.low, low + base.low)
+        return SlicePlace(self.type_of(expression), base, high, low)

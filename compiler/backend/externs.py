@@ -1,0 +1,265 @@
+"""v1model's extern functions and objects as primitives and arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from compiler import ast, types
+from compiler.backend import arithmetic, ir
+from compiler.backend.objects import counter_of, digest_name, meter_of, register_of
+from compiler.backend.places import (
+    HeaderPlace,
+    Place,
+    Scalar,
+    StackPlace,
+    StructPlace,
+    UnionPlace,
+    VarbitPlace,
+    is_signed,
+    plain,
+    scalar_width,
+)
+from compiler.backend.statements import Statements
+from compiler.backend.storage import STANDARD_METADATA
+from compiler.typed import CallInfo, CallKind, Instance
+
+HASHES = frozenset(
+    {"crc32", "crc32_custom", "crc16", "crc16_custom", "random", "identity", "csum16", "xor16"}
+)
+
+
+class Externs(Statements):
+    def extern_call(self, call: ast.Call, info: CallInfo) -> Place | None:
+        if info.kind is CallKind.EXTERN_METHOD:
+            self._method(call, info)
+            return None
+        handler = FUNCTIONS.get(info.method)
+        if handler is None:
+            raise self.unsupported(call, f"the extern function {info.method}")
+        handler(self, call, info)
+        return None
+
+    def argument(self, info: CallInfo, index: int) -> ast.Expression:
+        value = info.arguments[index].value
+        assert value is not None
+        return value
+
+    def data(self, expression: ast.Expression) -> ir.Expr:
+        return arithmetic.as_data(self.value(expression))
+
+    # ------------------------------------------------------------------ objects
+
+    def _method(self, call: ast.Call, info: CallInfo) -> None:
+        assert info.receiver is not None
+        instance = self.instance_of(info.receiver)
+        kind = instance.declaration.name
+        handler = METHODS.get((kind, info.method))
+        if handler is None:
+            raise self.unsupported(call, f"{kind}.{info.method}")
+        handler(self, instance, info)
+
+    def register_read(self, instance: Instance, info: CallInfo) -> None:
+        ref, target = self.output(self.argument(info, 0))
+        index = self.data(self.argument(info, 1))
+        array = register_of(self.unit, instance)
+        self.emit("register_read", ref, ir.ObjectRef("register_array", array.name), index)
+        if target is None and is_signed(self.type_of(self.argument(info, 0))):
+            width = scalar_width(self.type_of(self.argument(info, 0)))
+            self.emit("assign", ref, ir.Op("two_comp_mod", ref, ir.Const(width, 8)))
+        self.deliver(ref, target)
+
+    def register_write(self, instance: Instance, info: CallInfo) -> None:
+        index, value = self.values((self.argument(info, 0), self.argument(info, 1)))
+        array = register_of(self.unit, instance)
+        data = arithmetic.unsigned(arithmetic.as_data(value), array.width)
+        self.emit("register_write", ir.ObjectRef("register_array", array.name), index, data)
+
+    def counter_count(self, instance: Instance, info: CallInfo) -> None:
+        array = counter_of(self.unit, instance)
+        index = self.data(self.argument(info, 0))
+        self.emit("count", ir.ObjectRef("counter_array", array.name), index)
+
+    def meter_execute(self, instance: Instance, info: CallInfo) -> None:
+        array = meter_of(self.unit, instance)
+        index = self.data(self.argument(info, 0))
+        ref, target = self.output(self.argument(info, 1))
+        self.emit("execute_meter", ir.ObjectRef("meter_array", array.name), index, ref)
+        self.deliver(ref, target)
+
+    def direct_count(self, instance: Instance, info: CallInfo) -> None:
+        """BMv2 counts every hit of the table by itself."""
+
+    def direct_read(self, instance: Instance, info: CallInfo) -> None:
+        """BMv2 executes a direct meter on every hit and puts the colour in result_target."""
+        target = self.place(self.argument(info, 0))
+        if not isinstance(target, Scalar) or not isinstance(target.ref, ir.FieldRef):
+            raise self.unsupported(self.argument(info, 0), "a direct meter's result here")
+        array = meter_of(self.unit, instance)
+        if array.result not in (None, target.ref):
+            raise self.unsupported(
+                self.argument(info, 0), "reading a direct meter into two different places"
+            )
+        array.result = target.ref
+
+    # ---------------------------------------------------------------- functions
+
+    def mark_to_drop(self, call: ast.Call, info: CallInfo) -> None:
+        self.emit("mark_to_drop", ir.ObjectRef("header", STANDARD_METADATA))
+
+    def truncate(self, call: ast.Call, info: CallInfo) -> None:
+        self.emit("truncate", self.data(self.argument(info, 0)))
+
+    def random(self, call: ast.Call, info: CallInfo) -> None:
+        ref, target = self.output(self.argument(info, 0))
+        low, high = self.values((self.argument(info, 1), self.argument(info, 2)))
+        self.emit("modify_field_rng_uniform", ref, low, high)
+        self.deliver(ref, target)
+
+    def hash(self, call: ast.Call, info: CallInfo) -> None:
+        algorithm = self.enum_name(self.argument(info, 1))
+        if algorithm not in HASHES:
+            raise self.unsupported(self.argument(info, 1), f"the hash algorithm {algorithm}")
+        ref, target = self.output(self.argument(info, 0))
+        base = self.data(self.argument(info, 2))
+        inputs = self.calculation_input(self.argument(info, 3))
+        limit = self.data(self.argument(info, 4))
+        name = self.calculation(algorithm, inputs, payload=False)
+        calculation = ir.ObjectRef("calculation", name)
+        self.emit("modify_field_with_hash_based_offset", ref, base, calculation, limit)
+        self.deliver(ref, target)
+
+    def enum_name(self, expression: ast.Expression) -> str:
+        member = self.constant(expression)
+        if not isinstance(member, ast.EnumMember):
+            raise self.unsupported(expression, "an enum value not known at compile time")
+        return member.name
+
+    def calculation(self, algorithm: str, inputs: list[ir.Expr], payload: bool) -> str:
+        name = self.unit.names.unique("calc")
+        self.unit.program.calculations.append(
+            ir.Calculation(name, algorithm, inputs, payload, self.position)
+        )
+        return name
+
+    def calculation_input(self, expression: ast.Expression) -> list[ir.Expr]:
+        """Fields, headers and constants; anything computed goes through a temporary."""
+        return [self._simple(e, shape) for e, shape in self.flat_values(expression)]
+
+    def flat_values(self, expression: ast.Expression) -> list[tuple[ir.Expr, types.Type]]:
+        """Every scalar and header of a list, tuple or struct, in order."""
+        return list(self._flat(self.operand(expression), expression))
+
+    def _flat(self, place: Place, where: ast.Node) -> list[tuple[ir.Expr, types.Type]]:
+        if isinstance(place, StructPlace):
+            return [p for m in place.members.values() for p in self._flat(m, where)]
+        if isinstance(place, StackPlace):
+            return [p for m in place.elements for p in self._flat(m, where)]
+        if isinstance(place, UnionPlace):
+            return [p for m in place.members.values() for p in self._flat(m, where)]
+        if isinstance(place, HeaderPlace):
+            if place.name is None:
+                raise self.unsupported(where, "a header found at run time in this list")
+            return [(place.expr, place.type)]
+        if isinstance(place, VarbitPlace):
+            return [(place.ref, place.type)]
+        return [(arithmetic.as_data(self.read(place, where)), place.type)]
+
+    def _simple(self, expr: ir.Expr, shape: types.Type) -> ir.Expr:
+        if isinstance(expr, (ir.FieldRef, ir.ObjectRef)):
+            return expr
+        if isinstance(expr, ir.Const):
+            return ir.Const(expr.value & arithmetic.mask(expr.width), expr.width)
+        if isinstance(plain(shape), types.Boolean):
+            shape = types.Bits(1)
+        kept = self.keep(expr, shape)
+        assert isinstance(kept, ir.FieldRef)
+        return kept
+
+    def digest(self, call: ast.Call, info: CallInfo) -> None:
+        receiver = self.data(self.argument(info, 0))
+        value = self.argument(info, 1)
+        elements = [self._simple(e, s) for e, s in self.flat_values(value)]
+        self.unit.digests.append(self.type_of(value))
+        learn_lists = self.unit.program.learn_lists
+        name = digest_name(self.type_of(value))
+        identifier = len(learn_lists) + 1
+        learn_lists.append(ir.FieldList(name, identifier, elements, self.position))
+        self.emit("generate_digest", receiver, ir.Const(identifier, 32))
+
+    def clone(self, call: ast.Call, info: CallInfo) -> None:
+        kind = self.enum_name(self.argument(info, 0))
+        block, side = ("ingress", "ingress") if kind == "I2E" else ("egress", "egress")
+        if self.frame.block != block:
+            raise self.unsupported(call, f"clone of kind {kind} outside {block}")
+        session = self.data(self.argument(info, 1))
+        index = None
+        if info.method != "clone":
+            index = self._list_index(self.argument(info, 2))
+        identifier = self.field_list(index)
+        self.emit(f"clone_{side}_pkt_to_egress", session, ir.Const(identifier, 32))
+
+    def resubmit(self, call: ast.Call, info: CallInfo) -> None:
+        self._again("resubmit", "ingress", call, info)
+
+    def recirculate(self, call: ast.Call, info: CallInfo) -> None:
+        self._again("recirculate", "egress", call, info)
+
+    def _again(self, op: str, block: str, call: ast.Call, info: CallInfo) -> None:
+        if self.frame.block != block:
+            raise self.unsupported(call, f"{op} outside {block}")
+        identifier = self.field_list(self._list_index(self.argument(info, 0)))
+        self.emit(op, ir.Const(identifier, 32))
+
+    def _list_index(self, expression: ast.Expression) -> int:
+        index = self.constant(expression)
+        if not isinstance(index, int):
+            raise self.unsupported(expression, "a field list index not known at compile time")
+        return index
+
+    def field_list(self, index: int | None) -> int:
+        """The identifier of `@field_list(index)`'s list; one without fields where index is None."""
+        key = -1 if index is None else index
+        known = self.unit.field_lists
+        if key not in known:
+            lists = self.unit.program.field_lists
+            known[key] = len(lists) + 1
+            name = "empty" if index is None else f"field_list{index}"
+            lists.append(ir.FieldList(name, known[key], [], self.position))
+        return known[key]
+
+    def log_msg(self, call: ast.Call, info: CallInfo) -> None:
+        message = self.value(self.argument(info, 0))
+        items: list[ir.Expr] = []
+        if len(info.arguments) > 1:
+            items = [e for e, _ in self.flat_values(self.argument(info, 1))]
+        self.emit("log_msg", message, ir.Vector(tuple(items)))
+
+    def assertion(self, call: ast.Call, info: CallInfo) -> None:
+        condition = self.value(self.argument(info, 0))
+        if condition.is_boolean:
+            condition = arithmetic.as_data(condition)
+        self.emit(info.method, condition)
+
+
+FUNCTIONS: dict[str, Callable[[Externs, ast.Call, CallInfo], None]] = {
+    "mark_to_drop": Externs.mark_to_drop,
+    "truncate": Externs.truncate,
+    "random": Externs.random,
+    "hash": Externs.hash,
+    "digest": Externs.digest,
+    "clone": Externs.clone,
+    "clone_preserving_field_list": Externs.clone,
+    "resubmit_preserving_field_list": Externs.resubmit,
+    "recirculate_preserving_field_list": Externs.recirculate,
+    "log_msg": Externs.log_msg,
+    "assert": Externs.assertion,
+    "assume": Externs.assertion,
+}
+METHODS: dict[tuple[str, str], Callable[[Externs, Instance, CallInfo], None]] = {
+    ("register", "read"): Externs.register_read,
+    ("register", "write"): Externs.register_write,
+    ("counter", "count"): Externs.counter_count,
+    ("meter", "execute_meter"): Externs.meter_execute,
+    ("direct_counter", "count"): Externs.direct_count,
+    ("direct_meter", "read"): Externs.direct_read,
+}

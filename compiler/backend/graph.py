@@ -1,0 +1,229 @@
+"""From structured code to a pipeline's graph of tables and conditionals.
+
+Statements that touch no table are gathered into one action, called by a table without keys: BMv2
+pays for each table, not for each primitive. Control flow is built backwards: a node's successors
+have names before the node itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from compiler.backend import ir
+from compiler.backend.scope import Unit
+from compiler.source import Position
+
+
+@dataclass
+class Target:
+    """Where control goes: a node's name, the end (None), or where another target goes."""
+
+    name: str | None = None
+    link: Target | None = None
+
+    def resolve(self) -> str | None:
+        seen: set[int] = set()
+        target = self
+        while target.link is not None and id(target) not in seen:
+            seen.add(id(target))
+            target = target.link
+        return target.name
+
+
+END = Target()
+
+
+@dataclass
+class Site:
+    """One application of a table, with where it leads."""
+
+    apply: ir.Apply
+    branches: dict[str, Target]
+    default: Target
+
+
+@dataclass
+class Graph:
+    unit: Unit
+    pipeline: ir.Pipeline
+    tables: dict[str, ir.Table] = field(default_factory=dict)
+    labels: dict[int, Target] = field(default_factory=dict)
+    sites: dict[str, list[Site]] = field(default_factory=dict)
+    # nodes whose successors are still Targets
+    conditionals: list[tuple[ir.Conditional, Target, Target]] = field(default_factory=list)
+    calls: list[tuple[ir.Table, Target]] = field(default_factory=list)
+
+    def label(self, number: int) -> Target:
+        return self.labels.setdefault(number, Target())
+
+
+def build_graph(unit: Unit, pipeline: ir.Pipeline) -> None:
+    """Fills the pipeline's tables, conditionals and init from its body."""
+    graph = Graph(unit, pipeline, {t.name: t for t in pipeline.tables})
+    first = _sequence(graph, pipeline.body, END)
+    pipeline.init = first.resolve()
+    for conditional, true_next, false_next in graph.conditionals:
+        conditional.true_next = true_next.resolve()
+        conditional.false_next = false_next.resolve()
+    for table, following in graph.calls:
+        name = following.resolve()
+        table.next_tables = {table.actions[0].name: name}
+        table.base_default_next = name
+    for name, sites in graph.sites.items():
+        _connect_table(graph, graph.tables[name], sites)
+    pipeline.conditionals.reverse()
+
+
+def _sequence(graph: Graph, body: list[ir.Statement], following: Target) -> Target:
+    """The first node of body; control goes to following after it."""
+    for group in reversed(_groups(_reachable(body))):
+        following = _group(graph, group, following)
+    return following
+
+
+def _reachable(body: list[ir.Statement]) -> list[ir.Statement]:
+    """body without what follows a jump up to the next label."""
+    kept: list[ir.Statement] = []
+    dead = False
+    for statement in body:
+        dead = dead and not isinstance(statement, ir.Label)
+        if not dead:
+            kept.append(statement)
+        dead = dead or isinstance(statement, (ir.Goto, ir.Exit))
+    return kept
+
+
+def _groups(body: list[ir.Statement]) -> list[list[ir.Statement]]:
+    """body cut into runs that can be one action, and single statements that cannot."""
+    groups: list[list[ir.Statement]] = []
+    run: list[ir.Statement] = []
+    for statement in body:
+        if _has_apply(statement):
+            groups += [*_split(run, body), [statement]]
+            run = []
+        else:
+            run.append(statement)
+    return [*groups, *_split(run, body)]
+
+
+def _has_apply(statement: ir.Statement) -> bool:
+    return any(isinstance(s, ir.Apply) for s in ir.flatten([statement]))
+
+
+def _split(run: list[ir.Statement], body: list[ir.Statement]) -> list[list[ir.Statement]]:
+    """A run without tables, cut where jumps leave it or come into it from elsewhere."""
+    if not run:
+        return []
+    inside = {id(s) for s in ir.flatten(run)}
+    elsewhere = {
+        s.label for s in ir.flatten(body) if isinstance(s, ir.Goto) and id(s) not in inside
+    }
+    labels = {s.label for s in ir.flatten(run) if isinstance(s, ir.Label)}
+    jumps = {s.label for s in ir.flatten(run) if isinstance(s, ir.Goto)}
+    return [run] if jumps <= labels and not labels & elsewhere else _cut(run)
+
+
+def _cut(run: list[ir.Statement]) -> list[list[ir.Statement]]:
+    groups: list[list[ir.Statement]] = []
+    current: list[ir.Statement] = []
+    for statement in run:
+        jumps = {s.label for s in ir.flatten([statement]) if isinstance(s, ir.Goto)}
+        nested = {s.label for s in ir.flatten([statement]) if isinstance(s, ir.Label)}
+        single = bool(jumps - nested) or isinstance(statement, ir.Label)
+        if single:
+            groups += [current] if current else []
+            groups.append([statement])
+            current = []
+        else:
+            current.append(statement)
+    return [*groups, *([current] if current else [])]
+
+
+def _group(graph: Graph, group: list[ir.Statement], following: Target) -> Target:
+    statement = group[0]
+    if len(group) == 1 and isinstance(statement, (ir.Label, ir.Goto, ir.Exit)):
+        return _jump(graph, statement, following)
+    if isinstance(statement, ir.Apply):
+        return _apply(graph, statement, following)
+    jumps = {s.label for s in ir.flatten(group) if isinstance(s, ir.Goto)}
+    own = {s.label for s in ir.flatten(group) if isinstance(s, ir.Label)}
+    if _has_apply(statement) or not jumps <= own:
+        assert isinstance(statement, ir.If) and len(group) == 1
+        return _conditional(graph, statement, following)
+    return _call(graph, group, following)
+
+
+def _jump(graph: Graph, statement: ir.Statement, following: Target) -> Target:
+    if isinstance(statement, ir.Goto):
+        return graph.label(statement.label)
+    if isinstance(statement, ir.Exit):
+        return END
+    assert isinstance(statement, ir.Label)
+    target = graph.label(statement.label)
+    target.link = following
+    return target
+
+
+def _conditional(graph: Graph, statement: ir.If, following: Target) -> Target:
+    then = _sequence(graph, statement.then, following)
+    otherwise = _sequence(graph, statement.otherwise, following)
+    name = graph.unit.names.unique("node")
+    node = ir.Conditional(name, statement.condition, statement.position)
+    graph.pipeline.conditionals.append(node)
+    graph.conditionals.append((node, then, otherwise))
+    return Target(name)
+
+
+def _call(graph: Graph, group: list[ir.Statement], following: Target) -> Target:
+    """A table without keys whose only action is the group."""
+    where = group[0].position
+    name = graph.unit.names.unique(_action_name(where))
+    action = ir.Action(name, [], [], where, group)
+    graph.unit.program.actions.append(action)
+    table = ir.Table(f"tbl_{name}", where, [], [action], default_action=action)
+    table.default_constant = True
+    graph.pipeline.tables.append(table)
+    graph.calls.append((table, following))
+    return Target(table.name)
+
+
+def _action_name(where: Position) -> str:
+    stem = PurePath(where.file).stem or "program"
+    return f"{''.join(c if c.isalnum() else '_' for c in stem)}{where.line}"
+
+
+def _apply(graph: Graph, statement: ir.Apply, following: Target) -> Target:
+    branches = {
+        name: _sequence(graph, body, following) for name, body in statement.branches.items()
+    }
+    default = _sequence(graph, statement.default, following)
+    if statement.kind == "hit":
+        default = branches["miss"]
+    graph.sites.setdefault(statement.table, []).append(Site(statement, branches, default))
+    return Target(statement.table)
+
+
+def _connect_table(graph: Graph, table: ir.Table, sites: list[Site]) -> None:
+    site = sites[0]
+    leads = _leads(table, site)
+    for other in sites[1:]:
+        if other.apply.kind != site.apply.kind or _leads(table, other) != leads:
+            graph.unit.diagnostics.unsupported(
+                other.apply.position,
+                f"applying table {table.name} at several places with different code after it",
+            )
+    table.next_tables = leads
+    table.base_default_next = site.default.resolve()
+
+
+def _leads(table: ir.Table, site: Site) -> dict[str, str | None]:
+    if site.apply.kind == "hit":
+        return {
+            "__HIT__": site.branches["hit"].resolve(),
+            "__MISS__": site.branches["miss"].resolve(),
+        }
+    return {
+        action.name: site.branches.get(action.name, site.default).resolve()
+        for action in table.actions
+    }

@@ -1,0 +1,90 @@
+"""Keysets of a select as values with masks; ranges become as many masked values as they need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+from compiler import ast
+from compiler.backend import arithmetic, ir
+from compiler.backend.expressions import Expressions
+from compiler.backend.places import scalar_width
+from compiler.backend.scope import Unit
+
+MAX_EXPANSION = 1024
+Masked = tuple[int, int]
+
+
+@dataclass
+class Choice:
+    """One alternative: (value, mask) for each key, or the name of a value set."""
+
+    parts: tuple[Masked, ...] = ()
+    value_set: str | None = None
+
+
+def choices_of(
+    scope: Expressions, keyset: ast.Expression, widths: Sequence[int]
+) -> Iterator[Choice]:
+    """The alternatives a keyset stands for, in order."""
+    if isinstance(keyset, ast.DefaultKeyset):
+        yield Choice(tuple((0, 0) for _ in widths))
+        return
+    declared = scope.typed.decl_of.get(keyset)
+    if isinstance(declared, ast.ValueSet):
+        yield Choice(value_set=value_set(scope.unit, scope, declared))
+        return
+    elements: Sequence[ast.Expression] = (keyset,)
+    if isinstance(keyset, ast.ListExpression):
+        elements = keyset.elements
+    options = [list(_masked(scope, e, w)) for e, w in zip(elements, widths, strict=True)]
+    count = 1
+    for option in options:
+        count *= len(option)
+    if count > MAX_EXPANSION:
+        raise scope.unsupported(keyset, f"ranges that expand to {count} cases")
+    for parts in product(*options):
+        yield Choice(parts)
+
+
+def _masked(scope: Expressions, keyset: ast.Expression, width: int) -> Iterator[Masked]:
+    full = arithmetic.mask(width)
+    if isinstance(keyset, ast.DefaultKeyset):
+        yield (0, 0)
+    elif isinstance(keyset, ast.Mask):
+        mask = _number(scope, keyset.mask, full)
+        yield (_number(scope, keyset.value, full) & mask, mask)
+    elif isinstance(keyset, ast.Range):
+        low, high = _number(scope, keyset.low, full), _number(scope, keyset.high, full)
+        yield from range_masks(low, high, width)
+    else:
+        yield (_number(scope, keyset, full), full)
+
+
+def range_masks(low: int, high: int, width: int) -> Iterator[Masked]:
+    """The fewest masked values that cover low..high."""
+    full = arithmetic.mask(width)
+    while low <= high:
+        size = low & -low or 1 << width
+        while low + size - 1 > high:
+            size >>= 1
+        yield (low, full ^ (size - 1))
+        low += size
+
+
+def _number(scope: Expressions, expression: ast.Expression, full: int) -> int:
+    data = arithmetic.as_data(scope.value(expression))
+    if not isinstance(data, ir.Const):
+        raise scope.unsupported(expression, "a select case that is not constant")
+    return data.value & full
+
+
+def value_set(unit: Unit, scope: Expressions, declared: ast.ValueSet) -> str:
+    """The value set's name; it is entered in the program at its first use."""
+    assert scope.frame.instance is not None
+    name = scope.frame.instance.name_of(declared)
+    if all(known != name for known, _, _ in unit.program.value_sets):
+        element = scope.type_at(declared.type_ref)
+        unit.program.value_sets.append((name, scalar_width(element), declared.position))
+    return name

@@ -1,0 +1,174 @@
+"""The passes of the back end, from a typed v1model program to a complete ir.Program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from compiler import ast, types
+from compiler.backend import ir
+from compiler.backend.assemble import assemble
+from compiler.backend.checks import lower_checksums, lower_deparser
+from compiler.backend.control import lower_control
+from compiler.backend.graph import build_graph
+from compiler.backend.objects import declare_externs
+from compiler.backend.parsers import lower_parser
+from compiler.backend.places import HeaderPlace, Place, Scalar, StructPlace, members_of, plain
+from compiler.backend.scope import Unit
+from compiler.backend.storage import Storage, Unsupported
+from compiler.diagnostics import Diagnostics
+from compiler.typed import Instance, TypedProgram
+
+USER_METADATA = "userMetadata"
+# The package's parameters, in order (v1model.p4).
+BLOCKS = ("parser", "verify", "ingress", "egress", "update", "deparser")
+
+
+@dataclass
+class Compilation:
+    unit: Unit
+    blocks: dict[str, Instance] = field(default_factory=dict)
+    headers: Place | None = None
+    metadata: Place | None = None
+    standard: Place | None = None
+
+    def shared(self) -> list[Place]:
+        """The places of (hdr, meta, standard_metadata), which all blocks share."""
+        places = [self.headers, self.metadata, self.standard]
+        assert all(p is not None for p in places)
+        return [p for p in places if p is not None]
+
+
+def find_blocks(work: Compilation) -> None:
+    """The six blocks of V1Switch."""
+    typed = work.unit.typed
+    main = typed.main
+    if main is None:
+        raise Unsupported(typed.tree.position, "a program without a package instance main")
+    given = list(main.arguments.values())
+    instances = [v for v in given if isinstance(v, Instance)]
+    if main.declaration.name != "V1Switch" or len(instances) != len(BLOCKS):
+        where = main.node.position if main.node is not None else typed.tree.position
+        raise Unsupported(where, f"the architecture {main.declaration.name}", "use V1Switch")
+    work.blocks = dict(zip(BLOCKS, instances, strict=True))
+
+
+def allocate_parameters(work: Compilation) -> None:
+    """Headers, user metadata and standard metadata: one place each for the whole program."""
+    storage = work.unit.storage
+    shape = work.blocks["parser"].type
+    assert isinstance(shape, types.Parser)
+    _, headers, metadata, standard = shape.parameters
+    where = work.blocks["parser"].declaration.position
+    standard_type = plain(standard.type)
+    assert isinstance(standard_type, types.Struct)
+    work.standard = storage.standard_metadata(standard_type)
+    work.headers = storage.allocate("", headers.type, where)
+    work.metadata = storage.allocate(USER_METADATA, metadata.type, where)
+
+
+def collect_numbers(work: Compilation) -> None:
+    """Errors and enums with the numbers that stand for them."""
+    typed, program = work.unit.typed, work.unit.program
+    program.errors = sorted(
+        ((member.name, code) for member, code in typed.error_codes.items()), key=lambda e: e[1]
+    )
+    for declaration in typed.tree.declarations:
+        if isinstance(declaration, ast.EnumDeclaration) and declaration.underlying is None:
+            members = [(m.name, i) for i, m in enumerate(declaration.members)]
+            program.enums.append((declaration.name, members))
+
+
+def collect_externs(work: Compilation) -> None:
+    for name in ("ingress", "egress"):
+        declare_externs(work.unit, work.blocks[name])
+
+
+def lower_parsing(work: Compilation) -> None:
+    lower_parser(work.unit, work.blocks["parser"], [None, *work.shared()])
+
+
+def lower_pipelines(work: Compilation) -> None:
+    for name in ("ingress", "egress"):
+        lower_control(work.unit, work.blocks[name], name, work.shared())
+
+
+def lower_lists(work: Compilation) -> None:
+    """Checksums and deparser, which BMv2 takes as lists."""
+    places = work.shared()
+    lower_checksums(work.unit, work.blocks["verify"], "verify", places[:2])
+    lower_checksums(work.unit, work.blocks["update"], "update", places[:2])
+    lower_deparser(work.unit, work.blocks["deparser"], [None, places[0]])
+
+
+def fill_field_lists(work: Compilation) -> None:
+    """`@field_list(n)` on metadata fields, for what clone, resubmit and recirculate keep."""
+    lists = {f.name: f for f in work.unit.program.field_lists}
+    if lists and work.metadata is not None:
+        _fill(work.metadata, (), lists)
+
+
+def _fill(place: Place, inherited: tuple[int, ...], lists: dict[str, ir.FieldList]) -> None:
+    if isinstance(place, Scalar):
+        for index in inherited:
+            if f"field_list{index}" in lists:
+                lists[f"field_list{index}"].elements.append(place.ref)
+        return
+    if not isinstance(place, (StructPlace, HeaderPlace)):
+        return
+    shape = plain(place.type)
+    for name, _ in members_of(shape):
+        member = place.members[name] if isinstance(place, StructPlace) else place.member(name)
+        _fill(member, (*inherited, *_list_indices(shape, name)), lists)
+
+
+def _list_indices(shape: types.Type, name: str) -> tuple[int, ...]:
+    found = shape.field(name) if isinstance(shape, types.StructLike) else None
+    if found is None or found.declaration is None:
+        return ()
+    annotation = found.declaration.annotation("field_list")
+    given = annotation.arguments if annotation else ()
+    return tuple(a.value for a in given if isinstance(a, ast.IntLiteral))
+
+
+def build_graphs(work: Compilation) -> None:
+    for pipeline in work.unit.program.pipelines:
+        build_graph(work.unit, pipeline)
+
+
+def assemble_actions(work: Compilation) -> None:
+    for action in work.unit.program.actions:
+        action.primitives = assemble(action.body)
+
+
+def pad_scalars(work: Compilation) -> None:
+    work.unit.storage.finish()
+
+
+PASSES: tuple[Callable[[Compilation], None], ...] = (
+    find_blocks,
+    allocate_parameters,
+    collect_numbers,
+    collect_externs,
+    lower_parsing,
+    lower_pipelines,
+    lower_lists,
+    fill_field_lists,
+    build_graphs,
+    assemble_actions,
+    pad_scalars,
+)
+
+
+def lower(typed: TypedProgram, diagnostics: Diagnostics) -> Compilation | None:
+    """Runs the passes; None if any of them reported an error."""
+    program = ir.Program(typed.tree.position.file)
+    work = Compilation(Unit(typed, diagnostics, program, Storage(program)))
+    for run in PASSES:
+        try:
+            run(work)
+        except Unsupported as problem:
+            work.unit.report(problem)
+        if diagnostics.failed:
+            return None
+    return work

@@ -1,0 +1,117 @@
+"""Extern objects as BMv2 arrays and action profiles, and the names that digests get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compiler import ast, types
+from compiler.backend import ir
+from compiler.backend.places import scalar_width
+from compiler.backend.scope import Unit
+from compiler.backend.storage import Unsupported, control_plane_name
+from compiler.source import NOWHERE, Position
+from compiler.typed import Instance
+
+ARRAY_KINDS = frozenset({"register", "counter", "meter", "direct_counter", "direct_meter"})
+PROFILE_KINDS = frozenset({"action_profile", "action_selector"})
+
+
+def extern_instances(instance: Instance) -> Iterator[Instance]:
+    """Every extern object of a block and of the blocks inside it, in order of creation."""
+    for child in instance.children.values():
+        if isinstance(child.type, types.Extern):
+            yield child
+        else:
+            yield from extern_instances(child)
+
+
+def declare_externs(unit: Unit, block: Instance) -> None:
+    """Arrays exist whether or not the program uses them: the control plane may."""
+    for instance in extern_instances(block):
+        try:
+            declare_extern(unit, instance)
+            unit.externs.append(instance)
+        except Unsupported as problem:
+            unit.report(problem)
+
+
+def declare_extern(unit: Unit, instance: Instance) -> None:
+    kind = instance.declaration.name
+    if kind == "register":
+        register_of(unit, instance)
+    elif kind in ("counter", "direct_counter"):
+        counter_of(unit, instance)
+    elif kind in ("meter", "direct_meter"):
+        meter_of(unit, instance)
+    elif kind not in PROFILE_KINDS:
+        raise Unsupported(position_of(instance), f"the extern object {kind}")
+
+
+def position_of(instance: Instance) -> Position:
+    return instance.node.position if instance.node is not None else NOWHERE
+
+
+def _size(instance: Instance) -> int:
+    size = instance.arguments.get("size")
+    if not isinstance(size, int):
+        raise Unsupported(position_of(instance), f"{instance.name} without a constant size")
+    return size
+
+
+def _unit_of(instance: Instance) -> str:
+    kind = instance.arguments.get("type")
+    return kind.name if isinstance(kind, ast.EnumMember) else "packets_and_bytes"
+
+
+def register_of(unit: Unit, instance: Instance) -> ir.Array:
+    if id(instance) not in unit.arrays:
+        assert isinstance(instance.type, types.Extern)
+        width = scalar_width_or_fail(instance)
+        array = ir.Array(instance.name, position_of(instance), _size(instance), width)
+        unit.arrays[id(instance)] = array
+        unit.program.registers.append(array)
+    return unit.arrays[id(instance)]
+
+
+def scalar_width_or_fail(instance: Instance) -> int:
+    """The width of a register's cells; aggregates are not something BMv2 can store."""
+    assert isinstance(instance.type, types.Extern)
+    element = instance.type.arguments[0]
+    if types.width_bits(element) is None and not isinstance(element, (types.Enum, types.Error)):
+        raise Unsupported(position_of(instance), f"a register of {element}")
+    if isinstance(element, (types.StructLike, types.Tuple, types.Stack)):
+        raise Unsupported(position_of(instance), f"a register of {element}")
+    return scalar_width(element)
+
+
+def counter_of(unit: Unit, instance: Instance) -> ir.Array:
+    if id(instance) not in unit.arrays:
+        size = 0 if instance.declaration.name == "direct_counter" else _size(instance)
+        array = ir.Array(instance.name, position_of(instance), size, unit=_unit_of(instance))
+        unit.arrays[id(instance)] = array
+        unit.program.counters.append(array)
+    return unit.arrays[id(instance)]
+
+
+def meter_of(unit: Unit, instance: Instance) -> ir.Array:
+    if id(instance) not in unit.arrays:
+        size = 0 if instance.declaration.name == "direct_meter" else _size(instance)
+        array = ir.Array(instance.name, position_of(instance), size, unit=_unit_of(instance))
+        unit.arrays[id(instance)] = array
+        unit.program.meters.append(array)
+    return unit.arrays[id(instance)]
+
+
+def bind_direct(array: ir.Array, table: ir.Table) -> None:
+    """Attaches a direct counter or meter; BMv2 allows it one table."""
+    if array.table not in (None, table.name):
+        raise Unsupported(table.position, f"{array.name} attached to more than one table")
+    array.table = table.name
+    array.size = table.size
+
+
+def digest_name(shape: types.Type) -> str:
+    """Digests are named by their struct type (P4Runtime specification section 6.4.7)."""
+    if isinstance(shape, types.StructLike):
+        return control_plane_name(shape)
+    return "digest"

@@ -1,0 +1,368 @@
+"""P4Info, the control plane's view of a program (P4Runtime specification section 6)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from compiler import ast, types
+from compiler.backend import ir
+from compiler.backend.lower import Compilation
+from compiler.backend.objects import digest_name
+from compiler.backend.p4info_ids import Symbols, member_numbers, written_id
+from compiler.backend.p4info_types import TypeSpecs, bitwidth
+from compiler.backend.scope import TableSite
+from compiler.backend.storage import Unsupported
+from compiler.backend.tables import key_name
+from compiler.typed import Instance, TypedProgram
+
+# The generated code in the p4runtime package is older than protobuf's own implementations.
+os.environ.setdefault("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
+from p4.config.v1 import p4info_pb2, p4types_pb2
+
+Message = Any
+MATCH_KINDS = {"exact": 2, "lpm": 3, "ternary": 4, "range": 5, "optional": 6}
+TABLE_ONLY, DEFAULT_ONLY = 1, 2
+UNITS = {"bytes": 1, "packets": 2, "packets_and_bytes": 3}
+# What P4Info says elsewhere than in a list of annotations.
+SAID_ELSEWHERE = frozenset({"name", "id", "brief", "description", "p4runtime_translation"})
+PROFILE_ANNOTATIONS = frozenset({"max_group_size", "selector_size_semantics", "max_member_weight"})
+
+
+def p4info(typed: TypedProgram, work: Compilation) -> Message:
+    """The P4Info message; what it cannot express is reported in the unit's diagnostics."""
+    builder = Builder(typed, work)
+    try:
+        builder.build()
+    except Unsupported as problem:
+        work.unit.report(problem)
+    return builder.info
+
+
+class Builder:
+    def __init__(self, typed: TypedProgram, work: Compilation) -> None:
+        self.typed = typed
+        self.unit = work.unit
+        self.info = p4info_pb2.P4Info()
+        self.symbols = Symbols()
+        self.specs = TypeSpecs(self.info.type_info, p4types_pb2.P4DataTypeSpec)
+
+    def build(self) -> None:
+        self.info.pkg_info.arch = "v1model"
+        self.info.type_info.SetInParent()
+        self._package()
+        self._name_everything()
+        self.symbols.number_all()
+        for site in self.unit.tables:
+            self._table(site)
+        for name, declaration in self.unit.control_plane_actions.items():
+            self._action(name, declaration)
+        for instance in self.unit.externs:
+            self._extern(instance)
+        for header in self._controller_headers():
+            self._controller_header(header)
+        for name, width, _ in self.unit.program.value_sets:
+            self._value_set(name, width)
+        for name, shape in self._digests().items():
+            self._digest(name, shape)
+
+    # ------------------------------------------------------------------- names
+
+    def _name_everything(self) -> None:
+        for site in self.unit.tables:
+            self.symbols.add("table", site.table.name, site.declaration)
+        for name, declaration in self.unit.control_plane_actions.items():
+            self.symbols.add("action", name, declaration)
+        for instance in self.unit.externs:
+            node = instance.node if isinstance(instance.node, ast.Declaration) else None
+            self.symbols.add(_extern_kind(instance), instance.name, node)
+        for header in self._controller_headers():
+            self.symbols.add("controller_header", header.name, header)
+        for name, _, _ in self.unit.program.value_sets:
+            self.symbols.add("value_set", name, None)
+        for name in self._digests():
+            self.symbols.add("digest", name, None)
+
+    def _controller_headers(self) -> list[ast.StructDeclaration]:
+        return [
+            d
+            for d in self.typed.tree.declarations
+            if isinstance(d, ast.StructDeclaration) and d.annotation("controller_header")
+        ]
+
+    def _digests(self) -> dict[str, types.Type]:
+        return {digest_name(shape): shape for shape in self.unit.digests}
+
+    def _package(self) -> None:
+        """Fields of pkg_info that `@pkginfo(...)` on main gives."""
+        main = self.typed.main
+        node = main.node if main is not None else None
+        for annotation in getattr(node, "annotations", ()):
+            if annotation.name == "pkginfo":
+                for key, value in annotation.pairs:
+                    if isinstance(value, ast.StringLiteral) and key in (
+                        "name",
+                        "version",
+                        "organization",
+                        "contact",
+                        "url",
+                        "arch",
+                    ):
+                        setattr(self.info.pkg_info, key, value.value)
+
+    def _preamble(
+        self,
+        message: Message,
+        kind: str,
+        name: str,
+        annotations: Iterable[ast.Annotation],
+        hidden: frozenset[str] = frozenset(),
+    ) -> None:
+        preamble = message.preamble
+        preamble.id = self.symbols.number(kind, name)
+        preamble.name = name
+        preamble.alias = self.symbols.alias(name)
+        _annotate(preamble, annotations, hidden)
+        _document(preamble, annotations)
+
+    # ------------------------------------------------------------------ tables
+
+    def _table(self, site: TableSite) -> None:
+        table, declaration = site.table, site.declaration
+        message = self.info.tables.add()
+        self._preamble(message, "table", table.name, declaration.annotations)
+        self._match_fields(message, site)
+        self._action_refs(message, site)
+        self._default_action(message, site)
+        message.size = site.size
+        if table.profile is not None:
+            message.implementation_id = self.symbols.number("action_profile", table.profile.name)
+        for instance in self.unit.externs:
+            array = self.unit.arrays.get(id(instance))
+            if array is not None and array.table == table.name:
+                number = self.symbols.number(_extern_kind(instance), instance.name)
+                message.direct_resource_ids.append(number)
+        if table.support_timeout:
+            message.idle_timeout_behavior = p4info_pb2.Table.NOTIFY_CONTROL
+        if table.entries is not None and declaration.entries_constant:
+            message.is_const_table = True
+        if table.entries and hasattr(message, "has_initial_entries"):
+            message.has_initial_entries = True
+
+    def _match_fields(self, message: Message, site: TableSite) -> None:
+        keys = site.declaration.keys
+        numbers = member_numbers([written_id(k) for k in keys])
+        for number, key in zip(numbers, keys, strict=True):
+            if key.match_kind.name == "selector":
+                continue
+            field = message.match_fields.add()
+            field.id = number
+            field.name = key_name(key)
+            _annotate(field, key.annotations)
+            shape = self.typed.type_of[key.expression]
+            field.bitwidth = _key_width(shape)
+            field.match_type = MATCH_KINDS[key.match_kind.name]
+            if isinstance(shape, types.NewType):
+                field.type_name.name = self.specs.new_type(shape, key.position)
+
+    def _action_refs(self, message: Message, site: TableSite) -> None:
+        listed = site.declaration.actions
+        for index, action in enumerate(site.table.actions):
+            entry = message.action_refs.add()
+            entry.id = self.symbols.number("action", action.name)
+            if index >= len(listed):
+                entry.annotations.append("@defaultonly")
+                entry.scope = DEFAULT_ONLY
+                continue
+            annotations = listed[index].annotations
+            _annotate(entry, annotations)
+            names = {a.name for a in annotations}
+            if "tableonly" in names:
+                entry.scope = TABLE_ONLY
+            elif "defaultonly" in names:
+                entry.scope = DEFAULT_ONLY
+
+    def _default_action(self, message: Message, site: TableSite) -> None:
+        action = site.table.default_action
+        assert action is not None
+        number = self.symbols.number("action", action.name)
+        if site.table.default_constant:
+            message.const_default_action_id = number
+        initial = message.initial_default_action
+        initial.action_id = number
+        numbers = self._parameter_numbers(action.name)
+        values = zip(numbers, site.table.default_arguments, action.parameters, strict=False)
+        for parameter, value, (_, width) in values:
+            argument = initial.arguments.add()
+            argument.param_id = parameter
+            argument.value = value.to_bytes(max(1, (width + 7) // 8), "big")
+
+    def _parameter_numbers(self, name: str) -> list[int]:
+        declaration = self.unit.control_plane_actions.get(name)
+        parameters = declaration.parameters if declaration is not None else ()
+        return member_numbers([written_id(p) for p in parameters if not p.direction])
+
+    # ----------------------------------------------------------------- actions
+
+    def _action(self, name: str, declaration: ast.ActionDeclaration | None) -> None:
+        message = self.info.actions.add()
+        annotations = declaration.annotations if declaration is not None else ()
+        self._preamble(message, "action", name, annotations)
+        if declaration is None:
+            return
+        shape = self.typed.type_of_declaration[declaration]
+        assert isinstance(shape, types.Action)
+        data = [p for p in shape.parameters if not p.direction]
+        numbers = self._parameter_numbers(name)
+        for number, parameter in zip(numbers, data, strict=True):
+            self._parameter(message.params.add(), number, parameter)
+
+    def _parameter(self, message: Message, number: int, parameter: types.ParameterType) -> None:
+        declaration = parameter.declaration
+        assert declaration is not None
+        message.id = number
+        message.name = parameter.name
+        _annotate(message, declaration.annotations)
+        _document(message, declaration.annotations)
+        shape = parameter.type
+        message.bitwidth = bitwidth(shape)
+        if isinstance(shape, types.NewType):
+            message.type_name.name = self.specs.new_type(shape, declaration.position)
+        elif isinstance(shape, types.Enum):
+            message.type_name.name = shape.declaration.name
+
+    # ----------------------------------------------------------------- externs
+
+    def _extern(self, instance: Instance) -> None:
+        kind = _extern_kind(instance)
+        message = {
+            "counter": self.info.counters,
+            "direct_counter": self.info.direct_counters,
+            "meter": self.info.meters,
+            "direct_meter": self.info.direct_meters,
+            "register": self.info.registers,
+            "action_profile": self.info.action_profiles,
+        }[kind].add()
+        annotations = getattr(instance.node, "annotations", ())
+        if kind == "action_profile":
+            self._profile(message, instance, annotations)
+            return
+        self._preamble(message, kind, instance.name, annotations)
+        array = self.unit.arrays[id(instance)]
+        if kind.endswith(("counter", "meter")):
+            message.spec.unit = UNITS[array.unit] if "counter" in kind else _meter_unit(array)
+        if kind.startswith("direct"):
+            if array.table is not None:
+                message.direct_table_id = self.symbols.number("table", array.table)
+            return
+        message.size = array.size
+        self._index_type(message, instance)
+        if kind == "register":
+            assert isinstance(instance.type, types.Extern)
+            spec = self.specs.spec(instance.type.arguments[0], array.position)
+            message.type_spec.CopyFrom(spec)
+
+    def _index_type(self, message: Message, instance: Instance) -> None:
+        assert isinstance(instance.type, types.Extern)
+        for argument in instance.type.arguments[int(instance.declaration.name == "register") :]:
+            if isinstance(argument, types.NewType) and instance.node is not None:
+                name = self.specs.new_type(argument, instance.node.position)
+                message.index_type_name.name = name
+
+    def _profile(
+        self, message: Message, instance: Instance, annotations: Iterable[ast.Annotation]
+    ) -> None:
+        name = instance.name
+        self._preamble(message, "action_profile", name, annotations, PROFILE_ANNOTATIONS)
+        for site in self.unit.tables:
+            if site.table.profile is not None and site.table.profile.name == name:
+                message.table_ids.append(self.symbols.number("table", site.table.name))
+        size = instance.arguments.get("size")
+        assert isinstance(size, int)
+        message.size = size
+        message.with_selector = instance.declaration.name == "action_selector"
+        for annotation in annotations:
+            given = annotation.arguments[0] if annotation.arguments else None
+            if annotation.name == "max_group_size" and isinstance(given, ast.IntLiteral):
+                message.max_group_size = given.value
+            elif annotation.name == "max_member_weight" and isinstance(given, ast.IntLiteral):
+                message.sum_of_members.max_member_weight = given.value
+            elif annotation.name == "selector_size_semantics":
+                assert isinstance(given, ast.StringLiteral)
+                getattr(message, given.value.lower()).SetInParent()
+
+    # -------------------------------------------------------------- the others
+
+    def _controller_header(self, header: ast.StructDeclaration) -> None:
+        annotation = header.annotation("controller_header")
+        assert annotation is not None
+        given = annotation.arguments[0]
+        assert isinstance(given, ast.StringLiteral)
+        message = self.info.controller_packet_metadata.add()
+        message.preamble.id = self.symbols.number("controller_header", header.name)
+        message.preamble.name = message.preamble.alias = given.value
+        _annotate(message.preamble, header.annotations)
+        numbers = member_numbers([written_id(f) for f in header.fields])
+        for number, declared in zip(numbers, header.fields, strict=True):
+            shape = self.typed.type_at[declared.type_ref]
+            field = message.metadata.add()
+            field.id = number
+            field.name = declared.name
+            _annotate(field, declared.annotations)
+            field.bitwidth = bitwidth(shape)
+            if isinstance(shape, types.NewType):
+                field.type_name.name = self.specs.new_type(shape, declared.position)
+
+    def _value_set(self, name: str, width: int) -> None:
+        message = self.info.value_sets.add()
+        self._preamble(message, "value_set", name, ())
+        match = message.match.add()
+        match.id = 1
+        match.bitwidth = width
+        match.match_type = MATCH_KINDS["exact"]
+
+    def _digest(self, name: str, shape: types.Type) -> None:
+        message = self.info.digests.add()
+        self._preamble(message, "digest", name, ())
+        where = self.unit.program.learn_lists[0].position
+        message.type_spec.CopyFrom(self.specs.spec(shape, where))
+
+
+def _extern_kind(instance: Instance) -> str:
+    kind = instance.declaration.name
+    return "action_profile" if kind == "action_selector" else kind
+
+
+def _meter_unit(array: ir.Array) -> int:
+    return {"bytes": 1, "packets": 2}[array.unit]
+
+
+def _key_width(shape: types.Type) -> int:
+    if isinstance(shape, (types.Enum, types.Error)):
+        return 32
+    return bitwidth(shape)
+
+
+def _annotate(
+    message: Message,
+    annotations: Iterable[ast.Annotation],
+    hidden: frozenset[str] = frozenset(),
+) -> None:
+    for annotation in annotations:
+        if annotation.name not in SAID_ELSEWHERE and annotation.name not in hidden:
+            message.annotations.append(_text(annotation))
+
+
+def _text(annotation: ast.Annotation) -> str:
+    """An annotation as P4Info carries it: `@name` or `@name(body)`."""
+    if not annotation.text:
+        return f"@{annotation.name}"
+    return f"@{annotation.name}({' '.join(annotation.text)})"
+
+
+def _document(message: Message, annotations: Iterable[ast.Annotation]) -> None:
+    for annotation in annotations:
+        given = annotation.arguments[0] if annotation.arguments else None
+        if annotation.name in ("brief", "description") and isinstance(given, ast.StringLiteral):
+            setattr(message.doc, annotation.name, given.value)

@@ -1,0 +1,136 @@
+"""P4Info's descriptions of types: digests, registers, and types with a P4Runtime translation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compiler import ast, types
+from compiler.backend.storage import Unsupported, control_plane_name
+from compiler.source import Position
+
+Message = Any
+
+
+class TypeSpecs:
+    """Fills P4TypeInfo with every named type it is asked about."""
+
+    def __init__(self, info: Message, new_spec: Any) -> None:
+        self._info = info
+        self._new_spec = new_spec
+
+    def spec(self, shape: types.Type, where: Position) -> Message:
+        """A P4DataTypeSpec."""
+        spec = self._new_spec()
+        self._fill(spec, shape, where)
+        return spec
+
+    def _fill(self, spec: Message, shape: types.Type, where: Position) -> None:
+        if isinstance(shape, types.Bits):
+            _bits(spec.bitstring, shape)
+        elif isinstance(shape, types.Varbit):
+            spec.bitstring.varbit.max_bitwidth = shape.width
+        elif isinstance(shape, types.Boolean):
+            spec.bool.SetInParent()
+        elif isinstance(shape, types.Error):
+            spec.error.SetInParent()
+        elif isinstance(shape, types.Tuple):
+            spec.tuple.SetInParent()
+            for element in shape.elements:
+                self._fill(spec.tuple.members.add(), element, where)
+        elif isinstance(shape, types.Stack) and isinstance(shape.element, types.Header):
+            self._header(shape.element, where)
+            spec.header_stack.header.name = control_plane_name(shape.element)
+            spec.header_stack.size = shape.size
+        else:
+            self._fill_named(spec, shape, where)
+
+    def _fill_named(self, spec: Message, shape: types.Type, where: Position) -> None:
+        if isinstance(shape, types.NewType):
+            spec.new_type.name = self.new_type(shape, where)
+        elif isinstance(shape, types.SerializableEnum):
+            spec.serializable_enum.name = shape.declaration.name
+        elif isinstance(shape, types.Enum):
+            spec.enum.name = self._enum(shape)
+        elif isinstance(shape, types.Header):
+            spec.header.name = self._header(shape, where)
+        elif isinstance(shape, (types.Struct, types.StructLiteral)):
+            spec.struct.name = self._struct(shape, where)
+        else:
+            raise Unsupported(where, f"the type {shape} in P4Info")
+
+    def new_type(self, shape: types.NewType, where: Position) -> str:
+        name = shape.declaration.name
+        if name not in self._info.new_types:
+            entry = self._info.new_types[name]
+            translation = translation_of(shape)
+            if translation is None:
+                base: types.Type = shape
+                while isinstance(base, types.NewType):
+                    base = base.underlying
+                self._fill(entry.original_type, base, where)
+            else:
+                uri, width = translation
+                entry.translated_type.uri = uri
+                if width is None:
+                    entry.translated_type.sdn_string.SetInParent()
+                else:
+                    entry.translated_type.sdn_bitwidth = width
+        return name
+
+    def _enum(self, shape: types.Enum) -> str:
+        name = shape.declaration.name
+        if name not in self._info.enums:
+            entry = self._info.enums[name]
+            for member in shape.declaration.members:
+                entry.members.add().name = member.name
+        return name
+
+    def _struct(self, shape: types.Struct | types.StructLiteral, where: Position) -> str:
+        name = control_plane_name(shape) if isinstance(shape, types.Struct) else "struct"
+        if name not in self._info.structs:
+            entry = self._info.structs[name]
+            for field in shape.fields:
+                member = entry.members.add()
+                member.name = field.name
+                self._fill(member.type_spec, field.type, where)
+        return name
+
+    def _header(self, shape: types.Header, where: Position) -> str:
+        name = control_plane_name(shape)
+        if name not in self._info.headers:
+            entry = self._info.headers[name]
+            for field in shape.fields:
+                member = entry.members.add()
+                member.name = field.name
+                if isinstance(field.type, types.Bits):
+                    _bits(member.type_spec, field.type)
+                else:
+                    member.type_spec.bit.bitwidth = types.width_bits(field.type) or 0
+        return name
+
+
+def _bits(spec: Message, shape: types.Bits) -> None:
+    if shape.signed:
+        spec.int.bitwidth = shape.width
+    else:
+        spec.bit.bitwidth = shape.width
+
+
+def translation_of(shape: types.NewType) -> tuple[str, int | None] | None:
+    """(uri, bits on the controller's side; None for a string) of @p4runtime_translation."""
+    annotation = shape.declaration.annotation("p4runtime_translation")
+    if annotation is None or len(annotation.arguments) != 2:
+        return None
+    uri, width = annotation.arguments
+    assert isinstance(uri, ast.StringLiteral)
+    return uri.value, width.value if isinstance(width, ast.IntLiteral) else None
+
+
+def bitwidth(shape: types.Type) -> int:
+    """The width the controller sees; 0 for a string."""
+    if isinstance(shape, types.NewType):
+        translation = translation_of(shape)
+        if translation is not None:
+            return translation[1] or 0
+        return bitwidth(shape.underlying)
+    return types.width_bits(shape) or 0

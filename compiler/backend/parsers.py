@@ -1,0 +1,380 @@
+"""Parsers: states, their operations and transitions; sub-parsers are inlined state by state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from compiler import ast, types
+from compiler.backend import arithmetic, ir
+from compiler.backend.control import block_bindings
+from compiler.backend.effects import Effects
+from compiler.backend.externs import Externs
+from compiler.backend.keysets import Choice, choices_of
+from compiler.backend.places import (
+    HeaderPlace,
+    NextHeader,
+    NextUnionMember,
+    Place,
+    Scalar,
+    StructPlace,
+    is_scalar,
+    is_signed,
+    scalar_width,
+)
+from compiler.backend.scope import Frame, Unit
+from compiler.backend.storage import Unsupported
+from compiler.source import Position
+from compiler.typed import CallInfo, CallKind, Instance
+
+
+@dataclass
+class ParserFrame:
+    """One inlined parser: where its `accept` leads (None: the end of parsing) and its states."""
+
+    frame: Frame
+    declaration: ast.ParserDeclaration
+    accept: str | None
+    names: dict[str, str] = field(default_factory=dict)
+
+
+class SubParser(ir.Statement):
+    """A sub-parser's place in the code: control goes to `start` and comes back to `resume`."""
+
+    def __init__(self, position: Position, start: str, resume: str) -> None:
+        super().__init__(position)
+        self.start = start
+        self.resume = resume
+
+
+class ParserBody(Externs):
+    """Lowers a parser into program.parser_states."""
+
+    def __init__(self, unit: Unit, parser: ParserFrame) -> None:
+        super().__init__(unit, parser.frame)
+        self.parser = parser
+
+    # ------------------------------------------------------------------- parsers
+
+    def run(self) -> str | None:
+        """Lowers every reachable state; the name of the first."""
+        parser = self.parser
+        reachable = self.typed.parser_reachable.get(parser.declaration)
+        states = [s for s in parser.declaration.states if reachable is None or s.name in reachable]
+        for state in states:
+            parser.names[state.name] = self.unit.names.unique(self._state_name(state))
+        start = parser.names.get("start")
+        with self.into([]) as initial:
+            for declaration in parser.declaration.locals:
+                if isinstance(declaration, ast.Variable):
+                    self.statement(declaration)
+        if initial:
+            start = self._initial_state(initial, start)
+        for state in states:
+            self._state(state)
+        return start
+
+    def _state_name(self, state: ast.ParserState) -> str:
+        """Names of the top parser's states are as written; a sub-parser's have its path."""
+        if self.parser.frame.caller is None:
+            return state.name
+        return f"{self.parser.frame.prefix}.{state.name}"
+
+    def _initial_state(self, code: list[ir.Statement], start: str | None) -> str:
+        """Local variables are set once, even if the parser comes back to `start`."""
+        name = self.unit.names.unique(f"{self.parser.frame.prefix}.locals")
+        where = self.parser.declaration.position
+        self._emit_states(name, where, code, [ir.Transition("default", start)], [])
+        return name
+
+    def _state(self, state: ast.ParserState) -> None:
+        self.position = state.position
+        try:
+            with self.into([]) as code:
+                self.statements(state.statements)
+                keys, transitions = self._transition(state)
+            self._emit_states(
+                self.parser.names[state.name], state.position, code, transitions, keys
+            )
+        except Unsupported as problem:
+            self.unit.report(problem)
+
+    def target(self, name: str) -> str | None:
+        return self.parser.accept if name == "accept" else self._named_target(name)
+
+    def _named_target(self, name: str) -> str | None:
+        """BMv2 has no reject: parsing ends (explicit rejects carry no error on BMv2)."""
+        return None if name == "reject" else self.parser.names[name]
+
+    # --------------------------------------------------------------- transitions
+
+    def _transition(self, state: ast.ParserState) -> tuple[list[ir.Expr], list[ir.Transition]]:
+        transition = state.transition
+        if transition is None:
+            return [], [ir.Transition("default", None)]
+        self.position = transition.position
+        if transition.target is not None:
+            return [], [ir.Transition("default", self.target(transition.target.name))]
+        keys = [self._select_key(e) for e in transition.subject]
+        widths = [self._key_width(e) for e in transition.subject]
+        transitions = self._cases(transition, widths)
+        if all(t.kind == "default" for t in transitions):
+            keys = []
+        return keys, transitions
+
+    def _key_width(self, expression: ast.Expression) -> int:
+        return scalar_width(self.operand_type(expression))
+
+    def _select_key(self, expression: ast.Expression) -> ir.Expr:
+        if self._is_lookahead(expression):
+            return ir.Lookahead(0, self._key_width(expression))
+        shape = self.operand_type(expression)
+        if not is_scalar(shape):
+            raise self.unsupported(expression, f"a select key of type {shape}")
+        expr = arithmetic.as_data(self.value(expression))
+        if isinstance(expr, (ir.FieldRef, ir.LastField)):
+            return expr
+        bits = types.Bits(max(1, scalar_width(shape)))
+        return self.keep(arithmetic.unsigned(expr, bits.width), bits)
+
+    def _is_lookahead(self, expression: ast.Expression) -> bool:
+        if not isinstance(expression, ast.Call):
+            return False
+        shape = self.operand_type(expression)
+        called = self.typed.calls[expression].method
+        return called == "lookahead" and is_scalar(shape) and not is_signed(shape)
+
+    def _cases(self, transition: ast.Transition, widths: Sequence[int]) -> list[ir.Transition]:
+        transitions: list[ir.Transition] = []
+        for case in transition.cases:
+            following = self.target(case.target.name)
+            for choice in choices_of(self, case.keyset, widths):
+                transitions.append(self._case(choice, widths, following))
+                if transitions[-1].kind == "default":
+                    return transitions
+        return transitions
+
+    def _case(self, choice: Choice, widths: Sequence[int], following: str | None) -> ir.Transition:
+        if choice.value_set is not None:
+            return ir.Transition("parse_vset", following, choice.value_set)
+        if all(mask == 0 for _, mask in choice.parts):
+            return ir.Transition("default", following)
+        value = mask = 0
+        whole = True
+        for (part, part_mask), width in zip(choice.parts, widths, strict=True):
+            padded = 8 * ((width + 7) // 8)
+            value, mask = value << padded | part, mask << padded | part_mask
+            whole = whole and part_mask == arithmetic.mask(width)
+        return ir.Transition("hexstr", following, value, None if whole else mask)
+
+    # ------------------------------------------------------------------- calls
+
+    def parser_call(self, call: ast.Call, info: CallInfo) -> Place | None:
+        assert isinstance(info.target, ast.ParserDeclaration)
+        instance = self._called_instance(call, info)
+        prefix = self.unit.names.unique(instance.name)
+        frame = Frame(
+            instance,
+            "parser",
+            prefix,
+            caller=self.frame,
+            bindings=block_bindings(instance),
+        )
+        self.enter(frame, info.target, info.arguments, Effects())
+        resume = self.unit.names.unique(f"{prefix}.resume")
+        sub = ParserFrame(frame, info.target, resume)
+        start = ParserBody(self.unit, sub).run()
+        if start is None:
+            raise self.unsupported(call, "a parser without a start state")
+        self.code.append(SubParser(self.position, start, resume))
+        self.copy_out(frame)
+        return None
+
+    def _called_instance(self, call: ast.Call, info: CallInfo) -> Instance:
+        if info.receiver is not None:
+            return self.instance_of(info.receiver)
+        assert self.frame.instance is not None
+        return self.frame.instance.children[call]
+
+    def extern_call(self, call: ast.Call, info: CallInfo) -> Place | None:
+        if info.kind is CallKind.EXTERN_METHOD and info.target is not None:
+            handlers = {
+                "extract": self._extract,
+                "lookahead": self._lookahead,
+                "advance": self._advance,
+            }
+            receiver = info.receiver
+            assert receiver is not None
+            shape = self.type_of(receiver)
+            if isinstance(shape, types.Extern) and shape.name == "packet_in":
+                if info.method not in handlers:
+                    raise self.unsupported(call, f"packet_in.{info.method}")
+                return handlers[info.method](call, info)
+        if info.method == "verify":
+            condition, error = (
+                self.value(self.argument(info, 0)),
+                self.value(self.argument(info, 1)),
+            )
+            self.emit("verify", condition, error)
+            return None
+        return super().extern_call(call, info)
+
+    def _extract(self, call: ast.Call, info: CallInfo) -> None:
+        argument = info.arguments[0].value
+        if argument is None:
+            width = types.width_bits(types.substitute(info.arguments[0].parameter.type, {}))
+            if width is None:
+                raise self.unsupported(call, "extract(_) of a header of this type")
+            self.emit("advance", ir.Const(width, 32))
+            return
+        kind, name = self._extract_target(argument)
+        target = ir.ObjectRef(kind, name if isinstance(name, str) else ".".join(name))
+        operands: list[ir.Expr] = [target]
+        if isinstance(name, tuple):
+            operands = [ir.ObjectRef(kind, name[0]), ir.ObjectRef("member", name[1])]
+        if len(info.arguments) > 1:
+            length = self.value(self.argument(info, 1))
+            self.emit("extract_VL", *operands, length)
+        else:
+            self.emit("extract", *operands)
+
+    def _extract_target(self, argument: ast.Expression) -> tuple[str, str | tuple[str, str]]:
+        place = self.place(argument)
+        if isinstance(place, NextHeader):
+            return "stack", place.stack.name
+        if isinstance(place, NextUnionMember):
+            return "union_stack", (place.stack.name, place.member)
+        if isinstance(place, HeaderPlace) and place.name is not None:
+            return "regular", place.name
+        raise self.unsupported(argument, "extracting to this header")
+
+    def _advance(self, call: ast.Call, info: CallInfo) -> None:
+        self.emit("advance", self.value(self.argument(info, 0)))
+
+    def _lookahead(self, call: ast.Call, info: CallInfo) -> Place:
+        shape = types.substitute(info.result, self.frame.bindings)
+        target = self.temporary(shape)
+        self._look(target, shape, 0, call)
+        return target
+
+    def _look(self, target: Place, shape: types.Type, offset: int, where: ast.Node) -> int:
+        """Fills target from the packet; the offset behind it."""
+        if isinstance(target, Scalar):
+            width = scalar_width(shape)
+            self.emit("assign", target.ref, ir.Lookahead(offset, width))
+            if is_signed(shape):
+                data = ir.Op("two_comp_mod", target.ref, ir.Const(width, 8))
+                self.emit("assign", target.ref, data)
+            return offset + width
+        if isinstance(target, HeaderPlace):
+            self.emit("add_header", target.expr)
+            for part in target.fields():
+                offset = self._look(part, part.type, offset, where)
+            return offset
+        if isinstance(target, StructPlace):
+            for part in target.members.values():
+                offset = self._look(part, part.type, offset, where)
+            return offset
+        raise self.unsupported(where, f"lookahead of type {shape}")
+
+    # ------------------------------------------------------------------- states
+
+    def _emit_states(
+        self,
+        name: str,
+        where: Position,
+        code: list[ir.Statement],
+        transitions: list[ir.Transition],
+        keys: list[ir.Expr],
+    ) -> None:
+        """One P4 state; branches and sub-parsers in it become states of their own."""
+        last = ir.ParserState(name, where, [], keys, transitions)
+        current = last.name
+        cuts = [i for i, s in enumerate(code) if not isinstance(s, ir.Primitive)]
+        if not cuts:
+            last.ops = [self._op(s) for s in code if isinstance(s, ir.Primitive)]
+            self.unit.program.parser_states.append(last)
+            return
+        start = 0
+        for cut in cuts:
+            rest = self._after(code[cut], name)
+            state = ir.ParserState(current, where)
+            state.ops = [self._op(s) for s in code[start:cut] if isinstance(s, ir.Primitive)]
+            self.unit.program.parser_states.append(state)
+            self._divert(state, code[cut], rest)
+            current, start = rest, cut + 1
+        last.name = current
+        last.ops = [self._op(s) for s in code[start:] if isinstance(s, ir.Primitive)]
+        self.unit.program.parser_states.append(last)
+
+    def _after(self, statement: ir.Statement, name: str) -> str:
+        if isinstance(statement, SubParser):
+            return statement.resume
+        return self.unit.names.unique(f"{name}.next")
+
+    def _divert(self, state: ir.ParserState, statement: ir.Statement, rest: str) -> None:
+        where = statement.position
+        if isinstance(statement, SubParser):
+            state.transitions = [ir.Transition("default", statement.start)]
+            return
+        if not isinstance(statement, ir.If) or _jumps(statement):
+            raise Unsupported(where, "a loop or an early return in a parser")
+        flag = self.temporary(types.Bits(1))
+        assert isinstance(flag, Scalar)
+        condition = arithmetic.as_data(statement.condition)
+        state.ops.append(ir.ParserOp("set", (flag.ref, condition)))
+        state.keys = [flag.ref]
+        branches: list[str] = []
+        for body in (statement.then, statement.otherwise):
+            branch = rest
+            if body:
+                branch = self.unit.names.unique(f"{state.name}.if")
+                self._emit_states(branch, where, body, [ir.Transition("default", rest)], [])
+            branches.append(branch)
+        state.transitions = [
+            ir.Transition("hexstr", branches[0], 1),
+            ir.Transition("default", branches[1]),
+        ]
+
+    def _op(self, statement: ir.Primitive) -> ir.ParserOp:
+        op, operands = statement.op, statement.parameters
+        if op in ("extract", "extract_VL"):
+            return _extract_op(op, operands)
+        if op == "assign" and isinstance(operands[0], ir.FieldRef):
+            return ir.ParserOp("set", operands)
+        if op == "verify":
+            return ir.ParserOp("verify", operands)
+        if op == "advance":
+            return ir.ParserOp("advance", operands)
+        return ir.ParserOp("primitive", primitive=statement)
+
+
+def _extract_op(op: str, operands: tuple[ir.Expr, ...]) -> ir.ParserOp:
+    target = operands[0]
+    assert isinstance(target, ir.ObjectRef)
+    name: str | tuple[str, str] = target.name
+    rest = operands[1:]
+    if target.kind == "union_stack":
+        member = operands[1]
+        assert isinstance(member, ir.ObjectRef)
+        name, rest = (target.name, member.name), operands[2:]
+    return ir.ParserOp(op, rest, extract=(target.kind, name))
+
+
+def _jumps(statement: ir.If) -> bool:
+    return any(isinstance(s, (ir.Goto, ir.Label, ir.Exit)) for s in ir.flatten([statement]))
+
+
+def lower_parser(unit: Unit, instance: Instance, arguments: Sequence[Place | None]) -> None:
+    """arguments: the places of the parser's parameters, in order; None for packet_in."""
+    declaration = instance.declaration
+    assert isinstance(declaration, ast.ParserDeclaration)
+    frame = Frame(instance, "parser", instance.name, bindings=block_bindings(instance))
+    for parameter, place in zip(declaration.parameters, arguments, strict=True):
+        if place is not None:
+            frame.env[parameter] = place
+    body = ParserBody(unit, ParserFrame(frame, declaration, None))
+    try:
+        unit.program.init_state = body.run() or "start"
+    except Unsupported as problem:
+        unit.report(problem)

@@ -1,0 +1,217 @@
+"""Where P4 values live on BMv2: fields, headers, stacks, unions, and structs made of those."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from compiler import types
+from compiler.backend import ir
+
+ENUM_BITS = 32
+ERROR_BITS = 32
+
+
+def plain(subject: types.Type) -> types.Type:
+    """The type that holds a value of subject: enums and errors are numbers of 32 bits."""
+    while isinstance(subject, types.NewType):
+        subject = subject.underlying
+    if isinstance(subject, types.SerializableEnum):
+        return plain(subject.underlying)
+    if isinstance(subject, types.Enum):
+        return types.Bits(ENUM_BITS)
+    if isinstance(subject, types.Error):
+        return types.Bits(ERROR_BITS)
+    return subject
+
+
+def is_scalar(subject: types.Type) -> bool:
+    return isinstance(plain(subject), (types.Bits, types.Boolean, types.Integer))
+
+
+def scalar_width(subject: types.Type) -> int:
+    """Bits of a scalar type; 0 for `int` of arbitrary precision."""
+    shape = plain(subject)
+    return shape.width if isinstance(shape, types.Bits) else int(isinstance(shape, types.Boolean))
+
+
+def is_signed(subject: types.Type) -> bool:
+    shape = plain(subject)
+    return isinstance(shape, types.Bits) and shape.signed
+
+
+def members_of(subject: types.Type) -> tuple[tuple[str, types.Type], ...]:
+    """(name, type) of a struct's, header's, union's or tuple's members."""
+    if isinstance(subject, (types.StructLike, types.StructLiteral)):
+        return tuple((f.name, f.type) for f in subject.fields)
+    assert isinstance(subject, types.Tuple), subject
+    return tuple((str(i), t) for i, t in enumerate(subject.elements))
+
+
+@dataclass
+class Place:
+    type: types.Type
+
+
+@dataclass
+class Scalar(Place):
+    """A value of bits or a boolean that can be assigned; booleans are one bit wide."""
+
+    ref: ir.Expr
+
+
+@dataclass
+class Value(Place):
+    """A value that cannot be assigned: data, or a boolean expression."""
+
+    expr: ir.Expr
+
+
+@dataclass
+class SlicePlace(Place):
+    """Bits high..low of base, counted from 0 at the right."""
+
+    base: Place
+    high: int
+    low: int
+
+
+@dataclass
+class VarbitPlace(Place):
+    ref: ir.FieldRef
+
+
+@dataclass
+class StructPlace(Place):
+    """Structs and tuples (members named by their position), in the order of their members."""
+
+    members: dict[str, Place] = field(default_factory=dict)
+
+
+@dataclass
+class HeaderPlace(Place):
+    """A header: an instance by name, or one found at run time by an expression."""
+
+    expr: ir.Expr
+
+    @property
+    def name(self) -> str | None:
+        return self.expr.name if isinstance(self.expr, ir.ObjectRef) else None
+
+    def member(self, name: str) -> Place:
+        shape = self.type
+        assert isinstance(shape, types.Header)
+        found = shape.field(name)
+        assert found is not None, name
+        return self._part((name,), found.type)
+
+    def _part(self, path: tuple[str, ...], shape: types.Type) -> Place:
+        held = plain(shape)
+        if isinstance(held, (types.Struct, types.Tuple)):
+            members = {n: self._part((*path, n), t) for n, t in members_of(held)}
+            return StructPlace(shape, members)
+        if isinstance(held, types.Varbit):
+            assert self.name is not None
+            return VarbitPlace(shape, ir.FieldRef(self.name, ".".join(path), held.width))
+        return Scalar(shape, self._reference(".".join(path), shape))
+
+    def _reference(self, field_name: str, shape: types.Type) -> ir.Expr:
+        width, signed = scalar_width(shape), is_signed(shape)
+        if self.name is not None:
+            return ir.FieldRef(self.name, field_name, width, signed)
+        assert isinstance(self.type, types.Header)
+        names = [name for name, _ in leaves(self.type)]
+        return ir.Access("access_field", self.expr, names.index(field_name), width, signed)
+
+    def fields(self) -> list[Place]:
+        return [self.member(name) for name, _ in members_of(self.type)]
+
+
+@dataclass
+class LastHeader(Place):
+    """`stack.last` in a parser; its fields are read through the stack."""
+
+    stack: StackPlace
+
+    def member(self, name: str) -> Place:
+        assert isinstance(self.type, types.Header)
+        found = self.type.field(name)
+        assert found is not None, name
+        width, signed = scalar_width(found.type), is_signed(found.type)
+        return Scalar(found.type, ir.LastField(self.stack.name, name, width, signed))
+
+
+@dataclass
+class NextHeader(Place):
+    """`stack.next` in a parser: only something to extract to."""
+
+    stack: StackPlace
+
+
+@dataclass
+class NextUnionMember(Place):
+    """`stack.next.member` of a stack of unions in a parser."""
+
+    stack: StackPlace
+    member: str
+
+
+@dataclass
+class InvalidPlace(Place):
+    """`{#}`: an invalid header or union."""
+
+
+@dataclass
+class StackPlace(Place):
+    name: str
+    elements: list[Place] = field(default_factory=list)
+
+    @property
+    def of_unions(self) -> bool:
+        assert isinstance(self.type, types.Stack)
+        return isinstance(self.type.element, types.HeaderUnion)
+
+    @property
+    def expr(self) -> ir.ObjectRef:
+        return ir.ObjectRef("header_union_stack" if self.of_unions else "header_stack", self.name)
+
+
+@dataclass
+class UnionPlace(Place):
+    """A union by name with its members, or one found at run time by an expression."""
+
+    expr: ir.Expr
+    members: dict[str, Place] = field(default_factory=dict)
+
+
+def leaves(subject: types.Type) -> Iterator[tuple[str, types.Type]]:
+    """(dotted name, type) of every field of a header or struct, nested structs opened."""
+    for name, shape in members_of(subject):
+        if isinstance(plain(shape), (types.Struct, types.Tuple)):
+            for below, inner in leaves(plain(shape)):
+                yield f"{name}.{below}", inner
+        else:
+            yield name, shape
+
+
+def footprint(place: Place) -> Iterator[str]:
+    """Names of everything a place covers; two places overlap when they share one."""
+    if isinstance(place, (Scalar, VarbitPlace)):
+        yield str(place.ref)
+    elif isinstance(place, SlicePlace):
+        yield from footprint(place.base)
+    elif isinstance(place, HeaderPlace):
+        yield str(place.expr)
+        for part in place.fields():
+            yield from footprint(part)
+    elif isinstance(place, StructPlace):
+        for part in place.members.values():
+            yield from footprint(part)
+    elif isinstance(place, StackPlace):
+        yield place.name
+        for part in place.elements:
+            yield from footprint(part)
+    elif isinstance(place, UnionPlace):
+        yield str(place.expr)
+        for part in place.members.values():
+            yield from footprint(part)

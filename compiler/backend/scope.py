@@ -1,0 +1,173 @@
+"""What lowering carries along: the compilation as a whole, the inlined frame, the code so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from compiler import ast, types
+from compiler.backend import ir
+from compiler.backend.places import Place
+from compiler.backend.storage import Names, Storage, Unsupported
+from compiler.diagnostics import Diagnostics
+from compiler.source import NOWHERE, Position
+from compiler.typed import Instance, TypedProgram, Value
+
+
+@dataclass
+class TableSite:
+    """A table as the control plane sees it; size is the one declared, entries or not."""
+
+    table: ir.Table
+    declaration: ast.TableDeclaration
+    size: int
+
+
+@dataclass
+class Unit:
+    """One compilation: the input, the program under construction, and what is shared in it."""
+
+    typed: TypedProgram
+    diagnostics: Diagnostics
+    program: ir.Program
+    storage: Storage
+    names: Names = field(default_factory=Names)
+    # extern instances that became arrays, and the arrays by name
+    arrays: dict[int, ir.Array] = field(default_factory=dict)
+    profiles: dict[int, ir.ActionProfile] = field(default_factory=dict)
+    field_lists: dict[int, int] = field(default_factory=dict)
+    extern_globals: dict[ast.Node, Instance] = field(default_factory=dict)
+    # actions that tables call, by owner, declaration and pipeline
+    program_actions: dict[tuple[object, ...], ir.Action] = field(default_factory=dict)
+    tables: list[TableSite] = field(default_factory=list)
+    # full name -> declaration; None for a NoAction that core.p4 does not declare
+    control_plane_actions: dict[str, ast.ActionDeclaration | None] = field(default_factory=dict)
+    externs: list[Instance] = field(default_factory=list)
+    digests: list[types.Type] = field(default_factory=list)
+    labels: int = 0
+
+    def new_label(self) -> int:
+        self.labels += 1
+        return self.labels
+
+    def report(self, problem: Unsupported) -> None:
+        self.diagnostics.unsupported(problem.position, problem.construct, problem.hint)
+
+
+@dataclass
+class CopyOut:
+    target: Place
+    source: Place
+
+
+@dataclass
+class Frame:
+    """One inlined block, action or function.
+
+    lexical: where names not found in env are looked up; caller: the frame that is left last.
+    end: the label a `return` goes to; result: where a function's value is put.
+    """
+
+    instance: Instance | None
+    block: str
+    prefix: str
+    env: dict[ast.Declaration, Place] = field(default_factory=dict)
+    lexical: Frame | None = None
+    caller: Frame | None = None
+    bindings: types.Bindings = field(default_factory=dict)
+    end: int = 0
+    end_used: bool = False
+    result: Place | None = None
+    copy_outs: list[CopyOut] = field(default_factory=list)
+    break_label: int = 0
+    continue_label: int = 0
+    in_action: bool = False
+    called: ast.Declaration | None = None
+
+    def lookup(self, declaration: ast.Declaration) -> Place | None:
+        frame: Frame | None = self
+        while frame is not None:
+            if declaration in frame.env:
+                return frame.env[declaration]
+            frame = frame.lexical
+        return None
+
+
+class Scope:
+    """The state of lowering one block; the classes derived from it add the constructs."""
+
+    def __init__(self, unit: Unit, frame: Frame) -> None:
+        self.unit = unit
+        self.frame = frame
+        self.code: list[ir.Statement] = []
+        self.position: Position = NOWHERE
+
+    @property
+    def typed(self) -> TypedProgram:
+        return self.unit.typed
+
+    @contextmanager
+    def into(self, code: list[ir.Statement]) -> Iterator[list[ir.Statement]]:
+        """Statements emitted inside go to code."""
+        outer, self.code = self.code, code
+        try:
+            yield code
+        finally:
+            self.code = outer
+
+    @contextmanager
+    def inside(self, frame: Frame) -> Iterator[Frame]:
+        outer, self.frame = self.frame, frame
+        try:
+            yield frame
+        finally:
+            self.frame = outer
+
+    def emit(self, op: str, *parameters: ir.Expr) -> None:
+        self.code.append(ir.Primitive(self.position, op, parameters))
+
+    def goto(self, label: int) -> None:
+        self.code.append(ir.Goto(self.position, label))
+
+    def mark(self, label: int) -> None:
+        self.code.append(ir.Label(self.position, label))
+
+    def temporary(self, shape: types.Type) -> Place:
+        return self.unit.storage.temporary(shape)
+
+    def unsupported(self, node: ast.Node, construct: str, hint: str = "") -> Unsupported:
+        return Unsupported(node.position, construct, hint)
+
+    def type_of(self, expression: ast.Expression) -> types.Type:
+        shape = self.typed.type_of[expression]
+        return types.substitute(shape, self.frame.bindings)
+
+    def type_at(self, reference: ast.TypeRef) -> types.Type:
+        return types.substitute(self.typed.type_at[reference], self.frame.bindings)
+
+    def constant(self, expression: ast.Expression) -> Value | None:
+        """The value where it is known at compile time in this instance."""
+        known = self.typed.const_value.get(expression)
+        if known is not None:
+            return known
+        constants = self.frame.instance.constants if self.frame.instance else {}
+        return self.typed.evaluate(expression, constants) if constants else None
+
+    def instance_of(self, receiver: ast.Expression) -> Instance:
+        """The extern, control or parser instance that receiver names."""
+        declaration = self.typed.decl_of.get(receiver)
+        frame: Frame | None = self.frame
+        while frame is not None and declaration is not None:
+            instance = frame.instance
+            while instance is not None:
+                if declaration in instance.children:
+                    return instance.children[declaration]
+                value = instance.constants.get(declaration)
+                if isinstance(value, Instance):
+                    return value
+                instance = instance.parent
+            frame = frame.lexical
+        if declaration in self.unit.extern_globals:
+            return self.unit.extern_globals[declaration]
+        raise self.unsupported(receiver, "this object")
