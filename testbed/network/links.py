@@ -98,9 +98,10 @@ def _shape(interface: str, direction: Direction, link: Link) -> list[str]:
         )
         parent = "parent 1:1"
     if direction.delay_us:
+        limit = _delay_line_packets(direction, link.frame_bytes)
         lines.append(
             f"qdisc add dev {interface} {parent} handle 20: "
-            f"netem delay {direction.delay_us}us limit {_delay_line_packets(direction, link.frame_bytes)}"
+            f"netem delay {direction.delay_us}us limit {limit}"
         )
     elif direction.rate_bps is not None:
         lines.append(f"qdisc add dev {interface} {parent} handle 10: {_queue(direction)}")

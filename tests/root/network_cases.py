@@ -1,0 +1,338 @@
+"""What the tests of test_network*.py do inside an isolated run, each case in a process of its own.
+
+    python network_cases.py CASE ARGUMENTS-AS-JSON RESULT-FILE
+
+A case gets the run's scratch directory and its arguments; what it returns goes to the file as JSON.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from testbed.network import MininetNetwork, isolated  # noqa: E402
+from testbed.network.kernel import network_namespace  # noqa: E402
+from topologies import Direction, Drop, Topology, rack  # noqa: E402
+
+# IEEE 802 local experimental EtherType: nothing in the kernel answers it.
+ETHERTYPE = 0x88B5
+SO_TIMESTAMPNS = 35
+SO_RCVBUFFORCE = 33
+PATIENCE_S = 5.0
+
+
+def network(topology: Topology, scratch: Path, seed: int = 7) -> MininetNetwork:
+    return MininetNetwork(topology, seed, scratch, scratch / "logs")
+
+
+@contextlib.contextmanager
+def bridged(topology: Topology, scratch: Path) -> Iterator[MininetNetwork]:
+    """A network whose switches are the kernel's bridges."""
+    with network(topology, scratch) as net:
+        for switch in topology.switches:
+            with network_namespace(net.mininet[switch.name].pid):
+                run("ip link add br0 type bridge forward_delay 0 mcast_snooping 0")
+                for link in topology.ports(switch.name).values():
+                    run(f"ip link set {link.b.interface} master br0")
+                run("ip link set br0 up")
+        yield net
+
+
+def run(command: str) -> str:
+    return subprocess.run(command.split(), check=True, capture_output=True, text=True).stdout
+
+
+def packet_socket(net: MininetNetwork, node: str, interface: str, receive: bool) -> socket.socket:
+    """A raw socket in a node's namespace; with `receive`, room for many frames and timestamps."""
+    with network_namespace(net.mininet[node].pid):
+        opened = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+    if receive:
+        opened.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 28)
+        opened.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+    with network_namespace(net.mininet[node].pid):
+        # ETH_P_ALL, as P4 switches and tcpdump bind.
+        opened.bind((interface, 3 if receive else 0))
+    opened.settimeout(PATIENCE_S)
+    return opened
+
+
+def frame(number: int, size: int) -> bytes:
+    """`size` bytes from the Ethernet header on, carrying its number; to nobody in particular."""
+    head = b"\x02\xee\0\0\0\1" + b"\x02\xee\0\0\0\2" + struct.pack("!HI", ETHERTYPE, number)
+    return head.ljust(size, b"\xa5")
+
+
+def number_of(received: bytes) -> int:
+    return int(struct.unpack_from("!I", received, 14)[0])
+
+
+def receive_until(receiver: socket.socket, last: int) -> list[int]:
+    """Numbers of the frames received, up to the frame with number `last`."""
+    numbers = []
+    while not numbers or numbers[-1] != last:
+        numbers.append(number_of(receiver.recv(65536)))
+    return numbers
+
+
+def connectivity(scratch: Path, workers: int = 3) -> dict[str, Any]:
+    with bridged(rack(workers, mtu=9000), scratch) as net:
+        ping = net.mininet["h1"].cmd(
+            f"ping -c 1 -W {PATIENCE_S:.0f} -s 8000 -M do 10.0.0.{workers}"
+        )
+        sent, received = tcp_transfer(net, "h1", "h2", "10.0.0.2", 3_000_000)
+        with network_namespace(net.mininet["h1"].pid):
+            neighbours = json.loads(run("ip -j neigh show"))
+        return {
+            "ping": ping,
+            "same": sent == received,
+            "neighbours": sorted((n["dst"], n["lladdr"], *n["state"]) for n in neighbours),
+        }
+
+
+def tcp_transfer(
+    net: MininetNetwork, client: str, server: str, address: str, size: int
+) -> tuple[str, str]:
+    """Digests of `size` bytes as sent from client to server over TCP, and as received."""
+    data = hashlib.shake_128(b"agglab").digest(size)
+    with network_namespace(net.mininet[server].pid):
+        listener = socket.create_server((address, 5001))
+    digest = hashlib.sha256()
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            while piece := connection.recv(1 << 16):
+                digest.update(piece)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    with network_namespace(net.mininet[client].pid):
+        outgoing = socket.create_connection((address, 5001), timeout=PATIENCE_S)
+    with outgoing:
+        outgoing.sendall(data)
+    thread.join()
+    listener.close()
+    return hashlib.sha256(data).hexdigest(), digest.hexdigest()
+
+
+def rate(scratch: Path, rate_bps: int, mtu: int, frames: int, upstream: bool) -> dict[str, Any]:
+    """Rates reached by full frames sent at once into the queue, by the kernel's receive times."""
+    direction = Direction(rate_bps=rate_bps, queue_packets=frames)
+    topology = rack(1, direction, direction, mtu)
+    ends = [("h1", "h1-eth0"), ("s1", "s1-eth1")]
+    sender, receiver = ends if upstream else ends[::-1]
+    size = mtu + 14
+    with network(topology, scratch) as net:
+        sending = packet_socket(net, *sender, receive=False)
+        receiving = packet_socket(net, *receiver, receive=True)
+        reached = []
+        for _ in range(3):
+            sending.setsockopt(socket.SOL_SOCKET, 32, 1 << 28)  # SO_SNDBUFFORCE
+            for number in range(frames):
+                sending.send(frame(number, size))
+            times = arrival_times_ns(receiving, frames)
+            # The bucket's first frames come at once; they are its depth, not its rate.
+            skip = frames // 4
+            elapsed_s = (times[-1] - times[skip]) / 1e9
+            reached.append((frames - 1 - skip) * size * 8 / elapsed_s)
+        drops = [d.dropped_by_queue for d in net.statistics().directions]
+    return {"ratios": [r / rate_bps for r in reached], "drops": drops}
+
+
+def arrival_times_ns(receiver: socket.socket, frames: int) -> list[int]:
+    times = []
+    for _ in range(frames):
+        _, ancillary, _, _ = receiver.recvmsg(64, socket.CMSG_SPACE(16))
+        seconds, nanoseconds = struct.unpack("qq", ancillary[0][2][:16])
+        times.append(seconds * 10**9 + nanoseconds)
+    return times
+
+
+def loss(
+    scratch: Path, probability: float, frames: int, seed: int = 7, workers: int = 1, host: int = 1
+) -> dict[str, Any]:
+    """Frames sent both ways over one host's link; the kernel's counts and what came out."""
+    lossy = Direction(impairments=(Drop(probability),))
+    ends = [(f"h{host}", f"h{host}-eth0"), ("s1", f"s1-eth{host}")]
+    with network(rack(workers, lossy, lossy), scratch, seed) as net:
+        received = {}
+        for sender, receiver in (ends, ends[::-1]):
+            sending = packet_socket(net, *sender, receive=False)
+            receiving = packet_socket(net, *receiver, receive=True)
+            for number in range(frames):
+                sending.send(frame(number, 60))
+            received[f"{sender[0]}->{receiver[0]}"] = drain(receiving)
+        directions = net.statistics().directions
+    return {
+        "received": received,
+        "counted": {d.direction: vars(d) for d in directions if d.seen},
+    }
+
+
+def drain(receiver: socket.socket) -> list[int]:
+    """Numbers waiting in the socket. veth delivers within the send call's softirq: none is late."""
+    receiver.settimeout(0.2)
+    numbers = []
+    with contextlib.suppress(TimeoutError):
+        while True:
+            numbers.append(number_of(receiver.recv(65536)))
+    return numbers
+
+
+def queue(scratch: Path, limit: dict[str, int], frames: int, size: int) -> dict[str, Any]:
+    """More frames at once than the queue holds, at a rate that lets few of them leave meanwhile."""
+    topology = rack(1, Direction(rate_bps=2_000_000, **limit))
+    with network(topology, scratch) as net:
+        sending = packet_socket(net, "h1", "h1-eth0", receive=False)
+        receiving = packet_socket(net, "s1", "s1-eth1", receive=True)
+        for number in range(frames):
+            # A full queue refuses with ENOBUFS.
+            with contextlib.suppress(OSError):
+                sending.send(frame(number, size))
+        arrived, deadline = 0, time.monotonic() + 30
+        while time.monotonic() < deadline:
+            statistics = net.statistics().directions[0]
+            if statistics.packets + statistics.dropped_by_queue == frames:
+                break
+        arrived = len(drain(receiving))
+        return {"arrived": arrived, **vars(statistics)}
+
+
+def quiet(scratch: Path) -> dict[str, Any]:
+    """Counters of a network through which exactly 25 frames of 100 bytes went, one way."""
+    with network(rack(2, Direction(rate_bps=10**7), Direction(rate_bps=10**7)), scratch) as net:
+        sending = packet_socket(net, "h2", "h2-eth0", receive=False)
+        receiving = packet_socket(net, "s1", "s1-eth2", receive=True)
+        for number in range(25):
+            sending.send(frame(number, 100))
+        receive_until(receiving, 24)
+        with network_namespace(net.mininet["s1"].pid):
+            offloads = [run(f"ethtool -k s1-eth{n}") for n in (1, 2)]
+        return {
+            "directions": {d.direction: vars(d) for d in net.statistics().directions},
+            "offloads": offloads,
+        }
+
+
+def processes(scratch: Path) -> dict[str, Any]:
+    """Programs in nodes: where they run, their logs, their processor time, their ends."""
+    with network(rack(2), scratch) as net:
+        burner = net.spawn(
+            "h1", [sys.executable, "-c", "x = sum(range(20_000_000)); print('done', x)"], "burner"
+        )
+        where = net.spawn("h2", ["ip", "-4", "-br", "address"], "where", {"LC_ALL": "C"})
+        stubborn = net.spawn("h2", ["sh", "-c", "trap '' TERM; echo up; sleep 1000"], "stubborn")
+        codes = [burner.wait(60), where.wait(10)]
+        while "up" not in stubborn.log.read_text():
+            assert stubborn.poll() is None
+        codes.append(stubborn.stop(grace_s=0.1))
+        return {
+            "codes": codes,
+            "burner": burner.log.read_text(),
+            "where": where.log.read_text(),
+            "cpu_s": net.statistics().cpu_s,
+        }
+
+
+def build_time(scratch: Path, workers: int) -> dict[str, Any]:
+    lossy = Direction(rate_bps=10**8, impairments=(Drop(0.01),))
+    start = time.monotonic()
+    with network(rack(workers, lossy, lossy), scratch):
+        return {"build_s": time.monotonic() - start}
+
+
+def stage(name: str, scratch: Path) -> None:
+    """Tell the test where we are and what is ours; then stand still until killed."""
+    ours = {"namespaces": namespaces(), "scratch": str(scratch)}
+    print(json.dumps({"stage": name, **ours}), flush=True)
+    signal.pause()
+
+
+def namespaces() -> list[str]:
+    """Identities of all network, mount and pid namespaces of this run's processes."""
+    found = set()
+    for process in Path("/proc").iterdir():
+        if process.name.isdigit():
+            with contextlib.suppress(OSError):
+                found |= {os.readlink(process / "ns" / kind) for kind in ("net", "mnt", "pid")}
+    return sorted(found)
+
+
+def stand_still(scratch: Path, at: str) -> dict[str, Any]:
+    """Stop at a stage of a run's life, for a test to end it there."""
+    if at == "before":
+        stage(at, scratch)
+    with network(rack(3), scratch) as net:
+        if at == "built":
+            net.spawn("h1", ["sleep", "1000"], "sleeper")
+            net.spawn("h2", ["setsid", "--fork", "sleep", "1000"], "orphan").wait()
+            stage(at, scratch)
+        net._stack.callback(lambda: stage(at, scratch))
+    return {}
+
+
+def stand_still_while_building(scratch: Path) -> dict[str, Any]:
+    class Halting(MininetNetwork):
+        def _configure(self, node: str) -> None:
+            super()._configure(node)
+            if node == "h2":
+                stage("building", scratch)
+
+    with Halting(rack(3), 7, scratch, scratch / "logs"):
+        return {}
+
+
+def deaf(scratch: Path) -> dict[str, Any]:
+    """A clean-up that hangs."""
+    try:
+        stage("running", scratch)
+    except KeyboardInterrupt:
+        stage("hanging", scratch)
+    return {}
+
+
+def fail(scratch: Path) -> dict[str, Any]:
+    with network(rack(2), scratch):
+        raise RuntimeError("a bug of the caller")
+
+
+def leave(scratch: Path, code: int) -> dict[str, Any]:
+    sys.exit(code)
+
+
+def two_at_once(scratch: Path, gate: str) -> dict[str, Any]:
+    """Be built, say so, and only then talk: while the other network is up as well."""
+    with bridged(rack(2), scratch) as net:
+        print(json.dumps({"stage": "built", "scratch": str(scratch)}), flush=True)
+        assert sys.stdin.readline() == "go\n"
+        ping = net.mininet["h1"].cmd(f"ping -c 1 -W {PATIENCE_S:.0f} 10.0.0.2")
+        return {"ping": ping, "gate": gate}
+
+
+def main() -> int:
+    case, arguments, result = sys.argv[1], json.loads(sys.argv[2]), Path(sys.argv[3])
+
+    def measured(scratch: Path) -> int:
+        result.write_text(json.dumps(globals()[case](scratch, **arguments)))
+        return 0
+
+    return isolated(measured)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

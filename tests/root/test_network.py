@@ -1,0 +1,133 @@
+"""The Mininet network in the kernel: frames get through, rates hold, losses are those asked for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.network import drop_numbers
+
+pytestmark = pytest.mark.root
+
+CASES = Path(__file__).with_name("network_cases.py")
+# Rates as a share of the rate asked for. Above: never, but for rounding of the token bucket. Below:
+# timers of a busy machine come late, so the best of three must reach it.
+RATE_TOLERANCE = 0.02
+
+
+def case(tmp_path: Path, name: str, **arguments: Any) -> Any:
+    """Run a case of network_cases.py and return its result."""
+    result = tmp_path / "result.json"
+    command = [sys.executable, str(CASES), name, json.dumps(arguments), str(result)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout == done.stderr == "", "the terminal stays quiet"
+    return json.loads(result.read_text())
+
+
+def test_hosts_reach_each_other(tmp_path: Path) -> None:
+    got = case(tmp_path, "connectivity", workers=3)
+    assert "1 received, 0% packet loss" in got["ping"]
+    assert got["same"], "TCP carries what was sent"
+    assert got["neighbours"] == [
+        ["10.0.0.2", "02:00:00:00:00:02", "PERMANENT"],
+        ["10.0.0.3", "02:00:00:00:00:03", "PERMANENT"],
+        ["10.0.255.254", "02:00:00:00:ff:fe", "PERMANENT"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rate_bps", "mtu", "frames", "upstream"),
+    [
+        (10_000_000, 1500, 200, True),
+        (10_000_000, 9000, 40, False),
+        (100_000_000, 1500, 1500, False),
+        (100_000_000, 9000, 250, True),
+        (1_000_000_000, 1500, 6000, True),
+        (1_000_000_000, 9000, 2000, False),
+    ],
+)
+def test_rate(tmp_path: Path, rate_bps: int, mtu: int, frames: int, upstream: bool) -> None:
+    got = case(tmp_path, "rate", rate_bps=rate_bps, mtu=mtu, frames=frames, upstream=upstream)
+    assert max(got["ratios"]) <= 1 + RATE_TOLERANCE, got
+    assert max(got["ratios"]) >= 1 - RATE_TOLERANCE, got
+    assert got["drops"] == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("probability", "frames"), [(0.01, 20_000), (0.3, 2_000), (1.0, 100), (1e-12, 100)]
+)
+def test_kernel_drops_what_its_twin_says(tmp_path: Path, probability: float, frames: int) -> None:
+    got = case(tmp_path, "loss", probability=probability, frames=frames)
+    for direction in ("h1->s1", "s1->h1"):
+        dropped = drop_numbers(7, "h1-s1", direction, probability, frames).tolist()
+        counted = got["counted"][direction]
+        assert counted["dropped_numbers"] == dropped
+        assert counted["dropped_injected"] == len(dropped)
+        assert counted["seen"] == counted["packets"] == frames
+        assert counted["dropped_by_queue"] == 0
+        # The receiver is a packet socket, as a P4 switch's: it must not see what was lost.
+        assert got["received"][direction] == sorted(set(range(frames)) - set(dropped))
+
+
+def test_both_directions_and_seeds_lose_different_frames(tmp_path: Path) -> None:
+    one = case(tmp_path, "loss", probability=0.1, frames=2000)["counted"]
+    two = case(tmp_path, "loss", probability=0.1, frames=2000, seed=8)["counted"]
+    numbers = [tuple(counted["dropped_numbers"]) for run in (one, two) for counted in run.values()]
+    assert len(set(numbers)) == 4
+
+
+def test_more_hosts_and_a_second_run_change_no_drop(tmp_path: Path) -> None:
+    few = case(tmp_path, "loss", probability=0.05, frames=1000, workers=2, host=2)["counted"]
+    many = case(tmp_path, "loss", probability=0.05, frames=1000, workers=4, host=2)["counted"]
+    assert few == many
+    expected = drop_numbers(7, "h2-s1", "h2->s1", 0.05, 1000).tolist()
+    assert few["h2->s1"]["dropped_numbers"] == expected
+
+
+@pytest.mark.parametrize(
+    ("limit", "held"), [({"queue_packets": 10}, 10), ({"queue_bytes": 15140}, 10)]
+)
+def test_drops_by_a_queue_are_counted_apart(
+    tmp_path: Path, limit: dict[str, int], held: int
+) -> None:
+    got = case(tmp_path, "queue", limit=limit, frames=60, size=1514)
+    assert got["packets"] == got["arrived"]
+    assert got["packets"] + got["dropped_by_queue"] == 60
+    # The bucket lets two full frames go at once, a few more leave while 60 are being sent.
+    assert held + 2 <= got["packets"] <= held + 8
+    assert got["dropped_injected"] == 0
+
+
+def test_a_network_is_silent_but_for_the_tests_frames(tmp_path: Path) -> None:
+    got = case(tmp_path, "quiet")
+    sent = {name: (d["packets"], d["bytes"], d["seen"]) for name, d in got["directions"].items()}
+    assert sent == {
+        "h1->s1": (0, 0, 0),
+        "s1->h1": (0, 0, 0),
+        "h2->s1": (25, 2500, 25),
+        "s1->h2": (0, 0, 0),
+    }
+    for offloads in got["offloads"]:
+        for name in (
+            "rx-checksumming",
+            "tx-checksumming",
+            "tx-tcp-segmentation",
+            "generic-segmentation-offload",
+            "generic-receive-offload",
+        ):
+            assert f"{name}: off" in offloads
+
+
+def test_programs_run_in_their_nodes(tmp_path: Path) -> None:
+    got = case(tmp_path, "processes")
+    assert got["codes"] == [0, 0, -9]
+    assert got["burner"] == "done 199999990000000\n"
+    assert "h2-eth0" in got["where"] and "10.0.0.2/16" in got["where"]
+    assert "h1-eth0" not in got["where"]
+    assert got["cpu_s"]["burner"] > 0.05, "adding 20 million numbers takes longer"

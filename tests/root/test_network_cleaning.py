@@ -1,0 +1,272 @@
+"""However a run ends, nothing of it stays, and nothing that is not its own is touched."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.network import isolation
+from testbed.network.isolation import STATE, isolated, remove_stale
+
+pytestmark = pytest.mark.root
+
+CASES = Path(__file__).with_name("network_cases.py")
+PATIENCE_S = 10.0
+MARKER = "AGGLAB_TEST_RUN"
+
+
+class Run:
+    """A case in the background; every process of it carries a marker in its environment."""
+
+    def __init__(self, tmp_path: Path, name: str, **arguments: Any) -> None:
+        self.result = tmp_path / f"{uuid.uuid4().hex}.json"
+        self.marker = f"{MARKER}={uuid.uuid4().hex}"
+        self.before = world()
+        key, value = self.marker.split("=")
+        self.process = subprocess.Popen(
+            [sys.executable, str(CASES), name, json.dumps(arguments), str(self.result)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, key: value},
+            start_new_session=True,
+        )
+
+    def await_stage(self) -> dict[str, Any]:
+        """The next line the case prints, as JSON."""
+        assert self.process.stdout and self.process.stderr
+        ready, _, _ = select.select([self.process.stdout], [], [], 30)
+        line = self.process.stdout.readline() if ready else ""
+        assert line, self.process.stderr.read() if self.process.poll() is not None else "silence"
+        stage: dict[str, Any] = json.loads(line)
+        return stage
+
+    def chain(self) -> dict[str, int]:
+        """pids of the run's own four processes, as seen from here."""
+        names = ("outer", "gate", "init", "run")
+        pids = [self.process.pid]
+        for _ in names[1:]:
+            pids.append(min(children(pids[-1])))
+        return dict(zip(names, pids, strict=True))
+
+    def members(self) -> list[int]:
+        """pids of all living processes of the run."""
+        return [pid for pid in all_pids() if self.marker in environment(pid)]
+
+    def assert_nothing_left(self, namespaces: list[str]) -> None:
+        """No process, namespace, interface, mount or cgroup more than before the run."""
+        until(lambda: not self.members(), lambda: f"processes {self.members()} are left")
+        # A network namespace's last interfaces go a moment after its last process.
+        shared = set(namespaces) & own_namespaces()
+        until(
+            lambda: not (set(namespaces) - shared) & living_namespaces(),
+            lambda: "namespaces are left",
+        )
+        assert world() == self.before
+
+
+def until(condition: Any, complaint: Any) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, complaint()
+        select.select([], [], [], 0.01)
+
+
+def all_pids() -> list[int]:
+    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+
+
+def environment(pid: int) -> list[str]:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0")
+    return []
+
+
+def children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def own_namespaces() -> set[str]:
+    return {os.readlink(f"/proc/self/ns/{kind}") for kind in ("net", "mnt", "pid")}
+
+
+def living_namespaces() -> set[str]:
+    found = set()
+    for pid in all_pids():
+        for kind in ("net", "mnt", "pid"):
+            with contextlib.suppress(OSError):
+                found.add(os.readlink(f"/proc/{pid}/ns/{kind}"))
+    return found
+
+
+def world() -> dict[str, Any]:
+    """What of the machine a run must leave as it was."""
+    links = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout
+    named = subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True).stdout
+    limits = ("fs/file-max", "net/core/wmem_max", "net/core/rmem_max", "net/ipv4/tcp_rmem")
+    return {
+        "interfaces": sorted(line.split(":")[1] for line in links.splitlines()),
+        "named namespaces": named,
+        "mounts": Path("/proc/self/mounts").read_text(),
+        "cgroups": sorted(folder for folder, _, _ in os.walk("/sys/fs/cgroup")),
+        "limits": [(Path("/proc/sys") / name).read_text() for name in limits],
+    }
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Any]:
+    """Start runs that do not outlive the test."""
+    runs: list[Run] = []
+
+    def start_run(name: str, **arguments: Any) -> Run:
+        runs.append(Run(tmp_path, name, **arguments))
+        return runs[-1]
+
+    yield start_run
+    for run in runs:
+        for pid in run.members():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        run.process.communicate()
+
+
+STAGES = [
+    ("stand_still", {"at": "before"}),
+    ("stand_still_while_building", {}),
+    ("stand_still", {"at": "built"}),
+    ("stand_still", {"at": "closing"}),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments"), STAGES, ids=["start", "building", "built", "end"])
+@pytest.mark.parametrize("victim", ["outer", "gate", "init", "run"])
+def test_kill_of_any_process_at_any_moment(
+    start: Any, name: str, arguments: dict[str, str], victim: str
+) -> None:
+    run = start(name, **arguments)
+    stage = run.await_stage()
+    os.kill(run.chain()[victim], signal.SIGKILL)
+    status = run.process.wait(PATIENCE_S)
+    assert status == (-signal.SIGKILL if victim == "outer" else 128 + signal.SIGKILL)
+    run.assert_nothing_left(stage["namespaces"])
+    remove_stale()
+    assert not Path(stage["scratch"]).exists()
+
+
+@pytest.mark.parametrize(("name", "arguments"), STAGES, ids=["start", "building", "built", "end"])
+def test_ctrl_c_reaches_the_whole_group(start: Any, name: str, arguments: dict[str, str]) -> None:
+    run = start(name, **arguments)
+    stage = run.await_stage()
+    os.killpg(run.process.pid, signal.SIGINT)
+    assert run.process.wait(PATIENCE_S) == 130
+    assert run.process.stderr.read() == "", "no traceback"
+    run.assert_nothing_left(stage["namespaces"])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_the_outer_process_alone(start: Any, number: int) -> None:
+    run = start("stand_still", at="built")
+    stage = run.await_stage()
+    os.kill(run.process.pid, number)
+    assert run.process.wait(PATIENCE_S) == 130
+    run.assert_nothing_left(stage["namespaces"])
+
+
+def test_a_second_ctrl_c_ends_a_run_that_does_not(start: Any) -> None:
+    run = start("deaf")
+    run.await_stage()
+    os.kill(run.process.pid, signal.SIGINT)
+    run.await_stage()
+    assert run.process.poll() is None
+    impatient = time.monotonic() + isolation.PATIENCE_S
+    until(lambda: time.monotonic() > impatient, lambda: "the clock stands still")
+    os.kill(run.process.pid, signal.SIGINT)
+    assert run.process.wait(PATIENCE_S) == 128 + signal.SIGKILL
+
+
+def test_an_exception_leaves_nothing_and_fails(start: Any) -> None:
+    run = start("fail")
+    _, said = run.process.communicate(timeout=60)
+    assert run.process.returncode == 1
+    assert "RuntimeError: a bug of the caller" in said
+    run.assert_nothing_left([])
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 3, 7])
+def test_exit_codes_pass_through(start: Any, code: int) -> None:
+    run = start("leave", code=code)
+    assert run.process.wait(60) == code
+
+
+def test_two_networks_with_the_same_names_at_once(start: Any) -> None:
+    runs = [start("two_at_once", gate=gate) for gate in ("a", "b")]
+    stages = [run.await_stage() for run in runs]
+    assert stages[0]["scratch"] != stages[1]["scratch"]
+    assert remove_stale() == [], "a living run is not stale"
+    for run, gate in zip(runs, ("a", "b"), strict=True):
+        run.process.communicate("go\n", timeout=60)
+        result = json.loads(run.result.read_text())
+        assert result["gate"] == gate
+        assert "1 received" in result["ping"]
+
+
+def test_the_next_run_removes_what_a_killed_one_left(start: Any, tmp_path: Path) -> None:
+    run = start("stand_still", at="before")
+    run.await_stage()
+    before = set(STATE.iterdir())
+    os.kill(run.process.pid, signal.SIGKILL)
+    run.process.wait()
+    until(lambda: not run.members(), lambda: "processes are left")
+    foreign = STATE / f"not-a-run-{uuid.uuid4().hex}"
+    foreign.mkdir()
+    try:
+        follower = start("leave", code=0)
+        assert follower.process.wait(60) == 0
+        assert foreign.exists(), "it holds no lock file: no run made it"
+        assert len(set(STATE.iterdir()) & before) < len(before)
+    finally:
+        foreign.rmdir()
+
+
+def test_isolated_hides_the_machine_and_gives_a_private_directory(tmp_path: Path) -> None:
+    seen = tmp_path / "seen.json"
+
+    def look(scratch: Path) -> int:
+        links = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True).stdout
+        (scratch / "mine").touch()
+        subprocess.run(["mount", "-t", "tmpfs", "none", str(scratch)], check=True)
+        seen.write_text(
+            json.dumps(
+                {
+                    "interfaces": [line.split(":")[1].strip() for line in links.splitlines()],
+                    "pids": sorted(
+                        int(p.name) for p in Path("/proc").iterdir() if p.name.isdigit()
+                    ),
+                    "scratch": str(scratch),
+                    "mode": scratch.stat().st_mode & 0o777,
+                }
+            )
+        )
+        return 5
+
+    before = world()
+    assert isolated(look) == 5
+    got = json.loads(seen.read_text())
+    assert got["interfaces"] == ["lo"]
+    assert got["pids"][:2] == [1, 2] and len(got["pids"]) == 2
+    assert len(got["scratch"]) < 40, "Unix socket paths have 107 bytes"
+    assert not Path(got["scratch"]).exists()
+    assert world() == before
