@@ -9,6 +9,7 @@ from __future__ import annotations
 from compiler import types
 from compiler.backend import ir
 from compiler.backend.places import is_signed, plain, scalar_width
+from compiler.backend.ranges import MAX_SHIFT_BITS, Range, width_range
 
 TRUE = ir.Truth(True)
 FALSE = ir.Truth(False)
@@ -24,7 +25,7 @@ def to_signed(value: int, width: int) -> int:
     return value - (1 << width) if width and value >> (width - 1) else value
 
 
-def fits(expr: ir.Expr, bounds: ir.Range) -> bool:
+def fits(expr: ir.Expr, bounds: Range) -> bool:
     low, high = expr.range
     assert bounds[0] is not None and bounds[1] is not None
     return low is not None and high is not None and low >= bounds[0] and high <= bounds[1]
@@ -37,7 +38,7 @@ def constant(value: int, shape: types.Type) -> ir.Const:
 
 def wrap(expr: ir.Expr, width: int, signed: bool = False) -> ir.Expr:
     """expr modulo 2^width, as a number of that width."""
-    if width == 0 or fits(expr, ir.width_range(width, signed)):
+    if width == 0 or fits(expr, width_range(width, signed)):
         return expr
     if isinstance(expr, ir.Const):
         wrapped = to_signed(expr.value, width) if signed else expr.value & mask(width)
@@ -183,7 +184,7 @@ def _shift(operator: str, left: ir.Expr, right: ir.Expr, width: int, signed: boo
         return _shift_constant(operator, left, right.value, width, signed)
     shifted = wrap(ir.Op(operator, left, right), width, signed)
     high = right.range[1]
-    if high is not None and high <= ir.MAX_SHIFT_BITS:
+    if high is not None and high <= MAX_SHIFT_BITS:
         return shifted
     # BMv2 shifts unbounded integers: a count of 2^32 would ask for half a gigabyte.
     beyond: ir.Expr = ir.Const(0, width)

@@ -10,16 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from compiler.backend.ranges import UNBOUNDED, Range, op_range, width_range
 from compiler.source import Position
 
 BOOLEAN_OPS = frozenset(
     {"==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "d2b", "valid", "valid_union"}
 )
-MAX_SHIFT_BITS = 1 << 16
-
-# The lowest and the highest value an expression can have; None: no bound known.
-Range = tuple[int | None, int | None]
-UNBOUNDED: Range = (None, None)
 
 
 # ----------------------------------------------------------------- expressions
@@ -34,11 +30,6 @@ class Expr:
     @property
     def is_boolean(self) -> bool:
         return False
-
-
-def width_range(width: int, signed: bool) -> Range:
-    half = 1 << (width - 1) if width else 0
-    return (-half, half - 1) if signed else (0, (1 << width) - 1)
 
 
 @dataclass(frozen=True)
@@ -170,7 +161,13 @@ class Op(Expr):
     _range: Range = field(default=UNBOUNDED, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_range", _op_range(self))
+        object.__setattr__(self, "_range", self._bounds())
+
+    def _bounds(self) -> Range:
+        if self.op in BOOLEAN_OPS:
+            return UNBOUNDED
+        left = self.left.range if self.left is not None else (0, 0)
+        return op_range(self.op, left, self.right.range)
 
     @property
     def range(self) -> Range:
@@ -179,109 +176,6 @@ class Op(Expr):
     @property
     def is_boolean(self) -> bool:
         return self.right.is_boolean if self.op == "?" else self.op in BOOLEAN_OPS
-
-
-def _op_range(node: Op) -> Range:
-    if node.op in BOOLEAN_OPS:
-        return UNBOUNDED
-    left = node.left.range if node.left is not None else (0, 0)
-    rule = _RANGE_RULES.get(node.op)
-    return rule(left, node.right.range, node) if rule else UNBOUNDED
-
-
-def _add(left: Range, right: Range, _node: Op) -> Range:
-    low = None if left[0] is None or right[0] is None else left[0] + right[0]
-    high = None if left[1] is None or right[1] is None else left[1] + right[1]
-    return (low, high)
-
-
-def _subtract(left: Range, right: Range, _node: Op) -> Range:
-    low = None if left[0] is None or right[1] is None else left[0] - right[1]
-    high = None if left[1] is None or right[0] is None else left[1] - right[0]
-    return (low, high)
-
-
-def _natural(bounds: Range) -> bool:
-    return bounds[0] is not None and bounds[0] >= 0
-
-
-def _multiply(left: Range, right: Range, _node: Op) -> Range:
-    if not (_natural(left) and _natural(right)):
-        return UNBOUNDED
-    high = None if left[1] is None or right[1] is None else left[1] * right[1]
-    return (0, high)
-
-
-def _and(left: Range, right: Range, _node: Op) -> Range:
-    highs = [b[1] for b in (left, right) if _natural(b) and b[1] is not None]
-    return (0, min(highs)) if highs else UNBOUNDED
-
-
-def _or(left: Range, right: Range, _node: Op) -> Range:
-    if not (_natural(left) and _natural(right)) or left[1] is None or right[1] is None:
-        return UNBOUNDED
-    return (0, (1 << max(left[1].bit_length(), right[1].bit_length())) - 1)
-
-
-def _complement(_left: Range, right: Range, _node: Op) -> Range:
-    return (
-        None if right[1] is None else -right[1] - 1,
-        None if right[0] is None else -right[0] - 1,
-    )
-
-
-def _shift_left(left: Range, right: Range, _node: Op) -> Range:
-    if not _natural(left) or left[1] is None or right[1] is None or right[1] > MAX_SHIFT_BITS:
-        return UNBOUNDED
-    return (0, left[1] << right[1])
-
-
-def _shift_right(left: Range, right: Range, _node: Op) -> Range:
-    if not _natural(left) or left[1] is None:
-        return left
-    return (0, left[1] >> min(right[0] or 0, MAX_SHIFT_BITS))
-
-
-def _divide(left: Range, _right: Range, _node: Op) -> Range:
-    return (0, left[1]) if _natural(left) else UNBOUNDED
-
-
-def _modulo(left: Range, right: Range, _node: Op) -> Range:
-    if not _natural(left):
-        return UNBOUNDED
-    return (0, left[1]) if right[1] is None else (0, max(0, right[1] - 1))
-
-
-def _choice(left: Range, right: Range, _node: Op) -> Range:
-    low = None if left[0] is None or right[0] is None else min(left[0], right[0])
-    high = None if left[1] is None or right[1] is None else max(left[1], right[1])
-    return (low, high)
-
-
-def _resize(_left: Range, _right: Range, node: Op) -> Range:
-    if not isinstance(node.right, Const):
-        return UNBOUNDED
-    return width_range(node.right.value, node.op != "usat_cast")
-
-
-_RANGE_RULES = {
-    "+": _add,
-    "-": _subtract,
-    "*": _multiply,
-    "&": _and,
-    "|": _or,
-    "^": _or,
-    "~": _complement,
-    "<<": _shift_left,
-    ">>": _shift_right,
-    "/": _divide,
-    "%": _modulo,
-    "?": _choice,
-    "two_comp_mod": _resize,
-    "sat_cast": _resize,
-    "usat_cast": _resize,
-    "b2d": lambda _left, _right, _node: (0, 1),
-}
 
 
 def operands(expr: Expr) -> Iterator[Expr]:
