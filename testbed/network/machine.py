@@ -20,6 +20,7 @@ PROGRAMS = {
     "ip": "apt-get install iproute2",
     "tc": "apt-get install iproute2",
     "mnexec": "apt-get install mininet --no-install-recommends",
+    "ifconfig": "apt-get install net-tools",  # Mininet looks for it
     "cc": "apt-get install gcc libc6-dev",
 }
 PRIVILEGED = "use a machine, or a container started with --privileged, that may make them"

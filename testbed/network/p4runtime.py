@@ -20,7 +20,8 @@ from p4.v1 import p4runtime_pb2_grpc
 
 from testbed.network.programming import Entries, TableEntry
 
-CALL_TIMEOUT_S = 60.0
+# Giving a switch its program includes compiling it, which a busy machine does slowly.
+CALL_TIMEOUT_S = 180.0
 CHANNEL_OPTIONS = (
     # Unix sockets have no authority to derive; without it some servers refuse the call.
     ("grpc.default_authority", "localhost"),

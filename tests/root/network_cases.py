@@ -18,15 +18,19 @@ import subprocess
 import sys
 import threading
 import time
+import unittest.mock
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from testbed.network import MininetNetwork, isolated  # noqa: E402
+from testbed.network import MininetNetwork, NodeFailed, NodeProcess, isolated  # noqa: E402
 from testbed.network.kernel import network_namespace  # noqa: E402
+from testbed.network.statistics import SwitchStatistics  # noqa: E402
+from testbed.network.targets.base import SwitchSetting, port_arguments, unix_path  # noqa: E402
 from topologies import Direction, Drop, Topology, rack  # noqa: E402
 
 # IEEE 802 local experimental EtherType: nothing in the kernel answers it.
@@ -249,11 +253,52 @@ def processes(scratch: Path) -> dict[str, Any]:
         }
 
 
-def build_time(scratch: Path, workers: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class FakeTarget:
+    """A target that starts `command`; nothing ever serves P4Runtime there."""
+
+    line: tuple[str, ...]
+    program_json: Path = Path("none.json")
+    p4info: Path = Path(os.devnull)
+
+    def command(self, setting: SwitchSetting) -> list[str]:
+        return [*self.line, *port_arguments(setting)]
+
+    def grpc_address(self, setting: SwitchSetting) -> str:
+        return f"unix:{unix_path(setting, 'grpc')}"
+
+    def likely_cause(self, log_tail: list[str]) -> str:
+        return f"it said {log_tail[-1]}" if log_tail else ""
+
+    def statistics(self, setting: SwitchSetting, process: NodeProcess) -> SwitchStatistics:
+        raise AssertionError("never started")
+
+
+def switch_fails(scratch: Path, line: list[str], timeout_s: float) -> dict[str, Any]:
+    with network(rack(2), scratch) as net:
+        try:
+            net.start_switch("s1", FakeTarget(tuple(line)), timeout_s)
+        except NodeFailed as failure:
+            # Leaving the network must be quick though the program never ends by itself.
+            return {"says": str(failure), "report": failure.report(), "left": failure.node}
+    return {}
+
+
+def programs_started(scratch: Path, workers: int) -> int:
+    """How many programs the building of a lossy network starts."""
+    started = []
+    original = subprocess.Popen.__init__
+
+    def counting(self: Any, *arguments: Any, **options: Any) -> None:
+        started.append(arguments[0])
+        original(self, *arguments, **options)
+
     lossy = Direction(rate_bps=10**8, impairments=(Drop(0.01),))
-    start = time.monotonic()
-    with network(rack(workers, lossy, lossy), scratch):
-        return {"build_s": time.monotonic() - start}
+    with (
+        unittest.mock.patch.object(subprocess.Popen, "__init__", counting),
+        network(rack(workers, lossy, lossy), scratch),
+    ):
+        return len(started)
 
 
 def stage(name: str, scratch: Path) -> None:

@@ -131,3 +131,34 @@ def test_programs_run_in_their_nodes(tmp_path: Path) -> None:
     assert "h2-eth0" in got["where"] and "10.0.0.2/16" in got["where"]
     assert "h1-eth0" not in got["where"]
     assert got["cpu_s"]["burner"] > 0.05, "adding 20 million numbers takes longer"
+
+
+@pytest.mark.parametrize(
+    ("line", "timeout_s", "what"),
+    [
+        (["sh", "-c", "echo one; echo bad luck >&2; exit 3"], 30, "ended with exit code 3 while"),
+        (["sh", "-c", "echo bad luck; kill -SEGV $$"], 30, "was killed by SIGSEGV while"),
+        (
+            ["sh", "-c", "echo bad luck; sleep 1000"],
+            0.5,
+            "did not answer on P4Runtime within 0.5 s",
+        ),
+    ],
+    ids=["exit", "signal", "silence"],
+)
+def test_a_switch_that_does_not_start_says_why(
+    tmp_path: Path, line: list[str], timeout_s: float, what: str
+) -> None:
+    got = case(tmp_path, "switch_fails", line=line, timeout_s=timeout_s)
+    assert got["says"].startswith(f"s1: the switch {what}")
+    lines = got["report"].splitlines()
+    assert lines[1].endswith("-i 1@s1-eth1 -i 2@s1-eth2")
+    assert lines[2].endswith("/logs/switch-s1.log")
+    assert lines[-2:] == ["    bad luck", "  likely cause: it said bad luck"]
+
+
+def test_building_starts_few_programs(tmp_path: Path) -> None:
+    """A shell, one ip and one tc for each of the nodes; start-up time is that of the programs."""
+    more = case(tmp_path, "programs_started", workers=8)
+    assert more - case(tmp_path, "programs_started", workers=2) == 3 * 6
+    assert more < 40

@@ -17,6 +17,7 @@ STATISTICS_TIMEOUT_S = 10.0
 LIKELY_CAUSES = {
     "No such device": "an interface of the switch does not exist",
     "Permission denied": "the run is not root, or a folder cannot be written",
+    "Operation not permitted": "the run is not root, or a container forbids packet sockets",
     "ModuleNotFoundError": "the virtual environment is incomplete: run `make setup`",
     "No space left on device": "the disk that holds the cache of compiled programs is full",
     "Address already in use": "another process serves at the switch's address",
@@ -32,7 +33,7 @@ class NativeTarget:
 
     def command(self, setting: SwitchSetting) -> list[str]:
         command = [sys.executable, "-m", "switch", *port_arguments(setting)]
-        command += ["--device-id", str(setting.device_id), "--no-p4"]
+        command += ["--device-id", str(setting.device_id), "--no-p4", "--log-console"]
         command += ["--stats-socket", str(unix_path(setting, "stats"))]
         if setting.pcap_dir is not None:
             command += ["--pcap", str(setting.pcap_dir)]
@@ -48,7 +49,8 @@ class NativeTarget:
     def statistics(self, setting: SwitchSetting, process: NodeProcess) -> SwitchStatistics:
         details = _read_json(unix_path(setting, "stats")) if process.poll() is None else {}
         drops = sum(int(port["ring_drops"]) for port in details.get("ports", {}).values())
-        return SwitchStatistics(setting.name, process.cpu_s(), drops, details)
+        cpu_s = float(details.get("process_cpu_s", process.cpu_s()))
+        return SwitchStatistics(setting.name, cpu_s, drops, details)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import ipaddress
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from topologies import Direction, Drop, Host, Link, LinkEnd, Switch, Topology, rack
@@ -25,6 +25,7 @@ def test_rack_of_two_written_out() -> None:
     )
 
 
+@settings(max_examples=20)
 @given(workers=st.integers(1, 254), number=st.integers(0, 254))
 def test_addresses_of_a_rack_differ_and_avoid_the_aggregator(workers: int, number: int) -> None:
     hosts = rack(workers, number=number).hosts
@@ -77,7 +78,7 @@ def test_with_link_changes_one_direction_of_one_link() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("options", "message"),
     [
         ({"rate_bps": 0}, "rate 0 bit/s is not positive"),
         ({"delay_us": -1}, "delay -1 us is negative"),
@@ -86,9 +87,9 @@ def test_with_link_changes_one_direction_of_one_link() -> None:
         ({"impairments": (Drop(0.1), Drop(0.2))}, "at most one drop"),
     ],
 )
-def test_direction_refuses(settings: dict[str, int], message: str) -> None:
+def test_direction_refuses(options: dict[str, int], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Direction(**settings)  # type: ignore[arg-type]
+        Direction(**options)  # type: ignore[arg-type]
 
 
 def test_a_queue_in_bytes_holds_the_largest_frame() -> None:

@@ -1,0 +1,43 @@
+"""`mn --custom topologies/mn.py --topo rack,4`, as a user of plain Mininet would call it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(shutil.which("mn") is None, reason="needs mn, of the package mininet"),
+]
+
+ROOT = Path(__file__).resolve().parents[2]
+BRIDGE = Path(__file__).with_name("network_bridge.py")
+# mn makes its switches' interfaces in the namespace it runs in: give it one of its own.
+ALONE = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
+
+
+def mn(cwd: Path, *arguments: str) -> str:
+    custom = f"{ROOT / 'topologies' / 'mn.py'},{BRIDGE}"
+    command = [*ALONE, "mn", "--custom", custom, "--switch", "plain", "--controller", "none"]
+    done = subprocess.run(
+        [*command, *arguments], cwd=cwd, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_rack_from_any_directory(tmp_path: Path) -> None:
+    said = mn(tmp_path, "--topo", "rack,3", "--test", "pingall")
+    assert "0% dropped (6/6 received)" in said
+
+
+def test_rack_has_our_addresses(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("h2 ip -br -4 address\nh2 cat /sys/class/net/h2-eth0/address\nlinks\n")
+    said = mn(tmp_path, "--topo", "rack,2", "--pre", str(script), "--test", "none")
+    assert "10.0.0.2/16" in said
+    assert "02:00:00:00:00:02" in said
+    assert "h2-eth0<->s1-eth2" in said

@@ -1,0 +1,119 @@
+"""Errors a user reads, and the small machinery around processes."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from testbed.network import isolation
+from testbed.network.errors import MachineLacks, NodeFailed, exit_in_words
+from testbed.network.isolation import remove_stale
+from testbed.network.machine import _basics
+from testbed.network.process import NodeProcess, stop_all
+
+
+def test_a_lack_names_its_remedy() -> None:
+    lack = MachineLacks("the program tc", "apt-get install iproute2")
+    assert str(lack) == "this machine lacks the program tc: apt-get install iproute2"
+
+
+def test_missing_programs_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    what = [what for what, _ in _basics()]
+    programs = ("ip", "tc", "mnexec", "ifconfig", "cc")
+    assert what == ["root", *(f"the program {name}" for name in programs)]
+
+
+def test_a_failure_reports_command_log_and_cause(tmp_path: Path) -> None:
+    log = tmp_path / "switch-s1.log"
+    log.write_text("".join(f"line {n}\n" for n in range(40)))
+    failure = NodeFailed("s1", "ended", ["python", "-m", "switch"], log, "a bad day")
+    assert str(failure) == "s1: ended"
+    assert failure.report().splitlines() == [
+        "s1: ended",
+        "  command: python -m switch",
+        f"  log: {log}",
+        *(f"    line {n}" for n in range(28, 40)),
+        "  likely cause: a bad day",
+    ]
+
+
+def test_a_failure_without_log_still_reports(tmp_path: Path) -> None:
+    failure = NodeFailed("s1", "ended", ["x"], tmp_path / "none.log")
+    assert failure.report().splitlines()[-1] == f"  log: {tmp_path / 'none.log'}"
+
+
+@pytest.mark.parametrize(
+    ("status", "words"), [(0, "ended with exit code 0"), (-9, "was killed by SIGKILL")]
+)
+def test_exit_in_words(status: int, words: str) -> None:
+    assert exit_in_words(status) == words
+
+
+def start(tmp_path: Path, code: str) -> NodeProcess:
+    command = [sys.executable, "-c", code]
+    popen = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
+    process = NodeProcess("h1", "agent", command, tmp_path / "log", popen)
+    if "print" in code:
+        assert popen.stdout and popen.stdout.readline()
+    return process
+
+
+def test_processor_time_outlives_the_process(tmp_path: Path) -> None:
+    process = start(tmp_path, "sum(range(10_000_000))")
+    assert process.wait(60) == 0
+    assert process.cpu_s() > 0.02
+    assert process.poll() == 0
+
+
+def test_wait_gives_up(tmp_path: Path) -> None:
+    process = start(tmp_path, "import signal; print('up', flush=True); signal.pause()")
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(0.01)
+    assert process.poll() is None
+    assert process.stop() == -15
+
+
+def test_stop_all_gives_one_grace_to_all(tmp_path: Path) -> None:
+    ignore = "import signal; signal.signal(15, signal.SIG_IGN); print('up', flush=True)"
+    obey = "import signal; print('up', flush=True); signal.pause()"
+    stubborn = [start(tmp_path, f"{ignore}; signal.pause()") for _ in range(3)]
+    obedient = start(tmp_path, obey)
+    stop_all([*stubborn, obedient], grace_s=0.1)
+    assert [process.poll() for process in [*stubborn, obedient]] == [-9, -9, -9, -15]
+
+
+def test_stop_of_an_ended_process_is_its_status(tmp_path: Path) -> None:
+    process = start(tmp_path, "raise SystemExit(4)")
+    process.wait(60)
+    assert process.stop() == 4
+
+
+def test_only_unlocked_directories_with_a_lock_file_are_stale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(isolation, "STATE", tmp_path)
+    for name in ("dead", "alive"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / isolation.LOCK).touch()
+        (tmp_path / name / "s1.grpc").touch()
+    (tmp_path / "foreign").mkdir()
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.mkdir()
+    (outside / "precious").touch()
+    (tmp_path / "trap").mkdir()
+    (tmp_path / "trap" / isolation.LOCK).symlink_to(outside / "precious")
+    lock = os.open(tmp_path / "alive" / isolation.LOCK, os.O_RDWR)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        assert remove_stale() == [str(tmp_path / "dead")]
+    finally:
+        os.close(lock)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["alive", "foreign", "trap"]
+    assert (outside / "precious").exists()
