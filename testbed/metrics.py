@@ -27,6 +27,7 @@ WORKER_COUNTS = (
     "late",
     "malformed",
     "timeouts",
+    "kernel_drops",
     "bytes_sent",
     "bytes_received",
 )
@@ -182,7 +183,8 @@ def _totals(
         "retransmitted": sum(worker["retransmitted"] for worker in workers.values()),
         "injected_drops": sum(way["dropped"] for way in ways),
         "other_drops": sum(way["queue_drops"] for way in ways)
-        + sum(switch["ring_drops"] for switch in switches.values()),
+        + sum(switch["ring_drops"] for switch in switches.values())
+        + sum(worker["kernel_drops"] for worker in workers.values()),
         "malformed": sum(worker["malformed"] for worker in workers.values())
         + sum(p.get("refused", 0) + p.get("malformed", 0) for p in packets),
     }

@@ -173,22 +173,16 @@ links: {rate: 100, loss: 100%, delay: 5 parsec}
 switch: {lanes: 0, program: foo}
 expect: {exact: 1, foo: 3}
 """
-    paths = [line.split(": ")[1] for line in complaints(tmp_path, text)]
-    assert sorted(paths) == sorted(
-        [
-            "name",
-            "sed",
-            "topology.kind",
-            "topology.workers",
-            "links.rate",
-            "links.loss",
-            "links.delay",
-            "switch.lanes",
-            "switch.program",
-            "expect.exact",
-            "expect.foo",
-        ]
-    )
+    paths = {line.split(": ")[1] for line in complaints(tmp_path, text)}
+    assert {path for path in paths if path.startswith("links.")} == {
+        "links.rate",
+        "links.loss",
+        "links.delay",
+    }
+    others = {"name", "sed", "topology.kind", "topology.workers"}
+    others |= {"switch.lanes", "switch.program", "expect.exact", "expect.foo"}
+    assert paths >= others
+    assert len(paths) == 11
 
 
 def test_an_alias_bomb_is_bounded(tmp_path: Path) -> None:

@@ -1,0 +1,123 @@
+"""`scenario`: run scenarios as a user does, each in a process of its own that carries a marker."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_S = 120.0
+MARKER = "AGGLAB_TEST_SCENARIO"
+
+
+class Runs:
+    """`run` waits for the end; `start` does not."""
+
+    def __init__(self, results: Path) -> None:
+        self.results = results
+        self.marker = uuid.uuid4().hex
+        self._started: list[subprocess.Popen[str]] = []
+
+    def start(self, *words: str, **environment: str) -> subprocess.Popen[str]:
+        """`python -m testbed run WORDS` in a session of its own."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "testbed", "run", *words, "--results", str(self.results)],
+            cwd=ROOT,
+            env={**os.environ, MARKER: self.marker, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self._started.append(process)
+        return process
+
+    def run(self, *words: str, **environment: str) -> Ended:
+        process = self.start(*words, **environment)
+        out, err = process.communicate(timeout=PATIENCE_S)
+        return Ended(process.returncode, out, err, self.results)
+
+    def write(self, text: str) -> str:
+        """A scenario file of the test's own; returns its path."""
+        path = self.results.parent / f"{uuid.uuid4().hex[:8]}.yaml"
+        path.write_text(text)
+        return str(path)
+
+    def processes(self) -> dict[int, str]:
+        """pid -> command line of everything that these runs started and that is alive."""
+        marker = f"{MARKER}={self.marker}".encode()
+        found = {}
+        for entry in Path("/proc").iterdir():
+            try:
+                if marker in (entry / "environ").read_bytes().split(b"\0"):
+                    words = (entry / "cmdline").read_bytes().split(b"\0")
+                    found[int(entry.name)] = b" ".join(words).decode()
+            except (OSError, ValueError):
+                continue
+        return found
+
+    def await_event(self, scenario: str, event: str) -> Path:
+        """The folder of the latest run once it has recorded such an event."""
+        log = self.results / scenario / "latest/events.jsonl"
+        until(lambda: log.is_file() and f'"event": "{event}"' in log.read_text(), event)
+        return log.parent.resolve()
+
+    def stop(self) -> None:
+        for process in self._started:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+
+
+class Ended:
+    """What a run left: exit code, output, and its folder."""
+
+    def __init__(self, code: int, out: str, err: str, results: Path) -> None:
+        self.code = code
+        self.out = out
+        self.err = err
+        folders = sorted(results.glob("*/*/metrics.json"), key=lambda p: p.stat().st_mtime_ns)
+        self.folder = folders[-1].parent if folders else None
+
+    @property
+    def metrics(self) -> dict[str, Any]:
+        return self.json("metrics.json")
+
+    def json(self, name: str) -> Any:
+        assert self.folder, self.err
+        return json.loads((self.folder / name).read_text())
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        assert self.folder
+        lines = (self.folder / "events.jsonl").read_text().splitlines()
+        return [event for event in map(json.loads, lines) if event["event"] == kind]
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Poll a condition; fail, naming it, when it does not come true."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, f"waited in vain: {what}"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Iterator[Runs]:
+    runs = Runs(tmp_path / "results")
+    yield runs
+    runs.stop()
+
+
+@pytest.fixture
+def wait_until() -> Callable[[Callable[[], bool], str], None]:
+    return until

@@ -1,0 +1,176 @@
+"""However a run ends, nothing of it stays; whatever strangers send, no sum changes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.root
+
+ROOT = Path(__file__).resolve().parents[2]
+LONG = """
+name: long
+topology: {workers: 3}
+links: {rate: 20mbit}
+switch: {lanes: 64, slots: 16}
+workload: {elements: 400_000, rounds: 3}
+"""
+
+
+def world() -> tuple[set[str], set[str]]:
+    """Interfaces and named namespaces outside any run."""
+    interfaces = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True)
+    names = subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True)
+    links = {line.split(": ")[1] for line in interfaces.stdout.splitlines()}
+    return links, set(names.stdout.split())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_nothing_but_a_reason(scenario, number: int) -> None:
+    before = world()
+    process = scenario.start(scenario.write(LONG))
+    scenario.await_event("long", "progress")
+    assert len(scenario.processes()) > 4
+    os.killpg(process.pid, number)  # as a terminal does: to all of them
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in out + err
+    assert "FAILED  long" in out
+    assert "interrupted" in out
+    assert scenario.processes() == {}
+    assert world() == before
+
+
+def test_a_killed_run_leaves_nothing_behind_the_next_clean(scenario, wait_until) -> None:
+    before = world()
+    process = scenario.start(scenario.write(LONG))
+    folder = scenario.await_event("long", "progress")
+    process.kill()
+    process.communicate()
+    wait_until(lambda: scenario.processes() == {}, "the kernel ends what the run started")
+    done = subprocess.run(
+        [sys.executable, "-m", "testbed", "clean"], cwd=ROOT, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert world() == before
+    assert '"the run did not finish"' in (folder / "metrics.json").read_text()
+    assert not (folder / "report.html").exists()
+
+
+def test_an_agent_that_is_killed_ends_the_run_and_is_named(scenario) -> None:
+    process = scenario.start(scenario.write(LONG))
+    scenario.await_event("long", "progress")
+    agent = next(p for p, words in scenario.processes().items() if "agent-h2.json" in words)
+    os.kill(agent, signal.SIGKILL)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "h2: worker 1 ended early" in err
+    assert "hosts.agent" in err
+    assert "FAILED  long" in out
+    assert scenario.processes() == {}
+
+
+def test_a_switch_that_is_killed_ends_the_run_and_is_named(scenario) -> None:
+    process = scenario.start(scenario.write(LONG))
+    scenario.await_event("long", "progress")
+    switch = next(p for p, words in scenario.processes().items() if "-m switch" in words)
+    os.kill(switch, signal.SIGKILL)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert err.startswith("s1: ")
+    assert "-m switch" in err
+
+
+def test_a_worker_that_hears_nothing_gives_up_and_names_what_is_missing(scenario) -> None:
+    text = LONG.replace("20mbit}", "20mbit, overrides: [{match: h3-s1, loss: 99.999%}]}")
+    ended = scenario.run(scenario.write(text), "--set", "workload.give_up=500ms")
+    assert ended.code == 1
+    assert ended.metrics["ok"] is False
+    assert "worker " in ended.metrics["reason"]
+    assert "chunk" in ended.metrics["reason"]
+
+
+def test_two_runs_at_once_do_not_meet(scenario) -> None:
+    processes = [scenario.start(scenario.write(LONG.replace("3}", "1}"))) for _ in range(2)]
+    for process in processes:
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, out + err
+
+
+def test_a_p4_program_with_an_error_is_shown_with_its_place(scenario, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.p4"
+    bad.write_text((ROOT / "p4/switchml.p4").read_text().replace("meta.stale = ", "meta.stail = "))
+    ended = scenario.run("quickstart", "--set", f"switch.program={bad}")
+    assert ended.code == 2
+    assert "bad.p4:" in ended.err
+    assert "stail" in ended.err
+    assert "Traceback" not in ended.err
+    assert ended.folder is None
+
+
+def test_without_root_it_says_so(scenario) -> None:
+    words = ["setpriv", "--reuid=65534", "--clear-groups", sys.executable, "-m", "testbed", "run"]
+    done = subprocess.run([*words, "quickstart"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 3
+    assert done.stderr == "this machine lacks root: run it as root, or with sudo\n"
+
+
+def test_a_missing_program_is_named_with_its_package(scenario, tmp_path: Path) -> None:
+    for name in ("ip", "mnexec", "cc", "gcc", "ld", "as"):
+        found = subprocess.run(["which", name], capture_output=True, text=True).stdout.strip()
+        (tmp_path / name).symlink_to(found)
+    ended = scenario.run("quickstart", PATH=str(tmp_path))
+    assert ended.code == 3
+    assert ended.err.startswith("this machine lacks the program tc: ")
+    assert "iproute2" in ended.err
+    assert ended.err.count("\n") == 1
+    assert ended.folder is None
+
+
+STRANGER = Path(__file__).with_name("stranger.py")
+EXPECT = "expect: {exact: true}\n"
+
+
+@pytest.fixture
+def disturbed(scenario):
+    """Metrics of a run during which a stranger sent frames in a process's namespace."""
+
+    def run(where: str, *words: str) -> dict:
+        process = scenario.start(scenario.write(LONG + EXPECT))
+        folder = scenario.await_event("long", "progress")
+        pid = next(p for p, command in scenario.processes().items() if where in command)
+        enter = ["nsenter", f"--net=/proc/{pid}/ns/net", sys.executable, str(STRANGER)]
+        subprocess.run([*enter, *words], check=True)
+        assert process.poll() is None, "the run was over before the stranger had finished"
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, out + err
+        return json.loads((folder / "metrics.json").read_text())
+
+    return run
+
+
+def test_wrong_contributions_change_no_sum_and_are_counted(disturbed) -> None:
+    metrics = disturbed("agent-h2.json", "h2-eth0", "2", "contributions", "400")
+    assert metrics["exact"] is True
+    packets = metrics["switches"]["s1"]["packets"]
+    assert packets["refused"] == 13 * 20
+    assert packets["malformed"] >= 20
+    assert metrics["totals"]["malformed"] >= 14 * 20
+
+
+def test_wrong_results_change_no_sum_and_are_counted(disturbed) -> None:
+    metrics = disturbed("-m switch", "s1-eth1", "1", "results", "280")
+    assert metrics["exact"] is True
+    assert metrics["workers"]["0"]["malformed"] == 14 * 20
+    assert metrics["workers"]["1"]["malformed"] == 0
+
+
+def test_results_forged_by_another_host_change_no_sum(disturbed) -> None:
+    metrics = disturbed("agent-h2.json", "h2-eth0", "2", "forged", "6000")
+    assert metrics["exact"] is True

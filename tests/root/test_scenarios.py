@@ -1,0 +1,180 @@
+"""Scenarios end to end: a real network, real packets, sums that are right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from testbed.network import drop_numbers
+from testbed.scenario import find, load, names
+
+pytestmark = pytest.mark.root
+
+TIME = ("link_bound_ratio", "growth.allreduce.time_s.median")
+SMALL = """
+name: small
+topology: {workers: 3}
+links: {rate: 100mbit}
+switch: {lanes: 64, slots: 16}
+workload: {elements: 40_000, rounds: 2}
+"""
+
+
+def missed(metrics: dict) -> list[str]:
+    """Failed expectations that are not about time, which a busy machine may miss."""
+    reasons = metrics["reason"].split("; ") if metrics["reason"] else []
+    return [text for text in reasons if not any(f"expected {name}" in text for name in TIME)]
+
+
+@pytest.mark.parametrize("name", names())
+def test_shipped_scenarios_hold(scenario, name: str) -> None:
+    ended = scenario.run(name)
+    metrics = ended.metrics
+    assert metrics["exact"] is True, ended.err
+    assert missed(metrics) == []
+    assert ended.code == (0 if metrics["ok"] else 1)
+    assert ended.err == ""
+    assert ("PASSED" if metrics["ok"] else "FAILED") in ended.out
+    assert str(ended.folder) in ended.out
+
+
+@pytest.mark.parametrize(
+    ("workers", "elements", "dtype", "lanes", "slots"),
+    [
+        (1, 1000, "float32", 32, 4),
+        (2, 1, "int32", 1, 1),
+        (5, 4097, "float32", 365, 8),
+        (3, 63, "int32", 64, 2),
+        (7, 20_000, "int32", 100, 33),
+    ],
+)
+def test_shapes_that_do_not_divide(
+    scenario, workers: int, elements: int, dtype: str, lanes: int, slots: int
+) -> None:
+    ended = scenario.run(
+        scenario.write(
+            f"topology: {{workers: {workers}}}\n"
+            f"switch: {{lanes: {lanes}, slots: {slots}}}\n"
+            f"workload: {{elements: {elements}, dtype: {dtype}, rounds: 3}}\n"
+            "expect: {exact: true, totals.other_drops: 0}\n"
+        )
+    )
+    assert ended.code == 0, ended.out + ended.err
+    if dtype == "float32":
+        assert ended.metrics["error"]["within"]
+
+
+def test_the_result_folder_describes_itself(scenario) -> None:
+    ended = scenario.run(scenario.write(SMALL), "--set", "switch.pcap=true")
+    assert ended.code == 0, ended.err
+    assert {path.name for path in ended.folder.iterdir()} >= {
+        *("scenario.yaml", "manifest.json", "metrics.json", "events.jsonl", "drops.json"),
+        *("logs", "pcap", "report.html", "time.svg", "workers.svg"),
+    }
+    again = load(ended.folder / "scenario.yaml").points[0].scenario
+    assert (again.switch.lanes, again.workload.elements, again.seed) == (64, 40_000, 1)
+    manifest = ended.json("manifest.json")
+    assert manifest["seed"] == 1
+    assert len(manifest["programs"][0]["json_sha256"]) == 64
+    times = [event["t_ns"] for event in map(json.loads, (ended.folder / "events.jsonl").open())]
+    assert times == sorted(times)
+    assert len(list((ended.folder / "pcap").iterdir())) >= 3
+    assert all(path.stat().st_size > 0 for path in (ended.folder / "pcap").iterdir())
+    assert not list(ended.folder.rglob("*.npy"))
+
+
+def test_what_is_counted_agrees(scenario) -> None:
+    """Without losses: 625 chunks, 16 exponents, 3 workers, 2 rounds, nothing twice."""
+    metrics = scenario.run(scenario.write(SMALL)).metrics
+    frames = 2 * (625 + 16)
+    for worker in metrics["workers"].values():
+        assert (worker["sent"], worker["received"]) == (frames, frames)
+        assert worker["retransmitted"] == worker["duplicates"] == worker["malformed"] == 0
+    packets = metrics["switches"]["s1"]["packets"]
+    assert packets["new"] == 3 * frames
+    assert packets["complete"] == frames
+    assert packets["duplicate"] == packets["stale"] == packets["refused"] == 0
+    for link in metrics["links"].values():
+        for way in link.values():
+            assert way["seen"] >= frames
+            assert way["dropped"] == 0
+
+
+LOSSY = SMALL.replace("name: small", "name: lossy").replace("100mbit}", "100mbit, loss: 2%}")
+
+
+def test_losses_are_those_of_the_seed(scenario) -> None:
+    """The kernel's drops, the Python twin's, and the counts in the result are the same."""
+    ended = scenario.run(scenario.write(LOSSY), "--set", "seed=11")
+    metrics, drops = ended.metrics, ended.json("drops.json")
+    assert metrics["exact"] is True
+    total = 0
+    for link, ways in metrics["links"].items():
+        for direction, way in ways.items():
+            twin = drop_numbers(11, link, direction, 0.02, way["seen"])
+            assert drops[direction]["numbers"] == twin.tolist()
+            assert drops[direction]["count"] == way["dropped"] == twin.size > 0
+            total += twin.size
+    assert metrics["totals"]["injected_drops"] == total
+    assert metrics["totals"]["retransmitted"] > 0
+
+
+def test_the_same_seed_drops_the_same_packets(scenario) -> None:
+    runs = [scenario.run(scenario.write(LOSSY), "--set", f"seed={s}") for s in (5, 5, 6)]
+    assert all(ended.metrics["exact"] for ended in runs)
+    first, second, other = (
+        {d: np.array(v["numbers"]) for d, v in ended.json("drops.json").items()} for ended in runs
+    )
+    for direction in first:
+        shared = min(first[direction].max(), second[direction].max())
+        one, two = (n[direction][n[direction] <= shared] for n in (first, second))
+        assert one.tolist() == two.tolist()
+        assert one.size > 3
+        assert first[direction][:3].tolist() != other[direction][:3].tolist()
+
+
+def test_losses_on_one_link_stay_there(scenario) -> None:
+    text = SMALL + "expect: {exact: true}\n"
+    text = text.replace("100mbit}", "100mbit, overrides: [{match: h2-s1, loss: 3%}]}")
+    metrics = scenario.run(scenario.write(text)).metrics
+    dropped = {d: way["dropped"] for ways in metrics["links"].values() for d, way in ways.items()}
+    assert metrics["ok"]
+    assert {d for d, count in dropped.items() if count} == {"h2->s1", "s1->h2"}
+
+
+def test_an_expectation_that_fails_is_exit_code_1(scenario) -> None:
+    ended = scenario.run(scenario.write(SMALL), "--set", "expect.link_bound_ratio=0.5")
+    assert ended.code == 1
+    assert ended.metrics["ok"] is False
+    assert ended.metrics["exact"] is True
+    assert "expected link_bound_ratio = 0.5, got" in ended.out
+
+
+def test_a_sweep_has_a_row_and_a_folder_a_point(scenario) -> None:
+    text = SMALL + "sweep: {topology.workers: [1, 2]}\nexpect: {growth.link_bound_s: 1}\n"
+    ended = scenario.run(scenario.write(text))
+    assert ended.code == 0, ended.out + ended.err
+    folder = next((scenario.results / "small").glob("2*"))
+    metrics = json.loads((folder / "metrics.json").read_text())
+    assert metrics["ok"] is metrics["exact"] is True
+    assert metrics["growth"] == {"link_bound_s": 1.0}
+    workers = [len(point["metrics"]["workers"]) for point in metrics["points"]]
+    assert workers == [1, 2]
+    assert (folder / "point-1/report.html").is_file()
+    assert sum(line.startswith("  topology.workers") for line in ended.out.splitlines()) == 2
+
+
+def test_a_users_own_program_is_used(scenario, tmp_path: Path) -> None:
+    """A copy of ours beside the scenario, in which results are sent with another TTL."""
+    source = Path(find("quickstart")).parents[1] / "p4/switchml.p4"
+    changed = source.read_text().replace("hdr.ipv4.ttl = 64;", "hdr.ipv4.ttl = 99;")
+    assert changed != source.read_text()
+    (tmp_path / "own.p4").write_text(changed)
+    text = SMALL.replace("{lanes", f"{{program: {tmp_path / 'own.p4'}, pcap: true, lanes")
+    ended = scenario.run(scenario.write(text))
+    assert ended.metrics["exact"] is True, ended.err
+    captured = b"".join(path.read_bytes() for path in (ended.folder / "pcap").iterdir())
+    assert b"\x63\x11" in captured  # TTL 99, protocol UDP

@@ -1,0 +1,79 @@
+"""Compiling through the cache: what makes it compile again, and what it leaves when it fails."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from testbed import program
+from testbed.network import MachineLacks
+from testbed.program import CompileError, compile_program
+
+FAKE_COMPILER = """
+import sys, pathlib
+words = sys.argv[1:]
+with open({log!r}, "a") as log:
+    log.write(" ".join(words) + "\\n")
+text = pathlib.Path(next(w for w in words if w.endswith(".p4"))).read_text()
+if "bad" in text:
+    print("x.p4:1:1: error: bad", file=sys.stderr)
+    sys.exit(1)
+pathlib.Path(words[words.index("-o") + 1]).write_text("json of " + text)
+pathlib.Path(words[words.index("--p4runtime-files") + 1]).write_text("p4info")
+"""
+
+
+@pytest.fixture
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A compiler that notes how it was called; returns those notes."""
+    log = tmp_path / "calls"
+    log.write_text("")
+    script = tmp_path / "fake_compiler.py"
+    script.write_text(FAKE_COMPILER.format(log=str(log)))
+    monkeypatch.setattr(program, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(program, "_compiler", lambda name: [sys.executable, str(script)])
+    return lambda: log.read_text().splitlines()
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/part.p4").write_text("part")
+    (tmp_path / "src/deep.p4").write_text('# include "part.p4"')
+    path = tmp_path / "src/x.p4"
+    path.write_text('#include <core.p4>\n#include "deep.p4"\nmain')
+    return path
+
+
+def test_the_same_text_is_compiled_once(source: Path, calls) -> None:
+    first = compile_program(source, "agglab", 256, 128)
+    assert compile_program(source, "agglab", 256, 128) == first
+    assert len(calls()) == 1
+    assert "-DLANES=256 -DSLOTS=128" in calls()[0]
+    assert first.json.read_text().startswith("json of")
+    assert first.p4info.read_text() == "p4info"
+
+
+def test_whatever_it_depends_on_compiles_it_again(source: Path, calls) -> None:
+    products = {compile_program(source, "agglab", 256, 128).json}
+    products.add(compile_program(source, "agglab", 255, 128).json)
+    products.add(compile_program(source, "agglab", 256, 127).json)
+    products.add(compile_program(source, "p4c", 256, 128).json)
+    (source.parent / "part.p4").write_text("other part")
+    products.add(compile_program(source, "agglab", 256, 128).json)
+    source.write_text(source.read_text() + " more")
+    products.add(compile_program(source, "agglab", 256, 128).json)
+    assert len(products) == len(calls()) == 6
+
+
+def test_a_failure_shows_the_compilers_words_and_leaves_nothing(source: Path, calls) -> None:
+    source.write_text("bad")
+    with pytest.raises(CompileError, match=r"^x\.p4:1:1: error: bad$"):
+        compile_program(source, "agglab", 256, 128)
+    assert list((source.parent.parent / "cache").iterdir()) == []
+
+
+def test_a_missing_p4c_is_named(monkeypatch: pytest.MonkeyPatch, source: Path) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(MachineLacks, match="p4c-bm2-ss, which switch"):
+        compile_program(source, "p4c", 256, 128)
