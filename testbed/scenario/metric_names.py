@@ -36,7 +36,7 @@ METRICS: dict[str, str] = {
     "workers.*.cpu_s": "processor seconds during the rounds",
     "totals.retransmitted": "frames sent again, all workers",
     "totals.injected_drops": "packets dropped on purpose, all links",
-    "totals.other_drops": "packets lost that nobody dropped on purpose: in queues, rings and sockets",
+    "totals.other_drops": "packets lost that nobody dropped on purpose: queues, rings, sockets",
     "totals.malformed": "frames refused as malformed or foreign, by workers and switches",
     "switches.*.packets.new": "contributions summed",
     "switches.*.packets.duplicate": "contributions seen before",

@@ -23,6 +23,7 @@ def test_golden_tables(name: str, mark: str, table: str) -> None:
     written = re.sub(pattern, lambda m: m[1] + table + "\n" + m[2], text, flags=re.DOTALL)
     if os.environ.get("BLESS"):
         path.write_text(written)
+        text = written
     assert text == written
 
 
