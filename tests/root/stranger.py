@@ -2,8 +2,8 @@
 
     python stranger.py INTERFACE HOST contributions|forged|results COUNT
 
-contributions: from host number HOST to the switch; forged: the same, pretending to be the aggregator
-answering host 1; results: to host number HOST, from the switch's side of the link.
+contributions: from host number HOST to the switch; forged: the same host pretends to be the
+aggregator that answers host 1; results: to host number HOST, from the switch's side of its link.
 """
 
 from __future__ import annotations
