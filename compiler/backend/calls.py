@@ -126,9 +126,11 @@ class Calls(Assignments):
         """The callee's statements, its end label, and what it copies out."""
         self.guard_recursion(frame)
         frame.end = self.unit.new_label()
-        with self.inside(frame):
+        with self.inside(frame), self.into([]) as code:
             self.statements(body)
-        if frame.end_used:
+        _strip_tail(code, frame.end)
+        self.code.extend(code)
+        if any(isinstance(s, ir.Goto) and s.label == frame.end for s in ir.flatten(code)):
             self.mark(frame.end)
         self.copy_out(frame)
 
@@ -159,6 +161,9 @@ class Calls(Assignments):
             for bound in arguments
         ]
         for index, item in enumerate(passed):
+            if isinstance(item.bound.parameter.type, types.Extern):
+                # packet_in and packet_out are known by their type
+                continue
             others = passed[:index] + passed[index + 1 :]
             declaration = item.bound.parameter.declaration
             assert declaration is not None
@@ -230,6 +235,20 @@ class Calls(Assignments):
             self.invalidate(copy)
         frame.copy_outs.append(CopyOut(target, copy))
         return copy
+
+
+def _strip_tail(code: list[ir.Statement], label: int) -> None:
+    """Removes jumps to label from the end of code, where control goes there anyway."""
+    last = code[-1] if code else None
+    if isinstance(last, ir.Goto) and last.label == label:
+        code.pop()
+        _strip_tail(code, label)
+    elif isinstance(last, ir.If):
+        _strip_tail(last.then, label)
+        _strip_tail(last.otherwise, label)
+    elif isinstance(last, ir.Apply):
+        for body in ir.bodies(last):
+            _strip_tail(body, label)
 
 
 def _can_stand(target: Place, shape: types.Type) -> bool:

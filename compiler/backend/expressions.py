@@ -382,7 +382,7 @@ class Expressions(Scope):
     def _index(self, expression: ast.Index, freeze: bool) -> Place:
         base = self.place(expression.base, freeze)
         if isinstance(base, StructPlace):
-            known = self.constant(expression.index)
+            known = self.evaluated(expression.index)
             return list(base.members.values())[int(known)]  # type: ignore[arg-type]
         assert isinstance(base, StackPlace), base
         index = self.value(expression.index)
@@ -398,7 +398,7 @@ class Expressions(Scope):
         return HeaderPlace(element, ir.Op("dereference_header_stack", base.expr, index))
 
     def _slice(self, expression: ast.Slice, freeze: bool) -> Place:
-        high, low = self.constant(expression.high), self.constant(expression.low)
+        high, low = self.evaluated(expression.high), self.evaluated(expression.low)
         if not isinstance(high, int) or not isinstance(low, int):
             raise self.unsupported(expression, "a slice whose bounds are not constant")
         if isinstance(expression.base, (ast.NameExpression, ast.Member, ast.Slice, ast.Index)):

@@ -129,7 +129,7 @@ class Externs(Statements):
         self.deliver(ref, target)
 
     def enum_name(self, expression: ast.Expression) -> str:
-        member = self.constant(expression)
+        member = self.evaluated(expression)
         if not isinstance(member, ast.EnumMember):
             raise self.unsupported(expression, "an enum value not known at compile time")
         return member.name
@@ -211,7 +211,7 @@ class Externs(Statements):
         self.emit(op, ir.Const(identifier, 32))
 
     def _list_index(self, expression: ast.Expression) -> int:
-        index = self.constant(expression)
+        index = self.evaluated(expression)
         if not isinstance(index, int):
             raise self.unsupported(expression, "a field list index not known at compile time")
         return index

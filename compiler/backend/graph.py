@@ -194,9 +194,13 @@ def _action_name(where: Position) -> str:
 
 
 def _apply(graph: Graph, statement: ir.Apply, following: Target) -> Target:
-    branches = {
-        name: _sequence(graph, body, following) for name, body in statement.branches.items()
-    }
+    # switch labels that share a body share its nodes
+    firsts: dict[int, Target] = {}
+    branches: dict[str, Target] = {}
+    for name, body in statement.branches.items():
+        if id(body) not in firsts:
+            firsts[id(body)] = _sequence(graph, body, following)
+        branches[name] = firsts[id(body)]
     default = _sequence(graph, statement.default, following)
     if statement.kind == "hit":
         default = branches["miss"]

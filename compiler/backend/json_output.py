@@ -161,19 +161,19 @@ class Writer:
     def _parser_op(self, op: ir.ParserOp) -> Json:
         if op.primitive is not None:
             return {"op": "primitive", "parameters": [self._primitive(op.primitive)]}
-        parameters = [self._parser_operand(op.op, i, p) for i, p in enumerate(op.parameters)]
+        parameters = [self._parser_operand(op.op, p) for p in op.parameters]
         if op.extract is not None:
             kind, target = op.extract
             value = list(target) if isinstance(target, tuple) else target
             parameters.insert(0, {"type": kind, "value": value})
         return {"op": op.op, "parameters": parameters}
 
-    def _parser_operand(self, op: str, index: int, expr: ir.Expr) -> Json:
-        """`set` and `extract_VL` want operators wrapped once more, the others do not."""
-        if op == "extract_VL" and not isinstance(expr, ir.Op):
-            return {"type": "expression", "value": self.expr(expr)}
-        wrapped = op in ("set", "extract_VL") and isinstance(expr, (ir.Op, ir.Access, ir.LastField))
-        return {"type": "expression", "value": self.expr(expr)} if wrapped else self.expr(expr)
+    def _parser_operand(self, op: str, expr: ir.Expr) -> Json:
+        """`verify` takes an expression as it is, the others want operators wrapped once more."""
+        plain = isinstance(expr, (ir.Const, ir.FieldRef, ir.Lookahead))
+        if op == "verify" or (plain and op != "extract_VL"):
+            return self.expr(expr)
+        return {"type": "expression", "value": self.expr(expr)}
 
     def _deparser(self) -> Json:
         where = self._program.deparser_position

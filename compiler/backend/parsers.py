@@ -53,6 +53,7 @@ class ParserBody(Externs):
     def __init__(self, unit: Unit, parser: ParserFrame) -> None:
         super().__init__(unit, parser.frame)
         self.parser = parser
+        self.label_states: dict[int, str] = {}
 
     # ------------------------------------------------------------------- parsers
 
@@ -287,54 +288,58 @@ class ParserBody(Externs):
         transitions: list[ir.Transition],
         keys: list[ir.Expr],
     ) -> None:
-        """One P4 state; branches and sub-parsers in it become states of their own."""
-        last = ir.ParserState(name, where, [], keys, transitions)
-        current = last.name
-        cuts = [i for i, s in enumerate(code) if not isinstance(s, ir.Primitive)]
-        if not cuts:
-            last.ops = [self._op(s) for s in code if isinstance(s, ir.Primitive)]
-            self.unit.program.parser_states.append(last)
-            return
-        start = 0
-        for cut in cuts:
-            rest = self._after(code[cut], name)
-            state = ir.ParserState(current, where)
-            state.ops = [self._op(s) for s in code[start:cut] if isinstance(s, ir.Primitive)]
-            self.unit.program.parser_states.append(state)
-            self._divert(state, code[cut], rest)
-            current, start = rest, cut + 1
-        last.name = current
-        last.ops = [self._op(s) for s in code[start:] if isinstance(s, ir.Primitive)]
-        self.unit.program.parser_states.append(last)
+        """One P4 state; branches, jumps and sub-parsers in it make states of their own."""
+        state: ir.ParserState | None = self._new_state(name, where)
+        for statement in code:
+            if isinstance(statement, ir.Label):
+                label_state = self._label_state(statement.label)
+                _lead(state, label_state)
+                state = self._new_state(label_state, where)
+            elif state is None:
+                continue
+            elif isinstance(statement, ir.Primitive):
+                state.ops.append(self._op(statement))
+            elif isinstance(statement, ir.Goto):
+                _lead(state, self._label_state(statement.label))
+                state = None
+            elif isinstance(statement, SubParser):
+                _lead(state, statement.start)
+                state = self._new_state(statement.resume, where)
+            else:
+                state = self._divert(state, statement)
+        if state is not None:
+            state.keys, state.transitions = keys, transitions
 
-    def _after(self, statement: ir.Statement, name: str) -> str:
-        if isinstance(statement, SubParser):
-            return statement.resume
-        return self.unit.names.unique(f"{name}.next")
+    def _new_state(self, name: str, where: Position) -> ir.ParserState:
+        state = ir.ParserState(name, where)
+        self.unit.program.parser_states.append(state)
+        return state
 
-    def _divert(self, state: ir.ParserState, statement: ir.Statement, rest: str) -> None:
-        where = statement.position
-        if isinstance(statement, SubParser):
-            state.transitions = [ir.Transition("default", statement.start)]
-            return
-        if not isinstance(statement, ir.If) or _jumps(statement):
-            raise Unsupported(where, "a loop or an early return in a parser")
+    def _label_state(self, label: int) -> str:
+        if label not in self.label_states:
+            self.label_states[label] = self.unit.names.unique(f"{self.parser.frame.prefix}.label")
+        return self.label_states[label]
+
+    def _divert(self, state: ir.ParserState, statement: ir.Statement) -> ir.ParserState:
+        """A branch: a key of one bit, a state for each side, and the state where they meet."""
+        assert isinstance(statement, ir.If), statement
         flag = self.temporary(types.Bits(1))
         assert isinstance(flag, Scalar)
         condition = arithmetic.as_data(statement.condition)
         state.ops.append(ir.ParserOp("set", (flag.ref, condition)))
         state.keys = [flag.ref]
-        branches: list[str] = []
+        rest = self.unit.names.unique(f"{state.name}.next")
+        firsts: list[str] = []
         for body in (statement.then, statement.otherwise):
-            branch = rest
+            firsts.append(self.unit.names.unique(f"{state.name}.if") if body else rest)
             if body:
-                branch = self.unit.names.unique(f"{state.name}.if")
-                self._emit_states(branch, where, body, [ir.Transition("default", rest)], [])
-            branches.append(branch)
+                end = [ir.Transition("default", rest)]
+                self._emit_states(firsts[-1], statement.position, body, end, [])
         state.transitions = [
-            ir.Transition("hexstr", branches[0], 1),
-            ir.Transition("default", branches[1]),
+            ir.Transition("hexstr", firsts[0], 1),
+            ir.Transition("default", firsts[1]),
         ]
+        return self._new_state(rest, statement.position)
 
     def _op(self, statement: ir.Primitive) -> ir.ParserOp:
         op, operands = statement.op, statement.parameters
@@ -361,8 +366,9 @@ def _extract_op(op: str, operands: tuple[ir.Expr, ...]) -> ir.ParserOp:
     return ir.ParserOp(op, rest, extract=(target.kind, name))
 
 
-def _jumps(statement: ir.If) -> bool:
-    return any(isinstance(s, (ir.Goto, ir.Label, ir.Exit)) for s in ir.flatten([statement]))
+def _lead(state: ir.ParserState | None, following: str) -> None:
+    if state is not None:
+        state.transitions = [ir.Transition("default", following)]
 
 
 def lower_parser(unit: Unit, instance: Instance, arguments: Sequence[Place | None]) -> None:

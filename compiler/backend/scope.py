@@ -77,7 +77,6 @@ class Frame:
     caller: Frame | None = None
     bindings: types.Bindings = field(default_factory=dict)
     end: int = 0
-    end_used: bool = False
     result: Place | None = None
     copy_outs: list[CopyOut] = field(default_factory=list)
     break_label: int = 0
@@ -149,10 +148,18 @@ class Scope:
     def constant(self, expression: ast.Expression) -> Value | None:
         """The value where it is known at compile time in this instance."""
         known = self.typed.const_value.get(expression)
-        if known is not None:
-            return known
-        constants = self.frame.instance.constants if self.frame.instance else {}
-        return self.typed.evaluate(expression, constants) if constants else None
+        if known is None and isinstance(expression, ast.NameExpression):
+            instance = self.frame.instance
+            declaration = self.typed.decl_of.get(expression)
+            known = instance.constants.get(declaration) if instance and declaration else None
+        return None if isinstance(known, Instance) else known
+
+    def evaluated(self, expression: ast.Expression) -> Value | None:
+        """constant(), of expressions built from constructor parameters, too."""
+        known = self.constant(expression)
+        if known is None and self.frame.instance is not None:
+            known = self.typed.evaluate(expression, self.frame.instance.constants)
+        return known
 
     def instance_of(self, receiver: ast.Expression) -> Instance:
         """The extern, control or parser instance that receiver names."""

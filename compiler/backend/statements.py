@@ -107,7 +107,6 @@ class Statements(Calls):
         frame = self.frame
         if statement.value is not None and frame.result is not None:
             self.assign(frame.result, self.operand(statement.value))
-        frame.end_used = True
         self.goto(frame.end)
 
     def _exit(self) -> None:

@@ -276,7 +276,7 @@ class Tables(Externs):
                 handler(self, table, declaration, entry)
 
     def _size(self, table: ir.Table, _: ast.TableDeclaration, entry: ast.TableProperty) -> None:
-        size = self.constant(entry.value)
+        size = self.evaluated(entry.value)
         if not isinstance(size, int):
             raise self.unsupported(entry.value, "a table size not known at compile time")
         table.size = size or DEFAULT_SIZE
@@ -293,7 +293,7 @@ class Tables(Externs):
         table.meter = array.name
 
     def _timeout(self, table: ir.Table, _: ast.TableDeclaration, entry: ast.TableProperty) -> None:
-        table.support_timeout = self.constant(entry.value) is True
+        table.support_timeout = self.evaluated(entry.value) is True
 
     def _implementation(
         self, table: ir.Table, declaration: ast.TableDeclaration, entry: ast.TableProperty
