@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 import tempfile
 import traceback
@@ -24,6 +25,9 @@ EXIT_CODES = """exit codes:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code. Never shows a traceback."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without UTF-8 is no reason to stop
     try:
         return _dispatch(words)
     except ScenarioError as error:

@@ -51,13 +51,16 @@ class Suite:
 def find(name_or_path: str) -> Path:
     """The file a user means: a path, or the name of a file in scenarios/."""
     path = Path(name_or_path)
-    named = SCENARIO_FOLDER / f"{name_or_path}.yaml"
-    if "/" in name_or_path or path.suffix in (".yaml", ".yml"):
-        return path
-    if not named.is_file() and not path.is_file():
-        what = f"no such scenario{nearest(name_or_path, names())}"
+    is_path = "/" in name_or_path or path.suffix in (".yaml", ".yml")
+    name = path.stem if is_path else name_or_path
+    named = SCENARIO_FOLDER / f"{name}.yaml"
+    if not is_path and named.is_file():
+        return named
+    ours = path.parent.resolve() == SCENARIO_FOLDER
+    if not path.exists() and (ours or not is_path):
+        what = f"no such scenario{nearest(name, names())}"
         raise ScenarioError([Problem(Where(quote(name_or_path)), "", what, _known())])
-    return named if named.is_file() else path
+    return path
 
 
 def names() -> list[str]:
