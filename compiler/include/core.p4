@@ -1,7 +1,7 @@
 /* The P4_16 core library, as appendix D of the language specification lists it. */
 
-#ifndef AGGLAB_CORE_P4
-#define AGGLAB_CORE_P4
+#ifndef _CORE_P4_
+#define _CORE_P4_
 
 error {
     NoError,

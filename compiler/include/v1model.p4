@@ -4,8 +4,8 @@
  * their index is a type parameter.
  */
 
-#ifndef AGGLAB_V1MODEL_P4
-#define AGGLAB_V1MODEL_P4
+#ifndef _V1_MODEL_P4_
+#define _V1_MODEL_P4_
 
 #include <core.p4>
 

@@ -1,0 +1,226 @@
+"""Arguments to parameters: by position and name, overloads, inference, directions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler import ast, types
+from compiler.check.members import Members
+from compiler.check.unify import Unifier
+from compiler.typed import BoundArgument
+
+Pairing = list[tuple[types.ParameterType, ast.Argument | None]]
+
+
+class Arguments(Members):
+    # arguments whose types overload resolution needed before their parameters were known
+    checked_arguments: set[ast.Expression]
+
+    def choose(
+        self,
+        where: ast.Node,
+        name: str,
+        candidates: Sequence[types.Function],
+        arguments: tuple[ast.Argument, ...],
+    ) -> tuple[types.Function, Pairing] | None:
+        """The function that takes these arguments, by their number and names (P4_16 6.8.3)."""
+        problems: list[str] = []
+        fitting: list[tuple[types.Function, Pairing]] = []
+        for candidate in candidates:
+            paired = pair(candidate.parameters, arguments)
+            if isinstance(paired, str):
+                problems.append(paired)
+            else:
+                fitting.append((candidate, paired))
+        if len(fitting) > 1:
+            fitting = self._fitting_types(fitting) or fitting
+        if len(fitting) > 1:
+            self.error(where, f"call of '{name}' fits {len(fitting)} declarations")
+            return None
+        if not fitting:
+            self.check_loose(arguments)
+            if len(candidates) == 1:
+                self.error(where, f"'{name}': {problems[0]}")
+            else:
+                forms = "; ".join(str(c) for c in candidates)
+                self.error(where, f"no '{name}' takes these arguments", f"there is {forms}")
+            return None
+        return fitting[0]
+
+    def _fitting_types(
+        self, fitting: list[tuple[types.Function, Pairing]]
+    ) -> list[tuple[types.Function, Pairing]]:
+        """Those whose parameter types the arguments match as well."""
+        found = []
+        for argument in (a.value for _, pairs in fitting for _, a in pairs if a):
+            if argument is not None and argument not in self.checked_arguments:
+                self.check(argument)
+                self.checked_arguments.add(argument)
+        for function, pairs in fitting:
+            unifier = Unifier(function.type_parameters)
+            if all(
+                argument is None
+                or argument.value is None
+                or unifier.match(parameter.type, self.program.type_of[argument.value])
+                for parameter, argument in pairs
+            ):
+                found.append((function, pairs))
+        return found
+
+    def check_loose(self, arguments: tuple[ast.Argument, ...]) -> None:
+        """Types of arguments that fit nothing, so that errors inside them are reported too."""
+        for argument in arguments:
+            if argument.value is not None:
+                self.check(argument.value)
+
+    # ---- inference
+
+    def infer(
+        self,
+        where: ast.Node,
+        name: str,
+        variables: tuple[ast.TypeParameter, ...],
+        given: tuple[types.Type, ...],
+        pairs: Pairing,
+        result: types.Type,
+        expected: types.Type | None,
+    ) -> dict[ast.TypeParameter, types.Type] | None:
+        """Checks the arguments and finds the type arguments; None after reporting an error."""
+        unifier = Unifier(variables)
+        for variable, type_ in zip(variables, given, strict=False):
+            if not isinstance(type_, types.DontCare):
+                unifier.bindings[variable] = type_
+        fine = self._match_arguments(unifier, pairs)
+        unbound = [v for v in variables if v not in unifier.bindings]
+        if unbound and expected is not None:
+            unifier.match(result, expected)
+        return self._solved(where, name, unifier, variables) if fine else None
+
+    def _match_arguments(self, unifier: Unifier, pairs: Pairing) -> bool:
+        fine = True
+        for parameter, argument in pairs:
+            if argument is None or argument.value is None:
+                continue
+            hint = types.substitute(parameter.type, unifier.bindings)
+            if argument.value in self.checked_arguments:
+                actual = self.program.type_of[argument.value]
+            else:
+                actual = self.check(argument.value, hint)
+            if isinstance(actual, types.Unknown):
+                fine = fine and not unifier.variables
+            elif not unifier.match(parameter.type, actual):
+                wanted = types.substitute(parameter.type, unifier.bindings)
+                place = argument.value
+                self.error(
+                    place, f"parameter '{parameter.name}' has type {wanted}, but this is {actual}"
+                )
+                fine = False
+        return fine
+
+    def _solved(
+        self,
+        where: ast.Node,
+        name: str,
+        unifier: Unifier,
+        variables: tuple[ast.TypeParameter, ...],
+    ) -> dict[ast.TypeParameter, types.Type] | None:
+        for variable in variables:
+            bound = unifier.bindings.get(variable)
+            problem = _undetermined(bound)
+            if problem:
+                self.error(
+                    where,
+                    f"type argument {variable.name} of '{name}' cannot be inferred{problem}",
+                    f"write it: {name}<...>(...)",
+                )
+                return None
+        return {v: unifier.bindings[v] for v in variables}
+
+    # ---- the arguments themselves
+
+    def bind_arguments(
+        self, pairs: Pairing, bindings: types.Bindings, constant: bool
+    ) -> tuple[BoundArgument, ...]:
+        """Converts checked arguments to their parameters' types and checks their directions.
+
+        constant: parameters without direction need values known at compile time.
+        """
+        bound: list[BoundArgument] = []
+        for parameter, argument in pairs:
+            (known,) = types.substitute_parameters((parameter,), bindings)
+            value = parameter.default if argument is None else argument.value
+            if argument is not None:
+                self._bind_one(known, argument, constant)
+            bound.append(BoundArgument(known, value))
+        return tuple(bound)
+
+    def _bind_one(
+        self, parameter: types.ParameterType, argument: ast.Argument, constant: bool
+    ) -> None:
+        what = f"parameter '{parameter.name}'"
+        value = argument.value
+        if value is None:
+            if parameter.direction != "out":
+                self.error(argument, f"'_' can be given to out parameters only, not to {what}")
+            return
+        if parameter.direction in ("out", "inout"):
+            self._bind_output(parameter, value)
+            return
+        fine = self.coerce(value, parameter.type, what)
+        if fine and constant and not parameter.direction and not self.known(value):
+            self.error(value, f"{what} needs a value known at compile time")
+
+    def _bind_output(self, parameter: types.ParameterType, value: ast.Expression) -> None:
+        what = f"{parameter.direction} parameter '{parameter.name}'"
+        actual = self.program.type_of[value]
+        if isinstance(actual, types.Unknown):
+            return
+        problem = self.lvalue_problem(value)
+        if problem:
+            self.error(value, f"{what} needs a variable, but {problem}")
+        elif actual != parameter.type and not isinstance(parameter.type, types.Unknown):
+            self.error(value, f"{what} has type {parameter.type}, but this is {actual}")
+
+
+def pair(
+    parameters: tuple[types.ParameterType, ...], arguments: tuple[ast.Argument, ...]
+) -> Pairing | str:
+    """Each parameter with its argument (None: left out), or why they do not fit."""
+    named = [a for a in arguments if a.name is not None]
+    if named and len(named) != len(arguments):
+        return "either all arguments are named or none"
+    given: dict[str, ast.Argument] = {}
+    if named:
+        for argument in named:
+            assert argument.name is not None
+            if argument.name in given:
+                return f"argument '{argument.name}' is given twice"
+            given[argument.name] = argument
+        unknown = given.keys() - {p.name for p in parameters}
+        if unknown:
+            return f"there is no parameter '{min(unknown)}'"
+    elif len(arguments) > len(parameters):
+        return f"{_count(len(parameters))} expected, {len(arguments)} given"
+    else:
+        given = {p.name: a for p, a in zip(parameters, arguments, strict=False)}
+    for parameter in parameters:
+        if parameter.name not in given and not parameter.optional and parameter.default is None:
+            if named:
+                return f"no argument for parameter '{parameter.name}'"
+            return f"{_count(len(parameters))} expected, {len(arguments)} given"
+    return [(p, given.get(p.name)) for p in parameters]
+
+
+def _count(number: int) -> str:
+    return f"{number} argument{'s' * (number != 1)}"
+
+
+def _undetermined(bound: types.Type | None) -> str:
+    """The reason why a binding is no definite type; empty if it is one."""
+    if bound is None:
+        return " from the arguments"
+    if isinstance(bound, types.Integer):
+        return ": the argument is a number without width"
+    if isinstance(bound, (types.StructLiteral, types.InvalidLiteral, types.DefaultLiteral)):
+        return f" from {bound}"
+    return ""

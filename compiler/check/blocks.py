@@ -1,0 +1,294 @@
+"""Parsers, controls, actions and functions: the declarations with code in them."""
+
+from __future__ import annotations
+
+from compiler import ast, types
+from compiler.check.context import Frame
+from compiler.check.tables import Tables
+
+_SELECTABLE = (
+    types.Bits,
+    types.Boolean,
+    types.Enum,
+    types.SerializableEnum,
+    types.Error,
+    types.NewType,
+    types.Tuple,
+)
+FINAL_STATES = ("accept", "reject")
+
+
+class Blocks(Tables):
+    # ---- actions and functions
+
+    def check_action(self, node: ast.ActionDeclaration) -> None:
+        with self.nested_scope(), self.code(Frame("action")):
+            parameters = self.parameter_types(node.parameters, "action")
+            self._directionless_last(node)
+            with self.nested_scope():
+                self.check_statements(node.body.statements)
+        self.record(node, types.Action(node, parameters))
+        self.declare(node)
+
+    def _directionless_last(self, node: ast.ActionDeclaration) -> None:
+        data = False
+        for parameter in node.parameters:
+            if parameter.direction and data:
+                self.error(
+                    parameter,
+                    f"'{parameter.name}' follows a parameter without direction",
+                    "parameters that the control plane gives (no direction) come last",
+                )
+            data = data or not parameter.direction
+
+    def check_function(self, node: ast.FunctionDeclaration) -> None:
+        """A function with a body; its name is known only behind it (no recursion in P4)."""
+        type_ = self.function_type(node, "function", body=True)
+        self.record(node, type_)
+        self._check_overload(node, type_)
+        self.declare(node)
+
+    def check_extern_function(self, node: ast.FunctionDeclaration) -> None:
+        type_ = self.function_type(node, "function")
+        self.record(node, type_)
+        self._check_overload(node, type_)
+        self.declare(node)
+
+    def _check_overload(self, node: ast.FunctionDeclaration, type_: types.Function) -> None:
+        existing = self.scope.names.get(node.name)
+        for other in existing if isinstance(existing, list) else ():
+            known = self.program.type_of_declaration.get(other)
+            if isinstance(known, types.Function) and _signature(known) == _signature(type_):
+                self.error(
+                    node, f"'{node.name}' with these parameters is already at {other.position}"
+                )
+
+    def function_type(
+        self,
+        node: ast.FunctionDeclaration,
+        owner: str,
+        body: bool = False,
+        extern: types.Extern | None = None,
+    ) -> types.Function:
+        """The type of a function or method; checks its body if it has one and body is set."""
+        with self.nested_scope():
+            for parameter in node.type_parameters:
+                self.declare(parameter)
+            result: types.Type = types.VOID
+            if node.return_type is not None:
+                result = self.resolve(node.return_type)
+                if isinstance(result, (types.Block, types.Package, types.DontCare)):
+                    result = self.error(node.return_type, f"a function cannot return {result}")
+            with self.nested_scope():
+                parameters = self.parameter_types(node.parameters, owner)
+                type_ = types.Function(node, node.type_parameters, parameters, result)
+                if body and node.body is not None:
+                    self._function_body(node.body, result, extern)
+        return type_
+
+    def _function_body(
+        self, body: ast.Block, result: types.Type, extern: types.Extern | None
+    ) -> None:
+        frame = Frame("function", result, extern=extern)
+        with self.code(frame), self.nested_scope():
+            self.check_statements(body.statements)
+
+    # ---- controls
+
+    def check_control(self, node: ast.ControlDeclaration) -> None:
+        if node.type_parameters:
+            self.error(node, f"control '{node.name}' with a body cannot be generic")
+        outer, self.prefix = self.prefix, self.program.full_name.get(node, node.name)
+        with self.nested_scope(), self.code(Frame("control")):
+            type_ = self._block_type(node)
+            with self.nested_scope():
+                for declaration in node.locals:
+                    self.check_local(declaration)
+                with self.code(Frame("apply")), self.nested_scope():
+                    self.check_statements(node.body.statements)
+        self.prefix = outer
+        self.record(node, type_)
+        self.declare(node)
+
+    def _block_type(
+        self, node: ast.ControlDeclaration | ast.ParserDeclaration
+    ) -> types.Control | types.Parser:
+        for parameter in node.type_parameters:
+            self.declare(parameter)
+        is_parser = isinstance(node, ast.ParserDeclaration)
+        owner = "parser" if is_parser else "control"
+        parameters = self.parameter_types(node.parameters, owner)
+        constructor = self.parameter_types(node.constructor_parameters, "constructor")
+        self.constructor_parameters.update(node.constructor_parameters)
+        make = types.Parser if is_parser else types.Control
+        return make(node, (), parameters, constructor)
+
+    def check_local(self, node: ast.Declaration) -> None:
+        """A declaration inside a parser or control."""
+        if isinstance(node, ast.ActionDeclaration):
+            self.check_action(node)
+        elif isinstance(node, ast.TableDeclaration):
+            self.check_table(node)
+        elif isinstance(node, ast.Instantiation):
+            self.check_instantiation(node)
+        elif isinstance(node, ast.ValueSet):
+            self._value_set(node)
+        else:
+            self.check_statement(node)
+
+    def check_instantiation(self, node: ast.Instantiation) -> None:
+        raise NotImplementedError
+
+    # ---- parsers
+
+    def check_parser(self, node: ast.ParserDeclaration) -> None:
+        if node.type_parameters:
+            self.error(node, f"parser '{node.name}' with a body cannot be generic")
+        outer, self.prefix = self.prefix, self.program.full_name.get(node, node.name)
+        with self.nested_scope(), self.code(Frame("parser")):
+            type_ = self._block_type(node)
+            with self.nested_scope():
+                for declaration in node.locals:
+                    self.check_local(declaration)
+                self._states(node)
+        self.prefix = outer
+        self.record(node, type_)
+        self.declare(node)
+
+    def _value_set(self, node: ast.ValueSet) -> None:
+        element = self.resolve(node.type_ref)
+        problem = not isinstance(element, (*_SELECTABLE, types.Struct, types.Unknown))
+        if problem:
+            element = self.error(node.type_ref, f"a value set cannot hold {element}")
+        self.check(node.size)
+        if not self.known(node.size):
+            self.error(node.size, "the size of a value set must be known at compile time")
+        self.record(node, types.Set(element))
+        self.declare(node)
+
+    def _states(self, node: ast.ParserDeclaration) -> None:
+        states: dict[str, ast.ParserState] = {}
+        for state in node.states:
+            if state.name in FINAL_STATES:
+                self.error(state, f"state '{state.name}' is built in")
+            elif state.name in states:
+                first = states[state.name].position
+                self.error(state, f"state '{state.name}' is already declared at {first}")
+            states.setdefault(state.name, state)
+            self.program.full_name[state] = f"{self.prefix}.{state.name}"
+        if "start" not in states:
+            self.error(node, f"parser '{node.name}' has no state 'start'")
+        for state in node.states:
+            with self.code(Frame("state")), self.nested_scope():
+                self.check_statements(state.statements)
+                self._transition(state, states)
+        self._reachable(node, states)
+
+    def _transition(self, state: ast.ParserState, states: dict[str, ast.ParserState]) -> None:
+        transition = state.transition
+        if transition is None:
+            self.warn(
+                state,
+                "parser-transition",
+                f"state '{state.name}' has no transition and ends in reject",
+            )
+            return
+        if transition.target is not None:
+            self._target(transition.target, states)
+            return
+        subjects = [self._subject(s) for s in transition.subject]
+        for case in transition.cases:
+            self._select_keyset(case.keyset, subjects)
+            self._target(case.target, states)
+        self._unreachable_cases(transition)
+
+    def _target(self, reference: ast.StateRef, states: dict[str, ast.ParserState]) -> None:
+        state = states.get(reference.name)
+        if state is not None:
+            self.program.decl_of[reference] = state
+        elif reference.name not in FINAL_STATES:
+            self.error(reference, f"there is no state '{reference.name}'")
+
+    def _subject(self, subject: ast.Expression) -> types.Type:
+        type_ = self.check(subject)
+        if isinstance(type_, types.Unknown):
+            return type_
+        if isinstance(type_, types.Integer):
+            return self.error(subject, "select needs a value with a width")
+        if not isinstance(type_, _SELECTABLE):
+            return self.error(subject, f"select cannot decide on {type_}")
+        return type_
+
+    def _select_keyset(self, keyset: ast.Expression, subjects: list[types.Type]) -> None:
+        if isinstance(keyset, ast.ListExpression) and keyset.parenthesized:
+            if len(keyset.elements) == len(subjects):
+                for element, subject in zip(keyset.elements, subjects, strict=True):
+                    self.check_keyset(element, subject)
+                elements = tuple(self.program.type_of[e] for e in keyset.elements)
+                self.program.type_of[keyset] = types.Tuple(elements)
+                return
+            self._wrong_count(keyset, len(keyset.elements), len(subjects))
+        elif len(subjects) == 1 and not self._holds_structs(keyset):
+            self.check_keyset(keyset, subjects[0])
+        elif isinstance(keyset, ast.DefaultKeyset):
+            self.check(keyset)
+        else:
+            self._whole_keyset(keyset, subjects)
+
+    def _holds_structs(self, keyset: ast.Expression) -> bool:
+        """Whether the keyset is a value set of structs, whose fields are the keys."""
+        if not isinstance(keyset, ast.NameExpression):
+            return False
+        type_ = self.check(keyset)
+        return isinstance(type_, types.Set) and isinstance(type_.element, types.Struct)
+
+    def _whole_keyset(self, keyset: ast.Expression, subjects: list[types.Type]) -> None:
+        """One keyset for several subjects: a value set of tuples or structs."""
+        type_ = self.check(keyset)
+        element = type_.element if isinstance(type_, types.Set) else type_
+        parts: tuple[types.Type, ...] | None = None
+        if isinstance(element, types.Struct):
+            parts = tuple(f.type for f in element.fields)
+        elif isinstance(element, types.Tuple):
+            parts = element.elements
+        if isinstance(element, types.Unknown) or parts == tuple(subjects):
+            return
+        self._wrong_count(keyset, len(parts) if parts else 1, len(subjects))
+
+    def _wrong_count(self, keyset: ast.Expression, given: int, wanted: int) -> None:
+        keys = "key" if given == 1 else "keys"
+        self.error(keyset, f"{given} {keys} given, but select decides on {wanted}")
+
+    def _unreachable_cases(self, transition: ast.Transition) -> None:
+        for index, case in enumerate(transition.cases[:-1]):
+            if isinstance(case.keyset, ast.DefaultKeyset):
+                after = transition.cases[index + 1]
+                self.warn(after, "parser-transition", "unreachable: the case before takes all")
+                return
+
+    def _reachable(self, node: ast.ParserDeclaration, states: dict[str, ast.ParserState]) -> None:
+        reached: set[str] = set()
+        pending = ["start"]
+        while pending:
+            name = pending.pop()
+            state = states.get(name)
+            if state is None or name in reached:
+                continue
+            reached.add(name)
+            if state.transition is not None:
+                pending.extend(targets(state.transition))
+        self.program.parser_reachable[node] = reached
+        for state in node.states:
+            if state.name not in reached and "start" in states:
+                self.warn(state, "unused", f"state '{state.name}' is never reached")
+
+
+def targets(transition: ast.Transition) -> list[str]:
+    """The names of the states a transition may go to."""
+    if transition.target is not None:
+        return [transition.target.name]
+    return [case.target.name for case in transition.cases]
+
+
+def _signature(type_: types.Function) -> tuple[str, ...]:
+    return tuple(p.name for p in type_.parameters)

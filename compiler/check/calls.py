@@ -1,0 +1,325 @@
+"""Calls: what is called, on what, with which arguments, and whether it may be called here."""
+
+from __future__ import annotations
+
+from compiler import ast, types
+from compiler.check.arguments import Arguments, Pairing, pair
+from compiler.check.members import HEADER_METHODS, SIZE_METHODS, STACK_METHODS
+from compiler.typed import BoundArgument, CallInfo, CallKind, ConstructionInfo
+
+_BIT32 = types.BIT32
+
+
+class Calls(Arguments):
+    def check_call(self, node: ast.Call, expected: types.Type | None) -> types.Type:
+        callee = node.callee
+        if isinstance(callee, ast.Member):
+            return self._method_call(node, callee, expected)
+        if isinstance(callee, ast.NameExpression):
+            return self._plain_call(node, callee, expected)
+        self.check(callee)
+        self.check_loose(node.arguments)
+        return self.error(node, "this cannot be called")
+
+    def _plain_call(
+        self, node: ast.Call, callee: ast.NameExpression, expected: types.Type | None
+    ) -> types.Type:
+        target = self.check(callee)
+        if isinstance(target, types.Action):
+            return self._action_call(node, callee, target)
+        if isinstance(target, types.Overloads):
+            return self._function_call(node, callee, target.functions, expected)
+        self.check_loose(node.arguments)
+        if isinstance(target, types.Unknown):
+            return target
+        hint = f"call {callee.name}.apply(...)" if isinstance(target, _APPLICABLE) else ""
+        return self.error(node, f"'{callee.name}' is no function", hint)
+
+    def _action_call(
+        self, node: ast.Call, callee: ast.NameExpression, target: types.Action
+    ) -> types.Type:
+        if self.frame.kind not in ("action", "apply", "table"):
+            self.error(node, f"action '{callee.name}' cannot be called from a {self._here()}")
+        paired = pair(target.parameters, node.arguments)
+        if isinstance(paired, str):
+            self.check_loose(node.arguments)
+            return self.error(node, f"'{callee.name}': {paired}")
+        self._match_plain(paired)
+        bound = self.bind_arguments(paired, {}, constant=False)
+        self._record(node, CallKind.ACTION, callee.name, target.declaration, None, bound)
+        return types.VOID
+
+    def _here(self) -> str:
+        return {"state": "parser state", "apply": "control"}.get(self.frame.kind, self.frame.kind)
+
+    def _match_plain(self, pairs: Pairing) -> None:
+        """Checks arguments of parameters whose types are fully known."""
+        for parameter, argument in pairs:
+            if argument is not None and argument.value is not None:
+                self.check(argument.value, parameter.type)
+
+    def _record(
+        self,
+        node: ast.Call,
+        kind: CallKind,
+        method: str,
+        target: ast.Declaration | None,
+        receiver: ast.Expression | None,
+        arguments: tuple[BoundArgument, ...] = (),
+        result: types.Type = types.VOID,
+        bindings: types.Bindings | None = None,
+        type_arguments: tuple[types.Type, ...] = (),
+    ) -> types.Type:
+        self.program.calls[node] = CallInfo(
+            kind, method, target, receiver, type_arguments, bindings or {}, arguments, result
+        )
+        return result
+
+    # ---- functions
+
+    def _function_call(
+        self,
+        node: ast.Call,
+        callee: ast.NameExpression,
+        functions: tuple[types.Function, ...],
+        expected: types.Type | None,
+    ) -> types.Type:
+        chosen = self.choose(node, callee.name, functions, node.arguments)
+        if chosen is None:
+            return types.UNKNOWN
+        declaration = chosen[0].declaration
+        assert declaration is not None
+        self.program.decl_of[callee] = declaration
+        self._deprecated(node, declaration)
+        if callee.name == "verify" and declaration.body is None and self.frame.kind != "state":
+            self.error(node, "'verify' can be called in parser states only")
+        kind = CallKind.FUNCTION if declaration.body else CallKind.EXTERN_FUNCTION
+        if declaration.body is None and callee.name == "static_assert":
+            kind = CallKind.STATIC_ASSERT
+        result = self._finish(node, callee.name, kind, None, chosen, {}, expected)
+        if kind is CallKind.STATIC_ASSERT:
+            self._static_assert(node)
+        return result
+
+    def _deprecated(self, node: ast.Call, declaration: ast.FunctionDeclaration) -> None:
+        annotation = declaration.annotation("deprecated")
+        if annotation is not None:
+            reason = annotation.arguments[0] if annotation.arguments else None
+            hint = reason.value if isinstance(reason, ast.StringLiteral) else ""
+            self.warn(node, "deprecated", f"'{declaration.name}' is deprecated", hint)
+
+    def _static_assert(self, node: ast.Call) -> None:
+        info = self.program.calls.get(node)
+        condition = info.arguments[0].value if info else None
+        if condition is None:
+            return
+        holds = self.program.const_value.get(condition)
+        if holds is False:
+            text = self.program.const_value.get(node.arguments[-1].value or condition)
+            reason = f": {text}" if isinstance(text, str) else ""
+            self.error(node, f"static assertion failed{reason}")
+        self.set_constant(node, True)
+
+    def _finish(
+        self,
+        node: ast.Call,
+        name: str,
+        kind: CallKind,
+        receiver: ast.Expression | None,
+        chosen: tuple[types.Function, Pairing],
+        outer: types.Bindings,
+        expected: types.Type | None,
+    ) -> types.Type:
+        """Type arguments, arguments and result of a chosen function."""
+        function, pairs = chosen
+        variables = function.type_parameters
+        given = tuple(self.resolve(a) for a in node.type_arguments)
+        if given and len(given) != len(variables):
+            self.check_loose(node.arguments)
+            takes = f"{len(variables)} type arguments" if variables else "no type arguments"
+            return self.error(node, f"'{name}' takes {takes}, not {len(given)}")
+        bindings = self.infer(node, name, variables, given, pairs, function.result, expected)
+        if bindings is None:
+            return types.UNKNOWN if variables else function.result
+        bound = self.bind_arguments(pairs, bindings, constant=kind is not CallKind.FUNCTION)
+        result = types.substitute(function.result, bindings)
+        arguments = tuple(bindings[v] for v in variables)
+        merged = {**outer, **bindings}
+        target = function.declaration
+        return self._record(node, kind, name, target, receiver, bound, result, merged, arguments)
+
+    # ---- methods
+
+    def _method_call(
+        self, node: ast.Call, callee: ast.Member, expected: types.Type | None
+    ) -> types.Type:
+        base = self.check(callee.base)
+        if isinstance(base, types.Unknown):
+            self.check_loose(node.arguments)
+            return base
+        name = callee.member
+        if name in SIZE_METHODS and not isinstance(base, types.Extern):
+            return self._size_call(node, callee, base)
+        if isinstance(base, types.TypeName):
+            return self._static_call(node, callee, base.named)
+        if isinstance(base, types.Extern):
+            return self._extern_call(node, callee, base, expected)
+        if isinstance(base, types.Table) and name == "apply":
+            return self._table_apply(node, callee, base)
+        if isinstance(base, types.Block) and name == "apply":
+            return self._block_apply(node, callee.base, base)
+        if isinstance(base, (types.Header, types.HeaderUnion)) and name in HEADER_METHODS:
+            return self._header_call(node, callee, base)
+        if isinstance(base, types.Stack) and name in STACK_METHODS:
+            return self._stack_call(node, callee)
+        self.check_loose(node.arguments)
+        return self.error(callee, f"{base} has no method '{name}'")
+
+    def _no_arguments(self, node: ast.Call, name: str) -> None:
+        if node.arguments or node.type_arguments:
+            self.check_loose(node.arguments)
+            self.error(node, f"'{name}' takes no arguments")
+
+    def _size_call(self, node: ast.Call, callee: ast.Member, base: types.Type) -> types.Type:
+        self._no_arguments(node, callee.member)
+        named = base.named if isinstance(base, types.TypeName) else base
+        bits = size_bits(named, largest=callee.member.startswith("max"))
+        if bits is None:
+            return self.error(callee, f"{named} has no size")
+        self.set_constant(node, (bits + 7) // 8 if callee.member.endswith("Bytes") else bits)
+        return self._record(
+            node, CallKind.SIZE_METHOD, callee.member, None, callee.base, result=types.INTEGER
+        )
+
+    def _header_call(self, node: ast.Call, callee: ast.Member, base: types.Type) -> types.Type:
+        name = callee.member
+        self._no_arguments(node, name)
+        if name != "isValid":
+            if isinstance(base, types.HeaderUnion):
+                return self.error(callee, f"a header union has no method '{name}'")
+            problem = self.lvalue_problem(callee.base)
+            if problem:
+                self.error(callee.base, f"'{name}' changes the header, but {problem}")
+        result = types.BOOLEAN if name == "isValid" else types.VOID
+        return self._record(node, CallKind.HEADER_METHOD, name, None, callee.base, result=result)
+
+    def _stack_call(self, node: ast.Call, callee: ast.Member) -> types.Type:
+        name = callee.member
+        problem = self.lvalue_problem(callee.base)
+        if problem:
+            self.error(callee.base, f"'{name}' changes the stack, but {problem}")
+        parameter = types.ParameterType("count", types.INTEGER)
+        paired = pair((parameter,), node.arguments)
+        if isinstance(paired, str):
+            self.check_loose(node.arguments)
+            return self.error(node, f"'{name}': {paired}")
+        value = node.arguments[0].value
+        count = None if value is None else self.constant_integer(value, f"'{name}' count")
+        if value is not None and count is not None and count < 0:
+            self.error(value, f"'{name}' by a negative number ({count})")
+        bound = (BoundArgument(parameter, value),)
+        return self._record(node, CallKind.STACK_METHOD, name, None, callee.base, bound)
+
+    def _table_apply(self, node: ast.Call, callee: ast.Member, base: types.Table) -> types.Type:
+        self._no_arguments(node, "apply")
+        if self.frame.kind not in ("apply", "table"):
+            self.error(node, f"a table cannot be applied in a {self._here()}")
+        result = types.ApplyResult(base.declaration)
+        return self._record(
+            node, CallKind.TABLE_APPLY, "apply", base.declaration, callee.base, result=result
+        )
+
+    def _extern_call(
+        self,
+        node: ast.Call,
+        callee: ast.Member,
+        base: types.Extern,
+        expected: types.Type | None,
+    ) -> types.Type:
+        methods = [m for m in self.methods_of(base) if _name_of(m) == callee.member]
+        if not methods:
+            self.check_loose(node.arguments)
+            return self.error(callee, f"{base} has no method '{callee.member}'")
+        chosen = self.choose(node, callee.member, methods, node.arguments)
+        if chosen is None:
+            return types.UNKNOWN
+        declaration = chosen[0].declaration
+        assert declaration is not None
+        self._deprecated(node, declaration)
+        kind = CallKind.ABSTRACT_METHOD if declaration.abstract else CallKind.EXTERN_METHOD
+        outer = dict(zip(base.declaration.type_parameters, base.arguments, strict=True))
+        return self._finish(node, callee.member, kind, callee.base, chosen, outer, expected)
+
+    def methods_of(self, extern: types.Extern) -> tuple[types.Function, ...]:
+        """The methods of an extern object, its type arguments substituted; no constructors."""
+        bindings = dict(zip(extern.declaration.type_parameters, extern.arguments, strict=True))
+        found = []
+        for method in extern.declaration.methods:
+            type_ = self.program.type_of_declaration.get(method)
+            if method.return_type is not None and isinstance(type_, types.Function):
+                found.append(types.substitute(type_, bindings))
+        return tuple(found)
+
+    # ---- parsers and controls
+
+    def _static_call(self, node: ast.Call, callee: ast.Member, named: types.Type) -> types.Type:
+        """`Inner.apply(...)`: an instance made for this one call."""
+        body = (ast.ControlDeclaration, ast.ParserDeclaration)
+        if not isinstance(named, types.Block) or callee.member != "apply":
+            self.check_loose(node.arguments)
+            if isinstance(named, types.Unknown):
+                return named
+            return self.error(callee, f"type {named} has no method '{callee.member}'")
+        if not isinstance(named.declaration, body):
+            self.check_loose(node.arguments)
+            return self.error(node, f"{named} has no body to apply")
+        required = [p for p in named.constructor if p.default is None and not p.optional]
+        if required:
+            self.error(node, f"{named} needs constructor arguments: declare an instance")
+        self.program.constructions[node] = ConstructionInfo(named, named.declaration, None, ())
+        return self._block_apply(node, None, named)
+
+    def _block_apply(
+        self, node: ast.Call, receiver: ast.Expression | None, base: types.Block
+    ) -> types.Type:
+        is_parser = isinstance(base, types.Parser)
+        where, kind = ("state", "parser") if is_parser else ("apply", "control")
+        if self.frame.kind != where:
+            self.error(node, f"a {kind} cannot be applied in a {self._here()}")
+        paired = pair(base.parameters, node.arguments)
+        if isinstance(paired, str):
+            self.check_loose(node.arguments)
+            return self.error(node, f"apply of {base}: {paired}")
+        self._match_plain(paired)
+        bound = self.bind_arguments(paired, {}, constant=False)
+        call_kind = CallKind.PARSER_APPLY if is_parser else CallKind.CONTROL_APPLY
+        return self._record(node, call_kind, "apply", base.declaration, receiver, bound)
+
+
+_APPLICABLE = (types.Table, types.Block)
+
+
+def _name_of(method: types.Function) -> str:
+    return method.declaration.name if method.declaration else ""
+
+
+def size_bits(type_: types.Type, largest: bool) -> int | None:
+    """Bits of a type for minSizeInBits (largest False) and maxSizeInBits; None if it has none."""
+    if isinstance(type_, types.Varbit):
+        return type_.width if largest else 0
+    if isinstance(type_, types.HeaderUnion):
+        sizes = [size_bits(f.type, largest) for f in type_.fields]
+        known = [s for s in sizes if s is not None]
+        return (max if largest else min)(known, default=0) if len(known) == len(sizes) else None
+    if isinstance(type_, types.Stack):
+        element = size_bits(type_.element, largest)
+        return None if element is None else element * type_.size
+    parts: tuple[types.Type, ...] | None = None
+    if isinstance(type_, (types.Struct, types.Header)):
+        parts = tuple(f.type for f in type_.fields)
+    elif isinstance(type_, types.Tuple):
+        parts = type_.elements
+    if parts is None:
+        return types.width_bits(type_)
+    sizes = [size_bits(p, largest) for p in parts]
+    return None if None in sizes else sum(s for s in sizes if s is not None)

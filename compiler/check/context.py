@@ -1,0 +1,137 @@
+"""What all checks share: the program being built, diagnostics, scopes, the kind of code at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from compiler import ast, types
+from compiler.diagnostics import Diagnostics
+from compiler.source import Position
+from compiler.typed import TypedProgram, qualified
+
+Entry = ast.Declaration | list[ast.FunctionDeclaration]
+
+
+@dataclass(slots=True)
+class Scope:
+    """Names declared in one place; parent is the enclosing one."""
+
+    parent: Scope | None
+    names: dict[str, Entry] = field(default_factory=dict)
+
+    def lookup(self, name: str) -> Entry | None:
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope.names.get(name)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return None
+
+
+@dataclass(slots=True)
+class Frame:
+    """The kind of code being checked, which decides what is allowed in it.
+
+    kind: "program", "control", "apply", "parser", "state", "action", "function", "table".
+    result: what `return` must give (functions only).
+    """
+
+    kind: str
+    result: types.Type | None = None
+    loops: int = 0
+    extern: types.Extern | None = None
+
+
+class Context:
+    def __init__(self, tree: ast.Program, diagnostics: Diagnostics) -> None:
+        self.program = TypedProgram(tree)
+        self.diagnostics = diagnostics
+        self.top = Scope(None)
+        self.scope = self.top
+        self.frame = Frame("program")
+        self.prefix = ""
+        self.constructor_parameters: set[ast.Parameter] = set()
+        self.used: set[ast.Declaration] = set()
+
+    # ---- diagnostics
+
+    def error(self, where: ast.Node | Position, message: str, hint: str = "") -> types.Type:
+        """Reports, and returns the type that fits everything, for use in return statements."""
+        self.diagnostics.error(_place(where), message, hint)
+        return types.UNKNOWN
+
+    def warn(self, where: ast.Node | Position, kind: str, message: str, hint: str = "") -> None:
+        self.diagnostics.warning(_place(where), message, hint, kind)
+
+    # ---- scopes
+
+    @contextmanager
+    def nested_scope(self) -> Iterator[None]:
+        outer = self.scope
+        self.scope = Scope(outer)
+        try:
+            yield
+        finally:
+            self.scope = outer
+
+    @contextmanager
+    def code(self, frame: Frame) -> Iterator[None]:
+        outer = self.frame
+        self.frame = frame
+        try:
+            yield
+        finally:
+            self.frame = outer
+
+    def declare(self, declaration: ast.Declaration) -> None:
+        """Enters a declaration into the current scope; functions may share a name."""
+        name = declaration.name
+        existing = self.scope.names.get(name)
+        if existing is None:
+            self._warn_shadowing(declaration)
+            overloadable = isinstance(declaration, ast.FunctionDeclaration)
+            entry: Entry = [declaration] if overloadable else declaration
+            self.scope.names[name] = entry
+        elif isinstance(existing, list) and isinstance(declaration, ast.FunctionDeclaration):
+            existing.append(declaration)
+        else:
+            first = existing[0] if isinstance(existing, list) else existing
+            self.error(declaration, f"'{name}' is already declared at {first.position}")
+        self.program.full_name[declaration] = qualified(self.prefix, declaration)
+
+    def _warn_shadowing(self, declaration: ast.Declaration) -> None:
+        if self.scope.parent is None or isinstance(declaration, ast.TypeParameter):
+            return
+        outer = self.scope.parent.lookup(declaration.name)
+        if outer is None or isinstance(outer, list):
+            return
+        message = f"'{declaration.name}' hides the declaration at {outer.position}"
+        self.warn(declaration, "shadow", message)
+
+    def lookup(self, name: str, absolute: bool) -> Entry | None:
+        return (self.top if absolute else self.scope).lookup(name)
+
+    def suggest(self, name: str) -> str:
+        """A hint naming the declared name closest to name, if any is close."""
+        from difflib import get_close_matches
+
+        names: set[str] = set()
+        scope: Scope | None = self.scope
+        while scope is not None:
+            names.update(scope.names)
+            scope = scope.parent
+        return did_you_mean(name, names, get_close_matches(name, sorted(names), 1))
+
+    def record(self, declaration: ast.Declaration, type_: types.Type) -> None:
+        self.program.type_of_declaration[declaration] = type_
+
+
+def did_you_mean(name: str, names: set[str], close: list[str]) -> str:
+    return f"did you mean '{close[0]}'?" if close else ""
+
+
+def _place(where: ast.Node | Position) -> Position:
+    return where.position if isinstance(where, ast.Node) else where

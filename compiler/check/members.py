@@ -1,0 +1,157 @@
+"""Members: fields, enum members, properties of stacks and of apply results; and indices."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from compiler import ast, types
+from compiler.check.operators import Operators
+
+STACK_METHODS = frozenset({"push_front", "pop_front"})
+HEADER_METHODS = frozenset({"isValid", "setValid", "setInvalid"})
+SIZE_METHODS = frozenset({"minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes"})
+
+
+class Members(Operators):
+    def check_member(self, node: ast.Member, expected: types.Type | None) -> types.Type:
+        base = self.check(node.base)
+        if isinstance(base, types.Unknown):
+            return base
+        if isinstance(base, types.TypeName):
+            return self._type_member(node, base.named)
+        if isinstance(base, types.StructLike):
+            return self._field(node, base)
+        if isinstance(base, types.Stack):
+            return self._stack_member(node, base)
+        if isinstance(base, types.ApplyResult):
+            return self._apply_result(node, base)
+        if isinstance(base, types.StructLiteral) and (field := base.field(node.member)):
+            return field.type
+        return self._no_member(node, base, set())
+
+    def _no_member(self, node: ast.Member, base: types.Type, names: set[str]) -> types.Type:
+        methods = STACK_METHODS | HEADER_METHODS | SIZE_METHODS | {"apply"}
+        if node.member in methods or isinstance(base, (types.Extern, types.Block, types.Table)):
+            return self.error(node, f"'{node.member}' of {base} is no value: only calls have one")
+        close = get_close_matches(node.member, sorted(names), 1)
+        hint = f"did you mean '{close[0]}'?" if close else ""
+        return self.error(node, f"{base} has no member '{node.member}'", hint)
+
+    def _type_member(self, node: ast.Member, named: types.Type) -> types.Type:
+        if isinstance(named, types.Error):
+            found = self.error_members.get(node.member)
+            names = set(self.error_members)
+        elif isinstance(named, (types.Enum, types.SerializableEnum)):
+            members = named.declaration.members
+            found = next((m for m in members if m.name == node.member), None)
+            names = {m.name for m in members}
+        elif isinstance(named, types.Unknown):
+            return named
+        else:
+            return self._no_member(node, types.TypeName(named), set())
+        if found is None:
+            return self._no_member(node, named, names)
+        self.program.decl_of[node] = found
+        self.set_constant(node, found)
+        return named
+
+    # name -> member, of all `error { ... }` so far
+    error_members: dict[str, ast.EnumMember]
+
+    def _field(self, node: ast.Member, base: types.StructLike) -> types.Type:
+        for index, field in enumerate(base.fields):
+            if field.name == node.member:
+                if field.declaration is not None:
+                    self.program.decl_of[node] = field.declaration
+                value = self.program.const_value.get(node.base)
+                if isinstance(value, tuple):
+                    self.set_constant(node, value[index])
+                return field.type
+        return self._no_member(node, base, {f.name for f in base.fields})
+
+    def _stack_member(self, node: ast.Member, base: types.Stack) -> types.Type:
+        if node.member in ("next", "last"):
+            if self.frame.kind not in ("state", "function"):
+                self.error(node, f"'{node.member}' of a stack exists in parsers only")
+            return base.element
+        if node.member == "lastIndex":
+            if self.frame.kind not in ("state", "function"):
+                self.error(node, "'lastIndex' of a stack exists in parsers only")
+            return types.BIT32
+        if node.member == "size":
+            self.set_constant(node, base.size)
+            return types.BIT32
+        return self._no_member(node, base, {"next", "last", "lastIndex", "size"})
+
+    def _apply_result(self, node: ast.Member, base: types.ApplyResult) -> types.Type:
+        if node.member in ("hit", "miss"):
+            return types.BOOLEAN
+        if node.member == "action_run":
+            return types.ActionRun(base.table)
+        return self._no_member(node, base, {"hit", "miss", "action_run"})
+
+    # ---- indices
+
+    def check_index(self, node: ast.Index, expected: types.Type | None) -> types.Type:
+        base = self.check(node.base)
+        index = self.check(node.index)
+        if isinstance(base, types.Unknown) or isinstance(index, types.Unknown):
+            return base.element if isinstance(base, types.Stack) else types.UNKNOWN
+        if isinstance(index, types.SerializableEnum):
+            index = self.enum_to_bits(node.index)
+        if not isinstance(index, (types.Bits, types.Integer)):
+            return self.error(node.index, f"an index must be a number, not {index}")
+        if isinstance(base, types.Stack):
+            return self._checked_index(node, (base.element,) * base.size)
+        if isinstance(base, types.Tuple):
+            if self.program.const_value.get(node.index) is None:
+                return self.error(node.index, "a tuple's index must be known at compile time")
+            return self._checked_index(node, base.elements)
+        if isinstance(base, types.List):
+            return base.element
+        return self.error(node, f"{base} has no elements to index")
+
+    def _checked_index(self, node: ast.Index, elements: tuple[types.Type, ...]) -> types.Type:
+        index = self.program.const_value.get(node.index)
+        if not isinstance(index, int):
+            return elements[0]
+        if not 0 <= index < len(elements):
+            return self.error(node.index, f"index {index} is outside 0..{len(elements) - 1}")
+        value = self.program.const_value.get(node.base)
+        if isinstance(value, tuple):
+            self.set_constant(node, value[index])
+        return elements[index]
+
+    # ---- l-values
+
+    def lvalue_problem(self, node: ast.Expression) -> str:
+        """Why node cannot be assigned to; empty if it can."""
+        while True:
+            if isinstance(node, ast.NameExpression):
+                return self._name_problem(node)
+            if isinstance(node, ast.Member):
+                owner = self.program.type_of.get(node.base)
+                if isinstance(owner, types.Stack) and node.member not in ("next", "last"):
+                    return f"'{node.member}' of a stack cannot be changed"
+                if isinstance(owner, (types.TypeName, types.ApplyResult)):
+                    return f"'{node.member}' of {owner} cannot be changed"
+                node = node.base
+            elif isinstance(node, (ast.Index, ast.Slice, ast.PlusSlice)):
+                if isinstance(self.program.type_of.get(node.base), types.Tuple):
+                    return "a tuple's elements cannot be changed"
+                node = node.base
+            else:
+                return "this is not a variable"
+
+    def _name_problem(self, node: ast.NameExpression) -> str:
+        declaration = self.program.decl_of.get(node)
+        if declaration is None or isinstance(declaration, ast.Variable):
+            return ""
+        if isinstance(declaration, ast.Parameter):
+            if declaration.direction in ("out", "inout"):
+                return ""
+            kind = f"'{declaration.direction}' parameter" if declaration.direction else "parameter"
+            return f"{kind} '{node.name}' is read-only"
+        if isinstance(declaration, ast.Constant):
+            return f"'{node.name}' is a constant"
+        return f"'{node.name}' is not a variable"

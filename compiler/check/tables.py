@@ -1,0 +1,278 @@
+"""Tables: keys, actions, default action, entries, other properties; and keysets in general."""
+
+from __future__ import annotations
+
+from compiler import ast, types
+from compiler.check.arguments import pair
+from compiler.check.context import Frame
+from compiler.check.statements import Statements
+from compiler.typed import BoundArgument
+
+_KEY_TYPES = (
+    types.Bits,
+    types.Boolean,
+    types.Enum,
+    types.SerializableEnum,
+    types.Error,
+    types.NewType,
+    types.Varbit,
+)
+
+
+class Tables(Statements):
+    def check_table(self, node: ast.TableDeclaration) -> None:
+        with self.code(Frame("table")):
+            keys = tuple(self._key(k) for k in node.keys)
+            if "actions" not in node.written:
+                self.error(node, f"table '{node.name}' has no actions")
+            self._action_list(node)
+            self._default_action(node)
+            for entry in node.entries:
+                self._entry(node, entry, keys)
+            for property_ in node.properties:
+                self._property(property_)
+        if node.entries and not node.keys:
+            self.error(node.entries[0], f"entries in table '{node.name}', which has no key")
+        self.record(node, types.Table(node))
+        self.declare(node)
+
+    def _key(self, node: ast.KeyElement) -> types.Type:
+        type_ = self.check(node.expression)
+        kind = self.program.match_kinds.get(node.match_kind.name)
+        if kind is None:
+            known = ", ".join(self.program.match_kinds)
+            self.error(
+                node.match_kind, f"match kind '{node.match_kind.name}' is not declared", known
+            )
+        else:
+            self.program.decl_of[node.match_kind] = kind
+            self.program.type_of[node.match_kind] = types.MATCH_KIND
+        if isinstance(type_, types.Unknown):
+            return type_
+        if isinstance(type_, types.Integer):
+            return self.error(node.expression, "a key needs a width", "write 8w1, 32w1, ...")
+        if not isinstance(type_, _KEY_TYPES):
+            return self.error(node.expression, f"a key cannot have type {type_}")
+        if node.match_kind.name != "selector" or True:
+            self._key_name(node)
+        return type_
+
+    def _key_name(self, node: ast.KeyElement) -> None:
+        named = any(a.name == "name" for a in node.annotations)
+        if not named and not _nameable(node.expression, self.program.const_value):
+            self.error(
+                node.expression,
+                "the control plane has no name for this key",
+                'give it one: ... : exact @name("x");',
+            )
+
+    # ---- actions
+
+    def _action_list(self, node: ast.TableDeclaration) -> None:
+        seen: dict[ast.Declaration, ast.ActionRef] = {}
+        for reference in node.actions:
+            action = self._resolve_action(reference)
+            if action is None:
+                continue
+            if action in seen:
+                self.error(reference, f"action '{reference.name}' is listed twice")
+                continue
+            seen[action] = reference
+            directed = tuple(p for p in self._parameters(action) if p.direction)
+            arguments = reference.arguments or ()
+            self._bind_action(reference, directed, arguments)
+
+    def _resolve_action(self, reference: ast.ActionRef) -> ast.ActionDeclaration | None:
+        entry = self.lookup(reference.name, reference.absolute)
+        if not isinstance(entry, ast.ActionDeclaration):
+            problem = "is not declared" if entry is None else "is not an action"
+            hint = self.suggest(reference.name) if entry is None else ""
+            self.error(reference, f"action '{reference.name}' {problem}", hint)
+            return None
+        self.program.decl_of[reference] = entry
+        self.used.add(entry)
+        return entry
+
+    def _parameters(self, action: ast.ActionDeclaration) -> tuple[types.ParameterType, ...]:
+        type_ = self.program.type_of_declaration.get(action)
+        return type_.parameters if isinstance(type_, types.Action) else ()
+
+    def _bind_action(
+        self,
+        reference: ast.ActionRef,
+        parameters: tuple[types.ParameterType, ...],
+        arguments: tuple[ast.Argument, ...],
+    ) -> tuple[BoundArgument, ...] | None:
+        paired = pair(parameters, arguments)
+        if isinstance(paired, str):
+            self.check_loose(arguments)
+            self.error(reference, f"action '{reference.name}': {paired}")
+            return None
+        self._match_plain(paired)
+        bound = self.bind_arguments(paired, {}, constant=True)
+        self.program.actions[reference] = bound
+        return bound
+
+    def _listed(self, node: ast.TableDeclaration, reference: ast.ActionRef) -> ast.ActionRef | None:
+        """The table's action list entry for an action given elsewhere, after binding it."""
+        action = self._resolve_action(reference)
+        if action is None:
+            return None
+        for listed in node.actions:
+            if self.program.decl_of.get(listed) is action:
+                self._bind_action(reference, self._parameters(action), reference.arguments or ())
+                return listed
+        self.error(reference, f"'{reference.name}' is not in the actions of table '{node.name}'")
+        return None
+
+    def _default_action(self, node: ast.TableDeclaration) -> None:
+        if node.default_action is None:
+            return
+        listed = self._listed(node, node.default_action)
+        if listed is not None and any(a.name == "tableonly" for a in listed.annotations):
+            self.error(node.default_action, "an action marked @tableonly as default action")
+
+    # ---- entries
+
+    def _entry(
+        self, table: ast.TableDeclaration, node: ast.TableEntry, keys: tuple[types.Type, ...]
+    ) -> None:
+        self._priority(table, node)
+        kinds = [k.match_kind.name for k in table.keys]
+        for keyset, key, kind in self._split(node.keyset, keys, kinds):
+            self.check_keyset(keyset, key)
+            self._kind_of_keyset(keyset, kind)
+        listed = self._listed(table, node.action)
+        if listed is not None and any(a.name == "defaultonly" for a in listed.annotations):
+            self.error(node.action, "an action marked @defaultonly in an entry")
+
+    def _priority(self, table: ast.TableDeclaration, node: ast.TableEntry) -> None:
+        if node.constant and table.entries_constant:
+            self.warn(node, "mismatch", "const before an entry of const entries has no effect")
+        if node.priority is None:
+            return
+        self.constant_integer(node.priority, "an entry's priority")
+        if table.entries_constant:
+            self.error(node.priority, "priority in const entries: their order decides")
+
+    def _split(
+        self, keyset: ast.Expression, keys: tuple[types.Type, ...], kinds: list[str]
+    ) -> list[tuple[ast.Expression, types.Type, str]]:
+        """Each key's part of an entry's keyset."""
+        whole = isinstance(keyset, ast.ListExpression) and keyset.parenthesized
+        parts = keyset.elements if isinstance(keyset, ast.ListExpression) and whole else (keyset,)
+        if len(parts) == len(keys):
+            return list(zip(parts, keys, kinds, strict=True))
+        if isinstance(keyset, ast.DefaultKeyset):
+            self.program.type_of[keyset] = types.Set(types.DONT_CARE)
+            return []
+        for part in parts:
+            self.check(part)
+        if keys:
+            self.error(keyset, f"{len(parts)} keys given, but the table has {len(keys)}")
+        return []
+
+    def _kind_of_keyset(self, keyset: ast.Expression, kind: str) -> None:
+        problem = ""
+        if isinstance(keyset, ast.Mask) and kind in ("exact", "range", "optional"):
+            problem = "a mask (&&&)"
+        elif isinstance(keyset, ast.Range) and kind in ("exact", "lpm", "ternary", "optional"):
+            problem = "a range (..)"
+        elif isinstance(keyset, ast.DefaultKeyset) and kind == "exact":
+            problem = "'_'"
+        if problem:
+            self.error(keyset, f"{problem} does not fit a key matched by {kind}")
+        if isinstance(keyset, ast.Mask) and kind == "lpm":
+            self._check_prefix(keyset)
+
+    def _check_prefix(self, keyset: ast.Mask) -> None:
+        mask = self.program.const_value.get(keyset.mask)
+        type_ = self.program.type_of.get(keyset.mask)
+        if not isinstance(mask, int) or not isinstance(type_, types.Bits):
+            return
+        inverted = ~mask & ((1 << type_.width) - 1)
+        if inverted & (inverted + 1):
+            self.error(keyset.mask, f"mask {mask:#x} of an lpm key is not a prefix")
+
+    def check_keyset(self, keyset: ast.Expression, key: types.Type) -> None:
+        """One keyset against the type of its key."""
+        type_ = self.check(keyset, key)
+        if isinstance(type_, types.Unknown) or isinstance(key, types.Unknown):
+            return
+        if isinstance(type_, types.Set):
+            self._check_set(keyset, type_, key)
+        elif self.coerce(keyset, key, "the key") and not self.known(keyset):
+            if self.frame.kind == "table":
+                self.error(keyset, "an entry's key must be known at compile time")
+
+    def _check_set(self, keyset: ast.Expression, type_: types.Set, key: types.Type) -> None:
+        parts: tuple[ast.Expression, ...] = ()
+        if isinstance(keyset, ast.Range):
+            parts = (keyset.low, keyset.high)
+        elif isinstance(keyset, ast.Mask):
+            parts = (keyset.value, keyset.mask)
+        elif isinstance(type_.element, types.DontCare) or type_.element == key:
+            return
+        if isinstance(key, types.SerializableEnum):
+            key = key.underlying
+        if not parts or isinstance(key, (types.Boolean, types.Enum, types.Error)):
+            self.error(keyset, f"the key has type {key}, but this is {type_}")
+            return
+        if all(self.coerce(p, key, "the key") for p in parts):
+            self.program.type_of[keyset] = types.Set(key)
+            self._check_range_order(keyset)
+
+    def _check_range_order(self, keyset: ast.Expression) -> None:
+        if isinstance(keyset, ast.Range):
+            low = self.program.const_value.get(keyset.low)
+            high = self.program.const_value.get(keyset.high)
+            if isinstance(low, int) and isinstance(high, int) and low > high:
+                self.warn(keyset, "invalid", f"range {low}..{high} is empty")
+
+    # ---- other properties
+
+    def _property(self, node: ast.TableProperty) -> None:
+        type_ = self.check(node.value)
+        if node.name in ("size", "priority_delta"):
+            self._number_property(node, type_)
+        elif node.name == "largest_priority_wins" and not isinstance(
+            type_, (types.Boolean, types.Unknown)
+        ):
+            self.error(node.value, f"'{node.name}' must be bool, not {type_}")
+
+    def _number_property(self, node: ast.TableProperty, type_: types.Type) -> None:
+        if isinstance(type_, types.Unknown):
+            return
+        if not isinstance(type_, (types.Bits, types.Integer)):
+            self.error(node.value, f"'{node.name}' must be a number, not {type_}")
+            return
+        value = self.program.const_value.get(node.value)
+        if value is None and not self.known(node.value):
+            self.error(node.value, f"'{node.name}' must be known at compile time")
+        lowest = 1 if node.name == "priority_delta" else 0
+        if isinstance(value, int) and value < lowest:
+            self.error(node.value, f"'{node.name}' must be at least {lowest}")
+
+
+def _nameable(node: ast.Expression, constants: dict[ast.Expression, object] | object) -> bool:
+    """Whether the control plane's name of a key follows from the expression."""
+    assert isinstance(constants, dict)
+    while True:
+        if isinstance(node, ast.NameExpression):
+            return True
+        if isinstance(node, ast.Member):
+            node = node.base
+        elif isinstance(node, ast.Call) and isinstance(node.callee, ast.Member):
+            if node.callee.member != "isValid":
+                return False
+            node = node.callee.base
+        elif isinstance(node, ast.Index):
+            if node.index not in constants:
+                return False
+            node = node.base
+        elif isinstance(node, ast.Slice):
+            node = node.base
+        elif isinstance(node, ast.Binary) and node.operator == "&":
+            node = node.left if node.right in constants else node.right
+        else:
+            return node in constants or isinstance(node, ast.TypeExpression)

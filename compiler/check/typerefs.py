@@ -1,0 +1,276 @@
+"""Types as written to types as values, and which types may stand where."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from compiler import ast, types
+from compiler.check.context import Context
+from compiler.source import Position
+
+MAX_WIDTH_BITS = 2048
+MAX_STACK_SIZE = 1 << 16
+
+_BASE = {
+    "bool": types.BOOLEAN,
+    "error": types.ERROR,
+    "string": types.STRING,
+    "void": types.VOID,
+    "match_kind": types.MATCH_KIND,
+    "int": types.INTEGER,
+}
+_OBJECTS = (types.Extern, types.Block, types.Package, types.Table, types.Action, types.Function)
+_CONSTANT_ONLY = (types.Integer, types.String, types.MatchKind, types.List)
+
+
+class TypeResolver(Context):
+    def resolve(self, ref: ast.TypeRef, generic: bool = False) -> types.Type:
+        """The type ref stands for; generic: a name without its type arguments is allowed."""
+        result = self._resolve(ref, generic)
+        self.program.type_at[ref] = result
+        return result
+
+    def _resolve(self, ref: ast.TypeRef, generic: bool) -> types.Type:
+        if isinstance(ref, ast.BaseTypeRef):
+            return _BASE[ref.name]
+        if isinstance(ref, ast.BitsTypeRef):
+            return self._bits(ref)
+        if isinstance(ref, ast.NamedTypeRef):
+            return self._named(ref, generic)
+        if isinstance(ref, ast.SpecializedTypeRef):
+            return self._specialized(ref)
+        if isinstance(ref, ast.StackTypeRef):
+            return self._stack(ref)
+        if isinstance(ref, ast.TupleTypeRef):
+            return self._tuple(ref)
+        if isinstance(ref, ast.ListTypeRef):
+            return types.List(self.resolve(ref.element))
+        return types.DONT_CARE
+
+    def _bits(self, ref: ast.BitsTypeRef) -> types.Type:
+        if ref.width is None:
+            return types.Bits(1)
+        width = self.constant_integer(ref.width, f"the width of {ref.kind}<>")
+        if width is None:
+            return types.UNKNOWN
+        signed = ref.kind == "int"
+        if width < signed or width > MAX_WIDTH_BITS:
+            return self.error(ref, f"width {width} is outside {int(signed)}..{MAX_WIDTH_BITS}")
+        return types.Varbit(width) if ref.kind == "varbit" else types.Bits(width, signed)
+
+    def constant_integer(self, expression: ast.Expression, what: str) -> int | None:
+        """The compile-time number of expression, or None after reporting that it is not one."""
+        type_ = self.check(expression)
+        if isinstance(type_, types.Unknown):
+            return None
+        if isinstance(type_, types.SerializableEnum):
+            value = self.program.const_value.get(expression)
+            if isinstance(value, ast.EnumMember):
+                return self.program.enum_values.get(value)
+        if not isinstance(type_, (types.Bits, types.Integer)):
+            self.error(expression, f"{what} must be a number, not {type_}")
+            return None
+        value = self.program.const_value.get(expression)
+        if value is None:
+            self.error(expression, f"{what} must be known at compile time")
+            return None
+        return cast(int, value)
+
+    def _named(self, ref: ast.NamedTypeRef, generic: bool) -> types.Type:
+        entry = self.lookup(ref.name, ref.absolute)
+        if entry is None:
+            return self.error(ref, f"type '{ref.name}' is not declared", self.suggest(ref.name))
+        if isinstance(entry, list) or (declared := self.declared_type(entry)) is None:
+            return self.error(ref, f"'{ref.name}' is not a type")
+        self.program.decl_of[ref] = entry
+        self.used.add(entry)
+        parameters = type_parameters(entry)
+        if parameters and not generic:
+            return self.error(
+                ref, f"{ref.name} needs {_arguments(len(parameters))}: {ref.name}<...>"
+            )
+        return declared
+
+    def declared_type(self, declaration: ast.Declaration) -> types.Type | None:
+        """The type a declaration declares, None if it declares a value."""
+        if isinstance(declaration, ast.TypeParameter):
+            return types.TypeVariable(declaration)
+        if not isinstance(declaration, _TYPE_DECLARATIONS):
+            return None
+        return self.program.type_of_declaration.get(declaration, types.UNKNOWN)
+
+    def _specialized(self, ref: ast.SpecializedTypeRef) -> types.Type:
+        base = self.resolve(ref.base, generic=True)
+        arguments = tuple(self.resolve(a, generic=False) for a in ref.arguments)
+        if isinstance(base, types.Unknown):
+            return base
+        parameters = type_parameters(self.program.decl_of[ref.base])
+        if len(parameters) != len(arguments):
+            takes = _arguments(len(parameters)) if parameters else "no type arguments"
+            return self.error(ref, f"{ref.base.name} takes {takes}, not {len(arguments)}")
+        for node, argument in zip(ref.arguments, arguments, strict=True):
+            if isinstance(argument, types.Void):
+                self.error(node, "void is no type argument")
+        result = types.substitute(base, dict(zip(parameters, arguments, strict=True)))
+        if isinstance(result, types.StructLike):
+            for field in result.fields:
+                problem = field_problem(result, field.type)
+                if problem:
+                    return self.error(ref, f"field '{field.name}' of {result}: {problem}")
+        return result
+
+    def _stack(self, ref: ast.StackTypeRef) -> types.Type:
+        element = self.resolve(ref.element)
+        size = self.constant_integer(ref.size, "the size of a stack")
+        if size is None or isinstance(element, types.Unknown):
+            return types.UNKNOWN
+        if isinstance(element, _OBJECTS):
+            return self.error(ref, f"arrays of {element} are not supported")
+        if not isinstance(element, (types.Header, types.HeaderUnion, types.TypeVariable)):
+            return self.error(ref, f"a stack's elements must be headers, not {element}")
+        if not 1 <= size <= MAX_STACK_SIZE:
+            return self.error(ref.size, f"size {size} of a stack is outside 1..{MAX_STACK_SIZE}")
+        return types.Stack(element, size)
+
+    def _tuple(self, ref: ast.TupleTypeRef) -> types.Type:
+        elements = tuple(self.resolve(e) for e in ref.elements)
+        for node, element in zip(ref.elements, elements, strict=True):
+            problem = element_problem(element)
+            if problem:
+                return self.error(node, f"{problem} in a tuple")
+        return types.Tuple(elements)
+
+    # ---- what may stand where
+
+    def value_type(self, ref: ast.TypeRef, what: str) -> types.Type:
+        """The type of a variable: objects, void and compile-time-only types are refused."""
+        result = self.resolve(ref)
+        if isinstance(result, (*_OBJECTS, types.Void, types.DontCare)):
+            return self.error(ref, f"{what} cannot have type {result}")
+        if isinstance(result, _CONSTANT_ONLY):
+            return self.error(
+                ref,
+                f"{what} cannot have type {result}: its values exist at compile time only",
+                "declare a constant, or use bit<W>",
+            )
+        return result
+
+    def parameter_type(
+        self, parameter: ast.Parameter, owner: str, position: Position | None = None
+    ) -> types.ParameterType:
+        """owner: "control", "parser", "action", "function", "extern", "constructor"."""
+        type_ = self.resolve(parameter.type_ref)
+        problem = _parameter_problem(parameter.direction, type_, owner)
+        if problem:
+            self.error(parameter.type_ref, f"parameter '{parameter.name}': {problem}")
+        self.record(parameter, type_)
+        if parameter.default is not None:
+            self._default(parameter, type_)
+        return types.ParameterType(
+            parameter.name,
+            type_,
+            parameter.direction,
+            parameter.optional,
+            parameter.default,
+            parameter,
+        )
+
+    def _default(self, parameter: ast.Parameter, type_: types.Type) -> None:
+        assert parameter.default is not None
+        if parameter.direction in ("out", "inout"):
+            self.error(parameter.default, f"{parameter.direction} parameter with a default value")
+        if parameter.optional:
+            self.error(parameter.default, "optional parameter with a default value")
+        self.check(parameter.default, type_)
+        self.coerce(parameter.default, type_, f"parameter '{parameter.name}'")
+        if not self.known(parameter.default):
+            self.error(parameter.default, "a default value must be known at compile time")
+
+    def parameter_types(
+        self, parameters: tuple[ast.Parameter, ...], owner: str
+    ) -> tuple[types.ParameterType, ...]:
+        """Resolves, records and declares parameters."""
+        found = tuple(self.parameter_type(p, owner) for p in parameters)
+        for parameter in parameters:
+            self.declare(parameter)
+        return found
+
+    # ---- provided by later parts
+
+    def check(self, expression: ast.Expression, expected: types.Type | None = None) -> types.Type:
+        raise NotImplementedError
+
+    def coerce(self, expression: ast.Expression, target: types.Type, what: str) -> bool:
+        raise NotImplementedError
+
+    def known(self, expression: ast.Expression) -> bool:
+        raise NotImplementedError
+
+
+_TYPE_DECLARATIONS = (
+    ast.StructDeclaration,
+    ast.EnumDeclaration,
+    ast.TypedefDeclaration,
+    ast.ExternDeclaration,
+    ast.ParserTypeDeclaration,
+    ast.ControlTypeDeclaration,
+    ast.ParserDeclaration,
+    ast.ControlDeclaration,
+    ast.PackageDeclaration,
+)
+
+
+def type_parameters(declaration: ast.Declaration) -> tuple[ast.TypeParameter, ...]:
+    return getattr(declaration, "type_parameters", ())
+
+
+def _arguments(count: int) -> str:
+    return f"{count} type argument{'s' * (count != 1)}"
+
+
+def element_problem(type_: types.Type) -> str:
+    """Why a type cannot be part of a tuple, struct or list; empty if it can."""
+    if isinstance(type_, (*_OBJECTS, types.Void, types.DontCare)):
+        return f"{type_} is not allowed"
+    return ""
+
+
+def field_problem(owner: types.StructLike, type_: types.Type) -> str:
+    """Why type_ cannot be a field of owner; empty if it can (P4_16 section 7.2.8)."""
+    if isinstance(type_, (types.Unknown, types.TypeVariable)):
+        return ""
+    if isinstance(owner, types.Header):
+        return _header_field_problem(type_)
+    if isinstance(owner, types.HeaderUnion):
+        return "" if isinstance(type_, types.Header) else f"a union holds headers, not {type_}"
+    if isinstance(type_, (types.Integer, types.MatchKind)):
+        return f"{type_} is not allowed"
+    return element_problem(type_)
+
+
+def _header_field_problem(type_: types.Type) -> str:
+    while isinstance(type_, types.NewType):
+        type_ = type_.underlying
+    allowed = (types.Bits, types.Varbit, types.Boolean, types.SerializableEnum, types.TypeVariable)
+    if isinstance(type_, (*allowed, types.Unknown)):
+        return ""
+    if isinstance(type_, types.Struct):
+        problems = (_header_field_problem(f.type) for f in type_.fields)
+        return next((p for p in problems if p), "")
+    return f"a header cannot hold {type_}"
+
+
+def _parameter_problem(direction: str, type_: types.Type, owner: str) -> str:
+    if isinstance(type_, types.Void):
+        return "void is not allowed"
+    if isinstance(type_, types.Extern) and direction:
+        return f"an extern object has no direction, but this one is {direction}"
+    if owner == "constructor":
+        return f"constructor parameters have no direction ({direction})" if direction else ""
+    if isinstance(type_, types.Package) or (isinstance(type_, types.Block) and owner != "extern"):
+        return f"{type_} can only be given to a constructor"
+    if isinstance(type_, (types.Integer, types.String)) and direction in ("out", "inout"):
+        return f"{type_} exists at compile time only and cannot be {direction}"
+    if isinstance(type_, types.Extern) and owner == "action":
+        return "an action cannot take an extern object"
+    return ""

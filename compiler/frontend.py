@@ -1,0 +1,70 @@
+"""The front end as one function a stage: text -> tokens -> tree -> typed program."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from compiler import ast
+from compiler.check.checker import check
+from compiler.diagnostics import Diagnostics
+from compiler.preprocess import Options, preprocess
+from compiler.syntax.lexer import Token, tokenize
+from compiler.syntax.parser import parse
+from compiler.typed import TypedProgram
+
+# A tree is at most this deep (cursor.MAX_NESTING + MAX_OPERATORS) times the frames a pass needs for
+# one level; before Python 3.11 each of those frames takes about half a kilobyte of C stack.
+RECURSION_LIMIT = 60_000
+STACK_BYTES = 256 << 20
+
+T = TypeVar("T")
+
+
+def parse_text(text: str, file: str, diagnostics: Diagnostics) -> ast.Program | None:
+    """The tree of preprocessed text; None after errors."""
+    tokens: list[Token] = tokenize(text, file, diagnostics)
+    tree = parse(tokens, diagnostics)
+    return None if diagnostics.failed else tree
+
+
+def check_text(text: str, file: str, diagnostics: Diagnostics) -> TypedProgram | None:
+    """The typed program of preprocessed text; None after errors."""
+    tree = parse_text(text, file, diagnostics)
+    if tree is None:
+        return None
+    program = check(tree, diagnostics)
+    return None if diagnostics.failed else program
+
+
+def compile_file(path: str, options: Options, diagnostics: Diagnostics) -> TypedProgram | None:
+    """The typed program of a P4 file; None after errors, which are in diagnostics."""
+    text = preprocess(path, options, diagnostics)
+    return None if text is None else check_text(text, path, diagnostics)
+
+
+def with_deep_stack(work: Callable[[], T]) -> T:
+    """work(), in a thread whose stack holds the deepest tree the parser lets through."""
+    results: list[T] = []
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as failure:
+            failures.append(failure)
+
+    limit, size = sys.getrecursionlimit(), threading.stack_size(STACK_BYTES)
+    sys.setrecursionlimit(max(limit, RECURSION_LIMIT))
+    try:
+        thread = threading.Thread(target=run)
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(size)
+        sys.setrecursionlimit(limit)
+    if failures:
+        raise failures[0]
+    return results[0]

@@ -1,0 +1,133 @@
+"""The command line: p4c-bm2-ss's options and `--show`."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+from compiler.diagnostics import Diagnostics
+from compiler.preprocess import Options
+
+VERSION = "0.1.0"
+STAGES = ("preprocessed", "tokens", "ast", "types", "ir", "json")
+P4INFO_FORMATS = {
+    "txtpb": "text",
+    "txt": "text",
+    "pbtxt": "text",
+    "json": "json",
+    "bin": "binary",
+}
+_EPILOG = """exit status: 0 on success, 1 on errors in the program or its files, 2 on a wrong
+command line. Warnings can be named in --Wdisable and --Werror: deprecated, invalid, mismatch,
+missing, overflow, parser-transition, preprocessor, shadow, uninitialized_use, unreachable, unused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A command line that makes sense."""
+
+    program: str
+    preprocessing: Options
+    json_file: str | None
+    p4info_files: tuple[tuple[str, str], ...]
+    show: str | None
+
+
+class UsageError(Exception):
+    """The command line makes no sense; the message says why."""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m compiler",
+        description="Compile P4_16 for v1model to BMv2 JSON and P4Info.",
+        epilog=_EPILOG,
+        allow_abbrev=False,
+    )
+    parser.add_argument("program", help="the P4 source file")
+    parser.add_argument("-o", metavar="FILE", dest="json_file", help="where to write the BMv2 JSON")
+    parser.add_argument(
+        "--p4runtime-files",
+        metavar="FILES",
+        default="",
+        help="where to write P4Info, separated by commas; .txtpb, .txt, .json or .bin",
+    )
+    parser.add_argument("--p4runtime-file", metavar="FILE", help="one P4Info file of any name")
+    parser.add_argument(
+        "--p4runtime-format",
+        choices=("binary", "json", "text"),
+        default="binary",
+        help="format of --p4runtime-file (default: binary)",
+    )
+    parser.add_argument("-I", metavar="DIR", action="append", default=[], dest="includes")
+    parser.add_argument("-D", metavar="NAME[=VALUE]", action="append", default=[], dest="defines")
+    parser.add_argument("-U", metavar="NAME", action="append", default=[], dest="undefines")
+    parser.add_argument("-E", action="store_true", dest="only_preprocess", help="preprocess only")
+    parser.add_argument("--show", choices=STAGES, help="print what a stage made, and stop")
+    _add_language(parser)
+    _add_warnings(parser)
+    parser.add_argument("--version", action="version", version=f"agglab p4 compiler {VERSION}")
+    return parser
+
+
+def _add_language(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--std", choices=("p4-16", "p4-14"), default="p4-16")
+    parser.add_argument("--p4v", choices=("16", "14"), default="16", help="16 is the only one")
+    parser.add_argument("--target", "-b", default="bmv2", help="bmv2 is the only one")
+    parser.add_argument("--arch", "-a", default="v1model", help="v1model is the only one")
+    parser.add_argument("--emit-externs", action="store_true", help="accepted; no effect")
+    parser.add_argument("-O", metavar="LEVEL", default="", help="accepted; no effect")
+    parser.add_argument("-v", action="count", default=0, help="accepted; no effect")
+
+
+def _add_warnings(parser: argparse.ArgumentParser) -> None:
+    for name, help_ in (
+        ("--Wdisable", "no warnings, or none of this kind"),
+        ("--Werror", "warnings, or those of this kind, are errors"),
+        ("--Wwarn", "accepted; warnings are on"),
+    ):
+        parser.add_argument(
+            name, metavar="KIND", nargs="?", const="all", action="append", default=[], help=help_
+        )
+
+
+def read(
+    arguments: argparse.Namespace,
+) -> Request:
+    """The request behind parsed arguments; raises UsageError."""
+    if arguments.std == "p4-14" or arguments.p4v == "14":
+        raise UsageError("P4_14 is not supported; translate the program to P4_16")
+    if arguments.target not in ("bmv2", "simple_switch"):
+        raise UsageError(f"target {arguments.target} is not supported; bmv2 is")
+    if arguments.arch != "v1model":
+        raise UsageError(f"architecture {arguments.arch} is not supported; v1model is")
+    preprocessing = Options(
+        tuple(arguments.includes), tuple(arguments.defines), tuple(arguments.undefines)
+    )
+    show = "preprocessed" if arguments.only_preprocess else arguments.show
+    return Request(
+        arguments.program, preprocessing, arguments.json_file, _p4info_files(arguments), show
+    )
+
+
+def _p4info_files(arguments: argparse.Namespace) -> tuple[tuple[str, str], ...]:
+    """(file, format) of every P4Info file asked for."""
+    found: list[tuple[str, str]] = []
+    for name in filter(None, arguments.p4runtime_files.split(",")):
+        suffix = name.rpartition(".")[2]
+        if suffix not in P4INFO_FORMATS:
+            known = ", ".join(f".{s}" for s in P4INFO_FORMATS)
+            raise UsageError(f"--p4runtime-files: the name {name} ends in none of {known}")
+        found.append((name, P4INFO_FORMATS[suffix]))
+    if arguments.p4runtime_file:
+        found.append((arguments.p4runtime_file, arguments.p4runtime_format))
+    return tuple(found)
+
+
+def diagnostics_for(arguments: argparse.Namespace) -> Diagnostics:
+    """An empty list of diagnostics that treats warnings as the command line says."""
+    return Diagnostics(
+        disabled=set(arguments.Wdisable),
+        promoted=set(arguments.Werror) - {"all"},
+        all_warnings_are_errors="all" in arguments.Werror,
+    )
