@@ -124,7 +124,8 @@ class Expressions(Scope):
             marks.append(len(self.code))
         for i in reversed(range(len(lowered) - 1)):
             if marks[i] < len(self.code) and not isinstance(lowered[i], (ir.Const, ir.Truth)):
-                self.code, rest = self.code[: marks[i]], self.code[marks[i] :]
+                rest = self.code[marks[i] :]
+                del self.code[marks[i] :]
                 lowered[i] = self.keep(lowered[i], self.type_of(expressions[i]))
                 self.code.extend(rest)
         return lowered
