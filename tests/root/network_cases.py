@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 import unittest.mock
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,19 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from testbed.network import MininetNetwork, NodeFailed, NodeProcess, isolated  # noqa: E402
+from testbed.network import (  # noqa: E402
+    Entries,
+    Job,
+    MininetNetwork,
+    NativeTarget,
+    NodeFailed,
+    NodeProcess,
+    RunningSwitch,
+    isolated,
+    job_entries,
+)
 from testbed.network.kernel import network_namespace  # noqa: E402
+from testbed.network.programming import TableEntry  # noqa: E402
 from testbed.network.statistics import SwitchStatistics  # noqa: E402
 from testbed.network.targets.base import SwitchSetting, port_arguments, unix_path  # noqa: E402
 from topologies import Direction, Drop, Topology, rack  # noqa: E402
@@ -281,6 +292,104 @@ def switch_fails(scratch: Path, line: list[str], timeout_s: float) -> dict[str, 
         except NodeFailed as failure:
             # Leaving the network must be quick though the program never ends by itself.
             return {"says": str(failure), "report": failure.report(), "left": failure.node}
+    return {}
+
+
+@contextlib.contextmanager
+def switched(
+    topology: Topology,
+    scratch: Path,
+    program: str,
+    p4info: str,
+    jobs: list[Job],
+    pcap_dir: str | None = None,
+) -> Iterator[tuple[MininetNetwork, RunningSwitch]]:
+    """A network whose switch s1 runs the program and has the jobs' entries."""
+    captures = Path(pcap_dir) if pcap_dir else None
+    with MininetNetwork(topology, 7, scratch, scratch / "logs", captures) as net:
+        switch = net.start_switch("s1", NativeTarget(Path(program), Path(p4info)))
+        switch.install(job_entries(topology, "s1", jobs))
+        yield net, switch
+
+
+def through_switch(scratch: Path, **options: Any) -> dict[str, Any]:
+    with switched(rack(3), scratch, jobs=[], **options) as (net, _switch):
+        first = net.mininet["h1"]
+        ping = first.cmd(f"ping -c 2 -i 0.1 -W {PATIENCE_S:.0f} 10.0.0.3")
+        sent, received = tcp_transfer(net, "h1", "h2", "10.0.0.2", 1_000_000)
+        first.cmd("ip route add 10.0.0.2/32 via 10.0.255.254")
+        routed = first.cmd(f"ping -c 1 -W {PATIENCE_S:.0f} 10.0.0.2")
+        statistics = net.statistics()
+        (counted,) = statistics.switches
+        return {
+            "ping": ping,
+            "routed": routed,
+            "same": sent == received,
+            "directions": [vars(direction) for direction in statistics.directions],
+            "ports": counted.details["ports"],
+            "ring_drops": counted.ring_drops,
+            "cpu_s": counted.cpu_s,
+        }
+
+
+def aggregate(scratch: Path, lanes: int, **options: Any) -> dict[str, Any]:
+    """One chunk of job 5, from h3 (rank 0) and h1 (rank 1), and an attempt by h2."""
+    jobs = [Job(4, ("h2",), 0, 8), Job(5, ("h3", "h1"), 8, 8)]
+    with switched(rack(3), scratch, jobs=jobs, **options) as (net, switch):
+        sockets = {}
+        for number, name in enumerate(("h1", "h2", "h3"), start=1):
+            with network_namespace(net.mininet[name].pid):
+                sockets[name] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            sockets[name].bind((f"10.0.0.{number}", 48865 + 5))
+            sockets[name].settimeout(PATIENCE_S)
+        # version, kind INT32, job 5, slot 2, exponent, reserved, tag 1 (docs/protocol.md)
+        head = struct.pack("!BBHHBBI", 1, 0, 5, 2, 0, 0, 1)
+        values = {"h2": [7] * lanes, "h3": list(range(lanes)), "h1": range(100, 100 + 2 * lanes, 2)}
+        for name, numbers in values.items():
+            payload = head + struct.pack(f"!{lanes}i", *numbers)
+            sockets[name].sendto(payload, ("10.0.255.254", 48864))
+        answers = {name: sockets[name].recv(9000) for name in ("h1", "h3")}
+        sockets["h2"].setblocking(False)
+        uninvited = 0
+        with contextlib.suppress(BlockingIOError):
+            uninvited = len(sockets["h2"].recv(9000))
+        names = ("contribution_new", "chunk_complete", "contribution_refused")
+        return {
+            "sums": {n: struct.unpack(f"!{lanes}i", a[12:]) for n, a in answers.items()},
+            "frame_bytes": 54 + 4 * lanes,
+            "uninvited": uninvited,
+            **{name: trimmed(switch.read_counter(name)) for name in names},
+        }
+
+
+def trimmed(cells: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
+    """The counter without cells that stayed 0, but for job indexes 0 and 1."""
+    return {index: cell for index, cell in cells.items() if index < 2 or cell[0]}
+
+
+def switch_killed(scratch: Path, **options: Any) -> dict[str, Any]:
+    def failure(action: Callable[[], Any]) -> str | None:
+        try:
+            action()
+        except NodeFailed as failed:
+            return str(failed)
+        return None
+
+    with switched(rack(1), scratch, jobs=[], **options) as (net, switch):
+        before = failure(net.check)
+        os.kill(switch.process.pid, signal.SIGKILL)
+        switch.process.wait(PATIENCE_S)
+        asked = failure(lambda: switch.read_counter("malformed"))
+        return {"before": before, "after": failure(net.check), "asked": asked}
+
+
+def refused_entry(scratch: Path, **options: Any) -> dict[str, Any]:
+    with switched(rack(1), scratch, jobs=[], **options) as (_net, switch):
+        entry = TableEntry("macs", {"dst": 0x020000000001}, "forward", {"port": 1})
+        try:
+            switch.install(Entries((entry,), {}))
+        except NodeFailed as failed:
+            return {"says": str(failed)}
     return {}
 
 
