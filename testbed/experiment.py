@@ -135,7 +135,7 @@ class Experiment:
         self, network: MininetNetwork, agents: Agents, pids: dict[str, int]
     ) -> tuple[list[dict[int, Event]], Verdict, Usage]:
         """Every round, each verified before the next: the processors are the round's alone."""
-        rounds, verdicts, used = [], [], usage.sample({}, 0.0).since(usage.sample({}, 0.0))
+        rounds, verdicts, used = [], [], usage.NOTHING
         timeout_s = self._round_timeout_s()
         for number in range(self.scenario.workload.rounds):
             before = usage.sample(pids, time.monotonic())

@@ -24,22 +24,27 @@ class Usage:
     stolen_s: float
 
     def since(self, earlier: Usage) -> Usage:
-        return Usage(
-            self.wall_s - earlier.wall_s,
-            {name: s - earlier.cpu_s.get(name, 0.0) for name, s in self.cpu_s.items()},
-            {name: s - earlier.wait_s.get(name, 0.0) for name, s in self.wait_s.items()},
-            self.busy_s - earlier.busy_s,
-            self.stolen_s - earlier.stolen_s,
-        )
+        """What was used between two samples."""
+        return self._with(earlier, -1)
 
     def __add__(self, other: Usage) -> Usage:
+        return self._with(other, 1)
+
+    def _with(self, other: Usage, sign: int) -> Usage:
         return Usage(
-            self.wall_s + other.wall_s,
-            {name: s + other.cpu_s.get(name, 0.0) for name, s in self.cpu_s.items()},
-            {name: s + other.wait_s.get(name, 0.0) for name, s in self.wait_s.items()},
-            self.busy_s + other.busy_s,
-            self.stolen_s + other.stolen_s,
+            self.wall_s + sign * other.wall_s,
+            _each(self.cpu_s, other.cpu_s, sign),
+            _each(self.wait_s, other.wait_s, sign),
+            self.busy_s + sign * other.busy_s,
+            self.stolen_s + sign * other.stolen_s,
         )
+
+
+NOTHING = Usage(0.0, {}, {}, 0.0, 0.0)
+
+
+def _each(ours: dict[str, float], theirs: dict[str, float], sign: int) -> dict[str, float]:
+    return {n: ours.get(n, 0.0) + sign * theirs.get(n, 0.0) for n in [*ours, *theirs]}
 
 
 def sample(pids: dict[str, int], now_s: float, proc: Path = Path("/proc")) -> Usage:

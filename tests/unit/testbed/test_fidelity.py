@@ -3,7 +3,7 @@
 import pytest
 
 from testbed.fidelity import Evidence, judge
-from testbed.usage import Usage, sample
+from testbed.usage import NOTHING, Usage, sample
 
 
 def evidence(
@@ -56,3 +56,4 @@ def test_usage_is_read_from_proc(tmp_path) -> None:
     spent = found.since(found)
     assert (spent.wall_s, spent.busy_s, spent.cpu_s["s1"]) == (0.0, 0.0, 0.0)
     assert (spent + found).cpu_s == found.cpu_s
+    assert (NOTHING + found) == found
