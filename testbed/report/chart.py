@@ -97,7 +97,7 @@ def lines(
 ) -> str:
     """One line a series, over a common x axis from 0."""
     canvas, y = _frame(title, y_label, [v for s in series for v in s.y], references)
-    x = Axis(max((v for s in series for v in s.x), default=1) or 1, LEFT, WIDTH - RIGHT)
+    x = Axis(_top([v for s in series for v in s.x]), LEFT, WIDTH - RIGHT)
     for tick in x.ticks():
         canvas.line(x.at(tick), y.start, x.at(tick), y.start + 4, GREY)
         canvas.text(x.at(tick), y.start + 18, number(tick), "middle", 11)
@@ -116,13 +116,19 @@ def number(value: float) -> str:
     return f"{value:.3g}"
 
 
+def _top(values: Sequence[float]) -> float:
+    """Where an axis from 0 ends at least; 1 if nothing is above 0 that a scale could show."""
+    largest = max(values, default=0.0)
+    return largest if largest > 1e-300 else 1.0
+
+
 def _frame(
     title: str, label: str, values: Sequence[float], references: Sequence[Reference]
 ) -> tuple[Canvas, Axis]:
     """Title, y axis with ticks, and the scale."""
     canvas = Canvas(WIDTH, HEIGHT, title)
     canvas.text(LEFT, 20, title, size=14)
-    top = max([*values, *(r.value for r in references)], default=0) or 1
+    top = _top([*values, *(r.value for r in references)])
     step = tick_step(top)
     y = Axis(ceil(top / step) * step, HEIGHT - BOTTOM, TOP)
     for tick in y.ticks():
