@@ -50,8 +50,13 @@ def _cpu_model() -> str:
     return platform.machine()
 
 
+def _flags() -> tuple[str, ...]:
+    """AGGLAB_CFLAGS adds to the flags: the tests build with sanitizers."""
+    return FLAGS + tuple(os.environ.get("AGGLAB_CFLAGS", "").split())
+
+
 def _content_hash() -> str:
-    digest = hashlib.sha256(" ".join(FLAGS).encode())
+    digest = hashlib.sha256(" ".join(_flags()).encode())
     digest.update(_cpu_model().encode())
     for name in SOURCES + HEADERS:
         digest.update((HERE / name).read_bytes())
@@ -64,7 +69,8 @@ def _compile(target: Path) -> None:
         raise BuildError("no C compiler: install gcc (apt-get install gcc libc6-dev)")
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         built = Path(folder) / target.name
-        command = [compiler, *FLAGS, "-o", str(built), *(str(HERE / name) for name in SOURCES)]
+        sources = (str(HERE / name) for name in SOURCES)
+        command = [compiler, *_flags(), "-o", str(built), *sources]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             first = done.stderr.strip().splitlines()[:1]

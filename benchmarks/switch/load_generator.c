@@ -1,0 +1,301 @@
+/* Offers aggregation packets to a switch and times its answers.
+ *
+ * load_generator LANES SLOTS WINDOW SECONDS PID INTERFACE...
+ *
+ * Each interface is one worker. Chunk c travels in slot c mod SLOTS with a tag that advances by one each time
+ * the slot is used, so every packet is new. An answer is whatever arrives on the interfaces, counted by the kernel
+ * (/proc/self/net/dev), which costs this process nothing per packet.
+ *
+ * PID 0: sends as fast as answers come, at most WINDOW packets unanswered. Sending a packet into a veth costs
+ * about as much as forwarding it, so this is for switches slower than that.
+ * Else the process is stopped, WINDOW packets are put into its receive rings, and the time from its continuing to
+ * the last answer is taken, over and over: the switch is then never short of work, nor this process in its way.
+ *
+ * Prints one JSON object: packets sent and answered, seconds, how often answers stopped coming for 200 ms, and the
+ * nanoseconds of each such drain.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_PORTS 16
+#define BURST 64 /* chunks; each is one packet a port */
+#define HEADERS_BYTES 54
+#define SLOT_AT 46
+#define TAG_AT 50
+#define JOB 1
+#define AGGREGATOR_PORT 0xbee0
+#define STALL_NS 200000000ull
+#define FIRST_TAG 1
+#define MAX_DRAINS 4096
+
+struct port {
+	const char *interface;
+	int fd;
+	uint8_t *frames; /* one a slot */
+	struct iovec iov[BURST];
+	struct mmsghdr messages[BURST];
+};
+
+struct load {
+	struct port ports[MAX_PORTS];
+	uint32_t port_count, lanes, slots, window, frame_bytes;
+	uint64_t chunk, sent, lost, stalls, answered, before;
+	uint64_t drain_ns[MAX_DRAINS];
+	uint32_t drains;
+	int counters_fd;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "load_generator: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+static void store16(uint8_t *at, uint16_t value)
+{
+	value = htons(value);
+	memcpy(at, &value, sizeof(value));
+}
+
+static void store32(uint8_t *at, uint32_t value)
+{
+	value = htonl(value);
+	memcpy(at, &value, sizeof(value));
+}
+
+static uint16_t header_checksum(const uint8_t *header)
+{
+	uint32_t sum = 0;
+
+	for (int i = 0; i < 20; i += 2)
+		sum += (uint32_t)(header[i] << 8 | header[i + 1]);
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
+/* docs/protocol.md; values differ by port, slot and lane. */
+static void write_frame(const struct load *load, uint32_t rank, uint32_t slot, uint8_t *frame)
+{
+	static const uint8_t start[] = {2, 0, 0, 0, 0xff, 0xfe, 2, 0, 0, 0, 0, 0, 8, 0, 0x45, 0};
+	uint16_t length = (uint16_t)(load->frame_bytes - 14);
+
+	memset(frame, 0, HEADERS_BYTES);
+	memcpy(frame, start, sizeof(start));
+	frame[11] = (uint8_t)(rank + 1);
+	store16(frame + 16, length);
+	frame[22] = 64;
+	frame[23] = 17;
+	store32(frame + 26, 0x0a000001 + rank);
+	store32(frame + 30, 0x0a00fffe);
+	store16(frame + 24, header_checksum(frame + 14));
+	store16(frame + 34, AGGREGATOR_PORT + 1 + JOB);
+	store16(frame + 36, AGGREGATOR_PORT);
+	store16(frame + 38, (uint16_t)(length - 20));
+	frame[42] = 1;
+	store16(frame + 44, JOB);
+	store16(frame + SLOT_AT, (uint16_t)slot);
+	for (uint32_t lane = 0; lane < load->lanes; lane++)
+		store32(frame + HEADERS_BYTES + 4 * lane, (rank + 1) * 1000003 + slot * 4099 + lane);
+}
+
+static void open_port(struct load *load, uint32_t rank, const char *interface)
+{
+	struct port *port = &load->ports[rank];
+	struct sockaddr_ll address = {.sll_family = AF_PACKET};
+	int one = 1, buffer = 64 << 20;
+
+	port->interface = interface;
+	address.sll_ifindex = (int)if_nametoindex(interface);
+	port->fd = socket(AF_PACKET, SOCK_RAW, 0);
+	if (!address.sll_ifindex || port->fd < 0 || bind(port->fd, (void *)&address, sizeof(address)))
+		fail(interface);
+	setsockopt(port->fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one));
+	setsockopt(port->fd, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof(buffer));
+	port->frames = malloc((size_t)load->slots * load->frame_bytes);
+	if (!port->frames)
+		fail("memory");
+	for (uint32_t slot = 0; slot < load->slots; slot++)
+		write_frame(load, rank, slot, port->frames + (size_t)slot * load->frame_bytes);
+	for (int i = 0; i < BURST; i++) {
+		port->iov[i].iov_len = load->frame_bytes;
+		port->messages[i].msg_hdr.msg_iov = &port->iov[i];
+		port->messages[i].msg_hdr.msg_iovlen = 1;
+	}
+}
+
+/* Frames that have arrived on all ports since the start. */
+static uint64_t count_answers(const struct load *load)
+{
+	char text[8192];
+	ssize_t len = pread(load->counters_fd, text, sizeof(text) - 1, 0);
+	uint64_t total = 0;
+
+	if (len <= 0)
+		fail("/proc/self/net/dev");
+	text[len] = 0;
+	for (uint32_t i = 0; i < load->port_count; i++) {
+		char name[IF_NAMESIZE + 2];
+		const char *line;
+		unsigned long long bytes, packets;
+
+		snprintf(name, sizeof(name), "%s:", load->ports[i].interface);
+		line = strstr(text, name);
+		if (!line || sscanf(line + strlen(name), "%llu %llu", &bytes, &packets) != 2)
+			fail(name);
+		total += packets;
+	}
+	return total - load->before;
+}
+
+static void send_burst(struct load *load)
+{
+	for (uint32_t rank = 0; rank < load->port_count; rank++) {
+		struct port *port = &load->ports[rank];
+		unsigned int done = 0;
+
+		for (uint32_t i = 0; i < BURST; i++) {
+			uint64_t chunk = load->chunk + i;
+			uint8_t *frame = port->frames + (chunk % load->slots) * load->frame_bytes;
+
+			store32(frame + TAG_AT, FIRST_TAG + (uint32_t)(chunk / load->slots));
+			port->iov[i].iov_base = frame;
+		}
+		while (done < BURST) {
+			int sent = sendmmsg(port->fd, port->messages + done, BURST - done, 0);
+
+			if (sent < 0 && errno != EINTR && errno != ENOBUFS)
+				fail(port->interface);
+			done += sent > 0 ? (unsigned int)sent : 0;
+		}
+	}
+	load->chunk += BURST;
+	load->sent += (uint64_t)BURST * load->port_count;
+}
+
+/* Waits until at most limit packets are unanswered, or gives the missing answers up after a while. */
+static void wait_for_answers(struct load *load, uint64_t limit)
+{
+	uint64_t last_change = now_ns();
+
+	while (load->sent - load->lost - load->answered > limit) {
+		uint64_t current = count_answers(load);
+
+		if (current != load->answered) {
+			last_change = now_ns();
+		} else if (now_ns() - last_change > STALL_NS) {
+			load->lost = load->sent - current;
+			load->stalls++;
+		}
+		load->answered = current;
+	}
+}
+
+static uint64_t burst_packets(const struct load *load)
+{
+	return (uint64_t)BURST * load->port_count;
+}
+
+static void flow(struct load *load)
+{
+	send_burst(load);
+	wait_for_answers(load, load->window - burst_packets(load));
+}
+
+static char process_state(pid_t pid)
+{
+	char path[64], state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "r");
+	if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+		fail(path);
+	fclose(file);
+	return state;
+}
+
+static void drain(struct load *load, pid_t pid)
+{
+	uint64_t stalls = load->stalls, start;
+
+	if (kill(pid, SIGSTOP))
+		fail("SIGSTOP");
+	while (process_state(pid) != 'T')
+		usleep(10);
+	for (uint64_t left = load->window; left >= burst_packets(load); left -= burst_packets(load))
+		send_burst(load);
+	start = now_ns();
+	kill(pid, SIGCONT);
+	wait_for_answers(load, 0);
+	if (stalls == load->stalls && load->drains < MAX_DRAINS)
+		load->drain_ns[load->drains++] = now_ns() - start;
+}
+
+static void print_result(const struct load *load, uint64_t elapsed_ns)
+{
+	printf("{\"sent\": %llu, \"answered\": %llu, \"seconds\": %.6f, \"stalls\": %llu, \"drain_packets\": %llu, "
+	       "\"drain_ns\": [",
+	       (unsigned long long)load->sent, (unsigned long long)load->answered, (double)elapsed_ns / 1e9,
+	       (unsigned long long)load->stalls,
+	       (unsigned long long)(load->window / burst_packets(load) * burst_packets(load)));
+	for (uint32_t i = 0; i < load->drains; i++)
+		printf("%s%llu", i ? ", " : "", (unsigned long long)load->drain_ns[i]);
+	printf("]}\n");
+}
+
+int main(int argc, char **argv)
+{
+	static struct load load;
+	uint64_t start, end;
+	pid_t pid;
+
+	if (argc < 7 || argc > 6 + MAX_PORTS) {
+		fprintf(stderr, "load_generator LANES SLOTS WINDOW SECONDS PID INTERFACE...\n");
+		return 2;
+	}
+	load.lanes = (uint32_t)atoi(argv[1]);
+	load.slots = (uint32_t)atoi(argv[2]);
+	load.window = (uint32_t)atoi(argv[3]);
+	pid = atoi(argv[5]);
+	load.port_count = (uint32_t)argc - 6;
+	load.frame_bytes = HEADERS_BYTES + 4 * load.lanes;
+	if (load.slots < BURST || load.window < burst_packets(&load)) {
+		fprintf(stderr, "load_generator: SLOTS is at least %d, WINDOW that many a port\n", BURST);
+		return 2;
+	}
+	for (uint32_t rank = 0; rank < load.port_count; rank++)
+		open_port(&load, rank, argv[6 + rank]);
+	load.counters_fd = open("/proc/self/net/dev", O_RDONLY);
+	load.before = count_answers(&load);
+	start = now_ns();
+	end = start + (uint64_t)(atof(argv[4]) * 1e9);
+	while (now_ns() < end) {
+		if (pid)
+			drain(&load, pid);
+		else
+			flow(&load);
+	}
+	print_result(&load, now_ns() - start);
+	return 0;
+}

@@ -1,0 +1,308 @@
+"""The packet loop on real interfaces, with the hand-written program of stub_pipeline.c."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scapy.utils import RawPcapReader
+
+sys.path.insert(0, str(Path(__file__).parent))
+from switch_lab import FIXTURES, Lab, receive
+
+from switch.io import PacketLoop
+
+pytestmark = pytest.mark.root
+
+TO_OTHER = bytes.fromhex("020000000002020000000001")
+GROUP = bytes.fromhex("ffffffffffff020000000001")
+TYPE = b"\x88\xb5"
+
+
+class Stub:
+    """stub_pipeline.c, with its lock in the test's hand."""
+
+    def __init__(self, path: Path) -> None:
+        self.library = ctypes.CDLL(str(path))
+        self.library.pl_new.restype = ctypes.c_void_p
+        self.library.pl_new.argtypes = [ctypes.c_uint64]
+        for name in ("pl_lock", "pl_unlock"):
+            getattr(self.library, name).argtypes = [ctypes.c_void_p]
+        self.handle: int = self.library.pl_new(0)
+
+    def function_address(self, name: str) -> int:
+        address = ctypes.cast(getattr(self.library, name), ctypes.c_void_p).value
+        assert address is not None
+        return address
+
+    def drops(self) -> dict[str, int]:
+        return {}
+
+
+@pytest.fixture(scope="module")
+def stub_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    target = tmp_path_factory.mktemp("stub") / "stub.so"
+    source = str(FIXTURES / "stub_pipeline.c")
+    subprocess.run(["cc", "-O2", "-shared", "-fPIC", "-o", str(target), source], check=True)
+    return target
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    lab = Lab()
+    yield lab
+    lab.close()
+
+
+class Running:
+    """A loop on s1, s2, s3 and a raw socket at each host."""
+
+    def __init__(self, lab: Lab, stub: Stub, **options: Any) -> None:
+        interfaces = {1: "s1", 2: "s2", 3: "s3"}
+        self.loop = lab.switch.call(lambda: PacketLoop(interfaces, **options))
+        self.loop.set_pipeline(stub)
+        self.hosts = lab.packet_sockets()
+        self.loop.start()
+
+    def port(self, number: int) -> dict[str, int]:
+        counts: dict[str, int] = self.loop.stats()["ports"][str(number)]
+        return counts
+
+    def close(self) -> None:
+        self.loop.close()
+        for host in self.hosts:
+            host.close()
+
+
+@pytest.fixture
+def stub(stub_path: Path) -> Stub:
+    return Stub(stub_path)
+
+
+@pytest.fixture
+def running(lab: Lab, stub: Stub) -> Iterator[Running]:
+    running = Running(lab, stub)
+    yield running
+    running.close()
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, f"never: {what}"
+
+
+@pytest.mark.parametrize("length", [14, 60, 1514, 9014])
+def test_frames_of_every_length_pass_unchanged(running: Running, length: int) -> None:
+    frame = (TO_OTHER + TYPE + os.urandom(9000))[:length]
+    running.hosts[0].send(frame)
+    assert receive(running.hosts[1]) == frame
+    running.hosts[1].send(frame)
+    assert receive(running.hosts[0]) == frame
+    assert (running.port(1)["rx_packets"], running.port(1)["rx_bytes"]) == (1, length)
+    assert (running.port(2)["tx_packets"], running.port(2)["tx_bytes"]) == (1, length)
+
+
+@pytest.mark.parametrize(
+    "tags", ["81000064", "88a80065", "810000018100e002"], ids=["802.1Q", "802.1ad", "two tags"]
+)
+def test_vlan_tags_stay_in_place(running: Running, tags: str) -> None:
+    frame = TO_OTHER + bytes.fromhex(tags) + TYPE + os.urandom(100)
+    running.hosts[0].send(frame)
+    assert receive(running.hosts[1]) == frame
+    assert running.port(1)["rx_bytes"] == len(frame)
+
+
+def test_copies_go_to_every_other_port(running: Running) -> None:
+    frame = GROUP + TYPE + os.urandom(300)
+    running.hosts[1].send(frame)
+    assert receive(running.hosts[0]) == receive(running.hosts[2]) == frame
+    assert [running.port(n)["tx_packets"] for n in (1, 2, 3)] == [1, 0, 1]
+
+
+def test_what_the_switch_sends_does_not_come_back(running: Running) -> None:
+    running.hosts[0].send(GROUP + TYPE + bytes(46))
+    assert receive(running.hosts[1])
+    running.hosts[0].send(TO_OTHER + TYPE + bytes(46))
+    assert receive(running.hosts[1])[:6] == TO_OTHER[:6]
+    assert [running.port(n)["rx_packets"] for n in (1, 2, 3)] == [2, 0, 0]
+
+
+def test_a_full_ring_is_counted(lab: Lab, stub: Stub) -> None:
+    running = Running(lab, stub, ring_frames=64)
+    sent = 2000
+    try:
+        # The loop waits for the program's lock, so the ring fills.
+        stub.library.pl_lock(stub.handle)
+        for number in range(sent):
+            running.hosts[0].send(TO_OTHER + TYPE + number.to_bytes(4, "big") + bytes(42))
+        stub.library.pl_unlock(stub.handle)
+        wait_until(lambda: sum(_in_and_dropped(running)) == sent, "all frames accounted for")
+        taken, dropped = _in_and_dropped(running)
+        assert dropped > 0 and taken >= 64
+        received = [int.from_bytes(receive(running.hosts[1])[14:18], "big") for _ in range(taken)]
+        assert received == sorted(set(received)) and received[:64] == list(range(64))
+    finally:
+        running.close()
+
+
+def _in_and_dropped(running: Running) -> tuple[int, int]:
+    counts = running.port(1)
+    return counts["rx_packets"], counts["ring_drops"]
+
+
+def test_a_full_egress_queue_is_counted_as_the_queue_counts_it(lab: Lab, running: Running) -> None:
+    lab.switch.sh("tc qdisc add dev s2 root tbf rate 1mbit burst 3000 limit 6000")
+    sent = 60
+    for _ in range(sent):
+        running.hosts[0].send(TO_OTHER + TYPE + bytes(1000))
+    wait_until(lambda: running.port(1)["rx_packets"] == sent, "all arrived")
+
+    def accounted() -> bool:
+        counts = running.port(2)
+        return counts["tx_packets"] + counts["tx_drops"] == sent
+
+    wait_until(accounted, "all sent or dropped")
+    dropped = running.port(2)["tx_drops"]
+    assert 0 < dropped < sent
+    words = lab.switch.sh("tc -s qdisc show dev s2").replace(",", "").split()
+    assert int(words[words.index("(dropped") + 1]) == dropped
+
+
+def test_shaping_does_not_run_into_the_sockets_own_limit(lab: Lab, running: Running) -> None:
+    """A queue of 1000 frames holds them: the send buffer must not be the tighter limit."""
+    lab.switch.sh("tc qdisc add dev s2 root tbf rate 500mbit burst 10000 limit 20mb")
+    for _ in range(1000):
+        running.hosts[0].send(TO_OTHER + TYPE + bytes(8900))
+    for _ in range(1000):
+        assert len(receive(running.hosts[1])) == 8914
+    assert running.port(2)["tx_drops"] == 0
+
+
+def test_a_frame_too_long_for_its_way_out_is_counted(lab: Lab, running: Running) -> None:
+    lab.switch.sh("ip link set s2 mtu 1500")
+    for length in (100, 8000, 101, 8001, 102):
+        running.hosts[0].send(TO_OTHER + TYPE + bytes(length))
+    assert [len(receive(running.hosts[1])) for _ in range(3)] == [114, 115, 116]
+    counts = running.port(2)
+    assert (counts["tx_packets"], counts["tx_oversize"], counts["tx_drops"]) == (3, 2, 0)
+
+
+def test_an_mtu_raised_later_still_passes(lab: Lab, stub: Stub) -> None:
+    for namespace, end in zip(
+        (lab.switch, *lab.hosts[:2], lab.switch), ("s1", "h1", "h2", "s2"), strict=True
+    ):
+        namespace.sh(f"ip link set {end} mtu 1500")
+    running = Running(lab, stub)
+    try:
+        for namespace, end in zip(
+            (lab.switch, *lab.hosts[:2], lab.switch), ("s1", "h1", "h2", "s2"), strict=True
+        ):
+            namespace.sh(f"ip link set {end} mtu 65535")
+        frames = [TO_OTHER + TYPE + os.urandom(n) for n in (60, 9000, 61, 60000, 62, 65000)]
+        frames.append(TO_OTHER + bytes.fromhex("81000064") + TYPE + os.urandom(9000))
+        for frame in frames:
+            running.hosts[0].send(frame)
+        assert [receive(running.hosts[1]) for _ in frames] == frames
+        assert running.port(1)["rx_truncated"] == 0
+    finally:
+        running.close()
+
+
+def test_an_interface_that_goes_down_or_away_is_survived(lab: Lab, running: Running) -> None:
+    lab.switch.sh("ip link set s2 down")
+    running.hosts[0].send(TO_OTHER + TYPE + bytes(46))
+    wait_until(lambda: running.port(2)["tx_errors"] == 1, "an error counted")
+    batches = running.loop.stats()["batches"]
+    lab.switch.sh("ip link set s2 up")
+    running.hosts[0].send(TO_OTHER + TYPE + bytes(47))
+    assert len(receive(running.hosts[1])) == 61
+    assert running.loop.stats()["batches"] - batches < 20, "it does not spin meanwhile"
+    lab.switch.sh("ip link del s3")
+    running.hosts[0].send(GROUP + TYPE + bytes(48))
+    assert len(receive(running.hosts[1])) == 62
+    batches = running.loop.stats()["batches"]
+    running.hosts[0].send(TO_OTHER + TYPE + bytes(49))
+    assert len(receive(running.hosts[1])) == 63
+    assert running.loop.stats()["batches"] - batches < 20
+
+
+def test_captures_hold_what_came_and_went(lab: Lab, stub: Stub, tmp_path: Path) -> None:
+    running = Running(lab, stub, pcap_folder=tmp_path)
+    before = time.time()
+    frames = [TO_OTHER + TYPE + os.urandom(n) for n in (46, 1500, 8900)]
+    frames.append(TO_OTHER + bytes.fromhex("81000064") + TYPE + os.urandom(64))
+    try:
+        for frame in frames:
+            running.hosts[0].send(frame)
+            assert receive(running.hosts[1]) == frame
+        running.hosts[2].send(GROUP + TYPE + bytes(46))
+        receive(running.hosts[0])
+    finally:
+        running.close()
+    last = GROUP + TYPE + bytes(46)
+    expected = {
+        "s1_in": frames,
+        "s1_out": [last],
+        "s2_in": [],
+        "s2_out": [*frames, last],
+        "s3_in": [last],
+        "s3_out": [],
+    }
+    assert sorted(path.stem for path in tmp_path.iterdir()) == sorted(expected)
+    for name, content in expected.items():
+        with RawPcapReader(str(tmp_path / f"{name}.pcap")) as reader:
+            records = list(reader)
+            assert reader.nano
+        assert [data for data, _ in records] == content
+        times = [meta.sec + meta.usec / 1e9 for _, meta in records]
+        assert times == sorted(times) and all(before - 1 < at < time.time() + 1 for at in times)
+
+
+def test_tcp_with_every_offload_on(lab: Lab, running: Running) -> None:
+    """Hosts leave checksums and segmentation to hardware that a veth does not have."""
+    macs = ["02:00:00:00:00:01", "02:00:00:00:00:02"]
+    for own, other in ((0, 1), (1, 0)):
+        host, end = lab.hosts[own], f"h{own + 1}"
+        host.sh(f"ip link set {end} address {macs[own]}")
+        host.sh(f"ip addr add 10.9.0.{own + 1}/24 dev {end}")
+        host.sh(f"ip neigh replace 10.9.0.{other + 1} lladdr {macs[other]} dev {end}")
+    data = os.urandom(3_000_000)
+    listener = lab.hosts[1].call(lambda: _listen(("10.9.0.2", 7000)))
+    received = bytearray()
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            while part := connection.recv(1 << 16):
+                received.extend(part)
+
+    server = threading.Thread(target=serve)
+    server.start()
+    client = lab.hosts[0].call(lambda: _connect(("10.9.0.2", 7000)))
+    with client:
+        client.sendall(data)
+    server.join(30)
+    listener.close()
+    assert bytes(received) == data
+    counts = running.port(1)
+    assert counts["rx_gso"] > 0 and counts["rx_checksums"] > 0 and counts["rx_gso_drops"] == 0
+
+
+def _listen(address: tuple[str, int]) -> socket.socket:
+    listener = socket.create_server(address)
+    listener.settimeout(20)
+    return listener
+
+
+def _connect(address: tuple[str, int]) -> socket.socket:
+    return socket.create_connection(address, timeout=20)

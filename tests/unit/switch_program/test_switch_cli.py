@@ -1,0 +1,83 @@
+"""The command line: what simple_switch_grpc's scripts say is understood, what is wrong is named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from switch.cli import EXIT_USAGE, UsageError, main, parse
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_the_grammar_of_simple_switch_grpc(tmp_path: Path) -> None:
+    line = (
+        f"-i 1@s1-eth1 --interface 2@s1-eth2 --pcap {tmp_path} --device-id 4 --thrift-port 9090 "
+        "--log-console -L debug prog.json -- --grpc-server-addr 0.0.0.0:50051 --cpu-port 255 "
+        "--drop-port 511 --priority-queues 8 --disable-swap"
+    )
+    options = parse(line.split())
+    assert options.interfaces == {1: "s1-eth1", 2: "s1-eth2"}
+    assert options.json == Path("prog.json")
+    assert options.pcap_folder == tmp_path
+    assert (options.device_id, options.log_console, options.log_level) == (4, True, "debug")
+    assert (options.grpc_address, options.cpu_port) == ("0.0.0.0:50051", 255)
+    ignored = [note.split()[0] for note in options.notes]
+    assert ignored == ["--thrift-port", "--priority-queues", "--disable-swap"]
+
+
+def test_defaults() -> None:
+    options = parse(["prog.json", "-i", "0@eth0", "--pcap"])
+    assert options.interfaces == {0: "eth0"}
+    assert options.grpc_address == "127.0.0.1:9559"
+    assert (options.cpu_port, options.device_id, options.notes) == (None, 0, ())
+    assert options.pcap_folder == Path()
+
+
+def test_no_p4_ignores_a_program() -> None:
+    assert parse(["--no-p4", "prog.json", "--p4info", "x"]).json is None
+
+
+WRONG = [
+    ("", "no program"),
+    ("-i eth0 p.json", "PORT@INTERFACE"),
+    ("-i 1@ p.json", "PORT@INTERFACE"),
+    ("-i 511@eth0 p.json", "0 to 510"),
+    ("-i -1@eth0 p.json", "expected one argument"),
+    ("-i 1@eth0 -i 1@eth1 p.json", "port 1 is given twice"),
+    ("-i 1@eth0 -i 2@eth0 p.json", "eth0 is given twice"),
+    ("--device-id x p.json", "'x'"),
+    ("--pcap=/nonexistent p.json", "/nonexistent"),
+    ("-L loud p.json", "loud"),
+    ("--log-console --log-file x p.json", "not allowed with"),
+    ("p.json extra.json", "extra.json"),
+    ("--use-files 0 p.json", "--use-files"),
+    ("p.json -- --cpu-port 600", "'600'"),
+    ("-i 5@eth0 p.json -- --cpu-port 5", "port 5"),
+    ("p.json -- --drop-port 100", "only 511"),
+    ("p.json -- --load-modules x.so", "--load-modules"),
+]
+
+
+@pytest.mark.parametrize(("line", "what"), WRONG)
+def test_what_is_wrong_is_named_in_one_line(
+    line: str, what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UsageError):
+        parse(line.split())
+    assert main(line.split()) == EXIT_USAGE
+    error = capsys.readouterr().err
+    assert what in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "answer"), [("--help", "PORT@INTERFACE"), ("-v", "agglab"), ("--json-version", "2.")]
+)
+def test_questions_are_answered(option: str, answer: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "switch", option], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0 and answer in done.stdout

@@ -1,0 +1,227 @@
+"""Pipeline configuration, sessions and packet I/O over gRPC."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import switch.p4runtime  # before protobuf is first imported
+
+# isort: split
+import grpc
+from p4.v1 import p4runtime_pb2
+from p4.v1.p4runtime_pb2 import Entity, TableEntry
+
+from switch.p4runtime.p4info import Field, read_p4info
+from switch.p4runtime.packets import decode_packet_in, encode_packet_out
+from switch.p4runtime.status import StatusError
+
+assert switch.p4runtime
+DEVICE_ID = 7
+
+
+def code_of(call: Any) -> str:
+    with pytest.raises(grpc.RpcError) as caught:
+        call()
+    return str(caught.value.code().name)
+
+
+def everything() -> Entity:
+    return Entity(table_entry=TableEntry())
+
+
+def group(number: int) -> Entity:
+    entity = Entity()
+    entry = entity.packet_replication_engine_entry.multicast_group_entry
+    entry.multicast_group_id = number
+    entry.replicas.add(egress_port=number, instance=1)
+    return entity
+
+
+def test_before_a_configuration(switch_server: Any) -> None:
+    client = switch_server.client()
+    client.arbitrate(1)
+    assert code_of(lambda: client.write(("INSERT", group(1)))) == "FAILED_PRECONDITION"
+    assert code_of(lambda: client.read(everything())) == "FAILED_PRECONDITION"
+    request = p4runtime_pb2.GetForwardingPipelineConfigRequest(device_id=DEVICE_ID)
+    assert (
+        code_of(lambda: client.stub.GetForwardingPipelineConfig(request)) == "FAILED_PRECONDITION"
+    )
+
+
+def test_commit_installs_and_is_read_back(
+    primary: Any, switch_server: Any, entities_config: Any
+) -> None:
+    assert len(switch_server.installed) == 1
+    Request = p4runtime_pb2.GetForwardingPipelineConfigRequest
+    expected = {
+        "ALL": (True, True),
+        "COOKIE_ONLY": (False, False),
+        "P4INFO_AND_COOKIE": (True, False),
+        "DEVICE_CONFIG_AND_COOKIE": (False, True),
+    }
+    for name, (p4info, program) in expected.items():
+        request = Request(device_id=DEVICE_ID, response_type=Request.ResponseType.Value(name))
+        config = primary.stub.GetForwardingPipelineConfig(request).config
+        assert config.cookie.cookie == 99
+        assert config.p4info == (entities_config.p4info if p4info else type(config.p4info)())
+        assert config.p4_device_config == (entities_config.p4_device_config if program else b"")
+
+
+def test_verify_changes_nothing(primary: Any, switch_server: Any, entities_config: Any) -> None:
+    primary.write(("INSERT", group(3)))
+    primary.configure("VERIFY", entities_config)
+    assert len(switch_server.installed) == 1
+    assert primary.read(group(0)) == [group(3)]
+
+
+def test_verify_and_commit_clears(primary: Any, switch_server: Any, entities_config: Any) -> None:
+    primary.write(("INSERT", group(3)))
+    primary.configure("VERIFY_AND_COMMIT", entities_config)
+    assert len(switch_server.installed) == 2
+    assert primary.read(group(0)) == []
+
+
+def test_reconcile_keeps(primary: Any, switch_server: Any, entities_config: Any) -> None:
+    primary.write(("INSERT", group(3)))
+    primary.configure("RECONCILE_AND_COMMIT", entities_config)
+    assert len(switch_server.installed) == 2
+    assert primary.read(group(0)) == [group(3)]
+
+
+def test_save_then_write_then_commit(
+    primary: Any, switch_server: Any, entities_config: Any
+) -> None:
+    primary.write(("INSERT", group(3)))
+    primary.configure("VERIFY_AND_SAVE", entities_config)
+    assert len(switch_server.installed) == 1
+    primary.write(("INSERT", group(4)))
+    primary.configure("COMMIT")
+    assert len(switch_server.installed) == 2
+    assert primary.read(group(0)) == [group(4)]
+    assert code_of(lambda: primary.configure("COMMIT")) == "NOT_FOUND"
+
+
+def test_wrong_configurations(primary: Any, switch_server: Any, entities_config: Any) -> None:
+    Config = p4runtime_pb2.ForwardingPipelineConfig
+
+    def refused(action: str, config: Any = None) -> str:
+        return code_of(lambda: primary.configure(action, config))
+
+    assert refused("UNSPECIFIED", entities_config) == "INVALID_ARGUMENT"
+    assert refused("VERIFY") == "INVALID_ARGUMENT"
+    assert refused("COMMIT", entities_config) == "INVALID_ARGUMENT"
+    assert refused("VERIFY", Config(p4info=entities_config.p4info)) == "INVALID_ARGUMENT"
+    broken = Config(p4info=entities_config.p4info, p4_device_config=b'{"tables": 3')
+    assert refused("VERIFY_AND_COMMIT", broken) == "INVALID_ARGUMENT"
+    other = Config()
+    other.CopyFrom(entities_config)
+    other.p4info.tables[0].preamble.name = "I.other_table"
+    assert refused("VERIFY_AND_COMMIT", other) == "INVALID_ARGUMENT"
+    assert len(switch_server.installed) == 1, "what ran goes on running"
+    assert primary.read(everything())
+
+
+def test_only_the_primary_configures_and_writes(
+    primary: Any, switch_server: Any, entities_config: Any
+) -> None:
+    backup = switch_server.client()
+    assert backup.arbitrate(0).status.code == grpc.StatusCode.ALREADY_EXISTS.value[0]
+    assert code_of(lambda: backup.write(("INSERT", group(1)))) == "PERMISSION_DENIED"
+    assert code_of(lambda: backup.configure("VERIFY", entities_config)) == "PERMISSION_DENIED"
+    assert backup.read(group(0)) == [], "anybody may read"
+
+
+def test_a_new_primary_takes_over(primary: Any, switch_server: Any) -> None:
+    heir = switch_server.client()
+    assert heir.arbitrate(2).status.code == 0
+    update = next(primary.stream).arbitration
+    assert (update.status.code, update.election_id.low) == (6, 2)
+    heir.write(("INSERT", group(1)))
+    assert code_of(lambda: primary.write(("INSERT", group(2)))) == "PERMISSION_DENIED"
+
+
+def test_a_stream_that_ends_leaves_no_primary(primary: Any, switch_server: Any) -> None:
+    watcher = switch_server.client()
+    watcher.arbitrate(0)
+    primary.close()
+    update = next(watcher.stream).arbitration
+    assert update.status.code == grpc.StatusCode.NOT_FOUND.value[0]
+
+
+def test_arbitration_errors_end_the_stream(switch_server: Any) -> None:
+    assert code_of(lambda: switch_server.client().arbitrate(1, device_id=8)) == "NOT_FOUND"
+    switch_server.client().arbitrate(5)
+    assert code_of(lambda: switch_server.client().arbitrate(5)) == "INVALID_ARGUMENT"
+
+
+def test_requests_for_the_wrong_device_and_atomicity(primary: Any) -> None:
+    request = p4runtime_pb2.ReadRequest(device_id=8)
+    assert code_of(lambda: list(primary.stub.Read(request))) == "NOT_FOUND"
+    write = p4runtime_pb2.WriteRequest(
+        device_id=DEVICE_ID, election_id=primary.election_id, atomicity="ROLLBACK_ON_ERROR"
+    )
+    assert code_of(lambda: primary.stub.Write(write)) == "UNIMPLEMENTED"
+
+
+def test_capabilities(switch_server: Any) -> None:
+    client = switch_server.client()
+    answer = client.stub.Capabilities(p4runtime_pb2.CapabilitiesRequest())
+    assert answer.p4runtime_api_version.startswith("1.")
+
+
+def test_packet_out_needs_a_cpu_port(primary: Any) -> None:
+    request = p4runtime_pb2.StreamMessageRequest()
+    request.packet.payload = b"hello"
+    for number, value in ((1, b"\x02"), (2, b"\0")):
+        request.packet.metadata.add(metadata_id=number, value=value)
+    primary.requests.put(request)
+    error = next(primary.stream).error
+    assert error.canonical_code == grpc.StatusCode.FAILED_PRECONDITION.value[0]
+    assert "--cpu-port" in error.message
+    assert error.packet_out.packet_out.payload == b"hello"
+
+
+def test_what_the_stream_does_not_support_is_named(primary: Any) -> None:
+    request = p4runtime_pb2.StreamMessageRequest()
+    request.digest_ack.digest_id = 4
+    primary.requests.put(request)
+    error = next(primary.stream).error
+    assert error.canonical_code == grpc.StatusCode.UNIMPLEMENTED.value[0]
+    assert "digest_ack" in error.message and error.digest_list_ack.digest_list_ack.digest_id == 4
+
+
+FIELDS = (Field(1, "port", 9), Field(2, "reason", 7), Field(3, "cookie", 16))
+
+
+def test_packet_headers_are_packed_by_width() -> None:
+    message = p4runtime_pb2.PacketOut(payload=b"payload")
+    for number, value in ((3, b"\xbe\xef"), (1, b"\x01\x02"), (2, b"\x03")):
+        message.metadata.add(metadata_id=number, value=value)
+    frame = encode_packet_out(FIELDS, message)
+    assert frame == bytes.fromhex("8103beef") + b"payload"
+    packet = decode_packet_in(FIELDS, frame)
+    assert packet is not None and packet.payload == b"payload"
+    values = [(item.metadata_id, item.value) for item in packet.metadata]
+    assert values == [(1, b"\x01\x02"), (2, b"\x03"), (3, b"\xbe\xef")]
+    assert decode_packet_in(FIELDS, b"abc") is None
+
+
+@pytest.mark.parametrize(
+    ("metadata", "what"),
+    [({1: b"\x01"}, "reason: missing"), ({1: b"\x04\x00"}, "port"), ({9: b"\x01"}, "id 9")],
+)
+def test_wrong_packet_metadata_is_named(metadata: dict[int, bytes], what: str) -> None:
+    message = p4runtime_pb2.PacketOut()
+    for number, value in metadata.items():
+        message.metadata.add(metadata_id=number, value=value)
+    with pytest.raises(StatusError, match=what):
+        encode_packet_out(FIELDS, message)
+
+
+def test_p4info_is_read_as_text_and_as_binary(entities_config: Any) -> None:
+    p4info = entities_config.p4info
+    assert read_p4info(p4info.SerializeToString()) == p4info
+    with pytest.raises(ValueError, match="neither text nor binary"):
+        read_p4info(b"tables { nonsense: 3 }")

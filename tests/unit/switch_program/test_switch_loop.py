@@ -1,0 +1,173 @@
+"""The packet loop without interfaces: the CPU port is a socket, so no root is needed.
+
+With the hand-written program of stub_pipeline.c; every test also runs under the sanitizers, in a
+process of its own (test_the_loop_under_the_sanitizers).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from switch.io import PacketLoop, PacketLoopError
+
+CPU_PORT = 3
+"""The stub answers on the port of entry, but on 1 and 2."""
+TO_NOWHERE = bytes.fromhex("020000000063")
+GROUP = bytes.fromhex("ffffffffffff")
+BACK = bytes.fromhex("020000000001")
+
+
+class Stub:
+    """A compiled program as PacketLoop wants it."""
+
+    def __init__(self, path: Path) -> None:
+        self._library = ctypes.CDLL(str(path))
+        self._library.pl_new.restype = ctypes.c_void_p
+        self._library.pl_new.argtypes = [ctypes.c_uint64]
+        self.handle: int = self._library.pl_new(0)
+
+    def function_address(self, name: str) -> int:
+        address = ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value
+        assert address is not None
+        return address
+
+    def drops(self) -> dict[str, int]:
+        counts = (ctypes.c_uint64 * 1)()
+        self._library.pl_drops(ctypes.c_void_p(self.handle), counts, 1)
+        return {"seen": counts[0]}
+
+
+@pytest.fixture
+def stub(stub_library: Path) -> Stub:
+    return Stub(stub_library)
+
+
+@pytest.fixture
+def loop(stub: Stub) -> Iterator[PacketLoop]:
+    with PacketLoop({}, cpu_port=CPU_PORT) as loop:
+        loop.set_pipeline(stub)
+        loop.start()
+        yield loop
+
+
+def exchange(loop: PacketLoop, frame: bytes) -> bytes:
+    assert loop.controller is not None
+    loop.controller.settimeout(10)
+    loop.controller.send(frame)
+    return loop.controller.recv(70000)
+
+
+@pytest.mark.parametrize("length", [14, 60, 1514, 9014, 65553])
+def test_frames_pass_unchanged(loop: PacketLoop, length: int) -> None:
+    frame = BACK + os.urandom(length - 6)
+    assert exchange(loop, frame) == frame
+
+
+def test_many_frames_keep_their_order(loop: PacketLoop) -> None:
+    controller = loop.controller
+    assert controller is not None
+    controller.settimeout(10)
+    frames = [BACK + number.to_bytes(4, "big") + bytes(50 + number % 900) for number in range(3000)]
+
+    def send() -> None:
+        for frame in frames:
+            controller.send(frame)
+
+    # The pair's buffer holds fewer than this; whoever sends must not be the one who receives.
+    sender = threading.Thread(target=send)
+    received = []
+    sender.start()
+    dropped = 0
+    while len(received) + dropped < len(frames):
+        try:
+            controller.settimeout(0.5)
+            received.append(controller.recv(70000))
+        except TimeoutError:
+            dropped = len(frames) - len(received)
+    sender.join()
+    assert [frame for frame in frames if frame in set(received)] == received
+    assert len(received) > 100
+
+
+def test_a_port_that_does_not_exist_is_counted(loop: PacketLoop) -> None:
+    assert loop.controller is not None
+    loop.controller.send(TO_NOWHERE + bytes(54))
+    loop.controller.send(GROUP + bytes(54))  # ports 1 and 2 do not exist either
+    assert exchange(loop, BACK + bytes(54)) == BACK + bytes(54)
+    assert loop.stats()["no_port_drops"] == 3
+
+
+def test_without_a_program_frames_are_counted(stub: Stub) -> None:
+    with PacketLoop({}, cpu_port=CPU_PORT) as loop:
+        loop.start()
+        assert loop.controller is not None
+        for _ in range(3):
+            loop.controller.send(BACK + bytes(54))
+        while loop.stats()["no_program"] < 3:
+            pass
+        loop.set_pipeline(stub)
+        assert exchange(loop, BACK + bytes(54))
+        assert loop.stats()["no_program"] == 3
+
+
+def test_programs_are_swapped_while_frames_flow(loop: PacketLoop, stub_library: Path) -> None:
+    seen = 0
+    current: Stub | None = None
+    for number in range(50):
+        assert exchange(loop, BACK + bytes(54))
+        if current is not None:
+            seen += current.drops()["seen"]
+        current = Stub(stub_library)
+        loop.set_pipeline(current)
+        assert loop.stats()["pipeline_drops"] == {"seen": 0}, number
+    assert seen == 49
+
+
+def test_statistics_survive_stop_and_an_idle_loop_sleeps(loop: PacketLoop) -> None:
+    exchange(loop, BACK + bytes(54))
+    before = loop.stats()
+    loop.stop()
+    after = loop.stats()
+    assert after["cpu_ns"] >= before["cpu_ns"] > 0
+    assert after["batches"] - before["batches"] <= 2, "it slept until it was stopped"
+
+
+@pytest.mark.parametrize(
+    ("interfaces", "cpu_port", "what"),
+    [
+        ({1: "no-such-if"}, None, "port 1 .no-such-if.: no such interface"),
+        ({1: "name-longer-than-15"}, None, "at most 15"),
+        ({600: "lo"}, None, "not in 0..511"),
+    ],
+)
+def test_ports_that_cannot_be_opened(
+    interfaces: dict[int, str], cpu_port: int | None, what: str
+) -> None:
+    with pytest.raises(PacketLoopError, match=what):
+        PacketLoop(interfaces, cpu_port=cpu_port)
+
+
+@pytest.mark.skipif("AGGLAB_CFLAGS" in os.environ, reason="this is the process it starts")
+def test_the_loop_under_the_sanitizers(tmp_path: Path) -> None:
+    find = ["cc", "-print-file-name=libasan.so"]
+    runtime = subprocess.run(find, capture_output=True, text=True, check=True).stdout.strip()
+    environment = dict(
+        os.environ,
+        AGGLAB_CFLAGS="-g -fsanitize=address,undefined -fno-sanitize-recover=all",
+        AGGLAB_CACHE=str(tmp_path),
+        LD_PRELOAD=runtime,
+        # Python itself keeps memory until it exits.
+        ASAN_OPTIONS="detect_leaks=0",
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "passed" in done.stdout
