@@ -6,13 +6,10 @@ terminal.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
+# isort: off
+from testbed.network import distutils_stand_in  # noqa: F401, before Mininet
 
-if importlib.util.find_spec("distutils") is None:
-    # Mininet 2.3.0 imports distutils, which left Python in 3.12; setuptools brings it back.
-    importlib.import_module("setuptools")
-
+# isort: on
 from mininet.link import Intf, Link
 from mininet.log import setLogLevel
 from mininet.net import Mininet
