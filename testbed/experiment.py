@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from math import ceil
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -60,6 +61,7 @@ class Experiment:
             stream,
             scenario.topology.workers,
             scenario.workload.rounds,
+            ceil(scenario.workload.elements / self.lanes),
             wire.frame_bytes(self.lanes) * 8,
         )
 

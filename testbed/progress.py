@@ -19,8 +19,8 @@ class WorkerState:
     """What is known of one worker in the current round."""
 
     rank: int
+    of: int
     chunks: int = 0
-    of: int = 0
     retransmitted: int = 0
     elapsed_s: float = 0.0
     done: bool = False
@@ -37,14 +37,16 @@ class WorkerState:
 
 
 class Progress:
-    """Draws to `stream`; `frame_bits` turns chunks into the bits they are on the wire."""
+    """Draws to `stream`. chunks: of a round; frame_bits: what one of them is on the wire."""
 
-    def __init__(self, stream: TextIO, workers: int, rounds: int, frame_bits: int) -> None:
+    def __init__(
+        self, stream: TextIO, workers: int, rounds: int, chunks: int, frame_bits: int
+    ) -> None:
         self._stream = stream
         self._live = stream.isatty()
         self._rounds = rounds
         self._frame_bits = frame_bits
-        self._states = [WorkerState(rank) for rank in range(workers)]
+        self._states = [WorkerState(rank, chunks) for rank in range(workers)]
         self._round = 0
         self._began_ns = 0
         self._drawn = 0
@@ -53,14 +55,14 @@ class Progress:
     def begin_round(self, number: int, now_ns: int) -> None:
         self._round = number
         self._began_ns = now_ns
-        self._states = [WorkerState(state.rank) for state in self._states]
+        self._states = [WorkerState(state.rank, state.of) for state in self._states]
         self._last_s = now_ns / 1e9
 
     def event(self, event: Event) -> None:
         """Take an agent's `progress` or `round` event."""
         state = self._states[event["rank"]]
         if event["event"] == "progress":
-            state.chunks, state.of = event["chunks"], event["of"]
+            state.chunks = event["chunks"]
             state.retransmitted = event["retransmitted"]
             state.elapsed_s = max(0.0, (event["t_ns"] - self._began_ns) / 1e9)
         elif event["event"] == "round":
@@ -97,7 +99,7 @@ class Progress:
         return [self._line(state) for state in self._states]
 
     def _line(self, state: WorkerState) -> str:
-        share = state.chunks / state.of if state.of else 0.0
+        share = state.chunks / state.of
         full = round(share * BAR_CELLS)
         bar = "#" * full + "." * (BAR_CELLS - full)
         left = "done" if state.done else _left(state.left_s)

@@ -60,6 +60,9 @@ def build_mininet(topology: Topology) -> Mininet:
         raise
     for link in topology.links:
         _add_link(net, topology, link)
+    for host in topology.hosts:
+        interface = net[host.name].defaultIntf()
+        interface.ip, interface.prefixLen = host.ip, PREFIX_LENGTH
     net.built = True
     return net
 

@@ -63,7 +63,10 @@ def test_check_accepts_names_and_paths(capsys, tmp_path: Path) -> None:
     [
         (["check", "quikstart"], "'quikstart': no such scenario, did you mean 'quickstart'?"),
         (["run", "quikstart"], "'quikstart': no such scenario, did you mean 'quickstart'?"),
-        (["check", "scenarios/quikstart.yaml"], "'scenarios/quikstart.yaml': no such scenario, did"),
+        (
+            ["check", "scenarios/quikstart.yaml"],
+            "'scenarios/quikstart.yaml': no such scenario, did",
+        ),
         (["run", "no/such.yaml"], "no/such.yaml: cannot read the file: No such file or directory"),
         (["run", "quickstart", "--set", "seed=x"], "--set 'seed=x': seed: 'x' is not a whole"),
         (["report", "no/such"], "no/such/metrics.json: No such file or directory: not the folder"),

@@ -9,6 +9,7 @@ import pytest
 from testbed.progress import Progress
 
 FRAME_BITS = 8 * 1514
+CHUNKS = 2000
 
 
 class Terminal(io.StringIO):
@@ -21,7 +22,7 @@ def progressed(rank: int, chunks: int, at_s: float, again: int = 0) -> dict:
         "event": "progress",
         "rank": rank,
         "chunks": chunks,
-        "of": 2000,
+        "of": CHUNKS,
         "retransmitted": again,
         "t_ns": round(at_s * 1e9),
     }
@@ -63,7 +64,7 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_terminal_shows_one_line_per_worker_in_place(wide: None) -> None:
     out = Terminal()
-    progress = Progress(out, 2, 3, FRAME_BITS)
+    progress = Progress(out, 2, 3, CHUNKS, FRAME_BITS)
     progress.begin_round(0, 0)
     progress.event(progressed(0, 500, 1.0))
     progress.event(progressed(1, 1000, 1.0, again=7))
@@ -81,7 +82,7 @@ def test_a_terminal_shows_one_line_per_worker_in_place(wide: None) -> None:
 
 def test_a_round_replaces_its_workers_by_one_line(wide: None) -> None:
     out = Terminal()
-    progress = Progress(out, 2, 2, FRAME_BITS)
+    progress = Progress(out, 2, 2, CHUNKS, FRAME_BITS)
     for number in (0, 1):
         progress.begin_round(number, 0)
         progress.event(progressed(0, 500, 1.0))
@@ -96,7 +97,7 @@ def test_a_round_replaces_its_workers_by_one_line(wide: None) -> None:
 
 def test_it_is_not_drawn_too_often(wide: None) -> None:
     out = Terminal()
-    progress = Progress(out, 1, 1, FRAME_BITS)
+    progress = Progress(out, 1, 1, CHUNKS, FRAME_BITS)
     progress.begin_round(0, 0)
     for i in range(100):
         progress.draw(1.0 + i / 1000)
@@ -107,7 +108,7 @@ def test_a_narrow_and_low_terminal_is_not_overflowed(monkeypatch: pytest.MonkeyP
     size = os.terminal_size((40, 6))
     monkeypatch.setattr("shutil.get_terminal_size", lambda: size)
     out = Terminal()
-    progress = Progress(out, 64, 1, FRAME_BITS)
+    progress = Progress(out, 64, 1, CHUNKS, FRAME_BITS)
     progress.begin_round(0, 0)
     progress.draw(1.0)
     progress.draw(2.0)
@@ -118,7 +119,7 @@ def test_a_narrow_and_low_terminal_is_not_overflowed(monkeypatch: pytest.MonkeyP
 
 def test_a_file_gets_plain_lines_at_a_slow_pace() -> None:
     out = io.StringIO()
-    progress = Progress(out, 2, 1, FRAME_BITS)
+    progress = Progress(out, 2, 1, CHUNKS, FRAME_BITS)
     progress.begin_round(0, 0)
     for tenth in range(60):
         progress.event(progressed(0, tenth * 10, tenth / 10))
@@ -133,7 +134,7 @@ def test_a_file_gets_plain_lines_at_a_slow_pace() -> None:
 
 def test_nothing_moving_has_no_time_left() -> None:
     out = io.StringIO()
-    progress = Progress(out, 1, 1, FRAME_BITS)
+    progress = Progress(out, 1, 1, CHUNKS, FRAME_BITS)
     progress.begin_round(0, 0)
     progress.draw(5.0)
-    assert "0/0 chunks  0 bit/s  0 sent again  waiting" in out.getvalue()
+    assert "0/2000 chunks  0 bit/s  0 sent again  waiting" in out.getvalue()
