@@ -115,6 +115,7 @@ def connectivity(scratch: Path, workers: int = 3) -> dict[str, Any]:
         return {
             "ping": ping,
             "same": sent == received,
+            "mininet": [(host.IP(), host.MAC()) for host in net.mininet.hosts],
             "neighbours": sorted((n["dst"], n["lladdr"], *n["state"]) for n in neighbours),
         }
 

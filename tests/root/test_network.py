@@ -34,6 +34,7 @@ def test_hosts_reach_each_other(tmp_path: Path) -> None:
     got = case(tmp_path, "connectivity", workers=3)
     assert "1 received, 0% packet loss" in got["ping"]
     assert got["same"], "TCP carries what was sent"
+    assert got["mininet"] == [[f"10.0.0.{n}", f"02:00:00:00:00:0{n}"] for n in (1, 2, 3)]
     assert got["neighbours"] == [
         ["10.0.0.2", "02:00:00:00:00:02", "PERMANENT"],
         ["10.0.0.3", "02:00:00:00:00:03", "PERMANENT"],

@@ -1,0 +1,53 @@
+"""What the machine offers is tried, quickly, and the trial leaves nothing."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from testbed.network import lacks
+from topologies import Direction, Drop, rack
+
+pytestmark = pytest.mark.root
+
+ROOT = Path(__file__).resolve().parents[2]
+LOSSY = Direction(rate_bps=10**8, impairments=(Drop(0.1),))
+
+
+def interfaces() -> list[str]:
+    said = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout
+    return [line.split(":")[1] for line in said.splitlines()]
+
+
+def test_a_machine_that_runs_these_tests_lacks_nothing_for_them() -> None:
+    before = interfaces()
+    assert lacks(rack(4)) == []
+    assert lacks(rack(4, LOSSY, LOSSY)) == []
+    assert interfaces() == before
+
+
+def test_delays_need_netem() -> None:
+    netem = subprocess.run(
+        ["unshare", "--net", "tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"],
+        capture_output=True,
+    )
+    found = [lack.what for lack in lacks(rack(1, down=Direction(delay_us=50)))]
+    expected = "the netem queueing discipline, which link delays need"
+    assert found == ([] if netem.returncode == 0 else [expected])
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv, of util-linux")
+def test_root_without_the_right_to_make_namespaces() -> None:
+    """As in a container that was started without --privileged."""
+    code = "from testbed.network import lacks; from topologies import rack; print(*lacks(rack(1)))"
+    weak = ["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"]
+    done = subprocess.run(
+        [*weak, sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.stderr == ""
+    assert done.stdout.startswith("this machine lacks the right to make namespaces (unshare:")
+    assert "--privileged" in done.stdout
