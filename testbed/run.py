@@ -13,7 +13,7 @@ from testbed import report
 from testbed.agents import AgentFailed
 from testbed.experiment import Experiment
 from testbed.machine_facts import manifest
-from testbed.metrics import compute, failures, lookup
+from testbed.metrics import compute, failures, lookup, show
 from testbed.network import MachineLacks, NodeFailed, isolated, lacks
 from testbed.program import Program, compile_program
 from testbed.record import NOT_FINISHED, RunFolder, new_run_folder
@@ -116,7 +116,7 @@ def _sweep_metrics(suite: Suite, folder: RunFolder) -> dict[str, Any]:
     ]
     flat = {"growth": {name.removeprefix(GROWTH): value for name, value in growth.items()}}
     missed += [
-        f"expected {e}, got {growth[e.metric]}"
+        f"expected {e}, got {show(growth[e.metric])}"
         for e in suite.growth
         if not e.holds(growth[e.metric])
     ]
