@@ -168,8 +168,9 @@ def _init(run: Callable[[], NoReturn]) -> NoReturn:
 
 
 def _run(run: Callable[[Path], int], scratch: Path) -> NoReturn:
+    interrupt = _InterruptOnce()
     for number in _heeded():
-        signal.signal(number, _interrupt_once)
+        signal.signal(number, interrupt)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     try:
         code = run(scratch)
@@ -182,8 +183,16 @@ def _run(run: Callable[[Path], int], scratch: Path) -> NoReturn:
     os._exit(code)
 
 
-def _interrupt_once(number: int, frame: FrameType | None) -> None:
-    """The first signal becomes KeyboardInterrupt; those that follow must not break the clean-up."""
-    for each in SIGNALS:
-        signal.signal(each, signal.SIG_IGN)
-    raise KeyboardInterrupt
+class _InterruptOnce:
+    """The first signal becomes KeyboardInterrupt; those that follow must not break the clean-up.
+
+    SIG_IGN instead would have Python complain about signals that came just before.
+    """
+
+    def __init__(self) -> None:
+        self._came = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if not self._came:
+            self._came = True
+            raise KeyboardInterrupt

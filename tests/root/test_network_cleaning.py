@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pty
+import re
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -174,6 +177,42 @@ def test_ctrl_c_reaches_the_whole_group(start: Any, name: str, arguments: dict[s
     assert run.process.wait(PATIENCE_S) == 130
     assert run.process.stderr.read() == "", "no traceback"
     run.assert_nothing_left(stage["namespaces"])
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_ctrl_c_at_a_terminal_under_make(tmp_path: Path) -> None:
+    """The terminal sends SIGINT to make and to every process of the run at once."""
+    case = f'{sys.executable} {CASES} stand_still \'{{"at": "built"}}\' {tmp_path / "result"}'
+    (tmp_path / "Makefile").write_text(f"run:\n\t@{case}\n")
+    before = world()
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execvp("make", ["make", "-C", str(tmp_path), "run"])
+    said = read_terminal(terminal, until_seen='"stage"')
+    namespaces = json.loads(re.search(r"\{.*\}", said)[0])["namespaces"]
+    os.write(terminal, b"\x03")
+    said = read_terminal(terminal, until_seen=None)
+    _, status = os.waitpid(pid, 0)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(status) in (2, -signal.SIGINT)
+    assert "Error 130" in said and "Traceback" not in said
+    until(
+        lambda: not (set(namespaces) - own_namespaces()) & living_namespaces(),
+        lambda: "namespaces are left",
+    )
+    assert world() == before
+
+
+def read_terminal(terminal: int, until_seen: str | None) -> str:
+    """What appears, up to the line that holds a text, or to the end when that is None."""
+    said = ""
+    while until_seen is None or until_seen not in said or not said.endswith("\n"):
+        try:
+            piece = os.read(terminal, 4096)
+        except OSError:  # EIO: nobody has the other end any more
+            break
+        said += piece.decode()
+    return said
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
