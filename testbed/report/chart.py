@@ -11,6 +11,7 @@ from testbed.report.svg import Canvas
 WIDTH, HEIGHT = 680, 320
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 56, 52
 GREY = "#888888"
+REFERENCE = "#D55E00"
 # Okabe and Ito's palette: told apart also by colour-blind readers.
 COLOURS = (
     "#0072B2",
@@ -141,10 +142,14 @@ def _frame(
 def _finished(
     canvas: Canvas, y: Axis, names: Sequence[str], references: Sequence[Reference]
 ) -> str:
-    for reference in references:
+    for i, reference in enumerate(references):
         at = y.at(reference.value)
-        canvas.line(LEFT, at, WIDTH - RIGHT, at, "#D55E00", "6 4")
-        canvas.text(WIDTH - RIGHT - 4, at - 5, f"{reference.name} {number(reference.value)}", "end")
+        canvas.line(LEFT, at, WIDTH - RIGHT, at, REFERENCE, "6 4")
+        text = f"{reference.name} {number(reference.value)}"
+        canvas.line(
+            WIDTH - RIGHT - 160, 37 - 14 * i, WIDTH - RIGHT - 132, 37 - 14 * i, REFERENCE, "6 4"
+        )
+        canvas.text(WIDTH - RIGHT - 126, 41 - 14 * i, text, size=11)
     if len(names) > 1:
         _legend(canvas, names)
     canvas.line(LEFT, y.start, WIDTH - RIGHT, y.start, GREY)
