@@ -62,14 +62,14 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
     action drop() { mark_to_drop(sm); }
     action forward(bit<9> port) { sm.egress_spec = port; }
     action multicast(bit<16> group) { sm.mcast_grp = group; }
-    @defaultonly action punt(bit<7> reason) {
+    action punt(bit<7> reason) {
         sm.egress_spec = CPU_PORT;
         hdr.packet_in.setValid();
         hdr.packet_in.ingress_port = sm.ingress_port;
         hdr.packet_in.reason = reason;
         hdr.packet_in.cookie = 0xbeef;
     }
-    @tableonly action remember(bit<12> value, bit<3> cell) {
+    action remember(bit<12> value, bit<3> cell) {
         cells.write((bit<32>)cell, value);
         sm.egress_spec = sm.ingress_port;
     }
@@ -80,7 +80,7 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
 
     table exact_table {
         key = { hdr.ethernet.dst: exact @name("dst"); sm.ingress_port: exact @name("port"); }
-        actions = { forward; multicast; remember; copy; punt; drop; }
+        actions = { forward; multicast; @tableonly remember; copy; @defaultonly punt; drop; }
         default_action = punt(3);
         counters = hits;
         size = 4;
