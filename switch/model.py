@@ -4,6 +4,103 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from switch.expression import Expression
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a header type; `bits` of a variable field (varbit) is its largest width."""
+
+    name: str
+    index: int
+    bits: int
+    signed: bool = False
+    saturating: bool = False
+    variable: bool = False
+
+    @property
+    def bytes(self) -> int:
+        return (self.bits + 7) // 8
+
+    @property
+    def wide(self) -> bool:
+        """Wider than a machine word (or of variable width): kept as bytes, not as an integer."""
+        return self.bits > 64 or self.variable
+
+
+@dataclass
+class HeaderType:
+    """The layout of a header. At most one field is variable."""
+
+    name: str
+    index: int
+    fields: tuple[Field, ...]
+    length_expression: Expression | None = None
+    """Width in bits of the variable field, over fields of this header (op `extract`)."""
+    max_bytes: int = 0
+
+    @property
+    def variable(self) -> Field | None:
+        return next((f for f in self.fields if f.variable), None)
+
+    @property
+    def fixed_bits(self) -> int:
+        return sum(f.bits for f in self.fields if not f.variable)
+
+    @property
+    def max_bits(self) -> int:
+        return sum(f.bits for f in self.fields)
+
+    def field(self, name: str) -> Field | None:
+        return next((f for f in self.fields if f.name == name), None)
+
+
+@dataclass(eq=False)
+class Header:
+    """A header instance; an element of a stack or a member of a union knows its place."""
+
+    name: str
+    index: int
+    id: int
+    type: HeaderType
+    metadata: bool
+    stack: Stack | None = None
+    stack_index: int = 0
+    union: Union | None = None
+    member: int = 0
+
+
+@dataclass(eq=False)
+class Stack:
+    """A header stack."""
+
+    name: str
+    index: int
+    type: HeaderType
+    headers: tuple[Header, ...]
+
+
+@dataclass(eq=False)
+class Union:
+    """A header union; an element of a union stack knows its place."""
+
+    name: str
+    index: int
+    id: int
+    member_names: tuple[str, ...]
+    headers: tuple[Header, ...]
+    stack: UnionStack | None = None
+    stack_index: int = 0
+
+
+@dataclass(eq=False)
+class UnionStack:
+    """A stack of header unions."""
+
+    name: str
+    index: int
+    unions: tuple[Union, ...]
+
 
 @dataclass(frozen=True)
 class Param:
@@ -12,8 +109,21 @@ class Param:
     name: str
     bits: int
 
+    @property
+    def bytes(self) -> int:
+        return (self.bits + 7) // 8
 
-@dataclass
+
+@dataclass(eq=False)
+class Primitive:
+    """One step of an action: `op` with checked arguments (see switch/primitives.py)."""
+
+    op: str
+    args: tuple[Argument, ...]
+    path: str
+
+
+@dataclass(eq=False)
 class Action:
     """An action; `index` is its position in the JSON (names may repeat, indexes do not)."""
 
@@ -21,6 +131,11 @@ class Action:
     index: int
     id: int
     params: tuple[Param, ...] = ()
+    primitives: tuple[Primitive, ...] = ()
+
+    @property
+    def args_bytes(self) -> int:
+        return sum(p.bytes for p in self.params)
 
 
 @dataclass(frozen=True)
@@ -30,9 +145,26 @@ class Key:
     name: str
     kind: str
     bits: int
+    value: Expression
+    mask: int | None = None
+
+    @property
+    def bytes(self) -> int:
+        return (self.bits + 7) // 8
 
 
-@dataclass
+@dataclass(frozen=True)
+class ConstEntry:
+    """An entry of the program itself; key and mask are laid out as pipeline.h says."""
+
+    key: bytes
+    mask: bytes
+    priority: int
+    action: Action
+    args: tuple[int, ...]
+
+
+@dataclass(eq=False)
 class Table:
     """A match-action table; `index` is what pipeline.h calls `table`."""
 
@@ -45,8 +177,54 @@ class Table:
     max_size: int
     const_entries: bool
     const_default: bool
+    const_default_action: bool
     direct_counters: bool
     support_timeout: bool
+    entries: tuple[ConstEntry, ...] = ()
+    default_action: Action | None = None
+    default_args: tuple[int, ...] = ()
+    next_by_action: dict[int, str | None] = field(default_factory=dict)
+    """Action index -> next node."""
+    hit_miss: tuple[str | None, str | None] | None = None
+    """(next after a hit, next after a miss) where the program asks for them."""
+    base_default_next: str | None = None
+    path: str = ""
+
+    @property
+    def key_bytes(self) -> int:
+        return sum(k.bytes for k in self.keys)
+
+    def action(self, name: str) -> Action | None:
+        """The table's action of that name."""
+        return next((a for a in self.actions if a.name == name), None)
+
+
+@dataclass(eq=False)
+class Conditional:
+    """A branch of the control flow."""
+
+    name: str
+    condition: Expression
+    true_next: str | None
+    false_next: str | None
+
+
+@dataclass(eq=False)
+class ActionCall:
+    """An action executed without a table."""
+
+    name: str
+    action: Action
+    next: str | None
+
+
+@dataclass(eq=False)
+class Control:
+    """A control flow (`ingress`, `egress`): nodes by name, none of which can be reached twice."""
+
+    name: str
+    first: str | None
+    nodes: dict[str, Table | Conditional | ActionCall]
 
 
 @dataclass(frozen=True)
@@ -59,6 +237,10 @@ class Register:
     size: int
     bits: int
 
+    @property
+    def bytes(self) -> int:
+        return (self.bits + 7) // 8
+
 
 @dataclass(frozen=True)
 class Counter:
@@ -68,4 +250,100 @@ class Counter:
     index: int
     id: int
     size: int
-    table: str | None = field(default=None)
+    table: str | None = None
+
+
+@dataclass(eq=False)
+class Calculation:
+    """A hash over fields, constants, headers and the payload."""
+
+    name: str
+    index: int
+    algorithm: str
+    inputs: tuple[CalculationInput, ...]
+
+
+@dataclass(frozen=True)
+class CalculationInput:
+    """`kind` is field, constant, header or payload."""
+
+    kind: str
+    header: Header | None = None
+    field: Field | None = None
+    value: int = 0
+    bits: int = 0
+
+
+@dataclass(eq=False)
+class Checksum:
+    """A calculation verified after parsing and/or written before deparsing."""
+
+    name: str
+    header: Header
+    field: Field
+    calculation: Calculation
+    condition: Expression | None
+    update: bool
+    verify: bool
+
+
+@dataclass(frozen=True)
+class FieldList:
+    """The metadata that a clone, resubmitted or recirculated packet keeps."""
+
+    id: int
+    fields: tuple[tuple[Header, Field], ...]
+
+
+@dataclass(eq=False)
+class ParserOp:
+    """`op`: extract, set, verify, shift, advance, primitive; which members count depends on it."""
+
+    op: str
+    path: str
+    target: Header | Stack | tuple[UnionStack, int] | None = None
+    destination: Expression | None = None
+    value: Expression | None = None
+    length: Expression | None = None
+    primitive: Primitive | None = None
+
+
+@dataclass(frozen=True)
+class Transition:
+    """`value` and `mask` are the key's bytes; value None is a value set, which nothing matches."""
+
+    value: bytes | None
+    mask: bytes | None
+    next: str | None
+
+
+@dataclass(eq=False)
+class State:
+    """A parser state; `default` is where no transition matches."""
+
+    name: str
+    ops: tuple[ParserOp, ...]
+    key: tuple[Expression, ...]
+    key_bits: tuple[int, ...]
+    transitions: tuple[Transition, ...]
+    default: str | None
+
+
+@dataclass(eq=False)
+class Parser:
+    """A parser: states by name."""
+
+    first: str | None
+    states: dict[str, State]
+
+
+@dataclass(eq=False)
+class Deparser:
+    """Headers in the order they leave, after the deparser's own primitives."""
+
+    headers: tuple[Header, ...]
+    primitives: tuple[Primitive, ...]
+
+
+Object = Register | Counter | Calculation
+Argument = Expression | Object | str

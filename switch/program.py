@@ -2,13 +2,50 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from switch.model import Action, Counter, Register, Table
+from switch.errors import PipelineError, ProgramError
+from switch.model import (
+    Action,
+    Calculation,
+    Checksum,
+    Control,
+    Counter,
+    Deparser,
+    Field,
+    FieldList,
+    Header,
+    HeaderType,
+    Parser,
+    Register,
+    Stack,
+    Table,
+    Union,
+    UnionStack,
+)
+from switch.node import Node
+from switch.reading.actions import read_actions
+from switch.reading.headers import read_errors, read_headers
+from switch.reading.parsers import (
+    read_calculations,
+    read_checksums,
+    read_deparser,
+    read_field_lists,
+    read_parser,
+)
+from switch.reading.pipelines import PipelineReader
+from switch.reading.scope import Scope, claim
+
+VERSION = (2, 24)
+MAX_CELLS = 2**28
+MAX_REGISTER_BITS = 16384
+
+REQUIRED_FIELDS = ("ingress_port", "packet_length", "instance_type", "egress_spec", "egress_port")
 
 
-@dataclass
+@dataclass(eq=False)
 class Program:
     """A whole program. The dictionaries are keyed by full name; lists are in the JSON's order."""
 
@@ -17,13 +54,150 @@ class Program:
     actions: list[Action]
     registers: dict[str, Register]
     counters: dict[str, Counter]
+    direct_counters: dict[str, Counter]
+    header_types: dict[str, HeaderType]
+    headers: dict[str, Header]
+    stacks: dict[str, Stack]
+    unions: dict[str, Union]
+    union_stacks: dict[str, UnionStack]
+    aliases: dict[str, tuple[Header, Field]]
+    errors: dict[str, int]
+    parser: Parser
+    deparser: Deparser
+    ingress: Control
+    egress: Control
+    calculations: dict[str, Calculation]
+    checksums: list[Checksum]
+    field_lists: dict[int, FieldList]
 
     @classmethod
     def read(cls, path: str | Path) -> Program:
         """Read a file; raises ProgramError naming the path of the first node that is wrong."""
-        raise NotImplementedError
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise PipelineError(f"{path}: cannot be read: {error}") from None
+        try:
+            return cls.parse(text)
+        except ProgramError as error:
+            raise ProgramError(str(path), str(error)) from None
 
     @classmethod
     def parse(cls, text: str) -> Program:
         """The same for JSON text."""
-        raise NotImplementedError
+        try:
+            document = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise ProgramError("", f"is not JSON: {error}") from None
+        return read_program(Node(document))
+
+    def standard_field(self, name: str) -> tuple[Header, Field] | None:
+        """A field by the name the target knows it by, such as "intrinsic_metadata.mcast_grp"."""
+        if name in self.aliases:
+            return self.aliases[name]
+        header_name, field_name = name.rsplit(".", 1)
+        header = self.headers.get(header_name)
+        field = header.type.field(field_name) if header else None
+        return (header, field) if header and field else None
+
+
+def check_version(root: Node) -> None:
+    meta = root.get("__meta__")
+    version = meta.get("version") if meta else None
+    if version is None:
+        return
+    major, minor = (n.integer(0, 2**31) for n in version.elements(2))
+    if major != VERSION[0] or minor > VERSION[1]:
+        raise version.error(f"must be {VERSION[0]}.0 to {VERSION[0]}.{VERSION[1]}")
+
+
+def read_program(root: Node) -> Program:
+    """The order follows what refers to what."""
+    root.members()
+    check_version(root)
+    scope = Scope()
+    read_headers(root, scope)
+    read_errors(root, scope)
+    for node in root.list("extern_instances"):
+        raise node.error("extern instances are not supported")
+    for node in root.list("parse_vsets"):
+        scope.value_sets.add(node["name"].text())
+    read_arrays(root, scope)
+    read_calculations(root, scope)
+    read_field_lists(root, scope)
+    actions = read_actions(root, scope)
+    tables: dict[str, Table] = {}
+    controls: dict[str, Control] = {}
+    for node in root.list("pipelines"):
+        control = PipelineReader(scope, tables).read(node)
+        claim(controls, node, control.name, control)
+    name = root.get("program")
+    program = Program(
+        name=name.text() if name else "",
+        tables=tables,
+        actions=actions,
+        registers=scope.registers,
+        counters=scope.counters,
+        direct_counters=scope.direct_counters,
+        header_types=scope.header_types,
+        headers=scope.headers,
+        stacks=scope.stacks,
+        unions=scope.unions,
+        union_stacks=scope.union_stacks,
+        aliases=scope.aliases,
+        errors=scope.errors,
+        parser=read_parser(the_one(root, "parsers", "parser"), scope),
+        deparser=read_deparser(the_one(root, "deparsers", "deparser"), scope),
+        ingress=needed(controls, root, "ingress"),
+        egress=needed(controls, root, "egress"),
+        calculations=scope.calculations,
+        checksums=read_checksums(root, scope),
+        field_lists=scope.field_lists,
+    )
+    check_standard_fields(program, root)
+    return program
+
+
+def the_one(root: Node, key: str, name: str) -> Node:
+    """The element of an array that has the name the target asks for."""
+    found = [n for n in root.list(key) if n["name"].text() == name]
+    if len(found) != 1:
+        raise Node(None, key).error(f"must have exactly one element called '{name}'")
+    return found[0]
+
+
+def needed(controls: dict[str, Control], root: Node, name: str) -> Control:
+    if name not in controls:
+        raise root["pipelines"].error(f"lacks the pipeline '{name}'")
+    return controls[name]
+
+
+def check_standard_fields(program: Program, root: Node) -> None:
+    for name in REQUIRED_FIELDS:
+        found = program.standard_field(f"standard_metadata.{name}")
+        if found is None:
+            raise root["headers"].error(f"lacks the field 'standard_metadata.{name}'")
+        if found[1].wide:
+            raise root["headers"].error(f"'standard_metadata.{name}' is wider than 64 bits")
+
+
+def read_arrays(root: Node, scope: Scope) -> None:
+    """Registers and counters. Direct counters are numbered apart: they live in their table."""
+    for node in root.list("register_arrays"):
+        register = Register(
+            node["name"].text(),
+            len(scope.registers),
+            node["id"].integer(0, 2**31 - 1),
+            node["size"].integer(0, MAX_CELLS),
+            node["bitwidth"].integer(1, MAX_REGISTER_BITS),
+        )
+        claim(scope.registers, node, register.name, register)
+    for node in root.list("counter_arrays"):
+        name, number = node["name"].text(), node["id"].integer(0, 2**31 - 1)
+        if node.flag("is_direct"):
+            table = node["binding"].text()
+            direct = Counter(name, len(scope.direct_counters), number, 0, table)
+            claim(scope.direct_counters, node, name, direct)
+        else:
+            size = node["size"].integer(0, MAX_CELLS)
+            claim(scope.counters, node, name, Counter(name, len(scope.counters), number, size))

@@ -10,6 +10,8 @@
 
 #include <stdint.h>
 
+#pragma GCC visibility push(default)
+
 struct pipeline;
 
 /* Where outgoing frames go. reserve returns room for one frame of at most max_len bytes that will leave by
@@ -26,18 +28,25 @@ void pl_free(struct pipeline *p);
 
 void pl_lock(struct pipeline *p);
 void pl_unlock(struct pipeline *p);
+/* What the command line may change: the port that means drop (511), queues of a port by priority (1). */
+void pl_set_limits(struct pipeline *p, uint16_t drop_port, uint32_t priority_queues);
 /* One packet through parser, ingress, traffic manager, egress and deparser; now_us feeds the timestamps. */
 void pl_process(struct pipeline *p, uint16_t port, const uint8_t *frame, uint32_t len, uint64_t now_us,
 		const struct pl_sink *sink);
 
 /* Keys and arguments: each field big endian in (bits + 7) / 8 bytes, fields in the JSON's order. mask has key's
  * layout: all ones (exact), the prefix's ones (lpm), the mask (ternary), the upper end (range).
- * Larger priority wins. Returns 0 or a negative errno: -EEXIST, -ENOENT, -ENOSPC, -EINVAL. */
+ * Larger priority wins; of equal ones the lower slot of the handle does. Returns 0 or a negative errno: -EEXIST,
+ * -ENOENT, -ENOSPC, -EINVAL, -EPERM (constant entries or default), -ENOMEM. */
 int pl_table_add(struct pipeline *p, uint32_t table, const uint8_t *key, const uint8_t *mask, int32_t priority,
 		 uint32_t action, const uint8_t *args, uint64_t *handle);
 int pl_table_modify(struct pipeline *p, uint32_t table, uint64_t handle, uint32_t action, const uint8_t *args);
 int pl_table_delete(struct pipeline *p, uint32_t table, uint64_t handle);
 int pl_table_set_default(struct pipeline *p, uint32_t table, uint32_t action, const uint8_t *args);
+
+/* Packets and bytes (as received) that matched an entry; -EPERM where the table has no direct counters. */
+int pl_entry_counter_read(struct pipeline *p, uint32_t table, uint64_t handle, uint64_t *packets, uint64_t *bytes);
+int pl_entry_counter_write(struct pipeline *p, uint32_t table, uint64_t handle, uint64_t packets, uint64_t bytes);
 
 struct pl_replica {
 	uint16_t port;
@@ -51,7 +60,16 @@ int pl_counter_write(struct pipeline *p, uint32_t counter, uint32_t index, uint6
 /* value: (bits + 7) / 8 bytes, big endian */
 int pl_register_read(struct pipeline *p, uint32_t reg, uint32_t index, uint8_t *value);
 int pl_register_write(struct pipeline *p, uint32_t reg, uint32_t index, const uint8_t *value);
-/* Drops by reason, in the order of the enum the program exports as pl_drop_names[]. */
+/* Drops by reason, in the order of pl_drop_names; returns how many reasons there are. */
 uint32_t pl_drops(struct pipeline *p, uint64_t *counts, uint32_t room);
+extern const char *const pl_drop_names[];
+
+/* One packet whose copies are gathered in memory: records of {uint16_t port, uint32_t length} in host order without
+ * padding, each followed by the frame. The buffer is the pipeline's and lasts until the next call; NULL: no memory.
+ * Takes the lock itself. */
+const uint8_t *pl_collect(struct pipeline *p, uint16_t port, const uint8_t *frame, uint32_t len, uint64_t now_us,
+			  uint64_t *size);
+
+#pragma GCC visibility pop
 
 #endif

@@ -1,0 +1,228 @@
+"""Expressions of a program as a checked tree. Data is an integer of unbounded size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from switch.model import Field, Header, Register, Stack, Union, UnionStack
+
+
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """A node; `path` is where it stands in the JSON."""
+
+    path: str
+
+
+@dataclass(frozen=True, eq=False)
+class Data(Expression):
+    """An integer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bool(Expression):
+    """A truth value."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeaderExpression(Expression):
+    """A header; all it may turn out to be have one type."""
+
+
+@dataclass(frozen=True, eq=False)
+class Const(Data):
+    value: int
+
+
+@dataclass(frozen=True, eq=False)
+class Local(Data):
+    """Parameter `index` of the enclosing action."""
+
+    index: int
+    bits: int
+
+
+@dataclass(frozen=True, eq=False)
+class RegisterCell(Data):
+    register: Register
+    index: Data
+
+
+@dataclass(frozen=True, eq=False)
+class FieldOf(Data):
+    """A field of a header; `field` None is the hidden `$valid$`."""
+
+    header: HeaderExpression
+    field: Field | None
+
+
+@dataclass(frozen=True, eq=False)
+class Lookahead(Data):
+    """`bits` bits of the packet, `offset` bits after what has been parsed (parsers only)."""
+
+    offset: int
+    bits: int
+
+
+@dataclass(frozen=True, eq=False)
+class StackCount(Data):
+    """The number of headers in a stack (`size_stack`), less `minus` (1: `last_stack_index`)."""
+
+    stack: Stack | UnionStack
+    minus: int
+
+
+@dataclass(frozen=True, eq=False)
+class Arithmetic(Data):
+    """`+ - * / % << >> & | ^`, and the casts two_comp_mod, usat_cast, sat_cast (right: width)."""
+
+    op: str
+    left: Data
+    right: Data
+
+
+@dataclass(frozen=True, eq=False)
+class Complement(Data):
+    value: Data
+
+
+@dataclass(frozen=True, eq=False)
+class ChooseData(Data):
+    condition: Bool
+    yes: Data
+    no: Data
+
+
+@dataclass(frozen=True, eq=False)
+class BoolToData(Data):
+    value: Bool
+
+
+@dataclass(frozen=True, eq=False)
+class Truth(Bool):
+    value: bool
+
+
+@dataclass(frozen=True, eq=False)
+class DataToBool(Bool):
+    value: Data
+
+
+@dataclass(frozen=True, eq=False)
+class Compare(Bool):
+    """`== != < <= > >=` of data."""
+
+    op: str
+    left: Data
+    right: Data
+
+
+@dataclass(frozen=True, eq=False)
+class Logic(Bool):
+    """`and or == !=` of truth values."""
+
+    op: str
+    left: Bool
+    right: Bool
+
+
+@dataclass(frozen=True, eq=False)
+class Not(Bool):
+    value: Bool
+
+
+@dataclass(frozen=True, eq=False)
+class ChooseBool(Bool):
+    condition: Bool
+    yes: Bool
+    no: Bool
+
+
+@dataclass(frozen=True, eq=False)
+class Valid(Bool):
+    header: HeaderExpression
+
+
+@dataclass(frozen=True, eq=False)
+class ValidUnion(Bool):
+    union: UnionExpression
+
+
+@dataclass(frozen=True, eq=False)
+class SameHeader(Bool):
+    left: HeaderExpression
+    right: HeaderExpression
+
+
+@dataclass(frozen=True, eq=False)
+class SameUnion(Bool):
+    left: UnionExpression
+    right: UnionExpression
+
+
+@dataclass(frozen=True, eq=False)
+class HeaderRef(HeaderExpression):
+    header: Header
+
+
+@dataclass(frozen=True, eq=False)
+class StackElement(HeaderExpression):
+    """The element at a computed index; one outside the stack reads 0 and swallows writes."""
+
+    stack: Stack
+    index: Data
+
+
+@dataclass(frozen=True, eq=False)
+class LastElement(HeaderExpression):
+    """The last header parsed into a stack."""
+
+    stack: Stack
+
+
+@dataclass(frozen=True, eq=False)
+class UnionMember(HeaderExpression):
+    union: UnionExpression
+    member: int
+
+
+@dataclass(frozen=True, eq=False)
+class ChooseHeader(HeaderExpression):
+    condition: Bool
+    yes: HeaderExpression
+    no: HeaderExpression
+
+
+@dataclass(frozen=True, eq=False)
+class UnionExpression(Expression):
+    """A header union."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnionRef(UnionExpression):
+    union: Union
+
+
+@dataclass(frozen=True, eq=False)
+class UnionElement(UnionExpression):
+    stack: UnionStack
+    index: Data
+
+
+@dataclass(frozen=True, eq=False)
+class LastUnion(UnionExpression):
+    """The last union parsed into a union stack."""
+
+    stack: UnionStack
+
+
+@dataclass(frozen=True, eq=False)
+class StackRef(Expression):
+    stack: Stack
+
+
+@dataclass(frozen=True, eq=False)
+class UnionStackRef(Expression):
+    stack: UnionStack

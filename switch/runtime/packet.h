@@ -1,0 +1,23 @@
+/* What a packet carries beside its headers: the generated struct packet begins with it. */
+#ifndef AGGLAB_PACKET_H
+#define AGGLAB_PACKET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CLONE_REQUESTED 0x8000 /* beside a session of 15 bits */
+
+struct flow {
+	const uint8_t *payload; /* what follows the parsed headers */
+	uint32_t payload_len;
+	uint32_t length;         /* what packet_length shows: add_header and remove_header change it */
+	uint32_t ingress_length; /* what counters add */
+	uint32_t truncate;       /* the frame leaves no longer than this */
+	uint32_t parser_error;
+	uint16_t ingress_port;
+	uint16_t clone_session, clone_fields, resubmit_fields, recirculate_fields;
+	bool checksum_error;
+	bool exit;
+};
+
+#endif

@@ -1,0 +1,59 @@
+/* Multicast groups and clone sessions: lists of (port, rid), found by number. */
+#ifndef AGGLAB_REPLICATE_H
+#define AGGLAB_REPLICATE_H
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pipeline.h"
+
+#define GROUPS 65536
+#define SESSIONS 32768
+
+struct replicas {
+	uint32_t count;
+	struct pl_replica replica[];
+};
+
+/* BMv2's order: the rids in the order they first appear, the ports of one rid ascending. */
+static inline void replicas_sort(struct replicas *list)
+{
+	for (uint32_t i = 1; i < list->count; i++) {
+		struct pl_replica moved = list->replica[i];
+		uint32_t first = 0, at;
+
+		while (first < i && list->replica[first].rid != moved.rid)
+			first++;
+		if (first == i)
+			continue;
+		for (at = first; at < i && list->replica[at].rid == moved.rid &&
+				 list->replica[at].port <= moved.port;)
+			at++;
+		memmove(&list->replica[at + 1], &list->replica[at], (i - at) * sizeof(moved));
+		list->replica[at] = moved;
+	}
+}
+
+/* Set the list with that number; count 0 deletes it. */
+static inline int replicas_set(struct replicas **lists, uint32_t number, uint32_t numbers,
+			       const struct pl_replica *replicas, uint32_t count)
+{
+	struct replicas *list = NULL;
+
+	if (number >= numbers)
+		return -EINVAL;
+	if (count) {
+		list = malloc(sizeof(*list) + count * sizeof(*replicas));
+		if (!list)
+			return -ENOMEM;
+		list->count = count;
+		memcpy(list->replica, replicas, count * sizeof(*replicas));
+		replicas_sort(list);
+	}
+	free(lists[number]);
+	lists[number] = list;
+	return 0;
+}
+
+#endif

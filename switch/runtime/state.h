@@ -1,0 +1,82 @@
+/* struct pipeline: one instance of the program. Included after the generated layout, which defines struct packet,
+ * struct store and struct registers_<i>, and the numbers TABLES, COUNTERS, REGISTER_GROUPS, LEVELS, PENDING. */
+#ifndef AGGLAB_STATE_H
+#define AGGLAB_STATE_H
+
+#include <pthread.h>
+
+struct counter {
+	uint64_t packets, bytes;
+};
+
+/* One packet in work: header fields, and room for the wide ones that are not where they came from. */
+struct work {
+	struct packet packet;
+	struct store store;
+};
+
+/* A recirculated packet that waits for its next pass. */
+struct pending {
+	struct work kept;
+	uint32_t len;
+	uint8_t frame[MAX_RECIRCULATED];
+};
+
+/* A number of registers of one size: element i of all of them lies together. */
+struct register_group {
+	uint32_t stride, size;
+};
+
+struct register_shape {
+	uint32_t group, offset, bits;
+	bool native; /* a host-order integer of the smallest width that holds it, else big endian bytes */
+};
+
+enum drop_reason {
+	DROP_INGRESS,
+	DROP_EGRESS,
+	DROP_NO_GROUP,
+	DROP_NO_SESSION,
+	DROP_PRIORITY,
+	DROP_NO_ROOM,
+	DROP_RECIRCULATION_FULL,
+	DROP_LOOP,
+	DROP_TOO_LONG,
+	DROP_REASONS
+};
+
+const char *const pl_drop_names[] = {
+	"ingress",  "egress", "no_group", "no_session", "priority", "no_room", "recirculation_full",
+	"loop", "too_long", NULL,
+};
+
+struct collected {
+	uint8_t *data;
+	uint64_t used, room;
+	bool failed;
+};
+
+struct pipeline {
+	pthread_mutex_t lock;
+	uint64_t random;
+	uint64_t now_us;
+	const struct pl_sink *sink;
+	uint32_t passes;
+	uint16_t drop_port;
+	uint32_t priority_queues;
+	struct table table[TABLES + 1];
+	struct counter *counter[COUNTERS + 1];
+	uint8_t *register_memory[REGISTER_GROUPS + 1];
+	uint8_t *registers[REGISTER_GROUPS + 1]; /* the same, from the first cache line on */
+	struct replicas *group[GROUPS];
+	struct replicas *session[SESSIONS];
+	uint64_t drops[DROP_REASONS];
+	struct collected collected;
+	struct work kept; /* what a resubmitted packet carries into its next pass */
+	struct work work[LEVELS];
+	struct pending *pending;
+	uint32_t pending_first, pending_count;
+	uint8_t scratch[SCRATCH_BYTES + 8];
+};
+
+#endif

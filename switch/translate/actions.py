@@ -1,0 +1,349 @@
+"""Actions: a C function each, a block for each primitive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from switch.expression import (
+    Arithmetic,
+    Const,
+    Data,
+    Expression,
+    FieldOf,
+    HeaderExpression,
+    HeaderRef,
+    RegisterCell,
+    StackRef,
+    UnionExpression,
+)
+from switch.model import Action, Calculation, Counter, Field, Param, Primitive, Register
+from switch.reading.expressions import header_type_of
+from switch.translate.calculations import call
+from switch.translate.expressions import Expressions
+from switch.translate.layout import Layout, Place, integer_type, type_bits
+from switch.translate.ranges import Text, of_bits
+from switch.translate.writer import Writer, comment, identifier
+
+JUMPS = ("_jump", "_jump_if_zero")
+
+
+def function_name(action: Action) -> str:
+    return f"action_{action.index}_{identifier(action.name)}"
+
+
+class ActionWriter:
+    """Writes primitives; params are those of the enclosing action."""
+
+    def __init__(self, layout: Layout, out: Writer, params: tuple[Param, ...] = ()) -> None:
+        self.layout = layout
+        self.out = out
+        self.expressions = Expressions(layout, out, params)
+        self.places = self.expressions.places
+        self.wide = self.expressions.wide
+
+    def write(self, action: Action) -> None:
+        out = self.out
+        jumps = [p for p in action.primitives if p.op in JUMPS]
+        targets = {p.args[-1].value for p in jumps}  # type: ignore[union-attr]
+        out.line(f"/* {comment(action.name)} */")
+        with out.function(
+            f"static inline void {function_name(action)}"
+            "(struct pipeline *p, struct packet *k, struct store *s, const uint8_t *args)"
+        ):
+            out.line("(void)p, (void)k, (void)s, (void)args;")
+            for i, primitive in enumerate(action.primitives):
+                if i in targets:
+                    out.label(f"step_{i}")
+                with out.block(""):
+                    self.primitive(primitive)
+            if len(action.primitives) in targets:
+                out.label(f"step_{len(action.primitives)}")
+
+    def primitive(self, primitive: Primitive) -> None:
+        WRITERS[primitive.op](self, *primitive.args)
+
+    # ---- assignments
+
+    def assign(self, target: Expression, value: Data) -> None:
+        if isinstance(target, RegisterCell):
+            self.assign_register(target, value)
+            return
+        assert isinstance(target, FieldOf)
+        assert target.field
+        field = target.field
+        if field.saturating:
+            cast = "sat_cast" if field.signed else "usat_cast"
+            value = Arithmetic(value.path, cast, value, Const(value.path, field.bits))
+        member = self.layout.field(header_type_of(target.header), field)
+        if field.wide:
+            with self.places.change(target.header) as place:
+                self.assign_wide(place, member, field.bits, value)
+            return
+        text = self.cut(value, field.bits)
+        with self.places.change(target.header) as place:
+            self.out.line(f"({place.header})->{member} = ({integer_type(field.bits)}){text};")
+
+    def assign_wide(self, place: Place, member: str, bits: int, value: Data) -> None:
+        store = f"({place.store})->{member}"
+        self.wide.store(value, bits, store)
+        self.out.line(f"({place.header})->{member} = {store};")
+
+    def cut(self, value: Data, bits: int) -> str:
+        """The value modulo 2^bits, as far as the C type of a field does not do that."""
+        text = self.expressions.u64(value)
+        found = self.expressions.ranges.of(value)
+        small = found.low >= 0 and found.high < 1 << bits
+        return text if small or type_bits(bits) == bits else f"low_bits({text}, {bits})"
+
+    def assign_register(self, target: RegisterCell, value: Data) -> None:
+        self.write_register(target.register, target.index, value, wide_index=True)
+
+    def assign_variable(self, target: FieldOf, source: FieldOf) -> None:
+        assert target.field
+        assert source.field
+        from_type, to_type = header_type_of(source.header), header_type_of(target.header)
+        pointer = self.places.read(source.header)
+        member = self.layout.field(to_type, target.field)
+        length = self.layout.length(to_type, target.field)
+        self.out.line(f"uint32_t n = ({pointer})->{self.layout.length(from_type, source.field)};")
+        self.out.line()
+        self.out.line(f"if (n > {target.field.bytes})")
+        self.out.line(f"\tn = {target.field.bytes};")
+        from_member = self.layout.field(from_type, source.field)
+        with self.places.change(target.header) as place:
+            store = f"({place.store})->{member}"
+            self.out.line(f"memmove({store}, ({pointer})->{from_member}, n);")
+            self.out.line(f"({place.header})->{member} = {store};")
+            self.out.line(f"({place.header})->{length} = n;")
+
+    # ---- headers
+
+    def assign_header(self, target: HeaderExpression, source: HeaderExpression) -> None:
+        name = self.layout.types[header_type_of(target).name]
+        pointer = self.places.read(source)
+        with self.places.change(target) as place:
+            self.out.line(f"copy_{name}({place.header}, {place.store}, {pointer});")
+            siblings = self.places.siblings(target, place)
+            if siblings:
+                with self.out.block(f"if (({place.header})->valid)"):
+                    for other in siblings:
+                        self.out.line(f"{other}.valid = false;")
+
+    def assign_union(self, target: UnionExpression, source: UnionExpression) -> None:
+        pairs = (self.places.union_members(u) for u in (target, source))
+        for to, origin in zip(*pairs, strict=True):
+            self.assign_header(to, origin)
+
+    def assign_stack(self, target: Any, source: Any) -> None:
+        to, origin = target.stack, source.stack
+        self.out.line(f"{self.layout.next(to)} = {self.layout.next(origin)};")
+        for left, right in zip(to.headers, origin.headers, strict=True):
+            self.assign_header(HeaderRef("", left), HeaderRef("", right))
+
+    def assign_union_stack(self, target: Any, source: Any) -> None:
+        to, origin = target.stack, source.stack
+        self.out.line(f"{self.layout.next(to)} = {self.layout.next(origin)};")
+        for left, right in zip(to.unions, origin.unions, strict=True):
+            for one, other in zip(left.headers, right.headers, strict=True):
+                self.assign_header(HeaderRef("", one), HeaderRef("", other))
+
+    def stack_arrays(self, stack: Expression) -> tuple[list[tuple[str, str, str]], int]:
+        """(member of k, its place in the store, type name) of each array of a stack; its size."""
+        if isinstance(stack, StackRef):
+            types = [(self.layout.stacks[stack.stack], stack.stack.type)]
+            size = len(stack.stack.headers)
+        else:
+            unions = stack.stack.unions  # type: ignore[attr-defined]
+            size = len(unions)
+            types = [
+                (self.layout.union_member(stack.stack, i), h.type)  # type: ignore[attr-defined]
+                for i, h in enumerate(unions[0].headers)
+            ]
+        found = []
+        for member, header_type in types:
+            store = f"&s->{member}" if self.layout.has_store(header_type) else ""
+            found.append((member, store, self.layout.types[header_type.name]))
+        return found, size
+
+    def swap(self, arrays: list[tuple[str, str, str]], other: str) -> None:
+        for member, store, name in arrays:
+            stores = [f"{store}[{i}]" if store else "NULL" for i in ("i", other)]
+            self.out.line(
+                f"swap_{name}(&k->{member}[i], {stores[0]}, &k->{member}[{other}], {stores[1]});"
+            )
+
+    def shift_amount(self, amount: Data, size: int) -> None:
+        value = self.expressions.u64(amount)
+        self.out.line(f"uint64_t asked = {value};")
+        self.out.line(f"uint32_t n = asked < {size} ? (uint32_t)asked : {size};")
+        self.out.line()
+
+    def push(self, stack: Any, amount: Data) -> None:
+        """The elements of a union stack that come in at the front keep the state of those that
+        went out, as in BMv2."""
+        arrays, size = self.stack_arrays(stack)
+        self.shift_amount(amount, size)
+        count = self.layout.next(stack.stack)
+        self.out.line(f"{count} = {count} + n < {size} ? {count} + n : {size};")
+        with self.out.block(f"for (uint32_t i = {size}; n && i-- > n;)"):
+            self.swap(arrays, "i - n")
+        if isinstance(stack, StackRef):
+            self.out.line("for (uint32_t i = 0; i < n; i++)")
+            self.out.line(f"\tk->{arrays[0][0]}[i].valid = false;")
+
+    def pop(self, stack: Any, amount: Data) -> None:
+        arrays, size = self.stack_arrays(stack)
+        self.shift_amount(amount, size)
+        count = self.layout.next(stack.stack)
+        self.out.line(f"{count} -= {count} < n ? {count} : n;")
+        with self.out.block(f"for (uint32_t i = 0; n && i < {size} - n; i++)"):
+            self.swap(arrays, "i + n")
+        if isinstance(stack, StackRef):
+            self.out.line(f"for (uint32_t i = {size} - n; i < {size}; i++)")
+            self.out.line(f"\tk->{arrays[0][0]}[i].valid = false;")
+
+    def add_header(self, header: HeaderExpression) -> None:
+        name = self.layout.types[header_type_of(header).name]
+        with (
+            self.places.change(header) as place,
+            self.out.block(f"if (!({place.header})->valid)"),
+        ):
+            self.out.line(f"*({place.header}) = zero_{name};")
+            self.places.mark_valid(header, place)
+            self.out.line(f"k->flow.length += size_{name}({place.header});")
+
+    def add_header_fast(self, header: HeaderExpression) -> None:
+        with self.places.change(header) as place:
+            self.places.mark_valid(header, place)
+
+    def remove_header(self, header: HeaderExpression) -> None:
+        name = self.layout.types[header_type_of(header).name]
+        with (
+            self.places.change(header) as place,
+            self.out.block(f"if (({place.header})->valid)"),
+        ):
+            self.out.line(f"k->flow.length -= size_{name}({place.header});")
+            self.out.line(f"({place.header})->valid = false;")
+
+    # ---- state
+
+    def register_index(self, register: Register, index: Data, wide: bool) -> str:
+        """A variable with the index: BMv2 takes 32 bits of it in primitives, 64 in expressions."""
+        name = self.out.temporary("i")
+        cast = "" if wide else "(uint32_t)"
+        self.out.line(f"uint64_t {name} = {cast}{self.expressions.u64(index)};")
+        return name
+
+    def read_register(self, target: FieldOf, register: Register, index: Data) -> None:
+        name = self.register_index(register, index, wide=False)
+        with self.out.block(f"if ({name} < {register.size})"):
+            self.assign(target, RegisterCell("", register, Text("", name, of_bits(32))))
+
+    def write_register(
+        self, register: Register, index: Data, value: Data, wide_index: bool = False
+    ) -> None:
+        name = self.register_index(register, index, wide_index)
+        with self.out.block(f"if ({name} < {register.size})"):
+            cell = self.expressions.cell(RegisterCell("", register, index), name)
+            if register.bits > 64:
+                self.wide.store(value, register.bits, cell)
+            else:
+                text = self.cut(value, register.bits)
+                kind = integer_type(register.bits)
+                self.out.line(f"*({kind} *){cell} = ({kind}){text};")
+
+    def count(self, counter: Counter, index: Data) -> None:
+        self.out.line(f"uint32_t i = (uint32_t){self.expressions.u64(index)};")
+        self.out.line()
+        with self.out.block(f"if (i < {counter.size})"):
+            self.out.line(f"p->counter[{counter.index}][i].packets++;")
+            self.out.line(f"p->counter[{counter.index}][i].bytes += k->flow.ingress_length;")
+
+    # ---- the rest
+
+    def random(self, target: Expression, low: Data, high: Data) -> None:
+        self.out.line(f"uint64_t low = {self.expressions.u64(low)};")
+        self.out.line(f"uint64_t high = {self.expressions.u64(high)};")
+        self.out.line()
+        with self.out.block("if (low <= high)"):
+            self.out.line("uint64_t v = random_between(&p->random, low, high);")
+            self.assign(target, Text("", "v", of_bits(64)))
+
+    def hash(self, target: Expression, base: Data, calculation: Calculation, size: Data) -> None:
+        self.out.line(f"uint64_t base = {self.expressions.u64(base)};")
+        self.out.line(f"uint64_t size = {self.expressions.u64(size)};")
+        self.out.line(f"uint64_t v = {call(calculation)} % (size ? size : 1) + base;")
+        self.out.line()
+        self.assign(target, Text("", "v", of_bits(64)))
+
+    def drop(self) -> None:
+        self.out.line("set_egress_spec(k, p->drop_port);")
+        self.out.line("set_mcast_grp(k, 0);")
+
+    def mark_to_drop(self, header: HeaderRef) -> None:
+        for name, value in (("egress_spec", "p->drop_port"), ("mcast_grp", "0")):
+            field: Field | None = header.header.type.field(name)
+            if field and not field.wide:
+                target = FieldOf("", header, field)
+                self.assign(target, Text("", value, of_bits(16)))
+
+    def set_flag(self, name: str, value: Data, extra: str = "") -> None:
+        text = self.expressions.u64(value)
+        self.out.line(f"k->flow.{name} = (uint16_t){text}{extra};")
+
+    def clone(self, session: Data, fields: Data) -> None:
+        self.set_flag("clone_session", session, " | CLONE_REQUESTED")
+        self.set_flag("clone_fields", fields)
+
+    def truncate(self, length: Data) -> None:
+        self.out.line(f"uint64_t length = {self.expressions.u64(length)};")
+        self.out.line()
+        self.out.line("if (length < k->flow.truncate)")
+        self.out.line("\tk->flow.truncate = (uint32_t)length;")
+
+    def jump(self, target: Const) -> None:
+        self.out.line(f"goto step_{target.value};")
+
+    def jump_if_zero(self, condition: Data, target: Const) -> None:
+        test = self.expressions.compare("==", condition, Const("", 0))
+        self.out.line(f"if ({test})")
+        self.out.line(f"\tgoto step_{target.value};")
+
+    def nothing(self, *_args: object) -> None:
+        """log_msg, no_op, and assert and assume, at which BMv2 aborts when they fail."""
+        self.out.line(";")
+
+
+WRITERS: dict[str, Callable[..., None]] = {
+    "assign": ActionWriter.assign,
+    "assign_VL": ActionWriter.assign_variable,
+    "assign_header": ActionWriter.assign_header,
+    "assign_union": ActionWriter.assign_union,
+    "assign_header_stack": ActionWriter.assign_stack,
+    "assign_union_stack": ActionWriter.assign_union_stack,
+    "push": ActionWriter.push,
+    "pop": ActionWriter.pop,
+    "_jump": ActionWriter.jump,
+    "_jump_if_zero": ActionWriter.jump_if_zero,
+    "exit": lambda w: w.out.line("k->flow.exit = true;"),
+    "assert": ActionWriter.nothing,
+    "assume": ActionWriter.nothing,
+    "log_msg": ActionWriter.nothing,
+    "no_op": ActionWriter.nothing,
+    "modify_field_rng_uniform": ActionWriter.random,
+    "drop": ActionWriter.drop,
+    "mark_to_drop": ActionWriter.mark_to_drop,
+    "add_header": ActionWriter.add_header,
+    "add_header_fast": ActionWriter.add_header_fast,
+    "remove_header": ActionWriter.remove_header,
+    "clone_ingress_pkt_to_egress": ActionWriter.clone,
+    "clone_egress_pkt_to_egress": ActionWriter.clone,
+    "resubmit": lambda w, fields: w.set_flag("resubmit_fields", fields),
+    "recirculate": lambda w, fields: w.set_flag("recirculate_fields", fields),
+    "modify_field_with_hash_based_offset": ActionWriter.hash,
+    "count": ActionWriter.count,
+    "register_read": ActionWriter.read_register,
+    "register_write": ActionWriter.write_register,
+    "truncate": ActionWriter.truncate,
+}

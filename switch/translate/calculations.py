@@ -1,0 +1,215 @@
+"""Calculations: their input gathered in p->scratch and hashed; checksums that use them."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from switch.model import Calculation, CalculationInput, Checksum, Field, Header
+from switch.translate.expressions import Expressions
+from switch.translate.layout import Layout, integer_type
+from switch.translate.packing import Piece, write_pieces
+from switch.translate.writer import Writer, comment, u64
+
+
+def call(calculation: Calculation) -> str:
+    return f"calculate_{calculation.index}(p, k)"
+
+
+class CalculationWriter:
+    """Writes calculate_<index>(), the 64-bit result of one calculation on a packet."""
+
+    def __init__(self, layout: Layout, out: Writer, calculation: Calculation) -> None:
+        self.layout = layout
+        self.out = out
+        self.calculation = calculation
+
+    def write(self) -> None:
+        out = self.out
+        inputs = [i for i in self.calculation.inputs if i.kind != "payload"]
+        with_payload = len(inputs) != len(self.calculation.inputs)
+        groups = [(key, list(items)) for key, items in groupby(inputs, key=self.group_of)]
+        out.line(f"/* {comment(self.calculation.name)} */")
+        with out.function(
+            f"static inline uint64_t calculate_{self.calculation.index}"
+            "(struct pipeline *p, const struct packet *k)"
+        ):
+            out.line("uint8_t *d = p->scratch;")
+            out.line()
+            out.line("(void)k;")
+            if all(self.group_bits(items) % 8 == 0 for _, items in groups):
+                for header, items in groups:
+                    self.write_group(header, items)
+            else:
+                self.write_unaligned(groups)
+            if with_payload:
+                self.write_payload()
+            algorithm = self.calculation.algorithm
+            out.line(f"return hash_{algorithm}(p->scratch, (uint32_t)(d - p->scratch));")
+
+    def group_of(self, item: CalculationInput) -> int:
+        """Inputs that are skipped together: those of one header (constants: never skipped)."""
+        return -1 if item.header is None or item.header.metadata else item.header.index
+
+    def group_bits(self, items: list[CalculationInput]) -> int:
+        return sum(self.bits(i) for i in items)
+
+    def bits(self, item: CalculationInput) -> int:
+        """The width, fields of variable width aside: they are whole bytes."""
+        if item.kind == "header":
+            return 0
+        if item.kind == "constant":
+            return item.bits
+        if item.field is None:
+            return 1
+        return 0 if item.field.variable else item.field.bits
+
+    def member(self, header: Header) -> str:
+        return f"k->{self.layout.member(header)}"
+
+    def piece(self, item: CalculationInput) -> Piece:
+        if item.kind == "constant":
+            if item.bits <= 64:
+                return Piece(u64(item.value), item.bits)
+            name = self.out.temporary("c")
+            data = item.value.to_bytes((item.bits + 7) // 8, "big")
+            array = ", ".join(f"{byte:#x}" for byte in data)
+            self.out.line(f"static const uint8_t {name}[{len(data)}] = {{{array}}};")
+            return Piece(name, item.bits, wide=True)
+        assert item.header
+        if item.field is None:
+            return Piece(f"(uint64_t){self.member(item.header)}.valid", 1)
+        access = f"{self.member(item.header)}.{self.layout.field(item.header.type, item.field)}"
+        text = access if item.field.wide else f"(uint64_t){access}"
+        return Piece(text, item.field.bits, item.field.wide)
+
+    def write_group(self, header: int, items: list[CalculationInput]) -> None:
+        """Append inputs that together are whole bytes."""
+        if header < 0:
+            with self.out.block(""):
+                self.append(items)
+            return
+        assert items[0].header
+        with self.out.block(f"if ({self.member(items[0].header)}.valid)"):
+            self.append(items)
+
+    def append(self, items: list[CalculationInput]) -> None:
+        pieces: list[Piece] = []
+        for item in items:
+            if item.kind == "header":
+                self.flush(pieces)
+                assert item.header
+                name = self.layout.types[item.header.type.name]
+                self.out.line(f"d = emit_{name}(&{self.member(item.header)}, d);")
+            elif item.field and item.field.variable:
+                self.flush(pieces)
+                assert item.header
+                length = self.layout.length(item.header.type, item.field)
+                access = self.layout.field(item.header.type, item.field)
+                member = self.member(item.header)
+                self.out.line(f"memcpy(d, {member}.{access}, {member}.{length});")
+                self.out.line(f"d += {member}.{length};")
+            else:
+                pieces.append(self.piece(item))
+        self.flush(pieces)
+
+    def flush(self, pieces: list[Piece]) -> None:
+        write_pieces(self.out, "d", pieces)
+        bits = sum(p.bits for p in pieces)
+        assert bits % 8 == 0
+        if bits:
+            self.out.line(f"d += {bits // 8};")
+        pieces.clear()
+
+    def write_unaligned(self, groups: list[tuple[int, list[CalculationInput]]]) -> None:
+        """Bit by bit; headers and variable fields begin at the next whole byte."""
+        out = self.out
+        size = sum(
+            (i.header.type.max_bits if i.kind == "header" and i.header else self.max_bits(i))
+            for _, items in groups
+            for i in items
+        )
+        out.line("uint32_t bit = 0;")
+        out.line()
+        out.line(f"memset(d, 0, {size // 8 + 8});")
+        for header, items in groups:
+            condition = f"if ({self.member(items[0].header)}.valid)" if header >= 0 else ""  # type: ignore[arg-type]
+            with out.block(condition):
+                for item in items:
+                    self.write_unaligned_item(item)
+        out.line("d += (bit + 7) / 8;")
+
+    def max_bits(self, item: CalculationInput) -> int:
+        return item.field.bits if item.field else max(item.bits, 1)
+
+    def write_unaligned_item(self, item: CalculationInput) -> None:
+        out = self.out
+        if item.kind == "header" or (item.field and item.field.variable):
+            out.line("d += (bit + 7) / 8;")
+            out.line("bit = 0;")
+            self.append([item])
+            return
+        piece = self.piece(item)
+        name = "store_wide" if piece.wide else "store_bits"
+        out.line(f"{name}(d, bit, {piece.bits}, {piece.text});")
+        out.line(f"bit += {piece.bits};")
+
+    def write_payload(self) -> None:
+        out = self.out
+        with out.block(""):
+            out.line("uint32_t len = k->flow.payload_len;")
+            out.line()
+            out.line("if (len > k->flow.truncate)")
+            out.line("\tlen = k->flow.truncate;")
+            out.line("memcpy(d, k->flow.payload, len);")
+            out.line("d += len;")
+
+
+def raw(layout: Layout, header: Header, field: Field) -> str:
+    """A narrow field as an lvalue."""
+    return f"k->{layout.member(header)}.{layout.field(header.type, field)}"
+
+
+def write_verify(layout: Layout, out: Writer) -> None:
+    """The checks after parsing; one that fails sets the flag checksum_error."""
+    for checksum in layout.program.checksums:
+        if not checksum.verify:
+            continue
+        with out.block(""):
+            conditions = condition(layout, out, checksum)
+            if not checksum.header.metadata:
+                conditions.insert(0, f"k->{layout.member(checksum.header)}.valid")
+            member = raw(layout, checksum.header, checksum.field)
+            if checksum.field.wide:
+                member = f"wide_slice({member}, {checksum.field.bytes}, 0)"
+            differs = f"{call(checksum.calculation)} != {member}"
+            out.line(f"if ({' && '.join([*conditions, differs])})")
+            out.line("\tk->flow.checksum_error = true;")
+
+
+def write_update(layout: Layout, out: Writer) -> None:
+    """The updates before deparsing."""
+    for checksum in layout.program.checksums:
+        if not checksum.update:
+            continue
+        with out.block(""):
+            conditions = condition(layout, out, checksum)
+            with out.block(f"if ({' && '.join(conditions) or 'true'})"):
+                write_target(layout, out, checksum)
+
+
+def write_target(layout: Layout, out: Writer, checksum: Checksum) -> None:
+    field, member = checksum.field, raw(layout, checksum.header, checksum.field)
+    value = call(checksum.calculation)
+    if not field.wide:
+        out.line(f"{member} = ({integer_type(field.bits)})low_bits({value}, {field.bits});")
+        return
+    store = f"s->{layout.member(checksum.header)}.{layout.field(checksum.header.type, field)}"
+    out.line(f"memset({store}, 0, {field.bytes});")
+    out.line(f"store_be({store} + {field.bytes - 8}, {value}, 8);")
+    out.line(f"{member} = {store};")
+
+
+def condition(layout: Layout, out: Writer, checksum: Checksum) -> list[str]:
+    if checksum.condition is None:
+        return []
+    return [Expressions(layout, out).boolean(checksum.condition)]  # type: ignore[arg-type]

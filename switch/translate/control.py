@@ -1,0 +1,128 @@
+"""Control flow: a label for each table, conditional and action call, in an order without loops."""
+
+from __future__ import annotations
+
+from switch.model import Action, ActionCall, Conditional, Control, Table
+from switch.reading.pipelines import following
+from switch.translate.actions import function_name
+from switch.translate.expressions import Expressions
+from switch.translate.layout import Layout
+from switch.translate.tables import TableApply
+from switch.translate.writer import Names, Writer, comment
+
+
+def exits(action: Action) -> bool:
+    return any(p.op == "exit" for p in action.primitives)
+
+
+class ControlWriter:
+    """Writes ingress() or egress()."""
+
+    def __init__(self, layout: Layout, out: Writer, control: Control) -> None:
+        self.layout = layout
+        self.out = out
+        self.control = control
+        names = Names()
+        self.labels = {name: names.make("node_", name) for name in control.nodes}
+
+    def goto(self, name: str | None) -> str:
+        return f"goto {self.labels[name] if name else 'end'};"
+
+    def write(self) -> None:
+        out = self.out
+        with out.function(
+            f"static void {self.control.name}"
+            "(struct pipeline *p, struct packet *k, struct store *s)"
+        ):
+            out.line("(void)p, (void)k, (void)s;")
+            out.line(self.goto(self.control.first))
+            for name in self.reachable():
+                node = self.control.nodes[name]
+                out.line()
+                out.label(self.labels[name])
+                out.line(f"/* {comment(name)} */")
+                with out.block(""):
+                    self.write_node(node)
+            out.label("end")
+            out.line("return;")
+
+    def reachable(self) -> list[str]:
+        """Nodes in depth-first order, so that the text follows the likely path."""
+        found: dict[str, None] = {}
+        waiting = [self.control.first] if self.control.first else []
+        while waiting:
+            name = waiting.pop()
+            if name in found:
+                continue
+            found[name] = None
+            waiting += [n for n in reversed(self.next_nodes(name)) if n]
+        return list(found)
+
+    def next_nodes(self, name: str) -> list[str | None]:
+        node = self.control.nodes[name]
+        if isinstance(node, Table) and self.direct_action(node):
+            return [self.next_after_miss(node)]
+        return following(node)
+
+    def direct_action(self, table: Table) -> Action | None:
+        """The action of a table that can do nothing else."""
+        fixed = table.const_default and not table.keys
+        return table.default_action if fixed else None
+
+    def next_after_miss(self, table: Table) -> str | None:
+        if table.hit_miss:
+            return table.hit_miss[1]
+        assert table.default_action
+        return table.next_by_action[table.default_action.index]
+
+    def write_node(self, node: Table | Conditional | ActionCall) -> None:
+        if isinstance(node, Conditional):
+            condition = Expressions(self.layout, self.out).boolean(node.condition)
+            self.out.line(f"if ({condition})")
+            self.out.line(f"\t{self.goto(node.true_next)}")
+            self.out.line(self.goto(node.false_next))
+        elif isinstance(node, ActionCall):
+            self.out.line(f"{function_name(node.action)}(p, k, s, NULL);")
+            self.write_exit([node.action])
+            self.out.line(self.goto(node.next))
+        else:
+            self.write_table(node)
+
+    def write_exit(self, actions: list[Action]) -> None:
+        if any(exits(a) for a in actions):
+            self.out.line("if (k->flow.exit)")
+            self.out.line("\tgoto end;")
+
+    def write_table(self, table: Table) -> None:
+        apply = TableApply(self.layout, self.out, table)
+        direct = self.direct_action(table)
+        if direct:
+            apply.write_constant(direct)
+            self.write_exit([direct])
+            self.out.line(self.goto(self.next_after_miss(table)))
+            return
+        apply.write_lookup()
+        with self.out.block("switch (action)"):
+            for action in dict.fromkeys(table.actions):
+                self.out.line(f"case {action.index}:")
+                self.out.line(f"\t{function_name(action)}(p, k, s, args);")
+                self.out.line("\tbreak;")
+            self.out.line("default:")
+            self.out.line("\tbreak;")
+        self.write_exit(list(table.actions))
+        self.write_next(table)
+
+    def write_next(self, table: Table) -> None:
+        out = self.out
+        if table.hit_miss:
+            out.line("if (e)")
+            out.line(f"\t{self.goto(table.hit_miss[0])}")
+            out.line(self.goto(table.hit_miss[1]))
+            return
+        ways = {*table.next_by_action.values(), table.base_default_next}
+        if len(ways) > 1:
+            with out.block("switch (action)"):
+                for index, name in table.next_by_action.items():
+                    out.line(f"case {index}:")
+                    out.line(f"\t{self.goto(name)}")
+        out.line(self.goto(table.base_default_next))

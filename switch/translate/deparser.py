@@ -1,0 +1,75 @@
+"""The deparser, field lists, and what else works on a packet's headers as a whole."""
+
+from __future__ import annotations
+
+from switch.model import Field, Header
+from switch.translate.actions import ActionWriter
+from switch.translate.calculations import write_update
+from switch.translate.layout import Layout
+from switch.translate.writer import Writer
+
+
+def write_deparser(layout: Layout, out: Writer) -> None:
+    """deparse(): checksums and primitives; headers_length() and emit_headers() of the result."""
+    deparser = layout.program.deparser
+    with out.function(
+        "static void deparse(struct pipeline *p, struct packet *k, struct store *s)"
+    ):
+        out.line("(void)p, (void)k, (void)s;")
+        write_update(layout, out)
+        for primitive in deparser.primitives:
+            with out.block(""):
+                ActionWriter(layout, out).primitive(primitive)
+    with out.function("static inline uint32_t headers_length(const struct packet *k)"):
+        out.line("uint32_t length = 0;")
+        out.line()
+        out.line("(void)k;")
+        for header in deparser.headers:
+            member = f"k->{layout.member(header)}"
+            out.line(f"if ({member}.valid)")
+            out.line(f"\tlength += size_{layout.types[header.type.name]}(&{member});")
+        out.line("return length;")
+    with out.function("static inline void emit_headers(const struct packet *k, uint8_t *d)"):
+        out.line("(void)k, (void)d;")
+        for header in deparser.headers:
+            member = f"k->{layout.member(header)}"
+            out.line(f"if ({member}.valid)")
+            out.line(f"\td = emit_{layout.types[header.type.name]}(&{member}, d);")
+
+
+def write_metadata(layout: Layout, out: Writer) -> None:
+    """reset_metadata() and copy_field_list()."""
+    with out.function("static inline void reset_metadata(struct packet *k)"):
+        out.line("(void)k;")
+        for header in layout.program.headers.values():
+            if header.metadata:
+                member = layout.member(header)
+                out.line(f"k->{member} = initial_packet.{member};")
+    with out.function(
+        "static inline void copy_field_list(uint16_t list, struct packet *k, struct store *s, "
+        "const struct packet *from)"
+    ):
+        out.line("(void)k, (void)s, (void)from;")
+        with out.block("switch (list)"):
+            for field_list in layout.program.field_lists.values():
+                if field_list.id > 0xFFFF:
+                    continue
+                out.line(f"case {field_list.id}:")
+                for header, field in field_list.fields:
+                    write_copy(layout, out, header, field)
+                out.line("\tbreak;")
+            out.line("default:")
+            out.line("\tbreak;")
+
+
+def write_copy(layout: Layout, out: Writer, header: Header, field: Field) -> None:
+    access = f"{layout.member(header)}.{layout.field(header.type, field)}"
+    if not field.wide:
+        out.line(f"\tk->{access} = from->{access};")
+        return
+    size = str(field.bytes)
+    if field.variable:
+        size = f"from->{layout.member(header)}.{layout.length(header.type, field)}"
+        out.line(f"\tk->{layout.member(header)}.{layout.length(header.type, field)} = {size};")
+    out.line(f"\tmemmove(s->{access}, from->{access}, {size});")
+    out.line(f"\tk->{access} = s->{access};")

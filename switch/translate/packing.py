@@ -1,0 +1,73 @@
+"""Bit fields in bytes: reading them from a frame, and writing them one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from switch.translate.writer import Writer
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A value to be written: a C expression of uint64_t without bits above `bits`, or (wide) a
+    pointer to its big-endian bytes."""
+
+    text: str
+    bits: int
+    wide: bool = False
+
+
+def read_bits(pointer: str, bit: int, bits: int) -> str:
+    """At most 64 bits, `bit` bits after the pointer."""
+    if bit % 8 == 0 and bits % 8 == 0:
+        return f"load_be({pointer} + {bit // 8}, {bits // 8})"
+    return f"load_bits({pointer}, {bit}, {bits})"
+
+
+def write_pieces(out: Writer, pointer: str, pieces: list[Piece], start: int = 0) -> None:
+    """Write the pieces side by side, the first one `start` bits after the pointer; the bytes they
+    begin and end in may hold other bits, which stay."""
+    bit = start
+    run: list[Piece] = []
+    run_start = bit
+    for piece in pieces:
+        if not run and bit % 8 == 0 and piece.wide:
+            write_wide(out, pointer, bit, piece)
+            bit += piece.bits
+            continue
+        if not run:
+            run_start = bit
+        run.append(piece)
+        bit += piece.bits
+        if bit % 8 == 0:
+            flush(out, pointer, run_start, run)
+            run = []
+    if run:
+        flush(out, pointer, run_start, run)
+
+
+def write_wide(out: Writer, pointer: str, bit: int, piece: Piece) -> None:
+    if bit % 8 == 0 and piece.bits % 8 == 0:
+        out.line(f"memcpy({pointer} + {bit // 8}, {piece.text}, {piece.bits // 8});")
+    else:
+        out.line(f"store_wide({pointer}, {bit}, {piece.bits}, {piece.text});")
+
+
+def flush(out: Writer, pointer: str, start: int, run: list[Piece]) -> None:
+    """One store for a run of whole bytes that fits a machine word, else one for each piece."""
+    total = sum(p.bits for p in run)
+    if start % 8 == 0 and total % 8 == 0 and total <= 64 and not any(p.wide for p in run):
+        parts = []
+        left = total
+        for piece in run:
+            left -= piece.bits
+            parts.append(f"{piece.text} << {left}" if left else piece.text)
+        out.line(f"store_be({pointer} + {start // 8}, {' | '.join(parts)}, {total // 8});")
+        return
+    bit = start
+    for piece in run:
+        if piece.wide:
+            write_wide(out, pointer, bit, piece)
+        else:
+            out.line(f"store_bits({pointer}, {bit}, {piece.bits}, {piece.text});")
+        bit += piece.bits

@@ -1,0 +1,258 @@
+"""The parser: a label for each state; `at` counts the bytes parsed so far."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from switch.expression import Arithmetic, Bool, Const, Data, Expression, Lookahead
+from switch.model import Header, HeaderType, ParserOp, Stack, State, Transition
+from switch.program import Program
+from switch.translate.actions import ActionWriter
+from switch.translate.calculations import write_verify
+from switch.translate.expressions import Expressions
+from switch.translate.layout import Layout, Place
+from switch.translate.writer import Names, Writer, comment, u64
+
+MAX_STEPS = 1 << 17
+"""States visited before a parser that goes round in circles is stopped with ParserTimeout."""
+
+
+class ParserWriter:
+    """Writes parse()."""
+
+    def __init__(self, layout: Layout, out: Writer) -> None:
+        self.layout = layout
+        self.out = out
+        self.program: Program = layout.program
+        self.states = self.program.parser.states
+        names = Names()
+        self.labels = {name: names.make("state_", name) for name in self.states}
+        self.done_used = False
+
+    def error(self, name: str) -> str:
+        return f"{{ error = {self.program.errors[name]}; goto done; }} /* {name} */"
+
+    def goto(self, name: str | None) -> str:
+        return f"goto {self.labels[name] if name else 'done'};"
+
+    def write(self) -> None:
+        out = self.out
+        with out.function(
+            "static void parse(struct pipeline *p, struct packet *k, struct store *s, "
+            "const uint8_t *frame, uint32_t len)"
+        ):
+            out.line("uint32_t at = 0, steps = 0;")
+            out.line(f"uint64_t error = {self.program.errors['NoError']};")
+            out.line()
+            out.line("(void)p, (void)s, (void)steps;")
+            out.line("k->flow.checksum_error = false;")
+            out.line(self.goto(self.program.parser.first))
+            for name in self.reachable(self.program.parser.first):
+                self.write_state(self.states[name])
+            out.label("done")
+            out.line("k->flow.parser_error = (uint32_t)error;")
+            out.line("k->flow.payload = frame + at;")
+            out.line("k->flow.payload_len = len - at;")
+            write_verify(self.layout, out)
+
+    def reachable(self, first: str | None) -> list[str]:
+        """The states that can be reached, in the order they are found."""
+        found: dict[str, None] = {}
+        waiting = [first] if first else []
+        while waiting:
+            name = waiting.pop(0)
+            if name in found:
+                continue
+            found[name] = None
+            waiting += self.following(name)
+        return list(found)
+
+    def following(self, name: str) -> list[str]:
+        state = self.states[name]
+        return [n for n in [*(t.next for t in state.transitions), state.default] if n]
+
+    def in_circle(self, name: str) -> bool:
+        return any(name in self.reachable(other) for other in self.following(name))
+
+    def write_state(self, state: State) -> None:
+        self.out.line()
+        self.out.label(self.labels[state.name])
+        self.out.line(f"/* {comment(state.name)} */")
+        if self.in_circle(state.name):
+            self.out.line(f"if (++steps > {MAX_STEPS}u)")
+            self.out.line(f"\t{self.error('ParserTimeout')}")
+        for op in state.ops:
+            with self.out.block(""):
+                self.write_op(op)
+        with self.out.block(""):
+            self.write_transitions(state)
+        self.out.line(self.goto(state.default))
+
+    def write_op(self, op: ParserOp) -> None:
+        expressions = Expressions(self.layout, self.out)
+        for expression in (op.value, op.destination, op.length):
+            if expression is not None:
+                self.check_lookahead(expression)
+        if op.op == "extract":
+            self.write_extract(op, expressions)
+        elif op.op == "set":
+            assert isinstance(op.value, Data)
+            assert op.destination is not None
+            ActionWriter(self.layout, self.out).assign(op.destination, op.value)
+        elif op.op == "verify":
+            assert isinstance(op.destination, Bool)
+            assert isinstance(op.value, Data)
+            condition = expressions.boolean(op.destination)
+            with self.out.block(f"if (!{condition})"):
+                self.out.line(f"error = {expressions.u64(op.value)};")
+                self.out.line("goto done;")
+        elif op.op == "advance":
+            assert isinstance(op.value, Data)
+            self.write_advance(op.value, expressions)
+        else:
+            assert op.primitive
+            ActionWriter(self.layout, self.out).primitive(op.primitive)
+
+    def check_lookahead(self, expression: Expression) -> None:
+        """Reading beyond the end is PacketTooShort (BMv2 reads what lies there)."""
+        ends = [look.offset + look.bits for look in lookaheads(expression)]
+        if ends:
+            self.out.line(f"if (len - at < {(max(ends) + 7) // 8})")
+            self.out.line(f"\t{self.error('PacketTooShort')}")
+
+    def write_advance(self, amount: Data, expressions: Expressions) -> None:
+        self.out.line(f"uint64_t bits = {expressions.u64(amount)};")
+        self.out.line()
+        self.out.line("if (bits % 8)")
+        self.out.line(f"\t{self.error('ParserInvalidArgument')}")
+        self.out.line("if (len - at < bits / 8)")
+        self.out.line(f"\t{self.error('PacketTooShort')}")
+        self.out.line("at += (uint32_t)(bits / 8);")
+
+    def write_extract(self, op: ParserOp, expressions: Expressions) -> None:
+        if isinstance(op.target, Header):
+            header = op.target
+            self.write_fixed_or_variable(op, header.type, self.layout.place(header), expressions)
+            others = header.union.headers if header.union else ()
+            for other in others:
+                if other is not header:
+                    self.out.line(f"k->{self.layout.member(other)}.valid = false;")
+            return
+        if isinstance(op.target, Stack):
+            stack, header_type = op.target, op.target.type
+            size, arrays = len(op.target.headers), [self.layout.stacks[op.target]]
+            extracted = arrays[0]
+        else:
+            assert isinstance(op.target, tuple)
+            stack, member = op.target  # type: ignore[assignment]
+            headers = stack.unions[0].headers  # type: ignore[attr-defined]
+            header_type, size = headers[member].type, len(stack.unions)  # type: ignore[attr-defined]
+            arrays = [self.layout.union_member(stack, i) for i in range(len(headers))]  # type: ignore[arg-type]
+            extracted = arrays[member]
+        count = self.layout.next(stack)
+        self.out.line(f"if ({count} >= {size})")
+        self.out.line(f"\t{self.error('StackOutOfBounds')}")
+        place = self.layout.place_of(f"{extracted}[{count}]", header_type)
+        self.write_fixed_or_variable(op, header_type, place, expressions)
+        for other in arrays:
+            if other != extracted:
+                self.out.line(f"k->{other}[{count}].valid = false;")
+        self.out.line(f"{count}++;")
+
+    def write_fixed_or_variable(
+        self, op: ParserOp, header_type: HeaderType, place: Place, expressions: Expressions
+    ) -> None:
+        size = header_type.fixed_bits // 8
+        name = self.layout.types[header_type.name]
+        if op.length is None:
+            self.out.line(f"if (len - at < {size})")
+            self.out.line(f"\t{self.error('PacketTooShort')}")
+            self.out.line(f"extract_{name}({place.header}, {place.store}, frame + at, 0);")
+            self.out.line(f"at += {size};")
+            return
+        assert isinstance(op.length, Data)
+        length = op.length
+        if not expressions.exact(length).signed64:
+            length = Arithmetic(length.path, "sat_cast", length, Const(length.path, 64))
+        self.out.line(f"int64_t bits = (int64_t){expressions.u64(length)};")
+        self.out.line()
+        self.out.line("if (bits % 8 || bits < 0 || bits > INT32_MAX)")
+        self.out.line(f"\t{self.error('ParserInvalidArgument')}")
+        self.out.line(f"if (len - at < {size} + (uint64_t)bits / 8)")
+        self.out.line(f"\t{self.error('PacketTooShort')}")
+        self.out.line(f"if ({header_type.max_bytes} < {size} + bits / 8)")
+        self.out.line(f"\t{self.error('HeaderTooShort')}")
+        variable = "(uint32_t)(bits / 8)"
+        self.out.line(f"extract_{name}({place.header}, {place.store}, frame + at, {variable});")
+        self.out.line(f"at += {size} + {variable};")
+
+    def write_transitions(self, state: State) -> None:
+        if not state.transitions:
+            return
+        for key in state.key:
+            self.check_lookahead(key)
+        expressions = Expressions(self.layout, self.out)
+        keys = [
+            self.write_key(key, bits, expressions)
+            for key, bits in zip(state.key, state.key_bits, strict=True)
+        ]
+        for transition in state.transitions:
+            condition = self.condition(transition, keys, state.key_bits)
+            if condition is not None:
+                self.out.line(f"if ({condition})")
+                self.out.line(f"\t{self.goto(transition.next)}")
+
+    def write_key(self, key: Data, bits: int, expressions: Expressions) -> str:
+        name = self.out.temporary("key")
+        if bits <= 64:
+            value = expressions.u64(key)
+            self.out.line(f"uint64_t {name} = low_bits({value}, {bits});")
+        else:
+            self.out.line(f"const uint8_t *{name} = {expressions.wide.bytes(key, bits)};")
+        return name
+
+    def condition(
+        self, transition: Transition, keys: list[str], key_bits: tuple[int, ...]
+    ) -> str | None:
+        """The C condition for a transition, None when nothing ever matches it."""
+        if transition.value is None:
+            return None
+        parts = []
+        offset = 0
+        for key, bits in zip(keys, key_bits, strict=True):
+            size = (bits + 7) // 8
+            value = transition.value[offset : offset + size]
+            mask = transition.mask[offset : offset + size] if transition.mask else b"\xff" * size
+            offset += size
+            parts.append(self.key_condition(key, bits, value, mask))
+        wanted = [p for p in parts if p]
+        return " && ".join(wanted) if wanted else "true"
+
+    def key_condition(self, key: str, bits: int, value: bytes, mask: bytes) -> str:
+        number, mask_number = int.from_bytes(value, "big"), int.from_bytes(mask, "big")
+        number &= mask_number
+        if not mask_number:
+            return ""
+        if bits <= 64:
+            full = mask_number & (1 << bits) - 1 == (1 << bits) - 1
+            left = key if full else f"({key} & {u64(mask_number)})"
+            return f"{left} == {u64(number)}"
+        names = []
+        for data in (number.to_bytes(len(value), "big"), mask):
+            name = self.out.temporary("c")
+            array = ", ".join(f"{byte:#x}" for byte in data)
+            self.out.line(f"static const uint8_t {name}[{len(data)}] = {{{array}}};")
+            names.append(name)
+        return f"matches_ternary({key}, {names[0]}, {names[1]}, {len(value)})"
+
+
+def lookaheads(expression: Expression) -> list[Lookahead]:
+    """All lookaheads in an expression."""
+    if isinstance(expression, Lookahead):
+        return [expression]
+    found = []
+    for field in dataclasses.fields(expression):
+        value = getattr(expression, field.name)
+        if isinstance(value, Expression):
+            found += lookaheads(value)
+    return found

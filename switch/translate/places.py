@@ -1,0 +1,136 @@
+"""Header expressions in C: as values (a pointer to read) and as targets (guarded, to change)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from switch.expression import (
+    ChooseHeader,
+    Data,
+    HeaderExpression,
+    HeaderRef,
+    LastElement,
+    LastUnion,
+    StackElement,
+    UnionElement,
+    UnionExpression,
+    UnionMember,
+    UnionRef,
+)
+from switch.model import HeaderType, Stack, UnionStack
+from switch.reading.expressions import header_type_of, sample_union
+from switch.translate.layout import Layout, Place
+from switch.translate.writer import Writer
+
+if TYPE_CHECKING:
+    from switch.translate.expressions import Expressions
+
+
+class Places:
+    """Writes the code that finds headers. An element outside its stack reads as zero_<type>, and
+    changes to it do nothing."""
+
+    def __init__(self, layout: Layout, out: Writer, expressions: Expressions) -> None:
+        self.layout = layout
+        self.out = out
+        self.expressions = expressions
+
+    def type_name(self, header_type: HeaderType) -> str:
+        return self.layout.types[header_type.name]
+
+    def read(self, header: HeaderExpression) -> str:
+        """A pointer to const; it is valid until the packet changes."""
+        if isinstance(header, HeaderRef):
+            return self.layout.place(header.header).header
+        header_type = header_type_of(header)
+        name = self.type_name(header_type)
+        temporary = self.out.temporary("h")
+        if isinstance(header, ChooseHeader):
+            condition = self.expressions.boolean(header.condition)
+            value = f"{condition} ? {self.read(header.yes)} : {self.read(header.no)}"
+        elif isinstance(header, UnionMember) and isinstance(header.union, UnionRef):
+            return self.layout.place(header.union.union.headers[header.member]).header
+        else:
+            array, index, size = self.element(header)
+            value = f"{index} < {size} ? &k->{array}[{index}] : &zero_{name}"
+        self.out.line(f"const struct t_{name} *{temporary} = {value};")
+        return temporary
+
+    def element(self, header: HeaderExpression) -> tuple[str, str, int]:
+        """(array, variable with the index, size of the array) of an element found at run time."""
+        if isinstance(header, StackElement | LastElement):
+            stack = header.stack
+            array = self.layout.stacks[stack]
+            data = header.index if isinstance(header, StackElement) else None
+            return array, self.index(stack, data), len(stack.headers)
+        assert isinstance(header, UnionMember)
+        stack_of, index = self.union_element(header.union)
+        return self.layout.union_member(stack_of, header.member), index, len(stack_of.unions)
+
+    def union_element(self, union: UnionExpression) -> tuple[UnionStack, str]:
+        assert isinstance(union, UnionElement | LastUnion)
+        data = union.index if isinstance(union, UnionElement) else None
+        return union.stack, self.index(union.stack, data)
+
+    def index(self, stack: Stack | UnionStack, data: Data | None) -> str:
+        """A variable with the index; of the last element when data is None (empty: too large)."""
+        text = self.expressions.u64(data) if data else f"{self.layout.next(stack)} - UINT64_C(1)"
+        temporary = self.out.temporary("i")
+        self.out.line(f"uint64_t {temporary} = {text};")
+        return temporary
+
+    @contextmanager
+    def change(self, header: HeaderExpression) -> Iterator[Place]:
+        """A header to be changed by the code written inside the with block."""
+        place, guard = self.target(header)
+        if guard is None:
+            yield place
+        else:
+            with self.out.block(f"if ({guard})"):
+                yield place
+
+    def target(self, header: HeaderExpression) -> tuple[Place, str | None]:
+        """Where a header is and the condition for it to be there at all."""
+        if isinstance(header, HeaderRef):
+            return self.layout.place(header.header), None
+        if isinstance(header, UnionMember) and isinstance(header.union, UnionRef):
+            return self.layout.place(header.union.union.headers[header.member]), None
+        array, index, size = self.element(header)
+        place = self.layout.place_of(f"{array}[{index}]", header_type_of(header))
+        return place, f"{index} < {size}"
+
+    def siblings(self, header: HeaderExpression, place: Place) -> list[str]:
+        """The other members of the union that a header belongs to, as C lvalues."""
+        if isinstance(header, HeaderRef):
+            union = header.header.union
+            others = [h for h in union.headers if h is not header.header] if union else []
+            return [f"k->{self.layout.member(h)}" for h in others]
+        if not isinstance(header, UnionMember):
+            return []
+        union_headers = sample_union(header.union).headers
+        if isinstance(header.union, UnionRef):
+            return [
+                f"k->{self.layout.member(h)}"
+                for i, h in enumerate(union_headers)
+                if i != header.member
+            ]
+        assert isinstance(header.union, UnionElement | LastUnion)
+        index = place.header[place.header.index("[") :]
+        return [
+            f"k->{self.layout.union_member(header.union.stack, i)}{index}"
+            for i in range(len(union_headers))
+            if i != header.member
+        ]
+
+    def mark_valid(self, header: HeaderExpression, place: Place) -> None:
+        """At most one member of a union is valid."""
+        self.out.line(f"({place.header})->valid = true;")
+        for other in self.siblings(header, place):
+            self.out.line(f"{other}.valid = false;")
+
+    def union_members(self, union: UnionExpression) -> list[HeaderExpression]:
+        """Expressions for all members of a union."""
+        count = len(sample_union(union).headers)
+        return [UnionMember(union.path, union, i) for i in range(count)]

@@ -1,0 +1,72 @@
+"""The translation unit: generated parts and the runtime's headers in the order they need."""
+
+from __future__ import annotations
+
+from switch.program import Program
+from switch.translate.actions import ActionWriter
+from switch.translate.calculations import CalculationWriter
+from switch.translate.control import ControlWriter
+from switch.translate.deparser import write_deparser, write_metadata
+from switch.translate.headers import HeaderFunctions
+from switch.translate.layout import Layout
+from switch.translate.parser import ParserWriter
+from switch.translate.tables import write_shapes
+from switch.translate.writer import Writer, comment
+
+BEFORE_LAYOUT = ("pipeline.h", "bytes.h", "wide.h", "lanes.h", "hash.h", "table.h", "packet.h")
+
+
+def translate(program: Program) -> str:
+    """The C text of a program; it includes headers of switch/runtime by name."""
+    out = Writer()
+    layout = Layout(program)
+    out.line(f"/* Generated from BMv2 JSON: {comment(program.name)} */")
+    for header in BEFORE_LAYOUT:
+        out.line(f'#include "{header}"')
+    out.line('#include "replicate.h"')
+    out.line()
+    layout.write(out)
+    out.line('#include "state.h"')
+    out.line()
+    write_arrays(layout, out)
+    write_shapes(layout, out)
+    packet_types = {h.type.name for h in program.headers.values() if not h.metadata}
+    for header_type in program.header_types.values():
+        functions = HeaderFunctions(layout, out, header_type)
+        functions.write(metadata_only=header_type.name not in packet_types)
+    layout.write_accessors(out)
+    for calculation in program.calculations.values():
+        CalculationWriter(layout, out, calculation).write()
+    for action in program.actions:
+        ActionWriter(layout, out, action.params).write(action)
+    ParserWriter(layout, out).write()
+    for control in (program.ingress, program.egress):
+        ControlWriter(layout, out, control).write()
+    write_deparser(layout, out)
+    write_metadata(layout, out)
+    out.line('#include "traffic.h"')
+    out.line('#include "control.h"')
+    return out.text()
+
+
+def write_arrays(layout: Layout, out: Writer) -> None:
+    """Sizes of counters and registers, and where each register lies."""
+    program = layout.program
+    sizes = "".join(f"{c.size}, " for c in program.counters.values())
+    out.line(f"static const uint32_t counter_sizes[] = {{{sizes}0}};")
+    with out.block("static const struct register_group register_groups[] =", "};"):
+        for stride, size in zip(layout.group_strides, layout.group_sizes, strict=True):
+            out.line(f"{{{stride}, {size}}},")
+        out.line("{0},")
+    with out.block("static const struct register_shape register_shapes[] =", "};"):
+        for register, place in layout.register_places.items():
+            native = str(place.native).lower()
+            shape = f"{{{place.group}, {place.offset}, {register.bits}, {native}}}"
+            out.line(f"[{register.index}] = {shape}, /* {comment(register.name)} */")
+        out.line(f"[{len(program.registers)}] = {{0}},")
+    out.line()
+    with out.function(
+        "static inline uint8_t *register_element"
+        "(const struct pipeline *p, unsigned int group, uint64_t index)"
+    ):
+        out.line("return p->registers[group] + index * register_groups[group].stride;")
