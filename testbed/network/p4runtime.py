@@ -10,10 +10,12 @@ from typing import Any
 
 # p4runtime's generated code (up to 1.6.0) is refused by protobuf's C implementation.
 os.environ.setdefault("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
+# gRPC tells the terminal of connections that end, as ours do when a switch is stopped.
+os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 
 import grpc
 from google.protobuf import text_format
-from google.rpc import status_pb2
+from google.rpc import code_pb2, status_pb2
 from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2 as pb
 from p4.v1 import p4runtime_pb2_grpc
@@ -123,8 +125,8 @@ class P4RuntimeClient:
         try:
             return call()
         except grpc.RpcError as error:
-            reasons = "; ".join(_reasons(error)) or error.details()
-            raise P4RuntimeError(f"{what}: {error.code().name}: {reasons}") from error
+            whole = f"{error.code().name}: {error.details()}"
+            raise P4RuntimeError(f"{what}: {'; '.join(_reasons(error)) or whole}") from error
 
 
 def _reasons(error: Any) -> Iterator[str]:
@@ -135,7 +137,7 @@ def _reasons(error: Any) -> Iterator[str]:
         for detail in status_pb2.Status.FromString(value).details:
             reason = pb.Error()
             if detail.Unpack(reason) and reason.canonical_code != 0:
-                yield reason.message
+                yield f"{code_pb2.Code.Name(reason.canonical_code)}: {reason.message}"
 
 
 class Names:
