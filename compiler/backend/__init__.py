@@ -1,7 +1,7 @@
 """Typed P4_16 (v1model) to BMv2 JSON and P4Info.
 
 lower (storage, expressions, statements, tables, parsers, checks) -> ir -> graph -> assemble ->
-json_output; p4info reads the typed program alone.
+json_output; p4info reads the typed program and the tables that lowering found.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from compiler.backend.json_output import Writer
 from compiler.backend.lower import lower
+from compiler.backend.show import program_text
 from compiler.diagnostics import Diagnostics
 from compiler.typed import TypedProgram
 
@@ -28,6 +29,12 @@ def emit(program: TypedProgram, diagnostics: Diagnostics) -> tuple[dict[str, Any
     return None if diagnostics.failed else (document, info)
 
 
+def show_ir(program: TypedProgram, diagnostics: Diagnostics) -> str | None:
+    """The program after lowering, as text; None after errors."""
+    work = lower(program, diagnostics)
+    return None if work is None else program_text(work.unit.program)
+
+
 @lru_cache(maxsize=64)
 def _lines(file: str) -> tuple[str, ...]:
     try:
@@ -36,4 +43,4 @@ def _lines(file: str) -> tuple[str, ...]:
         return ()
 
 
-__all__ = ["emit"]
+__all__ = ["emit", "show_ir"]

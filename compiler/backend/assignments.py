@@ -165,7 +165,7 @@ class Assignments(Expressions):
     def output(self, expression: ast.Expression) -> tuple[ir.Expr, Place | None]:
         """Where an extern can put a scalar: a field, and the real target if that is none."""
         target = self.place(expression, freeze=True)
-        if isinstance(target, Scalar):
+        if isinstance(target, Scalar) and isinstance(target.ref, ir.FieldRef):
             return target.ref, None
         temporary = self.temporary(target.type)
         assert isinstance(temporary, Scalar)

@@ -90,7 +90,7 @@ class Calls(Assignments):
             called=action,
         )
         reach = effects(self.typed, action.body)
-        self.enter(frame, action, arguments, reach)
+        self.enter(frame, arguments, reach)
         self.run_body(frame, action.body.statements)
 
     def lexical_of(self, declaration: ast.Declaration) -> Frame:
@@ -117,7 +117,7 @@ class Calls(Assignments):
         result = types.substitute(info.result, self.frame.bindings)
         if not isinstance(result, types.Void):
             frame.result = self.temporary(result)
-        self.enter(frame, function, info.arguments, Effects())
+        self.enter(frame, info.arguments, Effects())
         assert function.body is not None
         self.run_body(frame, function.body.statements)
         return frame.result
@@ -151,11 +151,10 @@ class Calls(Assignments):
     def enter(
         self,
         frame: Frame,
-        callee: ast.Declaration,
         arguments: Sequence[BoundArgument],
         reach: Effects,
     ) -> None:
-        """Binds callee's parameters in frame; reach: what its body does by other names."""
+        """Binds the callee's parameters in frame; reach: what its body does by other names."""
         passed = [
             Passed(bound, effects(self.typed, bound.value) if bound.value else Effects())
             for bound in arguments
@@ -192,6 +191,7 @@ class Calls(Assignments):
         assert value is not None
         written = set(reach.writes)
         for other in others:
+            written |= other.touches.writes
             if other.bound.parameter.direction in ("out", "inout"):
                 written |= other.touches.mentions
         place = self.operand(value)
@@ -256,5 +256,5 @@ def _can_stand(target: Place, shape: types.Type) -> bool:
     if isinstance(target, SlicePlace):
         return False
     if is_scalar(shape):
-        return isinstance(target, Scalar) and isinstance(target.ref, ir.FieldRef)
+        return isinstance(target, Scalar)
     return True

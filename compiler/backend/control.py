@@ -47,8 +47,9 @@ class ControlBody(Tables):
     # ----------------------------------------------------------------- sub-controls
 
     def control_call(self, call: ast.Call, info: CallInfo) -> Place | None:
-        assert isinstance(info.target, ast.ControlDeclaration)
         instance = self._called_instance(call, info)
+        control = instance.declaration
+        assert isinstance(control, ast.ControlDeclaration)
         if id(instance) in self._frames and has_tables(instance):
             raise self.unsupported(call, f"applying {instance.name} more than once")
         frame = Frame(
@@ -59,8 +60,8 @@ class ControlBody(Tables):
             bindings=block_bindings(instance),
         )
         self._frames[id(instance)] = frame
-        self.enter(frame, info.target, info.arguments, Effects())
-        self.run_control(frame, info.target)
+        self.enter(frame, block_arguments(instance, info), Effects())
+        self.run_control(frame, control)
         return None
 
     def _called_instance(self, call: ast.Call, info: CallInfo) -> Instance:
@@ -180,6 +181,14 @@ def has_tables(instance: Instance) -> bool:
         for child in instance.children.values()
         if isinstance(child.type, types.Control)
     )
+
+
+def block_arguments(instance: Instance, info: CallInfo) -> list[BoundArgument]:
+    """The call's arguments, bound to the parameters of the block that instance really is."""
+    shape = instance.type
+    assert isinstance(shape, types.Block)
+    pairs = zip(shape.parameters, info.arguments, strict=True)
+    return [BoundArgument(parameter, bound.value) for parameter, bound in pairs]
 
 
 def block_bindings(instance: Instance) -> types.Bindings:

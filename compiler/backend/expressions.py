@@ -116,19 +116,32 @@ class Expressions(Scope):
         return arithmetic.convert(self.value(expression.operand), implied or source, target)
 
     def values(self, expressions: Sequence[ast.Expression]) -> list[ir.Expr]:
-        """Several scalars, left to right: a value is kept aside if a later one has side effects."""
-        lowered: list[ir.Expr] = []
+        """Several scalars, left to right; see operands()."""
+        places = self.operands(expressions)
+        return [self.read(p, e) for p, e in zip(places, expressions, strict=True)]
+
+    def operands(self, expressions: Sequence[ast.Expression]) -> list[Place]:
+        """Several values, left to right: one is put aside if a later one has side effects."""
+        places: list[Place] = []
         marks: list[int] = []
         for expression in expressions:
-            lowered.append(self.value(expression))
+            places.append(self.operand(expression))
             marks.append(len(self.code))
-        for i in reversed(range(len(lowered) - 1)):
-            if marks[i] < len(self.code) and not isinstance(lowered[i], (ir.Const, ir.Truth)):
+        for i in reversed(range(len(places) - 1)):
+            if marks[i] < len(self.code) and not _is_constant(places[i]):
                 rest = self.code[marks[i] :]
                 del self.code[marks[i] :]
-                lowered[i] = self.keep(lowered[i], self.type_of(expressions[i]))
+                places[i] = self.set_aside(places[i])
                 self.code.extend(rest)
-        return lowered
+        return places
+
+    def set_aside(self, place: Place) -> Place:
+        """A copy of what place holds now."""
+        if isinstance(place, Value):
+            return Value(place.type, self.keep(place.expr, place.type))
+        copy = self.temporary(place.type)
+        self.assign(copy, place)
+        return copy
 
     def keep(self, expr: ir.Expr, shape: types.Type) -> ir.Expr:
         """expr, evaluated now into a temporary."""
@@ -200,8 +213,7 @@ class Expressions(Scope):
     # --------------------------------------------------------------- comparisons
 
     def _aggregate_equal(self, expression: ast.Binary) -> ir.Expr:
-        left = self.place(expression.left)
-        right = self.place(expression.right)
+        left, right = self.operands((expression.left, expression.right))
         return self.equal(left, right, expression)
 
     def equal(self, left: Place, right: Place, where: ast.Node) -> ir.Expr:
@@ -307,10 +319,11 @@ class Expressions(Scope):
             return InvalidPlace(shape)
         if isinstance(expression, ast.ListExpression) and not expression.has_dots:
             names = [name for name, _ in members_of(plain(shape))]
-            parts = [self.operand(e) for e in expression.elements]
+            parts = self.operands(expression.elements)
             return StructPlace(shape, dict(zip(names, parts, strict=True)))
         if isinstance(expression, ast.StructExpression) and not expression.has_dots:
-            given = {m.name: self.operand(m.value) for m in expression.members}
+            values = self.operands([m.value for m in expression.members])
+            given = {m.name: v for m, v in zip(expression.members, values, strict=True)}
             return StructPlace(shape, {name: given[name] for name, _ in members_of(plain(shape))})
         if isinstance(expression, ast.Cast):
             return self._cast_place(expression, shape)
@@ -409,3 +422,7 @@ class Expressions(Scope):
         if isinstance(base, SlicePlace):
             return SlicePlace(self.type_of(expression), base.base, high + base.low, low + base.low)
         return SlicePlace(self.type_of(expression), base, high, low)
+
+
+def _is_constant(place: Place) -> bool:
+    return isinstance(place, Value) and isinstance(place.expr, (ir.Const, ir.Truth))

@@ -7,10 +7,13 @@ have names before the node itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
+from compiler import types
 from compiler.backend import ir
+from compiler.backend.places import Scalar
 from compiler.backend.scope import Unit
 from compiler.source import Position
 
@@ -32,6 +35,7 @@ class Target:
 
 
 END = Target()
+CALLER_BITS = 16
 
 
 @dataclass
@@ -61,6 +65,7 @@ class Graph:
 def build_graph(unit: Unit, pipeline: ir.Pipeline) -> None:
     """Fills the pipeline's tables, conditionals and init from its body."""
     graph = Graph(unit, pipeline, {t.name: t for t in pipeline.tables})
+    _mark_callers(graph)
     first = _sequence(graph, pipeline.body, END)
     pipeline.init = first.resolve()
     for conditional, true_next, false_next in graph.conditionals:
@@ -209,25 +214,68 @@ def _apply(graph: Graph, statement: ir.Apply, following: Target) -> Target:
 
 
 def _connect_table(graph: Graph, table: ir.Table, sites: list[Site]) -> None:
-    site = sites[0]
-    leads = _leads(table, site)
-    for other in sites[1:]:
-        if other.apply.kind != site.apply.kind or _leads(table, other) != leads:
-            graph.unit.diagnostics.unsupported(
-                other.apply.position,
-                f"applying table {table.name} at several places with different code after it",
-            )
-    table.next_tables = leads
-    table.base_default_next = site.default.resolve()
+    """Where the table leads; from several places, a test of which of them was the caller."""
+    kinds = {site.apply.kind for site in sites}
+    if kinds >= {"hit", "action"}:
+        graph.unit.diagnostics.unsupported(
+            sites[1].apply.position,
+            f"table {table.name} applied for its hit at one place and its action at another",
+        )
+    keys = ["__HIT__", "__MISS__"] if "hit" in kinds else [a.name for a in table.actions]
+    for key in keys:
+        table.next_tables[key] = _dispatch(graph, sites, [_lead(site, key) for site in sites])
+    if "hit" in kinds:
+        table.base_default_next = table.next_tables["__MISS__"]
+    else:
+        defaults = [site.default.resolve() for site in sites]
+        table.base_default_next = _dispatch(graph, sites, defaults)
 
 
-def _leads(table: ir.Table, site: Site) -> dict[str, str | None]:
-    if site.apply.kind == "hit":
-        return {
-            "__HIT__": site.branches["hit"].resolve(),
-            "__MISS__": site.branches["miss"].resolve(),
-        }
-    return {
-        action.name: site.branches.get(action.name, site.default).resolve()
-        for action in table.actions
-    }
+def _lead(site: Site, key: str) -> str | None:
+    name = {"__HIT__": "hit", "__MISS__": "miss"}.get(key, key)
+    return site.branches.get(name, site.default).resolve()
+
+
+def _dispatch(graph: Graph, sites: list[Site], leads: list[str | None]) -> str | None:
+    following = leads[-1]
+    if all(lead == following for lead in leads):
+        return following
+    for site, lead in zip(reversed(sites[:-1]), reversed(leads[:-1]), strict=True):
+        caller = site.apply.caller
+        assert caller is not None
+        condition = ir.Op("==", *caller)
+        node = ir.Conditional(graph.unit.names.unique("node"), condition, site.apply.position)
+        node.true_next, node.false_next = lead, following
+        graph.pipeline.conditionals.append(node)
+        following = node.name
+    return following
+
+
+def _mark_callers(graph: Graph) -> None:
+    """A table applied at several places is told by a variable from which."""
+    places: dict[str, list[tuple[list[ir.Statement], ir.Apply]]] = {}
+    for body, apply in _applications(graph.pipeline.body, set()):
+        places.setdefault(apply.table, []).append((body, apply))
+    for applications in places.values():
+        if len(applications) < 2:
+            continue
+        caller = graph.unit.storage.temporary(types.Bits(CALLER_BITS))
+        assert isinstance(caller, Scalar) and isinstance(caller.ref, ir.FieldRef)
+        for number, (body, apply) in enumerate(applications):
+            this_place = (caller.ref, ir.Const(number, CALLER_BITS))
+            apply.caller = this_place
+            index = next(i for i, statement in enumerate(body) if statement is apply)
+            body.insert(index, ir.Primitive(apply.position, "assign", this_place))
+
+
+def _applications(
+    body: list[ir.Statement], seen: set[int]
+) -> Iterator[tuple[list[ir.Statement], ir.Apply]]:
+    if id(body) in seen:
+        return
+    seen.add(id(body))
+    for statement in body:
+        if isinstance(statement, ir.Apply):
+            yield body, statement
+        for below in ir.bodies(statement):
+            yield from _applications(below, seen)

@@ -244,6 +244,8 @@ class Apply(Statement):
     kind: str = "next"
     branches: dict[str, list[Statement]] = field(default_factory=dict)
     default: list[Statement] = field(default_factory=list)
+    # variable and value by which a table applied at several places knows this one
+    caller: tuple[FieldRef, Const] | None = None
 
 
 def bodies(statement: Statement) -> Iterator[list[Statement]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -11,19 +10,17 @@ from compiler.backend import ir
 from compiler.backend.lower import Compilation
 from compiler.backend.objects import digest_name
 from compiler.backend.p4info_ids import Symbols, member_numbers, written_id
+from compiler.backend.p4info_messages import new_message
 from compiler.backend.p4info_types import TypeSpecs, bitwidth
 from compiler.backend.scope import TableSite
 from compiler.backend.storage import Unsupported
 from compiler.backend.tables import key_name
 from compiler.typed import Instance, TypedProgram
 
-# The generated code in the p4runtime package is older than protobuf's own implementations.
-os.environ.setdefault("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
-from p4.config.v1 import p4info_pb2, p4types_pb2
-
 Message = Any
 MATCH_KINDS = {"exact": 2, "lpm": 3, "ternary": 4, "range": 5, "optional": 6}
 TABLE_ONLY, DEFAULT_ONLY = 1, 2
+NOTIFY_CONTROL = 1
 UNITS = {"bytes": 1, "packets": 2, "packets_and_bytes": 3}
 # What P4Info says elsewhere than in a list of annotations.
 SAID_ELSEWHERE = frozenset({"name", "id", "brief", "description", "p4runtime_translation"})
@@ -44,9 +41,9 @@ class Builder:
     def __init__(self, typed: TypedProgram, work: Compilation) -> None:
         self.typed = typed
         self.unit = work.unit
-        self.info = p4info_pb2.P4Info()
+        self.info = new_message("P4Info")
         self.symbols = Symbols()
-        self.specs = TypeSpecs(self.info.type_info, p4types_pb2.P4DataTypeSpec)
+        self.specs = TypeSpecs(self.info.type_info)
 
     def build(self) -> None:
         self.info.pkg_info.arch = "v1model"
@@ -144,7 +141,7 @@ class Builder:
                 number = self.symbols.number(_extern_kind(instance), instance.name)
                 message.direct_resource_ids.append(number)
         if table.support_timeout:
-            message.idle_timeout_behavior = p4info_pb2.Table.NOTIFY_CONTROL
+            message.idle_timeout_behavior = NOTIFY_CONTROL
         if table.entries is not None and declaration.entries_constant:
             message.is_const_table = True
         if table.entries and hasattr(message, "has_initial_entries"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compiler import ast, types
+from compiler.backend.p4info_messages import new_message
 from compiler.backend.storage import Unsupported, control_plane_name
 from compiler.source import Position
 
@@ -14,13 +15,12 @@ Message = Any
 class TypeSpecs:
     """Fills P4TypeInfo with every named type it is asked about."""
 
-    def __init__(self, info: Message, new_spec: Any) -> None:
+    def __init__(self, info: Message) -> None:
         self._info = info
-        self._new_spec = new_spec
 
     def spec(self, shape: types.Type, where: Position) -> Message:
         """A P4DataTypeSpec."""
-        spec = self._new_spec()
+        spec = new_message("P4DataTypeSpec")
         self._fill(spec, shape, where)
         return spec
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from compiler import ast, types
 from compiler.backend import arithmetic, ir
-from compiler.backend.control import block_bindings
+from compiler.backend.control import block_arguments, block_bindings
 from compiler.backend.effects import Effects
 from compiler.backend.externs import Externs
 from compiler.backend.keysets import Choice, choices_of
@@ -17,6 +17,7 @@ from compiler.backend.places import (
     NextUnionMember,
     Place,
     Scalar,
+    StackPlace,
     StructPlace,
     is_scalar,
     is_signed,
@@ -171,8 +172,9 @@ class ParserBody(Externs):
     # ------------------------------------------------------------------- calls
 
     def parser_call(self, call: ast.Call, info: CallInfo) -> Place | None:
-        assert isinstance(info.target, ast.ParserDeclaration)
         instance = self._called_instance(call, info)
+        declaration = instance.declaration
+        assert isinstance(declaration, ast.ParserDeclaration)
         prefix = self.unit.names.unique(instance.name)
         frame = Frame(
             instance,
@@ -181,9 +183,9 @@ class ParserBody(Externs):
             caller=self.frame,
             bindings=block_bindings(instance),
         )
-        self.enter(frame, info.target, info.arguments, Effects())
+        self.enter(frame, block_arguments(instance, info), Effects())
         resume = self.unit.names.unique(f"{prefix}.resume")
-        sub = ParserFrame(frame, info.target, resume)
+        sub = ParserFrame(frame, declaration, resume)
         start = ParserBody(self.unit, sub).run()
         if start is None:
             raise self.unsupported(call, "a parser without a start state")
@@ -275,6 +277,10 @@ class ParserBody(Externs):
         if isinstance(target, StructPlace):
             for part in target.members.values():
                 offset = self._look(part, part.type, offset, where)
+            return offset
+        if isinstance(target, StackPlace):
+            for element in target.elements:
+                offset = self._look(element, element.type, offset, where)
             return offset
         raise self.unsupported(where, f"lookahead of type {shape}")
 

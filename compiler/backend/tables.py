@@ -79,7 +79,7 @@ class Tables(Externs):
         outer, self.position = self.position, declaration.position
         with self.into([]) as body, self.inside(control):
             reach = effects(self.typed, declaration.body) if bound else Effects()
-            self.enter(frame, declaration, bound, reach)  # type: ignore[arg-type]
+            self.enter(frame, bound, reach)  # type: ignore[arg-type]
             for index, parameter in enumerate(data):
                 assert parameter.declaration is not None
                 frame.env[parameter.declaration] = self._data_place(index, parameter)

@@ -1,0 +1,44 @@
+"""The protobuf classes of P4Info, made anew from the p4runtime package's descriptors.
+
+The package's own classes are too old for today's protobuf: they hold map fields as repeated
+messages, which the text and JSON printers do not understand.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from typing import Any
+
+# The package's modules are only accepted by protobuf's Python implementation.
+os.environ.setdefault("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from p4.config.v1 import p4info_pb2
+
+
+def new_message(name: str) -> Any:
+    """An empty message of p4.config.v1."""
+    return _message_class(f"p4.config.v1.{name}")()
+
+
+@lru_cache(maxsize=8)
+def _message_class(full_name: str) -> Any:
+    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(full_name))
+
+
+@lru_cache(maxsize=1)
+def _pool() -> Any:
+    pool = descriptor_pool.DescriptorPool()
+    _add(pool, p4info_pb2.DESCRIPTOR, set())
+    return pool
+
+
+def _add(pool: Any, file: Any, known: set[str]) -> None:
+    if file.name in known:
+        return
+    known.add(file.name)
+    for dependency in file.dependencies:
+        _add(pool, dependency, known)
+    proto = descriptor_pb2.FileDescriptorProto()
+    proto.ParseFromString(file.serialized_pb)
+    pool.Add(proto)
