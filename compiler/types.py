@@ -429,6 +429,21 @@ def substitute(subject: T, bindings: Bindings) -> T:
     return cast(T, _substitute(subject, bindings))
 
 
+class _AllUnknown(dict[ast.TypeParameter, Type]):
+    """Binds every type parameter to the type that fits everything."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def get(self, key: object, default: object = None) -> Type:  # type: ignore[override]
+        return UNKNOWN
+
+
+def erase(subject: T) -> T:
+    """subject with every type variable replaced by the type that fits everything."""
+    return substitute(subject, _AllUnknown())
+
+
 def _substitute(subject: Type, bindings: Bindings) -> Type:
     if isinstance(subject, TypeVariable):
         return bindings.get(subject.declaration, subject)

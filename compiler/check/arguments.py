@@ -126,8 +126,9 @@ class Arguments(Members):
     ) -> dict[ast.TypeParameter, types.Type] | None:
         for variable in variables:
             bound = unifier.bindings.get(variable)
-            problem = _undetermined(bound)
-            if problem:
+            if bound is None and isinstance(where, ast.Instantiation):
+                unifier.bindings[variable] = types.DONT_CARE
+            elif problem := _undetermined(bound):
                 self.error(
                     where,
                     f"type argument {variable.name} of '{name}' cannot be inferred{problem}",

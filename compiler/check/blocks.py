@@ -96,8 +96,6 @@ class Blocks(Tables):
     # ---- controls
 
     def check_control(self, node: ast.ControlDeclaration) -> None:
-        if node.type_parameters:
-            self.error(node, f"control '{node.name}' with a body cannot be generic")
         outer, self.prefix = self.prefix, self.program.full_name.get(node, node.name)
         with self.nested_scope(), self.code(Frame("control")):
             type_ = self._block_type(node)
@@ -121,7 +119,8 @@ class Blocks(Tables):
         constructor = self.parameter_types(node.constructor_parameters, "constructor")
         self.constructor_parameters.update(node.constructor_parameters)
         make = types.Parser if is_parser else types.Control
-        return make(node, (), parameters, constructor)
+        arguments = tuple(types.TypeVariable(p) for p in node.type_parameters)
+        return make(node, arguments, parameters, constructor)
 
     def check_local(self, node: ast.Declaration) -> None:
         """A declaration inside a parser or control."""
@@ -142,8 +141,6 @@ class Blocks(Tables):
     # ---- parsers
 
     def check_parser(self, node: ast.ParserDeclaration) -> None:
-        if node.type_parameters:
-            self.error(node, f"parser '{node.name}' with a body cannot be generic")
         outer, self.prefix = self.prefix, self.program.full_name.get(node, node.name)
         with self.nested_scope(), self.code(Frame("parser")):
             type_ = self._block_type(node)
@@ -251,7 +248,8 @@ class Blocks(Tables):
             parts = tuple(f.type for f in element.fields)
         elif isinstance(element, types.Tuple):
             parts = element.elements
-        if isinstance(element, types.Unknown) or parts == tuple(subjects):
+        wanted = types.Tuple(tuple(subjects))
+        if isinstance(element, types.Unknown) or _leaves(element) == _leaves(wanted):
             return
         self._wrong_count(keyset, len(parts) if parts else 1, len(subjects))
 
@@ -290,5 +288,14 @@ def targets(transition: ast.Transition) -> list[str]:
     return [case.target.name for case in transition.cases]
 
 
-def _signature(type_: types.Function) -> tuple[str, ...]:
-    return tuple(p.name for p in type_.parameters)
+def _leaves(type_: types.Type) -> list[types.Type]:
+    """The scalar types in a struct or tuple, depth first."""
+    if isinstance(type_, types.Struct):
+        return [leaf for f in type_.fields for leaf in _leaves(f.type)]
+    if isinstance(type_, types.Tuple):
+        return [leaf for e in type_.elements for leaf in _leaves(e)]
+    return [type_]
+
+
+def _signature(type_: types.Function) -> tuple[tuple[str, types.Type], ...]:
+    return tuple((p.name, p.type) for p in type_.parameters)

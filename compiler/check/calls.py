@@ -141,7 +141,7 @@ class Calls(Arguments):
         bindings = self.infer(node, name, variables, given, pairs, function.result, expected)
         if bindings is None:
             return types.UNKNOWN if variables else function.result
-        bound = self.bind_arguments(pairs, bindings, constant=kind is not CallKind.FUNCTION)
+        bound = self.bind_arguments(pairs, bindings, constant=False)
         result = types.substitute(function.result, bindings)
         arguments = tuple(bindings[v] for v in variables)
         merged = {**outer, **bindings}

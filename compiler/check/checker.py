@@ -5,6 +5,8 @@ from __future__ import annotations
 from compiler import ast
 from compiler.check.declarations import Declarations
 from compiler.check.elaborate import elaborate
+from compiler.check.flow import check_flow
+from compiler.check.names import check_names
 from compiler.diagnostics import Diagnostics
 from compiler.typed import TypedProgram
 
@@ -18,6 +20,8 @@ class Checker(Declarations):
     def run(self) -> TypedProgram:
         for declaration in self.program.tree.declarations:
             self.check_declaration(declaration)
+        if not self.diagnostics.failed:
+            check_flow(self)
         return self.program
 
 
@@ -26,4 +30,5 @@ def check(tree: ast.Program, diagnostics: Diagnostics) -> TypedProgram:
     program = Checker(tree, diagnostics).run()
     if not diagnostics.failed:
         elaborate(program, diagnostics)
+        check_names(program, diagnostics)
     return program

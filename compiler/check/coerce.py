@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler import ast, types
 from compiler.check.typerefs import TypeResolver
-from compiler.check.unify import same_block
+from compiler.check.unify import same_object
 from compiler.fold import cast, fits, limits, wrap
 from compiler.typed import Value
 
@@ -15,6 +15,8 @@ _LITERALS = (
     ast.DefaultInitializer,
     ast.Conditional,
 )
+
+_OBJECTS = (types.Block, types.Extern, types.Package)
 
 
 class Coercion(TypeResolver):
@@ -47,11 +49,22 @@ class Coercion(TypeResolver):
             return True
         if isinstance(source, types.SerializableEnum) and source.underlying == target:
             return self._enum_to_bits(expression, target)
-        if isinstance(source, types.Block) and isinstance(target, types.Block):
-            return same_block(target, source)
+        if isinstance(source, types.Integer) and isinstance(target, types.Integer):
+            return True
+        if isinstance(source, types.Bits) and isinstance(target, types.Integer):
+            return self._bits_to_integer(expression)
+        if isinstance(source, _OBJECTS) and isinstance(target, _OBJECTS):
+            return same_object(target, source)
         if isinstance(source, types.Tuple) and isinstance(target, types.List):
             return all(e == target.element for e in source.elements)
         return False
+
+    def _bits_to_integer(self, expression: ast.Expression) -> bool:
+        if expression in self.program.const_value:
+            self.program.type_of[expression] = types.INTEGER
+        else:
+            self.program.implicit_cast[expression] = types.INTEGER
+        return True
 
     def _enum_to_bits(self, expression: ast.Expression, target: types.Type) -> bool:
         value = self.program.const_value.get(expression)

@@ -78,6 +78,8 @@ class Declarations(Blocks):
             self.scope.names[node.name] = node
             for member in node.members:
                 self._member_value(member, underlying)
+                self.record(member, type_)
+                self.scope.names.setdefault(member.name, member)
         return type_
 
     def _member_value(self, member: ast.EnumMember, underlying: types.Bits) -> None:

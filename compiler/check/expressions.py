@@ -41,6 +41,8 @@ class Expressions(Calls):
         self.used.add(entry)
         if (named := self.declared_type(entry)) is not None:
             return types.TypeName(named)
+        if isinstance(entry, ast.EnumMember):
+            self.set_constant(node, entry)
         if isinstance(entry, ast.Constant):
             value = self.program.const_value.get(entry.value)
             if value is not None:
@@ -121,10 +123,14 @@ class Expressions(Calls):
     def check_constructor_call(
         self, node: ast.ConstructorCall, expected: types.Type | None
     ) -> types.Type:
-        return self.construct(node, node.type_ref, node.arguments)
+        return self.construct(node, node.type_ref, node.arguments, expected)
 
     def construct(
-        self, node: ast.Node, ref: ast.TypeRef, arguments: tuple[ast.Argument, ...]
+        self,
+        node: ast.Node,
+        ref: ast.TypeRef,
+        arguments: tuple[ast.Argument, ...],
+        expected: types.Type | None = None,
     ) -> types.Type:
         """The type of the object that `ref(arguments)` makes, recorded in constructions."""
         base = self.resolve(ref, generic=True)
@@ -139,7 +145,7 @@ class Expressions(Calls):
             return types.UNKNOWN
         function, pairs = chosen
         unsolved = _unsolved(base)
-        bindings = self.infer(node, _base_name(ref), unsolved, (), pairs, base, None)
+        bindings = self.infer(node, _base_name(ref), unsolved, (), pairs, base, expected)
         if bindings is None:
             return types.UNKNOWN if unsolved else base
         bound = self.bind_arguments(pairs, bindings, constant=True)

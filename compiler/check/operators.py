@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from compiler import ast, types
 from compiler.check.coerce import Coercion
-from compiler.fold import FoldError, binary, cast, slice_bits, unary, wrap
+from compiler.fold import FoldError, binary, cast, slice_bits, unary
+from compiler.typed import Value
 
 _ARITHMETIC = frozenset({"+", "-", "*"})
 _SATURATING = frozenset({"|+|", "|-|"})
@@ -106,9 +107,9 @@ class Operators(Coercion):
             return self.error(node.left, f"operator {node.operator} is not defined on {left}")
         if not isinstance(right, (types.Bits, types.Integer)):
             return self.error(node.right, f"a shift's amount must be a number, not {right}")
-        if isinstance(right, types.Bits) and right.signed:
-            return self.error(node.right, f"a shift's amount must be unsigned, not {right}")
         amount = self.program.const_value.get(node.right)
+        if isinstance(right, types.Bits) and right.signed and amount is None:
+            return self.error(node.right, f"a shift's amount must be unsigned, not {right}")
         if isinstance(amount, int) and amount < 0:
             return self.error(node.right, f"shift by a negative number ({amount})")
         if isinstance(left, types.Integer) and not self.known(node.right):
@@ -370,7 +371,7 @@ def _scalar(type_: types.Type) -> types.Type:
     return type_
 
 
-def _cast_allowed(source: types.Type, target: types.Type, value: object) -> bool:
+def _cast_allowed(source: types.Type, target: types.Type, value: Value | None) -> bool:
     if source == target:
         return True
     inner, outer = _scalar(source), _scalar(target)
@@ -387,7 +388,7 @@ def _cast_allowed(source: types.Type, target: types.Type, value: object) -> bool
     if isinstance(outer, types.Boolean):
         return inner == types.Bits(1)
     if isinstance(outer, types.Integer):
-        return value is not None
+        return True
     if not isinstance(outer, types.Bits):
         return False
     return inner.signed == outer.signed or inner.width == outer.width
@@ -402,5 +403,3 @@ def _cast_hint(source: types.Type, target: types.Type) -> str:
         return "compare it: ... != 0"
     return ""
 
-
-__all__ = ["Operators", "wrap"]

@@ -69,7 +69,7 @@ class Statements(Expressions):
             self.error(node, f"the left side has type {target}, but the result is {result}")
 
     def check_call_statement(self, node: ast.CallStatement) -> None:
-        self.check(node.call)
+        self.check(node.call, types.VOID)
 
     # ---- declarations
 

@@ -6,7 +6,7 @@ from compiler import ast, types
 from compiler.check.arguments import pair
 from compiler.check.context import Frame
 from compiler.check.statements import Statements
-from compiler.typed import BoundArgument
+from compiler.typed import BoundArgument, TypedProgram
 
 _KEY_TYPES = (
     types.Bits,
@@ -53,13 +53,12 @@ class Tables(Statements):
             return self.error(node.expression, "a key needs a width", "write 8w1, 32w1, ...")
         if not isinstance(type_, _KEY_TYPES):
             return self.error(node.expression, f"a key cannot have type {type_}")
-        if node.match_kind.name != "selector" or True:
-            self._key_name(node)
+        self._key_name(node)
         return type_
 
     def _key_name(self, node: ast.KeyElement) -> None:
         named = any(a.name == "name" for a in node.annotations)
-        if not named and not _nameable(node.expression, self.program.const_value):
+        if not named and not _nameable(node.expression, self.program):
             self.error(
                 node.expression,
                 "the control plane has no name for this key",
@@ -159,8 +158,7 @@ class Tables(Statements):
         self, keyset: ast.Expression, keys: tuple[types.Type, ...], kinds: list[str]
     ) -> list[tuple[ast.Expression, types.Type, str]]:
         """Each key's part of an entry's keyset."""
-        whole = isinstance(keyset, ast.ListExpression) and keyset.parenthesized
-        parts = keyset.elements if isinstance(keyset, ast.ListExpression) and whole else (keyset,)
+        parts = keyset.elements if isinstance(keyset, ast.ListExpression) else (keyset,)
         if len(parts) == len(keys):
             return list(zip(parts, keys, kinds, strict=True))
         if isinstance(keyset, ast.DefaultKeyset):
@@ -201,9 +199,10 @@ class Tables(Statements):
             return
         if isinstance(type_, types.Set):
             self._check_set(keyset, type_, key)
-        elif self.coerce(keyset, key, "the key") and not self.known(keyset):
-            if self.frame.kind == "table":
-                self.error(keyset, "an entry's key must be known at compile time")
+            return
+        fine = self.coerce(keyset, key, "the key")
+        if fine and self.frame.kind == "table" and not self.known(keyset):
+            self.error(keyset, "an entry's key must be known at compile time")
 
     def _check_set(self, keyset: ast.Expression, type_: types.Set, key: types.Type) -> None:
         parts: tuple[ast.Expression, ...] = ()
@@ -254,9 +253,9 @@ class Tables(Statements):
             self.error(node.value, f"'{node.name}' must be at least {lowest}")
 
 
-def _nameable(node: ast.Expression, constants: dict[ast.Expression, object] | object) -> bool:
+def _nameable(node: ast.Expression, program: TypedProgram) -> bool:
     """Whether the control plane's name of a key follows from the expression."""
-    assert isinstance(constants, dict)
+    constants = program.const_value
     while True:
         if isinstance(node, ast.NameExpression):
             return True
@@ -267,8 +266,6 @@ def _nameable(node: ast.Expression, constants: dict[ast.Expression, object] | ob
                 return False
             node = node.callee.base
         elif isinstance(node, ast.Index):
-            if node.index not in constants:
-                return False
             node = node.base
         elif isinstance(node, ast.Slice):
             node = node.base

@@ -108,9 +108,6 @@ class TypeResolver(Context):
         if len(parameters) != len(arguments):
             takes = _arguments(len(parameters)) if parameters else "no type arguments"
             return self.error(ref, f"{ref.base.name} takes {takes}, not {len(arguments)}")
-        for node, argument in zip(ref.arguments, arguments, strict=True):
-            if isinstance(argument, types.Void):
-                self.error(node, "void is no type argument")
         result = types.substitute(base, dict(zip(parameters, arguments, strict=True)))
         if isinstance(result, types.StructLike):
             for field in result.fields:
@@ -128,8 +125,8 @@ class TypeResolver(Context):
             return self.error(ref, f"arrays of {element} are not supported")
         if not isinstance(element, (types.Header, types.HeaderUnion, types.TypeVariable)):
             return self.error(ref, f"a stack's elements must be headers, not {element}")
-        if not 1 <= size <= MAX_STACK_SIZE:
-            return self.error(ref.size, f"size {size} of a stack is outside 1..{MAX_STACK_SIZE}")
+        if not 0 <= size <= MAX_STACK_SIZE:
+            return self.error(ref.size, f"size {size} of a stack is outside 0..{MAX_STACK_SIZE}")
         return types.Stack(element, size)
 
     def _tuple(self, ref: ast.TupleTypeRef) -> types.Type:
@@ -182,7 +179,7 @@ class TypeResolver(Context):
         if parameter.optional:
             self.error(parameter.default, "optional parameter with a default value")
         self.check(parameter.default, type_)
-        self.coerce(parameter.default, type_, f"parameter '{parameter.name}'")
+        self.coerce(parameter.default, types.erase(type_), f"parameter '{parameter.name}'")
         if not self.known(parameter.default):
             self.error(parameter.default, "a default value must be known at compile time")
 

@@ -59,10 +59,9 @@ class Unifier:
         """A parser or control fits a declared one with the same parameters, whatever their names."""
         if isinstance(declared, types.Parser) != isinstance(actual, types.Parser):
             return False
-        required = [p for p in actual.parameters if not (p.optional or p.default)]
-        if not len(required) <= len(declared.parameters) <= len(actual.parameters):
-            return False
-        return all(
+        shared = min(len(declared.parameters), len(actual.parameters))
+        extra = declared.parameters[shared:] + actual.parameters[shared:]
+        return all(p.optional or p.default for p in extra) and all(
             d.direction == a.direction and self.match(d.type, a.type)
             for d, a in zip(declared.parameters, actual.parameters, strict=False)
         )
@@ -106,6 +105,8 @@ def _converts(target: types.Type, source: types.Type) -> bool:
         return True
     if isinstance(source, types.Integer):
         return isinstance(target, types.Bits)
+    if isinstance(target, types.Integer):
+        return isinstance(source, types.Bits)
     if isinstance(source, types.SerializableEnum):
         return source.underlying == target
     if isinstance(source, types.InvalidLiteral):
@@ -117,6 +118,6 @@ def _converts(target: types.Type, source: types.Type) -> bool:
     return isinstance(source, types.DefaultLiteral)
 
 
-def same_block(declared: types.Type, actual: types.Type) -> bool:
-    """Whether a parser or control of type actual fits the fully known type declared."""
+def same_object(declared: types.Type, actual: types.Type) -> bool:
+    """Whether an object of type actual fits the fully known type declared."""
     return Unifier(()).match(declared, actual)
