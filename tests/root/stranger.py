@@ -101,7 +101,7 @@ def results(number: int) -> list[bytes]:
         frame(chunk(version=2, kind=0x81)),
         frame(chunk(kind=1)),
         frame(chunk(kind=0x87)),
-        frame(chunk(kind=0x80)),
+        frame(chunk(kind=0x81, tag=10**6)),
         frame(chunk(kind=0x81, job=2)),
         frame(chunk(kind=0x81, slot=16)),
         frame(chunk(kind=0x81, slot=0xFFFF)),

@@ -172,5 +172,6 @@ def test_wrong_results_change_no_sum_and_are_counted(disturbed) -> None:
 
 
 def test_results_forged_by_another_host_change_no_sum(disturbed) -> None:
-    metrics = disturbed("agent-h2.json", "h2-eth0", "2", "forged", "6000")
+    metrics = disturbed("agent-h2.json", "h2-eth0", "2", "forged", "2000")
     assert metrics["exact"] is True
+    assert metrics["switches"]["s1"]["packets"]["malformed"] == 2000
