@@ -268,8 +268,9 @@ control SwitchmlIngress(inout headers_t hdr, inout metadata_t meta,
         if (hdr.aggregation.isValid()) {
             aggregation.apply(hdr, meta, standard_metadata);
         } else if (standard_metadata.parser_error != error.NoError
-                   || (hdr.ipv4.isValid() && hdr.ipv4.dst == AGGREGATOR_IPV4)) {
-            discard();
+                   || (hdr.ipv4.isValid() && hdr.ipv4.dst == AGGREGATOR_IPV4)
+                   || (hdr.ipv4.isValid() && hdr.ipv4.src == AGGREGATOR_IPV4)) {
+            discard();  // also whoever pretends to be the aggregator: its results would be believed
         } else {
             forwarding.apply(hdr, meta, standard_metadata);
         }
