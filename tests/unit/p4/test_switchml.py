@@ -109,7 +109,7 @@ def test_stale_packet_is_refused_where_the_reference_adds_it(pipeline: Pipeline)
 
 
 def test_tags_wrap(pipeline: Pipeline) -> None:
-    for tag in (2**31 - 1, 2**32 - 1, 1):
+    for tag in (2**31 - 1, 2**32 - 3, 1):
         for rank in range(3):
             answers = send(pipeline, rank + 1, chunk(rank, tag))
         assert answers[1].tag == tag
