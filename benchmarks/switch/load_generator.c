@@ -6,8 +6,8 @@
  * the slot is used, so every packet is new. An answer is whatever arrives on the interfaces, counted by the kernel
  * (/proc/self/net/dev), which costs this process nothing per packet.
  *
- * PID 0: sends as fast as answers come, at most WINDOW packets unanswered. Sending a packet into a veth costs
- * about as much as forwarding it, so this is for switches slower than that.
+ * PID 0: sends as fast as answers come, in bursts of half of WINDOW, at most WINDOW packets unanswered. Sending a
+ * packet into a veth costs about as much as forwarding it, so this is for switches slower than that.
  * Else the process is stopped, WINDOW packets are put into its receive rings, and the time from its continuing to
  * the last answer is taken, over and over: the switch is then never short of work, nor this process in its way.
  *
@@ -30,7 +30,7 @@
 #include <unistd.h>
 
 #define MAX_PORTS 16
-#define BURST 64 /* chunks; each is one packet a port */
+#define MAX_BURST 64
 #define HEADERS_BYTES 54
 #define SLOT_AT 46
 #define TAG_AT 50
@@ -44,13 +44,14 @@ struct port {
 	const char *interface;
 	int fd;
 	uint8_t *frames; /* one a slot */
-	struct iovec iov[BURST];
-	struct mmsghdr messages[BURST];
+	struct iovec iov[MAX_BURST];
+	struct mmsghdr messages[MAX_BURST];
 };
 
 struct load {
 	struct port ports[MAX_PORTS];
 	uint32_t port_count, lanes, slots, window, frame_bytes;
+	uint32_t burst; /* chunks sent at a time; each is one packet a port */
 	uint64_t chunk, sent, lost, stalls, answered, before;
 	uint64_t drain_ns[MAX_DRAINS];
 	uint32_t drains;
@@ -137,7 +138,7 @@ static void open_port(struct load *load, uint32_t rank, const char *interface)
 		fail("memory");
 	for (uint32_t slot = 0; slot < load->slots; slot++)
 		write_frame(load, rank, slot, port->frames + (size_t)slot * load->frame_bytes);
-	for (int i = 0; i < BURST; i++) {
+	for (int i = 0; i < MAX_BURST; i++) {
 		port->iov[i].iov_len = load->frame_bytes;
 		port->messages[i].msg_hdr.msg_iov = &port->iov[i];
 		port->messages[i].msg_hdr.msg_iovlen = 1;
@@ -174,23 +175,23 @@ static void send_burst(struct load *load)
 		struct port *port = &load->ports[rank];
 		unsigned int done = 0;
 
-		for (uint32_t i = 0; i < BURST; i++) {
+		for (uint32_t i = 0; i < load->burst; i++) {
 			uint64_t chunk = load->chunk + i;
 			uint8_t *frame = port->frames + (chunk % load->slots) * load->frame_bytes;
 
 			store32(frame + TAG_AT, FIRST_TAG + (uint32_t)(chunk / load->slots));
 			port->iov[i].iov_base = frame;
 		}
-		while (done < BURST) {
-			int sent = sendmmsg(port->fd, port->messages + done, BURST - done, 0);
+		while (done < load->burst) {
+			int sent = sendmmsg(port->fd, port->messages + done, load->burst - done, 0);
 
 			if (sent < 0 && errno != EINTR && errno != ENOBUFS)
 				fail(port->interface);
 			done += sent > 0 ? (unsigned int)sent : 0;
 		}
 	}
-	load->chunk += BURST;
-	load->sent += (uint64_t)BURST * load->port_count;
+	load->chunk += load->burst;
+	load->sent += (uint64_t)load->burst * load->port_count;
 }
 
 /* Waits until at most limit packets are unanswered, or gives the missing answers up after a while. */
@@ -213,7 +214,7 @@ static void wait_for_answers(struct load *load, uint64_t limit)
 
 static uint64_t burst_packets(const struct load *load)
 {
-	return (uint64_t)BURST * load->port_count;
+	return (uint64_t)load->burst * load->port_count;
 }
 
 static void flow(struct load *load)
@@ -280,8 +281,11 @@ int main(int argc, char **argv)
 	pid = atoi(argv[5]);
 	load.port_count = (uint32_t)argc - 6;
 	load.frame_bytes = HEADERS_BYTES + 4 * load.lanes;
-	if (load.slots < BURST || load.window < burst_packets(&load)) {
-		fprintf(stderr, "load_generator: SLOTS is at least %d, WINDOW that many a port\n", BURST);
+	load.burst = pid ? MAX_BURST : load.window / load.port_count / 2;
+	if (load.burst > MAX_BURST)
+		load.burst = MAX_BURST;
+	if (!load.burst || load.slots < load.burst || load.window < burst_packets(&load)) {
+		fprintf(stderr, "load_generator: SLOTS or WINDOW is too small\n");
 		return 2;
 	}
 	for (uint32_t rank = 0; rank < load.port_count; rank++)

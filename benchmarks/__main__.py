@@ -1,0 +1,71 @@
+"""`python -m benchmarks [NAME...]`: runs the benchmarks, prints their rows and keeps them as JSON.
+
+A benchmark is a module of this folder with `run() -> list` of dataclasses that have the fields
+part, what, value, unit, baseline and ratio; a RuntimeError from it is one line saying what lacks.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import datetime
+import importlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+BENCHMARKS = ("hosts_protocol", "switch_forwarding")
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "bench"
+
+
+def main() -> int:
+    """Exit code 0; 1 when a benchmark could not run."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
+    names = parser.parse_args().names or BENCHMARKS
+    for name in names:
+        if name not in BENCHMARKS:
+            parser.error(f"no benchmark {name!r}: there are {', '.join(BENCHMARKS)}")
+    return max([_run(name) for name in names])
+
+
+def _run(name: str) -> int:
+    try:
+        rows = [
+            dataclasses.asdict(row) for row in importlib.import_module(f"benchmarks.{name}").run()
+        ]
+    except RuntimeError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 1
+    for row in rows:
+        print(_line(row))
+    _keep(name, rows)
+    return 0
+
+
+def _line(row: dict[str, Any]) -> str:
+    value = f"{row['value']:,.0f}" if row["value"] >= 1000 else f"{row['value']:.4g}"
+    figure = f"{value:>11} {row['unit']:10}"
+    return f"{row['part']:7} {row['what']:38} {figure} {row['ratio']:6.2f} x {row['baseline']}"
+
+
+def _keep(name: str, rows: list[dict[str, Any]]) -> None:
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    document = {
+        "benchmark": name,
+        "time": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "kernel": os.uname().release,
+        "cpus": os.cpu_count(),
+        "load_average": os.getloadavg()[0],
+        "rows": rows,
+    }
+    path = RESULTS / f"{name}.json"
+    path.write_text(json.dumps(document, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
