@@ -83,6 +83,7 @@ class _State(ctypes.Structure):
                 "rto_ns",
                 "sample_ns",
                 "progress_ns",
+                "probe_ns",
                 "deadline_ns",
             )
         ],

@@ -11,6 +11,9 @@
  * threshold for reordering. */
 #define REORDERING 3
 #define MAX_BACKOFF 16
+/* How many packets are sent again after a silence. If nothing was lost, because somebody else is late, more
+ * would only be in the way; if all was lost, the packets that follow these overtake the others. */
+#define PROBES 8
 
 static uint64_t first_element(const struct worker *w, uint32_t chunk)
 {
@@ -191,6 +194,11 @@ static struct slot *awaiting(struct worker *w, const struct wire_header *header,
 	return NULL;
 }
 
+static int overtaken(const struct worker *w, const struct slot *slot)
+{
+	return slot->order + REORDERING < w->answered_order;
+}
+
 /* Ends the slot's wait. Karn's rule: what was sent twice measures nothing; and as long as nothing measures,
  * the backed-off timeout stays. Returns the round trip, or -1. */
 static int64_t answered(struct worker *w, struct slot *slot, int64_t now_ns)
@@ -204,6 +212,8 @@ static int64_t answered(struct worker *w, struct slot *slot, int64_t now_ns)
 		return -1;
 	}
 	slot->backoff = 0;
+	if (overtaken(w, slot))
+		return -1;
 	if (slot->order > w->answered_order)
 		w->answered_order = slot->order;
 	return now_ns - slot->sent_ns;
@@ -249,19 +259,17 @@ static void transmit(struct worker *w, struct slot *slot, int64_t now_ns)
 	w->bytes_sent += WIRE_LOWER_HEADER_BYTES + slot->length;
 }
 
-static int overtaken(const struct worker *w, const struct slot *slot)
-{
-	return slot->order + REORDERING < w->answered_order;
-}
-
 /* Results come in the order of sending unless something was lost. So a packet that was overtaken is due one
- * timeout after it was sent; any other one only when there has been silence for that long. */
+ * timeout after it was sent; any other one only when there has been silence for that long, and only the
+ * silence makes a timeout longer: as long as results come the path is not overloaded. */
 static int64_t due_ns(const struct worker *w, const struct slot *slot)
 {
 	int64_t since = slot->sent_ns, timeout = w->rto_ns << slot->backoff;
 
-	if (!overtaken(w, slot) && w->progress_ns > since)
-		since = w->progress_ns;
+	if (!overtaken(w, slot)) {
+		since = w->progress_ns > since ? w->progress_ns : since;
+		since = w->probe_ns > since ? w->probe_ns : since;
+	}
 	return since + (timeout < w->max_rto_ns ? timeout : w->max_rto_ns);
 }
 
@@ -269,13 +277,39 @@ static void retransmit(struct worker *w, uint32_t index, int64_t now_ns)
 {
 	struct slot *slot = &w->slots[index];
 
-	w->timeouts += !overtaken(w, slot);
 	w->retransmitted++;
 	slot->resent = 1;
-	if (slot->backoff < MAX_BACKOFF)
-		slot->backoff++;
 	transmit(w, slot, now_ns);
 	w->queue[w->queued++] = index;
+}
+
+/* Sends again what is due and sets the deadline. */
+static void check_timers(struct worker *w, int64_t now_ns)
+{
+	int64_t due;
+	int probes = 0;
+
+	for (uint32_t index = 0; index < w->window; index++) {
+		struct slot *slot = &w->slots[index];
+
+		if (!slot->waiting || due_ns(w, slot) > now_ns)
+			continue;
+		if (!overtaken(w, slot)) {
+			if (probes == PROBES)
+				continue;
+			probes++;
+			slot->backoff += slot->backoff < MAX_BACKOFF;
+		}
+		retransmit(w, index, now_ns);
+	}
+	w->timeouts += probes;
+	w->probe_ns = probes ? now_ns : w->probe_ns;
+	for (uint32_t index = 0; index < w->window; index++) {
+		if (!w->slots[index].waiting)
+			continue;
+		due = due_ns(w, &w->slots[index]);
+		w->deadline_ns = due < w->deadline_ns ? due : w->deadline_ns;
+	}
 }
 
 int worker_poll(struct worker *w, int64_t now_ns)
@@ -291,17 +325,8 @@ int worker_poll(struct worker *w, int64_t now_ns)
 	w->deadline_ns = w->in_flight ? w->progress_ns + w->give_up_ns : INT64_MAX;
 	if (w->deadline_ns <= now_ns)
 		return -ETIMEDOUT;
-	for (uint32_t index = 0; index < w->window && w->in_flight; index++) {
-		struct slot *slot = &w->slots[index];
-		int64_t due;
-
-		if (!slot->waiting)
-			continue;
-		if (due_ns(w, slot) <= now_ns)
-			retransmit(w, index, now_ns);
-		due = due_ns(w, slot);
-		w->deadline_ns = due < w->deadline_ns ? due : w->deadline_ns;
-	}
+	if (w->in_flight)
+		check_timers(w, now_ns);
 	count = (int)w->queued;
 	w->queued = 0;
 	return count;

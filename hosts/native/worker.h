@@ -54,6 +54,7 @@ struct worker {
 	int64_t rto_ns;
 	int64_t sample_ns;   /* when the last round trip was measured */
 	int64_t progress_ns; /* when the last awaited result came */
+	int64_t probe_ns;    /* when packets were last sent again after a silence */
 	int64_t deadline_ns; /* when worker_poll has something to do even without a result */
 	uint64_t next_order;
 	uint64_t answered_order; /* the latest transmission known to be answered */

@@ -53,7 +53,7 @@ def tensor_of(seed, size):
 def test_the_native_step_and_the_python_model_agree_packet_by_packet(part):
     for seed in range(part, 240, 4):
         chance = random.Random(seed)
-        job = Job(2, 1 + seed % 3, 1 + seed % 4, 9, 1 + seed % 9, (1, 2**32 - 2)[seed % 5 == 0])
+        job = Job(2, 1 + seed % 3, 1 + seed % 4, 20, 1 + seed % 20, (1, 2**32 - 2)[seed % 5 == 0])
         faults = Faults(0.1 * (seed % 3), 0.1, 0.2, (MS, 60 * MS)[seed % 7 == 0], MS, 150 * MS)
         network = make_network(job, faults, seed)
         pairs = [Pair(job) for _ in range(job.workers)]
@@ -62,7 +62,7 @@ def test_the_native_step_and_the_python_model_agree_packet_by_packet(part):
 
 
 def run_round(pairs, network, chance, seed):
-    size = chance.randrange(1, 60)
+    size = chance.randrange(1, 100)
     for rank, pair in enumerate(pairs):
         pair.begin(network.now_ns, tensor_of(seed + 2 * rank, size))
         transmit(pair, rank, network)

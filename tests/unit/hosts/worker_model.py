@@ -13,6 +13,7 @@ import quantise_model
 from switch_model import EXPONENTS, HEADER, INT32, SCALED
 
 REORDERING = 3
+PROBES = 8
 
 
 class SlotModel:
@@ -35,7 +36,7 @@ class WorkerModel:
         self.slots = [SlotModel((first_tag - 1) % 2**32) for _ in range(window)]
         self.srtt = self.rttvar = None
         self.rto = timing.initial_rto_ns
-        self.sample_ns = self.progress_ns = 0
+        self.sample_ns = self.progress_ns = self.probe_ns = 0
         self.next_order = self.answered_order = 0
         self.counters = dict.fromkeys(
             ["sent", "received", "retransmitted", "duplicates", "late", "malformed", "timeouts"], 0
@@ -108,7 +109,7 @@ class WorkerModel:
             return None
         slot.waiting = False
         self.progress_ns = now_ns
-        rtt = -1 if slot.resent else now_ns - slot.sent_ns
+        rtt = -1 if slot.resent or self._overtaken(slot) else now_ns - slot.sent_ns
         if not slot.resent:
             self.answered_order = max(self.answered_order, slot.order)
         if not slot.resent or (self.srtt is not None and self.sample_ns >= slot.first_sent_ns):
@@ -173,7 +174,7 @@ class WorkerModel:
     def _due(self, slot):
         since = slot.sent_ns
         if not self._overtaken(slot):
-            since = max(since, self.progress_ns)
+            since = max(since, self.progress_ns, self.probe_ns)
         return since + min(self.rto << slot.backoff, self.timing.max_rto_ns)
 
     def poll(self, now_ns):
@@ -185,19 +186,28 @@ class WorkerModel:
         self.deadline_ns = self.progress_ns + self.timing.give_up_ns if waiting else 2**63 - 1
         if self.deadline_ns <= now_ns:
             raise TimeoutError
-        for index, slot in enumerate(self.slots):
-            if slot.waiting and self._due(slot) <= now_ns:
-                self.counters["timeouts"] += not self._overtaken(slot)
-                self.counters["retransmitted"] += 1
-                slot.resent = True
-                slot.backoff = min(slot.backoff + 1, 16)
-                self._transmit(slot, now_ns)
-                if self.wrong_first_window and slot.chunk < self.window:
-                    self._mistake(index)
+        due = [index for index, slot in enumerate(self.slots) if slot.waiting]
+        due = [index for index in due if self._due(self.slots[index]) <= now_ns]
+        silent = [index for index in due if not self._overtaken(self.slots[index])]
+        for index in silent[:PROBES]:
+            self.slots[index].backoff = min(self.slots[index].backoff + 1, 16)
+            self.counters["timeouts"] += 1
+            self.probe_ns = now_ns
+        for index in due:
+            if index not in silent[PROBES:]:
+                self._resend(index, now_ns)
                 sending.append(index)
         if waiting:
             self.deadline_ns = min(self.deadline_ns, *map(self._due, waiting))
         return sending
+
+    def _resend(self, index, now_ns):
+        slot = self.slots[index]
+        slot.resent = True
+        self.counters["retransmitted"] += 1
+        self._transmit(slot, now_ns)
+        if self.wrong_first_window and slot.chunk < self.window:
+            self._mistake(index)
 
     def _mistake(self, index):
         """Resend the next packet's values under this slot's header."""
