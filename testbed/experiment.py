@@ -19,7 +19,14 @@ from hosts.tensors import make_tensor
 from testbed import usage
 from testbed.agents import Agents, Event
 from testbed.metrics import Measurements, bounds, round_time_s
-from testbed.network import Job, MininetNetwork, NativeTarget, RunningSwitch, job_entries
+from testbed.network import (
+    Entries,
+    Job,
+    MininetNetwork,
+    NativeTarget,
+    RunningSwitch,
+    job_entries,
+)
 from testbed.program import Program
 from testbed.progress import Progress
 from testbed.record import EventLog, RunFolder
@@ -27,6 +34,7 @@ from testbed.scenario import Scenario
 from testbed.scenario.graph import topology
 from testbed.usage import Usage
 from testbed.verify import Verdict, combine, verify
+from topologies import Topology
 
 JOB = 1
 FIRST_TAG = 1
@@ -100,9 +108,7 @@ class Experiment:
     def _start_switch(self, network: MininetNetwork, name: str) -> RunningSwitch:
         target = NativeTarget(self.program.json, self.program.p4info)
         switch = network.start_switch(name, target, self.scenario.timeouts.start_s)
-        hosts = tuple(host.name for host in self.graph.hosts)
-        jobs = [Job(JOB, hosts, 0, self.scenario.switch.slots)]
-        switch.install(job_entries(self.graph, name, jobs))
+        switch.install(entries(self.scenario, self.graph, name))
         self.log.add("switch", name=name, pid=switch.process.pid)
         return switch
 
@@ -203,13 +209,19 @@ class Experiment:
         return Measurements(rounds, verdict, statistics, counters, used, processors)
 
 
+def entries(scenario: Scenario, graph: Topology, switch: str) -> Entries:
+    """What one switch is filled with: forwarding for all hosts, and the job of all workers."""
+    hosts = tuple(host.name for host in graph.hosts)
+    return job_entries(graph, switch, [Job(JOB, hosts, 0, scenario.switch.slots)])
+
+
 def _counters(switch: RunningSwitch) -> dict[str, int]:
     """Packets by kind, over all jobs. A program of the user's own may count less than ours."""
     counts = {}
     for kind, counter in COUNTERS.items():
         try:
             cells = switch.read_counter(counter)
-        except KeyError:
+        except ValueError:
             continue
         counts[kind] = sum(packets for packets, _ in cells.values())
     return counts

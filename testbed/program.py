@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.network import MachineLacks
+from testbed.network import Entries, MachineLacks
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CACHE = REPOSITORY / "build" / "programs"
@@ -49,6 +49,23 @@ def compile_program(source: Path, compiler: str, lanes: int, slots: int) -> Prog
     if not (json.is_file() and p4info.is_file()):
         _compile([*command, str(source), *flags], json, p4info)
     return Program(source, json, p4info, _sha256(source), _sha256(json))
+
+
+def check_fits(program: Program, entries: Entries) -> None:
+    """Raise CompileError if the program lacks a table, action, key or parameter to be filled."""
+    # Imported here: gRPC takes 0.1 s, which `check` need not pay.
+    from google.protobuf import text_format
+    from p4.config.v1 import p4info_pb2
+
+    from testbed.network.p4runtime import Names
+
+    names = Names(text_format.Parse(program.p4info.read_text(), p4info_pb2.P4Info()))
+    try:
+        for entry in entries.tables:
+            names.table_entry(entry)
+    except ValueError as error:
+        what = f"{program.source}: cannot take part in an all-reduce: {error}"
+        raise CompileError(f"{what} (docs/scenarios.md, own P4 programs)") from None
 
 
 def _compiler(name: str) -> list[str]:

@@ -11,11 +11,11 @@ from typing import Any, TextIO
 
 from testbed import report
 from testbed.agents import AgentFailed
-from testbed.experiment import Experiment
+from testbed.experiment import Experiment, entries
 from testbed.machine_facts import manifest
 from testbed.metrics import compute, failures, lookup, show
 from testbed.network import MachineLacks, NodeFailed, isolated, lacks
-from testbed.program import Program, compile_program
+from testbed.program import Program, check_fits, compile_program
 from testbed.record import NOT_FINISHED, RunFolder, new_run_folder
 from testbed.scenario import Point, Suite, suite_to_yaml, to_yaml
 from testbed.scenario.graph import topology
@@ -50,7 +50,11 @@ def _check_machine(suite: Suite) -> None:
 def _compile(point: Point) -> Program:
     switch = point.scenario.switch
     assert switch.lanes, "a resolved scenario"
-    return compile_program(point.program, switch.compiler, switch.lanes, switch.slots)
+    program = compile_program(point.program, switch.compiler, switch.lanes, switch.slots)
+    graph = topology(point.scenario)
+    for node in graph.switches:
+        check_fits(program, entries(point.scenario, graph, node.name))
+    return program
 
 
 def _run_points(

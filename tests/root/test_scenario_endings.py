@@ -114,6 +114,15 @@ def test_a_p4_program_with_an_error_is_shown_with_its_place(scenario, tmp_path: 
     assert ended.folder is None
 
 
+def test_a_program_that_cannot_be_filled_is_refused_before_anything_starts(scenario) -> None:
+    program = ROOT / "tests/packets/ipv4_router.p4"
+    ended = scenario.run("quickstart", "--set", f"switch.program={program}")
+    assert ended.code == 2
+    assert ended.err.startswith(f"{program}: cannot take part in an all-reduce: table ")
+    assert ended.err.count("\n") == 1
+    assert ended.folder is None
+
+
 def test_without_root_it_says_so(scenario) -> None:
     words = ["setpriv", "--reuid=65534", "--clear-groups", sys.executable, "-m", "testbed", "run"]
     done = subprocess.run([*words, "quickstart"], cwd=ROOT, capture_output=True, text=True)

@@ -19,13 +19,14 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     steps = {
         "lacks": lambda graph: [],
         "compile_program": lambda *a: program,
+        "check_fits": lambda *a: None,
         "isolated": lambda body: body(tmp_path / "scratch"),
         "measure": lambda self: (_ for _ in ()).throw(AssertionError("a bug")),
     }
 
     def put(**replaced) -> None:
         steps.update(replaced)
-        for name in ("lacks", "compile_program", "isolated"):
+        for name in ("lacks", "compile_program", "check_fits", "isolated"):
             monkeypatch.setattr(run, name, steps[name])
         monkeypatch.setattr(run.Experiment, "measure", steps["measure"])
 
