@@ -16,9 +16,10 @@ from topologies.graph import (
     LinkEnd,
 )
 
-# Longer, and a round's first frames would leave faster than the link's rate by a visible share
-# (0.5 ms is 1.5 % of a 34 ms round); shorter, and late timers lose rate (seen on a loaded core).
-BURST_US = 500
+# What a late timer loses beyond the bucket is lost for good: on a machine with both processors kept
+# busy by others, quickstart's ratio was 1.09 with 0.5 ms and 1.055 with 2 ms (medians of 5). Deeper,
+# and the first frames of a round would leave faster than the rate by a visible share.
+BURST_US = 2000
 
 
 def burst_bytes(rate_bps: int, frame_bytes: int) -> int:

@@ -46,11 +46,11 @@ def test_each_end_shapes_what_it_sends() -> None:
     down = Direction(rate_bps=1_000_000_000, queue_bytes=123456)
     topology = rack(1, up, down)
     assert queue_lines(topology, "h1") == [
-        "qdisc add dev h1-eth0 root handle 1: tbf rate 100000000bit burst 6250 limit 6250",
+        "qdisc add dev h1-eth0 root handle 1: tbf rate 100000000bit burst 25000 limit 25000",
         "qdisc add dev h1-eth0 parent 1:1 handle 10: pfifo limit 77",
     ]
     assert queue_lines(topology, "s1") == [
-        "qdisc add dev s1-eth1 root handle 1: tbf rate 1000000000bit burst 62500 limit 62500",
+        "qdisc add dev s1-eth1 root handle 1: tbf rate 1000000000bit burst 250000 limit 250000",
         "qdisc add dev s1-eth1 parent 1:1 handle 10: bfifo limit 123456",
     ]
 
@@ -72,12 +72,12 @@ def test_delay_is_under_the_rate_and_holds_what_is_under_way() -> None:
 
 
 @given(rate_bps=st.integers(1, 10**11), frame=st.integers(82, 65549))
-def test_a_bucket_holds_a_frame_and_no_more_than_half_a_millisecond(
+def test_a_bucket_holds_a_frame_and_no_more_than_two_milliseconds(
     rate_bps: int, frame: int
 ) -> None:
     burst = burst_bytes(rate_bps, frame)
     assert burst >= frame
-    assert burst <= max(2 * frame, rate_bps / 8 * 0.0005)
+    assert burst <= max(2 * frame, rate_bps / 8 * 0.002)
 
 
 @pytest.mark.parametrize("workers", [1, 8, 254])
