@@ -1,0 +1,336 @@
+"""`python -m switch` as a program: on real interfaces, over gRPC, started wrongly, stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
+from scapy.utils import rdpcap
+
+sys.path.insert(0, str(Path(__file__).parent))
+from switch_lab import FIXTURES, Lab, receive
+
+from switch.p4runtime.p4info import read_p4info
+
+pytestmark = pytest.mark.root
+ROOT = Path(__file__).resolve().parents[2]
+JSON, P4INFO = FIXTURES / "entities.json", FIXTURES / "entities.p4info.txtpb"
+CPU_PORT = 255  # what entities.p4 says
+MAC = bytes.fromhex("0a0000000001")
+FRAME = MAC + bytes.fromhex("0b0000000002") + bytes.fromhex("0800") + bytes(range(46))
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    lab = Lab()
+    yield lab
+    lab.close()
+
+
+class Program:
+    """A switch that is ready; its sockets and files are in `folder`."""
+
+    def __init__(self, lab: Lab, folder: Path, *words: str, target: str = "") -> None:
+        self.folder = folder
+        ready, told = os.pipe()
+        command = [sys.executable, "-m", "switch", *words]
+        command += ["--stats-socket", f"{folder}/stats", "--stats-file", f"{folder}/stats.json"]
+        command += ["--ready-fd", str(told), "--", "--grpc-server-addr", f"unix:{folder}/grpc"]
+        self.process = subprocess.Popen(
+            lab.switch.command(*command, *target.split()),
+            cwd=ROOT,
+            pass_fds=[told],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        os.close(told)
+        with open(ready, "rb") as pipe:
+            assert pipe.read() == b"\n", self.process.communicate()[1]
+        self.channel = grpc.insecure_channel(f"unix:{folder}/grpc")
+        self.stub = p4runtime_pb2_grpc.P4RuntimeStub(self.channel)
+        self.requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.stream = self.stub.StreamChannel(iter(self.requests.get, None))
+        request = p4runtime_pb2.StreamMessageRequest()
+        request.arbitration.election_id.low = 1
+        self.requests.put(request)
+        assert next(self.stream).arbitration.status.code == 0
+
+    def write(self, *entities: p4runtime_pb2.Entity) -> None:
+        request = p4runtime_pb2.WriteRequest(election_id=p4runtime_pb2.Uint128(low=1))
+        for entity in entities:
+            request.updates.add(type="INSERT", entity=entity)
+        self.stub.Write(request, timeout=10)
+
+    def stats(self) -> dict[str, Any]:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(f"{self.folder}/stats")
+            with connection.makefile("rb") as lines:
+                answer: dict[str, Any] = json.loads(lines.read())
+        return answer
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        self.requests.put(None)
+        self.process.send_signal(number)
+        assert self.process.stderr is not None
+        code = self.process.wait(20)
+        self.errors = self.process.stderr.read()
+        self.process.stderr.close()
+        self.channel.close()
+        return code
+
+
+PORTS = ("-i", "1@s1", "-i", "2@s2", "-i", "3@s3")
+
+
+@pytest.fixture
+def start(lab: Lab, tmp_path: Path) -> Iterator[Callable[..., Program]]:
+    started: list[Program] = []
+
+    def make(*words: str, **options: Any) -> Program:
+        folder = tmp_path / str(len(started))
+        folder.mkdir()
+        started.append(Program(lab, folder, *words, **options))
+        return started[-1]
+
+    yield make
+    for program in started:
+        if program.process.poll() is None:
+            program.stop()
+
+
+def entry(action: str, *args: bytes, port: int = 1) -> p4runtime_pb2.Entity:
+    p4info = read_p4info(P4INFO.read_bytes())
+    entity = p4runtime_pb2.Entity()
+    table = next(t for t in p4info.tables if t.preamble.name == "I.exact_table")
+    entity.table_entry.table_id = table.preamble.id
+    for number, value in ((1, MAC), (2, bytes([port]))):
+        entity.table_entry.match.add(field_id=number).exact.value = value
+    chosen = next(a for a in p4info.actions if a.preamble.name == action)
+    entity.table_entry.action.action.action_id = chosen.preamble.id
+    for number, value in enumerate(args, 1):
+        entity.table_entry.action.action.params.add(param_id=number, value=value)
+    return entity
+
+
+def group(number: int, *ports: int) -> p4runtime_pb2.Entity:
+    entity = p4runtime_pb2.Entity()
+    replication = entity.packet_replication_engine_entry.multicast_group_entry
+    replication.multicast_group_id = number
+    for port in ports:
+        replication.replicas.add(egress_port=port, instance=1)
+    return entity
+
+
+def test_it_forwards_counts_captures_and_stops(
+    lab: Lab, start: Callable[..., Program], tmp_path: Path
+) -> None:
+    words = (*PORTS, "--p4info", str(P4INFO), f"--pcap={tmp_path}", str(JSON))
+    program = start(*words, target="--cpu-port 255")
+    program.write(entry("I.forward", b"\x02"), entry("I.multicast", b"\x07", port=2))
+    program.write(group(7, 1, 3))
+    hosts = lab.packet_sockets()
+    jumbo = FRAME + bytes(8954)
+    tagged = FRAME[:12] + bytes.fromhex("81000064") + FRAME[12:]
+    for frame in (FRAME, jumbo, tagged):
+        hosts[0].send(frame)
+        assert receive(hosts[1]) == frame
+    hosts[1].send(FRAME)
+    assert receive(hosts[0]) == receive(hosts[2]) == FRAME
+    live = program.stats()
+    assert live["ports"]["1"]["rx_packets"] == 3 and live["ports"]["2"]["tx_packets"] == 3
+    assert program.stop() == 0, program.errors
+    assert program.errors == ""
+    final = json.loads((program.folder / "stats.json").read_text())
+    assert {name: port["tx_packets"] for name, port in final["ports"].items()} == {
+        "1": 1,
+        "2": 3,
+        "3": 1,
+    }
+    assert final["cpu_ns"] > 0 and final["device_id"] == 0
+    assert sorted(p.name for p in program.folder.iterdir()) == ["stats.json"]
+    assert [bytes(p) for p in rdpcap(f"{tmp_path}/s2_out.pcap")] == [FRAME, jumbo, tagged]
+    assert [bytes(p) for p in rdpcap(f"{tmp_path}/s2_in.pcap")] == [FRAME]
+    for host in hosts:
+        host.close()
+
+
+def test_packets_reach_the_controller_and_come_from_it(
+    lab: Lab, start: Callable[..., Program]
+) -> None:
+    program = start(*PORTS, "--p4info", str(P4INFO), str(JSON), target=f"--cpu-port {CPU_PORT}")
+    hosts = lab.packet_sockets()
+    hosts[1].send(FRAME)  # no entry: punted by the default action
+    packet = next(program.stream).packet
+    assert packet.payload == FRAME
+    values = {item.metadata_id: item.value for item in packet.metadata}
+    assert values == {1: b"\x02", 2: b"\x03", 3: b"\xbe\xef"}
+    request = p4runtime_pb2.StreamMessageRequest()
+    request.packet.payload = FRAME[:30]
+    for number, value in ((1, b"\x03"), (2, b"\0")):
+        request.packet.metadata.add(metadata_id=number, value=value)
+    program.requests.put(request)
+    assert receive(hosts[2]) == FRAME[:30]
+    request.packet.metadata[0].value = b"\x04\x00"
+    program.requests.put(request)
+    error = next(program.stream).error
+    assert error.canonical_code == 3 and "egress_port" in error.message
+    for host in hosts:
+        host.close()
+
+
+def test_a_program_is_pushed_and_replaced_while_it_runs(
+    lab: Lab, start: Callable[..., Program]
+) -> None:
+    program = start(*PORTS, "--no-p4")
+    hosts = lab.packet_sockets()
+    hosts[0].send(FRAME)
+    request = p4runtime_pb2.SetForwardingPipelineConfigRequest(action="VERIFY_AND_COMMIT")
+    request.election_id.low = 1
+    request.config.p4info.CopyFrom(read_p4info(P4INFO.read_bytes()))
+    request.config.p4_device_config = JSON.read_bytes()
+    for out in (2, 3):
+        program.stub.SetForwardingPipelineConfig(request, timeout=120)
+        program.write(entry("I.forward", bytes([out])))
+        hosts[0].send(FRAME)
+        assert receive(hosts[out - 1]) == FRAME
+    assert program.stats()["no_program"] == 1
+    for host in hosts:
+        host.close()
+
+
+def test_an_idle_switch_sleeps(start: Callable[..., Program]) -> None:
+    program = start(*PORTS, str(JSON))
+    before = program.stats()["batches"]
+    # Only a condition can be waited for: another process's start takes longer than many polls.
+    subprocess.run([sys.executable, "-c", "import time; time.sleep(0.3)"], check=True)
+    assert program.stats()["batches"] - before <= 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_stop_it_cleanly(start: Callable[..., Program], number: int) -> None:
+    program = start("--no-p4")
+    assert program.stop(number) == 0
+    assert (program.errors, sorted(p.name for p in program.folder.iterdir())) == (
+        "",
+        ["stats.json"],
+    )
+
+
+class Failure:
+    """Runs a switch that must not start."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+
+    def __call__(self, *words: str, before: tuple[str, ...] = ()) -> tuple[int, str]:
+        command = self.lab.switch.command(*before, sys.executable, "-m", "switch", *words)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+        assert done.stdout == "" and done.stderr.count("\n") == 1, done.stderr
+        assert done.stderr.startswith("switch: ")
+        return done.returncode, done.stderr
+
+
+@pytest.fixture
+def failure(lab: Lab) -> Failure:
+    return Failure(lab)
+
+
+def address(folder: Path) -> tuple[str, ...]:
+    return ("--", "--grpc-server-addr", f"unix:{folder}/grpc")
+
+
+def test_a_missing_interface(failure: Failure, tmp_path: Path) -> None:
+    code, error = failure("-i", "1@s1", "-i", "2@nope", str(JSON), *address(tmp_path))
+    assert code == 5 and "port 2 (nope)" in error
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_wrong_programs(failure: Failure, tmp_path: Path) -> None:
+    code, error = failure("-i", "1@s1", "/no/such.json", *address(tmp_path))
+    assert code == 4 and "/no/such.json: cannot be opened" in error
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"tables": ')
+    assert failure("-i", "1@s1", str(broken), *address(tmp_path))[0] == 4
+    broken.write_text(json.dumps({**json.loads(JSON.read_text()), "pipelines": [{"name": 3}]}))
+    code, error = failure("-i", "1@s1", str(broken), *address(tmp_path))
+    assert code == 4 and "pipelines" in error
+    other = tmp_path / "other.p4info.txtpb"
+    other.write_text(P4INFO.read_text().replace('"I.lpm_table"', '"I.another"'))
+    code, error = failure("--p4info", str(other), str(JSON), *address(tmp_path))
+    assert code == 4 and "I.another" in error
+    other.write_text("nonsense {")
+    code, error = failure("--p4info", str(other), str(JSON), *address(tmp_path))
+    assert code == 4 and str(other) in error
+
+
+def test_a_taken_address(
+    failure: Failure, start: Callable[..., Program], tmp_path: Path, lab: Lab
+) -> None:
+    program = start("--no-p4")
+    taken = program.folder
+    code, error = failure("--no-p4", *address(taken))
+    assert code == 6 and f"unix:{taken}/grpc" in error
+    code, error = failure("--no-p4", "--stats-socket", f"{taken}/stats", *address(tmp_path))
+    assert code == 6 and f"{taken}/stats" in error
+    assert program.stats() and program.stop() == 0, "the one that runs is not disturbed"
+    lab.switch.sh("ip link set lo up")
+    listener = lab.switch.call(lambda: socket.create_server(("127.0.0.1", 9559)))
+    with listener:
+        code, error = failure("--no-p4")
+        assert code == 6 and "127.0.0.1:9559" in error
+
+
+def test_what_a_killed_switch_left_is_not_in_the_way(
+    lab: Lab, start: Callable[..., Program]
+) -> None:
+    killed = start("--no-p4")
+    killed.process.kill()
+    killed.process.wait()
+    assert sorted(path.name for path in killed.folder.iterdir()) == ["grpc", "stats"]
+    again = Program(lab, killed.folder, "--no-p4")
+    assert again.stats()["device_id"] == 0
+    assert again.stop() == 0
+
+
+def test_no_permission(failure: Failure, tmp_path: Path) -> None:
+    without = ("setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw")
+    code, error = failure("-i", "1@s1", str(JSON), *address(tmp_path), before=without)
+    assert code == 3 and "CAP_NET_RAW" in error
+
+
+def test_a_missing_pcap_folder_and_an_unwritable_file(failure: Failure, tmp_path: Path) -> None:
+    code, error = failure("-i", "1@s1", "--pcap=/no/such", str(JSON), *address(tmp_path))
+    assert code == 2 and "/no/such" in error
+    code, error = failure("--no-p4", "--log-file", "/no/such/log", *address(tmp_path))
+    assert code == 5 and "/no/such/log" in error
+
+
+def test_a_signal_while_it_starts_leaves_nothing(lab: Lab, tmp_path: Path) -> None:
+    """A compiler that never ends: the switch is stopped while it waits for it."""
+    slow = tmp_path / "cc"
+    slow.write_text(f"#!/bin/sh\ntouch {tmp_path}/called\nexec sleep 1000\n")
+    slow.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    environment["AGGLAB_CACHE"] = str(tmp_path / "cache")
+    command = lab.switch.command(sys.executable, "-m", "switch", str(JSON), *address(tmp_path))
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE)
+    deadline = time.monotonic() + 20
+    while not (tmp_path / "called").exists():
+        assert time.monotonic() < deadline
+    process.terminate()
+    assert process.wait(20) == 0
+    assert process.stderr is not None and process.stderr.read() == b""
+    process.stderr.close()
+    assert not (tmp_path / "grpc").exists()
