@@ -54,12 +54,9 @@ def compile_program(source: Path, compiler: str, lanes: int, slots: int) -> Prog
 def check_fits(program: Program, entries: Entries) -> None:
     """Raise CompileError if the program lacks a table, action, key or parameter to be filled."""
     # Imported here: gRPC takes 0.1 s, which `check` need not pay.
-    from google.protobuf import text_format
-    from p4.config.v1 import p4info_pb2
-
     from testbed.network.p4runtime import Names
 
-    names = Names(text_format.Parse(program.p4info.read_text(), p4info_pb2.P4Info()))
+    names = Names.read(program.p4info)
     try:
         for entry in entries.tables:
             names.table_entry(entry)

@@ -146,6 +146,11 @@ class Names:
     def __init__(self, info: Any) -> None:
         self._info = info
 
+    @classmethod
+    def read(cls, p4info: Path) -> Names:
+        """Of a P4Info as text protobuf."""
+        return cls(text_format.Parse(p4info.read_text(), p4info_pb2.P4Info()))
+
     def counter(self, name: str) -> int:
         return int(_named(self._info.counters, name, "counter").preamble.id)
 

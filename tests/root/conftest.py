@@ -18,6 +18,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE_S = 120.0
 MARKER = "AGGLAB_TEST_SCENARIO"
+PYTEST_ONLY = "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"  # set by tests/conftest.py
 
 
 class Runs:
@@ -29,11 +30,12 @@ class Runs:
         self._started: list[subprocess.Popen[str]] = []
 
     def start(self, *words: str, **environment: str) -> subprocess.Popen[str]:
-        """`python -m testbed run WORDS` in a session of its own."""
+        """`python -m testbed run WORDS` in a session of its own, with a user's environment."""
+        own = {k: v for k, v in os.environ.items() if k != PYTEST_ONLY}
         process = subprocess.Popen(
             [sys.executable, "-m", "testbed", "run", *words, "--results", str(self.results)],
             cwd=ROOT,
-            env={**os.environ, MARKER: self.marker, **environment},
+            env={**own, MARKER: self.marker, **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
