@@ -11,7 +11,7 @@ from compiler.backend.assemble import assemble
 from compiler.backend.checks import lower_checksums, lower_deparser
 from compiler.backend.control import lower_control
 from compiler.backend.graph import build_graph
-from compiler.backend.objects import declare_externs
+from compiler.backend.objects import declare_externs, extern_instances
 from compiler.backend.parsers import lower_parser
 from compiler.backend.places import HeaderPlace, Place, Scalar, StructPlace, members_of, plain
 from compiler.backend.scope import Unit
@@ -80,8 +80,10 @@ def collect_numbers(work: Compilation) -> None:
 
 
 def collect_externs(work: Compilation) -> None:
+    everywhere = work.unit.typed.globals.values()
+    declare_externs(work.unit, (i for i in everywhere if isinstance(i.type, types.Extern)))
     for name in ("ingress", "egress"):
-        declare_externs(work.unit, work.blocks[name])
+        declare_externs(work.unit, extern_instances(work.blocks[name]))
 
 
 def lower_parsing(work: Compilation) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from compiler import ast, types
 from compiler.backend import ir
@@ -25,9 +25,9 @@ def extern_instances(instance: Instance) -> Iterator[Instance]:
             yield from extern_instances(child)
 
 
-def declare_externs(unit: Unit, block: Instance) -> None:
+def declare_externs(unit: Unit, instances: Iterable[Instance]) -> None:
     """Arrays exist whether or not the program uses them: the control plane may."""
-    for instance in extern_instances(block):
+    for instance in instances:
         try:
             declare_extern(unit, instance)
             unit.externs.append(instance)

@@ -37,7 +37,6 @@ class Unit:
     arrays: dict[int, ir.Array] = field(default_factory=dict)
     profiles: dict[int, ir.ActionProfile] = field(default_factory=dict)
     field_lists: dict[int, int] = field(default_factory=dict)
-    extern_globals: dict[ast.Node, Instance] = field(default_factory=dict)
     # actions that tables call, by owner, declaration and pipeline
     program_actions: dict[tuple[object, ...], ir.Action] = field(default_factory=dict)
     tables: list[TableSite] = field(default_factory=list)
@@ -175,6 +174,6 @@ class Scope:
                     return value
                 instance = instance.parent
             frame = frame.lexical
-        if declaration in self.unit.extern_globals:
-            return self.unit.extern_globals[declaration]
+        if isinstance(declaration, ast.Instantiation) and declaration in self.typed.globals:
+            return self.typed.globals[declaration]
         raise self.unsupported(receiver, "this object")

@@ -349,7 +349,7 @@ PROPERTIES = {
 
 
 def _keysets(keyset: ast.Expression, count: int) -> tuple[ast.Expression, ...]:
-    if isinstance(keyset, ast.ListExpression) and keyset.parenthesized:
+    if isinstance(keyset, ast.ListExpression):
         return keyset.elements
     if isinstance(keyset, ast.DefaultKeyset) and count > 1:
         return (keyset,) * count
