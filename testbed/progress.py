@@ -10,7 +10,7 @@ from typing import TextIO
 from testbed.agents import Event
 
 REDRAW_S = 0.2
-PLAIN_S = 2.0
+PLAIN_S = 5.0
 BAR_CELLS = 20
 
 
