@@ -26,6 +26,8 @@ FLAGS = (
     "-shared",
     "-pthread",
 )
+SANITIZED = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+"""Added when AGGLAB_SANITIZE is 1; the process then needs libasan preloaded."""
 
 
 class BuildError(Exception):
@@ -34,8 +36,7 @@ class BuildError(Exception):
 
 def loop_library() -> Path:
     """The packet loop's shared object, compiled if this machine has not done so before."""
-    # The tests build with sanitizers by AGGLAB_CFLAGS.
-    flags = FLAGS + tuple(os.environ.get("AGGLAB_CFLAGS", "").split())
+    flags = FLAGS + (SANITIZED if os.environ.get("AGGLAB_SANITIZE") == "1" else ())
     try:
         path, identity = compiler()
     except PipelineError as error:

@@ -17,8 +17,10 @@
 
 #define PORT_NUMBERS 512 /* v1model's port is 9 bits wide */
 #define NS_PER_S 1000000000ull
-/* Bytes queued for sending that still fit the second-level cache when the kernel copies them out. */
+/* Where a batch ends at the latest. Bytes queued for sending should still be in the second-level cache when the
+ * kernel copies them out; frames, dropped ones too, bound how long control calls wait for the program's lock. */
 #define BATCH_BYTES (384u << 10)
+#define BATCH_FRAMES 1024
 
 struct loop {
 	struct loop_options options;
@@ -134,7 +136,7 @@ static uint32_t drain_port(struct loop *loop, struct port *port)
 	return taken;
 }
 
-/* Ports take turns until all are empty or enough is queued. The caller holds the program's lock. */
+/* Ports take turns until all are empty or the batch is large enough. The caller holds the program's lock. */
 static uint32_t drain_ports(struct loop *loop)
 {
 	uint32_t total = 0, round;
@@ -144,7 +146,7 @@ static uint32_t drain_ports(struct loop *loop)
 		for (uint32_t i = 0; i < loop->port_count; i++)
 			round += drain_port(loop, loop->ports[i]);
 		total += round;
-	} while (round && loop->queued_bytes < BATCH_BYTES);
+	} while (round && loop->queued_bytes < BATCH_BYTES && total < BATCH_FRAMES);
 	return total;
 }
 

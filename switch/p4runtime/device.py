@@ -22,6 +22,18 @@ Install = Callable[[Pipeline], None]
 """Makes the data plane forward by a program; on return the previous one is no longer used."""
 
 
+_UNSUPPORTED = {
+    "action_profile_member": "action_profiles",
+    "action_profile_group": "action_profiles",
+    "meter_entry": "meters",
+    "direct_meter_entry": "direct_meters",
+    "value_set_entry": "value_sets",
+    "digest_entry": "digests",
+    "extern_entry": "externs",
+}
+"""Kinds of entity that are not supported, and where the P4Info would list them."""
+
+
 class Forwarding:
     """One program with its P4Info and everything clients have written to it."""
 
@@ -52,6 +64,9 @@ class Forwarding:
     def read(self, query: Entity) -> Iterator[Entity]:
         """Everything that fits one query."""
         name = _entity_name(query)
+        # Clients that clear a switch ask for every kind; where a program has none there is nothing.
+        if name in _UNSUPPORTED and not getattr(self.config.p4info, _UNSUPPORTED[name]):
+            return
         yield from self._handler(name).read(getattr(query, name))
 
     def _handler(self, name: str) -> Any:

@@ -283,7 +283,7 @@ def test_wrong_defaults(primary: Any, entry: Maker) -> None:
         ("MODIFY", default("I.exact_table", "I.drop", match=EXACT)),
         ("MODIFY", default("I.ternary_table", "I.drop")),
         ("MODIFY", default("I.exact_table", "I.remember", b"\x01", b"\x01")),
-        ("MODIFY", default("I.nothing" if False else "I.lpm_table", "I.forward", b"\xff\xff")),
+        ("MODIFY", default("I.lpm_table", "I.forward", b"\xff\xff")),
     )
     assert [code for code, _ in refused] == [
         "INVALID_ARGUMENT",
@@ -312,6 +312,19 @@ def test_unknown_table_and_kinds(primary: Any, ids: Any) -> None:
         "INVALID_ARGUMENT",
     ]
     assert "meter_entry" in refused[2][1]
+    assert primary.read(meter) == [], "the program has no meter, so there is none to read"
+
+
+def test_a_program_with_a_meter_says_that_it_cannot_be_read(
+    switch_server: Any, entities_config: Any
+) -> None:
+    config = p4runtime_pb2.ForwardingPipelineConfig()
+    config.CopyFrom(entities_config)
+    config.p4info.meters.add().preamble.id = 0x14000001
+    client = switch_server.client()
+    client.arbitrate(1)
+    client.configure("VERIFY_AND_COMMIT", config)
     with pytest.raises(grpc.RpcError) as caught:
-        primary.read(meter)
+        client.read(p4runtime_pb2.Entity(meter_entry={}))
     assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
+    assert "meter_entry" in str(caught.value.details())
