@@ -1,0 +1,268 @@
+"""When the worker sends again, by the millisecond, and how long rounds take on links of a rate."""
+
+import heapq
+import random
+
+import numpy as np
+import pytest
+from switch_model import JobEntry, SwitchModel
+
+from hosts.errors import RoundTimeout
+from hosts.wire import Batch, Chunk
+from hosts.worker import Job, Timing, Worker
+
+MS = 1_000_000
+
+
+class Conversation:
+    """A worker whose results the test hands in; times in ms."""
+
+    def __init__(self, window=4, **timing):
+        chunks = 100 * window
+        self.worker = Worker(Job(0, 2, 1, window, window), Timing(**timing))
+        self.worker.begin(0, np.zeros(chunks, np.int32), np.empty(chunks, np.int32))
+
+    def poll(self, now_ms):
+        return self.worker.poll(round(now_ms * MS)).tolist()
+
+    def result(self, now_ms, *slots):
+        datagrams = []
+        for slot in slots:
+            sent = Chunk.parse(self.worker.datagram(slot), 1)
+            result = Chunk(sent.kind, 0, slot, sent.tag, values=sent.values, result=True)
+            datagrams.append(result.emit())
+        assert self.worker.on_results(round(now_ms * MS), Batch.of(datagrams, 1)) == len(slots)
+
+    def answer(self, now_ms, *slots):
+        """Results, and what the worker sends on them."""
+        self.result(now_ms, *slots)
+        return self.poll(now_ms)
+
+    @property
+    def rto_ms(self):
+        return self.worker.rto_ns / MS
+
+    @property
+    def deadline_ms(self):
+        return self.worker.deadline_ns / MS
+
+    def silence_until(self, end_ms):
+        """(time in ms, slots) of everything sent up to then without a result."""
+        sent = []
+        while self.worker.deadline_ns <= end_ms * MS:
+            now_ms = self.deadline_ms
+            if slots := self.poll(now_ms):
+                sent.append((now_ms, slots))
+        return sent
+
+
+def test_before_any_measurement_the_timeout_is_100_ms_and_doubles_up_to_a_second():
+    talk = Conversation(window=1)
+    assert talk.poll(0) == [0]
+    times = [time for time, _ in talk.silence_until(6000)]
+    assert times == [100, 300, 700, 1500, 2500, 3500, 4500, 5500]
+
+
+def test_the_timeout_follows_the_round_trip_as_in_rfc_6298():
+    talk = Conversation(window=1)
+    talk.poll(0)
+    talk.answer(40, 0)
+    assert talk.rto_ms == 40 + 4 * 20
+    talk.answer(80, 0)
+    assert talk.rto_ms == 40 + 4 * 15
+    talk.answer(160, 0)
+    assert talk.rto_ms == 45 + 4 * (15 + (40 - 15) / 4)
+
+
+@pytest.mark.parametrize(("rtt_ms", "rto_ms"), [(0.1, 10), (8, 12), (5000, 1000)])
+def test_the_timeout_keeps_its_limits_and_the_room_for_gathering(rtt_ms, rto_ms):
+    talk = Conversation(window=1, max_rto_ns=1000 * MS, initial_rto_ns=10_000 * MS)
+    talk.poll(0)
+    for count in range(1, 60):
+        talk.answer(count * rtt_ms, 0)
+    assert talk.rto_ms == pytest.approx(rto_ms, abs=0.01)
+
+
+def test_a_batch_gives_one_sample_that_of_its_oldest_packet():
+    talk = Conversation()
+    talk.poll(0)
+    talk.answer(30, 0, 1, 2)
+    assert talk.rto_ms == 30 + 4 * 15
+
+
+def test_a_packet_sent_twice_measures_nothing():
+    talk = Conversation(window=1)
+    talk.poll(0)
+    talk.poll(100)
+    talk.answer(101, 0)
+    assert talk.rto_ms == 100
+
+
+def test_as_long_as_nothing_is_measured_the_doubled_timeout_stays():
+    """Otherwise a round trip above the timeout could never be measured."""
+    talk = Conversation(window=1)
+    talk.poll(0)
+    assert talk.poll(100) == [0]
+    talk.answer(150, 0)
+    assert talk.deadline_ms == 350
+    talk.answer(300, 0)
+    assert talk.rto_ms == 150 + 4 * 75
+
+
+def test_results_of_any_slot_put_off_the_others_timers():
+    talk = Conversation()
+    talk.poll(0)
+    for now_ms in (60, 120):
+        assert talk.answer(now_ms, 0) == [0]
+    assert talk.poll(180) == []
+
+
+def settled(window, rtt_ms=20):
+    """A conversation with a timeout of 24 ms, and the time at which all slots were last sent."""
+    talk = Conversation(window=window)
+    talk.poll(0)
+    for count in range(1, 60):
+        talk.answer(count * rtt_ms, *range(window))
+    assert talk.rto_ms == pytest.approx(rtt_ms + 4, abs=0.01)
+    return talk, 59 * rtt_ms
+
+
+def test_an_overtaken_packet_is_sent_again_one_timeout_after_it_was_sent():
+    talk, start = settled(window=8)
+    assert talk.answer(start + 20, 1, 2, 3, 4, 5, 6, 7) == [1, 2, 3, 4, 5, 6, 7]
+    assert talk.deadline_ms == pytest.approx(start + 24, abs=0.01)
+    assert talk.poll(start + 24.1) == [0]
+    counters = talk.worker.counters
+    assert (counters["retransmitted"], counters["timeouts"]) == (1, 0)
+
+
+def test_three_later_results_do_not_make_a_packet_overtaken():
+    talk, start = settled(window=8)
+    talk.answer(start + 20, 1, 2, 3)
+    assert talk.poll(start + 24.1) == []
+
+
+def test_an_overtaken_packet_is_sent_again_without_back_off_while_results_come():
+    talk, start = settled(window=8)
+    others = range(1, 8)
+    resent = []
+    for step in range(1, 200):
+        now_ms = start + 1.0 * step
+        slots = talk.answer(now_ms, *others) if step % 20 == 0 else talk.poll(now_ms)
+        if 0 in slots:
+            resent.append(step)
+    # Sent after what is answered 20 ms later, overtaken by what is answered 40 ms later.
+    assert resent == [24, 60, 100, 140, 180]
+
+
+def test_what_waited_for_somebody_elses_loss_measures_nothing():
+    talk, start = settled(window=8)
+    before = talk.rto_ms
+    talk.answer(start + 20, 1, 2, 3, 4, 5, 6, 7)
+    talk.result(start + 23.9, 0)
+    assert talk.rto_ms == pytest.approx(before, abs=0.01)
+
+
+def test_after_a_silence_eight_packets_are_sent_again_then_the_next():
+    talk, start = settled(window=20)
+    sent = talk.silence_until(start + 60)
+    assert [slots for _, slots in sent] == [list(range(8)), list(range(8, 16))]
+    assert [time - start for time, _ in sent] == pytest.approx([24, 48], abs=0.1)
+    assert talk.worker.counters["timeouts"] == 16
+
+
+def test_all_lost_at_once_is_repaired_by_what_overtakes():
+    talk, start = settled(window=100)
+    ((now_ms, probes),) = talk.silence_until(start + 30)
+    talk.answer(now_ms + 20, *probes)
+    assert talk.answer(now_ms + 40, *probes) == [*probes, *range(8, 100)]
+
+
+def test_giving_up_comes_before_a_retransmission_at_the_same_time():
+    talk = Conversation(window=1, give_up_ns=100 * MS)
+    talk.poll(0)
+    with pytest.raises(RoundTimeout):
+        talk.poll(100)
+
+
+class RatedNetwork:
+    """Links with a rate: a packet takes 123 us (365 lanes at 100 Mbit/s), each way, in order; each
+    driver lets results gather for 1 ms."""
+
+    PACKET_NS, PROPAGATION_NS, GATHER_NS = 123_000, 50_000, MS
+
+    def __init__(self, workers, window, chunks, loss, seed):
+        self.loss, self.random = loss, random.Random(seed)
+        job = Job(0, workers, 1, window, window)
+        self.switch = SwitchModel(1, {0: JobEntry(workers, window)})
+        self.workers = [Worker(job) for _ in range(workers)]
+        self.chunks = chunks
+        self.inputs = [np.arange(chunks, dtype=np.int32) * (rank + 1) for rank in range(workers)]
+        self.outs = [np.empty(chunks, np.int32) for _ in range(workers)]
+        self.free_ns = {}
+        self.inbox = [[] for _ in range(workers)]
+        self.events, self.number = [], 0
+
+    def run(self):
+        """Duration of the round over the time the packets need on one link."""
+        for rank, worker in enumerate(self.workers):
+            worker.begin(0, self.inputs[rank], self.outs[rank])
+            self._poll(rank, 0)
+        now_ns = 0
+        while not all(worker.done for worker in self.workers):
+            now_ns, _, handle, rank, data = heapq.heappop(self.events)
+            handle(rank, now_ns, data)
+        expected = sum(self.inputs)
+        assert all((out == expected).all() for out in self.outs)
+        return now_ns / (self.chunks * self.PACKET_NS)
+
+    def _at(self, time_ns, handle, rank, data=b""):
+        self.number += 1
+        heapq.heappush(self.events, (time_ns, self.number, handle, rank, data))
+
+    def _transmit(self, direction, rank, now_ns, handle, data):
+        free_ns = max(self.free_ns.get((direction, rank), 0), now_ns) + self.PACKET_NS
+        self.free_ns[direction, rank] = free_ns
+        if self.random.random() >= self.loss:
+            self._at(free_ns + self.PROPAGATION_NS, handle, rank, data)
+
+    def _poll(self, rank, now_ns, _data=b""):
+        worker = self.workers[rank]
+        for slot in worker.poll(now_ns):
+            self._transmit("up", rank, now_ns, self._at_switch, worker.datagram(slot))
+        if not worker.done:
+            self._at(worker.deadline_ns, self._timer, rank)
+
+    def _timer(self, rank, now_ns, _data):
+        if not self.workers[rank].done and now_ns >= self.workers[rank].deadline_ns:
+            self._poll(rank, now_ns)
+
+    def _at_switch(self, rank, now_ns, data):
+        for target, result in self.switch.process(rank, data):
+            self._transmit("down", target, now_ns, self._at_worker, result)
+
+    def _at_worker(self, rank, now_ns, data):
+        if not self.inbox[rank]:
+            self._at(now_ns + self.GATHER_NS, self._gathered, rank)
+        self.inbox[rank].append(data)
+
+    def _gathered(self, rank, now_ns, _data):
+        datagrams, self.inbox[rank] = self.inbox[rank], []
+        self.workers[rank].on_results(now_ns, Batch.of(datagrams, 1))
+        self._poll(rank, now_ns)
+
+
+@pytest.mark.parametrize("workers", [2, 8])
+def test_without_loss_a_round_takes_what_the_link_needs_and_nothing_is_sent_twice(workers):
+    network = RatedNetwork(workers, 128, 2740, 0, 0)
+    assert network.run() < 1.006
+    assert sum(worker.counters["retransmitted"] for worker in network.workers) == 0
+
+
+@pytest.mark.parametrize(
+    ("window", "loss", "most"), [(128, 0.001, 1.06), (128, 0.01, 1.25), (32, 0.01, 1.25)]
+)
+def test_losses_cost_little_more_than_what_is_sent_again(window, loss, most):
+    ratios = sorted(RatedNetwork(4, window, 2740, loss, seed).run() for seed in range(5))
+    assert ratios[2] < most
+    assert ratios[4] < most + 0.15
