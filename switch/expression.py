@@ -157,6 +157,14 @@ class SameHeader(Bool):
 
 
 @dataclass(frozen=True, eq=False)
+class SameVariable(Bool):
+    """Equality of two fields of variable width, as numbers."""
+
+    left: FieldOf
+    right: FieldOf
+
+
+@dataclass(frozen=True, eq=False)
 class SameUnion(Bool):
     left: UnionExpression
     right: UnionExpression

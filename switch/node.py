@@ -67,12 +67,17 @@ class Node:
             raise self.error("must be true or false")
         return self.value
 
+    def truth(self) -> bool:
+        """A boolean that p4c also writes as 0 or 1."""
+        return bool(self.integer(0, 1)) if isinstance(self.value, int) else self.boolean()
+
     def flag(self, key: str, default: bool = False) -> bool:
         member = self.get(key)
         return default if member is None else member.boolean()
 
     def integer(self, low: int, high: int) -> int:
-        if isinstance(self.value, bool) or not isinstance(self.value, int):
+        """An integer in low..high (true and false count as 1 and 0)."""
+        if not isinstance(self.value, int):
             raise self.error("must be an integer")
         if not low <= self.value <= high:
             raise self.error(f"must be {low} to {high}, is {self.value}")

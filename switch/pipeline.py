@@ -274,7 +274,10 @@ class Pipeline:
         return counter
 
     def counter_read(self, name: str, index: int) -> tuple[int, int]:
-        """(packets, bytes) of one cell of an indirect counter."""
+        """(packets, bytes) of one cell; the index into a direct counter is an entry's handle."""
+        direct = self.program.direct_counters.get(name)
+        if direct and direct.table:
+            return self.direct_counter_read(direct.table, index)
         counter = self._counter(name, index)
         packets, size = U64(), U64()
         result = self.library.pl_counter_read(self.handle, counter.index, index, packets, size)
@@ -282,7 +285,11 @@ class Pipeline:
         return packets.value, size.value
 
     def counter_write(self, name: str, index: int, packets: int, bytes_: int) -> None:
-        """Set one cell of an indirect counter."""
+        """Set one cell; the index into a direct counter is an entry's handle."""
+        direct = self.program.direct_counters.get(name)
+        if direct and direct.table:
+            self.direct_counter_write(direct.table, index, packets, bytes_)
+            return
         counter = self._counter(name, index)
         result = self.library.pl_counter_write(self.handle, counter.index, index, packets, bytes_)
         self._check(result, f"counter '{name}'")

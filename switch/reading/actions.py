@@ -206,11 +206,9 @@ def check_stacks(primitive: Primitive, node: Node) -> None:
 
 
 def check_jumps(primitives: tuple[Primitive, ...], nodes: list[Node]) -> None:
-    """Jumps go forward, so that every action ends."""
+    """Jumps lead to a primitive of the action or to its end."""
     for i, primitive in enumerate(primitives):
         if primitive.op in ("_jump", "_jump_if_zero"):
             target = primitive.args[-1]
-            if not isinstance(target, Const) or not i < target.value <= len(primitives):
-                raise nodes[i].error(
-                    f"must jump to a constant, {i + 1} to {len(primitives)} here (forward)"
-                )
+            if not isinstance(target, Const) or not 0 <= target.value <= len(primitives):
+                raise nodes[i].error(f"must jump to a constant, 0 to {len(primitives)} here")

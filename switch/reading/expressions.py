@@ -30,6 +30,7 @@ from switch.expression import (
     RegisterCell,
     SameHeader,
     SameUnion,
+    SameVariable,
     StackCount,
     StackElement,
     StackRef,
@@ -42,7 +43,7 @@ from switch.expression import (
     Valid,
     ValidUnion,
 )
-from switch.model import Field, HeaderType, Param, Union
+from switch.model import HeaderType, Param, Union
 from switch.node import Node
 from switch.reading.scope import Scope
 
@@ -63,6 +64,10 @@ KINDS: dict[type, str] = {
     StackRef: "a header stack",
     UnionStackRef: "a header union stack",
 }
+
+
+def is_variable(data: Expression) -> bool:
+    return isinstance(data, FieldOf) and data.field is not None and data.field.variable
 
 
 def header_type_of(header: HeaderExpression) -> HeaderType:
@@ -94,7 +99,6 @@ class Reader:
         self.scope = scope
         self.params = params
         self.in_parser = in_parser
-        self.variable_allowed = False
         self.depth = 0
 
     def data(self, node: Node) -> Data:
@@ -105,10 +109,8 @@ class Reader:
 
     def variable_field(self, node: Node) -> FieldOf:
         """A field of variable width, which has no value as a number."""
-        self.variable_allowed = True
         found = self.expect(node, FieldOf)
-        self.variable_allowed = False
-        if found.field is None or not found.field.variable:
+        if not is_variable(found):
             raise node.error("must be a field of variable width")
         return found
 
@@ -140,6 +142,8 @@ class Reader:
         found = self.read(node)
         if not isinstance(found, kind):
             raise node.error(f"must be {KINDS[kind]}")
+        if kind is Data and is_variable(found):
+            raise node.error("a field of variable width cannot be used here")
         return found
 
     def read(self, node: Node) -> Expression:
@@ -189,6 +193,12 @@ class Reader:
     def read_equality(self, node: Node, op: str) -> Bool:
         left, right = self.read(node["left"]), self.read(node["right"])
         path = node.path
+        variable = [is_variable(x) for x in (left, right)]
+        if any(variable):
+            if not all(variable):
+                raise node["right"].error("must be of variable width like the left side, or not")
+            same_number = SameVariable(path, left, right)  # type: ignore[arg-type]
+            return same_number if op == "==" else Not(path, same_number)
         if isinstance(left, Data) and isinstance(right, Data):
             return Compare(path, op, left, right)
         if isinstance(left, Bool) and isinstance(right, Bool):
@@ -207,6 +217,8 @@ class Reader:
     def read_choice(self, node: Node) -> Expression:
         condition = self.boolean(node["cond"])
         yes, no = self.read(node["left"]), self.read(node["right"])
+        if is_variable(yes) or is_variable(no):
+            raise node.error("a field of variable width cannot be used here")
         if isinstance(yes, Data) and isinstance(no, Data):
             return ChooseData(node.path, condition, yes, no)
         if isinstance(yes, Bool) and isinstance(no, Bool):
@@ -220,7 +232,7 @@ class Reader:
         header = self.header(node["left"])
         fields = header_type_of(header).fields
         index = node["right"].integer(0, len(fields))
-        return self.field_of(node, header, fields[index] if index < len(fields) else None)
+        return FieldOf(node.path, header, fields[index] if index < len(fields) else None)
 
     def read_access_union(self, node: Node) -> HeaderExpression:
         union = self.union(node["left"])
@@ -233,23 +245,18 @@ class Reader:
             raise node["right"].error("must be a header stack")
         return StackCount(node.path, stack.stack, minus)
 
-    def field_of(self, node: Node, header: HeaderExpression, field: Field | None) -> FieldOf:
-        if field and field.variable and not self.variable_allowed:
-            raise node.error(f"field '{field.name}' of variable width cannot be used here")
-        return FieldOf(node.path, header, field)
-
     def field(self, node: Node) -> FieldOf:
         """A [header, field] pair as a value."""
         header_node, field_node = node.elements(2)
         header = self.scope.header(header_node)
         found = self.scope.field_of(field_node, header.type)
-        return self.field_of(node, HeaderRef(node.path, header), found)
+        return FieldOf(node.path, HeaderRef(node.path, header), found)
 
     def stack_field(self, node: Node) -> FieldOf:
         stack_node, field_node = node.elements(2)
         stack = self.scope.stack(stack_node)
         found = self.scope.field_of(field_node, stack.type)
-        return self.field_of(node, LastElement(node.path, stack), found)
+        return FieldOf(node.path, LastElement(node.path, stack), found)
 
     def union_stack_field(self, node: Node) -> FieldOf:
         stack_node, member_node, field_node = node.elements(3)
@@ -257,7 +264,7 @@ class Reader:
         member = member_of(stack.unions[0], member_node)
         header = UnionMember(node.path, LastUnion(node.path, stack), member)
         found = self.scope.field_of(field_node, header_type_of(header))
-        return self.field_of(node, header, found)
+        return FieldOf(node.path, header, found)
 
     def register_cell(self, node: Node) -> Data:
         name, index = node.elements(2)

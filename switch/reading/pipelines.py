@@ -13,7 +13,7 @@ from switch.model import (
     Table,
 )
 from switch.node import Node
-from switch.reading.expressions import Reader
+from switch.reading.expressions import Reader, is_variable
 from switch.reading.scope import Scope, claim
 
 KINDS_OF_TYPE = {
@@ -118,6 +118,8 @@ class PipelineReader:
         else:
             value = Reader(self.scope).field(target)
             default_name = ".".join(str(part) for part in target.value)
+            if is_variable(value):
+                raise target.error("a field of variable width cannot be a key")
         bits = value.field.bits if value.field else 1
         name = node.get("name")
         mask = node.get("mask")

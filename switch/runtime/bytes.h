@@ -159,6 +159,18 @@ static inline void store_wide(uint8_t *p, uint32_t bit, uint32_t bits, const uin
 		store_bits(p, bit + done, 8, *value++);
 }
 
+/* Equality of big endian numbers of different lengths. */
+static inline bool same_number(const uint8_t *a, uint32_t a_bytes, const uint8_t *b, uint32_t b_bytes)
+{
+	for (; a_bytes > b_bytes; a_bytes--)
+		if (*a++)
+			return false;
+	for (; b_bytes > a_bytes; b_bytes--)
+		if (*b++)
+			return false;
+	return !memcmp(a, b, a_bytes);
+}
+
 /* The 64 bits of a wide number that start shift bits above its lowest. */
 static inline uint64_t wide_slice(const uint8_t *value, uint32_t bytes, uint32_t shift)
 {

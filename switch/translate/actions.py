@@ -26,6 +26,8 @@ from switch.translate.ranges import Text, of_bits
 from switch.translate.writer import Writer, comment, identifier
 
 JUMPS = ("_jump", "_jump_if_zero")
+MAX_ROUNDS = 1 << 16
+"""Backward jumps that one execution of an action may take."""
 
 
 def function_name(action: Action) -> str:
@@ -52,13 +54,30 @@ class ActionWriter:
             "(struct pipeline *p, struct packet *k, struct store *s, const uint8_t *args)"
         ):
             out.line("(void)p, (void)k, (void)s, (void)args;")
+            self.declare_rounds(action)
             for i, primitive in enumerate(action.primitives):
                 if i in targets:
                     out.label(f"step_{i}")
                 with out.block(""):
+                    if primitive.op in JUMPS and primitive.args[-1].value <= i:  # type: ignore
+                        self.count_round()
                     self.primitive(primitive)
             if len(action.primitives) in targets:
                 out.label(f"step_{len(action.primitives)}")
+
+    def declare_rounds(self, action: Action) -> None:
+        backward = [
+            i
+            for i, p in enumerate(action.primitives)
+            if p.op in JUMPS and p.args[-1].value <= i  # type: ignore[union-attr]
+        ]
+        if backward:
+            self.out.line("uint32_t rounds = 0;")
+
+    def count_round(self) -> None:
+        """An action that jumps back for ever ends here (BMv2 hangs)."""
+        self.out.line(f"if (++rounds > {MAX_ROUNDS})")
+        self.out.line("\treturn;")
 
     def primitive(self, primitive: Primitive) -> None:
         WRITERS[primitive.op](self, *primitive.args)

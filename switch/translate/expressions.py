@@ -27,6 +27,7 @@ from switch.expression import (
     RegisterCell,
     SameHeader,
     SameUnion,
+    SameVariable,
     StackCount,
     Truth,
     Valid,
@@ -211,6 +212,8 @@ class Expressions:
             return self.any(f"({self.places.read(m)})->valid" for m in members)
         if isinstance(data, SameHeader):
             return self.same_header(data)
+        if isinstance(data, SameVariable):
+            return f"same_number({self.variable(data.left)}, {self.variable(data.right)})"
         assert isinstance(data, SameUnion)
         left, right = (self.places.union_members(u) for u in (data.left, data.right))
         pairs = zip(left, right, strict=True)
@@ -225,6 +228,14 @@ class Expressions:
             return "false"
         left, right = self.places.read(data.left), self.places.read(data.right)
         return f"same_{self.layout.types[types[0].name]}({left}, {right})"
+
+    def variable(self, data: FieldOf) -> str:
+        """Pointer and length of a field of variable width."""
+        assert data.field
+        header_type = header_type_of(data.header)
+        pointer = self.places.read(data.header)
+        names = self.layout.field, self.layout.length
+        return ", ".join(f"({pointer})->{name(header_type, data.field)}" for name in names)
 
     def compare(self, op: str, left: Data, right: Data) -> str:
         ranges = self.exact(left), self.exact(right)
