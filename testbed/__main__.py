@@ -1,8 +1,26 @@
-"""`python -m testbed`: see cli.py."""
+"""`python -m testbed`: see cli.py, which does not load without PyYAML and NumPy."""
+
+from __future__ import annotations
 
 import sys
 
-from testbed.cli import main
+OURS = ("compiler", "hosts", "switch", "testbed", "topologies")
+
+
+def run() -> int:
+    """The exit code of the command line; a Python module that is not installed is named."""
+    try:
+        from testbed.cli import main
+
+        return main()
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in OURS:
+            raise
+        remedy = "run `make setup`, and use .venv/bin/python"
+        print(f"this machine lacks the Python module {package}: {remedy}", file=sys.stderr)
+        return 3
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

@@ -37,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()  # whoever read us has gone; Python would complain at exit
         return FAILED
+    except ModuleNotFoundError:
+        raise  # to __main__.py, which names it
     except Exception as error:  # a bug of ours
         return _fail(FAILED, _bug(error))
 

@@ -130,6 +130,31 @@ def test_without_root_it_says_so(scenario) -> None:
     assert done.stderr == "this machine lacks root: run it as root, or with sudo\n"
 
 
+@pytest.mark.parametrize("module", ["yaml", "numpy", "mininet", "grpc", "google"])
+def test_a_missing_python_module_is_named(module: str, tmp_path: Path) -> None:
+    script = tmp_path / "without.py"
+    script.write_text(
+        "import importlib.machinery, runpy, sys\n"
+        "find = importlib.machinery.PathFinder.find_spec\n"
+        f"hide = lambda n, *a: None if n.split('.')[0] == {module!r} else find(n, *a)\n"
+        "importlib.machinery.PathFinder.find_spec = staticmethod(hide)\n"
+        "sys.argv = ['testbed', 'run', 'quickstart']\n"
+        "runpy.run_module('testbed', run_name='__main__')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.startswith(
+        f"this machine lacks the Python module {module}: run `make setup`"
+    )
+    assert done.stderr.count("\n") == 1
+
+
 def test_a_missing_program_is_named_with_its_package(scenario, tmp_path: Path) -> None:
     for name in ("ip", "mnexec", "cc", "gcc", "ld", "as"):
         found = subprocess.run(["which", name], capture_output=True, text=True).stdout.strip()
