@@ -179,9 +179,10 @@ class Externs(Statements):
         receiver = self.data(self.argument(info, 0))
         value = self.argument(info, 1)
         elements = [self._simple(e, s) for e, s in self.flat_values(value)]
-        self.unit.digests.append(self.type_of(value))
         learn_lists = self.unit.program.learn_lists
-        name = digest_name(self.type_of(value))
+        shape = self.type_of(value)
+        name = digest_name(shape, len(learn_lists))
+        self.unit.digests.setdefault(name, shape)
         identifier = len(learn_lists) + 1
         learn_lists.append(ir.FieldList(name, identifier, elements, self.position))
         self.emit("generate_digest", receiver, ir.Const(identifier, 32))

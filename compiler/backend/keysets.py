@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from compiler import ast
+from compiler import ast, types
 from compiler.backend import arithmetic, ir
 from compiler.backend.expressions import Expressions
-from compiler.backend.places import scalar_width
-from compiler.backend.scope import Unit
+from compiler.backend.scope import Unit, ValueSetSite
 
 MAX_EXPANSION = 1024
 Masked = tuple[int, int]
@@ -86,5 +85,11 @@ def value_set(unit: Unit, scope: Expressions, declared: ast.ValueSet) -> str:
     name = scope.frame.instance.name_of(declared)
     if all(known != name for known, _, _ in unit.program.value_sets):
         element = scope.type_at(declared.type_ref)
-        unit.program.value_sets.append((name, scalar_width(element), declared.position))
+        width = types.width_bits(element)
+        if width is None:
+            raise scope.unsupported(declared, f"a value set of {element}")
+        unit.program.value_sets.append((name, width, declared.position))
+        size = scope.evaluated(declared.size)
+        assert isinstance(size, int)
+        unit.value_sets.append(ValueSetSite(name, declared, element, size))
     return name

@@ -110,8 +110,8 @@ def bind_direct(array: ir.Array, table: ir.Table) -> None:
     array.size = table.size
 
 
-def digest_name(shape: types.Type) -> str:
-    """Digests are named by their struct type (P4Runtime specification section 6.4.7)."""
+def digest_name(shape: types.Type, number: int) -> str:
+    """Digests are named by their struct type, those of other types by their number."""
     if isinstance(shape, types.StructLike):
         return control_plane_name(shape)
-    return "digest"
+    return f"digest_{number}"

@@ -7,14 +7,15 @@ from typing import Any
 
 from compiler import ast, types
 from compiler.backend import ir
+from compiler.backend.control_names import key_name
 from compiler.backend.lower import Compilation
-from compiler.backend.objects import digest_name
 from compiler.backend.p4info_ids import Symbols, member_numbers, written_id
 from compiler.backend.p4info_messages import new_message
 from compiler.backend.p4info_types import TypeSpecs, bitwidth
-from compiler.backend.scope import TableSite
+from compiler.backend.places import leaf_fields
+from compiler.backend.scope import TableSite, ValueSetSite
 from compiler.backend.storage import Unsupported
-from compiler.backend.tables import key_name
+from compiler.source import Position
 from compiler.typed import Instance, TypedProgram
 
 Message = Any
@@ -43,7 +44,7 @@ class Builder:
         self.unit = work.unit
         self.info = new_message("P4Info")
         self.symbols = Symbols()
-        self.specs = TypeSpecs(self.info.type_info)
+        self.specs = TypeSpecs(self.info.type_info, typed.enum_values)
 
     def build(self) -> None:
         self.info.pkg_info.arch = "v1model"
@@ -59,9 +60,9 @@ class Builder:
             self._extern(instance)
         for header in self._controller_headers():
             self._controller_header(header)
-        for name, width, _ in self.unit.program.value_sets:
-            self._value_set(name, width)
-        for name, shape in self._digests().items():
+        for values in self.unit.value_sets:
+            self._value_set(values)
+        for name, shape in self.unit.digests.items():
             self._digest(name, shape)
 
     # ------------------------------------------------------------------- names
@@ -76,9 +77,9 @@ class Builder:
             self.symbols.add(_extern_kind(instance), instance.name, node)
         for header in self._controller_headers():
             self.symbols.add("controller_header", header.name, header)
-        for name, _, _ in self.unit.program.value_sets:
-            self.symbols.add("value_set", name, None)
-        for name in self._digests():
+        for values in self.unit.value_sets:
+            self.symbols.add("value_set", values.name, values.declaration)
+        for name in self.unit.digests:
             self.symbols.add("digest", name, None)
 
     def _controller_headers(self) -> list[ast.StructDeclaration]:
@@ -87,9 +88,6 @@ class Builder:
             for d in self.typed.tree.declarations
             if isinstance(d, ast.StructDeclaration) and d.annotation("controller_header")
         ]
-
-    def _digests(self) -> dict[str, types.Type]:
-        return {digest_name(shape): shape for shape in self.unit.digests}
 
     def _package(self) -> None:
         """Fields of pkg_info that `@pkginfo(...)` on main gives."""
@@ -155,13 +153,12 @@ class Builder:
                 continue
             field = message.match_fields.add()
             field.id = number
-            field.name = key_name(key)
+            field.name = key_name(self.typed, key)
             _annotate(field, key.annotations)
             shape = self.typed.type_of[key.expression]
             field.bitwidth = _key_width(shape)
             field.match_type = MATCH_KINDS[key.match_kind.name]
-            if isinstance(shape, types.NewType):
-                field.type_name.name = self.specs.new_type(shape, key.position)
+            self._name_type(field, shape, key.position)
 
     def _action_refs(self, message: Message, site: TableSite) -> None:
         listed = site.declaration.actions
@@ -200,6 +197,13 @@ class Builder:
         parameters = declaration.parameters if declaration is not None else ()
         return member_numbers([written_id(p) for p in parameters if not p.direction])
 
+    def _name_type(self, message: Message, shape: types.Type, where: Position) -> None:
+        """Names a key's or parameter's user-defined type and describes it in type_info."""
+        if isinstance(shape, types.NewType):
+            message.type_name.name = self.specs.new_type(shape, where)
+        elif isinstance(shape, types.SerializableEnum):
+            self.specs.serializable_enum(shape)
+
     # ----------------------------------------------------------------- actions
 
     def _action(self, name: str, declaration: ast.ActionDeclaration | None) -> None:
@@ -224,15 +228,16 @@ class Builder:
         _document(message, declaration.annotations)
         shape = parameter.type
         message.bitwidth = bitwidth(shape)
-        if isinstance(shape, types.NewType):
-            message.type_name.name = self.specs.new_type(shape, declaration.position)
-        elif isinstance(shape, types.Enum):
+        self._name_type(message, shape, declaration.position)
+        if isinstance(shape, types.Enum):
             message.type_name.name = shape.declaration.name
 
     # ----------------------------------------------------------------- externs
 
     def _extern(self, instance: Instance) -> None:
         kind = _extern_kind(instance)
+        if kind.startswith("direct") and self.unit.arrays[id(instance)].table is None:
+            return
         message = {
             "counter": self.info.counters,
             "direct_counter": self.info.direct_counters,
@@ -249,9 +254,8 @@ class Builder:
         array = self.unit.arrays[id(instance)]
         if kind.endswith(("counter", "meter")):
             message.spec.unit = UNITS[array.unit] if "counter" in kind else _meter_unit(array)
-        if kind.startswith("direct"):
-            if array.table is not None:
-                message.direct_table_id = self.symbols.number("table", array.table)
+        if array.table is not None:
+            message.direct_table_id = self.symbols.number("table", array.table)
             return
         message.size = array.size
         self._index_type(message, instance)
@@ -300,24 +304,35 @@ class Builder:
         message.preamble.id = self.symbols.number("controller_header", header.name)
         message.preamble.name = message.preamble.alias = given.value
         _annotate(message.preamble, header.annotations)
-        numbers = member_numbers([written_id(f) for f in header.fields])
-        for number, declared in zip(numbers, header.fields, strict=True):
-            shape = self.typed.type_at[declared.type_ref]
-            field = message.metadata.add()
-            field.id = number
-            field.name = declared.name
-            _annotate(field, declared.annotations)
-            field.bitwidth = bitwidth(shape)
-            if isinstance(shape, types.NewType):
-                field.type_name.name = self.specs.new_type(shape, declared.position)
+        shape = self.typed.type_of_declaration[header]
+        assert isinstance(shape, types.Header)
+        fields = list(leaf_fields(shape))
+        numbers = member_numbers([written_id(f.declaration) for _, f in fields])
+        for number, (name, field) in zip(numbers, fields, strict=True):
+            assert field.declaration is not None
+            entry = message.metadata.add()
+            entry.id, entry.name = number, name
+            _annotate(entry, field.declaration.annotations)
+            entry.bitwidth = bitwidth(field.type)
+            if isinstance(field.type, types.NewType):
+                entry.type_name.name = self.specs.new_type(field.type, field.declaration.position)
 
-    def _value_set(self, name: str, width: int) -> None:
+    def _value_set(self, site: ValueSetSite) -> None:
         message = self.info.value_sets.add()
-        self._preamble(message, "value_set", name, ())
-        match = message.match.add()
-        match.id = 1
-        match.bitwidth = width
-        match.match_type = MATCH_KINDS["exact"]
+        self._preamble(message, "value_set", site.name, site.declaration.annotations)
+        message.size = site.size
+        if not isinstance(site.element, types.Struct):
+            match = message.match.add()
+            match.id, match.bitwidth = 1, types.width_bits(site.element) or 0
+            match.match_type = MATCH_KINDS["exact"]
+            return
+        fields = site.element.fields
+        numbers = member_numbers([written_id(f.declaration) for f in fields])
+        for number, field in zip(numbers, fields, strict=True):
+            match = message.match.add()
+            match.id, match.name = number, field.name
+            match.bitwidth = types.width_bits(field.type) or 0
+            match.match_type = MATCH_KINDS[_match_annotation(field)]
 
     def _digest(self, name: str, shape: types.Type) -> None:
         message = self.info.digests.add()
@@ -329,6 +344,12 @@ class Builder:
 def _extern_kind(instance: Instance) -> str:
     kind = instance.declaration.name
     return "action_profile" if kind == "action_selector" else kind
+
+
+def _match_annotation(field: types.Field) -> str:
+    """`@match(kind)` on a field of a value set's struct."""
+    annotation = field.declaration.annotation("match") if field.declaration else None
+    return annotation.text[0] if annotation and annotation.text else "exact"
 
 
 def _meter_unit(array: ir.Array) -> int:

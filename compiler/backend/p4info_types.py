@@ -15,8 +15,9 @@ Message = Any
 class TypeSpecs:
     """Fills P4TypeInfo with every named type it is asked about."""
 
-    def __init__(self, info: Message) -> None:
+    def __init__(self, info: Message, enum_values: dict[ast.EnumMember, int]) -> None:
         self._info = info
+        self._enum_values = enum_values
 
     def spec(self, shape: types.Type, where: Position) -> Message:
         """A P4DataTypeSpec."""
@@ -48,7 +49,7 @@ class TypeSpecs:
         if isinstance(shape, types.NewType):
             spec.new_type.name = self.new_type(shape, where)
         elif isinstance(shape, types.SerializableEnum):
-            spec.serializable_enum.name = shape.declaration.name
+            spec.serializable_enum.name = self.serializable_enum(shape)
         elif isinstance(shape, types.Enum):
             spec.enum.name = self._enum(shape)
         elif isinstance(shape, types.Header):
@@ -85,6 +86,19 @@ class TypeSpecs:
                 entry.members.add().name = member.name
         return name
 
+    def serializable_enum(self, shape: types.SerializableEnum) -> str:
+        name = shape.declaration.name
+        if name not in self._info.serializable_enums:
+            entry = self._info.serializable_enums[name]
+            width = shape.underlying.width
+            entry.underlying_type.bitwidth = width
+            for member in shape.declaration.members:
+                added = entry.members.add()
+                added.name = member.name
+                value = self._enum_values[member] % (1 << width)
+                added.value = value.to_bytes((width + 7) // 8, "big")
+        return name
+
     def _struct(self, shape: types.Struct | types.StructLiteral, where: Position) -> str:
         name = control_plane_name(shape) if isinstance(shape, types.Struct) else "struct"
         if name not in self._info.structs:
@@ -117,13 +131,16 @@ def _bits(spec: Message, shape: types.Bits) -> None:
 
 
 def translation_of(shape: types.NewType) -> tuple[str, int | None] | None:
-    """(uri, bits on the controller's side; None for a string) of @p4runtime_translation."""
+    """(uri, bits on the controller's side; None for a string) of @p4runtime_translation.
+
+    The second part is written `32`, `bit<32>` or `string`.
+    """
     annotation = shape.declaration.annotation("p4runtime_translation")
-    if annotation is None or len(annotation.arguments) != 2:
+    if annotation is None:
         return None
-    uri, width = annotation.arguments
-    assert isinstance(uri, ast.StringLiteral)
-    return uri.value, width.value if isinstance(width, ast.IntLiteral) else None
+    words = annotation.text
+    numbers = [int(word) for word in words if word.isdigit()]
+    return words[0].strip('"'), numbers[-1] if numbers else None
 
 
 def bitwidth(shape: types.Type) -> int:

@@ -194,6 +194,17 @@ def leaves(subject: types.Type) -> Iterator[tuple[str, types.Type]]:
             yield name, shape
 
 
+def leaf_fields(subject: types.StructLike) -> Iterator[tuple[str, types.Field]]:
+    """(dotted name, field) of every field of a header or struct, nested structs opened."""
+    for found in subject.fields:
+        held = plain(found.type)
+        if isinstance(held, types.Struct):
+            for below, inner in leaf_fields(held):
+                yield f"{found.name}.{below}", inner
+        else:
+            yield found.name, found
+
+
 def footprint(place: Place) -> Iterator[str]:
     """Names of everything a place covers; two places overlap when they share one."""
     if isinstance(place, (Scalar, VarbitPlace)):

@@ -25,6 +25,16 @@ class TableSite:
 
 
 @dataclass
+class ValueSetSite:
+    """A parser value set as the control plane sees it."""
+
+    name: str
+    declaration: ast.ValueSet
+    element: types.Type
+    size: int
+
+
+@dataclass
 class Unit:
     """One compilation: the input, the program under construction, and what is shared in it."""
 
@@ -43,7 +53,9 @@ class Unit:
     # full name -> declaration; None for a NoAction that core.p4 does not declare
     control_plane_actions: dict[str, ast.ActionDeclaration | None] = field(default_factory=dict)
     externs: list[Instance] = field(default_factory=list)
-    digests: list[types.Type] = field(default_factory=list)
+    # name -> type of what digest() sends
+    digests: dict[str, types.Type] = field(default_factory=dict)
+    value_sets: list[ValueSetSite] = field(default_factory=list)
     labels: int = 0
 
     def new_label(self) -> int:

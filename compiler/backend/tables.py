@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from compiler import ast, types
 from compiler.backend import arithmetic, ir
+from compiler.backend.control_names import key_name
 from compiler.backend.effects import Effects, effects
 from compiler.backend.externs import Externs
 from compiler.backend.objects import PROFILE_KINDS, bind_direct, counter_of, meter_of, position_of
@@ -222,7 +223,7 @@ class Tables(Externs):
 
     def _key(self, element: ast.KeyElement, kind: str, known: ir.Key | None) -> ir.Key:
         shape = self.operand_type(element.expression)
-        name = key_name(element)
+        name = key_name(self.typed, element)
         if not is_scalar(shape):
             raise self.unsupported(element.expression, f"a key of type {shape}")
         expr = arithmetic.as_data(self.value(element.expression))
@@ -397,37 +398,3 @@ def _priority_annotation(scope: Tables, entry: ast.TableEntry) -> int | None:
             if isinstance(given, ast.IntLiteral):
                 return given.value
     return None
-
-
-def key_name(element: ast.KeyElement) -> str:
-    """The control plane's name of a key: @name, or the expression as written."""
-    for annotation in element.annotations:
-        if annotation.name == "name" and annotation.arguments:
-            given = annotation.arguments[0]
-            if isinstance(given, ast.StringLiteral):
-                return given.value
-    return written(element.expression)
-
-
-def written(expression: ast.Expression) -> str:
-    """An expression's text, as p4c names keys by it."""
-    if isinstance(expression, ast.NameExpression):
-        return expression.name
-    if isinstance(expression, ast.Member):
-        return f"{written(expression.base)}.{expression.member}"
-    if isinstance(expression, ast.Index):
-        return f"{written(expression.base)}[{written(expression.index)}]"
-    if isinstance(expression, ast.Slice):
-        bounds = f"{written(expression.high)}:{written(expression.low)}"
-        return f"{written(expression.base)}[{bounds}]"
-    if isinstance(expression, ast.IntLiteral):
-        return str(expression.value)
-    if isinstance(expression, ast.Binary):
-        return f"{written(expression.left)} {expression.operator} {written(expression.right)}"
-    if isinstance(expression, ast.Call) and isinstance(expression.callee, ast.Member):
-        if expression.callee.member == "isValid":
-            return f"{written(expression.callee.base)}.$valid$"
-        return f"{written(expression.callee)}()"
-    if isinstance(expression, ast.Cast):
-        return written(expression.operand)
-    return "key"
