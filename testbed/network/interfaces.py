@@ -1,4 +1,4 @@
-"""What `ip` has no word for: offloads and IPv6 off, in the calling thread's network namespace."""
+"""What `ip` has no word for, in the calling thread's namespace: readiness, offloads, IPv6 off."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import ctypes
 import fcntl
 import socket
 import struct
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
+SIOCGIFFLAGS = 0x8913
+IFF_RUNNING = 0x40
 SIOCETHTOOL = 0x8946
+RUNNING_TIMEOUT_S = 30.0
+POLL_S = 0.0005
 # Receive and send checksums, TSO, GSO, GRO (ETHTOOL_S* of linux/ethtool.h): a frame on a
 # link is a frame as on a wire, complete and no longer than the MTU.
 OFFLOAD_COMMANDS = (0x15, 0x17, 0x1F, 0x24, 0x2C)
@@ -21,6 +26,26 @@ SYSCTLS = {
     # A host answers for the address of the asked interface only.
     "ipv4/conf/all/arp_ignore": "1",
 }
+
+
+def wait_until_running(interfaces: Iterable[str]) -> None:
+    """Return once each interface, the first of its cable to be set up, has its queue.
+
+    The second end gets its queue as it is set up, the first then from a work queue (linkwatch);
+    until that has run, what is sent there vanishes uncounted. IFF_RUNNING is set just before the
+    queue, under a lock that every change of an interface takes: make one after this call.
+    """
+    deadline = time.monotonic() + RUNNING_TIMEOUT_S
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        for interface in interfaces:
+            while not _flags(any_socket, interface) & IFF_RUNNING:
+                assert time.monotonic() < deadline, f"{interface} does not come up"
+                time.sleep(POLL_S)
+
+
+def _flags(any_socket: socket.socket, interface: str) -> int:
+    answer = fcntl.ioctl(any_socket, SIOCGIFFLAGS, struct.pack("16sH22x", interface.encode(), 0))
+    return int(struct.unpack_from("H", answer, 16)[0])
 
 
 def set_sysctls() -> None:

@@ -5,7 +5,7 @@ Pure functions of the topology; `mininet_network.py` runs the lines, one program
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from topologies import Direction, Link, Topology
 from topologies.graph import (
@@ -16,9 +16,9 @@ from topologies.graph import (
     LinkEnd,
 )
 
-# What a late timer loses beyond the bucket is lost for good: on a machine with both processors kept
-# busy by others, quickstart's ratio was 1.09 with 0.5 ms and 1.055 with 2 ms (medians of 5). Deeper,
-# and the first frames of a round would leave faster than the rate by a visible share.
+# What a late timer loses beyond the bucket is lost for good: on a machine whose processors others
+# kept busy, quickstart's ratio was 1.09 with 0.5 ms and 1.055 with 2 ms (medians of 5). Deeper, and
+# the first frames of a round would leave faster than the rate by a visible share.
 BURST_US = 2000
 
 
@@ -73,6 +73,15 @@ def _host_lines(topology: Topology, name: str) -> list[str]:
             for ip, mac in [*others, (AGGREGATOR_IP, AGGREGATOR_MAC)]
         ),
     ]
+
+
+def first_ends(topology: Topology, order: Sequence[str]) -> dict[str, list[str]]:
+    """Of every cable the end that is set up first, when nodes are in that order: by node."""
+    ends: dict[str, list[str]] = {node: [] for node in order}
+    for link in topology.links:
+        first = min((link.a, link.b), key=lambda end: order.index(end.node))
+        ends[first.node].append(first.interface)
+    return ends
 
 
 def queue_lines(topology: Topology, node: str) -> list[str]:

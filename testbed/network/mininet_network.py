@@ -138,6 +138,11 @@ class MininetNetwork:
         for node, pid in self._pids().items():
             with network_namespace(pid):
                 self._configure(node)
+        waiting = links.first_ends(self.topology, list(self._pids()))
+        for node, pid in self._pids().items():
+            with network_namespace(pid):
+                interfaces.wait_until_running(waiting[node])
+                interfaces.offloads_off(self._interfaces(node))
         for link in self.topology.links:
             for direction, _, receiver, settings in link.directions():
                 for impairment in settings.impairments:
@@ -151,10 +156,11 @@ class MininetNetwork:
     def _configure(self, node: str) -> None:
         """Inside the node's namespace: everything that must hold before its first frame."""
         interfaces.set_sysctls()
-        names = [interface_name(node, port) for port in self.topology.ports(node)]
-        interfaces.offloads_off(names)
         _batch("tc", links.queue_lines(self.topology, node))
         _batch("ip", links.node_lines(self.topology, node))
+
+    def _interfaces(self, node: str) -> list[str]:
+        return [interface_name(node, port) for port in self.topology.ports(node)]
 
     def _pids(self) -> dict[str, int]:
         return {name: node.pid for name, node in self.mininet.items()}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.network.links import burst_bytes, create_lines, node_lines, queue_lines
+from testbed.network.links import burst_bytes, create_lines, first_ends, node_lines, queue_lines
 from topologies import Direction, rack
 
 
@@ -39,6 +39,13 @@ def test_a_switch_has_no_address() -> None:
         "link set dev s1-eth1 up",
         "link set dev s1-eth2 up",
     ]
+
+
+def test_first_ends_are_those_of_the_node_set_up_first() -> None:
+    hosts_first = first_ends(rack(2), ["h1", "h2", "s1"])
+    assert hosts_first == {"h1": ["h1-eth0"], "h2": ["h2-eth0"], "s1": []}
+    mixed = first_ends(rack(2), ["h2", "s1", "h1"])
+    assert mixed == {"h2": ["h2-eth0"], "s1": ["s1-eth1"], "h1": []}
 
 
 def test_each_end_shapes_what_it_sends() -> None:
