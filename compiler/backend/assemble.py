@@ -23,6 +23,7 @@ class _Assembler:
     def run(self, body: list[ir.Statement]) -> list[ir.Primitive]:
         self._sequence(body)
         self.offsets[END_OF_ACTION] = len(self.primitives)
+        self._thread_jumps()
         self._drop_idle_jumps()
         for index, label in self.jumps.items():
             jump = self.primitives[index]
@@ -79,6 +80,19 @@ class _Assembler:
             self.offsets[end] = len(self.primitives)
         else:
             self.offsets[other] = len(self.primitives)
+
+    def _thread_jumps(self) -> None:
+        """A jump to a jump goes where that one goes (loops of nothing but jumps excepted)."""
+        for index, label in self.jumps.items():
+            seen = {label}
+            target = self.offsets[label]
+            while target in self.jumps and self.primitives[target].op == "_jump":
+                label = self.jumps[target]
+                if label in seen:
+                    break
+                seen.add(label)
+                self.jumps[index] = label
+                target = self.offsets[label]
 
     def _drop_idle_jumps(self) -> None:
         """Jumps to the very next primitive do nothing."""

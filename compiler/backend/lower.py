@@ -15,6 +15,7 @@ from compiler.backend.objects import declare_externs, extern_instances
 from compiler.backend.parsers import lower_parser
 from compiler.backend.places import HeaderPlace, Place, Scalar, StructPlace, members_of, plain
 from compiler.backend.scope import Unit
+from compiler.backend.share import share_variables
 from compiler.backend.storage import Storage, Unsupported
 from compiler.diagnostics import Diagnostics
 from compiler.typed import Instance, TypedProgram
@@ -143,6 +144,14 @@ def assemble_actions(work: Compilation) -> None:
         action.primitives = assemble(action.body)
 
 
+def share_fields(work: Compilation) -> None:
+    """Short-lived variables of an action use the same fields one after another."""
+    program = work.unit.program
+    scalars = program.header_types[0].fields
+    own = {name for name, _, _ in scalars if name.startswith(f"{USER_METADATA}.")}
+    share_variables(program, own)
+
+
 def pad_scalars(work: Compilation) -> None:
     work.unit.storage.finish()
 
@@ -158,6 +167,7 @@ PASSES: tuple[Callable[[Compilation], None], ...] = (
     fill_field_lists,
     build_graphs,
     assemble_actions,
+    share_fields,
     pad_scalars,
 )
 
