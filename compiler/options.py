@@ -18,8 +18,9 @@ P4INFO_FORMATS = {
     "bin": "binary",
 }
 _EPILOG = """exit status: 0 on success, 1 on errors in the program or its files, 2 on a wrong
-command line. Warnings can be named in --Wdisable and --Werror: deprecated, invalid, mismatch,
-missing, overflow, parser-transition, preprocessor, shadow, uninitialized_use, unreachable, unused."""
+command line. Kinds of warnings, for --Wdisable and --Werror: deprecated, invalid, mismatch,
+missing, overflow, parser-transition, preprocessor, shadow, uninitialized_out_param,
+uninitialized_use, unreachable, unused."""
 
 
 @dataclass(frozen=True, slots=True)

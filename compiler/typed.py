@@ -46,6 +46,8 @@ parser_reachable[ParserDeclaration] -> set of ParserState names reachable from s
 full_name[declaration] -> str
     Name within the source: `Ingress.table`, `Ingress.action`; @name applied. Instances of nested
     controls need the instance's path instead: Instance.name_of(declaration).
+globals[Instantiation] -> Instance
+    The extern objects declared outside of all blocks.
 main -> Instance | None
     The package instance called main, elaborated: every constructor argument evaluated, every block
     with its own Instance, children by the node that creates them.
@@ -186,6 +188,7 @@ class TypedProgram:
     parser_reachable: dict[ast.ParserDeclaration, set[str]] = field(default_factory=dict)
     full_name: dict[ast.Declaration, str] = field(default_factory=dict)
     main: Instance | None = None
+    globals: dict[ast.Instantiation, Instance] = field(default_factory=dict)
 
     def evaluate(
         self, expression: ast.Expression, constants: dict[ast.Declaration, Value]

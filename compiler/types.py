@@ -435,7 +435,7 @@ class _AllUnknown(dict[ast.TypeParameter, Type]):
     def __bool__(self) -> bool:
         return True
 
-    def get(self, key: object, default: object = None) -> Type:  # type: ignore[override]
+    def get(self, key: object, default: object = None) -> Type:
         return UNKNOWN
 
 

@@ -9,6 +9,7 @@ from compiler.check.members import Members
 from compiler.check.unify import Unifier
 from compiler.typed import BoundArgument
 
+_NO_VALUES = (types.Table, types.Action, types.Overloads, types.TypeName, types.Void)
 Pairing = list[tuple[types.ParameterType, ast.Argument | None]]
 
 
@@ -108,6 +109,9 @@ class Arguments(Members):
                 actual = self.check(argument.value, hint)
             if isinstance(actual, types.Unknown):
                 fine = fine and not unifier.variables
+            elif _is_no_value(actual, parameter.type):
+                self.error(argument.value, f"{actual} cannot be an argument")
+                fine = False
             elif not unifier.match(parameter.type, actual):
                 wanted = types.substitute(parameter.type, unifier.bindings)
                 place = argument.value
@@ -164,6 +168,9 @@ class Arguments(Members):
             if parameter.direction != "out":
                 self.error(argument, f"'_' can be given to out parameters only, not to {what}")
             return
+        if parameter.direction and isinstance(parameter.type, (types.String, types.Integer)):
+            self.error(value, f"{what} is '{parameter.direction}' and cannot take {parameter.type}")
+            return
         if parameter.direction in ("out", "inout"):
             self._bind_output(parameter, value)
             return
@@ -214,6 +221,11 @@ def pair(
 
 def _count(number: int) -> str:
     return f"{number} argument{'s' * (number != 1)}"
+
+
+def _is_no_value(actual: types.Type, wanted: types.Type) -> bool:
+    block = isinstance(actual, types.Block) and not isinstance(wanted, types.Block)
+    return block or isinstance(actual, _NO_VALUES)
 
 
 def _undetermined(bound: types.Type | None) -> str:

@@ -15,6 +15,7 @@ _SELECTABLE = (
     types.NewType,
     types.Tuple,
 )
+_NOT_RESULTS = (types.Block, types.Package, types.DontCare, types.Integer, types.Table)
 FINAL_STATES = ("accept", "reject")
 
 
@@ -49,7 +50,7 @@ class Blocks(Tables):
         self.declare(node)
 
     def check_extern_function(self, node: ast.FunctionDeclaration) -> None:
-        type_ = self.function_type(node, "function")
+        type_ = self.function_type(node, "extern")
         self.record(node, type_)
         self._check_overload(node, type_)
         self.declare(node)
@@ -77,7 +78,7 @@ class Blocks(Tables):
             result: types.Type = types.VOID
             if node.return_type is not None:
                 result = self.resolve(node.return_type)
-                if isinstance(result, (types.Block, types.Package, types.DontCare)):
+                if isinstance(result, _NOT_RESULTS):
                     result = self.error(node.return_type, f"a function cannot return {result}")
             with self.nested_scope():
                 parameters = self.parameter_types(node.parameters, owner)
@@ -276,6 +277,9 @@ class Blocks(Tables):
             if state.transition is not None:
                 pending.extend(targets(state.transition))
         self.program.parser_reachable[node] = reached
+        ends = any(_may_end(states[name]) for name in reached)
+        if not ends and "start" in states:
+            self.error(node, f"parser '{node.name}' reaches neither accept nor reject")
         for state in node.states:
             if state.name not in reached and "start" in states:
                 self.warn(state, "unused", f"state '{state.name}' is never reached")
@@ -286,6 +290,14 @@ def targets(transition: ast.Transition) -> list[str]:
     if transition.target is not None:
         return [transition.target.name]
     return [case.target.name for case in transition.cases]
+
+
+def _may_end(state: ast.ParserState) -> bool:
+    """Whether a state may go to accept or reject; one without (matching) transition rejects."""
+    if state.transition is None:
+        return True
+    following = targets(state.transition)
+    return not following or any(name in FINAL_STATES for name in following)
 
 
 def _leaves(type_: types.Type) -> list[types.Type]:

@@ -38,6 +38,8 @@ class Calls(Arguments):
     def _action_call(
         self, node: ast.Call, callee: ast.NameExpression, target: types.Action
     ) -> types.Type:
+        if node.type_arguments:
+            self.error(node, f"action '{callee.name}' takes no type arguments")
         if self.frame.kind not in ("action", "apply", "table"):
             self.error(node, f"action '{callee.name}' cannot be called from a {self._here()}")
         paired = pair(target.parameters, node.arguments)
@@ -138,6 +140,9 @@ class Calls(Arguments):
             self.check_loose(node.arguments)
             takes = f"{len(variables)} type arguments" if variables else "no type arguments"
             return self.error(node, f"'{name}' takes {takes}, not {len(given)}")
+        for ref, argument in zip(node.type_arguments, given, strict=True):
+            if isinstance(argument, types.Void):
+                self.error(ref, "void is no type argument of a call")
         bindings = self.infer(node, name, variables, given, pairs, function.result, expected)
         if bindings is None:
             return types.UNKNOWN if variables else function.result
@@ -248,7 +253,27 @@ class Calls(Arguments):
         self._deprecated(node, declaration)
         kind = CallKind.ABSTRACT_METHOD if declaration.abstract else CallKind.EXTERN_METHOD
         outer = dict(zip(base.declaration.type_parameters, base.arguments, strict=True))
-        return self._finish(node, callee.member, kind, callee.base, chosen, outer, expected)
+        result = self._finish(node, callee.member, kind, callee.base, chosen, outer, expected)
+        if base.name in ("packet_in", "packet_out"):
+            self._packet_call(node, callee.member)
+        return result
+
+    def _packet_call(self, node: ast.Call, name: str) -> None:
+        """What core.p4's declarations cannot say about extract, lookahead and emit."""
+        info = self.program.calls.get(node)
+        if info is None or not info.type_arguments:
+            return
+        type_ = info.type_arguments[0]
+        place = node.arguments[0] if node.arguments else node
+        problem = ""
+        if name == "extract":
+            problem = _extract_problem(type_, flexible=len(info.arguments) > 1)
+        elif name == "lookahead" and _is_flexible(type_):
+            problem = f"lookahead needs a type of fixed width, not {type_}"
+        elif name == "emit" and not _emittable(type_):
+            problem = f"emit takes headers, stacks, unions and structs of them, not {type_}"
+        if problem:
+            self.error(place, problem)
 
     def methods_of(self, extern: types.Extern) -> tuple[types.Function, ...]:
         """The methods of an extern object, its type arguments substituted; no constructors."""
@@ -294,6 +319,36 @@ class Calls(Arguments):
         bound = self.bind_arguments(paired, {}, constant=False)
         call_kind = CallKind.PARSER_APPLY if is_parser else CallKind.CONTROL_APPLY
         return self._record(node, call_kind, "apply", base.declaration, receiver, bound)
+
+
+def _extract_problem(type_: types.Type, flexible: bool) -> str:
+    if isinstance(type_, (types.Unknown, types.TypeVariable)):
+        return ""
+    if not isinstance(type_, types.Header):
+        return f"extract fills a header, not {type_}"
+    if sum(isinstance(f.type, types.Varbit) for f in type_.fields) > 1:
+        return f"{type_} has several varbit fields, which cannot be extracted"
+    if flexible and not _is_flexible(type_):
+        return f"{type_} has no varbit field whose size could be given"
+    if not flexible and _is_flexible(type_):
+        return f"{type_} has a varbit field: give its size in bits as second argument"
+    return ""
+
+
+def _is_flexible(type_: types.Type) -> bool:
+    if isinstance(type_, (types.Struct, types.Header)):
+        return any(_is_flexible(f.type) for f in type_.fields)
+    return isinstance(type_, types.Varbit)
+
+
+def _emittable(type_: types.Type) -> bool:
+    if isinstance(type_, (types.Struct, types.Tuple)):
+        parts = type_.elements if isinstance(type_, types.Tuple) else [f.type for f in type_.fields]
+        return all(map(_emittable, parts))
+    if isinstance(type_, types.Stack):
+        return _emittable(type_.element)
+    headers = (types.Header, types.HeaderUnion, types.TypeVariable, types.Unknown)
+    return isinstance(type_, headers)
 
 
 _APPLICABLE = (types.Table, types.Block)

@@ -92,15 +92,34 @@ class Context:
         existing = self.scope.names.get(name)
         if existing is None:
             self._warn_shadowing(declaration)
-            overloadable = isinstance(declaration, ast.FunctionDeclaration)
-            entry: Entry = [declaration] if overloadable else declaration
-            self.scope.names[name] = entry
+            if isinstance(declaration, ast.FunctionDeclaration):
+                self.scope.names[name] = [declaration]
+            else:
+                self.scope.names[name] = declaration
         elif isinstance(existing, list) and isinstance(declaration, ast.FunctionDeclaration):
             existing.append(declaration)
         else:
             first = existing[0] if isinstance(existing, list) else existing
             self.error(declaration, f"'{name}' is already declared at {first.position}")
+        self._settle_name(declaration)
         self.program.full_name[declaration] = qualified(self.prefix, declaration)
+
+    def _settle_name(self, declaration: ast.Declaration) -> None:
+        """Replaces an expression in @name by the string it gives."""
+        annotation = declaration.annotation("name")
+        if annotation is None or not annotation.arguments:
+            return
+        (given,) = annotation.arguments
+        if not isinstance(given, ast.StringLiteral):
+            self.check(given)
+            value = self.program.const_value.get(given)
+            if not isinstance(value, str):
+                self.error(given, "@name needs a string known at compile time")
+                value = declaration.name
+            annotation.arguments = (ast.StringLiteral(given.position, value),)
+
+    def check(self, expression: ast.Expression, expected: types.Type | None = None) -> types.Type:
+        raise NotImplementedError
 
     def _warn_shadowing(self, declaration: ast.Declaration) -> None:
         if self.scope.parent is None or isinstance(declaration, ast.TypeParameter):

@@ -136,7 +136,7 @@ class Declarations(Blocks):
                 self.declare(parameter)
             seen: list[tuple[str, tuple[str, ...]]] = []
             for method in node.methods:
-                owner = "constructor" if method.return_type is None else "extern"
+                owner = "extern constructor" if method.return_type is None else "extern"
                 function = self.function_type(method, owner)
                 self.record(method, function)
                 if method.name == node.name and method.return_type is not None:
@@ -179,6 +179,9 @@ class Declarations(Blocks):
             type_: types.Type = types.UNKNOWN
         else:
             type_ = self.construct(node, node.type_ref, node.arguments)
+        is_main = node.name == "main" and self.frame.kind == "program"
+        if is_main and not isinstance(type_, (types.Package, types.Unknown)):
+            self.error(node, f"main must be a package, not {type_}")
         problem = self._misplaced(type_)
         if problem:
             self.error(node, f"an instance of {type_} {problem}")

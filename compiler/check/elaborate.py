@@ -24,6 +24,8 @@ class _Elaborator:
                 self.globals[node] = instance
                 if node.name == "main":
                     main = instance
+                else:
+                    self.program.globals[node] = instance
         return main
 
     def build(

@@ -134,6 +134,8 @@ class Expressions(Calls):
     ) -> types.Type:
         """The type of the object that `ref(arguments)` makes, recorded in constructions."""
         base = self.resolve(ref, generic=True)
+        if isinstance(node, ast.ConstructorCall) and _has_abstract(base):
+            self.error(node, f"{base} has abstract methods: declare an instance that gives them")
         constructors = self._constructors(base)
         if constructors is None:
             self.check_loose(arguments)
@@ -264,6 +266,10 @@ def _hints(expected: types.Type | None, count: int) -> list[types.Type | None]:
     elif isinstance(expected, (types.Stack, types.List)):
         elements = (expected.element,) * count
     return [*elements[:count], *([None] * (count - len(elements)))]
+
+
+def _has_abstract(base: types.Type) -> bool:
+    return isinstance(base, types.Extern) and any(m.abstract for m in base.declaration.methods)
 
 
 def _unsolved(base: types.Type) -> tuple[ast.TypeParameter, ...]:

@@ -1,7 +1,7 @@
-"""What control flow tells: missing returns, unreachable statements, values read before they are set.
+"""What control flow tells: missing returns, unreachable statements, reads of unset variables.
 
-Only variables of one body (action, function, apply block, parser state) are followed, and only scalar
-ones and whole structs: what is reported is certain or one branch away from it.
+Only variables of one body (action, function, apply block, parser state) are followed, and only
+scalar ones: what is reported is certain or one branch away from it.
 """
 
 from __future__ import annotations
@@ -64,9 +64,7 @@ class _Flow:
 
     # ---- statements
 
-    def statements(
-        self, nodes: tuple[ast.Statement | ast.Declaration, ...], path: _Path
-    ) -> _Path:
+    def statements(self, nodes: tuple[ast.Statement | ast.Declaration, ...], path: _Path) -> _Path:
         for node in nodes:
             if path.ended:
                 self.checker.warn(node, "unreachable", "this statement is never reached")
@@ -215,9 +213,7 @@ def check_flow(checker: Statements) -> None:
 def _check_declaration(checker: Statements, node: ast.Declaration) -> None:
     if isinstance(node, ast.FunctionDeclaration):
         _check_function(checker, node)
-    elif isinstance(node, ast.ActionDeclaration):
-        _Flow(checker).body(node, node.parameters, node.body)
-    elif isinstance(node, ast.ControlDeclaration):
+    elif isinstance(node, (ast.ActionDeclaration, ast.ControlDeclaration)):
         _Flow(checker).body(node, node.parameters, node.body)
     elif isinstance(node, ast.ParserDeclaration):
         for state in node.states:

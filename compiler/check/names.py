@@ -16,7 +16,7 @@ def check_names(program: TypedProgram, diagnostics: Diagnostics) -> None:
         if isinstance(declaration, ast.ActionDeclaration):
             _enter(found, "action", qualified("", declaration), declaration, diagnostics)
     if program.main is not None:
-        pending = [program.main]
+        pending = [program.main, *program.globals.values()]
         visited: set[Instance] = set()
         while pending:
             instance = pending.pop()

@@ -25,6 +25,8 @@ _NOT_COMPARABLE = (
     types.MatchKind,
     types.Set,
     types.State,
+    types.ApplyResult,
+    types.ActionRun,
 )
 
 
@@ -82,7 +84,8 @@ class Operators(Coercion):
             self.error(node, str(problem))
 
     def _check_divisor(self, node: ast.Binary) -> None:
-        if node.operator in ("/", "%") and self.program.const_value.get(node.right) == 0:
+        divisor = self.program.const_value.get(node.right)
+        if node.operator in ("/", "%") and divisor == 0:
             self.error(node, "division by zero" if node.operator == "/" else "modulo by zero")
 
     def _logical(self, node: ast.Binary) -> types.Type:
@@ -179,6 +182,9 @@ class Operators(Coercion):
             problem = _operand_problem(operator, type_)
             if problem:
                 return self.error(operand, problem)
+        divisor = self.program.const_value.get(node.right)
+        if operator in ("/", "%") and isinstance(divisor, int) and divisor < 0:
+            return self.error(node.right, f"operator {operator} is not defined on negative numbers")
         if left != right and not self._unify_operands(node, left, right):
             return types.BOOLEAN if operator in _ORDER else types.UNKNOWN
         common = self.program.type_of[node.left]
@@ -402,4 +408,3 @@ def _cast_hint(source: types.Type, target: types.Type) -> str:
     if isinstance(outer, types.Boolean) and isinstance(inner, types.Bits):
         return "compare it: ... != 0"
     return ""
-

@@ -5,6 +5,7 @@ from __future__ import annotations
 from compiler import ast, types
 from compiler.check.arguments import pair
 from compiler.check.context import Frame
+from compiler.check.same import same_expression
 from compiler.check.statements import Statements
 from compiler.typed import BoundArgument, TypedProgram
 
@@ -29,6 +30,7 @@ class Tables(Statements):
             self._default_action(node)
             for entry in node.entries:
                 self._entry(node, entry, keys)
+            self._priorities(node)
             for property_ in node.properties:
                 self._property(property_)
         if node.entries and not node.keys:
@@ -120,9 +122,21 @@ class Tables(Statements):
         for listed in node.actions:
             if self.program.decl_of.get(listed) is action:
                 self._bind_action(reference, self._parameters(action), reference.arguments or ())
+                self._check_repeated(reference, listed)
                 return listed
         self.error(reference, f"'{reference.name}' is not in the actions of table '{node.name}'")
         return None
+
+    def _check_repeated(self, reference: ast.ActionRef, listed: ast.ActionRef) -> None:
+        """Arguments of directed parameters must be those of the action list."""
+        given = {b.parameter.name: b.value for b in self.program.actions.get(reference, ())}
+        for bound in self.program.actions.get(listed, ()):
+            name = bound.parameter.name
+            if name in given and not same_expression(bound.value, given[name], self.program):
+                self.error(
+                    given[name] or reference,
+                    f"argument '{name}' differs from that in the table's actions",
+                )
 
     def _default_action(self, node: ast.TableDeclaration) -> None:
         if node.default_action is None:
@@ -144,6 +158,19 @@ class Tables(Statements):
         listed = self._listed(table, node.action)
         if listed is not None and any(a.name == "defaultonly" for a in listed.annotations):
             self.error(node.action, "an action marked @defaultonly in an entry")
+
+    def _priorities(self, node: ast.TableDeclaration) -> None:
+        """Entries of tables that match exactly or by prefix have none; of others the first has one
+        if any has (P4_16 section 14.2.1.4)."""
+        given = [e for e in node.entries if e.priority is not None]
+        if not given or node.entries_constant:
+            return
+        kinds = {k.match_kind.name for k in node.keys}
+        if kinds <= {"exact", "lpm"}:
+            place = given[0].priority or given[0]
+            self.error(place, f"table '{node.name}' has no priorities: no key needs one")
+        elif node.entries[0].priority is None:
+            self.error(node.entries[0], "the first entry needs a priority, since another has one")
 
     def _priority(self, table: ast.TableDeclaration, node: ast.TableEntry) -> None:
         if node.constant and table.entries_constant:
@@ -265,9 +292,7 @@ def _nameable(node: ast.Expression, program: TypedProgram) -> bool:
             if node.callee.member != "isValid":
                 return False
             node = node.callee.base
-        elif isinstance(node, ast.Index):
-            node = node.base
-        elif isinstance(node, ast.Slice):
+        elif isinstance(node, (ast.Index, ast.Slice)):
             node = node.base
         elif isinstance(node, ast.Binary) and node.operator == "&":
             node = node.left if node.right in constants else node.right

@@ -155,9 +155,12 @@ class TypeResolver(Context):
     def parameter_type(
         self, parameter: ast.Parameter, owner: str, position: Position | None = None
     ) -> types.ParameterType:
-        """owner: "control", "parser", "action", "function", "extern", "constructor"."""
+        """owner: "control", "parser", "action", "function", "extern", "constructor" (of blocks
+        and packages) or "extern constructor"."""
         type_ = self.resolve(parameter.type_ref)
         problem = _parameter_problem(parameter.direction, type_, owner)
+        if parameter.optional and owner in ("action", "function"):
+            problem = "@optional belongs in externs, packages, parsers and controls"
         if problem:
             self.error(parameter.type_ref, f"parameter '{parameter.name}': {problem}")
         self.record(parameter, type_)
@@ -193,9 +196,6 @@ class TypeResolver(Context):
         return found
 
     # ---- provided by later parts
-
-    def check(self, expression: ast.Expression, expected: types.Type | None = None) -> types.Type:
-        raise NotImplementedError
 
     def coerce(self, expression: ast.Expression, target: types.Type, what: str) -> bool:
         raise NotImplementedError
@@ -262,12 +262,14 @@ def _parameter_problem(direction: str, type_: types.Type, owner: str) -> str:
         return "void is not allowed"
     if isinstance(type_, types.Extern) and direction:
         return f"an extern object has no direction, but this one is {direction}"
-    if owner == "constructor":
+    if "constructor" in owner and (owner == "constructor" or not isinstance(type_, types.Block)):
         return f"constructor parameters have no direction ({direction})" if direction else ""
-    if isinstance(type_, types.Package) or (isinstance(type_, types.Block) and owner != "extern"):
-        return f"{type_} can only be given to a constructor"
-    if isinstance(type_, (types.Integer, types.String)) and direction in ("out", "inout"):
-        return f"{type_} exists at compile time only and cannot be {direction}"
+    if isinstance(type_, (types.Package, types.Block)):
+        return f"{type_} can only be given to the constructor of a block or package"
+    if isinstance(type_, (types.Integer, types.String)) and direction:
+        return f"{type_} exists at compile time only: the parameter cannot be {direction}"
+    if isinstance(type_, types.Integer) and owner == "action":
+        return "an action's parameters need a width"
     if isinstance(type_, types.Extern) and owner == "action":
         return "an action cannot take an extern object"
     return ""

@@ -56,7 +56,7 @@ class Unifier:
         return len(declared) == len(actual) and all(map(self.match, declared, actual))
 
     def _match_blocks(self, declared: types.Block, actual: types.Block) -> bool:
-        """A parser or control fits a declared one with the same parameters, whatever their names."""
+        """A block fits a declared one with the same parameters, whatever their names."""
         if isinstance(declared, types.Parser) != isinstance(actual, types.Parser):
             return False
         shared = min(len(declared.parameters), len(actual.parameters))

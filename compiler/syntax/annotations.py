@@ -37,6 +37,9 @@ class AnnotationParser(ExpressionParser):
         self.operators = 0
         if self.at_name() and self.peek().kind == "=":
             pairs = self.comma_list(self._pair, "]", trailing_comma=True)
+            names = [key for key, _ in pairs]
+            for key in {k for k in names if names.count(k) > 1}:
+                self.diagnostics.error(place, f"key '{key}' is given twice in @{name}")
             return ast.Annotation(place, name, pairs=pairs, structured=True)
         arguments = self.comma_list(self.expression, "]", trailing_comma=True)
         return ast.Annotation(place, name, arguments=arguments, structured=True)
@@ -53,6 +56,8 @@ class AnnotationParser(ExpressionParser):
         end = self.index
         arguments = self._as_expressions(start, closer) if tokens else ()
         self.rewind(end)
+        if name == "name" and len(arguments) != 1:
+            self.diagnostics.error(place, "@name needs one string")
         return ast.Annotation(place, name, text, arguments)
 
     def _body_tokens(self, closer: str) -> list[Token]:

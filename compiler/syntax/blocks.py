@@ -9,6 +9,8 @@ from compiler.source import Position
 from compiler.syntax.declarations import Annotations, DeclarationParser
 from compiler.syntax.lexer import Token
 
+StateItem = ast.Statement | ast.Declaration | ast.Transition
+
 
 @dataclass
 class _Properties:
@@ -161,7 +163,8 @@ class BlockParser(DeclarationParser):
         with self.scope():
             items: list[ast.Statement | ast.Declaration] = []
             transition: ast.Transition | None = None
-            for item in self.until("}", self._state_item):
+            found: tuple[StateItem, ...] = self.until("}", self._state_item)
+            for item in found:
                 if isinstance(item, ast.Transition):
                     transition = item
                 elif transition is None:
@@ -170,7 +173,7 @@ class BlockParser(DeclarationParser):
                     self.diagnostics.error(item.position, "nothing may follow the transition")
         return ast.ParserState(name.position, name.text, annotations, tuple(items), transition)
 
-    def _state_item(self) -> ast.Statement | ast.Declaration | ast.Transition:
+    def _state_item(self) -> StateItem:
         if self.at("transition"):
             return self._transition()
         return self.statement_or_declaration()
@@ -269,6 +272,8 @@ class BlockParser(DeclarationParser):
         annotations: Annotations,
     ) -> None:
         if name == "key":
+            if "entries" in found.written:
+                self.diagnostics.error(place, "the key must stand before the entries")
             self.expect("{")
             found.keys = self.until("}", self._key_element)
         elif name == "actions":

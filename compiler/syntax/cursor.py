@@ -11,7 +11,7 @@ from compiler.diagnostics import Diagnostics
 from compiler.source import Position
 from compiler.syntax.lexer import END, IDENTIFIER, STRING, UNEXPECTED, Token
 
-# Keywords that are names wherever they do not begin their own construct (P4_16 appendix, nonTypeName).
+# Keywords that are names wherever they do not begin their own construct (nonTypeName).
 NAME_KEYWORDS = frozenset({"actions", "apply", "entries", "key", "priority", "state", "type"})
 BASE_TYPES = frozenset({"bit", "bool", "error", "int", "match_kind", "string", "varbit"})
 MAX_NESTING = 256

@@ -225,7 +225,7 @@ class ExpressionParser(TypeParser):
         if kind == "error":
             self.advance()
             return self._after_type(ast.BaseTypeRef(token.position, "error"))
-        self._expected("an expression")
+        return self._expected("an expression")
 
     def _group(self) -> ast.Expression:
         self.expect("(")

@@ -18,16 +18,22 @@ PRAGMA = "@pragma"
 END_PRAGMA = "end of pragma"
 
 KEYWORDS = frozenset(
-    """abstract action actions apply bool bit break const continue control default else entries
-    enum error exit extern false for header header_union if in inout int key list match_kind out
-    package parser priority return select state string struct switch table this transition true
-    tuple type typedef value_set varbit void _""".split()
+    re.findall(
+        r"\w+",
+        """abstract action actions apply bool bit break const continue control default else entries
+        enum error exit extern false for header header_union if in inout int key list match_kind
+        out package parser priority return select state string struct switch table this
+        transition true tuple type typedef value_set varbit void _""",
+    )
 )
 
 # `>>` is two tokens: the parser joins adjacent ones where it reads an operator, so that `>>` may
-# also close two lists of type arguments.
-_PUNCTUATION = """&&& ... |+|= |-|= <<= >>= {#} |+| |-| .. << && || == != >= <= ++ += -= *= /= %=
-    &= |= ^= +: + - * / % | & ^ ~ ( ) [ ] { } < > ! : , ? . = ; @""".split()
+# also close two lists of type arguments. Longer ones first.
+_PUNCTUATION = re.findall(
+    r"\S+",
+    """&&& ... |+|= |-|= <<= >>= {#} |+| |-| .. << && || == != >= <= ++ += -= *= /= %=
+    &= |= ^= +: + - * / % | & ^ ~ ( ) [ ] { } < > ! : , ? . = ; @""",
+)
 
 _TOKEN = re.compile(
     r"(?P<blank>[ \t\r\f\v]+)"
@@ -51,7 +57,7 @@ _NUMBER = re.compile(
 _BASES = {"hex": 16, "bin": 2, "oct": 8, "dec": 10}
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
-# Digits of one literal: beyond this Python itself refuses decimal conversion, and no width needs it.
+# Of one literal: beyond this Python itself refuses decimal conversion, and no width needs it.
 MAX_DIGITS = 4000
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Union
-
 from compiler import ast
 from compiler.source import Position
 from compiler.syntax.annotations import AnnotationParser
@@ -13,14 +11,14 @@ ASSIGNMENTS = {
     "=": "",
     **{f"{op}=": op for op in ("*", "/", "%", "+", "-", "|+|", "|-|", "<<", ">>", "&", "|", "^")},
 }
-Item = Union[ast.Statement, ast.Declaration]
+Item = ast.Statement | ast.Declaration
 
 
 class StatementParser(AnnotationParser):
     def block(self, annotations: tuple[ast.Annotation, ...] = ()) -> ast.Block:
         start = self.expect("{").position
         with self.nested(), self.scope():
-            items = self.until("}", self.statement_or_declaration)
+            items: tuple[Item, ...] = self.until("}", self.statement_or_declaration)
         return ast.Block(start, items, annotations, self.previous.position)
 
     def statement_or_declaration(self) -> Item:

@@ -1,0 +1,53 @@
+"""Whether two expressions say the same, as a table's repeated action arguments must."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from compiler import ast
+from compiler.source import Position
+from compiler.typed import TypedProgram
+
+
+def same_expression(
+    left: ast.Expression | None, right: ast.Expression | None, program: TypedProgram
+) -> bool:
+    """Equal constants, or the same operators on the same declarations."""
+    if left is None or right is None:
+        return left is right
+    known = program.const_value.get(left), program.const_value.get(right)
+    if known != (None, None):
+        return known[0] == known[1]
+    if type(left) is not type(right):
+        return False
+    if program.decl_of.get(left) is not program.decl_of.get(right):
+        return False
+    if isinstance(left, ast.StructExpression) and isinstance(right, ast.StructExpression):
+        return _same_members(left, right, program)
+    return all(_same(getattr(left, f.name), getattr(right, f.name), program) for f in fields(left))
+
+
+def _same_members(
+    left: ast.StructExpression, right: ast.StructExpression, program: TypedProgram
+) -> bool:
+    """The same value for each name, in whatever order."""
+    given = {m.name: m.value for m in left.members}
+    wanted = {m.name: m.value for m in right.members}
+    return given.keys() == wanted.keys() and all(
+        same_expression(value, wanted[name], program) for name, value in given.items()
+    )
+
+
+def _same(left: object, right: object, program: TypedProgram) -> bool:
+    if isinstance(left, Position):
+        return True
+    if isinstance(left, ast.Expression) and isinstance(right, ast.Expression):
+        return same_expression(left, right, program)
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        pairs = zip(left, right, strict=False)
+        return len(left) == len(right) and all(_same(a, b, program) for a, b in pairs)
+    if isinstance(left, ast.Node) and isinstance(right, ast.Node):
+        return type(left) is type(right) and all(
+            _same(getattr(left, f.name), getattr(right, f.name), program) for f in fields(left)
+        )
+    return left == right
