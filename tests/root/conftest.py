@@ -88,8 +88,8 @@ class Ended:
         self.code = code
         self.out = out
         self.err = err
-        folders = sorted(results.glob("*/*/metrics.json"), key=lambda p: p.stat().st_mtime_ns)
-        self.folder = folders[-1].parent if folders else None
+        folders = [path for path in results.glob("*/2*") if not path.is_symlink()]
+        self.folder = max(folders, key=lambda path: path.stat().st_ctime_ns, default=None)
 
     @property
     def metrics(self) -> dict[str, Any]:
