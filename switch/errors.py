@@ -6,7 +6,7 @@ class PipelineError(Exception):
 
 
 class ProgramError(PipelineError):
-    """BMv2 JSON that is malformed or not supported; the message starts with the path of the node."""
+    """BMv2 JSON that is malformed or not supported; the message starts with the node's path."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path}: {message}" if path else message)

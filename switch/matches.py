@@ -1,4 +1,4 @@
-"""What a table entry matches in one key field: values are unsigned integers of the field's width."""
+"""What a table entry matches in one key field; values are unsigned, of the field's width."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The program that BMv2 JSON describes, as values: what the reader makes and the translator uses."""
+"""The program that BMv2 JSON describes, as values that the reader makes for the translator."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from switch.expression import Expression
+from switch.expression import Bool, Data, Expression, FieldOf
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,6 @@ class HeaderType:
     name: str
     index: int
     fields: tuple[Field, ...]
-    length_expression: Expression | None = None
-    """Width in bits of the variable field, over fields of this header (op `extract`)."""
     max_bytes: int = 0
 
     @property
@@ -145,7 +143,7 @@ class Key:
     name: str
     kind: str
     bits: int
-    value: Expression
+    value: FieldOf
     mask: int | None = None
 
     @property
@@ -204,7 +202,7 @@ class Conditional:
     """A branch of the control flow."""
 
     name: str
-    condition: Expression
+    condition: Bool
     true_next: str | None
     false_next: str | None
 
@@ -282,7 +280,7 @@ class Checksum:
     header: Header
     field: Field
     calculation: Calculation
-    condition: Expression | None
+    condition: Bool | None
     update: bool
     verify: bool
 
@@ -303,8 +301,9 @@ class ParserOp:
     path: str
     target: Header | Stack | tuple[UnionStack, int] | None = None
     destination: Expression | None = None
-    value: Expression | None = None
-    length: Expression | None = None
+    value: Data | None = None
+    length: Data | None = None
+    condition: Bool | None = None
     primitive: Primitive | None = None
 
 
@@ -323,7 +322,7 @@ class State:
 
     name: str
     ops: tuple[ParserOp, ...]
-    key: tuple[Expression, ...]
+    key: tuple[Data, ...]
     key_bits: tuple[int, ...]
     transitions: tuple[Transition, ...]
     default: str | None

@@ -20,6 +20,7 @@ from switch.reading.expressions import Reader, header_type_of, sample_union
 from switch.reading.scope import Scope, claim_id
 
 MAX_PARAM_BITS = 16384
+MAX_ARGS_BYTES = 65535
 
 
 def read_any_stack(reader: Reader, node: Node) -> Expression:
@@ -113,12 +114,14 @@ NOT_SUPPORTED = frozenset(("execute_meter", "generate_digest"))
 
 def read_actions(root: Node, scope: Scope) -> list[Action]:
     """All actions, in the JSON's order; the scope gets them by id."""
-    actions = []
+    actions: list[Action] = []
     seen: set[int] = set()
     for node in root.list("actions"):
         params = tuple(read_param(n) for n in node.list("runtime_data"))
         number = claim_id(seen, node)
         action = Action(node["name"].text(), len(actions), number, params)
+        if action.args_bytes > MAX_ARGS_BYTES:
+            raise node["runtime_data"].error(f"has more than {MAX_ARGS_BYTES} bytes")
         reader = Reader(scope, params)
         nodes = node.list("primitives")
         action.primitives = tuple(read_primitive(n, reader) for n in nodes)

@@ -52,9 +52,9 @@ MAX_CAST_BITS = 16384
 
 E = TypeVar("E", bound=Expression)
 
-ARITHMETIC = frozenset("+ - * / % << >> & | ^".split())
+ARITHMETIC = frozenset(["+", "-", "*", "/", "%", "<<", ">>", "&", "|", "^"])
 CASTS = frozenset(("two_comp_mod", "usat_cast", "sat_cast"))
-ORDER = frozenset("< <= > >=".split())
+ORDER = frozenset(["<", "<=", ">", ">="])
 KINDS: dict[type, str] = {
     Data: "a number",
     FieldOf: "a field",

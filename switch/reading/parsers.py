@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from switch.expression import Data, Expression, FieldOf, HeaderRef, Lookahead
+from switch.expression import Const, Data, FieldOf, Lookahead
 from switch.model import (
     Calculation,
     CalculationInput,
     Checksum,
     Deparser,
     FieldList,
+    Header,
     HeaderType,
     Parser,
     ParserOp,
@@ -21,10 +22,12 @@ from switch.reading.expressions import Reader, member_of
 from switch.reading.scope import Scope, claim
 
 MAX_KEY_BITS = 16384
-ALGORITHMS = frozenset(
-    "crc16 crc32 crcCCITT csum16 cksum16 xor16 xor32 identity crc16_custom crc32_custom "
-    "crc8_custom crc64_custom".split()
-)
+ALGORITHMS = {
+    *("crc16", "crc32", "crcCCITT", "csum16", "cksum16", "xor16", "xor32", "identity"),
+    *("crc8_custom", "crc16_custom", "crc32_custom", "crc64_custom"),
+}
+MAX_INPUTS = 4096
+MAX_INPUT_BITS = 1 << 19
 
 
 def read_parser(node: Node, scope: Scope) -> Parser:
@@ -141,20 +144,15 @@ class StateReader:
 
     def read_verify(self, node: Node) -> ParserOp:
         condition, error = node["parameters"].elements(2)
-        code: Expression
         if isinstance(error.value, int):
-            from switch.expression import Const
-
-            code = Const(error.path, error.integer(0, 2**31 - 1))
+            code: Data = Const(error.path, error.integer(0, 2**31 - 1))
         else:
             code = self.reader.data(error)
         checked = self.reader.boolean(condition)
-        return ParserOp("verify", node.path, destination=checked, value=code)
+        return ParserOp("verify", node.path, condition=checked, value=code)
 
     def read_shift(self, node: Node) -> ParserOp:
         (amount,) = node["parameters"].elements(1)
-        from switch.expression import Const
-
         bits = 8 * amount.integer(0, 2**16)
         return ParserOp("advance", node.path, value=Const(amount.path, bits))
 
@@ -190,8 +188,18 @@ def transition_kind(node: Node) -> str:
     return text
 
 
+def packet_header(node: Node, scope: Scope) -> Header:
+    """A header that is not metadata."""
+    header = scope.header(node)
+    if header.metadata:
+        raise node.error(f"'{header.name}' is metadata")
+    return header
+
+
 def read_deparser(node: Node, scope: Scope) -> Deparser:
-    headers = tuple(scope.header(n) for n in node["order"].elements())
+    headers = tuple(packet_header(n, scope) for n in node["order"].elements())
+    if sum(h.type.max_bits for h in headers) > MAX_INPUT_BITS:
+        raise node["order"].error(f"has more than {MAX_INPUT_BITS // 8} bytes")
     reader = Reader(scope)
     primitives = []
     for item in node.list("primitives"):
@@ -209,8 +217,17 @@ def read_calculations(root: Node, scope: Scope) -> None:
         if algorithm not in ALGORITHMS:
             raise node["algo"].error(f"algorithm '{algorithm}' is not supported")
         inputs = tuple(read_input(n, scope) for n in node["input"].elements())
+        if len(inputs) > MAX_INPUTS or sum(map(input_bits, inputs)) > MAX_INPUT_BITS:
+            raise node["input"].error(f"has more than {MAX_INPUT_BITS // 8} bytes")
         calculation = Calculation(name, len(scope.calculations), algorithm, inputs)
         claim(scope.calculations, node, name, calculation)
+
+
+def input_bits(item: CalculationInput) -> int:
+    """The most bits an input can have, the payload aside."""
+    if item.kind == "header" and item.header:
+        return item.header.type.max_bits
+    return item.field.bits if item.field else max(item.bits, 1)
 
 
 def read_input(node: Node, scope: Scope) -> CalculationInput:
@@ -226,7 +243,7 @@ def read_input(node: Node, scope: Scope) -> CalculationInput:
             raise node["value"].error(f"does not fit {bits} bits")
         return CalculationInput("constant", value=value, bits=bits)
     if kind == "header":
-        return CalculationInput("header", scope.header(node["value"]))
+        return CalculationInput("header", packet_header(node["value"], scope))
     if kind == "payload":
         return CalculationInput("payload")
     raise node["type"].error("must be field, hexstr, header or payload")
@@ -269,7 +286,3 @@ def read_field_lists(root: Node, scope: Scope) -> None:
         if number in scope.field_lists:
             raise node["id"].error(f"id {number} exists twice")
         scope.field_lists[number] = FieldList(number, tuple(fields))
-
-
-def header_ref(path: str, header: object) -> HeaderRef:
-    return HeaderRef(path, header)  # type: ignore[arg-type]

@@ -23,6 +23,7 @@ KINDS_OF_TYPE = {
     "range": {"exact", "valid", "lpm", "ternary", "range"},
 }
 MAX_TABLE_SIZE = 0xFFFFFF
+MAX_KEY_BYTES = 16384
 PRIORITY_LIMIT = 2**31 - 1
 
 
@@ -99,6 +100,8 @@ class PipelineReader:
             support_timeout=node.flag("support_timeout"),
             path=node.path,
         )
+        if table.key_bytes > MAX_KEY_BYTES:
+            raise node["key"].error(f"has more than {MAX_KEY_BYTES} bytes")
         if sum(k.kind == "lpm" for k in table.keys) > 1:
             raise node["key"].error("has more than one lpm field")
         self.read_next(node, table)
@@ -130,9 +133,7 @@ class PipelineReader:
         if node.get("action_ids"):
             return tuple(self.action(n) for n in node["action_ids"].elements())
         by_name = {a.name: a for a in self.scope.actions.values()}
-        return tuple(
-            self.scope.find(n, "action", by_name) for n in node["actions"].elements()
-        )
+        return tuple(self.scope.find(n, "action", by_name) for n in node["actions"].elements())
 
     def read_next(self, node: Node, table: Table) -> None:
         following = node["next_tables"].members()
@@ -263,7 +264,7 @@ def check_flow(control: Control, places: dict[str, Node]) -> None:
         for other in following(item):
             if other is not None and other not in control.nodes:
                 raise places[name].error(f"the next node '{other}' does not exist")
-    waiting = {name: 0 for name in control.nodes}
+    waiting = dict.fromkeys(control.nodes, 0)
     for item in control.nodes.values():
         for other in set(following(item)) - {None}:
             waiting[other] += 1  # type: ignore[index]

@@ -5,6 +5,7 @@
 #ifndef AGGLAB_TRAFFIC_H
 #define AGGLAB_TRAFFIC_H
 
+#define MAX_FRAME 65535
 #define MAX_PASSES 1024
 #define NO_TRUNCATION UINT32_MAX
 
@@ -224,6 +225,10 @@ void pl_process(struct pipeline *p, uint16_t port, const uint8_t *frame, uint32_
 {
 	struct packet *k = &p->work[0].packet;
 
+	if (len > MAX_FRAME) {
+		p->drops[DROP_TOO_LONG]++;
+		return;
+	}
 	p->now_us = now_us;
 	p->sink = sink;
 	p->passes = 0;

@@ -22,8 +22,8 @@ from switch.reading.expressions import header_type_of
 from switch.translate.calculations import call
 from switch.translate.expressions import Expressions
 from switch.translate.layout import Layout, Place, integer_type, type_bits
-from switch.translate.ranges import Text, of_bits
-from switch.translate.writer import Writer, comment, identifier
+from switch.translate.ranges import Range, Text, of_bits
+from switch.translate.writer import Writer, access, comment, identifier
 
 JUMPS = ("_jump", "_jump_if_zero")
 MAX_ROUNDS = 1 << 16
@@ -101,12 +101,12 @@ class ActionWriter:
             return
         text = self.cut(value, field.bits)
         with self.places.change(target.header) as place:
-            self.out.line(f"({place.header})->{member} = ({integer_type(field.bits)}){text};")
+            self.out.line(f"{access(place.header, member)} = ({integer_type(field.bits)}){text};")
 
     def assign_wide(self, place: Place, member: str, bits: int, value: Data) -> None:
-        store = f"({place.store})->{member}"
+        store = access(place.store, member)
         self.wide.store(value, bits, store)
-        self.out.line(f"({place.header})->{member} = {store};")
+        self.out.line(f"{access(place.header, member)} = {store};")
 
     def cut(self, value: Data, bits: int) -> str:
         """The value modulo 2^bits, as far as the C type of a field does not do that."""
@@ -125,16 +125,18 @@ class ActionWriter:
         pointer = self.places.read(source.header)
         member = self.layout.field(to_type, target.field)
         length = self.layout.length(to_type, target.field)
-        self.out.line(f"uint32_t n = ({pointer})->{self.layout.length(from_type, source.field)};")
+        self.out.line(
+            f"uint32_t n = {access(pointer, self.layout.length(from_type, source.field))};"
+        )
         self.out.line()
         self.out.line(f"if (n > {target.field.bytes})")
         self.out.line(f"\tn = {target.field.bytes};")
         from_member = self.layout.field(from_type, source.field)
         with self.places.change(target.header) as place:
-            store = f"({place.store})->{member}"
-            self.out.line(f"memmove({store}, ({pointer})->{from_member}, n);")
-            self.out.line(f"({place.header})->{member} = {store};")
-            self.out.line(f"({place.header})->{length} = n;")
+            store = access(place.store, member)
+            self.out.line(f"memmove({store}, {access(pointer, from_member)}, n);")
+            self.out.line(f"{access(place.header, member)} = {store};")
+            self.out.line(f"{access(place.header, length)} = n;")
 
     # ---- headers
 
@@ -145,7 +147,7 @@ class ActionWriter:
             self.out.line(f"copy_{name}({place.header}, {place.store}, {pointer});")
             siblings = self.places.siblings(target, place)
             if siblings:
-                with self.out.block(f"if (({place.header})->valid)"):
+                with self.out.block(f"if ({access(place.header, 'valid')})"):
                     for other in siblings:
                         self.out.line(f"{other}.valid = false;")
 
@@ -226,7 +228,7 @@ class ActionWriter:
         name = self.layout.types[header_type_of(header).name]
         with (
             self.places.change(header) as place,
-            self.out.block(f"if (!({place.header})->valid)"),
+            self.out.block(f"if (!{access(place.header, 'valid')})"),
         ):
             self.out.line(f"*({place.header}) = zero_{name};")
             self.places.mark_valid(header, place)
@@ -240,10 +242,10 @@ class ActionWriter:
         name = self.layout.types[header_type_of(header).name]
         with (
             self.places.change(header) as place,
-            self.out.block(f"if (({place.header})->valid)"),
+            self.out.block(f"if ({access(place.header, 'valid')})"),
         ):
             self.out.line(f"k->flow.length -= size_{name}({place.header});")
-            self.out.line(f"({place.header})->valid = false;")
+            self.out.line(f"{access(place.header, 'valid')} = false;")
 
     # ---- state
 
@@ -257,7 +259,8 @@ class ActionWriter:
     def read_register(self, target: FieldOf, register: Register, index: Data) -> None:
         name = self.register_index(register, index, wide=False)
         with self.out.block(f"if ({name} < {register.size})"):
-            self.assign(target, RegisterCell("", register, Text("", name, of_bits(32))))
+            cell = RegisterCell("", register, Text("", name, Range(0, max(register.size - 1, 0))))
+            self.assign(target, cell)
 
     def write_register(
         self, register: Register, index: Data, value: Data, wide_index: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from switch.model import Calculation, CalculationInput, Checksum, Field, Header
+from switch.reading.parsers import input_bits
 from switch.translate.expressions import Expressions
 from switch.translate.layout import Layout, integer_type
 from switch.translate.packing import Piece, write_pieces
@@ -123,23 +124,17 @@ class CalculationWriter:
     def write_unaligned(self, groups: list[tuple[int, list[CalculationInput]]]) -> None:
         """Bit by bit; headers and variable fields begin at the next whole byte."""
         out = self.out
-        size = sum(
-            (i.header.type.max_bits if i.kind == "header" and i.header else self.max_bits(i))
-            for _, items in groups
-            for i in items
-        )
+        items = [i for _, group in groups for i in group]
+        size = sum(map(input_bits, items)) // 8 + len(items)
         out.line("uint32_t bit = 0;")
         out.line()
-        out.line(f"memset(d, 0, {size // 8 + 8});")
+        out.line(f"memset(d, 0, {size});")
         for header, items in groups:
             condition = f"if ({self.member(items[0].header)}.valid)" if header >= 0 else ""  # type: ignore[arg-type]
             with out.block(condition):
                 for item in items:
                     self.write_unaligned_item(item)
         out.line("d += (bit + 7) / 8;")
-
-    def max_bits(self, item: CalculationInput) -> int:
-        return item.field.bits if item.field else max(item.bits, 1)
 
     def write_unaligned_item(self, item: CalculationInput) -> None:
         out = self.out
@@ -212,4 +207,4 @@ def write_target(layout: Layout, out: Writer, checksum: Checksum) -> None:
 def condition(layout: Layout, out: Writer, checksum: Checksum) -> list[str]:
     if checksum.condition is None:
         return []
-    return [Expressions(layout, out).boolean(checksum.condition)]  # type: ignore[arg-type]
+    return [Expressions(layout, out).boolean(checksum.condition)]

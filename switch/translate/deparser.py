@@ -12,9 +12,7 @@ from switch.translate.writer import Writer
 def write_deparser(layout: Layout, out: Writer) -> None:
     """deparse(): checksums and primitives; headers_length() and emit_headers() of the result."""
     deparser = layout.program.deparser
-    with out.function(
-        "static void deparse(struct pipeline *p, struct packet *k, struct store *s)"
-    ):
+    with out.function("static void deparse(struct pipeline *p, struct packet *k, struct store *s)"):
         out.line("(void)p, (void)k, (void)s;")
         write_update(layout, out)
         for primitive in deparser.primitives:

@@ -1,9 +1,10 @@
 """Expressions in C.
 
-BMv2 computes with integers of unbounded size and cuts when it stores. Here a value is computed modulo 2^64 in a
-uint64_t where 64 bits are all that is asked for (`u64`), modulo 2^(64 n) in n limbs otherwise (`limbs`): enough for
-`+ - * & | ^ ~ <<`, whose low bits depend on low bits only. What needs the whole value (`/ % >>`, comparisons,
-saturation) gets as many limbs as ranges.py says it may have.
+BMv2 computes with integers of unbounded size and cuts when it stores. Here a value is computed
+modulo 2^64 in a uint64_t where 64 bits are all that is asked for (`u64`), modulo 2^(64 n) in n
+limbs otherwise (`limbs`): enough for `+ - * & | ^ ~ <<`, whose low bits depend on low bits only.
+What needs the whole value (`/ % >>`, comparisons, saturation) gets as many limbs as ranges.py says
+it may have.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from switch.translate.layout import Layout, integer_type
 from switch.translate.places import Places
 from switch.translate.ranges import Range, Ranges, Text, amounts, check_size
 from switch.translate.wide import Wide
-from switch.translate.writer import Writer, u64
+from switch.translate.writer import Writer, access, u64
 
 
 class Expressions:
@@ -88,10 +89,9 @@ class Expressions:
 
     def field(self, data: FieldOf) -> str:
         pointer = self.places.read(data.header)
-        access = f"{pointer[1:]}." if pointer.startswith("&") else f"{pointer}->"
         if data.field is None:
-            return f"(uint64_t){access}valid"
-        member = access + self.layout.field(header_type_of(data.header), data.field)
+            return f"(uint64_t){access(pointer, 'valid')}"
+        member = access(pointer, self.layout.field(header_type_of(data.header), data.field))
         if data.field.wide:
             return f"wide_slice({member}, {data.field.bytes}, 0)"
         text = f"(uint64_t){member}"
@@ -105,14 +105,22 @@ class Expressions:
         return f"wide_slice(args + {offset}, {size}, 0)"
 
     def register(self, data: RegisterCell) -> str:
-        index = self.out.temporary("i")
-        self.out.line(f"uint64_t {index} = {self.u64(data.index)};")
+        index, checked = self.register_index(data)
         cell = self.cell(data, index)
         if data.register.bits > 64:
             value = f"wide_slice({cell}, {data.register.bytes}, 0)"
         else:
             value = f"(uint64_t)*({integer_type(data.register.bits)} *){cell}"
-        return f"({index} < {data.register.size} ? {value} : 0)"
+        return value if checked else f"({index} < {data.register.size} ? {value} : 0)"
+
+    def register_index(self, data: RegisterCell) -> tuple[str, bool]:
+        """A variable with the index, and whether it is known to lie in the array."""
+        found = self.ranges.of(data.index)
+        if isinstance(data.index, Text) and found.high < data.register.size:
+            return data.index.text, True
+        index = self.out.temporary("i")
+        self.out.line(f"uint64_t {index} = {self.u64(data.index)};")
+        return index, False
 
     def cell(self, data: RegisterCell, index: str) -> str:
         place = self.layout.register_places[data.register]
@@ -206,10 +214,10 @@ class Expressions:
             condition = self.boolean(data.condition)
             return f"({condition} ? {self.boolean(data.yes)} : {self.boolean(data.no)})"
         if isinstance(data, Valid):
-            return f"({self.places.read(data.header)})->valid"
+            return access(self.places.read(data.header), "valid")
         if isinstance(data, ValidUnion):
             members = self.places.union_members(data.union)
-            return self.any(f"({self.places.read(m)})->valid" for m in members)
+            return self.any(access(self.places.read(m), "valid") for m in members)
         if isinstance(data, SameHeader):
             return self.same_header(data)
         if isinstance(data, SameVariable):
@@ -235,7 +243,7 @@ class Expressions:
         header_type = header_type_of(data.header)
         pointer = self.places.read(data.header)
         names = self.layout.field, self.layout.length
-        return ", ".join(f"({pointer})->{name(header_type, data.field)}" for name in names)
+        return ", ".join(access(pointer, name(header_type, data.field)) for name in names)
 
     def compare(self, op: str, left: Data, right: Data) -> str:
         ranges = self.exact(left), self.exact(right)

@@ -1,9 +1,9 @@
 """Where everything lives in C: header structs, the packet, the store of wide fields, registers.
 
-A field of at most 64 bits is an unsigned integer member `f_<name>` (two's complement if signed). A wider one is a
-pointer `w_<name>` to big-endian bytes: in the frame, in the packet's `store`, or in that of the packet it was copied
-from; a write goes to the own store and moves the pointer there. A field of variable width also has its length in
-bytes, `n_<name>`.
+A field of at most 64 bits is an unsigned integer member `f_<name>` (two's complement if signed).
+A wider one is a pointer `w_<name>` to big-endian bytes: in the frame, in the packet's `store`, or
+in that of the packet it was copied from; a write goes to the own store and moves the pointer
+there. A field of variable width also has its length in bytes, `n_<name>`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from switch.model import Field, Header, HeaderType, Register, Stack, Union, UnionStack
 from switch.program import Program
+from switch.reading.parsers import input_bits
 from switch.translate.writer import Names, Writer, comment
 
 STANDARD_FIELDS = {
@@ -79,7 +80,8 @@ class Layout:
             if not h.stack and not (h.union and h.union.stack)
         }
         self.stacks: dict[Stack | UnionStack, str] = {}
-        for stack in [*program.stacks.values(), *program.union_stacks.values()]:
+        stacks: list[Stack | UnionStack] = [*program.stacks.values()]
+        for stack in [*stacks, *program.union_stacks.values()]:
             self.stacks[stack] = members.make("s_", stack.name)
         self.register_places, self.group_strides, self.group_sizes = place_registers(program)
 
@@ -148,23 +150,17 @@ class Layout:
         out.line(f"#define LEVELS {8 if clones else 3}")
         out.line(f"#define PENDING {32 if 'recirculate' in ops else 1}")
         out.line(f"#define MAX_RECIRCULATED {65536 + headers if 'recirculate' in ops else 1}")
-        out.line(f"#define SCRATCH_BYTES {headers + self.calculation_bytes() + 65536}")
+        recirculated = headers + self.calculation_bytes() + 65536 + headers
+        out.line(f"#define SCRATCH_BYTES {recirculated}")
         out.line()
 
     def calculation_bytes(self) -> int:
-        sizes = [0]
-        for calculation in self.program.calculations.values():
-            bits = 0
-            for item in calculation.inputs:
-                if item.kind == "header":
-                    assert item.header
-                    bits += item.header.type.max_bits
-                elif item.kind == "field":
-                    bits += item.field.bits if item.field else 1
-                else:
-                    bits += item.bits
-            sizes.append(bits // 8 + 1)
-        return max(sizes)
+        """Room for the largest input, the payload aside; rounding adds a byte an item at most."""
+        sizes = [
+            sum(map(input_bits, c.inputs)) // 8 + len(c.inputs)
+            for c in self.program.calculations.values()
+        ]
+        return max(sizes, default=0) + 8
 
     def write_type(self, out: Writer, header_type: HeaderType) -> None:
         name = self.types[header_type.name]

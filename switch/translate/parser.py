@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from switch.expression import Arithmetic, Bool, Const, Data, Expression, Lookahead
-from switch.model import Header, HeaderType, ParserOp, Stack, State, Transition
+from switch.expression import Arithmetic, Const, Data, Expression, Lookahead
+from switch.model import Header, HeaderType, ParserOp, Stack, State, Transition, UnionStack
 from switch.program import Program
 from switch.translate.actions import ActionWriter
 from switch.translate.calculations import write_verify
@@ -27,7 +27,6 @@ class ParserWriter:
         self.states = self.program.parser.states
         names = Names()
         self.labels = {name: names.make("state_", name) for name in self.states}
-        self.done_used = False
 
     def error(self, name: str) -> str:
         return f"{{ error = {self.program.errors[name]}; goto done; }} /* {name} */"
@@ -90,24 +89,24 @@ class ParserWriter:
 
     def write_op(self, op: ParserOp) -> None:
         expressions = Expressions(self.layout, self.out)
-        for expression in (op.value, op.destination, op.length):
+        for expression in (op.value, op.destination, op.length, op.condition):
             if expression is not None:
                 self.check_lookahead(expression)
         if op.op == "extract":
             self.write_extract(op, expressions)
         elif op.op == "set":
-            assert isinstance(op.value, Data)
-            assert op.destination is not None
+            assert op.value
+            assert op.destination
             ActionWriter(self.layout, self.out).assign(op.destination, op.value)
         elif op.op == "verify":
-            assert isinstance(op.destination, Bool)
-            assert isinstance(op.value, Data)
-            condition = expressions.boolean(op.destination)
+            assert op.condition
+            assert op.value
+            condition = expressions.boolean(op.condition)
             with self.out.block(f"if (!{condition})"):
                 self.out.line(f"error = {expressions.u64(op.value)};")
                 self.out.line("goto done;")
         elif op.op == "advance":
-            assert isinstance(op.value, Data)
+            assert op.value
             self.write_advance(op.value, expressions)
         else:
             assert op.primitive
@@ -133,30 +132,39 @@ class ParserWriter:
         if isinstance(op.target, Header):
             header = op.target
             self.write_fixed_or_variable(op, header.type, self.layout.place(header), expressions)
-            others = header.union.headers if header.union else ()
-            for other in others:
+            for other in header.union.headers if header.union else ():
                 if other is not header:
                     self.out.line(f"k->{self.layout.member(other)}.valid = false;")
-            return
-        if isinstance(op.target, Stack):
-            stack, header_type = op.target, op.target.type
-            size, arrays = len(op.target.headers), [self.layout.stacks[op.target]]
-            extracted = arrays[0]
+        elif isinstance(op.target, Stack):
+            array = self.layout.stacks[op.target]
+            size = len(op.target.headers)
+            self.write_next(op, op.target, op.target.type, size, [array], expressions)
         else:
-            assert isinstance(op.target, tuple)
-            stack, member = op.target  # type: ignore[assignment]
-            headers = stack.unions[0].headers  # type: ignore[attr-defined]
-            header_type, size = headers[member].type, len(stack.unions)  # type: ignore[attr-defined]
-            arrays = [self.layout.union_member(stack, i) for i in range(len(headers))]  # type: ignore[arg-type]
-            extracted = arrays[member]
+            assert op.target
+            stack, member = op.target
+            headers = stack.unions[0].headers
+            arrays = [self.layout.union_member(stack, i) for i in range(len(headers))]
+            arrays.insert(0, arrays.pop(member))
+            size = len(stack.unions)
+            self.write_next(op, stack, headers[member].type, size, arrays, expressions)
+
+    def write_next(
+        self,
+        op: ParserOp,
+        stack: Stack | UnionStack,
+        header_type: HeaderType,
+        size: int,
+        arrays: list[str],
+        expressions: Expressions,
+    ) -> None:
+        """Extract into the next element of the first array; the others are its union's members."""
         count = self.layout.next(stack)
         self.out.line(f"if ({count} >= {size})")
         self.out.line(f"\t{self.error('StackOutOfBounds')}")
-        place = self.layout.place_of(f"{extracted}[{count}]", header_type)
+        place = self.layout.place_of(f"{arrays[0]}[{count}]", header_type)
         self.write_fixed_or_variable(op, header_type, place, expressions)
-        for other in arrays:
-            if other != extracted:
-                self.out.line(f"k->{other}[{count}].valid = false;")
+        for other in arrays[1:]:
+            self.out.line(f"k->{other}[{count}].valid = false;")
         self.out.line(f"{count}++;")
 
     def write_fixed_or_variable(
@@ -170,7 +178,6 @@ class ParserWriter:
             self.out.line(f"extract_{name}({place.header}, {place.store}, frame + at, 0);")
             self.out.line(f"at += {size};")
             return
-        assert isinstance(op.length, Data)
         length = op.length
         if not expressions.exact(length).signed64:
             length = Arithmetic(length.path, "sat_cast", length, Const(length.path, 64))

@@ -41,7 +41,7 @@ def strip_masks(data: Data, bits: int) -> Data:
 
 
 def lane_add(data: Data, bits: int) -> LaneAdd | None:
-    """Recognise `((a & L) + (b & L)) ^ ((a ^ b) & H)`, H the top bit of every lane, L the others."""
+    """Recognise `((a & L) + (b & L)) ^ ((a ^ b) & H)`: H is every lane's top bit, L the others."""
     data = strip_masks(data, bits)
     if not (isinstance(data, Arithmetic) and data.op == "^"):
         return None

@@ -22,7 +22,7 @@ from switch.expression import (
 from switch.model import HeaderType, Stack, UnionStack
 from switch.reading.expressions import header_type_of, sample_union
 from switch.translate.layout import Layout, Place
-from switch.translate.writer import Writer
+from switch.translate.writer import Writer, access
 
 if TYPE_CHECKING:
     from switch.translate.expressions import Expressions
@@ -126,7 +126,7 @@ class Places:
 
     def mark_valid(self, header: HeaderExpression, place: Place) -> None:
         """At most one member of a union is valid."""
-        self.out.line(f"({place.header})->valid = true;")
+        self.out.line(f"{access(place.header, 'valid')} = true;")
         for other in self.siblings(header, place):
             self.out.line(f"{other}.valid = false;")
 

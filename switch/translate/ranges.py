@@ -1,4 +1,7 @@
-"""Which values an expression can have: BMv2 computes with unbounded integers, C must know how many bits are enough."""
+"""Which values an expression can have.
+
+BMv2 computes with unbounded integers; C must know how many bits are enough.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Values wider than 64 bits: as limbs where they are computed with, as big-endian bytes where they are only moved,
-masked, compared or added in lanes."""
+"""Values wider than 64 bits: as limbs where they are computed with, as big-endian bytes where they
+are only moved, masked, compared or added in lanes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from switch.expression import (
 )
 from switch.reading.expressions import header_type_of
 from switch.translate.patterns import lane_add, strip_masks
-from switch.translate.writer import u64
+from switch.translate.writer import access, u64
 
 if TYPE_CHECKING:
     from switch.translate.expressions import Expressions
@@ -202,15 +202,16 @@ class Wide:
             assert data.field
             pointer = self.expressions.places.read(data.header)
             member = self.layout.field(header_type_of(data.header), data.field)
-            return f"({pointer})->{member}", data.field.bits
+            return access(pointer, member), data.field.bits
         if isinstance(data, Local):
             return f"(args + {self.expressions.argument_offset(data.index)})", data.bits
         if isinstance(data, Lookahead):
             name = self.buffer((data.bits + 7) // 8)
             self.out.line(f"load_wide({name}, frame + at, {data.offset}, {data.bits});")
             return name, data.bits
-        index = self.out.temporary("i")
-        self.out.line(f"uint64_t {index} = {self.expressions.u64(data.index)};")
+        index, checked = self.expressions.register_index(data)
+        if checked:
+            return self.expressions.cell(data, index), data.register.bits
         zeros = self.out.temporary("z")
         self.out.line(f"static const uint8_t {zeros}[{data.register.bytes}];")
         cell = self.expressions.cell(data, index)
@@ -264,9 +265,7 @@ class Wide:
             self.out.line(f"lanes_add_{lanes.lane_bits}({target}, {left}, {right}, {size});")
         elif isinstance(data, Const | ChooseData) or self.in_place(data, bits):
             self.out.line(f"memmove({target}, {self.bytes(data, bits)}, {size});")
-        elif isinstance(data, Complement) or (
-            isinstance(data, Arithmetic) and data.op in BITWISE
-        ):
+        elif isinstance(data, Complement) or (isinstance(data, Arithmetic) and data.op in BITWISE):
             self.store_bitwise(data, bits, target)
         else:
             count = (bits + 63) // 64
@@ -275,7 +274,7 @@ class Wide:
     def store_bitwise(self, data: Data, bits: int, target: str) -> None:
         value = self.bitwise(data, bits)
         size = (bits + 7) // 8
-        self.out.line("_Pragma(\"GCC ivdep\")")
+        self.out.line('_Pragma("GCC ivdep")')
         self.out.line(f"for (unsigned int i = 0; i < {size}; i++)")
         self.out.line(f"\t({target})[i] = (uint8_t)({value});")
         if bits % 8:

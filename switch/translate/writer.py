@@ -30,6 +30,11 @@ def u64(value: int) -> str:
     return f"UINT64_C({value})" if value < 10 else f"UINT64_C({value:#x})"
 
 
+def access(pointer: str, member: str) -> str:
+    """The member of what a pointer, a name or `&lvalue`, points to."""
+    return f"{pointer[1:]}.{member}" if pointer.startswith("&") else f"{pointer}->{member}"
+
+
 class Names:
     """Unique identifiers: the P4 name where it is free, numbered where it is not."""
 
