@@ -132,7 +132,7 @@ def test_a_network_is_silent_but_for_the_tests_frames(tmp_path: Path) -> None:
 
 
 def test_the_very_first_frames_arrive(tmp_path: Path) -> None:
-    """Without the wait for linkwatch some of the hosts' are lost, on a busy machine most of them."""
+    """Without the wait for linkwatch some of the hosts' are lost, if the machine is busy most."""
     seen = case(tmp_path, "first_frames", workers=8)
     assert len(seen) == 16
     assert set(seen.values()) == {2}, seen
