@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from testbed.exit_codes import LACKING
+
 OURS = ("compiler", "hosts", "switch", "testbed", "topologies")
 
 
@@ -19,7 +21,7 @@ def run() -> int:
             raise
         remedy = "run `make setup`, and use .venv/bin/python"
         print(f"this machine lacks the Python module {package}: {remedy}", file=sys.stderr)
-        return 3
+        return LACKING
 
 
 if __name__ == "__main__":

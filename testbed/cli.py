@@ -10,9 +10,8 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
+from testbed.exit_codes import FAILED, INTERRUPTED, INVALID, LACKING, PASSED
 from testbed.scenario import ScenarioError, find, load, names
-
-PASSED, FAILED, INVALID, LACKING, INTERRUPTED = 0, 1, 2, 3, 130
 
 EXIT_CODES = """exit codes:
   0  every expectation of the scenario holds

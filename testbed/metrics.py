@@ -51,11 +51,10 @@ class Measurements:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Seconds that no all-reduce can undercut. bytes_per_round cross the busiest link one way."""
+    """Seconds that no all-reduce can undercut."""
 
     payload_s: float
     link_s: float
-    bytes_per_round: int
 
 
 def bounds(scenario: Scenario, graph: Topology) -> Bounds:
@@ -67,7 +66,7 @@ def bounds(scenario: Scenario, graph: Topology) -> Bounds:
     if scenario.workload.dtype == "float32":
         size += min(chunks, scenario.workload.window) * wire.frame_bytes(0)
     rate = min(d.rate_bps or 0 for link in graph.links for _, _, _, d in link.directions())
-    return Bounds(elements * wire.VALUE_BYTES * 8 / rate, size * 8 / rate, size)
+    return Bounds(elements * wire.VALUE_BYTES * 8 / rate, size * 8 / rate)
 
 
 def compute(scenario: Scenario, graph: Topology, measured: Measurements) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 
 from testbed import report
 from testbed.agents import AgentFailed
+from testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
 from testbed.experiment import Experiment, entries
 from testbed.machine_facts import manifest
 from testbed.metrics import compute, failures, lookup, show
@@ -21,9 +22,6 @@ from testbed.scenario import Point, Suite, suite_to_yaml, to_yaml
 from testbed.scenario.graph import topology
 from testbed.scenario.metric_names import GROWTH
 from testbed.summary import run_summary, sweep_summary
-
-PASSED, FAILED, INVALID, LACKING = 0, 1, 2, 3
-INTERRUPTED = 130
 
 
 def run(suite: Suite, results: Path, settings: Sequence[str], out: TextIO) -> int:

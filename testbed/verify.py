@@ -5,7 +5,7 @@ Shares no code with hosts/quantise.py on purpose: two readings of the same text 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, log2
 from typing import Any
@@ -156,10 +156,3 @@ def _shifted(verdict: Verdict, offset: int) -> Verdict:
     return Verdict(
         verdict.wrong, (rank, index + offset), verdict.max_abs, verdict.bound, verdict.within
     )
-
-
-def verify_round(
-    tensor: Callable[[int], Array], received: Callable[[int], Array], workers: int, lanes: int
-) -> Verdict:
-    """The same, with the arrays of each rank fetched by two functions."""
-    return verify([tensor(r) for r in range(workers)], [received(r) for r in range(workers)], lanes)
