@@ -11,7 +11,7 @@ from typing import Any
 from hosts import wire
 from testbed import fidelity
 from testbed.agents import Event
-from testbed.network import NetworkStatistics
+from testbed.network import NetworkStatistics, SwitchStatistics
 from testbed.scenario import Scenario
 from testbed.scenario.expectations import Expectation
 from testbed.usage import Usage
@@ -31,6 +31,7 @@ WORKER_COUNTS = (
     "bytes_sent",
     "bytes_received",
 )
+PORT_ERRORS = ("rx_truncated", "rx_gso_drops", "tx_oversize", "tx_errors")
 
 
 @dataclass(frozen=True)
@@ -155,10 +156,18 @@ def _switches(measured: Measurements) -> dict[str, dict[str, Any]]:
         switch.name: {
             "packets": dict(measured.counters[switch.name]),
             "ring_drops": switch.ring_drops,
+            "port_errors": _port_errors(switch),
             "cpu_s": measured.usage.cpu_s.get(switch.name, 0.0),
         }
         for switch in measured.statistics.switches
     }
+
+
+def _port_errors(switch: SwitchStatistics) -> int:
+    """Frames no link counts: those a link's queue refused (tx_drops) are in its queue_drops."""
+    ports = switch.details.get("ports", {})
+    assert isinstance(ports, Mapping)
+    return sum(port.get(name, 0) for port in ports.values() for name in PORT_ERRORS)
 
 
 def _links(statistics: NetworkStatistics) -> dict[str, dict[str, dict[str, int]]]:
@@ -182,7 +191,7 @@ def _totals(
         "retransmitted": sum(worker["retransmitted"] for worker in workers.values()),
         "injected_drops": sum(way["dropped"] for way in ways),
         "other_drops": sum(way["queue_drops"] for way in ways)
-        + sum(switch["ring_drops"] for switch in switches.values())
+        + sum(switch["ring_drops"] + switch["port_errors"] for switch in switches.values())
         + sum(worker["kernel_drops"] for worker in workers.values()),
         "malformed": sum(worker["malformed"] for worker in workers.values())
         + sum(p.get("refused", 0) + p.get("malformed", 0) for p in packets),

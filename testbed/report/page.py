@@ -116,7 +116,7 @@ def _table(first: str, rows: Mapping[str, Metrics], escaped: bool = False) -> st
 
 def _flat_switches(switches: Metrics) -> dict[str, dict[str, Any]]:
     return {
-        name: {**switch["packets"], "ring_drops": switch["ring_drops"], "cpu_s": switch["cpu_s"]}
+        name: {**switch["packets"], **{k: v for k, v in switch.items() if k != "packets"}}
         for name, switch in switches.items()
     }
 

@@ -46,6 +46,7 @@ METRICS: dict[str, str] = {
     "switches.*.packets.repeated": "results sent again to one worker",
     "switches.*.packets.malformed": "packets the parser could not finish",
     "switches.*.ring_drops": "packets the switch's packet rings lost",
+    "switches.*.port_errors": "packets cut short, too long for a port, or for one that is down",
     "switches.*.cpu_s": "processor seconds during the rounds",
     "links.*.*.seen": "packets that arrived at the end of the link, in this direction",
     "links.*.*.dropped": "of them, dropped by injection",

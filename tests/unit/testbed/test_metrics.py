@@ -41,6 +41,9 @@ def ended(rank: int, start_s: float, end_s: float, **stats: int) -> dict:
     }
 
 
+PORTS = {"ports": {"1": {"tx_errors": 1, "tx_drops": 50}, "2": {"rx_truncated": 2}}}
+
+
 def measurements() -> Measurements:
     rounds = [
         {0: ended(0, 1.0, 1.9), 1: ended(1, 1.1, 2.0, retransmitted=2)},  # 1.0 s
@@ -56,7 +59,9 @@ def measurements() -> Measurements:
     return Measurements(
         rounds=rounds,
         verdict=Verdict(0, None, 1e-9, 2e-9, True),
-        statistics=NetworkStatistics(tuple(directions), (SwitchStatistics("s1", 0.5, 7),), {}),
+        statistics=NetworkStatistics(
+            tuple(directions), (SwitchStatistics("s1", 0.5, 7, PORTS),), {}
+        ),
         counters={"s1": {"new": 22, "refused": 4, "malformed": 5}},
         usage=Usage(2.4, {"s1": 0.5, "worker 0": 0.75}, {"s1": 0.0}, 1.5, 0.0),
         processors=2,
@@ -109,7 +114,7 @@ def test_the_whole_of_it(tmp_path: Path) -> None:
     assert metrics["totals"] == {
         "retransmitted": 2,
         "injected_drops": 4,
-        "other_drops": 2 + 7,
+        "other_drops": 2 + 7 + 3,
         "malformed": 1 + 4 + 5,
     }
     assert metrics["switches"]["s1"]["packets"]["new"] == 22
