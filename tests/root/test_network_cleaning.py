@@ -116,15 +116,23 @@ def living_namespaces() -> set[str]:
 
 
 def world() -> dict[str, Any]:
-    """What of the machine a run must leave as it was."""
+    """What of the machine a run must leave as it was, as far as a run could change it.
+
+    Not all interfaces, mounts and cgroups: system services and other users come and go meanwhile.
+    """
     links = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout
     named = subprocess.run(["ip", "netns"], capture_output=True, text=True, check=True).stdout
+    names = [line.split(":")[1].strip().split("@")[0] for line in links.splitlines()]
+    mounts = Path("/proc/self/mounts").read_text().splitlines()
+    cgroups = [folder for folder, _, _ in os.walk("/sys/fs/cgroup")]
     limits = ("fs/file-max", "net/core/wmem_max", "net/core/rmem_max", "net/ipv4/tcp_rmem")
     return {
-        "interfaces": sorted(line.split(":")[1] for line in links.splitlines()),
+        "interfaces": sorted(name for name in names if re.search(r"-eth\d|^probe|^veth|^br", name)),
         "named namespaces": named,
-        "mounts": Path("/proc/self/mounts").read_text(),
-        "cgroups": sorted(folder for folder, _, _ in os.walk("/sys/fs/cgroup")),
+        "mounts": [line for line in mounts if re.search("agglab|netns|bpf|tmpfs /tmp", line)],
+        "cgroups": sorted(
+            path for path in cgroups if re.search(r"/([hs]\d+|mininet|agglab)", path)
+        ),
         "limits": [(Path("/proc/sys") / name).read_text() for name in limits],
     }
 
