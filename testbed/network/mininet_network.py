@@ -17,7 +17,7 @@ from testbed.network.loss import LossProgram
 from testbed.network.process import NodeProcess, stop_all
 from testbed.network.statistics import NetworkStatistics
 from testbed.network.targets import RunningSwitch, SwitchSetting, Target, start_switch
-from topologies import Topology, interface_name
+from topologies import Drop, LinkEnd, Topology, interface_name
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -146,12 +146,13 @@ class MininetNetwork:
         for link in self.topology.links:
             for direction, _, receiver, settings in link.directions():
                 for impairment in settings.impairments:
-                    with network_namespace(self.mininet[receiver.node].pid):
-                        loss = LossProgram(
-                            receiver.interface, impairment, self.seed, link.name, direction
-                        )
-                    self._losses[direction] = loss
-                    self._stack.callback(loss.close)
+                    self._attach_loss(link.name, direction, receiver, impairment)
+
+    def _attach_loss(self, link: str, direction: str, receiver: LinkEnd, drop: Drop) -> None:
+        with network_namespace(self.mininet[receiver.node].pid):
+            loss = LossProgram(receiver.interface, drop, self.seed, link, direction)
+        self._losses[direction] = loss
+        self._stack.callback(loss.close)
 
     def _configure(self, node: str) -> None:
         """Inside the node's namespace: everything that must hold before its first frame."""
