@@ -20,6 +20,7 @@ from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2 as pb
 from p4.v1 import p4runtime_pb2_grpc
 
+from compiler.backend.p4info_messages import new_message
 from testbed.network.programming import Entries, TableEntry
 
 # Giving a switch its program includes compiling it, which a busy machine does slowly.
@@ -43,7 +44,7 @@ class P4RuntimeClient:
     def __init__(self, address: str, device_id: int, p4info: Path) -> None:
         self._device_id = device_id
         self._election_id = pb.Uint128(low=1)
-        self._info = text_format.Parse(p4info.read_text(), p4info_pb2.P4Info())
+        self._info = read_p4info(p4info)
         self._names = Names(self._info)
         self._channel = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
         self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
@@ -140,6 +141,15 @@ def _reasons(error: Any) -> Iterator[str]:
                 yield f"{code_pb2.Code.Name(reason.canonical_code)}: {reason.message}"
 
 
+def read_p4info(path: Path) -> Any:
+    """P4Info from its text form; ParseError (a ValueError) when it is none.
+
+    By way of the compiler's message class: the p4runtime package's own cannot read maps (type_info).
+    """
+    message = text_format.Parse(path.read_text(), new_message("P4Info"))
+    return p4info_pb2.P4Info.FromString(message.SerializeToString())
+
+
 class Names:
     """Objects of a P4Info by full name, alias, or any last part of the name that is unique."""
 
@@ -149,7 +159,7 @@ class Names:
     @classmethod
     def read(cls, p4info: Path) -> Names:
         """Of a P4Info as text protobuf."""
-        return cls(text_format.Parse(p4info.read_text(), p4info_pb2.P4Info()))
+        return cls(read_p4info(p4info))
 
     def counter(self, name: str) -> int:
         return int(_named(self._info.counters, name, "counter").preamble.id)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 
-from testbed.network.p4runtime import Names, encode
+from testbed.network.p4runtime import Names, encode, read_p4info
 from testbed.network.programming import Job, TableEntry, job_entries
 from topologies import rack
 
@@ -29,6 +30,10 @@ actions {
   params { id: 2 name: "slots" bitwidth: 16 }
 }
 counters { preamble { id: 302 name: "Ingress.fresh" alias: "fresh" } }
+"""
+
+TYPE_INFO = """
+type_info { new_types { key: "port_t" value { translated_type { sdn_bitwidth: 32 } } } }
 """
 
 
@@ -109,6 +114,16 @@ def test_an_entry_becomes_ids_and_canonical_bytes() -> None:
         (1, b"\x80" + bytes(7)),
         (2, b"\5"),
     ]
+
+
+def test_p4info_with_type_information(tmp_path: Path) -> None:
+    """`type bit<9> port_t` leaves a map there, which the p4runtime package's class cannot read."""
+    path = tmp_path / "p4info.txtpb"
+    path.write_text(P4INFO + TYPE_INFO)
+    info = read_p4info(path)
+    assert info.tables[0].preamble.alias == "workers"
+    (new_type,) = info.type_info.new_types
+    assert (new_type.key, new_type.value.translated_type.sdn_bitwidth) == ("port_t", 32)
 
 
 def test_a_prefix_match() -> None:
