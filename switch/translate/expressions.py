@@ -76,7 +76,7 @@ class Expressions:
         if isinstance(data, Lookahead):
             return self.lookahead(data)
         if isinstance(data, BoolToData):
-            return f"(uint64_t){self.boolean(data.value)}"
+            return f"({self.boolean(data.value)} ? UINT64_C(1) : 0)"
         if isinstance(data, StackCount):
             return f"(uint64_t)({self.layout.next(data.stack)} - UINT64_C({data.minus}))"
         if isinstance(data, ChooseData):
@@ -174,7 +174,7 @@ class Expressions:
             return f"{name}({self.u64(data.left)}, {self.u64(data.right)})"
         if left.signed64 and right.signed64:
             return f"{name}_signed({self.u64(data.left)}, {self.u64(data.right)})"
-        return f"{self.wide.limbs(data, max(left.limbs, right.limbs))}[0]"
+        return f"{self.wide.divide(data, 1)}[0]"
 
     def saturate(self, data: Arithmetic) -> str:
         left = self.exact(data.left)
@@ -184,7 +184,7 @@ class Expressions:
         high = (1 << bits - 1) - 1 if data.op == "sat_cast" else (1 << bits) - 1
         limits = Range(low, high)
         if not (left.fits64 and limits.fits64):
-            return f"{self.wide.limbs(data, max(left.limbs, limits.limbs))}[0]"
+            return f"{self.wide.saturate(data, 1)}[0]"
         value = self.out.temporary()
         self.out.line(f"uint64_t {value} = {self.u64(data.left)};")
         if left.low < low:

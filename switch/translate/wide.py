@@ -44,16 +44,15 @@ class Wide:
             return self.constant(data.value, count)
         if isinstance(data, FieldOf | RegisterCell | Local | Lookahead):
             return self.load(data, count)
-        name = self.array(count)
         if isinstance(data, ChooseData):
-            self.choose(data, name, count)
-        elif isinstance(data, Complement):
+            return self.choose(data, count)
+        if isinstance(data, Complement):
             inner = self.limbs(data.value, count)
+            name = self.array(count)
             self.each(f"{name}[i] = ~{inner}[i];", count)
-        else:
-            assert isinstance(data, Arithmetic)
-            return self.arithmetic(data, name, count)
-        return name
+            return name
+        assert isinstance(data, Arithmetic)
+        return self.arithmetic(data, count)
 
     def array(self, count: int) -> str:
         name = self.out.temporary("w")
@@ -86,35 +85,42 @@ class Wide:
             self.out.line(f"wide_sign_extend({name}, {count}, {bits});")
         return name
 
-    def choose(self, data: ChooseData, name: str, count: int) -> None:
+    def choose(self, data: ChooseData, count: int) -> str:
+        name = self.array(count)
         condition = self.expressions.boolean(data.condition)
         for head, value in ((f"if ({condition})", data.yes), ("else", data.no)):
             with self.out.block(head):
                 inner = self.limbs(value, count)
                 self.out.line(f"memcpy({name}, {inner}, sizeof({name}));")
+        return name
 
-    def arithmetic(self, data: Arithmetic, name: str, count: int) -> str:
+    def arithmetic(self, data: Arithmetic, count: int) -> str:
+        special = {
+            "<<": self.shift_left,
+            ">>": self.shift_right,
+            "/": self.divide,
+            "%": self.divide,
+            "two_comp_mod": self.two_comp_mod,
+            "usat_cast": self.saturate,
+            "sat_cast": self.saturate,
+        }
+        if data.op in special:
+            return special[data.op](data, count)
+        left, right = self.limbs(data.left, count), self.limbs(data.right, count)
+        name = self.array(count)
         if data.op in BITWISE:
-            left, right = self.limbs(data.left, count), self.limbs(data.right, count)
             self.each(f"{name}[i] = {left}[i] {data.op} {right}[i];", count)
-            return name
-        if data.op in "+-*":
-            left, right = self.limbs(data.left, count), self.limbs(data.right, count)
+        else:
             call = {"+": "wide_add", "-": "wide_sub", "*": "wide_mul"}[data.op]
             self.out.line(f"{call}({name}, {left}, {right}, {count});")
-            return name
-        if data.op == "<<":
-            left = self.limbs(data.left, count)
-            amount = f"(uint32_t){self.expressions.u64(data.right)}"
-            self.out.line(f"wide_shift_left({name}, {left}, {amount}, {count});")
-            return name
-        if data.op == ">>":
-            return self.shift_right(data, count)
-        if data.op in "/%":
-            return self.divide(data, count)
-        if data.op == "two_comp_mod":
-            return self.two_comp_mod(data, count)
-        return self.saturate(data, count)
+        return name
+
+    def shift_left(self, data: Arithmetic, count: int) -> str:
+        left = self.limbs(data.left, count)
+        amount = f"(uint32_t){self.expressions.u64(data.right)}"
+        name = self.array(count)
+        self.out.line(f"wide_shift_left({name}, {left}, {amount}, {count});")
+        return name
 
     def shift_right(self, data: Arithmetic, count: int) -> str:
         count = max(count, self.expressions.exact(data.left).limbs)

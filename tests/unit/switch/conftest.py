@@ -1,0 +1,8 @@
+"""The switch library's tests share helper modules that lie beside them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
