@@ -142,9 +142,9 @@ def _reasons(error: Any) -> Iterator[str]:
 
 
 def read_p4info(path: Path) -> Any:
-    """P4Info from its text form; ParseError (a ValueError) when it is none.
+    """P4Info from its text form; text_format.ParseError when it is none.
 
-    By way of the compiler's message class: the p4runtime package's own cannot read maps (type_info).
+    By way of the compiler's message class: the p4runtime package's cannot read maps (type_info).
     """
     message = text_format.Parse(path.read_text(), new_message("P4Info"))
     return p4info_pb2.P4Info.FromString(message.SerializeToString())
