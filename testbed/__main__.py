@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from testbed.exit_codes import LACKING
+from testbed.exit_codes import INTERRUPTED, LACKING
 
 OURS = ("compiler", "hosts", "switch", "testbed", "topologies")
 
@@ -22,6 +22,9 @@ def run() -> int:
         remedy = "run `make setup`, and use .venv/bin/python"
         print(f"this machine lacks the Python module {package}: {remedy}", file=sys.stderr)
         return LACKING
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
 
 
 if __name__ == "__main__":

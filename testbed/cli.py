@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.exit_codes import FAILED, INTERRUPTED, INVALID, LACKING, PASSED
+from testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
 from testbed.scenario import ScenarioError, find, load, names
 
 EXIT_CODES = """exit codes:
@@ -31,13 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _dispatch(words)
     except ScenarioError as error:
         return _fail(INVALID, str(error))
-    except KeyboardInterrupt:
-        return _fail(INTERRUPTED, "interrupted")
     except BrokenPipeError:
         sys.stderr.close()  # whoever read us has gone; Python would complain at exit
         return FAILED
     except ModuleNotFoundError:
-        raise  # to __main__.py, which names it
+        raise  # __main__.py names it
     except Exception as error:  # a bug of ours
         return _fail(FAILED, _bug(error))
 
