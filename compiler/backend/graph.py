@@ -222,13 +222,16 @@ def _connect_table(graph: Graph, table: ir.Table, sites: list[Site]) -> None:
             f"table {table.name} applied for its hit at one place and its action at another",
         )
     keys = ["__HIT__", "__MISS__"] if "hit" in kinds else [a.name for a in table.actions]
-    for key in keys:
-        table.next_tables[key] = _dispatch(graph, sites, [_lead(site, key) for site in sites])
-    if "hit" in kinds:
-        table.base_default_next = table.next_tables["__MISS__"]
-    else:
-        defaults = [site.default.resolve() for site in sites]
-        table.base_default_next = _dispatch(graph, sites, defaults)
+    tests: dict[tuple[str | None, ...], str | None] = {}
+
+    def lead(key: str) -> str | None:
+        leads = tuple(_lead(site, key) for site in sites)
+        if leads not in tests:
+            tests[leads] = _dispatch(graph, sites, leads)
+        return tests[leads]
+
+    table.next_tables = {key: lead(key) for key in keys}
+    table.base_default_next = lead("__MISS__" if "hit" in kinds else "")
 
 
 def _lead(site: Site, key: str) -> str | None:
@@ -236,7 +239,7 @@ def _lead(site: Site, key: str) -> str | None:
     return site.branches.get(name, site.default).resolve()
 
 
-def _dispatch(graph: Graph, sites: list[Site], leads: list[str | None]) -> str | None:
+def _dispatch(graph: Graph, sites: list[Site], leads: tuple[str | None, ...]) -> str | None:
     following = leads[-1]
     if all(lead == following for lead in leads):
         return following

@@ -1,0 +1,70 @@
+"""What BMv2 or this back end cannot do: one clear error at the right place, never wrong code."""
+
+from __future__ import annotations
+
+import pytest
+from back_program import compile_text, errors_of, program_text
+
+CASES = {
+    "clone of kind I2E outside ingress": {"egress": "clone(CloneType.I2E, 1);"},
+    "resubmit outside ingress": {"egress": "resubmit_preserving_field_list(1);"},
+    "more than one lpm key": {
+        "locals": "table t { key = { hdr.h.a: lpm; hdr.h.c: lpm; } actions = { NoAction; } }",
+        "apply": "t.apply();",
+    },
+    "header odd_t of 3 bits": {"types": "header odd_t { bit<3> x; }", "headers": "odd_t o;"},
+    "more than one varbit field": {
+        "types": "header two_t { varbit<8> x; varbit<8> y; }",
+        "headers": "two_t o;",
+    },
+    "a register of": {"locals": "register<h_t>(3) r;"},
+    "emit under a condition": {"deparser": "if (hdr.h.a == 1) { packet.emit(hdr.h); }"},
+    "a computed value in a checksum's data": {
+        "update": "update_checksum(true, { hdr.h.a + 1 }, hdr.h.c, HashAlgorithm.csum16);"
+    },
+    "a computation in C": {"update": "hdr.h.a = 1;"},
+    "applying I.inner more than once": {
+        "top": """control N(inout h_t h) {
+            table t { actions = { NoAction; } } apply { t.apply(); } }""",
+        "locals": "N() inner;",
+        "apply": "inner.apply(hdr.h); inner.apply(hdr.h);",
+    },
+    "the extern function mine": {"top": "extern void mine(in bit<8> x);", "apply": "mine(3);"},
+    "the extern object Mine": {
+        "top": "extern Mine { Mine(); void go(); }",
+        "locals": "Mine() m;",
+        "apply": "m.go();",
+    },
+    "an index known at run time only into header unions": {
+        "types": "header u_t { bit<8> v; } header_union un_t { u_t one; u_t two; }",
+        "headers": "un_t[2] u;",
+        "apply": "hdr.u[hdr.h.a].one.v = 1;",
+    },
+}
+
+
+@pytest.mark.parametrize("construct", CASES)
+def test_named_with_its_place(construct: str) -> None:
+    document, info, errors = compile_text(program_text(**CASES[construct]))
+    assert document is None and info is None
+    assert any("not supported yet" in e and construct in e for e in errors), errors
+    assert all(int(e.split(":")[0]) > 0 for e in errors)
+
+
+def test_other_architectures() -> None:
+    text = """#include <core.p4>
+        parser P(packet_in p) { state start { transition accept; } }
+        parser PT(packet_in p); package Other(PT p);
+        Other(P()) main;"""
+    _, _, errors = compile_text(text)
+    assert [e.split(": ", 1)[1] for e in errors] == ["not supported yet: the architecture Other"]
+
+
+def test_each_problem_is_told_once_and_the_rest_is_looked_at() -> None:
+    found = errors_of(
+        top="extern void mine(in bit<8> x);",
+        locals="action a() { mine(1); } table t { actions = { a; } }",
+        apply="t.apply(); mine(2); hdr.h.a = 1;",
+        update="hdr.h.a = 1;",
+    )
+    assert found.count("not supported yet: the extern function mine") == 2
