@@ -150,10 +150,11 @@ class ThisExpression(Expression):
 
 @dataclass(eq=False, slots=True)
 class Member(Expression):
-    """`base.member`; position is the member's name."""
+    """`base.member`; position is all of it where it is on one line, member_position the name."""
 
     base: Expression
     member: str
+    member_position: Position
 
 
 @dataclass(eq=False, slots=True)

@@ -13,6 +13,7 @@ from compiler.source import NOWHERE, Position
 ERROR = "error"
 WARNING = "warning"
 MAX_ERRORS = 100
+MAX_LINE_WIDTH = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def _render_one(entry: Diagnostic, lines_of: dict[str, Sequence[str]]) -> list[s
     out = [f"{where}{entry.level}: {entry.message}{tag}"]
     line = _source_line(entry.position, lines_of)
     if line is not None:
-        out += [line, _caret(line, entry.position)]
+        out += _cropped(line, _caret(line, entry.position))
     if entry.hint:
         out.append(f"  hint: {entry.hint}")
     return out
@@ -110,6 +111,16 @@ def _read_lines(name: str) -> Sequence[str]:
         return Path(name).read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError:
         return ()
+
+
+def _cropped(line: str, caret: str) -> list[str]:
+    """The part of a long line around its caret, under marks of what is left out."""
+    if len(line) <= MAX_LINE_WIDTH:
+        return [line, caret]
+    start = max(0, len(caret) - len(caret.lstrip()) - MAX_LINE_WIDTH // 2)
+    end = start + MAX_LINE_WIDTH
+    before, after = "..." * (start > 0), "..." * (end < len(line))
+    return [before + line[start:end] + after, " " * len(before) + caret[start:end]]
 
 
 def _caret(line: str, position: Position) -> str:

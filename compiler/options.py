@@ -19,7 +19,7 @@ P4INFO_FORMATS = {
 }
 _EPILOG = """exit status: 0 on success, 1 on errors in the program or its files, 2 on a wrong
 command line. Kinds of warnings, for --Wdisable and --Werror: deprecated, invalid, mismatch,
-missing, overflow, parser-transition, preprocessor, shadow, uninitialized_out_param,
+overflow, parser-transition, preprocessor, shadow, uninitialized_out_param,
 uninitialized_use, unreachable, unused."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from compiler import ast, types
 from compiler.check.members import Members
-from compiler.check.unify import Unifier
+from compiler.check.unify import Unifier, block_difference
 from compiler.typed import BoundArgument
 
 _NO_VALUES = (types.Table, types.Action, types.Overloads, types.TypeName, types.Void)
@@ -115,9 +115,11 @@ class Arguments(Members):
             elif not unifier.match(parameter.type, actual):
                 wanted = types.substitute(parameter.type, unifier.bindings)
                 place = argument.value
-                self.error(
-                    place, f"parameter '{parameter.name}' has type {wanted}, but this is {actual}"
-                )
+                note = ""
+                if isinstance(wanted, types.Block) and isinstance(actual, types.Block):
+                    note = block_difference(wanted, actual)
+                problem = f"parameter '{parameter.name}' has type {wanted}, but this is {actual}"
+                self.error(place, problem, note)
                 fine = False
         return fine
 

@@ -278,11 +278,17 @@ class Blocks(Tables):
                 pending.extend(targets(state.transition))
         self.program.parser_reachable[node] = reached
         ends = any(_may_end(states[name]) for name in reached)
-        if not ends and "start" in states:
+        if not ends and "start" in states and not _dangling_targets(states):
             self.error(node, f"parser '{node.name}' reaches neither accept nor reject")
         for state in node.states:
             if state.name not in reached and "start" in states:
                 self.warn(state, "unused", f"state '{state.name}' is never reached")
+
+
+def _dangling_targets(states: dict[str, ast.ParserState]) -> bool:
+    known = {*states, *FINAL_STATES}
+    transitions = [s.transition for s in states.values() if s.transition is not None]
+    return any(name not in known for t in transitions for name in targets(t))
 
 
 def targets(transition: ast.Transition) -> list[str]:

@@ -41,7 +41,7 @@ class Calls(Arguments):
         if node.type_arguments:
             self.error(node, f"action '{callee.name}' takes no type arguments")
         if self.frame.kind not in ("action", "apply", "table"):
-            self.error(node, f"action '{callee.name}' cannot be called from a {self._here()}")
+            self.error(node, f"action '{callee.name}' cannot be called from {self._here()}")
         paired = pair(target.parameters, node.arguments)
         if isinstance(paired, str):
             self.check_loose(node.arguments)
@@ -52,7 +52,7 @@ class Calls(Arguments):
         return types.VOID
 
     def _here(self) -> str:
-        return {"state": "parser state", "apply": "control"}.get(self.frame.kind, self.frame.kind)
+        return _PLACES.get(self.frame.kind, f"a {self.frame.kind}")
 
     def _match_plain(self, pairs: Pairing) -> None:
         """Checks arguments of parameters whose types are fully known."""
@@ -178,7 +178,7 @@ class Calls(Arguments):
         if isinstance(base, types.Stack) and name in STACK_METHODS:
             return self._stack_call(node, callee)
         self.check_loose(node.arguments)
-        return self.error(callee, f"{base} has no method '{name}'")
+        return self.error(callee.member_position, f"{base} has no method '{name}'")
 
     def _no_arguments(self, node: ast.Call, name: str) -> None:
         if node.arguments or node.type_arguments:
@@ -228,7 +228,7 @@ class Calls(Arguments):
     def _table_apply(self, node: ast.Call, callee: ast.Member, base: types.Table) -> types.Type:
         self._no_arguments(node, "apply")
         if self.frame.kind not in ("apply", "table"):
-            self.error(node, f"a table cannot be applied in a {self._here()}")
+            self.error(node, f"a table cannot be applied in {self._here()}")
         result = types.ApplyResult(base.declaration)
         return self._record(
             node, CallKind.TABLE_APPLY, "apply", base.declaration, callee.base, result=result
@@ -244,7 +244,7 @@ class Calls(Arguments):
         methods = [m for m in self.methods_of(base) if _name_of(m) == callee.member]
         if not methods:
             self.check_loose(node.arguments)
-            return self.error(callee, f"{base} has no method '{callee.member}'")
+            return self.error(callee.member_position, f"{base} has no method '{callee.member}'")
         chosen = self.choose(node, callee.member, methods, node.arguments)
         if chosen is None:
             return types.UNKNOWN
@@ -310,7 +310,7 @@ class Calls(Arguments):
         is_parser = isinstance(base, types.Parser)
         where, kind = ("state", "parser") if is_parser else ("apply", "control")
         if self.frame.kind != where:
-            self.error(node, f"a {kind} cannot be applied in a {self._here()}")
+            self.error(node, f"a {kind} cannot be applied in {self._here()}")
         paired = pair(base.parameters, node.arguments)
         if isinstance(paired, str):
             self.check_loose(node.arguments)
@@ -351,6 +351,7 @@ def _emittable(type_: types.Type) -> bool:
     return isinstance(type_, headers)
 
 
+_PLACES = {"state": "a parser state", "apply": "a control", "action": "an action"}
 _APPLICABLE = (types.Table, types.Block)
 
 

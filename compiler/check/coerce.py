@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler import ast, types
 from compiler.check.typerefs import TypeResolver
-from compiler.check.unify import same_object
+from compiler.check.unify import block_difference, same_object
 from compiler.fold import cast, fits, limits, wrap
 from compiler.typed import Value
 
@@ -41,6 +41,8 @@ class Coercion(TypeResolver):
         hint = ""
         if _castable(source, target):
             hint = f"convert it: ({target})(...)"
+        elif isinstance(source, types.Block) and isinstance(target, types.Block):
+            hint = block_difference(target, source)
         self.error(expression, f"{what} has type {target}, but this is {source}", hint)
 
     def _convert(self, expression: ast.Expression, source: types.Type, target: types.Type) -> bool:
@@ -169,7 +171,8 @@ class Coercion(TypeResolver):
         given = len(expression.elements)
         short = given < len(wanted) and expression.has_dots
         if given > len(wanted) or (given < len(wanted) and not short):
-            self.error(expression, f"{what} has {len(wanted)} elements ({target}), not {given}")
+            elements = f"{len(wanted)} element{'s' * (len(wanted) != 1)}"
+            self.error(expression, f"{what} has {elements} ({target}), not {given}")
             return False
         fine = True
         for element, type_ in zip(expression.elements, wanted, strict=False):
@@ -204,4 +207,4 @@ def _element_types(target: types.Type, count: int) -> tuple[types.Type, ...] | N
 
 def _castable(source: types.Type, target: types.Type) -> bool:
     scalar = (types.Bits, types.NewType, types.SerializableEnum)
-    return isinstance(source, scalar) and isinstance(target, scalar)
+    return isinstance(source, (*scalar, types.Integer)) and isinstance(target, scalar)

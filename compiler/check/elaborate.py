@@ -131,9 +131,6 @@ def property_constructions(
 
 
 def elaborate(program: TypedProgram, diagnostics: Diagnostics) -> None:
-    """Sets program.main."""
+    """Sets program.main and program.globals; a program without main is a library, and fine here."""
     elaborator = _Elaborator(program, diagnostics)
     program.main = elaborator.run()
-    if program.main is None:
-        end = program.tree.position
-        diagnostics.warning(end, "the program instantiates no package called main", kind="missing")

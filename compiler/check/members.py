@@ -32,10 +32,11 @@ class Members(Operators):
     def _no_member(self, node: ast.Member, base: types.Type, names: set[str]) -> types.Type:
         methods = STACK_METHODS | HEADER_METHODS | SIZE_METHODS | {"apply"}
         if node.member in methods or isinstance(base, (types.Extern, types.Block, types.Table)):
-            return self.error(node, f"'{node.member}' of {base} is no value: only calls have one")
+            place = node.member_position
+            return self.error(place, f"'{node.member}' of {base} is no value: only calls have one")
         close = get_close_matches(node.member, sorted(names), 1)
         hint = f"did you mean '{close[0]}'?" if close else ""
-        return self.error(node, f"{base} has no member '{node.member}'", hint)
+        return self.error(node.member_position, f"{base} has no member '{node.member}'", hint)
 
     def _type_member(self, node: ast.Member, named: types.Type) -> types.Type:
         if isinstance(named, types.Error):

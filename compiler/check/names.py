@@ -51,9 +51,9 @@ def _enter(
     if first is None or name == "NoAction":
         found[kind, name] = node
         return
-    other = "another instance of it" if first is node else f"that at {first.position}"
+    other = "another instance of it" if first is node else f"the one at {first.position}"
     diagnostics.error(
         node.position,
-        f"the control-plane name '{name}' of this {kind} is also that of {other}",
+        f"the control-plane name '{name}' of this {kind} is taken by {other}",
         'give one of them another name: @name("...")',
     )

@@ -129,14 +129,14 @@ class Statements(Expressions):
             return
         value = self.check(node.value, result)
         if result is None or isinstance(result, types.Void):
-            what = "a function without result" if kind == "function" else f"a {self._here()}"
+            what = "a function without result" if kind == "function" else f"{self._here()}"
             self.error(node.value, f"return with a value in {what}")
         elif not isinstance(value, types.Unknown):
             self.coerce(node.value, result, "the result")
 
     def check_exit(self, node: ast.Exit) -> None:
         if self.frame.kind not in ("apply", "action"):
-            self.error(node, f"exit in a {self._here()}: it belongs in controls and actions")
+            self.error(node, f"exit in {self._here()}: it belongs in controls and actions")
 
     def check_loop_jump(self, node: ast.Break | ast.Continue) -> None:
         if not self.frame.loops:
@@ -241,7 +241,7 @@ class Statements(Expressions):
                 self.program.decl_of[label] = action
                 self.program.type_of[label] = subject
                 return action
-        names = ", ".join(a.name for a in subject.table.actions)
+        names = "its actions are " + ", ".join(a.name for a in subject.table.actions)
         self.error(label, f"the label is no action of table '{subject.table.name}'", names)
         return None
 

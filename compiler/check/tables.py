@@ -42,7 +42,7 @@ class Tables(Statements):
         type_ = self.check(node.expression)
         kind = self.program.match_kinds.get(node.match_kind.name)
         if kind is None:
-            known = ", ".join(self.program.match_kinds)
+            known = "there are " + ", ".join(self.program.match_kinds)
             self.error(
                 node.match_kind, f"match kind '{node.match_kind.name}' is not declared", known
             )

@@ -118,6 +118,20 @@ def _converts(target: types.Type, source: types.Type) -> bool:
     return isinstance(source, types.DefaultLiteral)
 
 
+def block_difference(wanted: types.Block, actual: types.Block) -> str:
+    """The first parameter in which a block's type differs from the one wanted."""
+    if isinstance(wanted, types.Parser) != isinstance(actual, types.Parser):
+        return "one is a parser, the other a control"
+    for number, (left, right) in enumerate(
+        zip(wanted.parameters, actual.parameters, strict=False), 1
+    ):
+        same = left.direction == right.direction and Unifier(()).match(left.type, right.type)
+        if not same:
+            return f"parameter {number}: '{left}' in {wanted}, '{right}' in {actual}"
+    counts = len(wanted.parameters), len(actual.parameters)
+    return f"{wanted} has {counts[0]} parameters, {actual} has {counts[1]}"
+
+
 def same_object(declared: types.Type, actual: types.Type) -> bool:
     """Whether an object of type actual fits the fully known type declared."""
     return Unifier(()).match(declared, actual)

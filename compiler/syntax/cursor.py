@@ -9,7 +9,7 @@ from typing import NoReturn, TypeVar
 from compiler import ast
 from compiler.diagnostics import Diagnostics
 from compiler.source import Position
-from compiler.syntax.lexer import END, IDENTIFIER, STRING, UNEXPECTED, Token
+from compiler.syntax.lexer import END, IDENTIFIER, KEYWORDS, STRING, UNEXPECTED, Token
 
 # Keywords that are names wherever they do not begin their own construct (nonTypeName).
 NAME_KEYWORDS = frozenset({"actions", "apply", "entries", "key", "priority", "state", "type"})
@@ -72,8 +72,16 @@ class Cursor:
 
     def expect(self, kind: str, context: str = "") -> Token:
         if self.token.kind != kind:
+            if kind == ";" and self.token.position.line > self.previous.position.line:
+                self._missing_semicolon()
             self._expected(f"'{kind}'", context)
         return self.advance()
+
+    def _missing_semicolon(self) -> NoReturn:
+        """Where the semicolon belongs is a better place than the next line's first token."""
+        last = self.previous.position
+        place = last._replace(column=last.column + last.length, length=1)
+        self.fail(f"expected ';' after {describe(self.previous)}", place)
 
     def _expected(self, what: str, context: str = "") -> NoReturn:
         where = f" {context}" if context else ""
@@ -181,6 +189,7 @@ class Cursor:
     def until(self, closer: str, read: Callable[[], T | None]) -> tuple[T, ...]:
         """Items up to closer, which is consumed; a bad item is skipped and reading goes on."""
         items: list[T] = []
+        opener = self.previous
         while not self.at(closer, END):
             try:
                 item = read()
@@ -190,6 +199,9 @@ class Cursor:
                 if self.trying:
                     raise
                 self.skip_item()
+        if self.at(END):
+            hint = f"the '{opener.text}' at {opener.position} is still open"
+            self.fail(f"expected '{closer}', found {describe(self.token)}", hint=hint)
         self.expect(closer)
         return tuple(items)
 
@@ -234,6 +246,15 @@ def describe(token: Token) -> str:
         return "the end of the file"
     if token.kind == STRING:
         return "a string"
-    if token.kind == UNEXPECTED and not token.text.isprintable():
-        return f"character U+{ord(token.text):04X}"
+    if token.kind == UNEXPECTED:
+        return _describe_character(token.text)
+    if token.kind in KEYWORDS:
+        return f"the keyword '{token.text}'"
     return f"'{token.text}'" if token.text else token.kind
+
+
+def _describe_character(character: str) -> str:
+    if character == '"':
+        return "a string without closing quote"
+    name = f"'{character}'" if character.isprintable() else f"U+{ord(character):04X}"
+    return f"{name}, a character without meaning in P4"

@@ -140,7 +140,7 @@ class ExpressionParser(TypeParser):
             if kind == ".":
                 self.advance()
                 member = self.name("of a member")
-                base = ast.Member(member.position, base, member.text)
+                base = ast.Member(self.span(start), base, member.text, member.position)
             elif kind == "[":
                 base = self._index(base, start)
             elif kind == "(":

@@ -143,8 +143,6 @@ class Lexer:
 
     def _bad(self, text: str, place: Position) -> None:
         """Left to the parser, since annotations may hold any character."""
-        if text == '"':
-            self.diagnostics.error(place, "string without closing quote")
         self.tokens.append(Token(UNEXPECTED, text, place))
 
     def _newline(self, after: int) -> None:

@@ -1,0 +1,8 @@
+#include <core.p4>
+extern e {
+    e();
+    abstract bit<8> f(in bit<8> x);
+}
+e() x = {
+    bit<8> f(in bit<16> x) { return 1; }
+};

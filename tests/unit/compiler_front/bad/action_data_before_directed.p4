@@ -1,0 +1,1 @@
+action a(bit<8> x, in bit<8> y) {}

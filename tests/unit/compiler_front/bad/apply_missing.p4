@@ -1,0 +1,3 @@
+control c() {
+    bit<8> x;
+}

@@ -1,0 +1,11 @@
+#include <core.p4>
+header h_t {
+    bit<8> a;
+    bit<16> b;
+}
+void f(in bit<8> x, in bit<8> y) {}
+control c(inout h_t h) {
+    apply {
+        f(1, y = 2);
+    }
+}

@@ -1,0 +1,5 @@
+#include <core.p4>
+extern e {
+    void f();
+}
+e() x;

@@ -1,0 +1,1 @@
+enum bool flag { on = true }

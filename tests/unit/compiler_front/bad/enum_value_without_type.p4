@@ -1,0 +1,1 @@
+enum color { red = 1, green = 2 }

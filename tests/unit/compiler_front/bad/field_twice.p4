@@ -1,0 +1,4 @@
+struct s {
+    bit<8> a;
+    bit<4> a;
+}

@@ -1,0 +1,3 @@
+bit<8> f(in bit<8> x) {
+    return f(x);
+}

@@ -1,0 +1,5 @@
+bit<8> f(in bit<8> x) {
+    if (x == 1) {
+        return 2;
+    }
+}

@@ -1,0 +1,9 @@
+#include <core.p4>
+extern e {
+    e();
+}
+control c() {
+    apply {
+        e() x;
+    }
+}

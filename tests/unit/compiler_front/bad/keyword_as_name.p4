@@ -1,0 +1,3 @@
+struct header {
+    bit<8> a;
+}

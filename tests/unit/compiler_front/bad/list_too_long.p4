@@ -1,0 +1,1 @@
+const tuple<bit<8>> x = { 1, 2 };

@@ -1,0 +1,2 @@
+#define WIDTH(n) bit<(n * 8)>
+const WIDTH(2) x = undeclared;

@@ -1,0 +1,5 @@
+#include <core.p4>
+extern e {
+    e();
+}
+e() main;

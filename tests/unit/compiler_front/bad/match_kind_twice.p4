@@ -1,0 +1,2 @@
+#include <core.p4>
+match_kind { exact }

@@ -1,0 +1,2 @@
+enum color { red, green }
+const color c = color.gren;

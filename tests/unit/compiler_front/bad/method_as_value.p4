@@ -1,0 +1,10 @@
+#include <core.p4>
+header h_t {
+    bit<8> a;
+    bit<16> b;
+}
+control c(inout h_t h) {
+    apply {
+        bool v = h.isValid;
+    }
+}

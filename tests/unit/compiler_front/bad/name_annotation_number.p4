@@ -1,0 +1,1 @@
+@name(5) action a() {}

@@ -1,0 +1,2 @@
+type bit<9> port_t;
+const port_t p = 5;

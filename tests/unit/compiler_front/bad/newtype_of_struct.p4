@@ -1,0 +1,5 @@
+header h_t {
+    bit<8> a;
+    bit<16> b;
+}
+type h_t g_t;

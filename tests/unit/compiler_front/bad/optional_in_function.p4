@@ -1,0 +1,1 @@
+void f(@optional in bit<8> x) {}

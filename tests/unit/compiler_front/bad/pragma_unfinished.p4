@@ -1,0 +1,2 @@
+@annotated(1
+const bit<8> x = 1;

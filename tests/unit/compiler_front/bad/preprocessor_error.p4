@@ -1,0 +1,3 @@
+#if LANES < 32
+#error "LANES must be at least 32"
+#endif

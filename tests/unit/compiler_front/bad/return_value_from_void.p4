@@ -1,0 +1,3 @@
+void f() {
+    return 1;
+}

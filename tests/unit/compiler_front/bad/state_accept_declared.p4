@@ -1,0 +1,6 @@
+parser p() {
+    state start {
+        transition accept;
+    }
+    state accept {}
+}

@@ -1,0 +1,5 @@
+parser p() {
+    state first {
+        transition accept;
+    }
+}

@@ -1,0 +1,8 @@
+parser p() {
+    state start {
+        transition accept;
+    }
+    state start {
+        transition accept;
+    }
+}

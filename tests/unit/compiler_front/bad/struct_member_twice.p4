@@ -1,0 +1,4 @@
+struct s {
+    bit<8> a;
+}
+const s x = { a = 1, a = 2 };

@@ -1,0 +1,2 @@
+typedef bit<8> byte;
+const bit<8> x = byte;

@@ -1,0 +1,1 @@
+const byte x = 1;

@@ -1,0 +1,1 @@
+typedef foo_t bar_t;

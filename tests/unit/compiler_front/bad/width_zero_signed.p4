@@ -1,0 +1,1 @@
+const int<0> x = 0;
