@@ -78,6 +78,7 @@ def build_graph(unit: Unit, pipeline: ir.Pipeline) -> None:
     for name, sites in graph.sites.items():
         _connect_table(graph, graph.tables[name], sites)
     pipeline.conditionals.reverse()
+    _refuse_cycles(graph)
 
 
 def _sequence(graph: Graph, body: list[ir.Statement], following: Target) -> Target:
@@ -282,3 +283,28 @@ def _applications(
             yield body, statement
         for below in ir.bodies(statement):
             yield from _applications(below, seen)
+
+
+def _refuse_cycles(graph: Graph) -> None:
+    """BMv2 has no loops over tables: each is applied once on any way through the pipeline."""
+    following: dict[str, list[str]] = {}
+    for table in graph.pipeline.tables:
+        following[table.name] = [n for n in table.next_tables.values() if n is not None]
+    for node in graph.pipeline.conditionals:
+        following[node.name] = [n for n in (node.true_next, node.false_next) if n is not None]
+    for name, sites in graph.sites.items():
+        if name in _reached(following, following[name]):
+            graph.unit.diagnostics.unsupported(
+                sites[-1].apply.position, f"applying table {name} again after it was applied"
+            )
+
+
+def _reached(following: dict[str, list[str]], start: list[str]) -> set[str]:
+    seen: set[str] = set()
+    pending = list(start)
+    while pending:
+        name = pending.pop()
+        if name not in seen:
+            seen.add(name)
+            pending.extend(following[name])
+    return seen

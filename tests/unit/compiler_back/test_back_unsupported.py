@@ -29,6 +29,14 @@ CASES = {
         "locals": "N() inner;",
         "apply": "inner.apply(hdr.h); inner.apply(hdr.h);",
     },
+    "applying table I.t again after it was applied": {
+        "locals": "table t { key = { hdr.h.a: exact; } actions = { NoAction; } }",
+        "apply": "t.apply(); hdr.h.a = 2; t.apply();",
+    },
+    "applying table I.u again after it was applied": {
+        "locals": "table u { key = { hdr.h.a: exact; } actions = { NoAction; } }",
+        "apply": "for (bit<8> i = 0; i < 3; i = i + 1) { u.apply(); }",
+    },
     "the extern function mine": {"top": "extern void mine(in bit<8> x);", "apply": "mine(3);"},
     "the extern object Mine": {
         "top": "extern Mine { Mine(); void go(); }",
