@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -36,6 +36,7 @@ STATE = Path("/run/agglab")
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # make, timeout and the terminal may each deliver the same Ctrl-C; only a later one means "at once".
 PATIENCE_S = 1.0
+PREFIX = "run-"
 LOCK = "lock"
 
 
@@ -52,43 +53,65 @@ def isolated(run: Callable[[Path], int]) -> int:
     try:
         return _supervise(lambda: _gate(lambda: _init(lambda: _run(run, scratch))))
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        with _guard():
+            shutil.rmtree(scratch, ignore_errors=True)
         os.close(lock)
 
 
 def remove_stale() -> list[str]:
     """Remove the scratch directories of runs that were killed and return their paths.
 
-    A directory is stale when it holds the lock file of a run and no live process holds that lock;
-    anything else, and everything outside STATE, is left alone. `isolated` calls this first.
+    Stale is a directory that a run made under STATE and that no living process holds the lock of;
+    nothing else is touched. `isolated` calls this first.
     """
     removed = []
-    for lock_path in sorted(STATE.glob(f"*/{LOCK}")):
-        try:
-            lock = os.open(lock_path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
-        except OSError:
-            continue
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(lock_path.parent)
-            removed.append(str(lock_path.parent))
-        except OSError:
-            pass  # its run is alive, or removes it itself just now
-        finally:
-            os.close(lock)
+    with _guard() as allowed:
+        for scratch in sorted(STATE.glob(f"{PREFIX}*")) if allowed else ():
+            if not _is_locked(scratch / LOCK):
+                # The last processes of a run just killed may still write there: then next time.
+                shutil.rmtree(scratch, ignore_errors=True)
+                removed.append(str(scratch))
     return removed
 
 
-def _make_scratch() -> tuple[Path, int]:
-    """A fresh directory under STATE and the descriptor that keeps it locked.
+@contextlib.contextmanager
+def _guard() -> Iterator[bool]:
+    """No two processes make or remove scratch directories at a time. False: we have no right to."""
+    try:
+        STATE.mkdir(mode=0o755, parents=True, exist_ok=True)
+        guard = os.open(STATE / "guard", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except PermissionError:
+        yield False
+        return
+    try:
+        fcntl.flock(guard, fcntl.LOCK_EX)
+        yield True
+    finally:
+        os.close(guard)
 
-    It is locked under a name remove_stale does not look at, so that it is never seen unlocked.
-    """
-    STATE.mkdir(mode=0o755, parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix="run-", dir=STATE))
-    lock = os.open(scratch / f".{LOCK}", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    os.rename(scratch / f".{LOCK}", scratch / LOCK)
+
+def _is_locked(path: Path) -> bool:
+    """Whether a living process holds the lock; a run killed early may not have made the file."""
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def _make_scratch() -> tuple[Path, int]:
+    """A fresh directory under STATE and the descriptor that keeps it locked."""
+    with _guard() as allowed:
+        assert allowed, "isolated() is for root"
+        scratch = Path(tempfile.mkdtemp(prefix=PREFIX, dir=STATE))
+        lock = os.open(scratch / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
     return scratch, lock
 
 

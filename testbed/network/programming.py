@@ -12,6 +12,8 @@ from topologies import Host, Topology
 FLOOD_GROUP = 1
 FIRST_JOB_GROUP = 2
 MAX_JOBS = 16
+# p4/switchml.p4: this switch is the job's root.
+NO_PARENT = 511
 # docs/protocol.md: a worker listens on 48865 + job.
 FIRST_WORKER_UDP_PORT = 48865
 MAX_UDP_PORT = 65535
@@ -100,7 +102,7 @@ def _job_tables(
     for rank, name in enumerate(job.hosts):
         port, host = topology.port_towards(switch, name), topology.host(name)
         yield TableEntry(
-            "workers",
+            "members",
             {"ingress_port": port, "job": job.number},
             "contribute",
             {
@@ -110,6 +112,7 @@ def _job_tables(
                 "first_slot": job.first_slot,
                 "slots": job.slots,
                 "group": group,
+                "parent": NO_PARENT,
             },
         )
         yield TableEntry(

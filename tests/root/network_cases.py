@@ -473,6 +473,18 @@ def deaf(scratch: Path) -> dict[str, Any]:
     return {}
 
 
+def in_turn(scratch: Path) -> dict[str, Any]:
+    """Two networks of the same names, one after the other, in one run; and what the first left."""
+    found = []
+    for _ in range(2):
+        with bridged(rack(2), scratch) as net:
+            net.spawn("h1", ["sleep", "1000"], "sleeper")
+            ping = net.mininet["h1"].cmd(f"ping -c 1 -W {PATIENCE_S:.0f} 10.0.0.2")
+        alive = [entry.name for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+        found.append({"ping": ping, "alive": sorted(map(int, alive))})
+    return {"found": found, "run": os.getpid()}
+
+
 def fail(scratch: Path) -> dict[str, Any]:
     with network(rack(2), scratch):
         raise RuntimeError("a bug of the caller")

@@ -138,6 +138,13 @@ def test_the_very_first_frames_arrive(tmp_path: Path) -> None:
     assert set(seen.values()) == {2}, seen
 
 
+def test_two_networks_in_turn_within_one_run(tmp_path: Path) -> None:
+    got = case(tmp_path, "in_turn")
+    for found in got["found"]:
+        assert "1 received" in found["ping"]
+        assert found["alive"] == [1, got["run"]], "a network ends with all its processes"
+
+
 def test_programs_run_in_their_nodes(tmp_path: Path) -> None:
     got = case(tmp_path, "processes")
     assert got["codes"] == [0, 0, -9]

@@ -95,25 +95,33 @@ def test_stop_of_an_ended_process_is_its_status(tmp_path: Path) -> None:
     assert process.stop() == 4
 
 
-def test_only_unlocked_directories_with_a_lock_file_are_stale(
+def test_only_directories_of_dead_runs_are_stale(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(isolation, "STATE", tmp_path)
-    for name in ("dead", "alive"):
+    for name in ("run-dead", "run-alive", "run-killed-early", "other"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / isolation.LOCK).touch()
         (tmp_path / name / "s1.grpc").touch()
-    (tmp_path / "foreign").mkdir()
-    outside = tmp_path.parent / f"{tmp_path.name}-outside"
-    outside.mkdir()
-    (outside / "precious").touch()
-    (tmp_path / "trap").mkdir()
-    (tmp_path / "trap" / isolation.LOCK).symlink_to(outside / "precious")
-    lock = os.open(tmp_path / "alive" / isolation.LOCK, os.O_RDWR)
+    for name in ("run-dead", "run-alive", "other"):
+        (tmp_path / name / isolation.LOCK).touch()
+    lock = os.open(tmp_path / "run-alive" / isolation.LOCK, os.O_RDWR)
     fcntl.flock(lock, fcntl.LOCK_EX)
+    dead = [str(tmp_path / "run-dead"), str(tmp_path / "run-killed-early")]
     try:
-        assert remove_stale() == [str(tmp_path / "dead")]
+        assert remove_stale() == dead
     finally:
         os.close(lock)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["alive", "foreign", "trap"]
-    assert (outside / "precious").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["guard", "other", "run-alive"]
+
+
+def test_cleaning_without_the_right_to_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*arguments: object) -> int:
+        raise PermissionError
+
+    monkeypatch.setattr(isolation, "STATE", tmp_path)
+    monkeypatch.setattr(os, "open", refuse)
+    (tmp_path / "run-x").mkdir()
+    assert remove_stale() == []
+    assert (tmp_path / "run-x").exists()

@@ -51,11 +51,19 @@ def test_two_jobs_written_out() -> None:
     assert entries.groups == {1: (1, 2, 3), 2: (3, 1), 3: (2,)}
     first = {"all_workers": 3, "first_slot": 0, "slots": 16, "group": 2, "job_index": 0}
     second = {"all_workers": 1, "first_slot": 16, "slots": 4, "group": 3, "job_index": 1}
-    assert by_table(entries, "workers") == [
-        TableEntry("workers", {"ingress_port": 3, "job": 1}, "contribute", {"worker": 1, **first}),
-        TableEntry("workers", {"ingress_port": 1, "job": 1}, "contribute", {"worker": 2, **first}),
+    root = {"parent": 511}
+    assert by_table(entries, "members") == [
         TableEntry(
-            "workers", {"ingress_port": 2, "job": 900}, "contribute", {"worker": 1, **second}
+            "members", {"ingress_port": 3, "job": 1}, "contribute", {"worker": 1, **first, **root}
+        ),
+        TableEntry(
+            "members", {"ingress_port": 1, "job": 1}, "contribute", {"worker": 2, **first, **root}
+        ),
+        TableEntry(
+            "members",
+            {"ingress_port": 2, "job": 900},
+            "contribute",
+            {"worker": 1, **second, **root},
         ),
     ]
     assert by_table(entries, "results")[1:] == [
