@@ -256,9 +256,10 @@ def _entries() -> Entries:
             "first_slot": 0,
             "slots": SLOTS,
             "group": GROUP,
+            "parent": 511,
         }
         tables.append(
-            TableEntry("workers", {"ingress_port": port, "job": JOB}, "contribute", contribute)
+            TableEntry("members", {"ingress_port": port, "job": JOB}, "contribute", contribute)
         )
         worker = {"mac": 0x020000000001 + rank, "address": 0x0A000001 + rank, "udp_port": 48866}
         tables.append(TableEntry("results", {"egress_port": port, "job": JOB}, "to_worker", worker))

@@ -1,5 +1,6 @@
 // SwitchML-style aggregation (docs/protocol.md): a pool of slots, each with two sets, sums one chunk a slot over the
-// workers of a job. Compile-time parameters: LANES (values a packet carries), SLOTS (slots of all jobs together).
+// children of this switch in a job: workers, or switches below. A switch with a parent sends its partial sum up and
+// hands the final sum down. Compile-time parameters: LANES (values a packet carries), SLOTS (slots of all jobs).
 //
 // BMv2 locks registers for one action at a time and ignores @atomic, so all aggregation state lives in ingress and each
 // register is read, changed and written within one action.
@@ -26,6 +27,7 @@ const bit<16> EXPONENTS_LENGTH = 20 + 8 + 12;
 const bit<16> VALUES_LENGTH = EXPONENTS_LENGTH + 4 * LANES;
 
 const bit<32> INSTANCE_REPLICATION = 5;
+const port_t  NO_PARENT = 511;
 
 parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {
@@ -59,6 +61,8 @@ parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta
         transition select(hdr.aggregation.kind) {
             INT32: parse_values;
             SCALED: parse_values;
+            INT32 | RESULT: parse_values;
+            SCALED | RESULT: parse_values;
             default: accept;
         }
     }
@@ -72,10 +76,11 @@ parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta
 control SwitchmlVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
         verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
-            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.total_len, hdr.ipv4.id,
-              hdr.ipv4.reserved, hdr.ipv4.dont_fragment, hdr.ipv4.more_fragments,
-              hdr.ipv4.fragment_offset, hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.src, hdr.ipv4.dst },
-            hdr.ipv4.checksum, HashAlgorithm.csum16);
+            IPV4_CHECKED, hdr.ipv4.checksum, HashAlgorithm.csum16);
+        // 0: none was computed. 0xffff stands for a sum of 0 (RFC 768), which csum16 gives as 0.
+        verify_checksum(hdr.aggregation.isValid() && hdr.udp.checksum != 0
+                        && hdr.udp.checksum != 0xffff,
+            UDP_CHECKED, hdr.udp.checksum, HashAlgorithm.csum16);
     }
 }
 
@@ -85,6 +90,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     register<bit<32>>(CELLS)   tags;
     register<bit<8>>(CELLS)    kinds;
     register<workers_t>(CELLS) contributors;
+    register<bit<1>>(CELLS)    finals;
     register<bit<8>>(CELLS)    exponents;
 #define WORD_REGISTER(name, bits) register<bit<bits>>(CELLS) sum_##name;
     EACH_WORD(WORD_REGISTER)
@@ -95,31 +101,48 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     counter(JOBS + 1, CounterType.packets_and_bytes) contribution_refused;
     counter(JOBS + 1, CounterType.packets_and_bytes) chunk_complete;
     counter(JOBS + 1, CounterType.packets_and_bytes) result_repeated;
+    counter(JOBS + 1, CounterType.packets_and_bytes) partial_repeated;
+    counter(JOBS + 1, CounterType.packets_and_bytes) final_new;
+    counter(JOBS + 1, CounterType.packets_and_bytes) final_unneeded;
 
     action stranger() {
         meta.job = NO_JOB;
         meta.worker = 0;
+        meta.all_workers = 0;
     }
 
-    action contribute(bit<8> job_index, workers_t worker, workers_t all_workers,
-                      bit<16> first_slot, bit<16> slots, bit<16> group) {
+    action find_cell(bit<8> job_index, workers_t all_workers, bit<16> first_slot, bit<16> slots,
+                     bit<16> group) {
         meta.job = (bit<32>)job_index;
-        meta.worker = worker;
         meta.all_workers = all_workers;
-        meta.first_slot = first_slot;
         meta.slots = slots;
         meta.group = group;
         meta.cell = ((bit<32>)first_slot + (bit<32>)hdr.aggregation.slot) << 1
                     | (hdr.aggregation.tag & 1);
     }
 
+    // From a child: a worker, or a switch below with its partial sum.
+    action contribute(bit<8> job_index, workers_t worker, workers_t all_workers, bit<16> first_slot,
+                      bit<16> slots, bit<16> group, port_t parent) {
+        find_cell(job_index, all_workers, first_slot, slots, group);
+        meta.worker = worker;
+        meta.parent = parent;
+    }
+
+    // From the parent: a final sum.
+    action conclude(bit<8> job_index, workers_t all_workers, bit<16> first_slot, bit<16> slots,
+                    bit<16> group) {
+        find_cell(job_index, all_workers, first_slot, slots, group);
+        meta.worker = 0;
+    }
+
     // Who a packet is from is told by the port it came in by, never by what it says of itself.
-    table workers {
+    table members {
         key = {
             standard_metadata.ingress_port: exact;
             hdr.aggregation.job: exact;
         }
-        actions = { contribute; stranger; }
+        actions = { contribute; conclude; stranger; }
         const default_action = stranger();
         size = 1024;
     }
@@ -133,9 +156,11 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         bit<32> tag;
         bit<8> kind;
         workers_t present;
+        bit<1> final;
         tags.read(tag, meta.cell);
         kinds.read(kind, meta.cell);
         contributors.read(present, meta.cell);
+        finals.read(final, meta.cell);
         bit<32> ahead = hdr.aggregation.tag - tag;
         meta.stale = ahead[31:31] == 1;
         meta.fresh = ahead != 0 && !meta.stale;
@@ -145,6 +170,24 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         tags.write(meta.cell, meta.stale ? tag : hdr.aggregation.tag);
         kinds.write(meta.cell, meta.fresh ? hdr.aggregation.kind : kind);
         contributors.write(meta.cell, meta.after);
+        meta.settled = !meta.fresh && final == 1;
+        finals.write(meta.cell, meta.settled || (meta.parent == NO_PARENT
+                                                 && meta.after == meta.all_workers) ? 1w1 : 1w0);
+    }
+
+    // A final sum is awaited where this switch's part is complete and no final sum has come before.
+    action settle() {
+        bit<32> tag;
+        bit<8> kind;
+        workers_t present;
+        bit<1> final;
+        tags.read(tag, meta.cell);
+        kinds.read(kind, meta.cell);
+        contributors.read(present, meta.cell);
+        finals.read(final, meta.cell);
+        meta.fresh = final == 0 && present == meta.all_workers && tag == hdr.aggregation.tag
+                     && (kind | RESULT) == hdr.aggregation.kind;
+        finals.write(meta.cell, meta.fresh ? 1w1 : final);
     }
 
     action put_exponent() {
@@ -183,9 +226,12 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     }
 
     action answer_all() {
-        chunk_complete.count(meta.job);
         hdr.aggregation.kind = hdr.aggregation.kind | RESULT;
         standard_metadata.mcast_grp = meta.group;
+    }
+
+    action send_up() {
+        standard_metadata.egress_spec = meta.parent;
     }
 
     action answer_one() {
@@ -199,18 +245,33 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     }
 
     apply {
-        workers.apply();
-        if (meta.worker == 0
+        members.apply();
+        bit<8> kind = hdr.aggregation.kind;
+        if (meta.all_workers == 0
             || standard_metadata.parser_error != error.NoError
             || standard_metadata.checksum_error == 1
             || hdr.aggregation.version != VERSION
-            || hdr.aggregation.kind > EXPONENTS
+            || (kind & ~RESULT) > EXPONENTS
+            || ((kind & RESULT) != 0) != (meta.worker == 0)
             || hdr.aggregation.slot >= meta.slots
             || meta.cell >= CELLS
             || (hdr.values.isValid() && hdr.ipv4.total_len != VALUES_LENGTH)
             || (!hdr.values.isValid() && hdr.ipv4.total_len != EXPONENTS_LENGTH)
             || hdr.udp.len + 20 != hdr.ipv4.total_len) {
             refuse();
+        } else if (meta.worker == 0) {
+            settle();
+            if (meta.fresh) {
+                final_new.count(meta.job);
+                put_exponent();
+                if (hdr.values.isValid()) {
+                    put_values();
+                }
+                answer_all();
+            } else {
+                final_unneeded.count(meta.job);
+                wait();
+            }
         } else {
             arrive();
             if (meta.stale) {
@@ -225,7 +286,12 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                     if (hdr.values.isValid()) {
                         get_values();
                     }
-                    answer_one();
+                    if (meta.settled) {
+                        answer_one();
+                    } else {
+                        partial_repeated.count(meta.job);
+                        send_up();
+                    }
                 } else {
                     wait();
                 }
@@ -242,10 +308,15 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                         add_values();
                     }
                 }
-                if (meta.after == meta.all_workers) {
-                    answer_all();
-                } else {
+                if (meta.after != meta.all_workers) {
                     wait();
+                } else {
+                    chunk_complete.count(meta.job);
+                    if (meta.parent == NO_PARENT) {
+                        answer_all();
+                    } else {
+                        send_up();
+                    }
                 }
             }
         }
@@ -291,7 +362,6 @@ control SwitchmlEgress(inout headers_t hdr, inout metadata_t meta,
         hdr.ipv4.ttl = 64;
         hdr.udp.src_port = AGGREGATOR_PORT;
         hdr.udp.dst_port = udp_port;
-        hdr.udp.checksum = 0;  // RFC 768: none computed
         meta.rewritten = true;
     }
 
@@ -319,10 +389,9 @@ control SwitchmlEgress(inout headers_t hdr, inout metadata_t meta,
 control SwitchmlComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
         update_checksum(meta.rewritten && hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
-            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.total_len, hdr.ipv4.id,
-              hdr.ipv4.reserved, hdr.ipv4.dont_fragment, hdr.ipv4.more_fragments,
-              hdr.ipv4.fragment_offset, hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.src, hdr.ipv4.dst },
-            hdr.ipv4.checksum, HashAlgorithm.csum16);
+            IPV4_CHECKED, hdr.ipv4.checksum, HashAlgorithm.csum16);
+        update_checksum(meta.rewritten && hdr.aggregation.isValid(),
+            UDP_CHECKED, hdr.udp.checksum, HashAlgorithm.csum16);
     }
 }
 

@@ -74,4 +74,18 @@ struct headers_t {
     values_t      values;
 }
 
+// What the checksums cover: RFC 791's header, RFC 768's pseudo header, header and data. A values header that is not
+// valid adds nothing.
+#define IPV4_CHECKED \
+    { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.total_len, hdr.ipv4.id, \
+      hdr.ipv4.reserved, hdr.ipv4.dont_fragment, hdr.ipv4.more_fragments, \
+      hdr.ipv4.fragment_offset, hdr.ipv4.ttl, hdr.ipv4.protocol, hdr.ipv4.src, hdr.ipv4.dst }
+#define WORD_CHECKED(name, bits) , hdr.values.name
+#define UDP_CHECKED \
+    { hdr.ipv4.src, hdr.ipv4.dst, 8w0, hdr.ipv4.protocol, hdr.udp.len, \
+      hdr.udp.src_port, hdr.udp.dst_port, hdr.udp.len, \
+      hdr.aggregation.version, hdr.aggregation.kind, hdr.aggregation.job, hdr.aggregation.slot, \
+      hdr.aggregation.exponent, hdr.aggregation.reserved, hdr.aggregation.tag \
+      EACH_WORD(WORD_CHECKED) }
+
 #endif

@@ -6,15 +6,16 @@ typedef bit<64> workers_t;  // one bit a worker
 
 struct metadata_t {
     bit<32>   job;
-    workers_t worker;       // this worker's bit; 0: not a worker of this job
-    workers_t all_workers;
-    bit<16>   first_slot;
+    workers_t worker;       // this child's bit; 0: not a child
+    workers_t all_workers;  // the bits of all children; 0: a packet of no job of this switch
+    port_t    parent;       // where partial sums go; NO_PARENT: this switch is the job's root
     bit<16>   slots;
     bit<16>   group;
     bit<32>   cell;         // (slot, set)
     bool      stale;
     bool      fresh;        // first of a new chunk: overwrites what the cell held
     bool      other_kind;
+    bool      settled;      // the cell holds the job's final sum, not this switch's part of it
     workers_t before;       // who had contributed before this packet
     workers_t after;
     bool      rewritten;    // the IPv4 header changed; otherwise its checksum is left as it came

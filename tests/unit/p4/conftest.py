@@ -50,10 +50,10 @@ def programmed(compiled: Callable[[int], Path]) -> Callable[[int], Pipeline]:
             for rank, port in enumerate(ports):
                 key = [Exact(port), Exact(job)]
                 pipeline.table_add(
-                    "SwitchmlIngress.aggregation.workers",
+                    "SwitchmlIngress.aggregation.members",
                     key,
                     "SwitchmlIngress.aggregation.contribute",
-                    [index, 1 << rank, everybody, first_slot, slots, group],
+                    [index, 1 << rank, everybody, first_slot, slots, group, 511],
                 )
                 receiver = [worker_mac(port), worker_address(port)]
                 args = [*(int.from_bytes(part, "big") for part in receiver), 48865 + job]

@@ -21,6 +21,11 @@ def checksum(data: bytes) -> int:
     return total ^ 0xFFFF
 
 
+def udp_checksum(source: bytes, to: bytes, datagram: bytes) -> int:
+    """RFC 768; a sum of 0 is sent as 0xffff."""
+    return checksum(source + to + struct.pack("!HH", 17, len(datagram)) + datagram) or 0xFFFF
+
+
 def worker_mac(port: int) -> bytes:
     return bytes([2, 0, 0, 0, 0, port])
 
@@ -43,9 +48,12 @@ def aggregation(packet: Contribution, version: int = 1) -> bytes:
 def contribution(port: int, packet: Contribution, version: int = 1) -> bytes:
     """The Ethernet frame by which the worker at `port` contributes."""
     body = aggregation(packet, version)
-    datagram = struct.pack(UDP, 48865 + packet.job, AGGREGATOR_PORT, 8 + len(body), 0x1234) + body
+    source = worker_address(port)
+    head = [48865 + packet.job, AGGREGATOR_PORT, 8 + len(body)]
+    check = udp_checksum(source, AGGREGATOR, struct.pack(UDP, *head, 0) + body)
+    datagram = struct.pack(UDP, *head, check) + body
     head = struct.pack(ETHERNET, AGGREGATOR_MAC, worker_mac(port), 0x0800)
-    return head + ipv4(datagram, worker_address(port), AGGREGATOR)
+    return head + ipv4(datagram, source, AGGREGATOR)
 
 
 class Result(NamedTuple):
@@ -63,8 +71,11 @@ def result(frame: bytes) -> Result:
     assert checksum(head) == 0
     _, _, total, _, _, ttl, protocol, _, sender, address = struct.unpack(IPV4, head)
     assert (total, ttl, protocol, sender) == (len(frame) - 14, 64, 17, AGGREGATOR)
-    source_port, udp_port, length, udp_checksum = struct.unpack_from(UDP, frame, 34)
-    assert (source_port, length, udp_checksum) == (AGGREGATOR_PORT, total - 20, 0)
+    source_port, udp_port, length, check = struct.unpack_from(UDP, frame, 34)
+    assert (source_port, length) == (AGGREGATOR_PORT, total - 20)
+    without = frame[34:40] + b"\0\0" + frame[42:]
+    assert check in (0, udp_checksum(sender, address, without))
+    assert (check == 0) == (udp_checksum(sender, address, without) == 0xFFFF)
     version, kind, job, slot, exponent, reserved, tag = struct.unpack_from(AGGREGATION, frame, 42)
     assert (version, reserved) == (1, 0)
     values = struct.unpack_from(f"!{(len(frame) - 54) // 4}I", frame, 54)

@@ -191,6 +191,24 @@ def test_damaged_ipv4_header_is_refused(pipeline: Pipeline) -> None:
     assert counted(pipeline, "new", 0) == 0
 
 
+def test_every_damaged_bit_is_refused(pipeline: Pipeline) -> None:
+    """UDP ports to the last value, one bit at a time: the checksum catches what no rule does."""
+    frame = contribution(1, chunk(0))
+    for bit in range(34 * 8, len(frame) * 8):
+        damaged = bytearray(frame)
+        damaged[bit // 8] ^= 1 << bit % 8
+        assert pipeline.process(1, bytes(damaged)) == []
+    assert counted(pipeline, "new", 0) == 0
+
+
+def test_no_udp_checksum_is_accepted(pipeline: Pipeline) -> None:
+    """RFC 768: 0 says that the sender computed none."""
+    frame = bytearray(contribution(1, chunk(0)))
+    frame[40:42] = b"\0\0"
+    pipeline.process(1, bytes(frame))
+    assert counted(pipeline, "new", 0) == 1
+
+
 def test_unknown_address_is_flooded_but_not_back(pipeline: Pipeline) -> None:
     arp = b"\xff" * 6 + worker_mac(1) + b"\x08\x06" + bytes(range(46))
     assert pipeline.process(1, arp) == [(2, arp), (3, arp), (4, arp)]
