@@ -17,9 +17,10 @@ OPTIMISED = ("-O3", "-march=native")
 SANITIZED = ("-O0", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 COMMON = ("-std=gnu11", "-fno-strict-aliasing", "-pthread", f"-I{RUNTIME}")
 QUIET = ("-w",)
-# A program may compare what never differs; the compiler need not say so of generated code.
-STRICT = ("-Wall", "-Wextra", "-Werror")
-STRICT += ("-Wno-type-limits", "-Wno-tautological-compare", "-Wno-bool-compare", "-Wno-sign-compare")
+# A program may compare what never differs and compute what it does not use.
+USELESS = ("type-limits", "tautological-compare", "bool-compare", "sign-compare")
+USELESS += ("unused-variable", "unused-but-set-variable")
+STRICT = ("-Wall", "-Wextra", "-Werror", *(f"-Wno-{name}" for name in USELESS))
 
 
 def cache_directory() -> Path:
