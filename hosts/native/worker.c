@@ -177,7 +177,7 @@ static struct slot *awaiting(struct worker *w, const struct wire_header *header,
 	struct slot *slot;
 	int32_t ahead;
 
-	if (length < WIRE_HEADER_BYTES || !well_formed(w, header, length)) {
+	if (!well_formed(w, header, length)) {
 		w->malformed++;
 		return NULL;
 	}
