@@ -211,6 +211,9 @@ def check_flow(checker: Statements) -> None:
 
 
 def _check_declaration(checker: Statements, node: ast.Declaration) -> None:
+    if isinstance(node, (ast.ControlDeclaration, ast.ParserDeclaration)):
+        for local in node.locals:
+            _check_declaration(checker, local)
     if isinstance(node, ast.FunctionDeclaration):
         _check_function(checker, node)
     elif isinstance(node, (ast.ActionDeclaration, ast.ControlDeclaration)):
@@ -221,9 +224,6 @@ def _check_declaration(checker: Statements, node: ast.Declaration) -> None:
     elif isinstance(node, ast.Instantiation):
         for method in node.initializer or ():
             _check_declaration(checker, method)
-    if isinstance(node, (ast.ControlDeclaration, ast.ParserDeclaration)):
-        for local in node.locals:
-            _check_declaration(checker, local)
 
 
 def _check_function(checker: Statements, node: ast.FunctionDeclaration) -> None:

@@ -27,6 +27,10 @@ class SyntaxFailure(Exception):
     """The construct being read cannot be finished; already reported unless silent."""
 
 
+class NestingFailure(SyntaxFailure):
+    """Nested beyond the limit."""
+
+
 def join(first: Position, last: Position) -> Position:
     """From first to last where they share a line, else first."""
     if first.file != last.file or first.line != last.line or last.column < first.column:
@@ -140,7 +144,10 @@ class Cursor:
             self.depth -= 1
 
     def too_deep(self) -> NoReturn:
-        self.fail(f"nested too deeply: more than {MAX_NESTING} levels")
+        """No attempt may hide this one: every other reading would be as deep."""
+        message = f"nested too deeply: more than {MAX_NESTING} levels"
+        self.diagnostics.error(self.token.position, message)
+        raise NestingFailure
 
     def count_operator(self) -> None:
         """A chain of operators makes a tree as deep as the chain is long."""
@@ -158,6 +165,8 @@ class Cursor:
         self.trying += 1
         try:
             result = read()
+        except NestingFailure:
+            raise
         except SyntaxFailure:
             result = None
         finally:

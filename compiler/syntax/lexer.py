@@ -197,20 +197,41 @@ def _plain_tokens(line: str) -> list[tuple[str, int]]:
 
 def _realigned(tokens: list[Token], original: list[tuple[str, int]]) -> list[Token]:
     """tokens with the columns of the original line's tokens; what a macro expanded to gets the
-    place of the macro's name."""
+    place of the macro's name. What the lines begin and end with alike is matched first: with one
+    macro in the line, only its expansion is left between."""
+    texts, written = [t.text for t in tokens], [text for text, _ in original]
+    shorter = min(len(texts), len(written))
+    start = next((i for i in range(shorter) if texts[i] != written[i]), shorter)
+    rest = shorter - start
+    end = next((i for i in range(rest) if texts[-1 - i] != written[-1 - i]), rest)
+    last, last_written = len(texts) - end, len(written) - end
+    middle = _expanded(tokens[start:last], original[start:last_written])
+    return [
+        *map(_moved, tokens[:start], original[:start]),
+        *middle,
+        *map(_moved, tokens[last:], original[last_written:]),
+    ]
+
+
+def _moved(token: Token, to: tuple[str, int]) -> Token:
+    text, column = to
+    place = token.position._replace(column=column, length=max(1, len(text)))
+    return token._replace(position=place)
+
+
+def _expanded(tokens: list[Token], original: list[tuple[str, int]]) -> list[Token]:
+    """The same for the part of a line that holds macros."""
     out: list[Token] = []
     at = 0
     macro: tuple[str, int] | None = None
     for token in tokens:
         resume = _after_macro(original, at) if macro else at
         if resume < len(original) and original[resume][0] == token.text:
-            text, column = original[resume]
+            out.append(_moved(token, original[resume]))
             at, macro = resume + 1, None
         else:
             macro = macro or (original[at] if at < len(original) else None)
-            text, column = macro or (token.text, token.position.column)
-        place = token.position._replace(column=column, length=max(1, len(text)))
-        out.append(token._replace(position=place))
+            out.append(_moved(token, macro) if macro else token)
     return out
 
 

@@ -1,0 +1,212 @@
+"""The command line: options, exit status, what is written and what is not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from compiler.diagnostics import Diagnostics, render
+from compiler.preprocess import Options, preprocess
+
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAM = """#include <core.p4>
+#include <v1model.p4>
+#ifndef PORT
+#define PORT 1
+#endif
+header h_t { bit<8> a; }
+struct headers { h_t h; }
+struct meta { }
+parser P(packet_in p, out headers h, inout meta m, inout standard_metadata_t s) {
+    state start { p.extract(h.h); transition accept; }
+}
+control V(inout headers h, inout meta m) { apply {} }
+control I(inout headers h, inout meta m, inout standard_metadata_t s) {
+    apply { s.egress_spec = PORT; }
+}
+control E(inout headers h, inout meta m, inout standard_metadata_t s) { apply {} }
+control U(inout headers h, inout meta m) { apply {} }
+control D(packet_out p, in headers h) { apply { p.emit(h); } }
+V1Switch(P(), V(), I(), E(), U(), D()) main;
+"""
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "compiler", *arguments]
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "prog.p4").write_text(PROGRAM)
+    return tmp_path
+
+
+def test_writes_json_and_p4info(folder: Path) -> None:
+    done = run(folder, "prog.p4", "-o", "out.json", "--p4runtime-files", "a.txtpb,b.json,c.bin")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert json.loads((folder / "out.json").read_text())["pipelines"][0]["name"] == "ingress"
+    assert (folder / "a.txtpb").read_text().startswith("# proto-file:")
+    assert "pkgInfo" in json.loads((folder / "b.json").read_text())
+    assert (folder / "c.bin").read_bytes()
+    assert {p.name for p in folder.iterdir()} == {
+        "prog.p4",
+        "out.json",
+        "a.txtpb",
+        "b.json",
+        "c.bin",
+    }
+
+
+def test_accepts_the_flags_of_p4c(folder: Path) -> None:
+    flags = ["--std", "p4-16", "--p4v", "16", "--target", "bmv2", "--arch", "v1model", "-I", "."]
+    flags += ["-DPORT=7", "-UNOTHING", "--Werror", "--p4runtime-format", "text"]
+    done = run(folder, *flags, "--p4runtime-file", "info", "-o", "out.json", "prog.p4")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "0x0007" in (folder / "out.json").read_text()
+    assert (folder / "info").read_text().startswith("# proto-file:")
+
+
+@pytest.mark.parametrize(
+    ("stage", "piece"),
+    [
+        ("preprocessed", "s.egress_spec = 1;"),
+        ("tokens", "prog.p4:19:1: identifier V1Switch"),
+        ("ast", "ParserState name='start'"),
+        ("types", "I: I ()"),
+        ("json", '"program"'),
+    ],
+)
+def test_show(folder: Path, stage: str, piece: str) -> None:
+    done = run(folder, "prog.p4", "--show", stage)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert piece in done.stdout
+
+
+def test_preprocess_only(folder: Path) -> None:
+    done = run(folder, "prog.p4", "-E", "-DPORT=9")
+    assert done.returncode == 0 and "s.egress_spec = 9;" in done.stdout
+
+
+def test_a_reader_that_stops_early_is_no_error(folder: Path) -> None:
+    command = f"{sys.executable} -m compiler prog.p4 --show tokens | head -1"
+    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    assert done.stderr == ""
+
+
+def test_errors_leave_no_file_and_exit_1(folder: Path) -> None:
+    (folder / "bad.p4").write_text(PROGRAM.replace("egress_spec = PORT", "egress_spek = PORT"))
+    done = run(folder, "bad.p4", "-o", "out.json", "--p4runtime-files", "a.txtpb")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "bad.p4:14:15: error: standard_metadata_t has no member 'egress_spek'" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert {p.name for p in folder.iterdir()} == {"prog.p4", "bad.p4"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "piece"),
+    [
+        (["missing.p4"], 1, "missing.p4: No such file or directory"),
+        (["."], 1, "is a folder"),
+        (["prog.p4", "-o", "no/such/folder/x.json"], 1, "cannot write no/such/folder/x.json"),
+        ([], 2, "required: program"),
+        (["prog.p4", "--std", "p4-14"], 2, "P4_14"),
+        (["prog.p4", "--p4v", "14"], 2, "P4_14"),
+        (["prog.p4", "--p4runtime-files", "x.yaml"], 2, ".txtpb"),
+        (["prog.p4", "--arch", "psa"], 2, "psa"),
+        (["prog.p4", "--show", "nothing"], 2, "invalid choice"),
+        (["prog.p4", "--no-such-flag"], 2, "unrecognized"),
+    ],
+)
+def test_wrong_use(folder: Path, arguments: list[str], status: int, piece: str) -> None:
+    done = run(folder, *arguments)
+    assert done.returncode == status and piece in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_version(folder: Path) -> None:
+    done = run(folder, "--version")
+    assert done.returncode == 0 and done.stdout.startswith("agglab")
+
+
+def test_binary_and_strange_files(folder: Path) -> None:
+    (folder / "binary.p4").write_bytes(bytes(range(256)))
+    (folder / "latin.p4").write_bytes(b"// \xe9\xe8\nconst bit<8> k = \xe9;\n")
+    (folder / "empty.p4").write_bytes(b"")
+    for name, piece in (("binary.p4", "binary data"), ("latin.p4", "latin.p4:2:18")):
+        done = run(folder, name, "--show", "ast")
+        assert done.returncode == 1 and piece in done.stderr
+    assert run(folder, "empty.p4", "--show", "ast").returncode == 0
+
+
+def test_werror_and_wdisable(folder: Path) -> None:
+    (folder / "warn.p4").write_text("const bit<8> k = 300;\n")
+    plain = run(folder, "warn.p4", "--show", "types")
+    assert plain.returncode == 0 and "warning: 300 does not fit" in plain.stderr
+    for flag in ("--Werror", "--Werror=overflow"):
+        strict = run(folder, "--show", "types", flag, "--", "warn.p4")
+        assert strict.returncode == 1 and "error: 300 does not fit" in strict.stderr
+    for flag in ("--Wdisable", "--Wdisable=overflow"):
+        silent = run(folder, "--show", "types", flag, "--", "warn.p4")
+        assert (silent.returncode, silent.stderr) == (0, "")
+
+
+def test_includes_are_searched_in_order(folder: Path) -> None:
+    for name, value in (("first", 1), ("second", 2)):
+        (folder / name).mkdir()
+        (folder / name / "value.p4").write_text(f"const bit<8> k = {value};\n")
+    (folder / "main.p4").write_text("#include <value.p4>\n")
+    diagnostics = Diagnostics()
+    text = preprocess(
+        str(folder / "main.p4"),
+        Options(includes=(str(folder / "second"), str(folder / "first"))),
+        diagnostics,
+    )
+    assert text is not None and "k = 2" in text
+
+
+def test_environment_does_not_leak_into_the_preprocessor(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "inc").mkdir()
+    (folder / "inc" / "value.p4").write_text("")
+    (folder / "main.p4").write_text("#include <value.p4>\n")
+    monkeypatch.setenv("CPATH", str(folder / "inc"))
+    diagnostics = Diagnostics()
+    assert preprocess(str(folder / "main.p4"), Options(), diagnostics) is None
+    assert "include file value.p4 not found" in diagnostics.entries[0].message
+
+
+def test_without_a_c_compiler(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(folder))
+    diagnostics = Diagnostics()
+    assert preprocess(str(folder / "prog.p4"), Options(), diagnostics) is None
+    assert "apt-get install" in diagnostics.entries[0].hint
+
+
+def test_long_lines_are_cropped_around_the_caret() -> None:
+    diagnostics = Diagnostics()
+    from compiler.frontend import parse_text
+
+    text = "const int k = " + "1 + " * 200 + "; const int j = 2;"
+    parse_text(text, "long.p4", diagnostics)
+    message, line, caret = render(diagnostics.entries, {"long.p4": text}).rstrip("\n").split("\n")
+    assert message.startswith("long.p4:1:815: error")
+    assert len(line) < 180 and line[caret.index("^")] == ";"
+
+
+def test_carets_keep_tabs() -> None:
+    diagnostics = Diagnostics()
+    from compiler.frontend import parse_text
+
+    text = "const int\tk\t= ;"
+    parse_text(text, "tabs.p4", diagnostics)
+    assert "\n         \t \t  ^\n" in render(diagnostics.entries, {"tabs.p4": text})

@@ -1,0 +1,59 @@
+"""Warnings from control flow: unset variables, unreachable statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+Warnings = Callable[[str], list[tuple[int, str]]]
+UNSET = "uninitialized_use"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("bit<8> x;\ny = x;", [(2, UNSET)]),
+        ("bit<8> x = 1;\ny = x;", []),
+        ("bit<8> x;\nx = 1;\ny = x;", []),
+        ("bit<8> x;\nif (c) x = 1;\ny = x;", [(3, UNSET)]),
+        ("bit<8> x;\nif (c) x = 1; else x = 2;\ny = x;", []),
+        ("bit<8> x;\nif (c) return;\nelse x = 2;\ny = x;", []),
+        ("bit<8> x;\nif (c) return; else x = 2;\ny = x;", []),
+        ("bit<8> x;\nf(x);\ny = x;", []),
+        ("bit<8> x;\ng(x);\ny = x;", [(2, UNSET)]),
+        ("bit<8> x;\nx += 1;\ny = x;", [(2, UNSET)]),
+        ("bit<8> x;\nx[3:0] = 1;\ny = x;", []),
+        ("bit<8> x;\nswitch (y) { 1: { x = 1; } 2: { x = 2; } }\ny = x;", [(3, UNSET)]),
+        ("bit<8> x;\nswitch (y) { 1: { x = 1; } default: { x = 2; } }\ny = x;", []),
+        ("bit<8> x;\nfor (bit<8> i in 1 .. 3) x = i;\ny = x;", [(3, UNSET)]),
+        ("return;\ny = 1;", [(2, "unreachable")]),
+        ("if (c) { return; } else { return; }\ny = 1;", [(2, "unreachable")]),
+        ("if (c) { return; }\ny = 1;", []),
+        ("for (bit<8> i in 1 .. 3) { break;\ny = 1; }", [(2, "unreachable")]),
+    ],
+)
+def test_in_functions(warnings_of: Warnings, body: str, expected: list[tuple[int, str]]) -> None:
+    before = "void f(out bit<8> v) { v = 1; } void g(inout bit<8> v) { v = v + 1; }"
+    text = f"{before} void run(inout bit<8> y, in bool c) {{ {body} }}"
+    assert warnings_of(text) == expected
+
+
+def test_output_never_set(warnings_of: Warnings) -> None:
+    text = "void f(in bool c,\nout bit<8> v) { if (c) v = 1; }"
+    assert warnings_of(text) == [(2, "uninitialized_out_param")]
+
+
+def test_shadowing(warnings_of: Warnings) -> None:
+    text = "const bit<8> k = 1;\nvoid f(inout bit<8> y) { bit<8> k = 2; y = k; }"
+    assert warnings_of(text) == [(2, "shadow")]
+
+
+def test_action_and_apply_and_state(warnings_of: Warnings) -> None:
+    text = (
+        "control c(inout bit<8> y) {\n"
+        "action a() { bit<8> p; y = p; }\n"
+        "apply { bit<8> q;\ny = q; } }\n"
+        "parser r(out bit<8> y) { state start { bit<8> s;\ny = s; transition accept; } }"
+    )
+    assert warnings_of(text) == [(2, UNSET), (4, UNSET), (6, UNSET)]
