@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from hosts import wire
 from hosts.tensors import make_tensor
 from testbed import usage
-from testbed.agents import Agents, Event
+from testbed.agents import AgentFailed, Agents, Event
 from testbed.metrics import Measurements, bounds, round_time_s
 from testbed.network import (
     Entries,
@@ -63,7 +64,7 @@ class Experiment:
         self.scratch = scratch
         self.graph = topology(scenario)
         self.lanes = scenario.switch.lanes
-        self.sums = scratch / "sums"
+        self.sums = folder.path / "sums"  # not in scratch: /run may be small
         self.log = EventLog(folder.path / "events.jsonl")
         self.progress = Progress(
             stream,
@@ -75,7 +76,8 @@ class Experiment:
 
     def measure(self) -> Measurements:
         """Build, start, reduce, count. Raises NodeFailed or AgentFailed if a part of it fails."""
-        self.sums.mkdir(parents=True)
+        self.sums.mkdir()
+        self.scratch.mkdir()
         pcaps = self.folder.path / "pcap" if self.scenario.switch.pcap else None
         if pcaps:
             pcaps.mkdir()
@@ -86,6 +88,7 @@ class Experiment:
             ) as network:
                 return self._in(network)
         finally:
+            shutil.rmtree(self.sums)
             self.progress.close()
             self.log.close()
 
@@ -170,16 +173,22 @@ class Experiment:
         return configured or 60 + 20 * bound_s + self.scenario.workload.give_up_s
 
     def _verify(self, number: int) -> Verdict:
-        workload, ranks = self.scenario.workload, range(self.scenario.topology.workers)
+        seed, workload = self.scenario.seed, self.scenario.workload
+        ranks = range(self.scenario.topology.workers)
         files = [self.sums / f"job{JOB}-rank{rank}-round{number}.npy" for rank in ranks]
-        inputs = [
-            make_tensor(self.scenario.seed, JOB, rank, number, workload.elements, workload.dtype)
-            for rank in ranks
-        ]
-        received: list[npt.NDArray[Any]] = [np.load(file) for file in files]
+        received: list[npt.NDArray[Any]] = [np.load(file, mmap_mode="r") for file in files]
+        if any(sums.shape != (workload.elements,) for sums in received):
+            raise AgentFailed(f"round {number}: sums of another shape than the tensor's")
+
+        def inputs(start: int, count: int) -> list[npt.NDArray[Any]]:
+            return [
+                make_tensor(seed, JOB, rank, number, count, workload.dtype, start) for rank in ranks
+            ]
+
+        verdict = verify(inputs, received, self.lanes)
         for file in files:
             file.unlink()
-        return verify(inputs, received, self.lanes)
+        return verdict
 
     def _take(self, event: Event) -> None:
         fields = {k: v for k, v in event.items() if k not in ("event", "t_ns")}

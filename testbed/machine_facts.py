@@ -37,6 +37,12 @@ def manifest(suite: Suite, programs: Sequence[Program], settings: Sequence[str])
     }
 
 
+def memory_available_bytes(meminfo: Path = Path("/proc/meminfo")) -> int:
+    """What the kernel says can be used without swapping."""
+    lines = meminfo.read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+
+
 def _program(program: Program) -> dict[str, str]:
     return {
         "source": str(program.source),

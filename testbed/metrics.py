@@ -19,6 +19,7 @@ from testbed.verify import Verdict
 from topologies import Topology
 
 NS_PER_S = 1e9
+AGENT_COPIES = 5
 WORKER_COUNTS = (
     "sent",
     "received",
@@ -100,6 +101,14 @@ def compute(scenario: Scenario, graph: Topology, measured: Measurements) -> dict
         "links": links,
         "fidelity": fidelity.judge(_evidence(graph, times, totals, links, measured)),
     }
+
+
+def memory_needed_bytes(scenario: Scenario) -> int:
+    """About what the agents' arrays (input, output, sums, the next input) and the slots take."""
+    assert scenario.switch.lanes, "a resolved scenario"
+    tensors = scenario.topology.workers * scenario.workload.elements
+    slots = 2 * scenario.switch.slots * scenario.switch.lanes
+    return (AGENT_COPIES * tensors + slots) * wire.VALUE_BYTES
 
 
 def round_time_s(ended: Mapping[int, Event]) -> float:

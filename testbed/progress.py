@@ -10,7 +10,8 @@ from typing import TextIO
 from testbed.agents import Event
 
 REDRAW_S = 0.2
-PLAIN_S = 5.0
+PLAIN_S = 5.0  # and doubled each time: a log of a long run stays readable
+PLAIN_MAX_S = 60.0
 BAR_CELLS = 20
 
 
@@ -51,12 +52,14 @@ class Progress:
         self._began_ns = 0
         self._drawn = 0
         self._last_s = 0.0
+        self._pace_s = REDRAW_S
 
     def begin_round(self, number: int, now_ns: int) -> None:
         self._round = number
         self._began_ns = now_ns
         self._states = [WorkerState(state.rank, state.of) for state in self._states]
         self._last_s = now_ns / 1e9
+        self._pace_s = REDRAW_S if self._live else PLAIN_S
 
     def event(self, event: Event) -> None:
         """Take an agent's `progress` or `round` event."""
@@ -74,9 +77,11 @@ class Progress:
     def draw(self, now_s: float | None = None) -> None:
         """Redraw, or print plain lines, if it is time to."""
         now_s = time.monotonic() if now_s is None else now_s
-        if now_s - self._last_s < (REDRAW_S if self._live else PLAIN_S):
+        if now_s - self._last_s < self._pace_s:
             return
         self._last_s = now_s
+        if not self._live:
+            self._pace_s = min(2 * self._pace_s, PLAIN_MAX_S)
         if self._live:
             self._redraw()
         else:

@@ -13,8 +13,8 @@ from testbed import report
 from testbed.agents import AgentFailed
 from testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
 from testbed.experiment import Experiment, entries
-from testbed.machine_facts import manifest
-from testbed.metrics import compute, failures, lookup, show
+from testbed.machine_facts import manifest, memory_available_bytes
+from testbed.metrics import compute, failures, lookup, memory_needed_bytes, show
 from testbed.network import MachineLacks, NodeFailed, isolated, lacks
 from testbed.program import Program, check_fits, compile_program
 from testbed.record import NOT_FINISHED, RunFolder, new_run_folder
@@ -43,6 +43,10 @@ def _check_machine(suite: Suite) -> None:
     for point in suite.points:
         for missing in lacks(topology(point.scenario)):
             raise missing
+        need, free = memory_needed_bytes(point.scenario), memory_available_bytes()
+        if need > free:
+            what = f"memory: {need / 2**30:.1f} GiB are needed, {free / 2**30:.1f} GiB are free"
+            raise MachineLacks(what, "take fewer elements, workers or slots")
 
 
 def _compile(point: Point) -> Program:

@@ -5,7 +5,7 @@ Shares no code with hosts/quantise.py on purpose: two readings of the same text 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, log2
 from typing import Any
@@ -16,6 +16,8 @@ import numpy.typing as npt
 BLOCK_ELEMENTS = 1 << 16  # a block of every worker stays in the processor's cache
 
 Array = npt.NDArray[Any]
+Inputs = Callable[[int, int], Sequence[Array]]
+"""(start, count) -> that part of each worker's tensor, all int32 or all float32."""
 
 
 @dataclass(frozen=True)
@@ -38,23 +40,22 @@ class Verdict:
         return self.wrong == 0
 
 
-def verify(inputs: Sequence[Array], sums: Sequence[Array], lanes: int) -> Verdict:
-    """Judge the sums that came back to the workers of one round.
+def verify(inputs: Inputs, sums: Sequence[Array], lanes: int) -> Verdict:
+    """Judge the sums that came back to the workers of one round, a block at a time.
 
-    inputs: each worker's tensor, one-dimensional, all int32 or all float32.
-    sums: what each worker received, int32, one-dimensional, as long as the input.
+    sums: what each worker received, int32, one-dimensional, all of the tensor's length.
     """
-    elements = inputs[0].size
+    elements = sums[0].size
     for rank, received in enumerate(sums):
         if received.shape != (elements,) or received.dtype != np.int32:
             return Verdict(elements * len(sums), (rank, 0), None, None, False)
-    judge = _judge_floats if inputs[0].dtype == np.float32 else _judge_integers
     step = max(1, BLOCK_ELEMENTS // lanes) * lanes
     parts = []
-    for i in range(0, elements, step):
-        block = slice(i, i + step)
-        part = judge([x[block] for x in inputs], [s[block] for s in sums], lanes)
-        parts.append(_shifted(part, i))
+    for start in range(0, elements, step):
+        block = inputs(start, min(step, elements - start))
+        judge = _judge_floats if block[0].dtype == np.float32 else _judge_integers
+        part = judge(block, [s[start : start + step] for s in sums], lanes)
+        parts.append(_shifted(part, start))
     return combine(parts)
 
 

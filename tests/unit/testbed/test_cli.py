@@ -96,6 +96,14 @@ def test_what_the_machine_lacks_is_exit_code_3(capsys, fake, tmp_path: Path) -> 
     assert not (tmp_path / "r").exists()
 
 
+def test_too_little_memory_is_exit_code_3(capsys, fake, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(run, "memory_available_bytes", lambda: 2**20)
+    assert cli.main(["run", "quickstart", "--results", str(tmp_path / "r")]) == 3
+    line = r"this machine lacks memory: 0\.1 GiB are needed, 0\.0 GiB are free: take fewer"
+    assert re.match(line, capsys.readouterr().err)
+    assert not (tmp_path / "r").exists()
+
+
 def test_a_program_with_errors_is_exit_code_2(capsys, fake, tmp_path: Path) -> None:
     fake(compile_program=raising(CompileError("x.p4:3:5: error: unknown type")))
     assert cli.main(["run", "quickstart", "--results", str(tmp_path / "r")]) == 2

@@ -121,15 +121,15 @@ def test_a_file_gets_plain_lines_at_a_slow_pace() -> None:
     out = io.StringIO()
     progress = Progress(out, 2, 1, CHUNKS, FRAME_BITS)
     progress.begin_round(0, 0)
-    for tenth in range(120):
-        progress.event(progressed(0, tenth * 10, tenth / 10))
+    for tenth in range(400):
+        progress.event(progressed(0, tenth, tenth / 10))
         progress.draw(tenth / 10)
-    progress.end_round(12.0)
+    progress.end_round(40.0)
     progress.close()
     assert "\x1b" not in out.getvalue()
     lines = out.getvalue().splitlines()
-    assert len(lines) == 2 * 2 + 1
-    assert lines[-1] == "round 1/1: 12.0000 s, 0 sent again"
+    assert len(lines) == 2 * 3 + 1  # after 5, 15 and 35 seconds
+    assert lines[-1] == "round 1/1: 40.0000 s, 0 sent again"
 
 
 def test_nothing_moving_has_no_time_left() -> None:
