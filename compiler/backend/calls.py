@@ -18,6 +18,7 @@ from compiler.backend.scope import CopyOut, Frame
 from compiler.typed import BoundArgument, CallInfo, CallKind
 
 MAX_INLINE_DEPTH = 64
+PACKETS = frozenset({"packet_in", "packet_out"})
 
 
 @dataclass
@@ -160,13 +161,48 @@ class Calls(Assignments):
             for bound in arguments
         ]
         for index, item in enumerate(passed):
-            if isinstance(item.bound.parameter.type, types.Extern):
-                # packet_in and packet_out are known by their type
-                continue
             others = passed[:index] + passed[index + 1 :]
             declaration = item.bound.parameter.declaration
             assert declaration is not None
-            frame.env[declaration] = self._bind(frame, item, others, reach)
+            if isinstance(item.bound.parameter.type, types.Extern):
+                self._bind_object(frame, declaration, item.bound)
+            else:
+                frame.env[declaration] = self._bind(frame, item, others, reach)
+
+    def _bind_object(
+        self, frame: Frame, declaration: ast.Declaration, bound: BoundArgument
+    ) -> None:
+        """packet_in and packet_out are known by their type, other objects by their instance."""
+        assert isinstance(bound.parameter.type, types.Extern)
+        if bound.value is not None and bound.parameter.type.name not in PACKETS:
+            frame.objects[declaration] = self.instance_of(bound.value)
+
+    def enter_again(self, frame: Frame, arguments: Sequence[BoundArgument]) -> None:
+        """Arguments of a control that is applied more than once: its parameters have own places."""
+        frame.copy_outs = []
+        for bound in arguments:
+            parameter, declaration = bound.parameter, bound.parameter.declaration
+            assert declaration is not None
+            if isinstance(parameter.type, types.Extern):
+                self._bind_object(frame, declaration, bound)
+                continue
+            shape = types.substitute(parameter.type, self.frame.bindings)
+            if declaration not in frame.env:
+                frame.env[declaration] = self.unit.storage.allocate(
+                    f"{frame.prefix}.{parameter.name}", shape, self.position
+                )
+            place = frame.env[declaration]
+            if bound.value is None:
+                continue
+            if parameter.direction in ("", "in"):
+                self.assign(place, self.operand(bound.value))
+                continue
+            target = self.place(bound.value, freeze=True)
+            if parameter.direction == "inout":
+                self.assign(place, target)
+            else:
+                self.invalidate(place)
+            frame.copy_outs.append(CopyOut(target, place))
 
     def _bind(self, frame: Frame, item: Passed, others: list[Passed], reach: Effects) -> Place:
         parameter = item.bound.parameter

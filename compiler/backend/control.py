@@ -41,8 +41,16 @@ class ControlBody(Tables):
         with self.inside(frame):
             for declaration in control.locals:
                 if isinstance(declaration, ast.Variable):
-                    self.statement(declaration)
+                    self._local_variable(declaration)
         self.run_body(frame, control.body.statements)
+
+    def _local_variable(self, declaration: ast.Variable) -> None:
+        """A control's variable keeps its place when the control is applied again."""
+        place = self.frame.env.get(declaration)
+        if place is None:
+            self.statement(declaration)
+        elif declaration.value is not None:
+            self.assign(place, self.operand(declaration.value))
 
     # ----------------------------------------------------------------- sub-controls
 
@@ -50,19 +58,54 @@ class ControlBody(Tables):
         instance = self._called_instance(call, info)
         control = instance.declaration
         assert isinstance(control, ast.ControlDeclaration)
-        if id(instance) in self._frames and has_tables(instance):
-            raise self.unsupported(call, f"applying {instance.name} more than once")
-        frame = Frame(
-            instance,
-            self.frame.block,
-            instance.name,
-            caller=self.frame,
-            bindings=block_bindings(instance),
-        )
-        self._frames[id(instance)] = frame
-        self.enter(frame, block_arguments(instance, info), Effects())
-        self.run_control(frame, control)
+        arguments = block_arguments(instance, info)
+        if not has_tables(instance) or self._applied_once(call, info):
+            self._inline_control(instance, control, arguments)
+        else:
+            frame = self._frames.setdefault(id(instance), self._control_frame(instance))
+            frame.caller, frame.shared = self.frame, True
+            self.enter_again(frame, arguments)
+            self.run_control(frame, control)
         return None
+
+    def _inline_control(
+        self,
+        instance: Instance,
+        control: ast.ControlDeclaration,
+        arguments: Sequence[BoundArgument],
+    ) -> None:
+        frame = self._control_frame(instance)
+        self.enter(frame, arguments, Effects())
+        self.run_control(frame, control)
+
+    def _control_frame(self, instance: Instance) -> Frame:
+        bindings = block_bindings(instance)
+        return Frame(
+            instance, self.frame.block, instance.name, caller=self.frame, bindings=bindings
+        )
+
+    def _applied_once(self, call: ast.Call, info: CallInfo) -> bool:
+        """Whether this is the only application of the instance in the program."""
+        if info.receiver is None:
+            return not self.frame.shared
+        receiver = self.typed.decl_of.get(info.receiver)
+        owner = self.frame.instance
+        if self.frame.shared or owner is None or not isinstance(receiver, ast.Instantiation):
+            return False
+        assert isinstance(owner.declaration, ast.ControlDeclaration)
+        same = [
+            node
+            for node in ast.walk(owner.declaration.body)
+            if isinstance(node, ast.Call)
+            and node in self.typed.calls
+            and self.typed.calls[node].kind is CallKind.CONTROL_APPLY
+            and self._receiver(node) is receiver
+        ]
+        return len(same) == 1
+
+    def _receiver(self, call: ast.Call) -> ast.Declaration | None:
+        receiver = self.typed.calls[call].receiver
+        return None if receiver is None else self.typed.decl_of.get(receiver)
 
     def _called_instance(self, call: ast.Call, info: CallInfo) -> Instance:
         if info.receiver is not None:

@@ -263,7 +263,9 @@ def _mark_callers(graph: Graph) -> None:
     for applications in places.values():
         if len(applications) < 2:
             continue
-        caller = graph.unit.storage.temporary(types.Bits(CALLER_BITS))
+        caller = graph.unit.storage.allocate(
+            "caller", types.Bits(CALLER_BITS), applications[0][1].position
+        )
         assert isinstance(caller, Scalar) and isinstance(caller.ref, ir.FieldRef)
         for number, (body, apply) in enumerate(applications):
             this_place = (caller.ref, ir.Const(number, CALLER_BITS))

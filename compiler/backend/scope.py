@@ -84,6 +84,8 @@ class Frame:
     block: str
     prefix: str
     env: dict[ast.Declaration, Place] = field(default_factory=dict)
+    # parameters that are extern objects
+    objects: dict[ast.Declaration, Instance] = field(default_factory=dict)
     lexical: Frame | None = None
     caller: Frame | None = None
     bindings: types.Bindings = field(default_factory=dict)
@@ -93,6 +95,8 @@ class Frame:
     break_label: int = 0
     continue_label: int = 0
     in_action: bool = False
+    # a control with tables that is applied at several places
+    shared: bool = False
     called: ast.Declaration | None = None
 
     def lookup(self, declaration: ast.Declaration) -> Place | None:
@@ -144,7 +148,7 @@ class Scope:
         self.code.append(ir.Label(self.position, label))
 
     def temporary(self, shape: types.Type) -> Place:
-        return self.unit.storage.temporary(shape)
+        return self.unit.storage.allocate("tmp", shape, self.position)
 
     def unsupported(self, node: ast.Node, construct: str, hint: str = "") -> Unsupported:
         return Unsupported(node.position, construct, hint)
@@ -177,6 +181,8 @@ class Scope:
         declaration = self.typed.decl_of.get(receiver)
         frame: Frame | None = self.frame
         while frame is not None and declaration is not None:
+            if declaration in frame.objects:
+                return frame.objects[declaration]
             instance = frame.instance
             while instance is not None:
                 if declaration in instance.children:

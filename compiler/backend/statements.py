@@ -51,7 +51,7 @@ class Statements(Calls):
             ast.Block: lambda s: self.statements(s.statements),
             ast.If: self._if,
             ast.Return: self._return,
-            ast.Exit: lambda _: self._exit(),
+            ast.Exit: self._exit,
             ast.Break: lambda _: self.goto(self.frame.break_label),
             ast.Continue: lambda _: self.goto(self.frame.continue_label),
             ast.Switch: self.switch,
@@ -109,10 +109,14 @@ class Statements(Calls):
             self.assign(frame.result, self.operand(statement.value))
         self.goto(frame.end)
 
-    def _exit(self) -> None:
+    def _exit(self, statement: ast.Exit) -> None:
         """Everything being executed ends, after its copy-out."""
         frame: Frame | None = self.frame
         while frame is not None:
+            if frame.shared and self.frame.in_action:
+                raise self.unsupported(
+                    statement, "exit in an action of a control applied at several places"
+                )
             self.copy_out(frame)
             frame = frame.caller
         self.code.append(ir.Exit(self.position))

@@ -83,13 +83,10 @@ class Storage:
         }
         return StructPlace(shape, members)
 
-    def temporary(self, shape: types.Type) -> Place:
-        return self.allocate("tmp", shape, Position("", 0, 0))
-
     def allocate(self, name: str, shape: types.Type, where: Position) -> Place:
         """A place for a value of type shape; name is made unique."""
         held = plain(shape)
-        if is_scalar(held):
+        if is_scalar(held) and scalar_width(held) > 0:
             return self._scalar(name, shape)
         if isinstance(held, types.Header):
             return self._header(self._names.unique(name), held)

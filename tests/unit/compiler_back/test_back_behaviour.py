@@ -6,6 +6,7 @@ import contextlib
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from back_program import json_of
@@ -17,14 +18,18 @@ from switch import Pipeline
 PACKETS = 40
 
 
+def load(document: dict[str, Any], folder: Path) -> Pipeline:
+    path = folder / "prog.json"
+    path.write_text(json.dumps(document))
+    return Pipeline.load(path, seed=0)
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_random_programs(seed: int, tmp_path: Path) -> None:
     generator = Generator(seed)
     code = generator.block(12, 3)
     document = json_of(fields=header_text(), top=MIX, apply=f"{code.text}\nstd.egress_spec = 3;")
-    path = tmp_path / "prog.json"
-    path.write_text(json.dumps(document))
-    pipeline = Pipeline.load(path, seed=0)
+    pipeline = load(document, tmp_path)
     source = random.Random(seed)
     for _ in range(PACKETS):
         env = random_fields(source)
@@ -44,9 +49,7 @@ def test_random_control_flow(seed: int, tmp_path: Path) -> None:
         locals="\n".join(generator.declarations),
         apply=f"std.egress_spec = 3;\n{code.text}",
     )
-    path = tmp_path / "prog.json"
-    path.write_text(json.dumps(document))
-    pipeline = Pipeline.load(path, seed=0)
+    pipeline = load(document, tmp_path)
     source = random.Random(seed)
     for _ in range(PACKETS):
         env = random_fields(source)
@@ -55,3 +58,75 @@ def test_random_control_flow(seed: int, tmp_path: Path) -> None:
             code.run(env)
         ((port, out),) = pipeline.process(1, frame, 0)
         assert (port, out.hex()) == (3, encode(env).hex()), frame.hex()
+
+
+def test_a_control_with_a_table_applied_to_different_arguments(tmp_path: Path) -> None:
+    """Its parameters have places of their own, copied in and out at each application."""
+    inner = """control Swap(inout bit<8> x, in bit<8> y, out bit<16> both) {
+        bit<8> last = 7;
+        action to(bit<8> v) { last = v; x = v; }
+        table t { key = { y: exact; } actions = { to; NoAction; }
+                  const entries = { 1: to(0x11); 2: to(0x22); } }
+        apply { both = 0; t.apply(); both = x ++ last; } }"""
+    document = json_of(
+        top=inner,
+        locals="Swap() swap;",
+        apply="""std.egress_spec = 3; bit<16> got;
+            if (hdr.h.c == 0) { swap.apply(hdr.h.a, hdr.h.b, got); }
+            else { swap.apply(hdr.h.b, hdr.h.a, got); }
+            hdr.h.c = got;""",
+    )
+    pipeline = load(document, tmp_path)
+    outputs = {
+        "01020000": "2202" + "2222",
+        "02010001": "0222" + "2222",
+        "05050001": "0505" + "0507",
+        "05010000": "1101" + "1111",
+    }
+    for frame, expected in outputs.items():
+        ((_, out),) = pipeline.process(1, bytes.fromhex(frame), 0)
+        assert out.hex() == expected, frame
+
+
+def test_an_object_given_as_a_parameter(tmp_path: Path) -> None:
+    inner = """control Count(register<bit<32>> cells, in bit<32> at) {
+        apply { bit<32> v; cells.read(v, at); cells.write(at, v + 3); } }"""
+    document = json_of(
+        top=inner,
+        locals="register<bit<32>>(4) one; register<bit<32>>(4) two; Count() a; Count() b;",
+        apply="a.apply(one, 1); b.apply(two, 2); std.egress_spec = 1;",
+    )
+    pipeline = load(document, tmp_path)
+    for _ in range(2):
+        pipeline.process(1, bytes(4), 0)
+    assert [pipeline.register_read("I.one", i) for i in range(4)] == [0, 6, 0, 0]
+    assert [pipeline.register_read("I.two", i) for i in range(4)] == [0, 0, 6, 0]
+
+
+def test_a_wide_register_keeps_every_bit(tmp_path: Path) -> None:
+    document = json_of(
+        fields="bit<2048> wide;",
+        locals="register<bit<2048>>(2) sums;",
+        apply="""bit<2048> v; sums.read(v, 1); hdr.h.wide = hdr.h.wide + v;
+            sums.write(1, hdr.h.wide); std.egress_spec = 1;""",
+    )
+    pipeline = load(document, tmp_path)
+    source = random.Random(1)
+    numbers = [source.getrandbits(2048) for _ in range(3)]
+    outs = [pipeline.process(1, n.to_bytes(256, "big"), 0)[0][1] for n in numbers]
+    assert int.from_bytes(outs[-1], "big") == sum(numbers) % (1 << 2048)
+
+
+def test_exit_copies_out_what_is_being_executed(tmp_path: Path) -> None:
+    document = json_of(
+        top="""control Inner(inout bit<8> x, inout bit<8> y) {
+            apply { x = 0x33; if (y == 1) { exit; } y = 0x44; } }""",
+        locals="Inner() inner;",
+        apply="std.egress_spec = 1; inner.apply(hdr.h.a, hdr.h.b); hdr.h.c = 0xffff;",
+        egress="meta.m = 1;",
+    )
+    pipeline = load(document, tmp_path)
+    ((_, out),) = pipeline.process(1, bytes.fromhex("00010000"), 0)
+    assert out.hex() == "33010000"
+    ((_, out),) = pipeline.process(1, bytes.fromhex("00020000"), 0)
+    assert out.hex() == "3344ffff"

@@ -23,7 +23,7 @@ CASES = {
         "update": "update_checksum(true, { hdr.h.a + 1 }, hdr.h.c, HashAlgorithm.csum16);"
     },
     "a computation in C": {"update": "hdr.h.a = 1;"},
-    "applying I.inner more than once": {
+    "applying table I.inner.t again after it was applied": {
         "top": """control N(inout h_t h) {
             table t { actions = { NoAction; } } apply { t.apply(); } }""",
         "locals": "N() inner;",
@@ -36,6 +36,12 @@ CASES = {
     "applying table I.u again after it was applied": {
         "locals": "table u { key = { hdr.h.a: exact; } actions = { NoAction; } }",
         "apply": "for (bit<8> i = 0; i < 3; i = i + 1) { u.apply(); }",
+    },
+    "exit in an action of a control applied at several places": {
+        "top": """control N(inout bit<8> x) { action a() { exit; }
+            table t { actions = { a; } } apply { t.apply(); } }""",
+        "locals": "N() inner;",
+        "apply": "if (meta.m == 1) { inner.apply(hdr.h.a); } else { inner.apply(hdr.h.b); }",
     },
     "the extern function mine": {"top": "extern void mine(in bit<8> x);", "apply": "mine(3);"},
     "the extern object Mine": {
