@@ -136,6 +136,8 @@ class ControlBody(Tables):
         """Evaluates the keys; the Apply is for the caller to complete and append."""
         assert isinstance(info.target, ast.TableDeclaration)
         declaration = info.target
+        if self.building_action:
+            raise Unsupported(self.position, f"applying table {declaration.name} in an action")
         control = self.lexical_of(declaration)
         assert control.instance is not None
         slot = (id(control.instance), declaration)

@@ -375,6 +375,8 @@ class Expressions(Scope):
         if isinstance(base, LastHeader):
             return base.member(name)
         if isinstance(base, NextHeader):
+            if not base.stack.of_unions:
+                raise self.unsupported(expression, "reading the next element of a header stack")
             return NextUnionMember(self.type_of(expression), base.stack, name)
         raise self.unsupported(expression, f"member {name} of this value")
 

@@ -45,7 +45,11 @@ def find_blocks(work: Compilation) -> None:
     typed = work.unit.typed
     main = typed.main
     if main is None:
-        raise Unsupported(typed.tree.position, "a program without a package instance main")
+        end = typed.tree.declarations[-1] if typed.tree.declarations else typed.tree
+        work.unit.diagnostics.error(
+            end.position, "no package is instantiated as main", "V1Switch(...) main;"
+        )
+        return
     given = list(main.arguments.values())
     instances = [v for v in given if isinstance(v, Instance)]
     if main.declaration.name != "V1Switch" or len(instances) != len(BLOCKS):

@@ -29,6 +29,7 @@ class Tables(Externs):
     """Needs `pipeline`; tables are built once, at their first application."""
 
     pipeline: ir.Pipeline
+    building_action = False
 
     # -------------------------------------------------------------------- actions
 
@@ -78,6 +79,7 @@ class Tables(Externs):
         assert isinstance(shape, types.Action)
         data = [p for p in shape.parameters if not p.direction]
         outer, self.position = self.position, declaration.position
+        nested, self.building_action = self.building_action, True
         with self.into([]) as body, self.inside(control):
             reach = effects(self.typed, declaration.body) if bound else Effects()
             self.enter(frame, bound, reach)  # type: ignore[arg-type]
@@ -85,7 +87,7 @@ class Tables(Externs):
                 assert parameter.declaration is not None
                 frame.env[parameter.declaration] = self._data_place(index, parameter)
             self.run_body(frame, declaration.body.statements)
-        self.position = outer
+        self.position, self.building_action = outer, nested
         parameters = [(p.name, scalar_width(p.type)) for p in data]
         return ir.Action(name, parameters, [], declaration.position, body)
 
