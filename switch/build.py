@@ -18,8 +18,10 @@ SANITIZED = ("-O0", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover
 COMMON = ("-std=gnu11", "-fno-strict-aliasing", "-pthread", f"-I{RUNTIME}")
 QUIET = ("-w",)
 # A program may compare what never differs and compute what it does not use.
-USELESS = ("type-limits", "tautological-compare", "bool-compare", "sign-compare")
-USELESS += ("unused-variable", "unused-but-set-variable")
+USELESS = (
+    *("type-limits", "tautological-compare", "bool-compare", "sign-compare"),
+    *("unused-variable", "unused-but-set-variable"),
+)
 STRICT = ("-Wall", "-Wextra", "-Werror", *(f"-Wno-{name}" for name in USELESS))
 
 

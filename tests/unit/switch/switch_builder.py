@@ -75,7 +75,9 @@ def extract(header: str) -> dict[str, Any]:
     return call("extract", ref("regular", header))
 
 
-def transition(value: int | None, length: int, following: str | None, mask: int | None = None) -> Any:
+def transition(
+    value: int | None, length: int, following: str | None, mask: int | None = None
+) -> Any:
     """A parser transition; value None is the default."""
     if value is None:
         return {"type": "default", "value": None, "mask": None, "next_state": following}
@@ -161,7 +163,9 @@ class Builder:
         )
         return int(item["id"])
 
-    def packet_header(self, name: str, fields: list[Any], deparse: bool = True, **more: Any) -> None:
+    def packet_header(
+        self, name: str, fields: list[Any], deparse: bool = True, **more: Any
+    ) -> None:
         """A header of a type of its own, emitted by the deparser."""
         self.header_type(f"{name}_t", fields, **more)
         self.header(name, f"{name}_t")
@@ -177,7 +181,11 @@ class Builder:
         self.document["deparsers"][0]["order"] += names
 
     def state(
-        self, name: str, ops: list[Any], key: list[Any] = (), transitions: list[Any] = ()  # type: ignore
+        self,
+        name: str,
+        ops: list[Any],
+        key: list[Any] = (),
+        transitions: list[Any] = (),  # type: ignore
     ) -> None:
         states = self.document["parsers"][0]["parse_states"]
         states.append(
@@ -222,7 +230,7 @@ class Builder:
             match_type = max((k for k in kinds if k in order), key=order.index, default="exact")
         names = [self.document["actions"][a]["name"] for a in actions]
         if not isinstance(following, dict):
-            following = {n: following for n in names}
+            following = dict.fromkeys(names, following)
         tables = sum(len(p["tables"]) for p in self.document["pipelines"])
         table: dict[str, Any] = {
             "name": name,
@@ -253,7 +261,9 @@ class Builder:
         self.nodes(pipeline)["tables"].append(table)
         return table
 
-    def run(self, name: str, action: int, following: str | None = None, pipeline: str = "ingress") -> None:
+    def run(
+        self, name: str, action: int, following: str | None = None, pipeline: str = "ingress"
+    ) -> None:
         """A table without key that always executes `action`."""
         entry = {
             "action_id": action,

@@ -201,10 +201,12 @@ class Interpreter:
         self.actions = {a["id"]: a for a in document["actions"]}
         self.registers = {r["name"]: [0] * r["size"] for r in document["register_arrays"]}
         self.register_bits = {r["name"]: r["bitwidth"] for r in document["register_arrays"]}
-        self.counters = {c["name"]: [[0, 0] for _ in range(c["size"])] for c in document["counter_arrays"]}
+        self.counters = {
+            c["name"]: [[0, 0] for _ in range(c["size"])] for c in document["counter_arrays"]
+        }
         self.calculations = {c["name"]: c for c in document["calculations"]}
         self.lists = {f["id"]: f["elements"] for f in document["field_lists"]}
-        self.errors = dict((n, c) for n, c in document["errors"])
+        self.errors: dict[str, int] = dict(document["errors"])
         self.entries: dict[str, list[tuple[Any, int, str, list[int]]]] = {}
         self.groups: dict[int, list[tuple[int, int]]] = {}
         self.sessions: dict[int, list[tuple[int, int]]] = {}

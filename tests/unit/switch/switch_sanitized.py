@@ -1,4 +1,4 @@
-"""A program built with address and undefined-behaviour sanitizers, driven over a pipe (harness.c)."""
+"""A program built with sanitizers (address, undefined behaviour), driven over a pipe."""
 
 from __future__ import annotations
 

@@ -35,7 +35,9 @@ def draw_headers(rng: random.Random, b: Builder) -> dict[str, list[tuple[str, in
     """Headers h0.. whose fields need not end on bytes; fields by header."""
     headers = {}
     for i in range(4):
-        fields = [(f"a{j}", rng.choice((1, 3, 4, 8, 12, 16, 32, 48, 64, 72, 128))) for j in range(4)]
+        fields = [
+            (f"a{j}", rng.choice((1, 3, 4, 8, 12, 16, 32, 48, 64, 72, 128))) for j in range(4)
+        ]
         padding = -sum(bits for _, bits in fields) % 8
         if padding:
             fields.append(("pad", padding))

@@ -1,0 +1,200 @@
+"""The library's calls: registers, counters, drops, groups, sessions, the cache of compiled code."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from switch_builder import Builder, call, extract, field, hexstr, op, ref, transition
+
+from switch import Pipeline, PipelineError, Program, build
+from switch.pipeline import MAX_FRAME
+
+
+def builder(*steps: Any, egress: Any = ()) -> Builder:
+    """One byte `h.x` and the rest; `steps` run in ingress."""
+    b = Builder(a=16)
+    b.packet_header("h", [["x", 8]])
+    b.register("narrow", 12, 3)
+    b.register("wide", 70, 3)
+    b.counter("c", 2)
+    b.state("start", [extract("h")], [], [transition(None, 0, None)])
+    kept = [field("m", "a")]
+    b.document["field_lists"].append({"id": 1, "name": "kept", "elements": kept})
+    b.run("t", b.action("act", list(steps)))
+    b.run("e", b.action("out", list(egress)), pipeline="egress")
+    return b
+
+
+def pipeline(*steps: Any, egress: Any = ()) -> Pipeline:
+    return Pipeline.of(Program.parse(builder(*steps, egress=egress).json()))
+
+
+def assign(name: str, value: int) -> Any:
+    return call("assign", field("standard_metadata", name), hexstr(value))
+
+
+def test_registers_keep_their_width_and_their_index() -> None:
+    p = pipeline()
+    for name, bits in (("narrow", 12), ("wide", 70)):
+        for index in range(3):
+            p.register_write(name, index, (1 << bits + 4) - 1 - index)
+        assert [p.register_read(name, i) for i in range(3)] == [
+            (1 << bits) - 1 - i for i in range(3)
+        ]
+        with pytest.raises(PipelineError, match=f"'{name}' has the indexes 0 to 2"):
+            p.register_read(name, 3)
+    with pytest.raises(PipelineError, match="no register is called 'x'"):
+        p.register_write("x", 0, 0)
+
+
+def test_a_pipeline_sees_what_its_user_wrote_into_a_register() -> None:
+    p = pipeline(call("register_read", field("h", "x"), ref("register_array", "wide"), hexstr(1)))
+    p.register_write("wide", 1, 0x1234)
+    assert p.process(0, b"\0rest") == [(0, b"\x34rest")]
+
+
+def test_counters_count_packets_and_received_bytes() -> None:
+    p = pipeline(call("count", ref("counter_array", "c"), field("h", "x")))
+    for frame in (b"\1ab", b"\1", b"\0", b"\2"):
+        p.process(0, frame)
+    assert (p.counter_read("c", 0), p.counter_read("c", 1)) == ((1, 1), (2, 4))
+    p.counter_write("c", 1, 70, 80)
+    p.process(0, b"\1")
+    assert p.counter_read("c", 1) == (71, 81)
+    with pytest.raises(PipelineError, match="'c' has the indexes 0 to 1"):
+        p.counter_read("c", 2)
+
+
+def test_multicast_in_order_of_rids_then_ports() -> None:
+    rid = call("assign", field("h", "x"), field("standard_metadata", "egress_rid"))
+    p = pipeline(assign("mcast_grp", 3), egress=[rid])
+    p.set_multicast_group(3, [(4, 2), (1, 9), (3, 2)])
+    assert p.process(0, b"\0!") == [(3, b"\2!"), (4, b"\2!"), (1, b"\x09!")]
+    p.set_multicast_group(3, [])
+    assert p.process(0, b"\0!") == []
+    assert {k: v for k, v in p.drops().items() if v} == {"no_group": 1}
+    with pytest.raises(PipelineError, match="multicast group 0"):
+        p.set_multicast_group(0, [(1, 1)])
+
+
+def test_ingress_clone_is_the_packet_as_it_came_with_the_listed_fields() -> None:
+    seen = call(
+        "assign",
+        field("h", "x"),
+        {
+            "type": "expression",
+            "value": op("+", field("m", "a"), field("standard_metadata", "instance_type")),
+        },
+    )
+    egress = [seen]
+    steps = [
+        call("assign", field("m", "a"), hexstr(0x40)),
+        call("assign", field("h", "x"), hexstr(0x99)),
+        assign("egress_spec", 2),
+        call("clone_ingress_pkt_to_egress", hexstr(5), hexstr(1)),
+    ]  # fmt: skip
+    p = pipeline(*steps, egress=egress)
+    p.set_clone_session(5, [(7, 0)])
+    assert p.process(0, b"\1!") == [(7, b"\x41!"), (2, b"\x40!")]
+
+
+def test_drops_are_counted_by_reason() -> None:
+    p = pipeline(call("mark_to_drop", ref("header", "standard_metadata")))
+    assert p.process(0, b"\0") == p.process(1, b"") == []
+    assert p.drops()["ingress"] == 2
+    p = pipeline(egress=[call("mark_to_drop", ref("header", "standard_metadata"))])
+    assert p.process(0, b"\0") == []
+    assert p.drops()["egress"] == 1
+
+
+def test_packets_that_go_round_for_ever_are_dropped() -> None:
+    p = pipeline(call("resubmit", hexstr(1)))
+    assert p.process(0, b"\0") == []
+    p = pipeline(egress=[call("recirculate", hexstr(1))])
+    assert p.process(0, b"\0") == []
+    assert p.drops()["loop"] == 1
+    assert p.process(0, b"\0") == []
+
+
+def test_limits_of_the_command_line() -> None:
+    p = pipeline(assign("egress_spec", 9), assign("priority", 2))
+    assert p.process(0, b"\0") == []
+    p.set_limits(drop_port=511, priority_queues=3)
+    assert p.process(0, b"\0") == [(9, b"\0")]
+    p.set_limits(drop_port=9, priority_queues=3)
+    assert p.process(0, b"\0") == []
+
+
+def test_random_is_repeated_by_the_seed_and_keeps_its_bounds() -> None:
+    step = call("modify_field_rng_uniform", field("h", "x"), hexstr(10), hexstr(12))
+    program = Program.parse(builder(step).json())
+
+    def draw(seed: int) -> list[int]:
+        p = Pipeline.of(program, seed)
+        return [p.process(0, b"\0")[0][1][0] for _ in range(60)]
+
+    assert draw(1) == draw(1) != draw(2)
+    assert set(draw(3)) == {10, 11, 12}
+
+
+def test_two_instances_share_nothing() -> None:
+    program = Program.parse(builder().json())
+    one, other = Pipeline.of(program), Pipeline.of(program)
+    one.register_write("narrow", 0, 5)
+    assert (one.handle != other.handle, other.register_read("narrow", 0)) == (True, 0)
+
+
+def test_frames_above_the_limit_are_an_error_of_use() -> None:
+    p = pipeline()
+    assert len(p.process(0, bytes(MAX_FRAME))[0][1]) == MAX_FRAME
+    with pytest.raises(PipelineError, match="at most 65535 bytes"):
+        p.process(0, bytes(MAX_FRAME + 1))
+
+
+def test_addresses_of_the_seam() -> None:
+    with pipeline() as p:
+        known = ctypes.cast(ctypes.CDLL(str(p.library_path)).pl_process, ctypes.c_void_p).value
+        assert p.function_address("pl_process") == known
+    assert p.handle == 0
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "switch"
+
+
+def test_a_program_is_compiled_once(cache: Path, tmp_path: Path) -> None:
+    path = tmp_path / "prog.json"
+    path.write_text(builder().json())
+    first = Pipeline.load(path)
+    made = first.library_path.stat().st_mtime_ns
+    assert first.library_path.parent == cache
+    assert Pipeline.load(path).library_path.stat().st_mtime_ns == made
+    assert {p.suffix for p in cache.iterdir()} == {".so", ".c"}
+    changed = json.loads(path.read_text())
+    changed["register_arrays"][0]["bitwidth"] = 13
+    path.write_text(json.dumps(changed))
+    assert Pipeline.load(path).library_path != first.library_path
+
+
+def test_no_compiler_is_one_line(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build.compiler.cache_clear()
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(PipelineError, match=r"no C compiler: install gcc"):
+        pipeline()
+    build.compiler.cache_clear()
+
+
+def test_a_cache_that_cannot_be_written_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path / "file"))
+    with pytest.raises(PipelineError, match="cannot be written"):
+        pipeline()
