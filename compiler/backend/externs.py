@@ -88,6 +88,7 @@ class Externs(Statements):
 
     def direct_count(self, instance: Instance, info: CallInfo) -> None:
         """BMv2 counts every hit of the table by itself."""
+        self.unit.direct_uses.append((counter_of(self.unit, instance), self.position))
 
     def direct_read(self, instance: Instance, info: CallInfo) -> None:
         """BMv2 executes a direct meter on every hit and puts the colour in result_target."""
@@ -100,6 +101,7 @@ class Externs(Statements):
                 self.argument(info, 0), "reading a direct meter into two different places"
             )
         array.result = target.ref
+        self.unit.direct_uses.append((array, self.position))
 
     # ---------------------------------------------------------------- functions
 

@@ -100,6 +100,17 @@ def lower_pipelines(work: Compilation) -> None:
         lower_control(work.unit, work.blocks[name], name, work.shared())
 
 
+def check_direct_objects(work: Compilation) -> None:
+    """BMv2 counts and meters by table: each needs one, and a meter a place for its result."""
+    unit = work.unit
+    for array, where in unit.direct_uses:
+        if array.table is None:
+            unit.diagnostics.error(where, f"{array.name} is attached to no table")
+    for meter in unit.program.meters:
+        if meter.table is not None and meter.result is None:
+            unit.report(Unsupported(meter.position, f"{meter.name}, which no action reads"))
+
+
 def lower_lists(work: Compilation) -> None:
     """Checksums and deparser, which BMv2 takes as lists."""
     places = work.shared()
@@ -167,6 +178,7 @@ PASSES: tuple[Callable[[Compilation], None], ...] = (
     collect_externs,
     lower_parsing,
     lower_pipelines,
+    check_direct_objects,
     lower_lists,
     fill_field_lists,
     build_graphs,

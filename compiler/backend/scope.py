@@ -52,6 +52,8 @@ class Unit:
     tables: list[TableSite] = field(default_factory=list)
     # full name -> declaration; None for a NoAction that core.p4 does not declare
     control_plane_actions: dict[str, ast.ActionDeclaration | None] = field(default_factory=dict)
+    # direct counters and meters that actions use, and where
+    direct_uses: list[tuple[ir.Array, Position]] = field(default_factory=list)
     externs: list[Instance] = field(default_factory=list)
     # name -> type of what digest() sends
     digests: dict[str, types.Type] = field(default_factory=dict)

@@ -43,6 +43,16 @@ CASES = {
         "locals": "N() inner;",
         "apply": "if (meta.m == 1) { inner.apply(hdr.h.a); } else { inner.apply(hdr.h.b); }",
     },
+    "I.rate, which no action reads": {
+        "locals": """direct_meter<bit<8>>(MeterType.packets) rate;
+            table t { key = { hdr.h.a: exact; } actions = { NoAction; } meters = rate; }""",
+        "apply": "t.apply();",
+    },
+    "reading the next element of a header stack": {
+        "types": "header s_t { bit<8> v; }",
+        "headers": "s_t[2] s;",
+        "parser": "state start { transition select(hdr.s.next.v) { 1: accept; } }",
+    },
     "the extern function mine": {"top": "extern void mine(in bit<8> x);", "apply": "mine(3);"},
     "the extern object Mine": {
         "top": "extern Mine { Mine(); void go(); }",
@@ -82,3 +92,15 @@ def test_each_problem_is_told_once_and_the_rest_is_looked_at() -> None:
         update="hdr.h.a = 1;",
     )
     assert found.count("not supported yet: the extern function mine") == 2
+
+
+def test_a_direct_counter_without_table() -> None:
+    found = errors_of(
+        locals="direct_counter(CounterType.packets) c; action a() { c.count(); }", apply="a();"
+    )
+    assert found == ["I.c is attached to no table"]
+
+
+def test_a_program_without_main() -> None:
+    _, _, errors = compile_text("#include <core.p4>\nconst bit<8> X = 1;\n")
+    assert errors == ("2:14: no package is instantiated as main",)
