@@ -139,7 +139,7 @@ class PacketLoop:
         return {"interface": self._interfaces[port], **native.as_dict(stats)}
 
     def stop(self) -> None:
-        """End the thread and flush captures; statistics stay readable until `close()`."""
+        """End the thread; statistics stay readable until `close()`, which completes captures."""
         self._lib.loop_stop(self._loop)
 
     def close(self) -> None:

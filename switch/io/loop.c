@@ -242,7 +242,6 @@ static void *run(void *context)
 		else if (loop->options.coalesce_us && taken < loop->options.batch)
 			let_frames_gather(loop);
 	}
-	flush_captures(loop);
 	loop->stats.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	return NULL;
 }

@@ -61,7 +61,7 @@ int loop_add_pcap(struct loop *loop, uint16_t port, const char *in_path, const c
 int loop_start(struct loop *loop);
 /* Returns once no frame is in the previous program any more. NULL: drop everything. */
 void loop_set_program(struct loop *loop, const struct loop_program *program);
-/* Ends the thread and flushes captures; statistics stay readable until loop_free. */
+/* Ends the thread; statistics stay readable until loop_free, which completes the captures. */
 void loop_stop(struct loop *loop);
 void loop_free(struct loop *loop);
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2
 from p4.v1.p4runtime_pb2 import Entity, SetForwardingPipelineConfigRequest, Update
 
-from switch import Pipeline, PipelineError
+from switch import Pipeline, PipelineError, Program
 from switch.p4runtime.arrays import Counters, DirectCounters, Registers
 from switch.p4runtime.p4info import P4InfoIndex
 from switch.p4runtime.replication import Replication
@@ -152,13 +150,15 @@ class Device:
             raise
 
     def _load(self, text: bytes) -> Pipeline:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "p4_device_config.json"
-            path.write_bytes(text)
-            try:
-                return Pipeline.load(path, seed=self._seed)
-            except PipelineError as error:
-                raise invalid(f"config.p4_device_config: {error}") from error
+        try:
+            return Pipeline.of(Program.parse(text.decode()), seed=self._seed)
+        except (PipelineError, UnicodeDecodeError) as error:
+            raise invalid(f"config.p4_device_config: {error}") from error
+
+    def discard(self, prepared: Forwarding | None) -> None:
+        """Give up a prepared configuration."""
+        if prepared is not None:
+            prepared.pipeline.close()
 
     def configure(self, action: int, prepared: Forwarding | None) -> None:
         """Do what the action says with a prepared configuration."""

@@ -90,7 +90,11 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
                 self._check_primary(request)
             prepared = self._device.prepare(request)
             with self._lock:
-                self._check_primary(request)
+                try:
+                    self._check_primary(request)
+                except StatusError:
+                    self._device.discard(prepared)
+                    raise
                 self._device.configure(request.action, prepared)
         return p4runtime_pb2.SetForwardingPipelineConfigResponse()
 
@@ -133,7 +137,6 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
     ) -> Iterator[p4runtime_pb2.StreamMessageResponse]:
         """One controller's session: it lives as long as the stream."""
         stream = Stream()
-        context.add_callback(stream.end)
         reader = threading.Thread(
             target=self._read_stream, args=(stream, request_iterator), daemon=True
         )

@@ -45,12 +45,15 @@ class TableEntries:
 
     def _initial(self, table: Table) -> Contents:
         contents = Contents()
-        for entry in self._pipeline.table_entries(table.name):
+        initial = self._pipeline.table_entries(table.name)
+        # The program's own entries have -1, -2, ... in their order; clients see N, N-1, ..., 1.
+        lowest = min((entry.priority for entry in initial), default=0)
+        for entry in initial:
             message = p4runtime_pb2.TableEntry(
                 table_id=table.id,
                 match=encode_match(table, entry.match),
                 action=encode_action(self._by_name[entry.action], entry.args),
-                priority=entry.priority if table.needs_priority else 0,
+                priority=entry.priority - lowest + 1 if table.needs_priority else 0,
                 is_const=entry.const,
             )
             key = (tuple(entry.match), message.priority)

@@ -247,6 +247,10 @@ def test_captures_hold_what_came_and_went(lab: Lab, stub: Stub, tmp_path: Path) 
             assert receive(running.hosts[1]) == frame
         running.hosts[2].send(GROUP + TYPE + bytes(46))
         receive(running.hosts[0])
+        # An idle switch leaves nothing in its buffers: 24 bytes, then 16 and the frame each.
+        size = 24 + sum(16 + len(frame) for frame in frames)
+        s1_in = tmp_path / "s1_in.pcap"
+        wait_until(lambda: s1_in.stat().st_size == size, "captures written while running")
     finally:
         running.close()
     last = GROUP + TYPE + bytes(46)

@@ -106,6 +106,16 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
         actions = { drop; NoAction; }
         const entries = { 0x1234: drop(); 0x5678: NoAction(); }
     }
+    table initial_table {
+        key = { hdr.ethernet.ethertype: ternary @name("type"); }
+        actions = { drop; NoAction; }
+        entries = {
+            const 0x1200 &&& 0xff00: drop();
+            0x1000 &&& 0xf000: NoAction();
+            const 0x0002 &&& 0x000f: drop();
+        }
+        size = 16;
+    }
     table keyless {
         actions = { drop; NoAction; }
         default_action = NoAction();
@@ -124,6 +134,7 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
         ternary_table.apply();
         range_table.apply();
         const_table.apply();
+        initial_table.apply();
         keyless.apply();
     }
 }

@@ -13,6 +13,7 @@ import grpc
 from p4.v1 import p4runtime_pb2
 from p4.v1.p4runtime_pb2 import Entity, TableEntry
 
+from switch import Pipeline
 from switch.p4runtime.p4info import Field, read_p4info
 from switch.p4runtime.packets import decode_packet_in, encode_packet_out
 from switch.p4runtime.status import StatusError
@@ -103,6 +104,50 @@ def test_save_then_write_then_commit(
     assert code_of(lambda: primary.configure("COMMIT")) == "NOT_FOUND"
 
 
+def test_commit_of_another_config_drops_the_saved_one(
+    primary: Any, switch_server: Any, entities_config: Any
+) -> None:
+    before = switch_server.pipeline
+    primary.configure("VERIFY_AND_SAVE", entities_config)
+    primary.write(("INSERT", group(4)))
+    primary.configure("VERIFY_AND_COMMIT", entities_config)
+    assert primary.read(group(0)) == []
+    assert code_of(lambda: primary.configure("COMMIT")) == "NOT_FOUND"
+    assert before.handle == 0, "what no longer runs is freed"
+    assert switch_server.pipeline.handle != 0
+
+
+def test_what_is_not_committed_is_freed(
+    primary: Any, entities_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[Pipeline] = []
+    monkeypatch.setattr(Pipeline, "close", lambda pipeline: closed.append(pipeline))
+    primary.configure("VERIFY", entities_config)
+    other = p4runtime_pb2.ForwardingPipelineConfig()
+    other.CopyFrom(entities_config)
+    other.p4info.tables[0].match_fields[0].bitwidth = 47
+    assert code_of(lambda: primary.configure("VERIFY", other)) == "INVALID_ARGUMENT"
+    assert len(set(map(id, closed))) == 2
+
+
+def test_a_primary_that_changes_while_a_program_is_compiled(
+    primary: Any, switch_server: Any, entities_config: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare = switch_server.device.prepare
+    freed = []
+
+    def change(request: Any) -> Any:
+        switch_server.client().arbitrate(2)
+        prepared = prepare(request)
+        freed.append(prepared.pipeline)
+        return prepared
+
+    monkeypatch.setattr(switch_server.device, "prepare", change)
+    commit = lambda: primary.configure("VERIFY_AND_COMMIT", entities_config)  # noqa: E731
+    assert code_of(commit) == "PERMISSION_DENIED"
+    assert len(switch_server.installed) == 1 and freed[0].handle == 0
+
+
 def test_wrong_configurations(primary: Any, switch_server: Any, entities_config: Any) -> None:
     Config = p4runtime_pb2.ForwardingPipelineConfig
 
@@ -181,6 +226,16 @@ def test_packet_out_needs_a_cpu_port(primary: Any) -> None:
     assert error.canonical_code == grpc.StatusCode.FAILED_PRECONDITION.value[0]
     assert "--cpu-port" in error.message
     assert error.packet_out.packet_out.payload == b"hello"
+
+
+def test_a_backup_may_not_send_packets(primary: Any, switch_server: Any) -> None:
+    backup = switch_server.client()
+    backup.arbitrate(0)
+    request = p4runtime_pb2.StreamMessageRequest()
+    request.packet.payload = b"hello"
+    backup.requests.put(request)
+    error = next(backup.stream).error
+    assert error.canonical_code == grpc.StatusCode.PERMISSION_DENIED.value[0]
 
 
 def test_what_the_stream_does_not_support_is_named(primary: Any) -> None:

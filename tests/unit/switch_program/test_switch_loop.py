@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import platform
 import subprocess
 import sys
 import threading
@@ -23,6 +24,7 @@ CPU_PORT = 3
 TO_NOWHERE = bytes.fromhex("020000000063")
 GROUP = bytes.fromhex("ffffffffffff")
 BACK = bytes.fromhex("020000000001")
+SYS_FUTEX = 202 if platform.machine() == "x86_64" else 98
 
 
 class Stub:
@@ -38,6 +40,12 @@ class Stub:
         address = ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value
         assert address is not None
         return address
+
+    def lock(self) -> None:
+        self._library.pl_lock(ctypes.c_void_p(self.handle))
+
+    def unlock(self) -> None:
+        self._library.pl_unlock(ctypes.c_void_p(self.handle))
 
     def drops(self) -> dict[str, int]:
         counts = (ctypes.c_uint64 * 1)()
@@ -129,6 +137,31 @@ def test_programs_are_swapped_while_frames_flow(loop: PacketLoop, stub_library: 
         loop.set_pipeline(current)
         assert loop.stats()["pipeline_drops"] == {"seen": 0}, number
     assert seen == 49
+
+
+def test_a_swap_waits_until_the_old_program_is_left(loop: PacketLoop, stub_library: Path) -> None:
+    """While the loop is inside the old program (here: waits for its lock) the swap must wait."""
+    old, new = Stub(stub_library), Stub(stub_library)
+    loop.set_pipeline(old)
+    assert exchange(loop, BACK + bytes(54)) and loop.controller is not None
+    old.lock()
+    loop.controller.send(BACK + bytes(54))
+    while not data_plane_waits_for_a_lock():
+        pass
+    swap = threading.Thread(target=loop.set_pipeline, args=(new,))
+    swap.start()
+    swap.join(0.2)
+    assert swap.is_alive()
+    old.unlock()
+    swap.join(10)
+    assert not swap.is_alive() and old.drops()["seen"] == 2
+
+
+def data_plane_waits_for_a_lock() -> bool:
+    for task in Path("/proc/self/task").iterdir():
+        if (task / "comm").read_text() == "data-plane\n":
+            return (task / "syscall").read_text().startswith(f"{SYS_FUTEX} ")
+    return False
 
 
 def test_statistics_survive_stop_and_an_idle_loop_sleeps(loop: PacketLoop) -> None:

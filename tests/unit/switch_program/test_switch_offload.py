@@ -133,6 +133,19 @@ def test_a_checksum_is_completed(driver: Path, layers: Packet, length: int) -> N
     assert packets == [expected]
 
 
+def test_a_udp_checksum_of_zero_is_sent_as_ones(driver: Path) -> None:
+    layers = ETHER / V4 / UDP(dport=9)
+    filler = bytes(layers / Raw(bytes(2)))[40:42]  # makes the sum all ones, its complement zero
+    expected = bytearray(bytes(layers / Raw(filler)))
+    expected[40:42] = b"\xff\xff"
+    frame = bytearray(expected)
+    # Addresses, protocol and length: what the sender leaves for the hardware to add to.
+    words = frame[26:34] + bytes([0, 17, 0, 10])
+    total = sum(int.from_bytes(words[i : i + 2], "big") for i in range(0, len(words), 2))
+    frame[40:42] = ((total & 0xFFFF) + (total >> 16)).to_bytes(2, "big")
+    assert run(driver, [Job(bytes(frame), 34, 6, 0, NEEDS_CSUM)]) == [[bytes(expected)]]
+
+
 def test_what_cannot_be_done_is_refused(driver: Path) -> None:
     frame, start = big(ETHER / V4 / FLAGS_TCP, PAYLOAD)
     good = Job(frame, start, 16, 1000, NEEDS_CSUM, TCPV4)

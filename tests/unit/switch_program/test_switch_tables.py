@@ -141,7 +141,7 @@ def test_the_default_entry(primary: Any, switch_server: Any, entry: Maker, ids: 
     [original] = primary.read(default)
     assert original.table_entry.action.action.action_id == ids.actions("NoAction")
     primary.write(("INSERT", entry("I.exact_table", EXACT, "I.forward", b"\x06")))
-    dropping = entry("I.keyless", [], "I.drop", is_default_action=True)
+    dropping = entry("I.keyless", [], "I.drop", is_default_action=True, metadata=b"why")
     primary.write(("MODIFY", dropping))
     assert primary.read(default) == [dropping]
     assert switch_server.pipeline.process(1, ETHERNET) == []
@@ -165,6 +165,29 @@ def test_const_entries_are_read_and_protected(primary: Any, entry: Maker, ids: A
     assert all("I.const_table" in message for _, message in refused)
 
 
+def test_initial_entries_are_read_with_priorities_and_cannot_change(
+    primary: Any, entry: Maker, ids: Any
+) -> None:
+    read = primary.read(all_of("I.initial_table", ids))
+    assert [e.table_entry.priority for e in read] == [3, 2, 1]
+    values = [e.table_entry.match[0].ternary.value for e in read]
+    assert values == [b"\x12\x00", b"\x10\x00", b"\x02"]
+    match = [ternary(1, b"\x12\x00", b"\xff\x00")]
+    refused = primary.refused(
+        ("DELETE", entry("I.initial_table", match, priority=3)),
+        ("MODIFY", entry("I.initial_table", match, "I.drop", priority=3)),
+        ("INSERT", entry("I.initial_table", match, "I.drop", priority=3)),
+        ("INSERT", entry("I.initial_table", match, "I.drop", priority=4)),
+    )
+    codes = [code for code, _ in refused]
+    assert codes == [
+        "PERMISSION_DENIED",
+        "PERMISSION_DENIED",
+        "ALREADY_EXISTS",
+        "RESOURCE_EXHAUSTED",
+    ]
+
+
 def test_read_filters(primary: Any, entry: Maker, ids: Any) -> None:
     port = exact(2, b"\x01")
     one = entry("I.ternary_table", [port], "I.drop", priority=1, controller_metadata=4)
@@ -183,7 +206,7 @@ def test_read_filters(primary: Any, entry: Maker, ids: Any) -> None:
     assert query(action=two.table_entry.action) == [two]
     everything = query(table_id=0)
     assert [e for e in everything if not e.table_entry.is_const] == [one, two]
-    assert len(everything) == 4, "the two const entries as well"
+    assert len(everything) == 2 + 2 + 3, "the program's own entries as well"
 
 
 def test_a_failed_batch_names_each_update(primary: Any, entry: Maker, ids: Any) -> None:
