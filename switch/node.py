@@ -81,7 +81,7 @@ class Node:
             raise self.error("must be an integer")
         if not low <= self.value <= high:
             raise self.error(f"must be {low} to {high}, is {self.value}")
-        return self.value
+        return int(self.value)
 
     def hex_integer(self) -> int:
         """A hexadecimal string such as "0x0800" or "-0x1"."""

@@ -260,7 +260,7 @@ def test_mutated_documents_never_surprise() -> None:
         for _ in range(rng.randrange(1, 3)):
             container, key = rng.choice(nodes(changed))
             source, other = rng.choice(nodes(original))
-            value = rng.choice([*junk, copy.deepcopy(source[other])])
+            value = copy.deepcopy(rng.choice([*junk, source[other]]))
             if isinstance(container, list) and rng.random() < 0.2:
                 container.append(value)
             else:

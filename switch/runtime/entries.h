@@ -1,0 +1,379 @@
+/* Changing tables: what control calls do, with the lock held. Only here do tables allocate. */
+#ifndef AGGLAB_ENTRIES_H
+#define AGGLAB_ENTRIES_H
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "table.h"
+
+static inline bool table_hashed(const struct table *t)
+{
+	return t->shape->kind == MATCH_EXACT || t->shape->kind == MATCH_LPM;
+}
+
+static inline void index_insert(struct table *t, uint32_t slot)
+{
+	struct entry *e = table_slot(t, slot);
+	uint32_t at = hash_key(e->data, t->shape->key_bytes, e->prefix_len) & t->index_mask;
+
+	while (t->index[at])
+		at = (at + 1) & t->index_mask;
+	t->index[at] = slot + 1;
+}
+
+/* Linear probing without tombstones: later entries of the run move up into the gap. */
+static inline void index_remove(struct table *t, uint32_t slot)
+{
+	uint32_t mask = t->index_mask, gap;
+	struct entry *e = table_slot(t, slot);
+
+	gap = hash_key(e->data, t->shape->key_bytes, e->prefix_len) & mask;
+	while (t->index[gap] != slot + 1)
+		gap = (gap + 1) & mask;
+	t->index[gap] = 0;
+	for (uint32_t at = (gap + 1) & mask; t->index[at]; at = (at + 1) & mask) {
+		uint32_t home;
+
+		e = table_slot(t, t->index[at] - 1);
+		home = hash_key(e->data, t->shape->key_bytes, e->prefix_len) & mask;
+		if (((at - home) & mask) >= ((at - gap) & mask)) {
+			t->index[gap] = t->index[at];
+			t->index[at] = 0;
+			gap = at;
+		}
+	}
+}
+
+/* ternary and range: is a tried before b */
+static inline bool comes_before(const struct table *t, uint32_t a, uint32_t b)
+{
+	int32_t pa = table_slot(t, a)->priority, pb = table_slot(t, b)->priority;
+
+	return pa != pb ? pa > pb : a < b;
+}
+
+static inline void order_insert(struct table *t, uint32_t slot)
+{
+	uint32_t at = t->count;
+
+	for (; at && comes_before(t, slot, t->index[at - 1]); at--)
+		t->index[at] = t->index[at - 1];
+	t->index[at] = slot;
+}
+
+static inline void order_remove(struct table *t, uint32_t slot)
+{
+	uint32_t at = 0;
+
+	while (t->index[at] != slot)
+		at++;
+	memmove(t->index + at, t->index + at + 1, (t->count - 1 - at) * sizeof(*t->index));
+}
+
+/* The lengths in use, longest first, from prefix_count. */
+static inline void prefixes_update(struct table *t)
+{
+	t->prefixes = 0;
+	for (uint32_t len = t->shape->field[t->shape->lpm_field].bits + 1u; len--;) {
+		if (t->prefix_count[len])
+			t->prefix[t->prefixes++] = (uint16_t)len;
+	}
+}
+
+static inline int table_grow(struct table *t)
+{
+	uint32_t room = t->room ? 2 * t->room : 16;
+	uint32_t index_size = table_hashed(t) ? 2 * room : room;
+	uint32_t *index;
+	uint8_t *slots;
+
+	slots = realloc(t->slots, (size_t)room * t->stride);
+	if (!slots)
+		return -ENOMEM;
+	t->slots = slots;
+	index = calloc(index_size, sizeof(*index));
+	if (!index)
+		return -ENOMEM;
+	memset(slots + (size_t)t->room * t->stride, 0, (size_t)(room - t->room) * t->stride);
+	if (!table_hashed(t) && t->count)
+		memcpy(index, t->index, t->count * sizeof(*index));
+	free(t->index);
+	t->index = index;
+	t->index_mask = index_size - 1;
+	t->room = room;
+	for (uint32_t slot = 0; table_hashed(t) && slot < room; slot++) {
+		if (table_slot(t, slot)->used)
+			index_insert(t, slot);
+	}
+	return 0;
+}
+
+static inline bool spare_bits_zero(const uint8_t *value, uint32_t bits)
+{
+	return bits % 8 == 0 || !(value[0] >> bits % 8);
+}
+
+/* The prefix length of a contiguous mask, -1 for any other. */
+static inline int32_t prefix_length(const uint8_t *mask, uint32_t bits)
+{
+	uint32_t bytes = (bits + 7) / 8, len = 0;
+	bool ended = false;
+
+	for (uint32_t i = 8 * bytes - bits; i < 8 * bytes; i++) {
+		bool one = mask[i / 8] >> (7 - i % 8) & 1;
+
+		if (one && ended)
+			return -1;
+		ended = !one;
+		len += one;
+	}
+	return (int32_t)len;
+}
+
+static inline bool all_ones(const uint8_t *mask, uint32_t bits)
+{
+	return prefix_length(mask, bits) == (int32_t)bits;
+}
+
+/* Check one field of an entry and bring its value to the form that look-ups compare. */
+static inline int field_prepare(const struct key_field *f, uint8_t *value, const uint8_t *mask)
+{
+	uint32_t bytes = (f->bits + 7u) / 8;
+
+	value += f->offset;
+	mask += f->offset;
+	if (!spare_bits_zero(value, f->bits) || !spare_bits_zero(mask, f->bits))
+		return -EINVAL;
+	if (f->kind == MATCH_RANGE)
+		return memcmp(value, mask, bytes) <= 0 ? 0 : -EINVAL;
+	if (f->kind == MATCH_EXACT && !all_ones(mask, f->bits))
+		return -EINVAL;
+	if (f->kind == MATCH_LPM && prefix_length(mask, f->bits) < 0)
+		return -EINVAL;
+	for (uint32_t i = 0; i < bytes; i++)
+		value[i] &= mask[i];
+	return 0;
+}
+
+static inline int entry_prepare(const struct table *t, struct entry *e, const uint8_t *key,
+				const uint8_t *mask)
+{
+	const struct table_shape *shape = t->shape;
+
+	memcpy(e->data, key, shape->key_bytes);
+	memcpy(entry_mask(t, e), mask, shape->key_bytes);
+	e->prefix_len = 0;
+	for (uint32_t i = 0; i < shape->fields; i++) {
+		const struct key_field *f = &shape->field[i];
+		int error = field_prepare(f, e->data, entry_mask(t, e));
+
+		if (error)
+			return error;
+		if (shape->kind == MATCH_LPM && f->kind == MATCH_LPM)
+			e->prefix_len = (uint16_t)prefix_length(entry_mask(t, e) + f->offset, f->bits);
+	}
+	for (uint32_t i = 0; shape->static_mask && i < shape->key_bytes; i++)
+		e->data[i] &= shape->static_mask[i];
+	return 0;
+}
+
+static inline bool entry_exists(const struct table *t, struct entry *e)
+{
+	if (table_hashed(t))
+		return table_find_hashed(t, e->data, t->shape->key_bytes, e->prefix_len);
+	for (uint32_t i = 0; i < t->count; i++) {
+		struct entry *other = table_slot(t, t->index[i]);
+
+		if (other->priority == e->priority &&
+		    !memcmp(other->data, e->data, 2 * t->shape->key_bytes))
+			return true;
+	}
+	return false;
+}
+
+static inline int check_action(const struct table *t, uint32_t action, const struct action_shape *shape,
+			       const uint8_t *args)
+{
+	uint32_t i = 0;
+
+	while (i < t->shape->actions && t->shape->action[i] != action)
+		i++;
+	if (i == t->shape->actions)
+		return -EINVAL;
+	for (i = 0; i < shape[action].params; i++) {
+		uint32_t bits = shape[action].param_bits[i];
+
+		if (!spare_bits_zero(args, bits))
+			return -EINVAL;
+		args += (bits + 7) / 8;
+	}
+	return 0;
+}
+
+static inline void entry_set_action(const struct table *t, struct entry *e, uint32_t action,
+				    const struct action_shape *shape, const uint8_t *args)
+{
+	e->action = action;
+	if (shape[action].args_bytes)
+		memcpy(entry_args(t->shape->key_bytes, e), args, shape[action].args_bytes);
+}
+
+static inline int table_add(struct table *t, const uint8_t *key, const uint8_t *mask, int32_t priority,
+			    uint32_t action, const struct action_shape *shape, const uint8_t *args,
+			    uint64_t *handle)
+{
+	uint32_t slot = t->lowest_free;
+	struct entry *e;
+	int error;
+
+	if (!t->shape->fields)
+		return -EINVAL;
+	error = check_action(t, action, shape, args);
+	if (error)
+		return error;
+	if (t->count == t->room) {
+		error = table_grow(t);
+		if (error)
+			return error;
+	}
+	while (table_slot(t, slot)->used)
+		slot++;
+	t->lowest_free = slot;
+	e = table_slot(t, slot);
+	error = entry_prepare(t, e, key, mask);
+	if (error)
+		return error;
+	e->priority = table_hashed(t) ? 0 : priority;
+	if (entry_exists(t, e))
+		return -EEXIST;
+	if (t->count >= t->shape->max_size)
+		return -ENOSPC;
+	entry_set_action(t, e, action, shape, args);
+	e->used = true;
+	e->packets = e->bytes = 0;
+	if (table_hashed(t))
+		index_insert(t, slot);
+	else
+		order_insert(t, slot);
+	t->count++;
+	if (t->shape->kind == MATCH_LPM) {
+		t->prefix_count[e->prefix_len]++;
+		prefixes_update(t);
+	}
+	*handle = (uint64_t)e->generation << 32 | slot;
+	return 0;
+}
+
+/* The entry a handle means, or NULL. */
+static inline struct entry *table_entry(const struct table *t, uint64_t handle)
+{
+	uint32_t slot = (uint32_t)handle;
+	struct entry *e;
+
+	if (slot >= t->room)
+		return NULL;
+	e = table_slot(t, slot);
+	return e->used && e->generation == handle >> 32 ? e : NULL;
+}
+
+static inline int table_modify(struct table *t, uint64_t handle, uint32_t action,
+			       const struct action_shape *shape, const uint8_t *args)
+{
+	struct entry *e = table_entry(t, handle);
+	int error;
+
+	if (!e)
+		return -ENOENT;
+	error = check_action(t, action, shape, args);
+	if (!error)
+		entry_set_action(t, e, action, shape, args);
+	return error;
+}
+
+static inline int table_delete(struct table *t, uint64_t handle)
+{
+	struct entry *e = table_entry(t, handle);
+
+	if (!e)
+		return -ENOENT;
+	if (table_hashed(t))
+		index_remove(t, (uint32_t)handle);
+	else
+		order_remove(t, (uint32_t)handle);
+	t->count--;
+	if ((uint32_t)handle < t->lowest_free)
+		t->lowest_free = (uint32_t)handle;
+	if (t->shape->kind == MATCH_LPM) {
+		t->prefix_count[e->prefix_len]--;
+		prefixes_update(t);
+	}
+	e->used = false;
+	e->generation++;
+	return 0;
+}
+
+static inline int table_set_default(struct table *t, uint32_t action, const struct action_shape *shape,
+				    const uint8_t *args)
+{
+	int error = check_action(t, action, shape, args);
+
+	if (error)
+		return error;
+	t->default_action = action;
+	if (shape[action].args_bytes)
+		memcpy(t->default_args, args, shape[action].args_bytes);
+	return 0;
+}
+
+static inline int table_init_lpm(struct table *t)
+{
+	uint32_t lengths;
+
+	if (t->shape->kind != MATCH_LPM)
+		return 0;
+	lengths = t->shape->field[t->shape->lpm_field].bits + 1u;
+	t->prefix_count = calloc(lengths, sizeof(*t->prefix_count));
+	t->prefix = calloc(lengths, sizeof(*t->prefix));
+	t->masked = calloc(1, t->shape->key_bytes);
+	return t->prefix_count && t->prefix && t->masked ? 0 : -ENOMEM;
+}
+
+/* t is zeroed; on an error table_free still works. */
+static inline int table_init(struct table *t, const struct table_shape *shape,
+			     const struct action_shape *actions)
+{
+	size_t size = sizeof(struct entry) + 2 * (size_t)shape->key_bytes + shape->args_bytes;
+	int error;
+
+	t->shape = shape;
+	t->stride = (uint32_t)((size + 7) / 8 * 8);
+	t->default_action = shape->default_action;
+	t->default_args = calloc(1, shape->args_bytes + 1);
+	if (!t->default_args)
+		return -ENOMEM;
+	if (shape->default_action >= 0)
+		memcpy(t->default_args, shape->default_args,
+		       actions[shape->default_action].args_bytes);
+	error = table_init_lpm(t);
+	for (uint32_t i = 0; !error && i < shape->entries; i++) {
+		const struct const_entry *e = &shape->entry[i];
+		uint64_t handle;
+
+		error = table_add(t, (const uint8_t *)e->key, (const uint8_t *)e->mask, e->priority,
+				  e->action, actions, (const uint8_t *)e->args, &handle);
+	}
+	return error;
+}
+
+static inline void table_free(struct table *t)
+{
+	free(t->slots);
+	free(t->index);
+	free(t->prefix_count);
+	free(t->prefix);
+	free(t->masked);
+	free(t->default_args);
+}
+
+#endif
