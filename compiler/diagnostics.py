@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from compiler.source import NOWHERE, Position
+from compiler.source import Position
 
 ERROR = "error"
 WARNING = "warning"
@@ -141,6 +141,3 @@ def print_all(diagnostics: Diagnostics, stream: TextIO) -> None:
     stream.write(render(shown))
     if diagnostics.failed:
         stream.write(summary(diagnostics) + "\n")
-
-
-__all__ = ["NOWHERE", "Diagnostic", "Diagnostics", "print_all", "render", "summary"]

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from compiler import ast, types
-from compiler.typed import TypedProgram, Value
+
+if TYPE_CHECKING:
+    from compiler.typed import TypedProgram, Value
+
+    Constants = Mapping[ast.Declaration, Value]
 
 MAX_SHIFT_BITS = 1 << 14
 MAX_INTEGER_BITS = 1 << 17
@@ -159,7 +164,7 @@ def _to_enum(
 
 
 def evaluate(
-    program: TypedProgram, expression: ast.Expression, constants: Mapping[ast.Declaration, Value]
+    program: TypedProgram, expression: ast.Expression, constants: Constants
 ) -> Value | None:
     """The value of an expression that was checked, with some declarations' values given."""
     known = program.const_value.get(expression)
@@ -174,9 +179,6 @@ def evaluate(
     if value is None or target is None:
         return value
     return cast(value, target, program.enum_values)
-
-
-Constants = Mapping[ast.Declaration, Value]
 
 
 def _name(program: TypedProgram, node: ast.NameExpression, constants: Constants) -> Value | None:

@@ -59,7 +59,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Union
 
-from compiler import ast, types
+from compiler import ast, fold, types
 
 Value = Union[bool, int, str, ast.EnumMember, tuple["Value", ...], "Instance"]
 
@@ -195,6 +195,4 @@ class TypedProgram:
     ) -> Value | None:
         """The compile-time value given those of some declarations (constructor parameters of an
         instance, type Instance.constants), or None where it is not known."""
-        from compiler.fold import evaluate
-
-        return evaluate(self, expression, constants)
+        return fold.evaluate(self, expression, constants)

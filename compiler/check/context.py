@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from compiler import ast, types
 from compiler.diagnostics import Diagnostics
@@ -54,7 +55,6 @@ class Context:
         self.frame = Frame("program")
         self.prefix = ""
         self.constructor_parameters: set[ast.Parameter] = set()
-        self.used: set[ast.Declaration] = set()
 
     # ---- diagnostics
 
@@ -134,21 +134,21 @@ class Context:
         return (self.top if absolute else self.scope).lookup(name)
 
     def suggest(self, name: str) -> str:
-        """A hint naming the declared name closest to name, if any is close."""
-        from difflib import get_close_matches
-
+        """A hint naming the declared name closest to name; empty if none is close."""
         names: set[str] = set()
         scope: Scope | None = self.scope
         while scope is not None:
             names.update(scope.names)
             scope = scope.parent
-        return did_you_mean(name, names, get_close_matches(name, sorted(names), 1))
+        return did_you_mean(name, names)
 
     def record(self, declaration: ast.Declaration, type_: types.Type) -> None:
         self.program.type_of_declaration[declaration] = type_
 
 
-def did_you_mean(name: str, names: set[str], close: list[str]) -> str:
+def did_you_mean(name: str, names: set[str]) -> str:
+    """A hint naming the one of names that is close to name; empty if none is."""
+    close = get_close_matches(name, sorted(names), 1)
     return f"did you mean '{close[0]}'?" if close else ""
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from compiler import ast, types
-from compiler.check.arguments import pair
 from compiler.check.calls import Calls
 from compiler.check.typerefs import MAX_WIDTH_BITS, type_parameters
 from compiler.fold import fits, wrap
@@ -35,10 +34,8 @@ class Expressions(Calls):
                 for f in entry
                 if isinstance(t := self.program.type_of_declaration.get(f), types.Function)
             )
-            self.used.update(entry)
             return types.Overloads(found)
         self.program.decl_of[node] = entry
-        self.used.add(entry)
         if (named := self.declared_type(entry)) is not None:
             return types.TypeName(named)
         if isinstance(entry, ast.EnumMember):
@@ -316,4 +313,3 @@ _CHECKS: dict[type, Check] = {
     ast.Mask: Expressions.check_mask,
     ast.DefaultKeyset: Expressions.check_default_keyset,
 }
-__all__ = ["Expressions", "pair"]

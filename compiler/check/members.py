@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from compiler import ast, types
+from compiler.check.context import did_you_mean
 from compiler.check.operators import Operators
 
 STACK_METHODS = frozenset({"push_front", "pop_front"})
@@ -34,8 +33,7 @@ class Members(Operators):
         if node.member in methods or isinstance(base, (types.Extern, types.Block, types.Table)):
             place = node.member_position
             return self.error(place, f"'{node.member}' of {base} is no value: only calls have one")
-        close = get_close_matches(node.member, sorted(names), 1)
-        hint = f"did you mean '{close[0]}'?" if close else ""
+        hint = did_you_mean(node.member, names)
         return self.error(node.member_position, f"{base} has no member '{node.member}'", hint)
 
     def _type_member(self, node: ast.Member, named: types.Type) -> types.Type:

@@ -91,7 +91,6 @@ class Tables(Statements):
             self.error(reference, f"action '{reference.name}' {problem}", hint)
             return None
         self.program.decl_of[reference] = entry
-        self.used.add(entry)
         return entry
 
     def _parameters(self, action: ast.ActionDeclaration) -> tuple[types.ParameterType, ...]:

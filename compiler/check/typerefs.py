@@ -83,7 +83,6 @@ class TypeResolver(Context):
         if isinstance(entry, list) or (declared := self.declared_type(entry)) is None:
             return self.error(ref, f"'{ref.name}' is not a type")
         self.program.decl_of[ref] = entry
-        self.used.add(entry)
         parameters = type_parameters(entry)
         if parameters and not generic:
             return self.error(

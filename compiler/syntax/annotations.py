@@ -8,8 +8,6 @@ from compiler.syntax.cursor import SyntaxFailure
 from compiler.syntax.expressions import ExpressionParser
 from compiler.syntax.lexer import END, END_PRAGMA, IDENTIFIER, KEYWORDS, PRAGMA, Token
 
-_TABLE_PROPERTY_NAMES = frozenset({"key", "actions", "entries"})
-
 
 class AnnotationParser(ExpressionParser):
     def annotations(self) -> tuple[ast.Annotation, ...]:

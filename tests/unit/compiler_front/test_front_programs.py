@@ -74,7 +74,8 @@ def test_standard_metadata() -> None:
 
 
 EXTERNS = """counter direct_counter meter direct_meter register action_profile random digest
-mark_to_drop hash action_selector Checksum16 verify_checksum update_checksum verify_checksum_with_payload
+mark_to_drop hash action_selector Checksum16 verify_checksum update_checksum
+verify_checksum_with_payload
 update_checksum_with_payload clone clone_preserving_field_list clone3 resubmit
 resubmit_preserving_field_list recirculate recirculate_preserving_field_list truncate assert assume
 log_msg V1Switch Parser VerifyChecksum Ingress Egress ComputeChecksum Deparser __v1model_version
