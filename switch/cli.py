@@ -13,7 +13,11 @@ VERSION = "0.1.0"
 JSON_VERSION = "2.24"
 DEFAULT_ADDRESS = "127.0.0.1:9559"
 DROP_PORT = 511
-"""The v1model drop port; what mark_to_drop stands for in a compiled program."""
+MAX_PORT = 511
+"""v1model's ports are 9 bits wide."""
+MAX_QUEUES = 8
+"""v1model's priority is 3 bits wide."""
+MAX_RING_FRAMES = 1 << 16
 LOG_LEVELS = ("trace", "debug", "info", "warn", "error", "off")
 
 EXIT_USAGE = 2
@@ -40,7 +44,6 @@ IGNORED_GENERAL = {
 }
 IGNORED_TARGET = {
     "--dp-grpc-server-addr": "there is no data-plane gRPC server",
-    "--priority-queues": "egress queues are the interfaces' own",
     "--max-mc-groups": "multicast groups are not limited",
     "--max-l1-entries": "multicast replicas are not limited",
     "--max-l2-entries": "multicast replicas are not limited",
@@ -65,6 +68,8 @@ class Options:
     device_id: int
     grpc_address: str
     cpu_port: int | None
+    drop_port: int
+    priority_queues: int
     pcap_folder: Path | None
     log_console: bool
     log_file: Path | None
@@ -72,8 +77,8 @@ class Options:
     ready_fd: int | None
     stats_socket: Path | None
     stats_file: Path | None
-    ring_frames: int
-    coalesce_us: int
+    ring_frames: int | None
+    coalesce_us: int | None
     seed: int
     notes: tuple[str, ...] = ()
 
@@ -91,14 +96,26 @@ def _interface(text: str) -> tuple[int, str]:
 
 
 def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) >= DROP_PORT:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port: allowed is 0 to {DROP_PORT - 1}")
+    if not text.isdecimal() or int(text) > MAX_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: allowed is 0 to {MAX_PORT}")
     return int(text)
 
 
 def _natural(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 0 or more")
+    return int(text)
+
+
+def _ring_frames(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_RING_FRAMES:
+        raise argparse.ArgumentTypeError(f"{text!r}: allowed is 1 to {MAX_RING_FRAMES}")
+    return int(text)
+
+
+def _queues(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_QUEUES:
+        raise argparse.ArgumentTypeError(f"{text!r}: allowed is 1 to {MAX_QUEUES} queues")
     return int(text)
 
 
@@ -116,7 +133,8 @@ def _general_parser() -> _Parser:
         usage="python -m switch -i PORT@INTERFACE ... [options] prog.json [-- target options]",
         description="A P4 switch: BMv2 JSON compiled to native code, driven over P4Runtime.",
         epilog=f"target options: --grpc-server-addr ADDR (host:port or unix:/path, default "
-        f"{DEFAULT_ADDRESS}), --cpu-port N, --drop-port {DROP_PORT}. {EXIT_CODES}",
+        f"{DEFAULT_ADDRESS}), --cpu-port N, --drop-port N ({DROP_PORT}), --priority-queues N (1). "
+        f"{EXIT_CODES}",
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -134,7 +152,7 @@ def _general_parser() -> _Parser:
     add("--ready-fd", type=_natural, metavar="N", help="write one byte here when forwarding")
     add("--stats-socket", type=Path, metavar="PATH", help="Unix socket: a JSON line a connection")
     add("--stats-file", type=Path, metavar="PATH", help="statistics as JSON, written at the end")
-    add("--ring-frames", type=_natural, metavar="N", help="receive slots of each port")
+    add("--ring-frames", type=_ring_frames, metavar="N", help="receive slots of each port")
     add("--coalesce-us", type=_natural, metavar="N", help="how long frames may gather")
     add("--seed", type=_natural, default=0, metavar="N", help="of the program's random() (0)")
     add("-v", "--version", action="version", version=f"agglab switch {VERSION}")
@@ -147,7 +165,8 @@ def _target_parser() -> _Parser:
     parser = _Parser(prog="target options", add_help=False, allow_abbrev=False)
     parser.add_argument("--grpc-server-addr", default=DEFAULT_ADDRESS)
     parser.add_argument("--cpu-port", type=_port)
-    parser.add_argument("--drop-port", type=_natural, default=DROP_PORT)
+    parser.add_argument("--drop-port", type=_port, default=DROP_PORT)
+    parser.add_argument("--priority-queues", type=_queues, default=1)
     _ignored(parser, IGNORED_TARGET, takes_value=True)
     _ignored(parser, IGNORED_FLAGS, takes_value=False)
     return parser
@@ -167,6 +186,8 @@ def parse(arguments: Sequence[str]) -> Options:
         device_id=given.device_id,
         grpc_address=wanted.grpc_server_addr,
         cpu_port=wanted.cpu_port or None,
+        drop_port=wanted.drop_port,
+        priority_queues=wanted.priority_queues,
         pcap_folder=given.pcap,
         log_console=given.log_console,
         log_file=given.log_file,
@@ -174,8 +195,8 @@ def parse(arguments: Sequence[str]) -> Options:
         ready_fd=given.ready_fd,
         stats_socket=given.stats_socket,
         stats_file=given.stats_file,
-        ring_frames=given.ring_frames or 0,
-        coalesce_us=-1 if given.coalesce_us is None else given.coalesce_us,
+        ring_frames=given.ring_frames,
+        coalesce_us=given.coalesce_us,
         seed=given.seed,
         notes=_notes(given, IGNORED_GENERAL) + _notes(wanted, IGNORED_TARGET | IGNORED_FLAGS),
     )
@@ -205,8 +226,8 @@ def _check(
 ) -> None:
     if given.json is None and not given.no_p4:
         raise UsageError("no program: give prog.json, or --no-p4 to start without one")
-    if wanted.drop_port != DROP_PORT:
-        raise UsageError(f"argument --drop-port: only {DROP_PORT} is supported")
+    if wanted.drop_port in interfaces:
+        raise UsageError(f"argument -i: port {wanted.drop_port} is the drop port (--drop-port)")
     if wanted.cpu_port in interfaces:
         raise UsageError(f"argument --cpu-port: port {wanted.cpu_port} is an interface already")
     if given.pcap is not None and not given.pcap.is_dir():

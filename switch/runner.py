@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import logging
 import os
@@ -25,6 +26,7 @@ from switch.io import DEFAULT_COALESCE_US, DEFAULT_RING_FRAMES, PacketLoop, Pack
 from switch.io.build import BuildError
 from switch.io.stats_socket import StatsSocket
 from switch.pipeline import Pipeline
+from switch.program import Program
 
 LOG = logging.getLogger("switch")
 _LEVELS = {
@@ -131,11 +133,22 @@ def _load(options: Options) -> Pipeline | None:
     if not options.json.is_file():
         raise StartError(EXIT_PROGRAM, f"{options.json}: cannot be opened")
     try:
-        return Pipeline.load(options.json, seed=options.seed)
+        return make_pipeline(options, Program.read(options.json))
     except PipelineError as error:
         raise StartError(EXIT_PROGRAM, f"{options.json}: {error}") from None
     except OSError as error:
         raise StartError(EXIT_MACHINE, f"{options.json}: {error.strerror or error}") from None
+
+
+def make_pipeline(options: Options, program: Program) -> Pipeline:
+    """An instance with the limits that the command line sets."""
+    pipeline = Pipeline.of(program, seed=options.seed)
+    pipeline.set_limits(options.drop_port, options.priority_queues)
+    return pipeline
+
+
+def _given(value: int | None, default: int) -> int:
+    return default if value is None else value
 
 
 def _open_ports(options: Options) -> PacketLoop:
@@ -144,8 +157,8 @@ def _open_ports(options: Options) -> PacketLoop:
             options.interfaces,
             cpu_port=options.cpu_port,
             pcap_folder=options.pcap_folder,
-            ring_frames=options.ring_frames or DEFAULT_RING_FRAMES,
-            coalesce_us=DEFAULT_COALESCE_US if options.coalesce_us < 0 else options.coalesce_us,
+            ring_frames=_given(options.ring_frames, DEFAULT_RING_FRAMES),
+            coalesce_us=_given(options.coalesce_us, DEFAULT_COALESCE_US),
         )
     except BuildError as error:
         raise StartError(EXIT_MACHINE, str(error)) from None
@@ -159,7 +172,7 @@ def _device(options: Options, loop: PacketLoop, pipeline: Pipeline | None) -> An
     from switch.p4runtime.p4info import read_p4info
     from switch.p4runtime.status import StatusError
 
-    device = Device(loop.set_pipeline, pipeline, options.seed)
+    device = Device(loop.set_pipeline, functools.partial(make_pipeline, options), pipeline)
     if pipeline is None or options.p4info is None or options.json is None:
         return device
     try:

@@ -20,6 +20,9 @@ Install = Callable[[Pipeline], None]
 """Makes the data plane forward by a program; on return the previous one is no longer used."""
 
 
+Make = Callable[[Program], Pipeline]
+"""Compiles a program and makes an instance of it."""
+
 _UNSUPPORTED = {
     "action_profile_member": "action_profiles",
     "action_profile_group": "action_profiles",
@@ -106,10 +109,12 @@ def _everything(name: str) -> Entity:
 class Device:
     """What the RPCs act on. Not thread-safe but for `prepare`: the caller locks."""
 
-    def __init__(self, install: Install, running: Pipeline | None = None, seed: int = 0) -> None:
+    def __init__(
+        self, install: Install, make: Make = Pipeline.of, running: Pipeline | None = None
+    ) -> None:
         self._install = install
+        self._make = make
         self._running = running
-        self._seed = seed
         self._committed: Forwarding | None = None
         self._saved: Forwarding | None = None
 
@@ -151,7 +156,7 @@ class Device:
 
     def _load(self, text: bytes) -> Pipeline:
         try:
-            return Pipeline.of(Program.parse(text.decode()), seed=self._seed)
+            return self._make(Program.parse(text.decode()))
         except (PipelineError, UnicodeDecodeError) as error:
             raise invalid(f"config.p4_device_config: {error}") from error
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from switch import Program
 from switch.cli import EXIT_USAGE, UsageError, main, parse
+from switch.runner import make_pipeline
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -17,7 +19,7 @@ def test_the_grammar_of_simple_switch_grpc(tmp_path: Path) -> None:
     line = (
         f"-i 1@s1-eth1 --interface 2@s1-eth2 --pcap {tmp_path} --device-id 4 --thrift-port 9090 "
         "--log-console -L debug prog.json -- --grpc-server-addr 0.0.0.0:50051 --cpu-port 255 "
-        "--drop-port 511 --priority-queues 8 --disable-swap"
+        "--drop-port 300 --priority-queues 8 --disable-swap"
     )
     options = parse(line.split())
     assert options.interfaces == {1: "s1-eth1", 2: "s1-eth2"}
@@ -25,8 +27,9 @@ def test_the_grammar_of_simple_switch_grpc(tmp_path: Path) -> None:
     assert options.pcap_folder == tmp_path
     assert (options.device_id, options.log_console, options.log_level) == (4, True, "debug")
     assert (options.grpc_address, options.cpu_port) == ("0.0.0.0:50051", 255)
+    assert (options.drop_port, options.priority_queues) == (300, 8)
     ignored = [note.split()[0] for note in options.notes]
-    assert ignored == ["--thrift-port", "--priority-queues", "--disable-swap"]
+    assert ignored == ["--thrift-port", "--disable-swap"]
 
 
 def test_defaults() -> None:
@@ -45,7 +48,8 @@ WRONG = [
     ("", "no program"),
     ("-i eth0 p.json", "PORT@INTERFACE"),
     ("-i 1@ p.json", "PORT@INTERFACE"),
-    ("-i 511@eth0 p.json", "0 to 510"),
+    ("-i 512@eth0 p.json", "0 to 511"),
+    ("-i 511@eth0 p.json", "drop port"),
     ("-i -1@eth0 p.json", "expected one argument"),
     ("-i 1@eth0 -i 1@eth1 p.json", "port 1 is given twice"),
     ("-i 1@eth0 -i 2@eth0 p.json", "eth0 is given twice"),
@@ -57,7 +61,9 @@ WRONG = [
     ("--use-files 0 p.json", "--use-files"),
     ("p.json -- --cpu-port 600", "'600'"),
     ("-i 5@eth0 p.json -- --cpu-port 5", "port 5"),
-    ("p.json -- --drop-port 100", "only 511"),
+    ("-i 100@eth0 p.json -- --drop-port 100", "port 100 is the drop port"),
+    ("p.json -- --priority-queues 9", "1 to 8"),
+    ("--ring-frames 0 p.json", "1 to 65536"),
     ("p.json -- --load-modules x.so", "--load-modules"),
 ]
 
@@ -71,6 +77,15 @@ def test_what_is_wrong_is_named_in_one_line(
     assert main(line.split()) == EXIT_USAGE
     error = capsys.readouterr().err
     assert what in error and error.count("\n") == 1
+
+
+def test_the_drop_port_reaches_the_program() -> None:
+    """No entry of entities.p4 matches, so its default action sends everything to port 255."""
+    program = Program.read(Path(__file__).parent / "entities.json")
+    for words, copies in (("", 1), ("--drop-port 255", 0)):
+        options = parse(["entities.json", "--", *words.split()])
+        with make_pipeline(options, program) as pipeline:
+            assert len(pipeline.process(1, bytes(60))) == copies
 
 
 @pytest.mark.parametrize(
