@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hosts import wire
 from hosts.driver import Address, Gathering, Link, run_round
-from hosts.errors import AllReduceError, NotFinite
+from hosts.errors import AllReduceError
 from hosts.worker import Job, Timing, Worker
 
 AGGREGATOR: Address = (wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT)
@@ -76,8 +76,8 @@ class AllReducer:
         _check_sums(array, sums)
         values = np.ascontiguousarray(array).reshape(-1)
         total = _flat_result(values, out)
-        if total is not values and np.may_share_memory(values, total):
-            values = values.copy() if total.ctypes.data != values.ctypes.data else values
+        if np.may_share_memory(values, total) and values.ctypes.data != total.ctypes.data:
+            values = values.copy()
         self._run(values, total, sums)
         if out is None:
             return total.reshape(array.shape)
@@ -86,6 +86,8 @@ class AllReducer:
         return out
 
     def _run(self, values: NDArray, total: NDArray, sums: NDArray[np.int32] | None) -> None:
+        if self._link.closed:
+            raise AllReduceError(f"job {self.worker.job.job}: the reducer is closed")
         if self._broken:
             raise AllReduceError(
                 f"job {self.worker.job.job}: a round before this one did not end, so that the "
@@ -150,6 +152,3 @@ def _flat_result(values: NDArray, out: NDArray | None) -> NDArray:
     if out is not None and out.flags.c_contiguous:
         return out.reshape(-1)
     return np.empty_like(values)
-
-
-__all__ = ["AllReduceError", "AllReducer", "NotFinite"]

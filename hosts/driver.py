@@ -52,12 +52,11 @@ class Link:
 
     def __init__(self, worker: Worker, bind: Address, aggregator: Address) -> None:
         self._native, self._worker = library.load(), worker
-        self._io: int | None = None
         lanes, window = worker.job.lanes, worker.job.window
         self.aggregator = aggregator
         self.socket = _open_socket(bind, aggregator, window, wire.frame_bytes(lanes))
         self.batch = wire.Batch(min(max(window, MIN_WINDOW), MAX_BATCH), lanes)
-        self._io = self._native.io_new(
+        self._io: int | None = self._native.io_new(
             self.socket.fileno(),
             self.batch.rows_address,
             self.batch.row_bytes,
@@ -65,7 +64,9 @@ class Link:
             self.batch.capacity,
         )
         if not self._io:
+            self.socket.close()
             raise MemoryError("no memory for packet buffers")
+        self._kernel_drops = self._unsent = 0
 
     def send(self, count: int) -> None:
         """Send the datagrams of the first `count` slots of the worker's queue."""
@@ -86,13 +87,22 @@ class Link:
     @property
     def kernel_drops(self) -> int:
         """Datagrams the kernel dropped because the socket's receive buffer was full."""
-        memory = self.socket.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 64)
-        return struct.unpack_from("=9I", memory)[SK_MEMINFO_DROPS]
+        if not self.closed:
+            memory = self.socket.getsockopt(socket.SOL_SOCKET, SO_MEMINFO, 64)
+            self._kernel_drops = struct.unpack_from("=9I", memory)[SK_MEMINFO_DROPS]
+        return self._kernel_drops
 
     @property
     def unsent(self) -> int:
         """Datagrams the kernel did not take; the worker's timers sent them again."""
-        return self._native.io_unsent(self._io)
+        if not self.closed:
+            self._unsent = self._native.io_unsent(self._io)
+        return self._unsent
+
+    @property
+    def closed(self) -> bool:
+        """`close` was called; the counts stay."""
+        return self._io is None
 
     @property
     def last_error(self) -> str | None:
@@ -102,9 +112,11 @@ class Link:
 
     def close(self) -> None:
         """Release socket and buffers. May be called twice."""
-        if self._io:
-            self._native.io_free(self._io)
-            self._io = None
+        if self.closed:
+            return
+        self._kernel_drops, self._unsent = self.kernel_drops, self.unsent
+        self._native.io_free(self._io)
+        self._io = None
         self.socket.close()
 
     def _send_error(self, code: int) -> str:
@@ -131,11 +143,11 @@ def _open_socket(
         sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
         sock.bind(bind)
         sock.connect(aggregator)
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         sock.close()
         raise AllReduceError(
             f"cannot use {bind[0]}:{bind[1]} to reach {aggregator[0]}:{aggregator[1]}: "
-            f"{error.strerror or error}"
+            f"{getattr(error, 'strerror', None) or error}"
         ) from error
     return sock
 

@@ -9,8 +9,6 @@ from collections.abc import Callable
 
 from switch_model import JobEntry, SwitchModel
 
-SO_RCVBUFFORCE = 33
-
 
 class LoopbackSwitch:
     """A thread that answers while the context lasts; each packet is lost by the chance `loss`."""
@@ -21,6 +19,7 @@ class LoopbackSwitch:
         self.model = SwitchModel(lanes, jobs)
         self._loss, self._random = loss, random.Random(seed)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         self._socket.bind(("127.0.0.254", 0))
         self.address: tuple[str, int] = self._socket.getsockname()
         self._workers: dict[int, tuple[str, int]] = {}

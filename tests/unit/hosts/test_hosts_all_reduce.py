@@ -227,6 +227,45 @@ def test_foreign_and_damaged_results_are_counted_and_change_no_sum():
         assert stats["malformed"] >= 3 * 125 - 10 and stats["duplicates"] >= 124
 
 
+def test_a_port_beyond_the_range_is_one_clear_line():
+    with pytest.raises(AllReduceError, match=r"^cannot use 127\.0\.0\.1:70000 to reach .*0-65535"):
+        AllReducer(3, 0, 1, 4, 1, ("127.0.0.1", 70000))
+
+
+def test_a_closed_reducer_says_so_and_keeps_its_counts():
+    with LoopbackSwitch(LANES, {3: JobEntry(1, SLOTS)}) as switch:
+        with AllReducer(3, 0, 1, LANES, SLOTS, worker_bind(0), switch.address) as reducer:
+            reducer.all_reduce(integers(0, 40))
+            stats = reducer.stats
+        reducer.close()
+        assert reducer.stats == stats and stats["received"] == 3
+        with pytest.raises(AllReduceError, match="job 3: the reducer is closed"):
+            reducer.all_reduce(integers(0, 40))
+
+
+def test_results_that_find_no_room_are_counted():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as aggregator:
+        aggregator.bind(("127.0.0.254", 0))
+        address = aggregator.getsockname()
+        with AllReducer(3, 0, 1, LANES, SLOTS, worker_bind(0), address) as reducer:
+            worker = reducer._link.socket.getsockname()
+            for _ in range(10_000):
+                aggregator.sendto(b"", worker)
+            assert 0 < reducer.stats["kernel_drops"] < 10_000
+
+
+def test_a_window_larger_than_one_system_call_can_send():
+    slots = 300
+    with (
+        LoopbackSwitch(1, {3: JobEntry(1, slots)}) as switch,
+        AllReducer(3, 0, 1, 1, slots, worker_bind(0), switch.address) as reducer,
+    ):
+        total = reducer.all_reduce(integers(0, 2 * slots))
+    np.testing.assert_array_equal(total, integers(0, 2 * slots))
+    assert switch.model.counters["new"] == 2 * slots
+    assert switch.model.counters["duplicate"] == reducer.stats["retransmitted"]
+
+
 def test_a_rank_outside_the_job_is_refused():
     with pytest.raises(ValueError, match="rank is 2; it must be 0 to 1"):
         AllReducer(0, 2, 2, 4, 1, worker_bind(0))

@@ -103,6 +103,17 @@ def test_the_largest_value_of_every_binade_never_overflows_the_sum(workers):
         assert workers * (integer + 2) > 2**30 // 2
 
 
+def test_the_bound_allows_for_everybody_rounding_or_clamping_the_same_way():
+    workers, unit = 2**20, 2.0**-10
+    agreed = exponents_of(127)
+    (half,) = quantise.quantise(of([unit / 2]), agreed, workers, 1).tolist()
+    (clamped,) = quantise.quantise(of([largest_below(2)]), agreed, workers, 1).tolist()
+    assert (half, clamped) == (0, 2**11 - 1)
+    (bound,) = quantise.error_bound(agreed, workers)
+    assert workers * unit / 2 < bound
+    assert workers * (largest_below(2) - clamped * unit) < bound < 1.01 * workers * unit
+
+
 def test_value_bits_leave_room_for_all_workers():
     assert [quantise.value_bits(n) for n in (1, 2, 3, 4, 5, 8, 9, 64)] == [
         31,
