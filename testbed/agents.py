@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from testbed.network import NodeFailed, NodeProcess
+from testbed.errors import NodeFailed
+from testbed.network.process import NodeProcess
 
 LINE_MAX_BYTES = 1 << 20
 POLL_S = 0.1

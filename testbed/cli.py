@@ -67,7 +67,7 @@ def _check(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     """The network's modules are imported only now: `check` and `list` need no Mininet."""
     suite = load(find(options.scenario), options.set)
-    from testbed.network import MachineLacks
+    from testbed.errors import MachineLacks
     from testbed.program import CompileError
     from testbed.record import ResultsError
     from testbed.run import run

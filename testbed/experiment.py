@@ -20,14 +20,8 @@ from hosts.tensors import make_tensor
 from testbed import usage
 from testbed.agents import AgentFailed, Agents, Event
 from testbed.metrics import Measurements, bounds, round_time_s
-from testbed.network import (
-    Entries,
-    Job,
-    MininetNetwork,
-    NativeTarget,
-    RunningSwitch,
-    job_entries,
-)
+from testbed.network import MininetNetwork, NativeTarget, RunningSwitch
+from testbed.plan import Entries, Job, job_entries
 from testbed.program import Program
 from testbed.progress import Progress
 from testbed.record import EventLog, RunFolder

@@ -11,9 +11,9 @@ from typing import Any
 from hosts import wire
 from testbed import fidelity
 from testbed.agents import Event
-from testbed.network import NetworkStatistics, SwitchStatistics
 from testbed.scenario import Scenario
 from testbed.scenario.expectations import Expectation
+from testbed.statistics import NetworkStatistics, SwitchStatistics
 from testbed.usage import Usage
 from testbed.verify import Verdict
 from topologies import Topology

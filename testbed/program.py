@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.network import Entries, MachineLacks
+from testbed.errors import MachineLacks
+from testbed.plan import Entries
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CACHE = REPOSITORY / "build" / "programs"

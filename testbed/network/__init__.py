@@ -6,7 +6,7 @@ How a run uses it:
     code = isolated(run)                                  # run(scratch: Path) -> exit code
     with MininetNetwork(topology, seed, scratch, logs) as network:      # inside run()
         switch = network.start_switch("s1", NativeTarget(program_json, p4info))
-        switch.install(job_entries(switch.p4info, topology, "s1", jobs))
+        switch.install(job_entries(topology, "s1", jobs))       # of testbed.plan
         agent = network.spawn("h1", argv, name="agent-h1")              # NodeProcess
         network.check()                                   # raises NodeFailed if a switch died
         statistics = network.statistics()
@@ -15,20 +15,17 @@ Every error a user can cause or cure is a MachineLacks or a NodeFailed: one line
 the command and the last lines of its log.
 """
 
+from testbed.errors import MachineLacks, NodeFailed
 from testbed.network.drops import drop_numbers
-from testbed.network.errors import MachineLacks, NodeFailed
 from testbed.network.isolation import isolated, remove_stale
 from testbed.network.machine import lacks
 from testbed.network.mininet_network import MininetNetwork
 from testbed.network.process import NodeProcess
-from testbed.network.programming import Entries, Job, job_entries
-from testbed.network.statistics import DirectionStatistics, NetworkStatistics, SwitchStatistics
 from testbed.network.targets import NativeTarget, RunningSwitch, Target
+from testbed.statistics import DirectionStatistics, NetworkStatistics, SwitchStatistics
 
 __all__ = [
     "DirectionStatistics",
-    "Entries",
-    "Job",
     "MachineLacks",
     "MininetNetwork",
     "NativeTarget",
@@ -40,7 +37,6 @@ __all__ = [
     "Target",
     "drop_numbers",
     "isolated",
-    "job_entries",
     "lacks",
     "remove_stale",
 ]

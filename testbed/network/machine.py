@@ -10,8 +10,8 @@ import subprocess
 import traceback
 from collections.abc import Iterator
 
+from testbed.errors import MachineLacks
 from testbed.network import kernel
-from testbed.network.errors import MachineLacks
 from testbed.network.loss import LossProgram
 from topologies import Direction, Drop, Topology
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from testbed.errors import NodeFailed, exit_in_words
 from testbed.network import interfaces, links, reading
-from testbed.network.errors import NodeFailed, exit_in_words
 from testbed.network.kernel import network_namespace
 from testbed.network.loss import LossProgram
-from testbed.network.process import NodeProcess, stop_all
-from testbed.network.statistics import NetworkStatistics
+from testbed.network.process import NodeProcess, put_first, stop_all
 from testbed.network.targets import RunningSwitch, SwitchSetting, Target, start_switch
+from testbed.statistics import NetworkStatistics
 from topologies import Drop, LinkEnd, Topology, interface_name
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -106,6 +106,7 @@ class MininetNetwork:
                 start_new_session=True,
                 env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
             )
+        put_first(popen.pid)
         process = NodeProcess(node, name, command, log, popen)
         self._processes.append(process)
         return process

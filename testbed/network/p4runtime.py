@@ -21,7 +21,7 @@ from p4.v1 import p4runtime_pb2 as pb
 from p4.v1 import p4runtime_pb2_grpc
 
 from compiler.backend.p4info_messages import new_message
-from testbed.network.programming import Entries, TableEntry
+from testbed.plan import Entries, TableEntry
 
 # Giving a switch its program includes compiling it, which a busy machine does slowly.
 CALL_TIMEOUT_S = 180.0

@@ -9,7 +9,7 @@ from typing import Any
 
 from testbed.network.kernel import network_namespace
 from testbed.network.loss import LossCounts, LossProgram
-from testbed.network.statistics import DirectionStatistics
+from testbed.statistics import DirectionStatistics
 from topologies import Topology
 
 

@@ -29,19 +29,17 @@ sys.path.insert(0, str(ROOT))
 
 from testbed.network import (  # noqa: E402
     Entries,
-    Job,
     MininetNetwork,
     NativeTarget,
     NodeFailed,
     NodeProcess,
     RunningSwitch,
     isolated,
-    job_entries,
 )
 from testbed.network.kernel import network_namespace  # noqa: E402
-from testbed.network.programming import TableEntry  # noqa: E402
-from testbed.network.statistics import SwitchStatistics  # noqa: E402
 from testbed.network.targets.base import SwitchSetting, port_arguments, unix_path  # noqa: E402
+from testbed.plan import Job, TableEntry, job_entries  # noqa: E402
+from testbed.statistics import SwitchStatistics  # noqa: E402
 from topologies import Direction, Drop, Topology, rack  # noqa: E402
 
 # IEEE 802 local experimental EtherType: nothing in the kernel answers it.
@@ -265,12 +263,17 @@ def processes(scratch: Path) -> dict[str, Any]:
         )
         where = net.spawn("h2", ["ip", "-4", "-br", "address"], "where", {"LC_ALL": "C"})
         stubborn = net.spawn("h2", ["sh", "-c", "trap '' TERM; echo up; sleep 1000"], "stubborn")
+        priority = os.getpriority(os.PRIO_PROCESS, stubborn.pid)
+        autogroup = Path(f"/proc/{stubborn.pid}/autogroup")
         codes = [burner.wait(60), where.wait(10)]
         while "up" not in stubborn.log.read_text():
             assert stubborn.poll() is None
+        group = autogroup.read_text().split()[-1] if autogroup.exists() else "-10"
         codes.append(stubborn.stop(grace_s=0.1))
         return {
             "codes": codes,
+            "niceness": priority,
+            "autogroup": group,
             "burner": burner.log.read_text(),
             "where": where.log.read_text(),
             "cpu_s": net.statistics().cpu_s,

@@ -148,6 +148,7 @@ def test_two_networks_in_turn_within_one_run(tmp_path: Path) -> None:
 def test_programs_run_in_their_nodes(tmp_path: Path) -> None:
     got = case(tmp_path, "processes")
     assert got["codes"] == [0, 0, -9]
+    assert (got["niceness"], got["autogroup"]) == (-10, "-10")
     assert got["burner"] == "done 199999990000000\n"
     assert "h2-eth0" in got["where"] and "10.0.0.2/16" in got["where"]
     assert "h1-eth0" not in got["where"]

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from testbed.network.errors import NodeFailed, exit_in_words
+from testbed.errors import NodeFailed, exit_in_words
 from testbed.network.process import NodeProcess
-from testbed.network.programming import Entries
-from testbed.network.statistics import SwitchStatistics
+from testbed.plan import Entries
+from testbed.statistics import SwitchStatistics
 
 if TYPE_CHECKING:
     from testbed.network.p4runtime import P4RuntimeClient

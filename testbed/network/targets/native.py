@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from testbed.network.process import NodeProcess
-from testbed.network.statistics import SwitchStatistics
 from testbed.network.targets.base import SwitchSetting, port_arguments, unix_path
+from testbed.statistics import SwitchStatistics
 
 STATISTICS_TIMEOUT_S = 10.0
 LIKELY_CAUSES = {

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from testbed.errors import MachineLacks, NodeFailed, exit_in_words
 from testbed.network import isolation
-from testbed.network.errors import MachineLacks, NodeFailed, exit_in_words
 from testbed.network.isolation import remove_stale
 from testbed.network.machine import _basics
 from testbed.network.process import NodeProcess, stop_all

@@ -10,7 +10,7 @@ from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 
 from testbed.network.p4runtime import Names, encode, read_p4info
-from testbed.network.programming import Job, TableEntry, job_entries
+from testbed.plan import Job, TableEntry, job_entries
 from topologies import rack
 
 P4INFO = """

@@ -1,0 +1,106 @@
+"""What the orchestration of a run needs from a network, on real or on virtual time.
+
+`testbed/orchestra/` is written against this alone: it starts workers, sends them commands, waits
+for events, begins and ends faults. A Backend knows no jobs' rounds, no recovery and no results.
+
+Commands and events are those of hosts.agent (docs/architecture.md). Each event carries `job` and
+`name` (the host), and `t_ns` on the backend's clock. A backend adds two of its own:
+`{"event": "ended", "job", "name", "status"}` when a worker's program ended, and
+`{"event": "switch_ended", "switch", "status"}` when a switch did without being told to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from testbed.faults import NetworkFault
+from testbed.plan import Entries
+from testbed.statistics import NetworkStatistics
+from testbed.usage import Usage
+
+Event = dict[str, Any]
+Command = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class WorkerId:
+    """One worker of one job; a host may have a worker of each job."""
+
+    job: int
+    host: str
+
+
+class Backend(Protocol):
+    """A network with its switches and workers. A context manager: entering builds everything and
+    starts the switches with their program, empty; leaving ends and removes all."""
+
+    def __enter__(self) -> Backend: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None: ...
+
+    def now_ns(self) -> int:
+        """Of the clock that all events' times are of."""
+
+    def install(self, switch: str, entries: Entries) -> None:
+        """Replace all entries and groups of a switch; its registers stay."""
+
+    def start_worker(self, worker: WorkerId, configuration: Mapping[str, Any]) -> None:
+        """Start a worker (again) with hosts.agent's configuration, but for `control` and
+        `sums_dir`, which the backend adds. Its `ready` event follows."""
+
+    def command(self, worker: WorkerId, command: Command) -> None:
+        """Send a command; nothing happens if the worker has ended."""
+
+    def wait(self, until_ns: int) -> list[Event]:
+        """Events in the order they happened: returns as soon as there is one, or at `until_ns`."""
+
+    def sums(self, job: int, rank: int, number: int) -> npt.NDArray[np.int32] | None:
+        """The integer sums a worker received in a round, once; None if there are none."""
+
+    def pause_worker(self, worker: WorkerId, paused: bool) -> None:
+        """SIGSTOP, or SIGCONT."""
+
+    def kill_worker(self, worker: WorkerId) -> None:
+        """SIGKILL; its `ended` event follows."""
+
+    def begin(self, fault: NetworkFault) -> None:
+        """Links: from now on."""
+
+    def end(self, fault: NetworkFault) -> None:
+        """Links: as if the fault had never begun."""
+
+    def stop_switch(self, switch: str) -> None:
+        """Kill the switch's program; no `switch_ended` follows."""
+
+    def start_switch(self, switch: str) -> None:
+        """Start the program of a stopped switch again, empty."""
+
+    def reprogram_switch(self, switch: str) -> None:
+        """Give the running switch its program anew: registers, entries, counters are empty."""
+
+    def counters(self, switch: str, counter: str) -> dict[int, int] | None:
+        """Packets by index (a job's index in the plan); None if the program has no such counter.
+
+        Since the switch was first started: a restart loses what a switch had counted, which the
+        backend adds up from what it read before `stop_switch` and `reprogram_switch`.
+        """
+
+    def registers(self, switch: str, register: str, indices: list[int]) -> list[int] | None:
+        """The cells of a register; None if it cannot be read."""
+
+    def statistics(self) -> NetworkStatistics:
+        """Every counter of links and switches so far."""
+
+    def usage(self) -> Usage:
+        """Processor time so far, by the names of the switches and `worker <rank>`."""

@@ -1,0 +1,32 @@
+"""From a topology and its jobs to what every switch is filled with: pure values, no kernel.
+
+plan(topology, jobs) -> Plan        # entries per switch, a tree per job
+job_entries(topology, switch, jobs) # one switch's part of it
+"""
+
+from testbed.plan.entries import (
+    FLOOD_GROUP,
+    MAX_JOBS,
+    Entries,
+    Job,
+    Plan,
+    TableEntry,
+    job_entries,
+    plan,
+)
+from testbed.plan.tree import Branch, Tree, Wiring, aggregation_tree
+
+__all__ = [
+    "FLOOD_GROUP",
+    "MAX_JOBS",
+    "Branch",
+    "Entries",
+    "Job",
+    "Plan",
+    "TableEntry",
+    "Tree",
+    "Wiring",
+    "aggregation_tree",
+    "job_entries",
+    "plan",
+]

@@ -1,0 +1,161 @@
+"""Where a job is summed: its aggregation tree over the switches of any topology, and how to reach
+hosts. Everything follows from the topology and the job's place in the list, nothing from chance."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from topologies import Topology
+
+Port = int
+
+
+@dataclass(frozen=True)
+class Branch:
+    """One switch's part in a job. children: (port, node) in the order of their bits; a node is a
+    worker's host or a switch below. parent: (port, switch), None at the root."""
+
+    switch: str
+    children: tuple[tuple[Port, str], ...]
+    parent: tuple[Port, str] | None
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The switches that sum one job, root first; `branches` by switch."""
+
+    root: str
+    branches: Mapping[str, Branch]
+
+    def uplinks(self) -> list[tuple[str, str]]:
+        """(switch, its parent) for every switch but the root."""
+        return [(b.switch, b.parent[1]) for b in self.branches.values() if b.parent]
+
+
+class Wiring:
+    """A topology indexed once: who is at which port, and shortest ways between switches."""
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        self.switches = [switch.name for switch in topology.switches]
+        self.ports: dict[str, dict[Port, str]] = {name: {} for name in self.switches}
+        self.attached: dict[str, tuple[str, Port]] = {}
+        for link in topology.links:
+            for near, far in ((link.a, link.b), (link.b, link.a)):
+                if near.node in self.ports:
+                    self.ports[near.node][near.port] = far.node
+                else:
+                    self.attached[near.node] = (far.node, far.port)
+        for name in self.switches:
+            self.ports[name] = dict(sorted(self.ports[name].items()))
+
+    def neighbours(self, switch: str) -> list[tuple[Port, str]]:
+        """Ports that lead to other switches, ascending."""
+        return [(port, node) for port, node in self.ports[switch].items() if node in self.ports]
+
+    def port_to(self, switch: str, node: str) -> Port:
+        """The switch's port whose cable ends at `node`."""
+        return next(port for port, other in self.ports[switch].items() if other == node)
+
+    def ways(self, start: str) -> dict[str, str]:
+        """Breadth first from `start`: each switch that can be reached -> the one before it on a
+        shortest way from `start`; `start` -> itself. In order of distance."""
+        before = {start: start}
+        waiting = deque([start])
+        while waiting:
+            switch = waiting.popleft()
+            for _, other in self.neighbours(switch):
+                if other not in before:
+                    before[other] = switch
+                    waiting.append(other)
+        return before
+
+    @cached_property
+    def from_each(self) -> dict[str, dict[str, str]]:
+        """`ways` from every switch."""
+        return {switch: self.ways(switch) for switch in self.switches}
+
+    def distance(self, start: str, end: str) -> int | None:
+        """Cables between two switches; None if there is no way."""
+        before, steps = self.from_each[start], 0
+        if end not in before:
+            return None
+        while end != start:
+            end, steps = before[end], steps + 1
+        return steps
+
+    def port_to_host(self, switch: str, host: str) -> Port | None:
+        """The port by which a switch forwards frames for a host; None if there is no way."""
+        home, port = self.attached[host]
+        if home == switch:
+            return port
+        before = self.from_each[home]
+        if switch not in before:
+            return None
+        return self.port_to(switch, before[switch])
+
+    @cached_property
+    def flooding(self) -> dict[str, tuple[Port, ...]]:
+        """Ports each switch floods to: all hosts, and the cables of one tree, so without loops."""
+        tree: dict[str, set[str]] = {switch: set() for switch in self.switches}
+        reached: set[str] = set()
+        for switch in self.switches:
+            if switch not in reached:
+                before = self.from_each[switch]
+                reached |= before.keys()
+                for child, parent in before.items():
+                    if child != parent:
+                        tree[child].add(parent)
+                        tree[parent].add(child)
+        return {
+            switch: tuple(
+                port
+                for port, node in self.ports[switch].items()
+                if node not in self.ports or node in tree[switch]
+            )
+            for switch in self.switches
+        }
+
+
+def aggregation_tree(wiring: Wiring, hosts: Sequence[str], index: int) -> Tree:
+    """The tree over the switches between the hosts' own and a root.
+
+    The root is a switch from which the farthest worker is nearest, then the workers' distances
+    together least; among several such, job `index` takes the one after that of the job before, so
+    that jobs spread over spines. Below the root every way is a shortest one. Raises ValueError if
+    no switch reaches all hosts.
+    """
+    homes = dict.fromkeys(wiring.attached[host][0] for host in hosts)
+    root = _root(wiring, list(homes), index)
+    before = wiring.from_each[root]
+    children: dict[str, list[str]] = {root: []}
+    for host in hosts:
+        node, above = host, wiring.attached[host][0]
+        while node != root and node not in children.setdefault(above, []):
+            children[above].append(node)
+            node, above = above, before[above]
+    ordered = [switch for switch in before if switch in children]
+    return Tree(root, {name: _branch(wiring, name, children[name], before) for name in ordered})
+
+
+def _root(wiring: Wiring, homes: Sequence[str], index: int) -> str:
+    costs: dict[str, tuple[int, int]] = {}
+    for switch in wiring.switches:
+        distances = [wiring.distance(switch, home) for home in homes]
+        known = [distance for distance in distances if distance is not None]
+        if len(known) == len(homes):
+            costs[switch] = max(known), sum(known)
+    if not costs:
+        raise ValueError(f"no switch reaches {' and '.join(homes)}")
+    best = [switch for switch in wiring.switches if costs.get(switch) == min(costs.values())]
+    return best[index % len(best)]
+
+
+def _branch(wiring: Wiring, switch: str, children: list[str], before: Mapping[str, str]) -> Branch:
+    above = before[switch]
+    parent = None if above == switch else (wiring.port_to(switch, above), above)
+    at = {node: port for port, node in wiring.ports[switch].items()}
+    return Branch(switch, tuple((at[node], node) for node in children), parent)
