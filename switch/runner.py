@@ -169,8 +169,8 @@ def _open_ports(options: Options) -> PacketLoop:
 
 def _device(options: Options, loop: PacketLoop, pipeline: Pipeline | None) -> Any:
     from switch.p4runtime.device import Device
-    from switch.p4runtime.p4info import read_p4info
     from switch.p4runtime.status import StatusError
+    from switch.p4runtime.text import read_p4info
 
     device = Device(loop.set_pipeline, functools.partial(make_pipeline, options), pipeline)
     if pipeline is None or options.p4info is None or options.json is None:

@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from google.protobuf import text_format
-from google.protobuf.message import DecodeError
 from p4.config.v1 import p4info_pb2
 
 from switch import Program
@@ -113,23 +111,6 @@ def find(things: dict[int, Found], kind: str, id_: int) -> Found:
         return things[id_]
     except KeyError:
         raise StatusError(Code.NOT_FOUND, f"{kind}_id {id_:#x}: not in the P4Info") from None
-
-
-def read_p4info(data: bytes) -> p4info_pb2.P4Info:
-    """P4Info from a file's bytes, text or binary; ValueError says why not."""
-    message = p4info_pb2.P4Info()
-    try:
-        text_format.Parse(data.decode(), message)
-        return message
-    except UnicodeDecodeError as error:
-        problem = str(error)
-    except text_format.ParseError as error:
-        problem = str(error).split(" : ")[0]
-    try:
-        message = p4info_pb2.P4Info.FromString(data)
-    except DecodeError:
-        raise ValueError(f"neither text nor binary P4Info: {problem}") from None
-    return message
 
 
 def _fields(messages: Iterable[Any]) -> tuple[Field, ...]:

@@ -22,7 +22,7 @@ from scapy.utils import rdpcap
 sys.path.insert(0, str(Path(__file__).parent))
 from switch_lab import FIXTURES, Lab, receive
 
-from switch.p4runtime.p4info import read_p4info
+from switch.p4runtime.text import read_p4info
 
 pytestmark = pytest.mark.root
 ROOT = Path(__file__).resolve().parents[2]

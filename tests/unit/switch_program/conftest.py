@@ -20,8 +20,8 @@ from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
 from switch import Pipeline
 from switch.p4runtime.device import Device
-from switch.p4runtime.p4info import read_p4info
 from switch.p4runtime.server import Server
+from switch.p4runtime.text import read_p4info
 
 HERE = Path(__file__).parent
 DEVICE_ID = 7

@@ -10,13 +10,16 @@ import switch.p4runtime  # before protobuf is first imported
 
 # isort: split
 import grpc
+from google.protobuf import text_format
+from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2
 from p4.v1.p4runtime_pb2 import Entity, TableEntry
 
 from switch import Pipeline
-from switch.p4runtime.p4info import Field, read_p4info
+from switch.p4runtime.p4info import Field
 from switch.p4runtime.packets import decode_packet_in, encode_packet_out
 from switch.p4runtime.status import StatusError
+from switch.p4runtime.text import read_p4info
 
 assert switch.p4runtime
 DEVICE_ID = 7
@@ -280,3 +283,23 @@ def test_p4info_is_read_as_text_and_as_binary(entities_config: Any) -> None:
     assert read_p4info(p4info.SerializeToString()) == p4info
     with pytest.raises(ValueError, match="neither text nor binary"):
         read_p4info(b"tables { nonsense: 3 }")
+
+
+def test_p4info_with_types_of_the_programs_own(primary: Any, entities_config: Any) -> None:
+    """`type bit<9> port_id_t;` makes type_info, which is a map."""
+    key = b"port_id_t"
+    text = (
+        text_of(entities_config)
+        + b"""
+        type_info { new_types { key: "port_id_t"
+            value { original_type { bitstring { bit { bitwidth: 9 } } } } } }"""
+    )
+    p4info = read_p4info(text)
+    assert key in p4info.SerializeToString()
+    config = p4runtime_pb2.ForwardingPipelineConfig()
+    config.CopyFrom(entities_config)
+    config.p4info.CopyFrom(p4info)
+    primary.configure("VERIFY_AND_COMMIT", config)
+    request = p4runtime_pb2.GetForwardingPipelineConfigRequest(device_id=DEVICE_ID)
+    read = primary.stub.GetForwardingPipelineConfig(request).config
+    assert read.p4info.SerializeToString() == p4info.SerializeToString()
