@@ -10,6 +10,7 @@ from compiler.backend.places import (
     HeaderPlace,
     InvalidPlace,
     LastHeader,
+    LastUnionMember,
     NextHeader,
     NextUnionMember,
     Place,
@@ -20,6 +21,7 @@ from compiler.backend.places import (
     UnionPlace,
     Value,
     VarbitPlace,
+    WithFields,
     is_scalar,
     members_of,
     plain,
@@ -370,9 +372,9 @@ class Expressions(Scope):
             return self._stack_property(base, name, expression)
         if isinstance(base, (StructPlace, UnionPlace)) and name in base.members:
             return base.members[name]
-        if isinstance(base, HeaderPlace):
-            return base.member(name)
-        if isinstance(base, LastHeader):
+        if isinstance(base, LastHeader) and base.stack.of_unions:
+            return LastUnionMember(self.type_of(expression), base.stack, name)
+        if isinstance(base, WithFields):
             return base.member(name)
         if isinstance(base, NextHeader):
             if not base.stack.of_unions:

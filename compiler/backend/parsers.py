@@ -134,7 +134,7 @@ class ParserBody(Externs):
         if not is_scalar(shape):
             raise self.unsupported(expression, f"a select key of type {shape}")
         expr = arithmetic.as_data(self.value(expression))
-        if isinstance(expr, (ir.FieldRef, ir.LastField)):
+        if isinstance(expr, (ir.FieldRef, ir.LastField, ir.UnionLastField)):
             return expr
         bits = types.Bits(max(1, scalar_width(shape)))
         return self.keep(arithmetic.unsigned(expr, bits.width), bits)
@@ -332,7 +332,8 @@ class ParserBody(Externs):
         flag = self.temporary(types.Bits(1))
         assert isinstance(flag, Scalar)
         condition = arithmetic.as_data(statement.condition)
-        state.ops.append(ir.ParserOp("set", (flag.ref, condition)))
+        test = ir.Primitive(statement.position, "assign", (flag.ref, condition))
+        state.ops.append(self._op(test))
         state.keys = [flag.ref]
         rest = self.unit.names.unique(f"{state.name}.next")
         firsts: list[str] = []
@@ -349,6 +350,10 @@ class ParserBody(Externs):
 
     def _op(self, statement: ir.Primitive) -> ir.ParserOp:
         op, operands = statement.op, statement.parameters
+        if any(isinstance(e, ir.UnionLastField) for o in operands for e in ir.walk(o)):
+            raise Unsupported(
+                statement.position, "the last element of a stack of unions outside a select"
+            )
         if op in ("extract", "extract_VL"):
             return _extract_op(op, operands)
         if op == "assign" and isinstance(operands[0], ir.FieldRef):

@@ -89,14 +89,8 @@ class StructPlace(Place):
 
 
 @dataclass
-class HeaderPlace(Place):
-    """A header: an instance by name, or one found at run time by an expression."""
-
-    expr: ir.Expr
-
-    @property
-    def name(self) -> str | None:
-        return self.expr.name if isinstance(self.expr, ir.ObjectRef) else None
+class WithFields(Place):
+    """A header whose fields can be read one by one."""
 
     def member(self, name: str) -> Place:
         shape = self.type
@@ -111,9 +105,28 @@ class HeaderPlace(Place):
             members = {n: self._part((*path, n), t) for n, t in members_of(held)}
             return StructPlace(shape, members)
         if isinstance(held, types.Varbit):
-            assert self.name is not None
-            return VarbitPlace(shape, ir.FieldRef(self.name, ".".join(path), held.width))
+            return self._variable(".".join(path), shape, held.width)
         return Scalar(shape, self._reference(".".join(path), shape))
+
+    def _reference(self, field_name: str, shape: types.Type) -> ir.Expr:
+        raise NotImplementedError
+
+    def _variable(self, field_name: str, shape: types.Type, width: int) -> Place:
+        raise NotImplementedError
+
+    def fields(self) -> list[Place]:
+        return [self.member(name) for name, _ in members_of(self.type)]
+
+
+@dataclass
+class HeaderPlace(WithFields):
+    """A header: an instance by name, or one found at run time by an expression."""
+
+    expr: ir.Expr
+
+    @property
+    def name(self) -> str | None:
+        return self.expr.name if isinstance(self.expr, ir.ObjectRef) else None
 
     def _reference(self, field_name: str, shape: types.Type) -> ir.Expr:
         width, signed = scalar_width(shape), is_signed(shape)
@@ -123,22 +136,43 @@ class HeaderPlace(Place):
         names = [name for name, _ in leaves(self.type)]
         return ir.Access("access_field", self.expr, names.index(field_name), width, signed)
 
-    def fields(self) -> list[Place]:
-        return [self.member(name) for name, _ in members_of(self.type)]
+    def _variable(self, field_name: str, shape: types.Type, width: int) -> Place:
+        if self.name is None:
+            return Unreadable(shape)
+        return VarbitPlace(shape, ir.FieldRef(self.name, field_name, width))
 
 
 @dataclass
-class LastHeader(Place):
+class LastHeader(WithFields):
     """`stack.last` in a parser; its fields are read through the stack."""
 
     stack: StackPlace
 
-    def member(self, name: str) -> Place:
-        assert isinstance(self.type, types.Header)
-        found = self.type.field(name)
-        assert found is not None, name
-        width, signed = scalar_width(found.type), is_signed(found.type)
-        return Scalar(found.type, ir.LastField(self.stack.name, name, width, signed))
+    def _reference(self, field_name: str, shape: types.Type) -> ir.Expr:
+        return ir.LastField(self.stack.name, field_name, scalar_width(shape), is_signed(shape))
+
+    def _variable(self, field_name: str, shape: types.Type, width: int) -> Place:
+        return Unreadable(shape)
+
+
+@dataclass
+class LastUnionMember(WithFields):
+    """`stack.last.member` of a stack of unions: its fields are keys of a select, nothing else."""
+
+    stack: StackPlace
+    member_name: str
+
+    def _reference(self, field_name: str, shape: types.Type) -> ir.Expr:
+        width = scalar_width(shape)
+        return ir.UnionLastField(self.stack.name, self.member_name, field_name, width)
+
+    def _variable(self, field_name: str, shape: types.Type, width: int) -> Place:
+        return Unreadable(shape)
+
+
+@dataclass
+class Unreadable(Place):
+    """Something BMv2 has no way to name, like a variable field of a header found at run time."""
 
 
 @dataclass

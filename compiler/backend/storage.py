@@ -23,7 +23,7 @@ from compiler.source import Position
 
 SCALARS = "scalars"
 STANDARD_METADATA = "standard_metadata"
-# A header type with no bits at all cannot be an array element of BMv2's packet header vector.
+# Metadata is padded to whole bytes, as p4c does.
 PADDING = "_padding"
 
 

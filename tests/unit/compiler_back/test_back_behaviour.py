@@ -130,3 +130,25 @@ def test_exit_copies_out_what_is_being_executed(tmp_path: Path) -> None:
     assert out.hex() == "33010000"
     ((_, out),) = pipeline.process(1, bytes.fromhex("00020000"), 0)
     assert out.hex() == "3344ffff"
+
+
+def test_last_of_stacks_of_unions_and_of_nested_headers(tmp_path: Path) -> None:
+    document = json_of(
+        types="""struct in_t { bit<4> x; bit<4> y; } header a_t { bit<8> next; in_t s; }
+            header b_t { bit<8> next; bit<16> w; } header_union u_t { a_t a; b_t b; }""",
+        headers="u_t[3] u; a_t[2] st;",
+        parser="""state start { transition select(packet.lookahead<bit<8>>()) {
+                1: a; 2: b; default: st; } }
+            state a { packet.extract(hdr.u.next.a);
+                transition select(hdr.u.last.a.s.y) { 1: a; 2: b; default: st; } }
+            state b { packet.extract(hdr.u.next.b); transition st; }
+            state st { packet.extract(hdr.st.next); meta.m = (bit<8>)hdr.st.last.s.y;
+                transition accept; }""",
+        apply="""std.egress_spec = 1; if (hdr.u[1].isValid()) { hdr.st[0].next = 0x77; }
+            hdr.st[0].s = { 5, (bit<4>)meta.m };""",
+    )
+    pipeline = load(document, tmp_path)
+    outputs = {"01020222220306aa": "01020222227756aa", "01000229": "01000259"}
+    for frame, expected in outputs.items():
+        ((_, out),) = pipeline.process(1, bytes.fromhex(frame), 0)
+        assert out.hex() == expected, frame
