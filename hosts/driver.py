@@ -208,7 +208,8 @@ def run_round(
                 if on_progress:
                     on_progress(now_ns)
     except RoundTimeout as error:
-        raise RoundTimeout(str(error) + _circumstances(worker, link, received)) from None
+        message = str(error) + _circumstances(worker, link, received)
+        raise RoundTimeout(message, error.missing) from None
 
 
 def _circumstances(worker: Worker, link: Link, received_before: int) -> str:

@@ -1,6 +1,8 @@
-"""What an all-reduce can end with other than the sum. Imports nothing."""
+"""What an all-reduce can end with other than the sum. Imports nothing of `hosts`."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 class AllReduceError(RuntimeError):
@@ -8,7 +10,14 @@ class AllReduceError(RuntimeError):
 
 
 class RoundTimeout(AllReduceError):
-    """No awaited result came for as long as the worker was told to wait."""
+    """No awaited result came for as long as the worker was told to wait.
+
+    `missing` holds the first and last chunk of each run of chunks that were in flight.
+    """
+
+    def __init__(self, message: str, missing: Sequence[tuple[int, int]]) -> None:
+        super().__init__(message)
+        self.missing = list(missing)
 
 
 class NotFinite(AllReduceError):

@@ -216,7 +216,7 @@ class Worker:
         """
         count = self._native.worker_poll(self.address, now_ns)
         if count < 0:
-            raise RoundTimeout(self._missing())
+            raise self._timeout()
         return self._queue[:count]
 
     @property
@@ -281,8 +281,8 @@ class Worker:
         raise NotFinite(f"{message}: not at this worker, but at another of the job's")
 
     def _check_sums_finite(self) -> None:
-        """Only chunks within log2(workers) of the top exponent can overflow."""
-        top = quantise.EXPONENT_NOT_FINITE - 1 - (31 - quantise.value_bits(self.job.workers))
+        """Only the top log2(workers) exponents can overflow."""
+        top = quantise.EXPONENT_NOT_FINITE - (31 - quantise.value_bits(self.job.workers))
         for chunk in np.flatnonzero(self.exponents >= top).tolist():
             start = chunk * self.job.lanes
             index = quantise.first_not_finite(self._out[start : start + self.job.lanes])
@@ -292,18 +292,19 @@ class Worker:
                     "is beyond float32's range"
                 )
 
-    def _missing(self) -> str:
-        """Which chunks and slots have no result."""
+    def _timeout(self) -> RoundTimeout:
+        """Says which chunks and slots have no result."""
         slots = np.flatnonzero(self.slots["waiting"])
         chunks = self.slots["chunk"][slots].astype(np.int64)
         order = np.argsort(chunks)
         pairs = list(_ranges(chunks[order], slots[order]))
         parts = [f"chunk{_span(a, b)} (slot{_span(c, d)})" for a, b, c, d in pairs[:MAX_RANGES]]
         more = f" and {len(pairs) - MAX_RANGES} more ranges" if len(pairs) > MAX_RANGES else ""
-        return (
+        message = (
             f"no result for {', '.join(parts)}{more} of job {self.job.job} "
             f"after {self.timing.give_up_ns / 1e9:g} s"
         )
+        return RoundTimeout(message, [pair[:2] for pair in pairs])
 
 
 def _check_range(name: str, value: int, low: int, high: int) -> None:

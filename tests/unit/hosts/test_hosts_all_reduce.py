@@ -8,7 +8,7 @@ import pytest
 from loopback import LoopbackSwitch, worker_bind
 from switch_model import JobEntry
 
-from hosts import AllReduceError, AllReducer, NotFinite, RoundTimeout
+from hosts import AllReduceError, AllReducer, NotFinite, RoundTimeout, driver
 from hosts.driver import MAX_BATCH, MIN_WINDOW, Gathering, default_window
 
 LANES, SLOTS = 16, 24
@@ -194,6 +194,7 @@ def test_a_missing_worker_is_a_timeout_and_ends_the_reducer():
         "no result for chunks 0-2 (slots 0-2) of job 3 after 0.05 s; "
         f"no packet at all came from 127.0.0.254:{switch.address[1]}"
     )
+    assert error.value.missing == [(0, 2)]
 
 
 def test_a_refused_port_is_named_in_the_timeout():
@@ -303,3 +304,18 @@ def test_results_gather_for_a_quarter_of_the_window_and_not_long():
     assert gathering.wait_ns(3) == 0
     assert gathering.wait_ns(10**6) == 1_000_000
     assert MAX_BATCH >= 64
+
+
+def test_without_privileges_the_buffers_are_as_large_as_the_machine_allows():
+    class Unprivileged:
+        def __init__(self):
+            self.options = {}
+
+        def setsockopt(self, level, option, value):
+            if option in (driver.SO_RCVBUFFORCE, driver.SO_SNDBUFFORCE):
+                raise PermissionError
+            self.options[level, option] = value
+
+    sock = Unprivileged()
+    driver._set_buffer(sock, driver.SO_RCVBUFFORCE, socket.SO_RCVBUF, 5000)
+    assert sock.options == {(socket.SOL_SOCKET, socket.SO_RCVBUF): 5000}

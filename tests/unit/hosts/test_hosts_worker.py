@@ -184,6 +184,7 @@ def test_giving_up_names_the_missing_chunks_and_slots_as_ranges():
     with pytest.raises(RoundTimeout) as error:
         worker.poll(10_000_000_005)
     assert str(error.value) == "no result for chunks 1281-1290 (slots 1-10) of job 0 after 10 s"
+    assert error.value.missing == [(1281, 1290)]
 
 
 def test_giving_up_names_single_chunks_and_cuts_long_lists():
@@ -197,6 +198,7 @@ def test_giving_up_names_single_chunks_and_cuts_long_lists():
         "chunk 9 (slot 9), chunk 11 (slot 11), chunk 13 (slot 13), chunk 15 (slot 15) "
         "and 12 more ranges of job 7 after 2.5 s"
     )
+    assert error.value.missing == [(chunk, chunk) for chunk in range(1, 40, 2)]
 
 
 def test_any_awaited_result_puts_off_giving_up():
