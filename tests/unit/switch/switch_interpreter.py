@@ -437,6 +437,7 @@ class Interpreter:
                 name = self.next_state(state, k)
         except ParserError as error:
             k.error = error.args[0]
+        self.last_error = k.error
         k.payload = frame[self.at :]
         self.checksums(True, k)
 
