@@ -24,8 +24,6 @@ from compiler.backend.places import (
     scalar_width,
 )
 
-PATH_NODES = (ast.NameExpression, ast.Member, ast.Index, ast.Slice)
-
 
 class Assignments(Expressions):
     def assignment(self, statement: ast.Assignment) -> None:

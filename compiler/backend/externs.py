@@ -191,7 +191,7 @@ class Externs(Statements):
 
     def clone(self, call: ast.Call, info: CallInfo) -> None:
         kind = self.enum_name(self.argument(info, 0))
-        block, side = ("ingress", "ingress") if kind == "I2E" else ("egress", "egress")
+        block = "ingress" if kind == "I2E" else "egress"
         if self.frame.block != block:
             raise self.unsupported(call, f"clone of kind {kind} outside {block}")
         session = self.data(self.argument(info, 1))
@@ -199,7 +199,7 @@ class Externs(Statements):
         if info.method != "clone":
             index = self._list_index(self.argument(info, 2))
         identifier = self.field_list(index)
-        self.emit(f"clone_{side}_pkt_to_egress", session, ir.Const(identifier, 32))
+        self.emit(f"clone_{block}_pkt_to_egress", session, ir.Const(identifier, 32))
 
     def resubmit(self, call: ast.Call, info: CallInfo) -> None:
         self._again("resubmit", "ingress", call, info)

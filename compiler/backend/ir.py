@@ -322,7 +322,6 @@ class Key:
     match_kind: str
     name: str
     target: FieldRef
-    mask: int | None = None
 
 
 @dataclass

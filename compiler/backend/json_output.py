@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from compiler import __name__ as compiler_name
@@ -51,15 +51,15 @@ class Writer:
             "headers": [self._header(i, h) for i, h in enumerate(program.headers)],
             "header_stacks": [
                 self._stack(i, s, self._header_ids, "header")
-                for i, s in _numbered(program.header_stacks)
+                for i, s in enumerate(program.header_stacks)
             ],
             "header_union_types": [
-                self._union_type(i, t) for i, t in _numbered(program.union_types)
+                self._union_type(i, t) for i, t in enumerate(program.union_types)
             ],
-            "header_unions": [self._union(i, u) for i, u in _numbered(program.unions)],
+            "header_unions": [self._union(i, u) for i, u in enumerate(program.unions)],
             "header_union_stacks": [
                 self._stack(i, s, self._union_ids, "header_union")
-                for i, s in _numbered(program.union_stacks)
+                for i, s in enumerate(program.union_stacks)
             ],
             "field_lists": [self._field_list(f) for f in program.field_lists],
             "errors": [[name, code] for name, code in program.errors],
@@ -70,17 +70,17 @@ class Writer:
             "parsers": [self._parser()],
             "parse_vsets": [
                 {"name": name, "id": i, "compressed_bitwidth": bits, **self._source(where)}
-                for i, (name, bits, where) in _numbered(program.value_sets)
+                for i, (name, bits, where) in enumerate(program.value_sets)
             ],
             "deparsers": [self._deparser()],
-            "meter_arrays": [self._meter(i, m) for i, m in _numbered(_bound(program.meters))],
-            "counter_arrays": [self._counter(i, c) for i, c in _numbered(_bound(program.counters))],
-            "register_arrays": [self._register(i, r) for i, r in _numbered(program.registers)],
-            "calculations": [self._calculation(i, c) for i, c in _numbered(program.calculations)],
+            "meter_arrays": [self._meter(i, m) for i, m in enumerate(_bound(program.meters))],
+            "counter_arrays": [self._counter(i, c) for i, c in enumerate(_bound(program.counters))],
+            "register_arrays": [self._register(i, r) for i, r in enumerate(program.registers)],
+            "calculations": [self._calculation(i, c) for i, c in enumerate(program.calculations)],
             "learn_lists": [self._field_list(f) for f in program.learn_lists],
-            "actions": [self._action(i, a) for i, a in _numbered(program.actions)],
-            "pipelines": [self._pipeline(i, p) for i, p in _numbered(program.pipelines)],
-            "checksums": [self._checksum(i, c) for i, c in _numbered(program.checksums)],
+            "actions": [self._action(i, a) for i, a in enumerate(program.actions)],
+            "pipelines": [self._pipeline(i, p) for i, p in enumerate(program.pipelines)],
+            "checksums": [self._checksum(i, c) for i, c in enumerate(program.checksums)],
             "force_arith": [],
             "extern_instances": [],
             "field_aliases": self._aliases(),
@@ -404,10 +404,6 @@ class Writer:
         return {"source_info": info}
 
 
-def _numbered(items: Iterable[Any]) -> Iterable[tuple[int, Any]]:
-    return enumerate(items)
-
-
 def _bound(arrays: list[ir.Array]) -> list[ir.Array]:
     """Without direct counters and meters that no table uses (those have no size)."""
     return [a for a in arrays if a.size or a.table is not None]
@@ -430,12 +426,11 @@ def _transition(transition: ir.Transition, key_bytes: int) -> Json:
 
 
 def _key(key: ir.Key) -> Json:
-    mask = None if key.mask is None else hexstr(key.mask, key.target.width)
     return {
         "match_type": key.match_kind,
         "name": key.name,
         "target": [key.target.header, key.target.field],
-        "mask": mask,
+        "mask": None,
     }
 
 

@@ -12,7 +12,6 @@ from compiler.backend.storage import Unsupported, control_plane_name
 from compiler.source import NOWHERE, Position
 from compiler.typed import Instance
 
-ARRAY_KINDS = frozenset({"register", "counter", "meter", "direct_counter", "direct_meter"})
 PROFILE_KINDS = frozenset({"action_profile", "action_selector"})
 
 
