@@ -121,6 +121,7 @@ def test_arbitrary_precision(check: Check, text: str, value: int) -> None:
         ("16w0xABCD[4 +: 8]", 0xBC),
         ("4w0xA ++ 4w0xB", 0xAB),
         ("8w1 << 9", 0),
+        ("8w255 << 64w0xFFFF_FFFF_FFFF_FFFF", 0),
         ("8w200 >> 3", 25),
         ("~8w0x0F", 0xF0),
         ("-8w1", 255),

@@ -73,6 +73,21 @@ def test_absolute_name_of_two_instances_is_refused(
     assert line == 8 and "'top.absolute'" in message
 
 
+def test_local_objects_given_to_other_instances(check: Check) -> None:
+    text = """
+    extern reg { reg(); }
+    control inner()(reg r) { apply {} }
+    control outer() { reg() mine; inner(mine) i; apply { i.apply(); } }
+    control proto();
+    package top(proto p);
+    top(outer()) main;
+    """
+    program = check(text).program
+    assert program.main is not None
+    mine, inner = program.main.arguments["p"].children.values()
+    assert inner.arguments["r"] is mine and mine.name == "outer.mine"
+
+
 def test_constructor_parameters_are_evaluated_per_instance(check: Check) -> None:
     text = """
     extern e { e(bit<8> n); }

@@ -8,6 +8,10 @@ from dataclasses import fields
 import pytest
 
 from compiler import ast
+from compiler.diagnostics import Diagnostics
+from compiler.frontend import parse_text
+from compiler.syntax.cursor import Cursor
+from compiler.syntax.lexer import Token
 
 Parse = Callable[[str], ast.Program]
 
@@ -311,6 +315,23 @@ def test_hostile_nesting_is_a_diagnostic(
     start, opening, inner, closing, end = NESTED[name]
     text = start + opening * depth + inner + closing * depth + end
     assert any("nested too deeply" in message for _, message in errors_of(text))
+
+
+def test_ambiguous_nesting_is_read_in_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`a < T<...>(` may be a call or a comparison at every level: no level is tried twice."""
+    steps = 0
+    advance = Cursor.advance
+
+    def counted(cursor: Cursor) -> Token:
+        nonlocal steps
+        steps += 1
+        assert steps < 100_000
+        return advance(cursor)
+
+    monkeypatch.setattr(Cursor, "advance", counted)
+    diagnostics = Diagnostics()
+    parse_text("struct T {} const bit k = " + "a < T<bit<(" * 20, "test.p4", diagnostics)
+    assert diagnostics.failed
 
 
 @pytest.mark.parametrize("piece", [" + 8w1", ".b", "[1]", "(1)", " ++ 8w1", " && x"])

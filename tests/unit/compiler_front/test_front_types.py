@@ -260,6 +260,28 @@ def test_stack_properties(check: Check) -> None:
     assert checked.type_of("3") == "bit<32>"
 
 
+def test_states_are_resolved(
+    check: Check, errors_of: Callable[[str], list[tuple[int, str]]]
+) -> None:
+    text = (
+        "parser p(in bit<8> x) { state start { transition select(x) { 1: a; 2: accept; } }"
+        " state a { transition start; } }"
+    )
+    checked = check(text)
+    found = {r.name: checked.program.decl_of.get(r) for r in checked.nodes(ast.StateRef)}
+    start, a = checked.nodes(ast.ParserState)
+    assert found == {"a": a, "start": start, "accept": None}
+    assert errors_of(text.replace("1: a", "1: b")) == [(1, "there is no state 'b'")]
+
+
+def test_outputs_are_never_converted(
+    errors_of: Callable[[str], list[tuple[int, str]]],
+) -> None:
+    before = "enum bit<8> e { a = 1 } void f(out bit<8> x) { x = 1; }"
+    ((_, message),) = errors_of(control("f(x);", "inout h_t h, inout e x", before))
+    assert message == "out parameter 'x' has type bit<8>, but this is e"
+
+
 def test_reachable_states(check: Check) -> None:
     text = "parser p() { state start { transition b; } state a { transition b; } state b {} }"
     checked = check(text)
