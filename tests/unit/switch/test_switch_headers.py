@@ -33,9 +33,9 @@ def hash_program(algorithm: str) -> Pipeline:
     b.state("start", [extract("h")], [], [transition(None, 0, None)])
     b.add("calculations", name="sum", algo=algorithm, input=[field("h", "data")])
     size = hexstr((1 << 64) - 1)
-    step = call(
-        "modify_field_with_hash_based_offset", field("h", "out"), hexstr(0), ref("calculation", "sum"), size
-    )  # fmt: skip
+    calculation = ref("calculation", "sum")
+    target = field("h", "out")
+    step = call("modify_field_with_hash_based_offset", target, hexstr(0), calculation, size)
     b.run("t", b.action("a", [step]))
     return Pipeline.of(Program.parse(b.json()))
 

@@ -103,6 +103,37 @@ def test_ingress_clone_is_the_packet_as_it_came_with_the_listed_fields() -> None
     assert p.process(0, b"\1!") == [(7, b"\x41!"), (2, b"\x40!")]
 
 
+@pytest.mark.parametrize("way", ["clone_ingress", "clone_egress", "resubmit", "recirculate"])
+def test_wide_metadata_of_a_field_list_is_kept(way: str) -> None:
+    """The word is set once, from the packet; the copy or second pass writes it into the packet."""
+    b = Builder(again=8, word=80)
+    b.packet_header("h", [["word", 80]])
+    b.state("start", [extract("h")], [], [transition(None, 0, None)])
+    kept = [field("m", "again"), field("m", "word")]
+    b.document["field_lists"].append({"id": 1, "name": "kept", "elements": kept})
+    back = call(f"{way}_pkt_to_egress", hexstr(1), hexstr(1)) if "clone" in way else None
+    first = [
+        call("assign", field("m", "again"), hexstr(1)),
+        call("assign", field("m", "word"), field("h", "word")),
+        call("assign", field("h", "word"), hexstr(0)),
+        back or call(way, hexstr(1)),
+    ]
+    second = [call("assign", field("h", "word"), field("m", "word"))]
+    where = "ingress" if way in ("clone_ingress", "resubmit") else "egress"
+    for pipeline_name in ("ingress", "egress"):
+        steps = first if pipeline_name == where else []
+        is_first = op("==", field("m", "again"), hexstr(0))
+        names = [f"{pipeline_name}_{n}" for n in ("if", "first", "second")]
+        b.condition(names[0], is_first, names[1], names[2], pipeline_name)
+        b.run(names[1], b.action(f"{names[1]}_a", steps), None, pipeline_name)
+        steps = second if pipeline_name == "egress" else []
+        b.run(names[2], b.action(f"{names[2]}_a", steps), None, pipeline_name)
+    p = Pipeline.of(Program.parse(b.json()))
+    p.set_clone_session(1, [(5, 0)])
+    frame = bytes(range(10, 20)) + b"rest"
+    assert frame in [copy for _, copy in p.process(0, frame)]
+
+
 def test_drops_are_counted_by_reason() -> None:
     p = pipeline(call("mark_to_drop", ref("header", "standard_metadata")))
     assert p.process(0, b"\0") == p.process(1, b"") == []
