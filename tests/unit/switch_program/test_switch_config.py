@@ -285,15 +285,17 @@ def test_p4info_is_read_as_text_and_as_binary(entities_config: Any) -> None:
         read_p4info(b"tables { nonsense: 3 }")
 
 
+TYPES = b"""type_info { new_types {
+    key: "port_id_t" value { original_type { bitstring { bit { bitwidth: 9 } } } } } }"""
+
+
 def test_p4info_with_types_of_the_programs_own(primary: Any, entities_config: Any) -> None:
     """`type bit<9> port_id_t;` makes type_info, which is a map."""
     key = b"port_id_t"
-    text = (
-        text_of(entities_config)
-        + b"""
-        type_info { new_types { key: "port_id_t"
-            value { original_type { bitstring { bit { bitwidth: 9 } } } } } }"""
-    )
+    plain = p4info_pb2.P4Info()
+    plain.CopyFrom(entities_config.p4info)
+    plain.ClearField("type_info")
+    text = text_format.MessageToString(plain).encode() + TYPES
     p4info = read_p4info(text)
     assert key in p4info.SerializeToString()
     config = p4runtime_pb2.ForwardingPipelineConfig()
