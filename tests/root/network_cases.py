@@ -28,7 +28,6 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from testbed.network import (  # noqa: E402
-    Entries,
     MininetNetwork,
     NativeTarget,
     NodeFailed,
@@ -38,7 +37,7 @@ from testbed.network import (  # noqa: E402
 )
 from testbed.network.kernel import network_namespace  # noqa: E402
 from testbed.network.targets.base import SwitchSetting, port_arguments, unix_path  # noqa: E402
-from testbed.plan import Job, TableEntry, job_entries  # noqa: E402
+from testbed.plan import Entries, Job, TableEntry, job_entries  # noqa: E402
 from testbed.statistics import SwitchStatistics  # noqa: E402
 from topologies import Direction, Drop, Topology, rack  # noqa: E402
 
