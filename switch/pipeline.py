@@ -210,9 +210,7 @@ class Pipeline:
         found = self._table(table)
         chosen = self._action(found, action)
         data = encode_action(chosen, args)
-        result = self.library.pl_table_modify(
-            self.handle, found.index, handle, chosen.index, data
-        )
+        result = self.library.pl_table_modify(self.handle, found.index, handle, chosen.index, data)
         self._check(result, f"table '{table}'")
         old = self._entries[table][handle]
         self._entries[table][handle] = Entry(
@@ -298,9 +296,7 @@ class Pipeline:
         """(packets, bytes) of a table entry; the table must have direct counters."""
         found = self._table(table)
         packets, size = U64(), U64()
-        result = self.library.pl_entry_counter_read(
-            self.handle, found.index, handle, packets, size
-        )
+        result = self.library.pl_entry_counter_read(self.handle, found.index, handle, packets, size)
         self._check_direct(result, found)
         return packets.value, size.value
 
