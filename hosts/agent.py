@@ -1,16 +1,14 @@
 """One worker of a run: `python -m hosts.agent CONFIG.json`, in a host's namespace.
 
 Speaks JSON lines over the Unix socket that the configuration names (docs/architecture.md). Exit
-codes: 0 told to stop, or the control socket was closed; 1 a round failed (a `failed` event says
-why); 2 the configuration is unusable.
+codes, once told to stop or the control socket was closed: 0; 1 a round had failed, or nothing could
+start (a `failed` event says why). 2 the configuration is unusable.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import socket
 import sys
 import time
 from dataclasses import dataclass, fields
@@ -22,20 +20,18 @@ from numpy.typing import NDArray
 
 from hosts import quantise
 from hosts.all_reduce import AllReducer
+from hosts.control import Aborted, Command, Control, Stopped
 from hosts.driver import Address, default_window
-from hosts.errors import AllReduceError
+from hosts.errors import AllReduceError, RoundTimeout
 from hosts.library import BuildError
 from hosts.tensors import make_tensor
 
+WAITING_MAX = 64
 INTEGERS = ("job", "rank", "workers", "lanes", "slots", "first_tag", "elements", "seed")
 
 
 class ConfigError(ValueError):
     """The configuration cannot be used; the message names the key."""
-
-
-class Stopped(Exception):
-    """The testbed wants no more: it said so, or closed the control socket."""
 
 
 @dataclass(frozen=True)
@@ -92,76 +88,43 @@ def _address(path: Path, key: str, value: Any) -> Address:
         raise ConfigError(f"{path}: {key}: {value!r} is not [address, port]") from None
 
 
-class Control:
-    """The JSON lines to and from the testbed."""
-
-    def __init__(self, path: str) -> None:
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.connect(path)
-        self._received = b""
-
-    def send(self, event: str, **content: Any) -> None:
-        """One event. Raises Stopped if the testbed has gone."""
-        try:
-            self._socket.sendall(json.dumps({"event": event, **content}).encode() + b"\n")
-        except (BrokenPipeError, ConnectionResetError):
-            raise Stopped from None
-
-    def next_round(self) -> int:
-        """Wait for a `round` command and give its number. Raises Stopped."""
-        while b"\n" not in self._received:
-            self._receive()
-        line, _, self._received = self._received.partition(b"\n")
-        command = json.loads(line)
-        if command.get("command") == "round":
-            return int(command["round"])
-        if command.get("command") == "stop":
-            raise Stopped
-        raise AllReduceError(f"unknown command from the testbed: {line.decode()}")
-
-    def check(self) -> None:
-        """Raise Stopped if, during a round, the testbed said stop or has gone."""
-        self._socket.setblocking(False)
-        with contextlib.suppress(BlockingIOError):
-            self._receive()
-        self._socket.setblocking(True)
-        if b'"stop"' in self._received:
-            raise Stopped
-
-    def _receive(self) -> None:
-        try:
-            data = self._socket.recv(65536)
-        except ConnectionResetError:
-            raise Stopped from None
-        if not data:
-            raise Stopped
-        self._received += data
-
-
 class Agent:
-    """Makes tensors, reduces them when told, reports."""
+    """Makes tensors, reduces them when told, reports. Ranks are those of the whole job: members
+    that a `configure` leaves out change nobody's rank and nobody's tensor."""
 
     def __init__(self, config: Config, control: Control) -> None:
         self._config, self._control = config, control
+        self._members = list(range(config.workers))
+        self._marks: list[int] = []
+        self._slow_s = 0.0
+        self._reducer: AllReducer | None = None
         window = config.window or default_window(config.slots, config.lanes, config.link_rate_bps)
-        self._reducer = AllReducer(
-            config.job,
-            config.rank,
-            config.workers,
-            config.lanes,
-            config.slots,
-            config.bind,
-            config.aggregator,
-            window,
-            config.first_tag,
-            config.give_up_s,
-            on_progress=self._progress,
-        )
+        self._configure(config.rank, config.workers, config.slots, window, config.first_tag)
         # Filled, so that no page is first touched within a round.
         self._out: NDArray = np.full(config.elements, 1, config.dtype)
         self._sums = np.full(config.elements, 1, np.int32) if self._is_float else None
         self._round = 0
         self._values = self._tensor(0)
+        self.failed = False
+
+    def _configure(self, rank: int, workers: int, slots: int, window: int, first_tag: int) -> None:
+        if self._reducer is not None:
+            self._reducer.close()
+        config = self._config
+        self._reducer = AllReducer(
+            config.job,
+            rank,
+            workers,
+            config.lanes,
+            slots,
+            config.bind,
+            config.aggregator,
+            window,
+            first_tag,
+            config.give_up_s,
+            on_progress=self._progress,
+            on_batch=self._after_batch,
+        )
 
     @property
     def round(self) -> int:
@@ -172,24 +135,86 @@ class Agent:
     def _is_float(self) -> bool:
         return self._config.dtype == "float32"
 
+    @property
+    def _active(self) -> AllReducer:
+        assert self._reducer is not None
+        return self._reducer
+
     def run(self) -> None:
-        """Serve until Stopped, or until a round fails with AllReduceError."""
+        """Serve until Stopped."""
         self._control.send("ready", rank=self._config.rank)
         while True:
-            number = self._control.next_round()
-            if number != self._round:
-                self._round, self._values = number, self._tensor(number)
+            command = self._control.wait()
+            if command.get("command") == "round":
+                self._run_round(command)
+            else:
+                self._obey(command)
+
+    def _obey(self, command: Command) -> None:
+        """Every command but `round` and `stop`."""
+        kind = command.get("command")
+        if kind == "abort":
+            self._control.send("aborted", rank=self._config.rank, round=self._round, waiting=[])
+        elif kind == "slow":
+            self._slow_s = command["delay_s"]
+        elif kind == "configure":
+            self._members = command["members"]
+            rank, first_tag = self._members.index(self._config.rank), command["first_tag"]
+            slots, window = command["slots"], command["window"]
+            self._configure(rank, len(self._members), slots, window, first_tag)
+            self._control.send("ready", rank=self._config.rank)
+        else:
+            raise AllReduceError(f"unknown command from the testbed: {json.dumps(command)}")
+
+    def _run_round(self, command: Command) -> None:
+        number = command["round"]
+        if number != self._round:
+            self._round, self._values = number, self._tensor(number)
+        self._marks = sorted(command.get("marks", []))
+        try:
             report = self._reduce()
-            # Before the report, so that the next command finds every agent prepared.
-            self._save_sums()
-            report["error"] = self._error() if self._is_float else None
-            self._round, self._values = number + 1, self._tensor(number + 1)
-            self._control.send("round", **report)
+        except Aborted:
+            self._report_end("aborted")
+            return
+        except AllReduceError as error:
+            self.failed = True
+            missing = error.missing if isinstance(error, RoundTimeout) else None
+            self._report_end("failed", error=_one_line(error), missing=missing)
+            return
+        # Before the report, so that the next command finds every agent prepared.
+        self._save_sums()
+        report["error"] = self._error() if self._is_float else None
+        self._round, self._values = number + 1, self._tensor(number + 1)
+        self._control.send("round", **report)
+
+    def _report_end(self, event: str, **content: Any) -> None:
+        """Of a round without a result. waiting: [chunk, slot, tag] of slots that have none."""
+        slots = self._active.worker.slots
+        waiting = np.flatnonzero(slots["waiting"])[:WAITING_MAX].tolist()
+        self._control.send(
+            event,
+            rank=self._config.rank,
+            round=self._round,
+            waiting=[[int(slots["chunk"][s]), s, int(slots["tag"][s])] for s in waiting],
+            stats=self._since_start(),
+            t_ns=time.monotonic_ns(),
+            **content,
+        )
+
+    def _after_batch(self) -> None:
+        done = self._active.worker.chunks_done
+        while self._marks and self._marks[0] <= done:
+            chunk = self._marks.pop(0)
+            now_ns = time.monotonic_ns()
+            rank, number = self._config.rank, self._round
+            self._control.send("chunk", rank=rank, round=number, chunk=chunk, t_ns=now_ns)
+        if self._slow_s:
+            time.sleep(self._slow_s)
 
     def _reduce(self) -> dict[str, Any]:
-        self._before = self._reducer.stats
+        self._before = self._active.stats
         cpu_s, start_ns = time.process_time(), time.monotonic_ns()
-        self._reducer.all_reduce(self._values, out=self._out, sums=self._sums)
+        self._active.all_reduce(self._values, out=self._out, sums=self._sums)
         end_ns, cpu_s = time.monotonic_ns(), time.process_time() - cpu_s
         return {
             "rank": self._config.rank,
@@ -201,16 +226,17 @@ class Agent:
         }
 
     def _since_start(self) -> dict[str, int]:
-        return {name: count - self._before[name] for name, count in self._reducer.stats.items()}
+        return {name: count - self._before[name] for name, count in self._active.stats.items()}
 
     def _progress(self, now_ns: int) -> None:
-        self._control.check()
+        for command in self._control.during_round():
+            self._obey(command)
         self._control.send(
             "progress",
             rank=self._config.rank,
             round=self._round,
-            chunks=self._reducer.worker.chunks_done,
-            of=self._reducer.worker.chunks,
+            chunks=self._active.worker.chunks_done,
+            of=self._active.worker.chunks,
             retransmitted=self._since_start()["retransmitted"],
             t_ns=now_ns,
         )
@@ -233,22 +259,21 @@ class Agent:
         chunks: the largest difference, the largest bound, and the largest ratio of the two in one
         chunk."""
         config, lanes = self._config, self._config.lanes
-        exponents = self._reducer.worker.exponents
-        first, last = (
-            exponents.size * rank // config.workers for rank in (config.rank, config.rank + 1)
-        )
+        exponents = self._active.worker.exponents
+        place, workers = self._members.index(config.rank), len(self._members)
+        first, last = (exponents.size * n // workers for n in (place, place + 1))
         start, stop = first * lanes, min(last * lanes, config.elements)
         if start >= stop:
             return {"max_abs": 0.0, "bound": 0.0, "ratio": 0.0}
         exact = np.zeros(stop - start)
-        for rank in range(config.workers):
+        for rank in self._members:
             exact += make_tensor(
                 config.seed, config.job, rank, self._round, stop - start, config.dtype, start
             )
         worst = np.maximum.reduceat(
             np.abs(self._out[start:stop] - exact), np.arange(0, stop - start, lanes)
         )
-        bound = quantise.error_bound(exponents[first:last], config.workers)
+        bound = quantise.error_bound(exponents[first:last], workers)
         ratio = float((worst / bound).max())
         return {"max_abs": float(worst.max()), "bound": float(bound.max()), "ratio": ratio}
 
@@ -259,13 +284,15 @@ def _serve(config: Config, control: Control) -> int:
         agent = Agent(config, control)
         agent.run()
     except Stopped:
-        return 0
+        return 1 if agent is not None and agent.failed else 0
     except (AllReduceError, BuildError, ValueError, OSError, MemoryError) as error:
-        message = str(error).strip() or type(error).__name__
         number = agent.round if agent else 0
-        control.send("failed", rank=config.rank, round=number, error=" ".join(message.split()))
-        return 1
-    return 0
+        control.send("failed", rank=config.rank, round=number, error=_one_line(error), missing=None)
+    return 1
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join((str(error).strip() or type(error).__name__).split())
 
 
 def main(arguments: list[str]) -> int:
@@ -275,7 +302,8 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         config = Config.read(Path(arguments[0]))
-        control = Control(config.control)
+        identity = {"job": config.job, "name": config.name}
+        control = Control(config.control, identity)
     except ConfigError as error:
         print(f"hosts.agent: {error}", file=sys.stderr)
         return 2

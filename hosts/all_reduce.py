@@ -40,6 +40,7 @@ class AllReducer:
         first_tag: int = 1,
         give_up_s: float = 10.0,
         on_progress: Callable[[int], None] | None = None,
+        on_batch: Callable[[], None] | None = None,
     ) -> None:
         if not 0 <= rank < workers:
             raise ValueError(f"rank is {rank}; it must be 0 to {workers - 1}")
@@ -53,6 +54,7 @@ class AllReducer:
         self._link = Link(self.worker, bind, aggregator)
         self._gathering = Gathering()
         self._on_progress = on_progress
+        self._on_batch = on_batch
         self._broken = False
 
     def all_reduce(
@@ -95,7 +97,7 @@ class AllReducer:
             )
         self._broken = True
         self.worker.begin(time.monotonic_ns(), values, total, sums)
-        run_round(self.worker, self._link, self._gathering, self._on_progress)
+        run_round(self.worker, self._link, self._gathering, self._on_progress, self._on_batch)
         self._broken = False
         self.worker.finish()
 

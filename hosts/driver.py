@@ -187,8 +187,10 @@ def run_round(
     link: Link,
     gathering: Gathering,
     on_progress: Callable[[int], None] | None = None,
+    on_batch: Callable[[], None] | None = None,
 ) -> None:
-    """Drive a round that has begun to its end. `on_progress(now_ns)` is called five times a second.
+    """Drive a round that has begun to its end. `on_progress(now_ns)` is called five times a second,
+    `on_batch()` whenever packets were waited for.
 
     Raises AllReduceError; then the job's slots are out of step and the worker is of no further use.
     """
@@ -203,6 +205,8 @@ def run_round(
             batch = link.receive(min(wait_ns, gathering.wait_ns(worker.in_flight)), wait_ns)
             now_ns = time.monotonic_ns()
             gathering.saw(now_ns, worker.on_results(now_ns, batch))
+            if on_batch:
+                on_batch()
             if now_ns >= report_ns:
                 report_ns = now_ns + PROGRESS_INTERVAL_NS
                 if on_progress:

@@ -125,7 +125,12 @@ def expected_sums(round):
 def test_two_agents_run_float_rounds_report_them_and_save_the_sums(start, tmp_path):
     agents = start()
     for rank, agent in enumerate(agents):
-        assert agent.event() == {"event": "ready", "rank": rank}
+        assert agent.event() == {
+            "event": "ready",
+            "job": 2,
+            "name": f"h{rank + 1}",
+            "rank": rank,
+        }
     for round in (0, 1, 5):
         for agent in agents:
             agent.send(command="round", round=round)
@@ -186,6 +191,8 @@ def test_progress_and_then_failure_are_events_and_exit_code_1(start):
     assert progress.pop("t_ns") > 0
     assert progress == {
         "event": "progress",
+        "job": 2,
+        "name": "h2",
         "rank": 1,
         "round": 3,
         "chunks": 0,
@@ -195,7 +202,52 @@ def test_progress_and_then_failure_are_events_and_exit_code_1(start):
     failed = agent.event()
     assert (failed["event"], failed["rank"], failed["round"]) == ("failed", 1, 3)
     assert failed["error"].startswith("no result for chunks 0-15 (slots 0-15) of job 2 after 0.5 s")
+    assert failed["missing"] == [[0, 15]]
+    assert failed["waiting"] == [[slot, slot, 1] for slot in range(16)]
+    agent.send(command="stop")
     assert agent.end() == (1, "")
+
+
+def test_a_round_is_aborted_and_runs_again_with_the_members_that_are_left(start, tmp_path):
+    """Three were meant to be; the switch knows two. The tensors stay those of ranks 0 and 2."""
+    start(ranks=(0,), workers=3, dtype="int32")
+    first, second = agents = start(ranks=(1,), workers=3, rank=2, dtype="int32")
+    for agent in agents:
+        agent.event()
+    first.send(command="round", round=1)
+    first.send(command="abort")
+    aborted = first.event()
+    assert (aborted["event"], aborted["rank"], aborted["round"]) == ("aborted", 0, 1)
+    assert aborted["waiting"][1] == [1, 1, 1]
+    second.send(command="abort")
+    assert second.event()["waiting"] == []
+    again = {"members": [0, 2], "first_tag": (1 << 20) + 1, "slots": SLOTS, "window": 5}
+    for agent in agents:
+        agent.send(command="configure", **again)
+        assert agent.event()["event"] == "ready"
+        agent.send(command="round", round=1, marks=[313, 100])
+    for agent in agents:
+        chunks = [agent.event(), agent.event()]
+        assert [(e["event"], e["chunk"], e["round"]) for e in chunks] == [
+            ("chunk", 100, 1),
+            ("chunk", 313, 1),
+        ]
+        assert agent.event()["event"] == "round"
+    inputs = [make_tensor(7, 2, rank, 1, ELEMENTS, np.int32) for rank in (0, 2)]
+    for rank in (0, 2):
+        received = np.load(tmp_path / f"job2-rank{rank}-round1.npy")
+        assert np.array_equal(received, inputs[0] + inputs[1])
+
+
+def test_a_slow_agent_is_slow_from_the_command_on(start):
+    agents = start(dtype="int32", elements=320, window=1)
+    for agent in agents:
+        agent.event()
+    agents[0].send(command="slow", delay_s=0.02)
+    for agent in agents:
+        agent.send(command="round", round=0)
+    report = agents[0].event()
+    assert report["end_ns"] - report["start_ns"] >= 10 * 0.02e9
 
 
 @pytest.mark.parametrize(
