@@ -20,7 +20,8 @@ class _Elaborator:
         main: Instance | None = None
         for node in self.program.tree.declarations:
             if isinstance(node, ast.Instantiation):
-                instance = self.build(node, self.program.constructions[node], {}, "", node)
+                info = self.program.constructions[node]
+                instance = self.build(node, info, {}, qualified("", node))
                 self.globals[node] = instance
                 if node.name == "main":
                     main = instance
@@ -33,12 +34,10 @@ class _Elaborator:
         node: ast.Node,
         info: ConstructionInfo,
         outer: dict[ast.Declaration, Value],
-        prefix: str,
-        named_by: ast.Declaration,
+        name: str,
         parent: Instance | None = None,
     ) -> Instance:
         """The instance that node makes; outer: values known where node stands."""
-        name = qualified(prefix, named_by)
         instance = Instance(name, info.type, info.target, node, parent=parent)
         self.count += 1
         if self.count > MAX_INSTANCES:
@@ -74,7 +73,7 @@ class _Elaborator:
     ) -> Value | None:
         if isinstance(node, ast.ConstructorCall):
             info = self.program.constructions[node]
-            child = self.build(node, info, outer, "", info.target, owner)
+            child = self.build(node, info, outer, info.target.name, owner)
             owner.children[node] = child
             return child
         return self.program.evaluate(node, {**self.globals, **outer})
@@ -87,19 +86,20 @@ class _Elaborator:
         for node in block.locals:
             if isinstance(node, ast.Instantiation):
                 info = self.program.constructions[node]
-                child = self.build(node, info, known, instance.name, node, instance)
+                child = self.build(node, info, known, instance.name_of(node), instance)
                 instance.children[node] = child
                 known[node] = child
                 instance.constants[node] = child
         for call in direct_applications(block, self.program):
             info = self.program.constructions[call]
-            child = self.build(call, info, known, instance.name, info.target, instance)
+            name = f"{instance.name}.{info.target.name}"
+            child = self.build(call, info, known, name, instance)
             instance.children[call] = child
-        for made in property_constructions(block):
-            if made in self.program.constructions:
-                info = self.program.constructions[made]
-                child = self.build(made, info, known, instance.name, info.target, instance)
-                instance.children[made] = child
+        for property_ in made_in_properties(block, self.program):
+            info = self.program.constructions[property_.value]
+            name = _property_name(property_) or f"{instance.name}.{info.target.name}"
+            child = self.build(property_.value, info, known, name, instance)
+            instance.children[property_.value] = child
 
 
 def direct_applications(
@@ -117,17 +117,24 @@ def direct_applications(
     ]
 
 
-def property_constructions(
-    block: ast.ParserDeclaration | ast.ControlDeclaration,
-) -> list[ast.ConstructorCall]:
-    """Objects made in table properties: `implementation = action_profile(32)`."""
+def made_in_properties(
+    block: ast.ParserDeclaration | ast.ControlDeclaration, program: TypedProgram
+) -> list[ast.TableProperty]:
+    """Properties that make their object: `implementation = action_profile(32)`."""
     return [
-        property_.value
+        property_
         for table in block.locals
         if isinstance(table, ast.TableDeclaration)
         for property_ in table.properties
-        if isinstance(property_.value, ast.ConstructorCall)
+        if property_.value in program.constructions
     ]
+
+
+def _property_name(property_: ast.TableProperty) -> str:
+    """What @name before a property calls its object, in full (as p4c does)."""
+    names = [a.arguments for a in property_.annotations if a.name == "name"]
+    given = names[-1][0] if names and names[-1] else None
+    return given.value if isinstance(given, ast.StringLiteral) else ""
 
 
 def elaborate(program: TypedProgram, diagnostics: Diagnostics) -> None:

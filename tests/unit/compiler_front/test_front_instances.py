@@ -123,5 +123,25 @@ def test_evaluate_with_constants_of_an_instance(check: Check) -> None:
     assert checked.program.evaluate(assignment.right, instance.constants) == 42
 
 
+def test_names_of_objects_made_in_properties_and_of_renamed_blocks(check: Check) -> None:
+    text = """
+    extern profile { profile(bit<32> n); }
+    @name("elsewhere") control c() {
+        action a() {}
+        table t { actions = { a; } @name("ap") implementation = profile(3); }
+        table u { actions = { a; } implementation = profile(4); }
+        apply { t.apply(); u.apply(); }
+    }
+    control proto();
+    package top(proto p);
+    top(c()) main;
+    """
+    program = check(text).program
+    assert program.main is not None
+    block = program.main.arguments["p"]
+    assert block.name == "c"
+    assert [i.name for i in block.children.values()] == ["ap", "c.profile"]
+
+
 def test_program_without_main_has_none(check: Check) -> None:
     assert check("const bit<8> k = 1;").program.main is None
