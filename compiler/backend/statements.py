@@ -77,8 +77,17 @@ class Statements(Calls):
         self.frame.env[declaration] = place
         if initial is not None:
             self.assign(place, initial)
-        elif self.frame.block == "parser" or self.frame.break_label:
+        elif self._may_repeat():
             self.invalidate(place)
+
+    def _may_repeat(self) -> bool:
+        """Whether the code at hand can run several times for a packet."""
+        frame: Frame | None = self.frame
+        while frame is not None:
+            if frame.block == "parser" or frame.break_label:
+                return True
+            frame = frame.caller
+        return False
 
     def _call_statement(self, statement: ast.CallStatement) -> None:
         info = self.typed.calls[statement.call]

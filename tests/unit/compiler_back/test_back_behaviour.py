@@ -152,3 +152,16 @@ def test_last_of_stacks_of_unions_and_of_nested_headers(tmp_path: Path) -> None:
     for frame, expected in outputs.items():
         ((_, out),) = pipeline.process(1, bytes.fromhex(frame), 0)
         assert out.hex() == expected, frame
+
+
+def test_a_header_variable_is_invalid_at_each_declaration(tmp_path: Path) -> None:
+    document = json_of(
+        types="header t_h { bit<8> v; }",
+        top="""bit<8> probe(in bit<8> v) { t_h x; bit<8> r = 0; if (x.isValid()) { r = 8; }
+            x.setValid(); x.v = v; return r + x.v; }""",
+        locals="""action a() { hdr.h.b = 0;
+            for (bit<8> i = 0; i < 3; i = i + 1) { hdr.h.b = hdr.h.b + probe(1); } }""",
+        apply="a(); std.egress_spec = 1;",
+    )
+    ((_, out),) = load(document, tmp_path).process(1, bytes(4), 0)
+    assert out.hex() == "00030000"
