@@ -28,7 +28,7 @@ def report(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", MISTAKES, ids=lambda p: p.stem)
-def test_message(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_golden_message(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(FOLDER)
     expected = path.with_suffix(".err")
     printed = report(path)
