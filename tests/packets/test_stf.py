@@ -232,3 +232,28 @@ def test_a_bad_line_is_one_message(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_a_missing_file_is_one_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path / "p.p4"), str(tmp_path / "t.stf")]) == 2
     assert capsys.readouterr().err == f"error: {tmp_path}/p.p4: no such file\n"
+
+
+def test_the_command_compiles_runs_and_answers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = str(Path(__file__).parent / "arithmetic_wrap.p4")
+    script = tmp_path / "t.stf"
+    script.write_text("packet 0 c8 64 00 00 00 00\nexpect 1 c8 64 2c $\n")
+    assert main([program, str(script)]) == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == f"{script}:2: port 1, packet 1 of 1 differs"
+    assert shown[-1] == f"{script}: FAILED, 1 of its checks (1 packets in, 1 expected)"
+    script.write_text("packet 0 c8 64 00 00 00 00\nexpect 1 c8 64 2c 64 20 38 $\n")
+    assert main([program, str(script)]) == 0
+    assert capsys.readouterr().out == f"{script}: ok (1 packets in, 1 expected)\n"
+
+
+def test_a_program_that_does_not_compile(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program, script = tmp_path / "p.p4", tmp_path / "t.stf"
+    program.write_text("header h_t { bit<8> a }\n")
+    script.write_text("packet 0 00\n")
+    assert main([str(program), str(script)]) == 2
+    assert f"error: {program} does not compile" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Makes `simple_switch`, the engine over BMv2, importable by the tests of this folder."""
+"""Makes `pairs` and `simple_switch`, the engine over BMv2, importable by these tests."""
 
 from __future__ import annotations
 

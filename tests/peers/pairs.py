@@ -1,0 +1,45 @@
+"""Compiler and switch by name, ours and the field's; a tool not on PATH skips the test by name."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from simple_switch import SimpleSwitch
+
+from testbed.stf import Binder, Run, parse, run_stf
+
+COMPILERS = {
+    "p4c": ["p4c-bm2-ss", "--p4v", "16"],
+    "agglab": [sys.executable, "-m", "compiler"],
+}
+
+
+def need(*tools: str) -> None:
+    missing = [tool for tool in tools if not shutil.which(tool)]
+    if missing:
+        pytest.skip(f"not on PATH: {', '.join(missing)}")
+
+
+def compile_with(compiler: str, program: Path, json_path: Path, flags: Sequence[str] = ()) -> None:
+    command = COMPILERS[compiler]
+    need(command[0])
+    command = [*command, *flags, str(program), "-o", str(json_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, f"does not compile\n{done.stderr}"
+
+
+def run_on(target: str, json_path: Path, script: Path) -> list[str]:
+    """What failed of `script` on our switch library, or on BMv2."""
+    if target == "agglab":
+        return run_stf(json_path, script).failures
+    need("simple_switch", "simple_switch_CLI")
+    commands = parse(script.read_text())
+    binder = Binder(json.loads(json_path.read_text()))
+    with SimpleSwitch(json_path, json_path.parent, commands) as engine:
+        return Run(binder, engine).execute(commands)
