@@ -54,6 +54,11 @@ def test_floats_have_both_signs_many_magnitudes_and_zero_blocks():
     assert np.unique(np.frexp(values)[1]).size == 40
 
 
+def test_a_small_tensor_is_never_all_zero():
+    for seed in range(100):
+        assert np.count_nonzero(make_tensor(seed, 0, 0, 0, 100, np.float32)) == 100
+
+
 def test_integers_cover_the_whole_range():
     values = make_tensor(1, 0, 0, 0, 100_000, np.int32)
     assert values.min() < -(2**31) + 2**20 and values.max() > 2**31 - 2**20
