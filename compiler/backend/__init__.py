@@ -6,13 +6,12 @@ json_output; p4info reads the typed program and the tables that lowering found.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from compiler.backend.json_output import Writer
 from compiler.backend.lower import lower
 from compiler.backend.show import program_text
+from compiler.backend.sources import lines_of
 from compiler.diagnostics import Diagnostics
 from compiler.typed import TypedProgram
 
@@ -21,10 +20,11 @@ def emit(program: TypedProgram, diagnostics: Diagnostics) -> tuple[dict[str, Any
     """(BMv2 JSON, p4.config.v1.P4Info), or None after errors, which are in diagnostics."""
     from compiler.backend.p4info import p4info
 
+    lines_of.cache_clear()
     work = lower(program, diagnostics)
     if work is None:
         return None
-    document = Writer(work.unit.program, _lines).document()
+    document = Writer(work.unit.program, lines_of).document()
     info = p4info(program, work)
     return None if diagnostics.failed else (document, info)
 
@@ -33,14 +33,6 @@ def show_ir(program: TypedProgram, diagnostics: Diagnostics) -> str | None:
     """The program after lowering, as text; None after errors."""
     work = lower(program, diagnostics)
     return None if work is None else program_text(work.unit.program)
-
-
-@lru_cache(maxsize=64)
-def _lines(file: str) -> tuple[str, ...]:
-    try:
-        return tuple(Path(file).read_text(encoding="utf-8", errors="replace").split("\n"))
-    except OSError:
-        return ()
 
 
 __all__ = ["emit", "show_ir"]

@@ -1,19 +1,31 @@
-"""Names by which the control plane knows a table's keys."""
+"""Names by which the control plane knows keys, parameters and fields."""
 
 from __future__ import annotations
 
 from compiler import ast
+from compiler.backend.sources import text_at
 from compiler.typed import TypedProgram
 
 
-def key_name(typed: TypedProgram, element: ast.KeyElement) -> str:
-    """@name, or the expression as written."""
-    for annotation in element.annotations:
+def given_name(declaration: ast.Declaration | None, default: str = "") -> str:
+    """@name of a parameter, field or type; else its own name."""
+    if declaration is None:
+        return default
+    return _annotated(declaration.annotations) or declaration.name
+
+
+def _annotated(annotations: tuple[ast.Annotation, ...]) -> str | None:
+    for annotation in annotations:
         if annotation.name == "name" and annotation.arguments:
             given = annotation.arguments[0]
             if isinstance(given, ast.StringLiteral):
                 return given.value
-    return written(typed, element.expression)
+    return None
+
+
+def key_name(typed: TypedProgram, element: ast.KeyElement) -> str:
+    """@name, or the expression as written."""
+    return _annotated(element.annotations) or written(typed, element.expression)
 
 
 def written(typed: TypedProgram, expression: ast.Expression) -> str:
@@ -28,7 +40,8 @@ def written(typed: TypedProgram, expression: ast.Expression) -> str:
         bounds = f"{written(typed, expression.high)}:{written(typed, expression.low)}"
         return f"{written(typed, expression.base)}[{bounds}]"
     if isinstance(expression, ast.IntLiteral):
-        return str(expression.value)
+        # in the base it was written in, as p4c does
+        return hex(expression.value) if _is_hexadecimal(expression) else str(expression.value)
     if isinstance(expression, ast.Binary):
         left, right = written(typed, expression.left), written(typed, expression.right)
         return f"{left} {expression.operator} {right}"
@@ -41,11 +54,11 @@ def written(typed: TypedProgram, expression: ast.Expression) -> str:
     return "key"
 
 
+def _is_hexadecimal(literal: ast.IntLiteral) -> bool:
+    text = text_at(literal.position).lower().split("w")[-1].split("s")[-1]
+    return text.startswith("0x")
+
+
 def _member_name(typed: TypedProgram, expression: ast.Member) -> str:
     declared = typed.decl_of.get(expression)
-    annotation = declared.annotation("name") if isinstance(declared, ast.StructField) else None
-    if annotation is not None and annotation.arguments:
-        given = annotation.arguments[0]
-        if isinstance(given, ast.StringLiteral):
-            return given.value
-    return expression.member
+    return given_name(declared) if isinstance(declared, ast.StructField) else expression.member

@@ -7,7 +7,7 @@ from typing import Any
 
 from compiler import ast, types
 from compiler.backend import ir
-from compiler.backend.control_names import key_name
+from compiler.backend.control_names import given_name, key_name
 from compiler.backend.lower import Compilation
 from compiler.backend.p4info_ids import Symbols, member_numbers, written_id
 from compiler.backend.p4info_messages import new_message
@@ -223,7 +223,7 @@ class Builder:
         declaration = parameter.declaration
         assert declaration is not None
         message.id = number
-        message.name = parameter.name
+        message.name = given_name(declaration)
         _annotate(message, declaration.annotations)
         _document(message, declaration.annotations)
         shape = parameter.type
@@ -330,7 +330,7 @@ class Builder:
         numbers = member_numbers([written_id(f.declaration) for f in fields])
         for number, field in zip(numbers, fields, strict=True):
             match = message.match.add()
-            match.id, match.name = number, field.name
+            match.id, match.name = number, given_name(field.declaration, field.name)
             match.bitwidth = types.width_bits(field.type) or 0
             match.match_type = MATCH_KINDS[_match_annotation(field)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compiler import ast, types
+from compiler.backend.control_names import given_name
 from compiler.backend.p4info_messages import new_message
 from compiler.backend.storage import Unsupported, control_plane_name
 from compiler.source import Position
@@ -105,7 +106,7 @@ class TypeSpecs:
             entry = self._info.structs[name]
             for field in shape.fields:
                 member = entry.members.add()
-                member.name = field.name
+                member.name = given_name(field.declaration, field.name)
                 self._fill(member.type_spec, field.type, where)
         return name
 
@@ -115,7 +116,7 @@ class TypeSpecs:
             entry = self._info.headers[name]
             for field in shape.fields:
                 member = entry.members.add()
-                member.name = field.name
+                member.name = given_name(field.declaration, field.name)
                 if isinstance(field.type, types.Bits):
                     _bits(member.type_spec, field.type)
                 else:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from compiler import types
 from compiler.backend import ir
+from compiler.backend.control_names import given_name
 
 ENUM_BITS = 32
 ERROR_BITS = 32
@@ -234,9 +235,9 @@ def leaf_fields(subject: types.StructLike) -> Iterator[tuple[str, types.Field]]:
         held = plain(found.type)
         if isinstance(held, types.Struct):
             for below, inner in leaf_fields(held):
-                yield f"{found.name}.{below}", inner
+                yield f"{given_name(found.declaration, found.name)}.{below}", inner
         else:
-            yield found.name, found
+            yield given_name(found.declaration, found.name), found
 
 
 def footprint(place: Place) -> Iterator[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from compiler import ast, types
+from compiler import types
 from compiler.backend import ir
+from compiler.backend.control_names import given_name
 from compiler.backend.places import (
     HeaderPlace,
     Place,
@@ -174,12 +175,7 @@ class Storage:
 
 
 def control_plane_name(shape: types.StructLike) -> str:
-    annotation = shape.declaration.annotation("name")
-    if annotation and annotation.arguments:
-        given = annotation.arguments[0]
-        if isinstance(given, ast.StringLiteral):
-            return given.value.removeprefix(".")
-    return shape.name
+    return given_name(shape.declaration).removeprefix(".")
 
 
 def _header_type(name: str, shape: types.Header) -> ir.HeaderType:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from compiler import ast, types
 from compiler.backend import arithmetic, ir
-from compiler.backend.control_names import key_name
+from compiler.backend.control_names import given_name, key_name
 from compiler.backend.effects import Effects, effects
 from compiler.backend.externs import Externs
 from compiler.backend.objects import PROFILE_KINDS, bind_direct, counter_of, meter_of, position_of
@@ -88,7 +88,7 @@ class Tables(Externs):
                 frame.env[parameter.declaration] = self._data_place(index, parameter)
             self.run_body(frame, declaration.body.statements)
         self.position, self.building_action = outer, nested
-        parameters = [(p.name, scalar_width(p.type)) for p in data]
+        parameters = [(given_name(p.declaration), scalar_width(p.type)) for p in data]
         return ir.Action(name, parameters, [], declaration.position, body)
 
     def _data_place(self, index: int, parameter: types.ParameterType) -> Value:

@@ -134,7 +134,8 @@ def test_one_action_object_for_all_tables_that_use_it() -> None:
 
 def test_key_kinds_names_and_match_type() -> None:
     keys = """key = { hdr.h.a: lpm; hdr.h.b: range @name("bee"); hdr.h.c: optional;
-        hdr.h.isValid(): exact; hdr.h.c[7:0]: ternary; hdr.h.a + 1: exact @name("sum"); }"""
+        hdr.h.isValid(): exact; hdr.h.c[7:0]: ternary; hdr.h.a + 1: exact @name("sum");
+        hdr.h.b & 0x0F: exact; hdr.h.b & 15: exact; }"""
     document = json_of(locals=f"table t {{ {keys} actions = {{ NoAction; }} }}", apply="t.apply();")
     table = table_of(document, "I.t")
     assert table["match_type"] == "range"
@@ -145,6 +146,8 @@ def test_key_kinds_names_and_match_type() -> None:
         ("exact", "hdr.h.$valid$"),
         ("ternary", "hdr.h.c[7:0]"),
         ("exact", "sum"),
+        ("exact", "hdr.h.b & 0xf"),
+        ("exact", "hdr.h.b & 15"),
     ]
     assert [k["target"] for k in table["key"]][:4] == [
         ["h", "a"],
@@ -153,7 +156,7 @@ def test_key_kinds_names_and_match_type() -> None:
         ["h", "$valid$"],
     ]
     (action,) = table_of(document, ingress(document)["init_table"])["actions"]
-    assert [op for op, _ in primitives(document, action)] == ["assign", "assign"]
+    assert [op for op, _ in primitives(document, action)] == ["assign"] * 4
 
 
 def test_constant_entries() -> None:
