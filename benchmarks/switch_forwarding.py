@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from testbed.network.p4runtime import P4RuntimeClient
-from testbed.network.programming import Entries, TableEntry
+from testbed.plan import Entries, Job, job_entries
 from testbed.program import Program, compile_program
+from topologies.rack import rack
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -35,11 +36,10 @@ LANES = (64, 256, 2240)
 WORKERS = 4
 SLOTS = 128
 JOB = 1
-GROUP = 2
 MTU = 9100
 RING_FRAMES = 2048
 COPY_BATCH = 64
-DRAIN_PACKETS = WORKERS * 1024
+DRAIN_PACKETS = WORKERS * 512
 FLOW_WINDOW = 64
 SECONDS = 0.7
 REPETITIONS = 5
@@ -187,7 +187,9 @@ def _on_cpu(number: int) -> list[str]:
 
 
 def _drain_rate(result: dict[str, Any]) -> float:
-    return float(result["drain_packets"] / statistics.median(result["drain_ns"]) * 1e9)
+    """By the first quartile of the drains' times: the others may have waited for the processor."""
+    drains = sorted(result["drain_ns"])
+    return float(result["drain_packets"] / drains[len(drains) // 4] * 1e9)
 
 
 def _copy_forwarder(lab: Lab, lanes: int, program: Program) -> tuple[float, float]:
@@ -246,24 +248,8 @@ def _fill(address: str, program: Program) -> None:
 
 
 def _entries() -> Entries:
-    tables = []
-    for rank in range(WORKERS):
-        port = rank + 1
-        contribute = {
-            "job_index": 0,
-            "worker": 1 << rank,
-            "all_workers": (1 << WORKERS) - 1,
-            "first_slot": 0,
-            "slots": SLOTS,
-            "group": GROUP,
-            "parent": 511,
-        }
-        tables.append(
-            TableEntry("members", {"ingress_port": port, "job": JOB}, "contribute", contribute)
-        )
-        worker = {"mac": 0x020000000001 + rank, "address": 0x0A000001 + rank, "udp_port": 48866}
-        tables.append(TableEntry("results", {"egress_port": port, "job": JOB}, "to_worker", worker))
-    return Entries(tuple(tables), {GROUP: tuple(range(1, WORKERS + 1))})
+    hosts = tuple(f"h{number}" for number in range(1, WORKERS + 1))
+    return job_entries(rack(WORKERS), "s1", [Job(JOB, hosts, 0, SLOTS)])
 
 
 def _simple_switch(lab: Lab, lanes: int, program: Program) -> tuple[float, float]:
@@ -273,7 +259,9 @@ def _simple_switch(lab: Lab, lanes: int, program: Program) -> tuple[float, float
     with _running(lab, command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         cli = _inside(lab.switch_pid, ["simple_switch_CLI", "--thrift-port", port])
         deadline = time.monotonic() + START_S
-        while subprocess.run(cli, input=_cli_commands(), text=True, capture_output=True).returncode:
+        while subprocess.run(
+            cli, input=_cli_commands(program), text=True, capture_output=True
+        ).returncode:
             if time.monotonic() > deadline or process.poll() is not None:
                 raise RuntimeError("simple_switch did not start")
         before = _cpu_s(process.pid)
@@ -282,16 +270,25 @@ def _simple_switch(lab: Lab, lanes: int, program: Program) -> tuple[float, float
     return result["answered"] / result["seconds"], cpu_s * 1e9 / result["answered"]
 
 
-def _cli_commands() -> str:
+def _cli_commands(program: Program) -> str:
+    """The entries for simple_switch_CLI, which knows parameters by their place, not by name."""
     entries = _entries()
-    lines = [f"mc_mgrp_create {GROUP}"]
-    lines.append(f"mc_node_create 0 {' '.join(map(str, entries.groups[GROUP]))}")
-    lines.append(f"mc_node_associate {GROUP} 0")
+    actions = json.loads(program.json.read_text())["actions"]
+    order = {a["name"].split(".")[-1]: [p["name"] for p in a["runtime_data"]] for a in actions}
+    lines = []
+    for node, (group, ports) in enumerate(entries.groups.items()):
+        lines.append(f"mc_mgrp_create {group}")
+        lines.append(f"mc_node_create {node} {' '.join(map(str, ports))}")
+        lines.append(f"mc_node_associate {group} {node}")
     for entry in entries.tables:
-        key = " ".join(str(value) for value in entry.match.values())
-        arguments = " ".join(str(value) for value in entry.parameters.values())
+        key = " ".join(_cli_key(value) for value in entry.match.values())
+        arguments = " ".join(str(entry.parameters[name]) for name in order[entry.action])
         lines.append(f"table_add {entry.table} {entry.action} {key} => {arguments}")
     return "\n".join(lines) + "\n"
+
+
+def _cli_key(value: int | tuple[int, int]) -> str:
+    return f"{value[0]}/{value[1]}" if isinstance(value, tuple) else str(value)
 
 
 def _cpu_s(pid: int) -> float:

@@ -32,6 +32,7 @@
 #define MAX_PORTS 16
 #define MAX_BURST 64
 #define HEADERS_BYTES 54
+#define UDP_CHECKSUM_AT 40
 #define SLOT_AT 46
 #define TAG_AT 50
 #define JOB 1
@@ -44,6 +45,7 @@ struct port {
 	const char *interface;
 	int fd;
 	uint8_t *frames; /* one a slot */
+	uint32_t *sums;	 /* what their UDP checksums add up but the tag, not folded */
 	struct iovec iov[MAX_BURST];
 	struct mmsghdr messages[MAX_BURST];
 };
@@ -84,19 +86,33 @@ static void store32(uint8_t *at, uint32_t value)
 	memcpy(at, &value, sizeof(value));
 }
 
-static uint16_t header_checksum(const uint8_t *header)
+static uint32_t sum_of_words(const uint8_t *data, uint32_t len)
 {
 	uint32_t sum = 0;
 
-	for (int i = 0; i < 20; i += 2)
-		sum += (uint32_t)(header[i] << 8 | header[i + 1]);
+	for (uint32_t i = 0; i < len; i += 2)
+		sum += (uint32_t)(data[i] << 8 | data[i + 1]);
+	return sum;
+}
+
+static uint16_t checksum(uint32_t sum)
+{
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
 	return (uint16_t)~sum;
 }
 
-/* docs/protocol.md; values differ by port, slot and lane. */
-static void write_frame(const struct load *load, uint32_t rank, uint32_t slot, uint8_t *frame)
+/* RFC 768: a sum of zero is sent as all ones. */
+static void set_tag(uint8_t *frame, uint32_t sum, uint32_t tag)
+{
+	uint16_t value = checksum(sum + (tag >> 16) + (tag & 0xffff));
+
+	store32(frame + TAG_AT, tag);
+	store16(frame + UDP_CHECKSUM_AT, value ? value : 0xffff);
+}
+
+/* docs/protocol.md; values differ by port, slot and lane. Returns the sum of its UDP checksum without tag. */
+static uint32_t write_frame(const struct load *load, uint32_t rank, uint32_t slot, uint8_t *frame)
 {
 	static const uint8_t start[] = {2, 0, 0, 0, 0xff, 0xfe, 2, 0, 0, 0, 0, 0, 8, 0, 0x45, 0};
 	uint16_t length = (uint16_t)(load->frame_bytes - 14);
@@ -109,7 +125,7 @@ static void write_frame(const struct load *load, uint32_t rank, uint32_t slot, u
 	frame[23] = 17;
 	store32(frame + 26, 0x0a000001 + rank);
 	store32(frame + 30, 0x0a00fffe);
-	store16(frame + 24, header_checksum(frame + 14));
+	store16(frame + 24, checksum(sum_of_words(frame + 14, 20)));
 	store16(frame + 34, AGGREGATOR_PORT + 1 + JOB);
 	store16(frame + 36, AGGREGATOR_PORT);
 	store16(frame + 38, (uint16_t)(length - 20));
@@ -118,6 +134,9 @@ static void write_frame(const struct load *load, uint32_t rank, uint32_t slot, u
 	store16(frame + SLOT_AT, (uint16_t)slot);
 	for (uint32_t lane = 0; lane < load->lanes; lane++)
 		store32(frame + HEADERS_BYTES + 4 * lane, (rank + 1) * 1000003 + slot * 4099 + lane);
+	/* Pseudo header: addresses, protocol, length. */
+	return sum_of_words(frame + 26, 8) + 17 + (uint32_t)(length - 20) +
+	       sum_of_words(frame + 34, load->frame_bytes - 34);
 }
 
 static void open_port(struct load *load, uint32_t rank, const char *interface)
@@ -134,10 +153,12 @@ static void open_port(struct load *load, uint32_t rank, const char *interface)
 	setsockopt(port->fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof(one));
 	setsockopt(port->fd, SOL_SOCKET, SO_SNDBUFFORCE, &buffer, sizeof(buffer));
 	port->frames = malloc((size_t)load->slots * load->frame_bytes);
-	if (!port->frames)
+	port->sums = malloc(load->slots * sizeof(*port->sums));
+	if (!port->frames || !port->sums)
 		fail("memory");
 	for (uint32_t slot = 0; slot < load->slots; slot++)
-		write_frame(load, rank, slot, port->frames + (size_t)slot * load->frame_bytes);
+		port->sums[slot] =
+			write_frame(load, rank, slot, port->frames + (size_t)slot * load->frame_bytes);
 	for (int i = 0; i < MAX_BURST; i++) {
 		port->iov[i].iov_len = load->frame_bytes;
 		port->messages[i].msg_hdr.msg_iov = &port->iov[i];
@@ -177,9 +198,10 @@ static void send_burst(struct load *load)
 
 		for (uint32_t i = 0; i < load->burst; i++) {
 			uint64_t chunk = load->chunk + i;
-			uint8_t *frame = port->frames + (chunk % load->slots) * load->frame_bytes;
+			uint32_t slot = (uint32_t)(chunk % load->slots);
+			uint8_t *frame = port->frames + (size_t)slot * load->frame_bytes;
 
-			store32(frame + TAG_AT, FIRST_TAG + (uint32_t)(chunk / load->slots));
+			set_tag(frame, port->sums[slot], FIRST_TAG + (uint32_t)(chunk / load->slots));
 			port->iov[i].iov_base = frame;
 		}
 		while (done < load->burst) {

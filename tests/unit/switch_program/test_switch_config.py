@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 import pytest
@@ -16,8 +17,10 @@ from p4.v1 import p4runtime_pb2
 from p4.v1.p4runtime_pb2 import Entity, TableEntry
 
 from switch import Pipeline
+from switch.p4runtime.device import Device
 from switch.p4runtime.p4info import Field
 from switch.p4runtime.packets import decode_packet_in, encode_packet_out
+from switch.p4runtime.server import AddressError, Server
 from switch.p4runtime.status import StatusError
 from switch.p4runtime.text import read_p4info
 
@@ -211,6 +214,17 @@ def test_requests_for_the_wrong_device_and_atomicity(primary: Any) -> None:
         device_id=DEVICE_ID, election_id=primary.election_id, atomicity="ROLLBACK_ON_ERROR"
     )
     assert code_of(lambda: primary.stub.Write(write)) == "UNIMPLEMENTED"
+
+
+def test_two_servers_cannot_share_a_port() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+    device = Device(lambda pipeline: None)
+    server = Server(address, 1, device, None)
+    server.start()
+    with pytest.raises(AddressError, match=address):
+        Server(address, 2, device, None)
+    server.stop()
 
 
 def test_capabilities(switch_server: Any) -> None:
