@@ -310,3 +310,21 @@ def _listen(address: tuple[str, int]) -> socket.socket:
 
 def _connect(address: tuple[str, int]) -> socket.socket:
     return socket.create_connection(address, timeout=20)
+
+
+@pytest.mark.skipif("AGGLAB_SANITIZE" in os.environ, reason="this is the process it starts")
+def test_all_of_this_under_the_sanitizers(tmp_path: Path) -> None:
+    find = ["cc", "-print-file-name=libasan.so"]
+    runtime = subprocess.run(find, capture_output=True, text=True, check=True).stdout.strip()
+    environment = dict(
+        os.environ,
+        AGGLAB_SANITIZE="1",
+        AGGLAB_CACHE=str(tmp_path),
+        LD_PRELOAD=runtime,
+        # Python itself keeps memory until it exits.
+        ASAN_OPTIONS="detect_leaks=0",
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "passed" in done.stdout
