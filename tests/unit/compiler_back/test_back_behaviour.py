@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import random_headers as headers
 from back_program import json_of, primitives
 from random_control import ControlGenerator, Exited, Returned
+from random_headers import HeaderGenerator
 from random_program import MIX, Generator, encode, header_text, random_fields
 
 from switch import Pipeline
@@ -225,3 +227,23 @@ def test_a_checksum_under_a_condition(tmp_path: Path) -> None:
     for frame, wanted in expected.items():
         ((_, out),) = pipeline.process(1, bytes.fromhex(frame), 0)
         assert out.hex() == wanted
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_code_on_headers(seed: int, tmp_path: Path) -> None:
+    step = HeaderGenerator(seed).block(14)
+    document = json_of(
+        types=headers.TYPES,
+        headers=headers.HEADERS,
+        top=headers.TOP,
+        parser=headers.PARSER,
+        apply=headers.apply_text(step),
+    )
+    pipeline = load(document, tmp_path)
+    source = random.Random(seed)
+    for _ in range(PACKETS):
+        frame, state = headers.random_packet(source)
+        step.run(state)
+        wanted = headers.expected(frame[0], frame[0] >> 2, state)
+        ((_, out),) = pipeline.process(1, frame, 0)
+        assert out.hex() == wanted.hex(), frame.hex()
