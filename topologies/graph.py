@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeAlias
+from typing import TypeAlias
 
 AGGREGATOR_IP = "10.0.255.254"
 AGGREGATOR_MAC = "02:00:00:00:ff:fe"
@@ -35,12 +37,100 @@ class Drop:
     probability: float
 
     def __post_init__(self) -> None:
-        if not 0 <= self.probability <= 1:
-            raise ValueError(f"drop probability {self.probability} is not between 0 and 1")
+        _require_probability("drop probability", self.probability)
 
 
-# Further kinds (Gilbert-Elliott, periodic, exact list, duplicate, reorder ...) join this union.
-Impairment = Drop
+@dataclass(frozen=True)
+class GilbertElliott:
+    """Loss in bursts: a chain of two states, good before frame 0, that may change at every frame.
+
+    to_bad, to_good: probabilities to change from good, from bad, when a frame arrives; good_loss,
+    bad_loss: probabilities to drop it in the state then reached.
+    """
+
+    to_bad: float
+    to_good: float
+    good_loss: float = 0.0
+    bad_loss: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("to_bad", "to_good", "good_loss", "bad_loss"):
+            _require_probability(f"Gilbert-Elliott {name}", getattr(self, name))
+
+
+@dataclass(frozen=True)
+class PeriodicDrop:
+    """Of every `period` frames the `count` from number `offset` on are dropped: those k with
+    (k - offset) mod period < count, k >= offset."""
+
+    period: int
+    count: int = 1
+    offset: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.count <= self.period or self.offset < 0:
+            what = f"{self.count} of {self.period} from {self.offset}"
+            raise ValueError(f"periodic drop of {what} is not 1 to the period, from 0 or later")
+
+
+@dataclass(frozen=True)
+class DropList:
+    """Exactly these frames are dropped. numbers: their k, ascending."""
+
+    numbers: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if any(k < 0 for k in self.numbers) or sorted(set(self.numbers)) != list(self.numbers):
+            raise ValueError("the numbers of a drop list must be at least 0 and ascend")
+
+
+@dataclass(frozen=True)
+class Corrupt:
+    """With this probability one bit of the frame, behind its Ethernet header, is inverted."""
+
+    probability: float
+
+    def __post_init__(self) -> None:
+        _require_probability("corrupt probability", self.probability)
+
+
+@dataclass(frozen=True)
+class Duplicate:
+    """With this probability a frame arrives twice, the copy `delay_us` later."""
+
+    probability: float
+    delay_us: int = 0
+
+    def __post_init__(self) -> None:
+        _require_probability("duplicate probability", self.probability)
+        _require_delay("duplicate", self.delay_us)
+
+
+@dataclass(frozen=True)
+class Reorder:
+    """With this probability a frame arrives `delay_us` later, behind others sent after it."""
+
+    probability: float
+    delay_us: int
+
+    def __post_init__(self) -> None:
+        _require_probability("reorder probability", self.probability)
+        _require_delay("reorder", self.delay_us)
+
+
+@dataclass(frozen=True)
+class Jitter:
+    """Each frame arrives later by a time drawn evenly from 0 to `max_us`; frames may overtake."""
+
+    max_us: int
+
+    def __post_init__(self) -> None:
+        _require_delay("jitter", self.max_us)
+
+
+Impairment: TypeAlias = (
+    "Drop | GilbertElliott | PeriodicDrop | DropList | Corrupt | Duplicate | Reorder | Jitter"
+)
 
 
 @dataclass(frozen=True)
@@ -70,8 +160,10 @@ class Direction:
             raise ValueError("a queue is limited in packets or in bytes, not in both")
         if self.queue_packets is not None and self.queue_packets < 1:
             raise ValueError("a queue holds at least one packet")
-        if sum(isinstance(each, Drop) for each in self.impairments) > 1:
-            raise ValueError("a direction has at most one drop impairment")
+        kinds = [type(each) for each in self.impairments]
+        repeated = next((kind for kind in kinds if kinds.count(kind) > 1), None)
+        if repeated is not None:
+            raise ValueError(f"a direction has at most one impairment {repeated.__name__}")
 
 
 @dataclass(frozen=True)
@@ -190,6 +282,16 @@ class Topology:
         old = self.link(name)
         new = replace(old, a_to_b=a_to_b or old.a_to_b, b_to_a=b_to_a or old.b_to_a)
         return replace(self, links=tuple(new if link is old else link for link in self.links))
+
+
+def _require_probability(what: str, value: float) -> None:
+    if not 0 <= value <= 1:
+        raise ValueError(f"{what} {value} is not between 0 and 1")
+
+
+def _require_delay(what: str, value_us: int) -> None:
+    if value_us < 0:
+        raise ValueError(f"{what} of {value_us} us is negative")
 
 
 def _refuse_duplicates(kind: str, names: list[str]) -> None:
