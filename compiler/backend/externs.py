@@ -195,10 +195,8 @@ class Externs(Statements):
         if self.frame.block != block:
             raise self.unsupported(call, f"clone of kind {kind} outside {block}")
         session = self.data(self.argument(info, 1))
-        index = None
-        if info.method != "clone":
-            index = self._list_index(self.argument(info, 2))
-        identifier = self.field_list(index)
+        kept = self.argument(info, 2) if len(info.arguments) > 2 else None
+        identifier = self._kept_fields(info.method, kept)
         self.emit(f"clone_{block}_pkt_to_egress", session, ir.Const(identifier, 32))
 
     def resubmit(self, call: ast.Call, info: CallInfo) -> None:
@@ -210,8 +208,23 @@ class Externs(Statements):
     def _again(self, op: str, block: str, call: ast.Call, info: CallInfo) -> None:
         if self.frame.block != block:
             raise self.unsupported(call, f"{op} outside {block}")
-        identifier = self.field_list(self._list_index(self.argument(info, 0)))
+        identifier = self._kept_fields(info.method, self.argument(info, 0))
         self.emit(op, ir.Const(identifier, 32))
+
+    def _kept_fields(self, method: str, kept: ast.Expression | None) -> int:
+        """The list of metadata that survives: by `@field_list` index, or as given in the call."""
+        if kept is None:
+            return self.field_list(None)
+        if method.endswith("_preserving_field_list"):
+            return self.field_list(self._list_index(kept))
+        elements = [expr for expr, _ in self.flat_values(kept)]
+        if not all(isinstance(e, (ir.FieldRef, ir.Const)) for e in elements):
+            raise self.unsupported(kept, "anything but fields in a list of metadata to keep")
+        lists = self.unit.program.field_lists
+        fields: list[ir.Expr] = [e for e in elements if isinstance(e, ir.FieldRef)]
+        name = self.unit.names.unique("kept")
+        lists.append(ir.FieldList(name, len(lists) + 1, fields, self.position))
+        return len(lists)
 
     def _list_index(self, expression: ast.Expression) -> int:
         index = self.evaluated(expression)
@@ -251,6 +264,9 @@ FUNCTIONS: dict[str, Callable[[Externs, ast.Call, CallInfo], None]] = {
     "hash": Externs.hash,
     "digest": Externs.digest,
     "clone": Externs.clone,
+    "clone3": Externs.clone,
+    "resubmit": Externs.resubmit,
+    "recirculate": Externs.recirculate,
     "clone_preserving_field_list": Externs.clone,
     "resubmit_preserving_field_list": Externs.resubmit,
     "recirculate_preserving_field_list": Externs.recirculate,

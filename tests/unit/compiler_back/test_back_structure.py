@@ -350,6 +350,27 @@ def test_field_lists_hold_annotated_metadata() -> None:
     assert all(f["id"] > 0 for f in by_name.values())
 
 
+def test_field_lists_given_in_the_call() -> None:
+    """The older forms, which name the metadata themselves."""
+    document = json_of(
+        meta="bit<8> m; bit<16> n; bool f;",
+        apply="clone3(CloneType.I2E, 5, { meta.n, meta.f }); resubmit(meta);",
+        egress="recirculate({});",
+    )
+    elements = [[e["value"][1] for e in f["elements"]] for f in document["field_lists"]]
+    assert elements == [
+        ["userMetadata.n", "userMetadata.f"],
+        ["userMetadata.m", "userMetadata.n", "userMetadata.f"],
+        [],
+    ]
+    (table,) = ingress(document)["tables"]
+    calls = primitives(document, table["actions"][0])
+    assert calls == [
+        ("clone_ingress_pkt_to_egress", ["0x00000005", "0x00000001"]),
+        ("resubmit", ["0x00000002"]),
+    ]
+
+
 def test_errors_start_with_no_error() -> None:
     document = json_of(top="error { Mine }")
     codes = dict(map(tuple, document["errors"]))
