@@ -47,6 +47,8 @@ DEFAULT_BATCH_FRAMES = 32
 DEFAULT_COALESCE_US = 50
 """Four ports at 100 Mbit/s, 1078-byte frames: 2.8 us of processor time a frame instead of 4.6."""
 MAX_PORT = 511
+CONTROLLER = "(controller)"
+"""What statistics call the CPU port's interface."""
 
 
 class PacketLoop:
@@ -69,7 +71,7 @@ class PacketLoop:
     ) -> None:
         self._lib = native.library()
         self._loop = ctypes.c_void_p()
-        self._interfaces = dict(interfaces)
+        self._names = dict(interfaces)
         # Held while a pipeline's counts are read, so that it is not closed meanwhile.
         self._swapping = threading.Lock()
         self._pipeline: Drivable | None = None
@@ -78,7 +80,7 @@ class PacketLoop:
         options = native.LoopOptions(ring_frames, batch, coalesce_us)
         _check(self._lib.loop_new(ctypes.byref(options), ctypes.byref(self._loop)), "packet loop")
         try:
-            for port, interface in self._interfaces.items():
+            for port, interface in interfaces.items():
                 self._add_interface(port, interface)
                 if pcap_folder is not None:
                     self._add_pcap(port, interface, Path(pcap_folder))
@@ -106,6 +108,7 @@ class PacketLoop:
         fd = self._lib.loop_add_cpu_port(self._loop, port)
         _check(fd, f"CPU port {port}")
         self.controller = socket.socket(fileno=fd)
+        self._names[port] = CONTROLLER
 
     def start(self) -> None:
         """Start forwarding."""
@@ -126,7 +129,7 @@ class PacketLoop:
 
     def stats(self) -> dict[str, Any]:
         """Counters since the start: per port, the thread's, and the program's drops by reason."""
-        ports = {str(port): self._port_stats(port) for port in self._interfaces}
+        ports = {str(port): self._port_stats(port) for port in self._names}
         loop = native.LoopStats()
         self._lib.loop_read_stats(self._loop, ctypes.byref(loop))
         with self._swapping:
@@ -136,7 +139,7 @@ class PacketLoop:
     def _port_stats(self, port: int) -> dict[str, Any]:
         stats = native.PortStats()
         self._lib.loop_read_port_stats(self._loop, port, ctypes.byref(stats))
-        return {"interface": self._interfaces[port], **native.as_dict(stats)}
+        return {"interface": self._names[port], **native.as_dict(stats)}
 
     def stop(self) -> None:
         """End the thread; statistics stay readable until `close()`, which completes captures."""

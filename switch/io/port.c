@@ -26,6 +26,7 @@
 #define SLOT_OVERHEAD 128
 #define BLOCK_BYTES (256u << 10)
 #define SEND_BUFFER_BYTES (256 << 20)
+#define CPU_BUFFER_BYTES (8 << 20)
 
 static int set_option(int fd, int level, int option, int value)
 {
@@ -175,6 +176,9 @@ int port_open_cpu(struct port *port)
 		return -errno;
 	port->rx_fd = pair[0];
 	port->tx_fd = pair[0];
+	for (int end = 0; end < 2; end++)
+		if (set_option(pair[end], SOL_SOCKET, SO_SNDBUFFORCE, CPU_BUFFER_BYTES))
+			set_option(pair[end], SOL_SOCKET, SO_SNDBUF, CPU_BUFFER_BYTES);
 	return pair[1];
 }
 

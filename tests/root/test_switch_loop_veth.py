@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import platform
 import socket
 import subprocess
 import sys
@@ -26,6 +28,7 @@ pytestmark = pytest.mark.root
 TO_OTHER = bytes.fromhex("020000000002020000000001")
 GROUP = bytes.fromhex("ffffffffffff020000000001")
 TYPE = b"\x88\xb5"
+SYS_POLL = "7" if platform.machine() == "x86_64" else "73"
 
 
 class Stub:
@@ -74,6 +77,8 @@ class Running:
         self.loop.start()
 
     def port(self, number: int) -> dict[str, int]:
+        """A port's counts, once the loop sleeps: a frame is counted after it was sent."""
+        wait_until(data_plane_sleeps, "the data plane sleeps")
         counts: dict[str, int] = self.loop.stats()["ports"][str(number)]
         return counts
 
@@ -93,6 +98,14 @@ def running(lab: Lab, stub: Stub) -> Iterator[Running]:
     running = Running(lab, stub)
     yield running
     running.close()
+
+
+def data_plane_sleeps() -> bool:
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # other threads end
+            if (task / "comm").read_text() == "data-plane\n":
+                return (task / "syscall").read_text().split()[0] == SYS_POLL
+    return False
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import subprocess
 from collections.abc import Callable, Iterator
@@ -9,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+# gRPC's core tells the terminal of connections that end.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 import switch.p4runtime  # before protobuf is first imported
 

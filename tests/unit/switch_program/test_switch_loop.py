@@ -6,6 +6,7 @@ process of its own (test_the_loop_under_the_sanitizers).
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import platform
@@ -24,7 +25,7 @@ CPU_PORT = 3
 TO_NOWHERE = bytes.fromhex("020000000063")
 GROUP = bytes.fromhex("ffffffffffff")
 BACK = bytes.fromhex("020000000001")
-SYS_FUTEX = 202 if platform.machine() == "x86_64" else 98
+SYS_FUTEX, SYS_POLL = (202, 7) if platform.machine() == "x86_64" else (98, 73)
 
 
 class Stub:
@@ -77,6 +78,10 @@ def exchange(loop: PacketLoop, frame: bytes) -> bytes:
 def test_frames_pass_unchanged(loop: PacketLoop, length: int) -> None:
     frame = BACK + os.urandom(length - 6)
     assert exchange(loop, frame) == frame
+    while data_plane_syscall() != SYS_POLL:
+        pass  # a frame is counted once the call that sent it has returned
+    counts = loop.stats()["ports"][str(CPU_PORT)]
+    assert (counts["rx_packets"], counts["rx_bytes"], counts["tx_bytes"]) == (1, length, length)
 
 
 def test_many_frames_keep_their_order(loop: PacketLoop) -> None:
@@ -146,7 +151,7 @@ def test_a_swap_waits_until_the_old_program_is_left(loop: PacketLoop, stub_libra
     assert exchange(loop, BACK + bytes(54)) and loop.controller is not None
     old.lock()
     loop.controller.send(BACK + bytes(54))
-    while not data_plane_waits_for_a_lock():
+    while data_plane_syscall() != SYS_FUTEX:
         pass
     swap = threading.Thread(target=loop.set_pipeline, args=(new,))
     swap.start()
@@ -157,11 +162,14 @@ def test_a_swap_waits_until_the_old_program_is_left(loop: PacketLoop, stub_libra
     assert not swap.is_alive() and old.drops()["seen"] == 2
 
 
-def data_plane_waits_for_a_lock() -> bool:
+def data_plane_syscall() -> int | None:
+    """The system call that the thread waits in, None when it runs."""
     for task in Path("/proc/self/task").iterdir():
-        if (task / "comm").read_text() == "data-plane\n":
-            return (task / "syscall").read_text().startswith(f"{SYS_FUTEX} ")
-    return False
+        with contextlib.suppress(OSError):  # other threads end
+            if (task / "comm").read_text() == "data-plane\n":
+                number = (task / "syscall").read_text().split()[0]
+                return int(number) if number.isdecimal() else None
+    return None
 
 
 def test_statistics_survive_stop_and_an_idle_loop_sleeps(loop: PacketLoop) -> None:
