@@ -16,7 +16,7 @@ the command and the last lines of its log.
 """
 
 from testbed.errors import MachineLacks, NodeFailed
-from testbed.network.drops import drop_numbers
+from testbed.impairments import drop_numbers
 from testbed.network.isolation import isolated, remove_stale
 from testbed.network.machine import lacks
 from testbed.network.mininet_network import MininetNetwork

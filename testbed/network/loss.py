@@ -1,4 +1,4 @@
-"""Seeded loss on real links: the eBPF program that drops what `drops.py` says, and counts.
+"""Seeded loss on real links: the eBPF program of `testbed.impairments`, with counts.
 
 It runs as XDP in skb mode on the interface where the frames arrive: the frame has then used the
 link's rate and queue, as a frame lost on a wire has, and no socket has seen it yet. (clsact ingress
@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from testbed.network import bpf, drops
+from testbed.impairments import draws
+from testbed.network import bpf
 from testbed.network.bpf import FRAME, R0, R1, R2, R3, R4, R7, R8, R9
 from topologies import Drop
 
@@ -45,8 +46,8 @@ class LossProgram:
         self._counters = bpf.ArrayMap(value_bytes=16, entries=1)
         self._numbers = bpf.ArrayMap(value_bytes=8, entries=NUMBERS_KEPT)
         code = drop_program(
-            drops.direction_key(seed, link, direction),
-            drops.threshold(impairment.probability),
+            draws.direction_key(seed, link, direction),
+            draws.threshold(impairment.probability),
             self._counters.descriptor,
             self._numbers.descriptor,
         )
@@ -75,7 +76,7 @@ def drop_program(key: int, threshold: int, counters: int, numbers: int) -> bytes
     _point_at_counters(a, counters)
     a.alu_imm(R8, "=", 1)
     a.fetch_add(R7, SEEN, R8)
-    if threshold < drops.ALWAYS:
+    if threshold < draws.ALWAYS:
         _draw(a, key)
         a.load_imm64(R3, threshold)
         a.jump(">=", R2, R3, "pass")
@@ -104,14 +105,14 @@ def _point_at_counters(a: bpf.Assembler, counters: int) -> None:
 
 
 def _draw(a: bpf.Assembler, key: int) -> None:
-    """r2 = output k of splitmix64 from state key, as in drops.splitmix64; r8 holds k."""
+    """r2 = output k of splitmix64 from state key, as in draws.splitmix64; r8 holds k."""
     a.alu(R2, "=", R8)
     a.alu_imm(R2, "+", 1)
-    a.load_imm64(R3, drops.GOLDEN)
+    a.load_imm64(R3, draws.GOLDEN)
     a.alu(R2, "*", R3)
     a.load_imm64(R3, key)
     a.alu(R2, "+", R3)
-    for shift, multiplier in ((30, drops.MULTIPLIER_1), (27, drops.MULTIPLIER_2), (31, None)):
+    for shift, multiplier in ((30, draws.MULTIPLIER_1), (27, draws.MULTIPLIER_2), (31, None)):
         a.alu(R3, "=", R2)
         a.alu_imm(R3, ">>", shift)
         a.alu(R2, "^", R3)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.network.drops import direction_key, drop_numbers, splitmix64, threshold
+from testbed.impairments import direction_key, drop_numbers, splitmix64, threshold
 
 MASK = (1 << 64) - 1
 
