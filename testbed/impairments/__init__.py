@@ -1,0 +1,26 @@
+"""Seeded impairments as pure functions of (key, frame number): virtual links apply them as they
+stand here, real links as eBPF programs that decide the same."""
+
+from testbed.impairments.draws import (
+    ALWAYS,
+    direction_key,
+    draw,
+    drop_numbers,
+    splitmix64,
+    threshold,
+)
+from testbed.impairments.fates import Decider, Fate, decider, deciders, flip
+
+__all__ = [
+    "ALWAYS",
+    "Decider",
+    "Fate",
+    "decider",
+    "deciders",
+    "direction_key",
+    "draw",
+    "drop_numbers",
+    "flip",
+    "splitmix64",
+    "threshold",
+]
