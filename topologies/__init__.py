@@ -1,8 +1,9 @@
 """Graphs of hosts, switches and links as passive data; nothing here touches the machine.
 
-`graph` holds the values, `rack` builds one; `mn.py` is a file for `mn --custom`.
+`graph` holds the values, `rack` and `fabrics` build them; `mn.py` is a file for `mn --custom`.
 """
 
+from topologies.fabrics import custom, fat_tree, leaf_spine, ring_of_racks, two_tier
 from topologies.graph import (
     Corrupt,
     Direction,
@@ -39,6 +40,11 @@ __all__ = [
     "Reorder",
     "Switch",
     "Topology",
+    "custom",
+    "fat_tree",
     "interface_name",
+    "leaf_spine",
     "rack",
+    "ring_of_racks",
+    "two_tier",
 ]

@@ -6,11 +6,12 @@ with one line.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TypeAlias
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 AGGREGATOR_IP = "10.0.255.254"
 AGGREGATOR_MAC = "02:00:00:00:ff:fe"
@@ -86,7 +87,7 @@ class DropList:
 
 @dataclass(frozen=True)
 class Corrupt:
-    """With this probability one bit of the frame, behind its Ethernet header, is inverted."""
+    """With this probability one bit of the frame, Ethernet header included, is inverted."""
 
     probability: float
 
@@ -239,17 +240,26 @@ class Topology:
 
     def __post_init__(self) -> None:
         names = [host.name for host in self.hosts] + [switch.name for switch in self.switches]
+        known = set(names)
         _refuse_duplicates("node", names)
         _refuse_duplicates("link", [link.name for link in self.links])
         ends = [end for link in self.links for end in (link.a, link.b)]
         _refuse_duplicates("interface", [end.interface for end in ends])
         for end in ends:
-            if end.node not in names:
+            if end.node not in known:
                 raise ValueError(f"a link ends at node {end.node}, which does not exist")
             if len(end.interface) > MAX_INTERFACE_NAME:
                 raise ValueError(
                     f"interface name {end.interface} exceeds {MAX_INTERFACE_NAME} bytes"
                 )
+
+    @cached_property
+    def _ports(self) -> dict[str, dict[int, Link]]:
+        ports: dict[str, dict[int, Link]] = {}
+        ends = ((end, link) for link in self.links for end in (link.a, link.b))
+        for end, link in sorted(ends, key=lambda each: each[0].port):
+            ports.setdefault(end.node, {})[end.port] = link
+        return ports
 
     @cached_property
     def _hosts_by_name(self) -> dict[str, Host]:
@@ -259,14 +269,21 @@ class Topology:
         """The host of that name; KeyError when there is none."""
         return self._hosts_by_name[name]
 
+    @cached_property
+    def _switch_numbers(self) -> dict[str, int]:
+        return {switch.name: n for n, switch in enumerate(self.switches, start=1)}
+
+    def switch_number(self, name: str) -> int | None:
+        """The switch's place among all, from 1; None if no switch is called so."""
+        return self._switch_numbers.get(name)
+
     def link(self, name: str) -> Link:
         """The link of that name; KeyError when there is none."""
         return {link.name: link for link in self.links}[name]
 
     def ports(self, node: str) -> dict[int, Link]:
         """The node's links by its own port number, ascending."""
-        ends = ((end, link) for link in self.links for end in (link.a, link.b))
-        return dict(sorted((end.port, link) for end, link in ends if end.node == node))
+        return dict(self._ports.get(node, {}))
 
     def port_towards(self, node: str, neighbour: str) -> int:
         """The port of `node` whose cable leads straight to `neighbour`; KeyError when none does."""
@@ -275,6 +292,18 @@ class Topology:
                 return port
         raise KeyError(f"{node} has no link to {neighbour}")
 
+    def with_directions(self, pattern: str, **changes: Any) -> Topology:
+        """A copy in which fields of some Directions are others.
+
+        pattern: of shell style; with `->` it is matched against directions (`s*->h*`), otherwise
+        against links (`h?-s1`), both of whose directions change. changes: fields of Direction.
+        Raises ValueError if it matches nothing.
+        """
+        links = tuple(_changed(link, pattern, changes) for link in self.links)
+        if not any(_concerned(link, pattern) for link in self.links):
+            raise ValueError(f"'{pattern}' matches no link and no direction")
+        return replace(self, links=links)
+
     def with_link(
         self, name: str, a_to_b: Direction | None = None, b_to_a: Direction | None = None
     ) -> Topology:
@@ -282,6 +311,24 @@ class Topology:
         old = self.link(name)
         new = replace(old, a_to_b=a_to_b or old.a_to_b, b_to_a=b_to_a or old.b_to_a)
         return replace(self, links=tuple(new if link is old else link for link in self.links))
+
+
+def _concerned(link: Link, pattern: str) -> list[str]:
+    """Names of those of the link's directions that a pattern is about."""
+    return [
+        name
+        for name, _, _, _ in link.directions()
+        if fnmatchcase(name if "->" in pattern else link.name, pattern)
+    ]
+
+
+def _changed(link: Link, pattern: str, changes: dict[str, Any]) -> Link:
+    concerned = _concerned(link, pattern)
+    a_to_b, b_to_a = (
+        replace(direction, **changes) if name in concerned else direction
+        for name, _, _, direction in link.directions()
+    )
+    return replace(link, a_to_b=a_to_b, b_to_a=b_to_a)
 
 
 def _require_probability(what: str, value: float) -> None:
@@ -295,6 +342,6 @@ def _require_delay(what: str, value_us: int) -> None:
 
 
 def _refuse_duplicates(kind: str, names: list[str]) -> None:
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise ValueError(f"{kind} {repeated[0]} exists twice")

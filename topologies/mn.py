@@ -1,8 +1,11 @@
-"""Our graphs for plain Mininet: `mn --custom topologies/mn.py --topo rack,4`.
+"""Our graphs for plain Mininet: `mn --custom topologies/mn.py --topo two_tier,racks=4,workers=4`.
 
 Names, addresses and ports are those of a run. Without Open vSwitch use
-`--switch lxbr --controller none`, and `--link tc,bw=100` for a rate.
+`--switch lxbr --controller none` (`--switch lxbr,stp=1` for graphs with loops: all but rack and
+two_tier), and `--link tc,bw=100` for a rate.
 """
+
+from __future__ import annotations
 
 import inspect
 import sys
@@ -16,7 +19,14 @@ _ROOT = str(Path(_FILE).resolve().parent.parent)
 if _ROOT not in sys.path:
     sys.path.insert(0, _ROOT)
 
-from topologies import Topology, rack  # noqa: E402
+from topologies import (  # noqa: E402
+    Topology,
+    fat_tree,
+    leaf_spine,
+    rack,
+    ring_of_racks,
+    two_tier,
+)
 from topologies.graph import PREFIX_LENGTH  # noqa: E402
 
 
@@ -37,4 +47,30 @@ def rack_topo(workers: int = 4) -> Topo:
     return to_mininet(rack(workers))
 
 
-topos = {"rack": rack_topo}
+def two_tier_topo(racks: int = 2, workers: int = 4) -> Topo:
+    """`--topo two_tier,racks=R,workers=N`."""
+    return to_mininet(two_tier(racks, workers))
+
+
+def leaf_spine_topo(racks: int = 2, spines: int = 2, workers: int = 4) -> Topo:
+    """`--topo leaf_spine,racks=R,spines=S,workers=N`."""
+    return to_mininet(leaf_spine(racks, spines, workers))
+
+
+def fat_tree_topo(k: int = 4, workers: int | None = None) -> Topo:
+    """`--topo fat_tree,k=K`, and `workers=N` at each edge switch."""
+    return to_mininet(fat_tree(k, workers))
+
+
+def ring_of_racks_topo(racks: int = 3, workers: int = 4) -> Topo:
+    """`--topo ring_of_racks,racks=R,workers=N`."""
+    return to_mininet(ring_of_racks(racks, workers))
+
+
+topos = {
+    "rack": rack_topo,
+    "two_tier": two_tier_topo,
+    "leaf_spine": leaf_spine_topo,
+    "fat_tree": fat_tree_topo,
+    "ring_of_racks": ring_of_racks_topo,
+}

@@ -31,12 +31,11 @@ def burst_bytes(rate_bps: int, frame_bytes: int) -> int:
 
 
 def interface_mac(topology: Topology, end: LinkEnd) -> str:
-    """A host's own MAC, or for switch number s port p (from 1) 02:01:00:<s>:<p, two bytes>."""
-    for host in topology.hosts:
-        if host.name == end.node:
-            return host.mac
-    number = [switch.name for switch in topology.switches].index(end.node) + 1
-    return f"02:01:00:{number:02x}:{end.port >> 8:02x}:{end.port & 255:02x}"
+    """A host's own MAC, or for switch number s port p (from 1) 02:01:<s>:<p>, two bytes each."""
+    number = topology.switch_number(end.node)
+    if number is None:
+        return topology.host(end.node).mac
+    return ":".join(f"{byte:02x}" for byte in (2, 1, *divmod(number, 256), *divmod(end.port, 256)))
 
 
 def create_lines(topology: Topology, pids: Mapping[str, int]) -> list[str]:

@@ -84,7 +84,7 @@ def test_with_link_changes_one_direction_of_one_link() -> None:
         ({"delay_us": -1}, "delay -1 us is negative"),
         ({"queue_packets": 0}, "a queue holds at least one packet"),
         ({"queue_packets": 9, "queue_bytes": 9}, "in packets or in bytes, not in both"),
-        ({"impairments": (Drop(0.1), Drop(0.2))}, "at most one drop"),
+        ({"impairments": (Drop(0.1), Drop(0.2))}, "at most one impairment Drop"),
     ],
 )
 def test_direction_refuses(options: dict[str, int], message: str) -> None:

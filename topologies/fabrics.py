@@ -1,0 +1,173 @@
+"""Graphs of several switches: racks under a root, spines, a fat tree, a ring.
+
+In all of them switches s1.. come level by level from the racks' own up, and hosts h1.. rack by
+rack: host n of rack r, from 1 each, has address 10.0.r.n. A switch's ports count from 1, first
+those to what is below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from topologies.graph import Host, Link, LinkEnd, Switch, Topology
+from topologies.rack import MAX_WORKERS, host_ip, host_mac
+
+MAX_RACKS = 254
+# P4 ports of p4/switchml.p4 are 9 bits wide; 511 stands for no port.
+MAX_PORTS = 510
+
+
+def two_tier(racks: int, workers: int) -> Topology:
+    """Racks s1..sR of `workers` hosts each, all under one root, the last switch."""
+    return leaf_spine(racks, 1, workers, "two_tier")
+
+
+def leaf_spine(racks: int, spines: int, workers: int, kind: str = "leaf_spine") -> Topology:
+    """Racks s1..sR; each has one cable to each of the spines, the switches after them."""
+    _require("racks", racks, 1, MAX_RACKS)
+    _require("spines", spines, 1, MAX_PORTS - workers)
+    builder = _Builder(racks + spines)
+    builder.add_racks(racks, workers)
+    for rack in range(1, racks + 1):
+        for spine in range(racks + 1, racks + spines + 1):
+            builder.connect(f"s{rack}", f"s{spine}")
+    return builder.topology(kind)
+
+
+def fat_tree(k: int, workers: int | None = None) -> Topology:
+    """k pods of k/2 edge and k/2 aggregation switches under (k/2)^2 cores (Al-Fares et al., 2008).
+
+    k: even, 2 to 20. workers: hosts at each edge switch, k/2 unless said otherwise. Edge switches
+    come first, pod by pod, then the pods' aggregation switches, then the cores; aggregation switch
+    a of every pod leads to cores a*k/2 to (a+1)*k/2 - 1. Each edge switch is a rack.
+    """
+    _require("k", k, 2, 20)
+    if k % 2:
+        raise ValueError(f"a fat tree's k is even, not {k}")
+    half = k // 2
+    builder = _Builder(2 * k * half + half * half)
+    builder.add_racks(k * half, half if workers is None else workers)
+    edges = [[f"s{pod * half + n + 1}" for n in range(half)] for pod in range(k)]
+    above = [[f"s{(k + pod) * half + n + 1}" for n in range(half)] for pod in range(k)]
+    cores = [f"s{2 * k * half + n + 1}" for n in range(half * half)]
+    for pod in range(k):
+        builder.connect_all(edges[pod], above[pod])
+    for pod in range(k):
+        for n, switch in enumerate(above[pod]):
+            builder.connect_all([switch], cores[n * half : (n + 1) * half])
+    return builder.topology("fat_tree")
+
+
+def ring_of_racks(racks: int, workers: int) -> Topology:
+    """Racks s1..sR, each with a cable to the next, the last to the first. At least 3 racks."""
+    _require("racks", racks, 3, MAX_RACKS)
+    builder = _Builder(racks)
+    builder.add_racks(racks, workers)
+    for rack in range(1, racks + 1):
+        builder.connect(f"s{rack}", f"s{rack % racks + 1}")
+    return builder.topology("ring_of_racks")
+
+
+def custom(switches: Sequence[str], links: Sequence[tuple[str, str]]) -> Topology:
+    """The graph of these cables. Ends that are no switch are hosts, in order of appearance.
+
+    A switch's ports count from 1 in the order its cables appear; its device_id is its place in
+    `switches`, from 1. A host is in the rack of its switch's place, from 1, in order of appearance.
+    Raises ValueError for a host with no switch or more than one, two hosts joined, a cable twice,
+    a switch without a cable, and too many of anything.
+    """
+    _require("switches", len(switches), 1, MAX_RACKS)
+    homes = _homes(set(switches), links)
+    ordinals = dict.fromkeys(switches, 0)
+    hosts = []
+    for host, switch in homes.items():
+        ordinals[switch] += 1
+        _require(f"hosts at {switch}", ordinals[switch], 1, MAX_WORKERS)
+        place = list(switches).index(switch) + 1
+        hosts.append(_host(host, place, ordinals[switch]))
+    cables = _Cables(switches)
+    for a, b in links:
+        cables.add(*((b, a) if b in homes else (a, b)))
+    unused = [name for name in switches if name not in {end for link in links for end in link}]
+    if unused:
+        raise ValueError(f"switch {unused[0]} has no link")
+    devices = tuple(Switch(name, n) for n, name in enumerate(switches, start=1))
+    return Topology("custom", tuple(hosts), devices, tuple(cables.links))
+
+
+def _homes(switches: set[str], links: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """host -> its switch, hosts in order of appearance."""
+    homes: dict[str, str] = {}
+    for a, b in links:
+        if a == b:
+            raise ValueError(f"a link leads from {a} to itself")
+        if a not in switches and b not in switches:
+            raise ValueError(f"the link {a}-{b} has a host at both ends")
+        host, switch = (a, b) if b in switches else (b, a)
+        if host in switches:
+            continue
+        if host in homes:
+            raise ValueError(f"host {host} has two links, to {homes[host]} and {switch}")
+        homes[host] = switch
+    return homes
+
+
+class _Cables:
+    """Links in the making: a switch's next cable gets its next port."""
+
+    def __init__(self, switches: Iterable[str]) -> None:
+        self._used = dict.fromkeys(switches, 0)
+        self._pairs: set[frozenset[str]] = set()
+        self.links: list[Link] = []
+
+    def add(self, a: str, b: str) -> None:
+        if frozenset((a, b)) in self._pairs:
+            raise ValueError(f"the link {a}-{b} appears twice")
+        self._pairs.add(frozenset((a, b)))
+        self.links.append(Link(self._end(a), self._end(b)))
+
+    def _end(self, node: str) -> LinkEnd:
+        if node not in self._used:
+            return LinkEnd(node, 0)
+        self._used[node] += 1
+        _require(f"links of switch {node}", self._used[node], 1, MAX_PORTS)
+        return LinkEnd(node, self._used[node])
+
+
+class _Builder:
+    """Switches s1..sN, racks of hosts at the first of them, cables."""
+
+    def __init__(self, switches: int) -> None:
+        self._switches = tuple(Switch(f"s{n}", n) for n in range(1, switches + 1))
+        self._hosts: list[Host] = []
+        self._cables = _Cables(switch.name for switch in self._switches)
+
+    def add_racks(self, racks: int, workers: int) -> None:
+        """`workers` hosts at each of s1..sR."""
+        _require("racks", racks, 1, MAX_RACKS)
+        _require("workers of a rack", workers, 1, MAX_WORKERS)
+        for rack in range(1, racks + 1):
+            for number in range(1, workers + 1):
+                host = _host(f"h{len(self._hosts) + 1}", rack, number)
+                self._hosts.append(host)
+                self.connect(host.name, f"s{rack}")
+
+    def connect(self, below: str, above: str) -> None:
+        self._cables.add(below, above)
+
+    def connect_all(self, below: Sequence[str], above: Sequence[str]) -> None:
+        for lower in below:
+            for upper in above:
+                self.connect(lower, upper)
+
+    def topology(self, kind: str) -> Topology:
+        return Topology(kind, tuple(self._hosts), self._switches, tuple(self._cables.links))
+
+
+def _host(name: str, rack: int, number: int) -> Host:
+    return Host(name, host_ip(rack, number), host_mac(rack, number))
+
+
+def _require(what: str, number: int, least: int, most: int) -> None:
+    if not least <= number <= most:
+        raise ValueError(f"{what}: {least} to {most}, not {number}")
