@@ -1,7 +1,7 @@
 # Agglab: `make` lists the targets. Every target sets up what it needs first (setup.sh, at once when nothing is missing).
 PYTHON := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup scenario scenarios check compile test lint bless bench clean
+.PHONY: help setup doctor scenario scenarios check compile test lint bless bench clean
 
 NAME ?=
 FILE ?= $(if $(NAME),scenarios/$(NAME).yaml)
@@ -19,6 +19,9 @@ help:  ## this list
 
 setup:  ## install what is missing (apt packages, .venv)
 	@./setup.sh
+
+doctor: setup  ## what this machine has, what each lack costs, and what mends it
+	@$(PYTHON) -m testbed doctor
 
 scenario: setup  ## run one: NAME=quickstart or FILE=my.yaml; RESULTS=dir puts the results elsewhere
 	@test -n "$$FILE" || { echo 'make scenario: say NAME=quickstart or FILE=path/to.yaml; make scenarios lists them' >&2; exit 2; }

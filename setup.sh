@@ -7,9 +7,9 @@ cd "$(dirname "$(readlink -f "$0")")"
 
 PACKAGES=(
     python3 python3-venv  # the system's Python: Debian's mininet belongs to it
-    mininet               # hosts and links in namespaces
+    mininet net-tools     # hosts and links in namespaces; Mininet looks for ifconfig
     gcc libc6-dev make    # the switch's generated C, the packet loop
-    clang libbpf-dev      # seeded loss: an eBPF program on the links
+    ca-certificates       # for pip
     iproute2 util-linux iputils-ping ethtool
 )
 STAMP=.venv/agglab-setup

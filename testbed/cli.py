@@ -45,6 +45,10 @@ def _dispatch(words: list[str]) -> int:
         from testbed import stf
 
         return stf.main(words[1:])
+    if words[:1] == ["doctor"]:
+        from testbed import doctor
+
+        return doctor.main(words[1:])
     options = _parser().parse_args(words)
     command = {"list": _list, "check": _check, "run": _run, "clean": _clean, "report": _report}
     return command[options.command](options)
@@ -124,6 +128,7 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("clean", help="remove what killed runs left behind")
     report = commands.add_parser("report", help="draw a result folder's report again")
     report.add_argument("folder", help="results/<scenario>/<run-id>")
+    commands.add_parser("doctor", help="what this machine has and lacks", add_help=False)
     commands.add_parser("stf", help="run packet tests (.stf)", add_help=False)
     return parser
 

@@ -16,7 +16,7 @@ from testbed.program import REPOSITORY, Program
 from testbed.scenario import Suite
 
 MANIFEST_VERSION = 1
-TOOLS = {"cc": ["cc", "--version"], "clang": ["clang", "--version"], "ip": ["ip", "-V"]}
+TOOLS = {"cc": ["cc", "--version"], "ip": ["ip", "-V"]}
 PACKAGES = ("numpy", "PyYAML", "grpcio", "protobuf", "p4runtime", "mininet")
 
 
@@ -31,8 +31,8 @@ def manifest(suite: Suite, programs: Sequence[Program], settings: Sequence[str])
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "git": _git(),
         "programs": [_program(program) for program in dict.fromkeys(programs)],
-        "machine": _machine(),
-        "tools": {name: _first_line(command) for name, command in TOOLS.items()},
+        "machine": machine(),
+        "tools": {name: first_line(command) for name, command in TOOLS.items()},
         "packages": {"python": platform.python_version(), **_packages()},
     }
 
@@ -54,14 +54,15 @@ def _program(program: Program) -> dict[str, str]:
 
 def _git() -> dict[str, Any] | None:
     """Commit and whether files differ from it; None outside a checkout or without git."""
-    commit = _first_line(["git", "-C", str(REPOSITORY), "rev-parse", "HEAD"])
+    commit = first_line(["git", "-C", str(REPOSITORY), "rev-parse", "HEAD"])
     if commit is None:
         return None
-    changes = _first_line(["git", "-C", str(REPOSITORY), "status", "--porcelain"])
+    changes = first_line(["git", "-C", str(REPOSITORY), "status", "--porcelain"])
     return {"commit": commit, "modified": bool(changes)}
 
 
-def _machine() -> dict[str, Any]:
+def machine() -> dict[str, Any]:
+    """Kernel, system and processors, as manifest.json and `doctor` show them."""
     return {
         "kernel": platform.release(),
         "system": _os_name(),
@@ -97,7 +98,7 @@ def _packages() -> dict[str, str | None]:
     return versions
 
 
-def _first_line(command: Sequence[str]) -> str | None:
+def first_line(command: Sequence[str]) -> str | None:
     """The first line a command prints; None if it is not there or fails."""
     if shutil.which(command[0]) is None:
         return None

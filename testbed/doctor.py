@@ -1,0 +1,185 @@
+"""`python -m testbed doctor`: what this machine has, what each lack costs, and what mends it.
+
+What a run needs is asked of `testbed.network.lacks`, as a run does: same probes, same words.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from typing import Any, TextIO
+
+from testbed.errors import MachineLacks
+from testbed.exit_codes import LACKING, PASSED
+from testbed.machine_facts import first_line, machine
+from testbed.network import lacks
+from testbed.network.machine import PROGRAMS
+from topologies import Direction, Drop, Topology, rack
+
+CORES_WANTED = 2
+MEMORY_WANTED_BYTES = 2 << 30
+PEERS = "run `./setup.sh --peers`"
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the answer. needed: without it no scenario runs on a network at all."""
+
+    name: str
+    has: bool
+    found: str
+    needed: bool = False
+    costs: str = ""
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What a kind of scenario asks of the kernel, as a topology that asks for it."""
+
+    name: str
+    topology: Topology
+    costs: str
+
+
+@dataclass(frozen=True)
+class Tool:
+    """Something that adds to this toolkit; any of its programs will do."""
+
+    name: str
+    programs: tuple[str, ...]
+    costs: str
+    remedy: str
+
+
+NEEDED = rack(1, Direction(rate_bps=10**8))
+"""What every scenario on a network asks for."""
+FEATURES = (
+    Feature(
+        "seeded loss (eBPF, XDP)",
+        rack(1, Direction(impairments=(Drop(0.5),))),
+        "scenarios with `loss` and other impairments of links",
+    ),
+    Feature(
+        "link delays (netem)",
+        rack(1, Direction(delay_us=1000)),
+        "scenarios with `delay`, jitter or reordering",
+    ),
+)
+TOOLS = (
+    Tool(
+        "BMv2",
+        ("simple_switch_grpc", "simple_switch"),
+        "`target: bmv2`, and half of the conformance",
+        f"{PEERS}, or apt-get install p4lang-bmv2 from p4lang's repository",
+    ),
+    Tool(
+        "p4c",
+        ("p4c-bm2-ss",),
+        "`compiler: p4c`, and half of the conformance",
+        f"{PEERS}, or apt-get install p4lang-p4c from p4lang's repository",
+    ),
+    Tool("p4-utils", ("p4run",), "running an exported p4app.json", PEERS),
+    Tool("tshark", ("tshark",), "reading pcaps on the terminal", "apt-get install tshark"),
+)
+
+
+def main(words: Sequence[str], out: TextIO | None = None) -> int:
+    """The command line; 0 when scenarios run here, 3 when something needed is missing."""
+    parser = argparse.ArgumentParser(
+        prog="python -m testbed doctor", description="What this machine has, lacks, and how to mend"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    options = parser.parse_args(words)
+    found = list(checks())
+    code = LACKING if any(check.needed and not check.has for check in found) else PASSED
+    show = as_json if options.json else as_text
+    print(show(found, machine()), file=sys.stdout if out is None else out)
+    return code
+
+
+def checks() -> Iterator[Check]:
+    """Everything, most basic first."""
+    basic = lacks(NEEDED)
+    yield from (_needed(lack) for lack in basic) if basic else _basics()
+    yield from (_feature(feature, basic) for feature in FEATURES)
+    yield from (_tool(tool) for tool in TOOLS)
+    yield _cores(len(os.sched_getaffinity(0)))
+    yield _memory(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+
+
+def _basics() -> Iterator[Check]:
+    """What `lacks` has found to be there."""
+    right = "root" if os.geteuid() == 0 else "user namespaces"
+    yield Check("the right to make networks", True, right, needed=True)
+    yield Check("veth, tbf", True, "tried", needed=True)
+    yield Check("Mininet", True, metadata.version("mininet"), needed=True)
+    for program in PROGRAMS:
+        yield Check(program, True, shutil.which(program) or "", needed=True)
+
+
+def _needed(lack: MachineLacks) -> Check:
+    return Check(lack.what, False, "", True, "every scenario on a network", lack.remedy)
+
+
+def _feature(feature: Feature, basic: Sequence[MachineLacks]) -> Check:
+    """A machine that lacks basics cannot be asked for the rest."""
+    if basic:
+        return Check(feature.name, False, "not tried: see above", costs=feature.costs)
+    missing = lacks(feature.topology)
+    if not missing:
+        return Check(feature.name, True, "tried")
+    return Check(feature.name, False, "", False, feature.costs, missing[0].remedy)
+
+
+def _tool(tool: Tool) -> Check:
+    paths = [path for program in tool.programs if (path := shutil.which(program))]
+    if not paths:
+        return Check(tool.name, False, "", False, tool.costs, tool.remedy)
+    version = first_line([paths[0], "--version"])
+    return Check(tool.name, True, " ".join(paths) + (f": {version}" if version else ""))
+
+
+def _cores(count: int) -> Check:
+    costs = "times: switch and workers share processors, so a fast link is not filled"
+    remedy = f"give the machine {CORES_WANTED} processors, or read `fidelity` in the results"
+    return Check("processors", count >= CORES_WANTED, f"{count}", False, costs, remedy)
+
+
+def _memory(total_bytes: int) -> Check:
+    costs = "large tensors: a run that would not fit is refused"
+    remedy = f"give the machine {MEMORY_WANTED_BYTES >> 30} GiB"
+    enough, found = total_bytes >= MEMORY_WANTED_BYTES, f"{total_bytes / 2**30:.1f} GiB"
+    return Check("memory", enough, found, False, costs, remedy)
+
+
+def as_json(found: Sequence[Check], facts: dict[str, Any]) -> str:
+    """{"ok", "machine", "checks": [{"name", "has", "found", "needed", "costs", "remedy"}]}"""
+    ok = all(check.has or not check.needed for check in found)
+    answer = {"ok": ok, "machine": facts, "checks": [asdict(check) for check in found]}
+    return json.dumps(answer, indent=2)
+
+
+def as_text(found: Sequence[Check], facts: dict[str, Any]) -> str:
+    lines = [f"{facts['system']}, Linux {facts['kernel']}, {facts['architecture']}"]
+    width = max(len(check.name) for check in found)
+    for check in found:
+        sign = "ok   " if check.has else "lacks"
+        lines.append(f"  {sign}  {check.name:<{width}}  {check.found}".rstrip())
+        if not check.has:
+            lines += [f"         costs: {check.costs}"] if check.costs else []
+            lines += [f"         mend:  {check.remedy}"] if check.remedy else []
+    blocking = [check.name for check in found if check.needed and not check.has]
+    missing = sum(not check.has for check in found)
+    if blocking:
+        lines.append(f"no scenario runs here: {', '.join(blocking)}")
+    else:
+        rest = f"; {missing} lacking, see what each costs" if missing else ""
+        lines.append(f"scenarios run here{rest}")
+    return "\n".join(lines)
