@@ -13,11 +13,16 @@ from compiler.backend.lower import lower
 from compiler.backend.show import program_text
 from compiler.backend.sources import lines_of
 from compiler.diagnostics import Diagnostics
+from compiler.frontend import with_deep_stack
 from compiler.typed import TypedProgram
 
 
 def emit(program: TypedProgram, diagnostics: Diagnostics) -> tuple[dict[str, Any], Any] | None:
     """(BMv2 JSON, p4.config.v1.P4Info), or None after errors, which are in diagnostics."""
+    return with_deep_stack(lambda: _emit(program, diagnostics))
+
+
+def _emit(program: TypedProgram, diagnostics: Diagnostics) -> tuple[dict[str, Any], Any] | None:
     from compiler.backend.p4info import p4info
 
     lines_of.cache_clear()

@@ -30,6 +30,9 @@ from compiler.backend.places import (
 from compiler.backend.scope import Scope
 from compiler.typed import Value as Known
 
+# An operator is two levels of JSON: BMv2's reader goes no deeper than 1000, our switch's than 300.
+MAX_DEPTH = 64
+
 
 class Expressions(Scope):
     """value() gives scalars, place() everything that has members or can be assigned."""
@@ -53,7 +56,9 @@ class Expressions(Scope):
             lowered = self._scalar(expression)
         target = self.typed.implicit_cast.get(expression)
         if target is not None:
-            lowered = arithmetic.convert(lowered, shape, target)
+            lowered, shape = arithmetic.convert(lowered, shape, target), target
+        if isinstance(lowered, ir.Op) and lowered.depth > MAX_DEPTH:
+            lowered = self.keep(lowered, shape)
         return lowered
 
     def known_value(self, known: Known, shape: types.Type, where: ast.Node) -> ir.Expr:

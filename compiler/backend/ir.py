@@ -159,9 +159,13 @@ class Op(Expr):
     right: Expr
     condition: Expr | None = None
     _range: Range = field(default=UNBOUNDED, compare=False, repr=False)
+    # operators on the longest way down, this one included
+    depth: int = field(default=1, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_range", self._bounds())
+        below = [o.depth for o in operands(self) if isinstance(o, Op)]
+        object.__setattr__(self, "depth", 1 + max(below, default=0))
 
     def _bounds(self) -> Range:
         if self.op in BOOLEAN_OPS:

@@ -56,6 +56,8 @@ def find_blocks(work: Compilation) -> None:
         where = main.node.position if main.node is not None else typed.tree.position
         raise Unsupported(where, f"the architecture {main.declaration.name}", "use V1Switch")
     work.blocks = dict(zip(BLOCKS, instances, strict=True))
+    if main.node is not None:
+        work.unit.program.name = main.node.position.file
 
 
 def allocate_parameters(work: Compilation) -> None:

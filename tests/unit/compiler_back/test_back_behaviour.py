@@ -247,3 +247,27 @@ def test_random_code_on_headers(seed: int, tmp_path: Path) -> None:
         wanted = headers.expected(frame[0], frame[0] >> 2, state)
         ((_, out),) = pipeline.process(1, frame, 0)
         assert out.hex() == wanted.hex(), frame.hex()
+
+
+def nesting(value: Any) -> int:
+    deepest, pending = 0, [(value, 1)]
+    while pending:
+        item, depth = pending.pop()
+        deepest = max(deepest, depth)
+        below = item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+        pending.extend((b, depth + 1) for b in below)
+    return deepest
+
+
+def test_long_expressions_stay_readable(tmp_path: Path) -> None:
+    """BMv2's JSON reader refuses more than 1000 levels, our switch's 150 operators."""
+    total = " + ".join(["hdr.h.a"] * 900)
+    test = " && ".join(f"hdr.h.c != {n}" for n in range(1, 900))
+    document = json_of(
+        apply=f"hdr.h.b = {total}; if ({test}) {{ hdr.h.a = 1; }} std.egress_spec = 1;"
+    )
+    assert nesting(document) < 300
+    pipeline = load(document, tmp_path)
+    for frame, expected in {"03000000": "01", "03000005": "03", "03000383": "03"}.items():
+        ((_, out),) = pipeline.process(1, bytes.fromhex(frame), 0)
+        assert out.hex() == expected + f"{3 * 900 % 256:02x}" + frame[4:]

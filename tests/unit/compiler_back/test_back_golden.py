@@ -18,6 +18,7 @@ PROGRAMS = sorted(GOLDEN.glob("*.p4"))
 def test_output_is_the_blessed_one(path: Path) -> None:
     document, info, errors = compile_path(path)
     assert document is not None, errors
+    assert document["program"] == str(path)
     document["program"] = path.name
     outputs = {
         ".json": json.dumps(without_sources(document), indent=1) + "\n",
