@@ -180,7 +180,7 @@ def _wait(pid: int, orphans: bool) -> int:
 
 def _gate(init: Callable[[], NoReturn]) -> NoReturn:
     kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWPID)
-    kernel.mount("none", "/", "none", kernel.MS_REC | kernel.MS_PRIVATE)
+    kernel.private_mounts()
     os._exit(_supervise(init))
 
 

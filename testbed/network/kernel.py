@@ -14,6 +14,9 @@ CLONE_NEWPID = 0x20000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC = 2, 4, 8
 MS_REC, MS_PRIVATE = 0x4000, 0x40000
 PR_SET_PDEATHSIG = 1
+SYS_OPEN_TREE, SYS_MOVE_MOUNT = 428, 429  # on every architecture
+OPEN_TREE_CLONE, AT_EMPTY_PATH, AT_RECURSIVE, MOVE_MOUNT_F_EMPTY_PATH = 1, 0x1000, 0x8000, 4
+AT_FDCWD = -100
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -40,6 +43,34 @@ def mount(source: str, target: str, kind: str, flags: int) -> None:
         ctypes.c_ulong(flags),
         None,
     )
+
+
+def private_mounts() -> None:
+    """After CLONE_NEWNS: no mount is seen outside, and the namespace's root is this process's.
+
+    In a chroot it would not be, and whoever joins the namespace (mnexec) would be outside of it.
+    """
+    folder = os.getcwd()
+    ours = os.open("/", os.O_PATH)
+    _join_own_mounts()
+    mount("none", "/", "none", MS_REC | MS_PRIVATE)
+    if not os.path.samestat(os.fstat(ours), os.stat("/")):
+        flags = OPEN_TREE_CLONE | AT_EMPTY_PATH | AT_RECURSIVE
+        tree = _call("syscall", SYS_OPEN_TREE, ours, b"", flags)
+        _call("syscall", SYS_MOVE_MOUNT, tree, b"", AT_FDCWD, b"/", MOVE_MOUNT_F_EMPTY_PATH)
+        os.close(tree)
+        _join_own_mounts()  # to the root's topmost mount
+    os.close(ours)
+    os.chdir(folder)
+
+
+def _join_own_mounts() -> None:
+    """The working directory and the root become the mount namespace's root."""
+    descriptor = os.open("/proc/self/ns/mnt", os.O_RDONLY)
+    try:
+        _call("setns", descriptor, CLONE_NEWNS)
+    finally:
+        os.close(descriptor)
 
 
 def die_with_parent(parent: int) -> None:

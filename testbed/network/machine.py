@@ -79,7 +79,7 @@ def _probed_in_child(topology: Topology) -> list[Lack]:
 def _kernel_lacks(topology: Topology) -> Iterator[Lack]:
     try:
         kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWNET)
-        kernel.mount("none", "/", "none", kernel.MS_REC | kernel.MS_PRIVATE)
+        kernel.private_mounts()
     except OSError as refused:
         yield f"the right to make namespaces ({refused.strerror})", PRIVILEGED
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -67,22 +68,42 @@ class MininetNetwork:
         self._stack.close()
 
     def start_switch(self, name: str, target: Target, timeout_s: float = 60.0) -> RunningSwitch:
-        """Start the switch's program, wait until it answers, give it its pipeline.
+        """`start_switches` of one; also of one that `stop_switch` has ended."""
+        return self.start_switches({name: target}, timeout_s)[name]
 
-        NodeFailed, with command, log and likely cause, when it ends or does not answer in time.
+    def start_switches(
+        self, targets: Mapping[str, Target], timeout_s: float = 60.0
+    ) -> dict[str, RunningSwitch]:
+        """Start the switches' programs at once, wait until they answer, give them their pipelines.
+
+        NodeFailed, with command, log and likely cause, when one ends or does not answer in time.
         """
-        setting = SwitchSetting(
+        started = []
+        for name, target in targets.items():
+            setting = self._setting(name)
+            process = self.spawn(name, target.command(setting), name=f"switch-{name}")
+            started.append((setting, target, process))
+        for setting, target, process in started:
+            switch = start_switch(setting, target, process, timeout_s)
+            self._stack.callback(switch.close)
+            self._switches[setting.name] = switch
+        return {name: self._switches[name] for name in targets}
+
+    def stop_switch(self, name: str) -> None:
+        """Kill a switch's program, with its registers and entries; `check` does not mind."""
+        switch = self._switches.pop(name)
+        switch.close()
+        switch.process.signal_group(signal.SIGKILL)
+        switch.process.wait()
+
+    def _setting(self, name: str) -> SwitchSetting:
+        return SwitchSetting(
             name=name,
             device_id=next(s.device_id for s in self.topology.switches if s.name == name),
             ports={port: interface_name(name, port) for port in self.topology.ports(name)},
             scratch=self.scratch,
             pcap_dir=self.pcap_dir,
         )
-        process = self.spawn(name, target.command(setting), name=f"switch-{name}")
-        switch = start_switch(setting, target, process, timeout_s)
-        self._stack.callback(switch.close)
-        self._switches[name] = switch
-        return switch
 
     def spawn(
         self,
@@ -125,8 +146,15 @@ class MininetNetwork:
         return NetworkStatistics(
             directions=reading.read_directions(self.topology, self._pids(), self._losses),
             switches=tuple(switch.statistics() for switch in self._switches.values()),
-            cpu_s={process.name: process.cpu_s() for process in self._processes},
+            cpu_s=self._cpu_s(),
         )
+
+    def _cpu_s(self) -> dict[str, float]:
+        """By name; a program that was started again has the name of the one before."""
+        times: dict[str, float] = {}
+        for process in self._processes:
+            times[process.name] = times.get(process.name, 0.0) + process.cpu_s()
+        return times
 
     def _build(self) -> None:
         # Imported here: it costs 70 ms, which `list`, `check` and `clean` need not pay.

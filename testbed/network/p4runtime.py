@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from p4.v1 import p4runtime_pb2 as pb
 from p4.v1 import p4runtime_pb2_grpc
 
 from compiler.backend.p4info_messages import new_message
+from testbed.network.changes import NO_ENTRIES, group_changes, table_changes
 from testbed.plan import Entries, TableEntry
 
 # Giving a switch its program includes compiling it, which a busy machine does slowly.
@@ -86,17 +87,22 @@ class P4RuntimeClient:
 
     def insert(self, entries: Entries) -> None:
         """Insert all groups and table entries in one write."""
+        self.change(NO_ENTRIES, entries)
+
+    def change(self, old: Entries, new: Entries) -> None:
+        """Turn what `old` filled the switch with into `new`, in one write of what differs."""
         request = pb.WriteRequest(device_id=self._device_id, election_id=self._election_id)
-        for group, ports in entries.groups.items():
-            self._insert_group(request, group, ports)
-        for entry in entries.tables:
-            update = request.updates.add(type=pb.Update.INSERT)
+        for kind, group, ports in group_changes(old, new):
+            self._add_group(request, kind, group, ports)
+        for kind, entry in table_changes(old, new):
+            update = request.updates.add(type=pb.Update.Type.Value(kind))
             update.entity.table_entry.CopyFrom(self._names.table_entry(entry))
-        self._explain("write", lambda: self._stub.Write(request, timeout=CALL_TIMEOUT_S))
+        if request.updates:
+            self._explain("write", lambda: self._stub.Write(request, timeout=CALL_TIMEOUT_S))
 
     @staticmethod
-    def _insert_group(request: Any, group: int, ports: Sequence[int]) -> None:
-        update = request.updates.add(type=pb.Update.INSERT)
+    def _add_group(request: Any, kind: str, group: int, ports: Sequence[int]) -> None:
+        update = request.updates.add(type=pb.Update.Type.Value(kind))
         multicast = update.entity.packet_replication_engine_entry.multicast_group_entry
         multicast.multicast_group_id = group
         for port in ports:
@@ -116,6 +122,25 @@ class P4RuntimeClient:
             return {c.index.index: (c.data.packet_count, c.data.byte_count) for c in cells}
 
         return self._explain(f"read counter {counter}", read)
+
+    def read_register(self, register: str, indices: Iterable[int]) -> list[int]:
+        """The unsigned contents of these cells; the register is named as in TableEntry."""
+        request = pb.ReadRequest(device_id=self._device_id)
+        for index in indices:
+            cell = request.entities.add().register_entry
+            cell.register_id = self._names.register(register)
+            cell.index.index = index
+
+        def read() -> list[int]:
+            cells = {
+                entity.register_entry.index.index: entity.register_entry.data
+                for response in self._stub.Read(request, timeout=CALL_TIMEOUT_S)
+                for entity in response.entities
+            }
+            wanted = (entity.register_entry.index.index for entity in request.entities)
+            return [int.from_bytes(cells[index].bitstring, "big") for index in wanted]
+
+        return self._explain(f"read register {register}", read) if request.entities else []
 
     def close(self) -> None:
         self._requests.put(None)
@@ -163,6 +188,9 @@ class Names:
 
     def counter(self, name: str) -> int:
         return int(_named(self._info.counters, name, "counter").preamble.id)
+
+    def register(self, name: str) -> int:
+        return int(_named(self._info.registers, name, "register").preamble.id)
 
     def table_entry(self, entry: TableEntry) -> Any:
         """The protobuf of an entry; ValueError names the object that P4Info does not know."""

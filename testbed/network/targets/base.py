@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -71,10 +71,25 @@ class RunningSwitch:
         self._setting = setting
         self._target = target
         self._client = client
+        self._filled = Entries((), {})
 
     def install(self, entries: Entries) -> None:
-        """Insert all groups and table entries; NodeFailed with the switch's words if refused."""
+        """Insert groups and table entries beside those that are there; NodeFailed with the switch's
+        words if refused."""
         self._ask(lambda: self._client.insert(entries))
+        groups = {**self._filled.groups, **entries.groups}
+        self._filled = Entries((*self._filled.tables, *entries.tables), groups)
+
+    def replace(self, entries: Entries) -> None:
+        """Make these all that is installed. Only what differs is written, so what stays the same
+        goes on working meanwhile; registers stay. NodeFailed if refused."""
+        self._ask(lambda: self._client.change(self._filled, entries))
+        self._filled = entries
+
+    def reprogram(self) -> None:
+        """Give it its program anew: entries are gone, registers and counters zero."""
+        self._ask(lambda: self._client.set_pipeline(self._target.program_json.read_bytes()))
+        self._filled = Entries((), {})
 
     def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
         """index -> (packets, bytes) of an indirect counter.
@@ -82,6 +97,10 @@ class RunningSwitch:
         counter: its P4Info name, or a last part of it that is unique.
         """
         return self._ask(lambda: self._client.read_counter(counter))
+
+    def read_register(self, register: str, indices: Iterable[int]) -> list[int]:
+        """Unsigned contents of these cells; the name is as that of a counter."""
+        return self._ask(lambda: self._client.read_register(register, indices))
 
     def statistics(self) -> SwitchStatistics:
         return self._target.statistics(self._setting, self.process)
