@@ -44,7 +44,7 @@ class Builder:
         self.unit = work.unit
         self.info = new_message("P4Info")
         self.symbols = Symbols()
-        self.specs = TypeSpecs(self.info.type_info, typed.enum_values)
+        self.specs = TypeSpecs(self.info.type_info, typed)
 
     def build(self) -> None:
         self.info.pkg_info.arch = "v1model"
@@ -203,6 +203,8 @@ class Builder:
             message.type_name.name = self.specs.new_type(shape, where)
         elif isinstance(shape, types.SerializableEnum):
             self.specs.serializable_enum(shape)
+        elif isinstance(shape, types.Error):
+            self.specs.errors()
 
     # ----------------------------------------------------------------- actions
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from compiler import ast, types
+from compiler import types
 from compiler.backend.control_names import given_name
 from compiler.backend.p4info_messages import new_message
 from compiler.backend.storage import Unsupported, control_plane_name
 from compiler.source import Position
+from compiler.typed import TypedProgram
 
 Message = Any
 
@@ -16,9 +17,10 @@ Message = Any
 class TypeSpecs:
     """Fills P4TypeInfo with every named type it is asked about."""
 
-    def __init__(self, info: Message, enum_values: dict[ast.EnumMember, int]) -> None:
+    def __init__(self, info: Message, typed: TypedProgram) -> None:
         self._info = info
-        self._enum_values = enum_values
+        self._enum_values = typed.enum_values
+        self._errors = sorted(typed.error_codes, key=typed.error_codes.__getitem__)
 
     def spec(self, shape: types.Type, where: Position) -> Message:
         """A P4DataTypeSpec."""
@@ -35,6 +37,7 @@ class TypeSpecs:
             spec.bool.SetInParent()
         elif isinstance(shape, types.Error):
             spec.error.SetInParent()
+            self.errors()
         elif isinstance(shape, types.Tuple):
             spec.tuple.SetInParent()
             for element in shape.elements:
@@ -86,6 +89,11 @@ class TypeSpecs:
             for member in shape.declaration.members:
                 entry.members.add().name = member.name
         return name
+
+    def errors(self) -> None:
+        """Names every member of `error`."""
+        if not self._info.HasField("error"):
+            self._info.error.members.extend(member.name for member in self._errors)
 
     def serializable_enum(self, shape: types.SerializableEnum) -> str:
         name = shape.declaration.name

@@ -251,3 +251,17 @@ def test_numbers_left_over_are_given_in_order() -> None:
     assert member_numbers([None, None, None]) == [1, 2, 3]
     assert member_numbers([None, 1, None]) == [2, 1, 3]
     assert member_numbers([3, None, None]) == [3, 2, 4]
+
+
+def test_errors_in_a_digest_are_named() -> None:
+    info = p4info_of(
+        types="struct report_t { error why; bool late; }",
+        top="error { Mine }",
+        apply="digest<report_t>(1, { std.parser_error, false });",
+    )
+    members = list(info.type_info.error.members)
+    assert (members[0], members[-1]) == ("NoError", "Mine")
+    kinds = [
+        m.type_spec.WhichOneof("type_spec") for m in info.type_info.structs["report_t"].members
+    ]
+    assert kinds == ["error", "bool"]
