@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWNET = 0x40000000
@@ -52,16 +53,25 @@ def private_mounts() -> None:
     """
     folder = os.getcwd()
     ours = os.open("/", os.O_PATH)
+    place = _place(ours)
     _join_own_mounts()
     mount("none", "/", "none", MS_REC | MS_PRIVATE)
-    if not os.path.samestat(os.fstat(ours), os.stat("/")):
+    roots = os.open("/", os.O_PATH)
+    if _place(roots) != place:
         flags = OPEN_TREE_CLONE | AT_EMPTY_PATH | AT_RECURSIVE
         tree = _call("syscall", SYS_OPEN_TREE, ours, b"", flags)
         _call("syscall", SYS_MOVE_MOUNT, tree, b"", AT_FDCWD, b"/", MOVE_MOUNT_F_EMPTY_PATH)
         os.close(tree)
         _join_own_mounts()  # to the root's topmost mount
     os.close(ours)
+    os.close(roots)
     os.chdir(folder)
+
+
+def _place(descriptor: int) -> tuple[str, int]:
+    """Which mount, and which of its folders: a bind mount has the inode of what it shows."""
+    lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines()
+    return next(line for line in lines if line.startswith("mnt_id")), os.fstat(descriptor).st_ino
 
 
 def _join_own_mounts() -> None:
