@@ -1,15 +1,17 @@
 """BMv2 JSON as native code: `Pipeline` runs a program, `Program` is the JSON as read."""
 
 from switch.errors import PipelineError, ProgramError
-from switch.matches import Exact, Lpm, Match, Range, Ternary
+from switch.matches import Exact, Group, Lpm, Match, Member, Range, Ternary
 from switch.pipeline import Entry, Pipeline
 from switch.program import Program
 
 __all__ = [
     "Entry",
     "Exact",
+    "Group",
     "Lpm",
     "Match",
+    "Member",
     "Pipeline",
     "PipelineError",
     "Program",

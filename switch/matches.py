@@ -1,4 +1,5 @@
-"""What a table entry matches in one key field; values are unsigned, of the field's width."""
+"""What a table entry matches in one key field (values are unsigned, of the field's width), and what
+an entry of a table with an action profile refers to."""
 
 from __future__ import annotations
 
@@ -34,6 +35,20 @@ class Range:
 
     low: int
     high: int
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of an action profile."""
+
+    number: int
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group of members of an action profile with a selector."""
+
+    number: int
 
 
 Match = Exact | Lpm | Ternary | Range

@@ -163,6 +163,22 @@ class ConstEntry:
 
 
 @dataclass(eq=False)
+class Profile:
+    """An action profile, with a selector if groups of members can be made."""
+
+    name: str
+    index: int
+    id: int
+    selector: Calculation | None = None
+    actions: tuple[Action, ...] = ()
+    """What members can hold: the actions of all its tables, one of each name."""
+
+    def action(self, name: str) -> Action | None:
+        """The action of that name."""
+        return next((a for a in self.actions if a.name == name), None)
+
+
+@dataclass(eq=False)
 class Table:
     """A match-action table; `index` is what pipeline.h calls `table`."""
 
@@ -187,6 +203,8 @@ class Table:
     """(next after a hit, next after a miss) where the program asks for them."""
     base_default_next: str | None = None
     path: str = ""
+    profile: Profile | None = None
+    """Where its entries hold members or groups instead of actions."""
 
     @property
     def key_bytes(self) -> int:
@@ -195,6 +213,13 @@ class Table:
     def action(self, name: str) -> Action | None:
         """The table's action of that name."""
         return next((a for a in self.actions if a.name == name), None)
+
+    def outcomes(self) -> dict[int, Action]:
+        """What a look-up can find: an action's index (with a profile: of the profile's action of
+        that name) and the action to execute."""
+        if self.profile is None:
+            return {action.index: action for action in self.actions}
+        return {a.index: self.action(a.name) or a for a in self.profile.actions}
 
 
 @dataclass(eq=False)

@@ -19,6 +19,7 @@ from switch.model import (
     Header,
     HeaderType,
     Parser,
+    Profile,
     Register,
     Stack,
     Table,
@@ -27,9 +28,9 @@ from switch.model import (
 )
 from switch.node import Node
 from switch.reading.actions import read_actions
+from switch.reading.calculations import read_calculations
 from switch.reading.headers import read_errors, read_headers
 from switch.reading.parsers import (
-    read_calculations,
     read_checksums,
     read_deparser,
     read_field_lists,
@@ -52,6 +53,7 @@ class Program:
     name: str
     tables: dict[str, Table]
     actions: list[Action]
+    profiles: dict[str, Profile]
     registers: dict[str, Register]
     counters: dict[str, Counter]
     direct_counters: dict[str, Counter]
@@ -136,6 +138,7 @@ def read_program(root: Node) -> Program:
         name=name.text() if name else "",
         tables=tables,
         actions=actions,
+        profiles=scope.profiles,
         registers=scope.registers,
         counters=scope.counters,
         direct_counters=scope.direct_counters,

@@ -1,15 +1,12 @@
-"""Parsers, deparsers, value sets, calculations, checksums and field lists."""
+"""Parsers, deparsers, checksums and field lists."""
 
 from __future__ import annotations
 
 from switch.expression import Const, Data, FieldOf, Lookahead
 from switch.model import (
-    Calculation,
-    CalculationInput,
     Checksum,
     Deparser,
     FieldList,
-    Header,
     HeaderType,
     Parser,
     ParserOp,
@@ -18,16 +15,9 @@ from switch.model import (
 )
 from switch.node import Node
 from switch.reading.actions import read_primitive
+from switch.reading.calculations import MAX_INPUT_BITS, packet_header
 from switch.reading.expressions import Reader, member_of
 from switch.reading.scope import Scope, claim
-
-MAX_KEY_BITS = 16384
-ALGORITHMS = {
-    *("crc16", "crc32", "crcCCITT", "csum16", "cksum16", "xor16", "xor32", "identity"),
-    *("crc8_custom", "crc16_custom", "crc32_custom", "crc64_custom"),
-}
-MAX_INPUTS = 4096
-MAX_INPUT_BITS = 1 << 19
 
 
 def read_parser(node: Node, scope: Scope) -> Parser:
@@ -188,14 +178,6 @@ def transition_kind(node: Node) -> str:
     return text
 
 
-def packet_header(node: Node, scope: Scope) -> Header:
-    """A header that is not metadata."""
-    header = scope.header(node)
-    if header.metadata:
-        raise node.error(f"'{header.name}' is metadata")
-    return header
-
-
 def read_deparser(node: Node, scope: Scope) -> Deparser:
     headers = tuple(packet_header(n, scope) for n in node["order"].elements())
     if sum(h.type.max_bits for h in headers) > MAX_INPUT_BITS:
@@ -208,45 +190,6 @@ def read_deparser(node: Node, scope: Scope) -> Deparser:
             raise item.error("a deparser has nothing to jump to")
         primitives.append(primitive)
     return Deparser(headers, tuple(primitives))
-
-
-def read_calculations(root: Node, scope: Scope) -> None:
-    for node in root.list("calculations"):
-        name = node["name"].text()
-        algorithm = node["algo"].text()
-        if algorithm not in ALGORITHMS:
-            raise node["algo"].error(f"algorithm '{algorithm}' is not supported")
-        inputs = tuple(read_input(n, scope) for n in node["input"].elements())
-        if len(inputs) > MAX_INPUTS or sum(map(input_bits, inputs)) > MAX_INPUT_BITS:
-            raise node["input"].error(f"has more than {MAX_INPUT_BITS // 8} bytes")
-        calculation = Calculation(name, len(scope.calculations), algorithm, inputs)
-        claim(scope.calculations, node, name, calculation)
-
-
-def input_bits(item: CalculationInput) -> int:
-    """The most bits an input can have, the payload aside."""
-    if item.kind == "header" and item.header:
-        return item.header.type.max_bits
-    return item.field.bits if item.field else max(item.bits, 1)
-
-
-def read_input(node: Node, scope: Scope) -> CalculationInput:
-    kind = node["type"].text()
-    if kind == "field":
-        header_node, field_node = node["value"].elements(2)
-        header = scope.header(header_node)
-        return CalculationInput("field", header, scope.field_of(field_node, header.type))
-    if kind == "hexstr":
-        bits = node["bitwidth"].integer(1, MAX_KEY_BITS)
-        value = node["value"].hex_integer()
-        if not 0 <= value < 1 << bits:
-            raise node["value"].error(f"does not fit {bits} bits")
-        return CalculationInput("constant", value=value, bits=bits)
-    if kind == "header":
-        return CalculationInput("header", packet_header(node["value"], scope))
-    if kind == "payload":
-        return CalculationInput("payload")
-    raise node["type"].error("must be field, hexstr, header or payload")
 
 
 def read_checksums(root: Node, scope: Scope) -> list[Checksum]:

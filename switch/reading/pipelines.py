@@ -10,9 +10,11 @@ from switch.model import (
     ConstEntry,
     Control,
     Key,
+    Profile,
     Table,
 )
 from switch.node import Node
+from switch.reading.calculations import read_calculation
 from switch.reading.expressions import Reader, is_variable
 from switch.reading.scope import Scope, claim
 
@@ -38,7 +40,7 @@ class PipelineReader:
         control = Control(node["name"].text(), None, {})
         places: dict[str, Node] = {}
         for item in node.list("action_profiles"):
-            raise item.error("action profiles are not supported yet")
+            self.read_profile(item)
         for item in node.list("tables"):
             table = self.read_table(item)
             claim(self.tables, item, table.name, table)
@@ -59,6 +61,15 @@ class PipelineReader:
         check_flow(control, places)
         return control
 
+    def read_profile(self, node: Node) -> None:
+        name = node["name"].text()
+        selector = None
+        if node.get("selector"):
+            selector = read_calculation(node["selector"], f"{name} (selector)", self.scope)
+        profile = Profile(name, len(self.scope.profiles), node["id"].integer(0, 2**31 - 1))
+        profile.selector = selector
+        claim(self.scope.profiles, node, name, profile)
+
     def read_conditional(self, node: Node) -> Conditional:
         condition = Reader(self.scope).boolean(node["expression"])
         following = [next_name(node.get(k)) for k in ("true_next", "false_next")]
@@ -77,9 +88,7 @@ class PipelineReader:
         return action
 
     def read_table(self, node: Node) -> Table:
-        kind = node["type"].text()
-        if kind != "simple":
-            raise node["type"].error(f"tables of type '{kind}' are not supported yet")
+        profile = self.read_implementation(node)
         if node.get("direct_meters"):
             raise node["direct_meters"].error("direct meters are not supported yet")
         match_type = node["match_type"].text()
@@ -99,7 +108,10 @@ class PipelineReader:
             direct_counters=node.flag("with_counters"),
             support_timeout=node.flag("support_timeout"),
             path=node.path,
+            profile=profile,
         )
+        if profile:
+            share_actions(node, profile, table.actions)
         if table.key_bytes > MAX_KEY_BYTES:
             raise node["key"].error(f"has more than {MAX_KEY_BYTES} bytes")
         if sum(k.kind == "lpm" for k in table.keys) > 1:
@@ -108,6 +120,21 @@ class PipelineReader:
         self.read_default(node, table)
         self.read_entries(node, table)
         return table
+
+    def read_implementation(self, node: Node) -> Profile | None:
+        """The action profile of an indirect table."""
+        kind = node["type"].text()
+        if kind == "simple":
+            return None
+        if kind not in ("indirect", "indirect_ws"):
+            raise node["type"].error("must be simple, indirect or indirect_ws")
+        profile = self.scope.find(node["action_profile"], "action profile", self.scope.profiles)
+        if kind == "indirect_ws" and profile.selector is None:
+            raise node["type"].error(f"action profile '{profile.name}' has no selector")
+        for key in ("default_entry", "entries"):
+            if node.get(key):
+                raise node[key].error("a table with an action profile cannot have it")
+        return profile
 
     def read_key(self, node: Node, match_type: str) -> Key:
         kind = node["match_type"].text()
@@ -204,6 +231,16 @@ class PipelineReader:
             action,
             read_args(action_node["action_data"], action),
         )
+
+
+def share_actions(node: Node, profile: Profile, actions: tuple[Action, ...]) -> None:
+    """The actions of a profile's tables by name: each table may have its own copies of them."""
+    for action in actions:
+        known = profile.action(action.name)
+        if known is None:
+            profile.actions += (action,)
+        elif known.params != action.params:
+            raise node.error(f"action '{action.name}' differs from that of '{profile.name}'")
 
 
 def next_name(node: Node | None) -> str | None:

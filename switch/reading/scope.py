@@ -14,6 +14,7 @@ from switch.model import (
     FieldList,
     Header,
     HeaderType,
+    Profile,
     Register,
     Stack,
     Union,
@@ -51,6 +52,7 @@ class Scope:
     counters: dict[str, Counter] = field(default_factory=dict)
     direct_counters: dict[str, Counter] = field(default_factory=dict)
     calculations: dict[str, Calculation] = field(default_factory=dict)
+    profiles: dict[str, Profile] = field(default_factory=dict)
     value_sets: set[str] = field(default_factory=set)
     meters: set[str] = field(default_factory=set)
     actions: dict[int, Action] = field(default_factory=dict)

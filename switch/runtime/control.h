@@ -2,6 +2,8 @@
 #ifndef AGGLAB_CONTROL_H
 #define AGGLAB_CONTROL_H
 
+#include "control_tables.h"
+
 static int make_arrays(struct pipeline *p)
 {
 	for (uint32_t i = 0; i < COUNTERS; i++) {
@@ -33,6 +35,8 @@ struct pipeline *pl_new(uint64_t seed)
 	p->drop_port = 511;
 	p->priority_queues = 1;
 	error = make_arrays(p);
+	for (uint32_t i = 0; i < PROFILES; i++)
+		profile_init(&p->profile[i], &profile_shapes[i]);
 	for (uint32_t i = 0; !error && i < TABLES; i++)
 		error = table_init(&p->table[i], &table_shapes[i], action_shapes);
 	if (error) {
@@ -48,6 +52,8 @@ void pl_free(struct pipeline *p)
 		return;
 	for (uint32_t i = 0; i < TABLES; i++)
 		table_free(&p->table[i]);
+	for (uint32_t i = 0; i < PROFILES; i++)
+		profile_free(&p->profile[i]);
 	for (uint32_t i = 0; i < COUNTERS; i++)
 		free(p->counter[i]);
 	for (uint32_t i = 0; i < REGISTER_GROUPS; i++)
@@ -78,106 +84,6 @@ void pl_set_limits(struct pipeline *p, uint16_t drop_port, uint32_t priority_que
 	p->drop_port = drop_port;
 	p->priority_queues = priority_queues;
 	pl_unlock(p);
-}
-
-int pl_table_add(struct pipeline *p, uint32_t table, const uint8_t *key, const uint8_t *mask, int32_t priority,
-		 uint32_t action, const uint8_t *args, uint64_t *handle)
-{
-	int error;
-
-	if (table >= TABLES)
-		return -EINVAL;
-	if (table_shapes[table].const_entries)
-		return -EPERM;
-	pl_lock(p);
-	error = table_add(&p->table[table], key, mask, priority, action, action_shapes, args, handle);
-	pl_unlock(p);
-	return error;
-}
-
-int pl_table_modify(struct pipeline *p, uint32_t table, uint64_t handle, uint32_t action, const uint8_t *args)
-{
-	int error;
-
-	if (table >= TABLES)
-		return -EINVAL;
-	if (table_shapes[table].const_entries)
-		return -EPERM;
-	pl_lock(p);
-	error = table_modify(&p->table[table], handle, action, action_shapes, args);
-	pl_unlock(p);
-	return error;
-}
-
-int pl_table_delete(struct pipeline *p, uint32_t table, uint64_t handle)
-{
-	int error;
-
-	if (table >= TABLES)
-		return -EINVAL;
-	if (table_shapes[table].const_entries)
-		return -EPERM;
-	pl_lock(p);
-	error = table_delete(&p->table[table], handle);
-	pl_unlock(p);
-	return error;
-}
-
-int pl_table_set_default(struct pipeline *p, uint32_t table, uint32_t action, const uint8_t *args)
-{
-	const struct table_shape *shape;
-	int error;
-
-	if (table >= TABLES)
-		return -EINVAL;
-	shape = &table_shapes[table];
-	if (shape->const_default || (shape->const_default_action && shape->default_action != (int64_t)action))
-		return -EPERM;
-	pl_lock(p);
-	error = table_set_default(&p->table[table], action, action_shapes, args);
-	pl_unlock(p);
-	return error;
-}
-
-/* With the lock held: the entry whose counter is asked for, or why not. */
-static int counted_entry(struct pipeline *p, uint32_t table, uint64_t handle, struct entry **e)
-{
-	if (table >= TABLES)
-		return -EINVAL;
-	if (!table_shapes[table].counters)
-		return -EPERM;
-	*e = table_entry(&p->table[table], handle);
-	return *e ? 0 : -ENOENT;
-}
-
-int pl_entry_counter_read(struct pipeline *p, uint32_t table, uint64_t handle, uint64_t *packets, uint64_t *bytes)
-{
-	struct entry *e;
-	int error;
-
-	pl_lock(p);
-	error = counted_entry(p, table, handle, &e);
-	if (!error) {
-		*packets = e->packets;
-		*bytes = e->bytes;
-	}
-	pl_unlock(p);
-	return error;
-}
-
-int pl_entry_counter_write(struct pipeline *p, uint32_t table, uint64_t handle, uint64_t packets, uint64_t bytes)
-{
-	struct entry *e;
-	int error;
-
-	pl_lock(p);
-	error = counted_entry(p, table, handle, &e);
-	if (!error) {
-		e->packets = packets;
-		e->bytes = bytes;
-	}
-	pl_unlock(p);
-	return error;
 }
 
 int pl_multicast_group(struct pipeline *p, uint32_t group, const struct pl_replica *replicas, uint32_t count)

@@ -192,14 +192,15 @@ static inline bool entry_exists(const struct table *t, struct entry *e)
 	return false;
 }
 
-static inline int check_action(const struct table *t, uint32_t action, const struct action_shape *shape,
-			       const uint8_t *args)
+/* Whether an action is one of those allowed, and its arguments fit. */
+static inline int check_action(const uint32_t *allowed, uint32_t count, uint32_t action,
+			       const struct action_shape *shape, const uint8_t *args)
 {
 	uint32_t i = 0;
 
-	while (i < t->shape->actions && t->shape->action[i] != action)
+	while (i < count && allowed[i] != action)
 		i++;
-	if (i == t->shape->actions)
+	if (i == count)
 		return -EINVAL;
 	for (i = 0; i < shape[action].params; i++) {
 		uint32_t bits = shape[action].param_bits[i];
@@ -211,17 +212,32 @@ static inline int check_action(const struct table *t, uint32_t action, const str
 	return 0;
 }
 
-static inline void entry_set_action(const struct table *t, struct entry *e, uint32_t action,
-				    const struct action_shape *shape, const uint8_t *args)
+/* What an entry does, checked: an action with its arguments, or a profile's member or group, which has none. */
+struct choice {
+	uint32_t action;
+	uint32_t args_bytes;
+	const uint8_t *args;
+};
+
+static inline int choose_action(const struct table *t, uint32_t action, const struct action_shape *shape,
+				const uint8_t *args, struct choice *c)
 {
-	e->action = action;
-	if (shape[action].args_bytes)
-		memcpy(entry_args(t->shape->key_bytes, e), args, shape[action].args_bytes);
+	int error = check_action(t->shape->action, t->shape->actions, action, shape, args);
+
+	if (!error)
+		*c = (struct choice){action, shape[action].args_bytes, args};
+	return error;
+}
+
+static inline void entry_set(const struct table *t, struct entry *e, const struct choice *c)
+{
+	e->action = c->action;
+	if (c->args_bytes)
+		memcpy(entry_args(t->shape->key_bytes, e), c->args, c->args_bytes);
 }
 
 static inline int table_add(struct table *t, const uint8_t *key, const uint8_t *mask, int32_t priority,
-			    uint32_t action, const struct action_shape *shape, const uint8_t *args,
-			    uint64_t *handle)
+			    const struct choice *c, uint64_t *handle)
 {
 	uint32_t slot = t->lowest_free;
 	struct entry *e;
@@ -229,9 +245,6 @@ static inline int table_add(struct table *t, const uint8_t *key, const uint8_t *
 
 	if (!t->shape->fields)
 		return -EINVAL;
-	error = check_action(t, action, shape, args);
-	if (error)
-		return error;
 	if (t->count == t->room) {
 		error = table_grow(t);
 		if (error)
@@ -249,7 +262,7 @@ static inline int table_add(struct table *t, const uint8_t *key, const uint8_t *
 		return -EEXIST;
 	if (t->count >= t->shape->max_size)
 		return -ENOSPC;
-	entry_set_action(t, e, action, shape, args);
+	entry_set(t, e, c);
 	e->used = true;
 	e->packets = e->bytes = 0;
 	if (table_hashed(t))
@@ -277,18 +290,14 @@ static inline struct entry *table_entry(const struct table *t, uint64_t handle)
 	return e->used && e->generation == handle >> 32 ? e : NULL;
 }
 
-static inline int table_modify(struct table *t, uint64_t handle, uint32_t action,
-			       const struct action_shape *shape, const uint8_t *args)
+static inline int table_modify(struct table *t, uint64_t handle, const struct choice *c)
 {
 	struct entry *e = table_entry(t, handle);
-	int error;
 
 	if (!e)
 		return -ENOENT;
-	error = check_action(t, action, shape, args);
-	if (!error)
-		entry_set_action(t, e, action, shape, args);
-	return error;
+	entry_set(t, e, c);
+	return 0;
 }
 
 static inline int table_delete(struct table *t, uint64_t handle)
@@ -313,17 +322,11 @@ static inline int table_delete(struct table *t, uint64_t handle)
 	return 0;
 }
 
-static inline int table_set_default(struct table *t, uint32_t action, const struct action_shape *shape,
-				    const uint8_t *args)
+static inline void table_set_default(struct table *t, const struct choice *c)
 {
-	int error = check_action(t, action, shape, args);
-
-	if (error)
-		return error;
-	t->default_action = action;
-	if (shape[action].args_bytes)
-		memcpy(t->default_args, args, shape[action].args_bytes);
-	return 0;
+	t->default_action = c->action;
+	if (c->args_bytes)
+		memcpy(t->default_args, c->args, c->args_bytes);
 }
 
 static inline int table_init_lpm(struct table *t)
@@ -358,10 +361,13 @@ static inline int table_init(struct table *t, const struct table_shape *shape,
 	error = table_init_lpm(t);
 	for (uint32_t i = 0; !error && i < shape->entries; i++) {
 		const struct const_entry *e = &shape->entry[i];
+		struct choice c;
 		uint64_t handle;
 
-		error = table_add(t, (const uint8_t *)e->key, (const uint8_t *)e->mask, e->priority,
-				  e->action, actions, (const uint8_t *)e->args, &handle);
+		error = choose_action(t, e->action, actions, (const uint8_t *)e->args, &c);
+		if (!error)
+			error = table_add(t, (const uint8_t *)e->key, (const uint8_t *)e->mask, e->priority, &c,
+					  &handle);
 	}
 	return error;
 }

@@ -44,6 +44,20 @@ int pl_table_modify(struct pipeline *p, uint32_t table, uint64_t handle, uint32_
 int pl_table_delete(struct pipeline *p, uint32_t table, uint64_t handle);
 int pl_table_set_default(struct pipeline *p, uint32_t table, uint32_t action, const uint8_t *args);
 
+/* Tables with an action profile: an entry refers to a member, or to a group (its number | PL_GROUP). Numbers are the
+ * lowest free ones. A group's members may repeat. -EBUSY: entries or groups still refer to it; -EPERM: no selector. */
+#define PL_GROUP UINT32_C(0x80000000)
+int pl_member_add(struct pipeline *p, uint32_t profile, uint32_t action, const uint8_t *args, uint32_t *member);
+int pl_member_modify(struct pipeline *p, uint32_t profile, uint32_t member, uint32_t action, const uint8_t *args);
+int pl_member_delete(struct pipeline *p, uint32_t profile, uint32_t member);
+int pl_group_add(struct pipeline *p, uint32_t profile, uint32_t *group);
+int pl_group_set(struct pipeline *p, uint32_t profile, uint32_t group, const uint32_t *members, uint32_t count);
+int pl_group_delete(struct pipeline *p, uint32_t profile, uint32_t group);
+int pl_table_add_indirect(struct pipeline *p, uint32_t table, const uint8_t *key, const uint8_t *mask,
+			  int32_t priority, uint32_t target, uint64_t *handle);
+int pl_table_modify_indirect(struct pipeline *p, uint32_t table, uint64_t handle, uint32_t target);
+int pl_table_set_default_indirect(struct pipeline *p, uint32_t table, uint32_t target);
+
 /* Packets and bytes (as received) that matched an entry; -EPERM where the table has no direct counters. */
 int pl_entry_counter_read(struct pipeline *p, uint32_t table, uint64_t handle, uint64_t *packets, uint64_t *bytes);
 int pl_entry_counter_write(struct pipeline *p, uint32_t table, uint64_t handle, uint64_t packets, uint64_t bytes);

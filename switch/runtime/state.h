@@ -1,5 +1,5 @@
 /* struct pipeline: one instance of the program. Included after the generated layout, which defines struct packet,
- * struct store and struct registers_<i>, and the numbers TABLES, COUNTERS, REGISTER_GROUPS, LEVELS, PENDING. */
+ * struct store and struct registers_<i>, and the numbers TABLES, PROFILES, COUNTERS, REGISTER_GROUPS, LEVELS, PENDING. */
 #ifndef AGGLAB_STATE_H
 #define AGGLAB_STATE_H
 
@@ -65,6 +65,7 @@ struct pipeline {
 	uint16_t drop_port;
 	uint32_t priority_queues;
 	struct table table[TABLES + 1];
+	struct profile profile[PROFILES + 1];
 	struct counter *counter[COUNTERS + 1];
 	uint8_t *register_memory[REGISTER_GROUPS + 1];
 	uint8_t *registers[REGISTER_GROUPS + 1]; /* the same, from the first cache line on */

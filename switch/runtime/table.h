@@ -34,6 +34,7 @@ struct table_shape {
 	const struct key_field *field;
 	uint32_t lpm_field;
 	const uint8_t *static_mask; /* ANDed to keys, or NULL */
+	int32_t profile; /* -1: entries hold actions */
 	uint32_t actions;
 	const uint32_t *action;
 	int64_t default_action; /* -1: none */
@@ -46,7 +47,7 @@ struct entry {
 	uint64_t packets, bytes;
 	int32_t priority;
 	uint32_t generation;
-	uint32_t action;
+	uint32_t action; /* with an action profile: a member, or a group | PL_GROUP */
 	uint16_t prefix_len;
 	bool used;
 	uint8_t data[]; /* key, mask, args */

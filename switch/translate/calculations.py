@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 
 from switch.model import Calculation, CalculationInput, Checksum, Field, Header
-from switch.reading.parsers import input_bits
+from switch.reading.calculations import input_bits
 from switch.translate.expressions import Expressions
 from switch.translate.layout import Layout, integer_type
 from switch.translate.packing import Piece, write_pieces

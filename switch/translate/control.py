@@ -103,13 +103,13 @@ class ControlWriter:
             return
         apply.write_lookup()
         with self.out.block("switch (action)"):
-            for action in dict.fromkeys(table.actions):
-                self.out.line(f"case {action.index}:")
+            for number, action in table.outcomes().items():
+                self.out.line(f"case {number}:")
                 self.out.line(f"\t{function_name(action)}(p, k, s, args);")
                 self.out.line("\tbreak;")
             self.out.line("default:")
             self.out.line("\tbreak;")
-        self.write_exit(list(table.actions))
+        self.write_exit(list(table.outcomes().values()))
         self.write_next(table)
 
     def write_next(self, table: Table) -> None:
@@ -122,7 +122,8 @@ class ControlWriter:
         ways = {*table.next_by_action.values(), table.base_default_next}
         if len(ways) > 1:
             with out.block("switch (action)"):
-                for index, name in table.next_by_action.items():
-                    out.line(f"case {index}:")
-                    out.line(f"\t{self.goto(name)}")
+                for number, action in table.outcomes().items():
+                    if action.index in table.next_by_action:
+                        out.line(f"case {number}:")
+                        out.line(f"\t{self.goto(table.next_by_action[action.index])}")
         out.line(self.goto(table.base_default_next))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from switch.model import Field, Header, HeaderType, Register, Stack, Union, UnionStack
 from switch.program import Program
-from switch.reading.parsers import input_bits
+from switch.reading.calculations import input_bits
 from switch.translate.writer import Names, Writer, comment
 
 STANDARD_FIELDS = {
@@ -144,6 +144,7 @@ class Layout:
         clones = ops & {"clone_ingress_pkt_to_egress", "clone_egress_pkt_to_egress"}
         headers = sum((h.type.max_bits + 7) // 8 for h in program.deparser.headers)
         out.line(f"#define TABLES {len(program.tables)}")
+        out.line(f"#define PROFILES {len(program.profiles)}")
         out.line(f"#define COUNTERS {len(program.counters)}")
         out.line(f"#define REGISTERS {len(program.registers)}")
         out.line(f"#define REGISTER_GROUPS {len(self.group_strides)}")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from switch.expression import FieldOf, HeaderRef
-from switch.model import Action, Key, Param, Table
+from switch.model import Action, Key, Param, Profile, Table
 from switch.translate.actions import function_name
+from switch.translate.calculations import call
 from switch.translate.layout import Layout
 from switch.translate.packing import Piece, write_pieces
 from switch.translate.writer import Writer, c_bytes, comment, u64
@@ -42,6 +43,16 @@ def write_shapes(layout: Layout, out: Writer) -> None:
             out.line(f"{shape}, /* {action.index} {comment(action.name)} */")
         out.line("{0},")
     out.line()
+    for profile in layout.program.profiles.values():
+        numbers = ", ".join(str(a.index) for a in profile.actions)
+        out.line(f"static const uint32_t profile_actions_{profile.index}[] = {{{numbers or 0}}};")
+    with out.block("static const struct profile_shape profile_shapes[] =", "};"):
+        for profile in layout.program.profiles.values():
+            args = max((a.args_bytes for a in profile.actions), default=0)
+            selector = str(profile.selector is not None).lower()
+            actions = f"{len(profile.actions)}, profile_actions_{profile.index}"
+            out.line(f"{{{args}, {actions}, {selector}}}, /* {comment(profile.name)} */")
+        out.line("{0},")
     for table in layout.program.tables.values():
         write_table_data(table, out)
     with out.block("static const struct table_shape table_shapes[] =", "};"):
@@ -81,6 +92,11 @@ def static_mask(key: Key) -> int:
     return full if key.mask is None else key.mask & full
 
 
+def table_args_bytes(table: Table) -> int:
+    """Room for arguments in an entry: with an action profile they are the member's."""
+    return 0 if table.profile else max((a.args_bytes for a in table.actions), default=0)
+
+
 def write_shape(table: Table, out: Writer) -> None:
     index = table.index
     default = table.default_action
@@ -92,11 +108,12 @@ def write_shape(table: Table, out: Writer) -> None:
         "counters": str(table.direct_counters).lower(),
         "max_size": table.max_size,
         "key_bytes": table.key_bytes,
-        "args_bytes": max((a.args_bytes for a in table.actions), default=0),
+        "args_bytes": table_args_bytes(table),
         "fields": len(table.keys),
         "field": f"fields_{index}" if table.keys else "NULL",
         "lpm_field": next((i for i, k in enumerate(table.keys) if k.kind == "lpm"), 0),
         "static_mask": f"static_mask_{index}" if any(k.mask is not None for k in table.keys) else 0,
+        "profile": table.profile.index if table.profile else -1,
         "actions": len(table.actions),
         "action": f"actions_{index}",
         "default_action": default.index if default else -1,
@@ -130,6 +147,8 @@ class TableApply:
         out.line("struct entry *e = NULL;")
         out.line("const uint8_t *args = t->default_args;")
         out.line("int64_t action = t->default_action;")
+        if table.profile:
+            out.line("const struct member *member;")
         if table.keys:
             out.line(f"uint8_t key[{size}];")
             out.line()
@@ -137,11 +156,26 @@ class TableApply:
             out.line(f"e = table_find_{table_kind(table)}(t, key, {size});")
         with out.block("if (e)"):
             out.line("action = e->action;")
-            out.line(f"args = entry_args({size}, e);")
+            if not table.profile:
+                out.line(f"args = entry_args({size}, e);")
             if table.direct_counters:
                 out.line("e->packets++;")
                 out.line("e->bytes += k->flow.ingress_length;")
+        if table.profile:
+            self.write_member(table.profile)
         out.line("(void)args;")
+
+    def write_member(self, profile: Profile) -> None:
+        """`action`, so far what the entry refers to, becomes the member's, -1 if there is none."""
+        out = self.out
+        chosen = "0"
+        if profile.selector:
+            chosen = f"action & PL_GROUP ? {call(profile.selector)} : 0"
+        found = f"profile_find(&p->profile[{profile.index}], (uint32_t)action, {chosen})"
+        out.line(f"member = action < 0 ? NULL : {found};")
+        out.line("action = member ? (int64_t)member->action : -1;")
+        out.line("if (member)")
+        out.line("\targs = member->args;")
 
     def write_key(self) -> None:
         """Fields of invalid headers count as 0."""

@@ -13,7 +13,16 @@ from switch.translate.parser import ParserWriter
 from switch.translate.tables import write_shapes
 from switch.translate.writer import Writer, comment
 
-BEFORE_LAYOUT = ("pipeline.h", "bytes.h", "wide.h", "lanes.h", "hash.h", "entries.h", "packet.h")
+BEFORE_LAYOUT = (
+    "pipeline.h",
+    "bytes.h",
+    "wide.h",
+    "lanes.h",
+    "hash.h",
+    "entries.h",
+    "profile.h",
+    "packet.h",
+)
 
 
 def translate(program: Program) -> str:

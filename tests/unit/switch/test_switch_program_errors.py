@@ -105,7 +105,7 @@ CASES: list[tuple[str, Callable[[], str]]] = [
         lambda: edited("pipelines", 0, "conditionals", 0, "true_next", value="t"),
     ),
     (
-        "pipelines[0].tables[0].type: tables of type 'indirect' are not supported yet",
+        "pipelines[0].tables[0]: lacks 'action_profile'",
         lambda: edited(*TABLE, "type", value="indirect"),
     ),
     (

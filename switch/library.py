@@ -1,0 +1,78 @@
+"""The functions of runtime/pipeline.h, as ctypes sees them."""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+from pathlib import Path
+
+from switch.errors import PipelineError
+
+ERRORS = {
+    errno.EEXIST: "an equal entry exists already",
+    errno.ENOENT: "no entry has that handle",
+    errno.ENOSPC: "the table is full",
+    errno.EPERM: "the program makes this constant",
+    errno.ENOMEM: "out of memory",
+    errno.EINVAL: "not a valid value",
+    errno.EBUSY: "it is in use",
+}
+
+
+class Replica(ctypes.Structure):
+    """struct pl_replica"""
+
+    _fields_ = (("port", ctypes.c_uint16), ("rid", ctypes.c_uint16))
+
+
+U16, U32, U64, I32 = ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32
+INT, BYTES, POINTER = ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p
+U32_OUT = ctypes.POINTER(U32)
+U64_OUT = ctypes.POINTER(U64)
+REPLICAS = ctypes.POINTER(Replica)
+
+PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
+    "pl_new": (POINTER, (U64,)),
+    "pl_free": (None, (POINTER,)),
+    "pl_set_limits": (None, (POINTER, U16, U32)),
+    "pl_table_add": (INT, (POINTER, U32, BYTES, BYTES, I32, U32, BYTES, U64_OUT)),
+    "pl_table_modify": (INT, (POINTER, U32, U64, U32, BYTES)),
+    "pl_table_delete": (INT, (POINTER, U32, U64)),
+    "pl_table_set_default": (INT, (POINTER, U32, U32, BYTES)),
+    "pl_entry_counter_read": (INT, (POINTER, U32, U64, U64_OUT, U64_OUT)),
+    "pl_entry_counter_write": (INT, (POINTER, U32, U64, U64, U64)),
+    "pl_table_add_indirect": (INT, (POINTER, U32, BYTES, BYTES, I32, U32, U64_OUT)),
+    "pl_table_modify_indirect": (INT, (POINTER, U32, U64, U32)),
+    "pl_table_set_default_indirect": (INT, (POINTER, U32, U32)),
+    "pl_member_add": (INT, (POINTER, U32, U32, BYTES, U32_OUT)),
+    "pl_member_modify": (INT, (POINTER, U32, U32, U32, BYTES)),
+    "pl_member_delete": (INT, (POINTER, U32, U32)),
+    "pl_group_add": (INT, (POINTER, U32, U32_OUT)),
+    "pl_group_set": (INT, (POINTER, U32, U32, U32_OUT, U32)),
+    "pl_group_delete": (INT, (POINTER, U32, U32)),
+    "pl_multicast_group": (INT, (POINTER, U32, REPLICAS, U32)),
+    "pl_clone_session": (INT, (POINTER, U32, REPLICAS, U32)),
+    "pl_counter_read": (INT, (POINTER, U32, U32, U64_OUT, U64_OUT)),
+    "pl_counter_write": (INT, (POINTER, U32, U32, U64, U64)),
+    "pl_register_read": (INT, (POINTER, U32, U32, BYTES)),
+    "pl_register_write": (INT, (POINTER, U32, U32, BYTES)),
+    "pl_drops": (U32, (POINTER, U64_OUT, U32)),
+    "pl_collect": (POINTER, (POINTER, U16, BYTES, U32, U64, U64_OUT)),
+}
+
+
+def load_library(path: Path) -> ctypes.CDLL:
+    """The shared object with the prototypes of pipeline.h."""
+    library = ctypes.CDLL(str(path))
+    for name, (result, arguments) in PROTOTYPES.items():
+        function = getattr(library, name)
+        function.restype = result
+        function.argtypes = arguments
+    return library
+
+
+def check(result: int, what: str) -> None:
+    """Raise PipelineError for a negative errno."""
+    if result:
+        reason = ERRORS.get(-result, errno.errorcode.get(-result))
+        raise PipelineError(f"{what}: {reason}")
