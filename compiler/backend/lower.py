@@ -103,11 +103,16 @@ def lower_pipelines(work: Compilation) -> None:
 
 
 def check_direct_objects(work: Compilation) -> None:
-    """BMv2 counts and meters by table: each needs one, and a meter a place for its result."""
+    """BMv2 counts and meters by table: each needs one, whose size it gets, a meter also a place
+    for its result."""
     unit = work.unit
     for array, where in unit.direct_uses:
         if array.table is None:
             unit.diagnostics.error(where, f"{array.name} is attached to no table")
+    sizes = {site.table.name: site.table.size for site in unit.tables}
+    for array in (*unit.program.counters, *unit.program.meters):
+        if array.table is not None:
+            array.size = sizes[array.table]
     for meter in unit.program.meters:
         if meter.table is not None and meter.result is None:
             unit.report(Unsupported(meter.position, f"{meter.name}, which no action reads"))

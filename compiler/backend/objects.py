@@ -106,7 +106,6 @@ def bind_direct(array: ir.Array, table: ir.Table) -> None:
     if array.table not in (None, table.name):
         raise Unsupported(table.position, f"{array.name} attached to more than one table")
     array.table = table.name
-    array.size = table.size
 
 
 def digest_name(shape: types.Type, number: int) -> str:

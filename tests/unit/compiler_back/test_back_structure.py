@@ -255,8 +255,8 @@ def test_direct_counter_and_meter() -> None:
     body = """direct_counter(CounterType.packets) hits;
         direct_meter<bit<8>>(MeterType.packets) rate;
         action a() { hits.count(); rate.read(meta.m); }
-        table t { key = { hdr.h.a: exact; } actions = { a; NoAction; } size = 8;
-                  counters = hits; meters = rate; }"""
+        table t { key = { hdr.h.a: exact; } actions = { a; NoAction; }
+                  counters = hits; meters = rate; size = 8; }"""
     document = json_of(locals=body, apply="t.apply();")
     table = table_of(document, "I.t")
     assert table["with_counters"] is True
