@@ -1,0 +1,13 @@
+"""Virtual time: the compiled program, the protocol's workers and links under a clock of events.
+
+    with VirtualBackend(topology, seed, program.json) as backend:   # a testbed.backend.Backend
+        ...
+
+Everything happens in one process, without root and without packets; two runs of one seed are alike
+to the nanosecond.
+"""
+
+from testbed.virtual.backend import NeverEnds, VirtualBackend
+from testbed.virtual.switches import Chip
+
+__all__ = ["Chip", "NeverEnds", "VirtualBackend"]

@@ -1,0 +1,172 @@
+"""A switch in virtual time: an instance of the compiled program between its links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from switch import Exact, Lpm, Pipeline
+from switch.build import build_library
+from switch.program import Program
+from switch.translate import translate
+from testbed.plan import Entries, TableEntry
+from testbed.statistics import SwitchStatistics
+from testbed.virtual.clock import Clock
+from testbed.virtual.links import Way
+
+NS_PER_US = 1000
+
+
+class Chip:
+    """A compiled program that any number of switches run; names are found by their last part."""
+
+    def __init__(self, json: Path) -> None:
+        self.program = Program.read(json)
+        self._library = build_library(translate(self.program))
+
+    def pipeline(self, seed: int) -> Pipeline:
+        """A new instance: registers empty, no entries."""
+        return Pipeline(self.program, self._library, seed)
+
+    def add(self, pipeline: Pipeline, entry: TableEntry) -> int:
+        """Fill in one entry; its handle."""
+        table = self.program.tables[full_name(self.program.tables, entry.table)]
+        match = [_match(entry.match[key.name.rsplit(".", 1)[-1]]) for key in table.keys]
+        action = next(a for a in table.actions if _called(a.name, entry.action))
+        arguments = [entry.parameters[parameter.name] for parameter in action.params]
+        return pipeline.table_add(table.name, match, action.name, arguments)
+
+
+def full_name(names: Mapping[str, object], last: str) -> str:
+    """The one name that ends so; KeyError if there is none."""
+    found = [name for name in names if _called(name, last)]
+    if len(found) != 1:
+        raise KeyError(last)
+    return found[0]
+
+
+def _called(name: str, last: str) -> bool:
+    return name == last or name.endswith(f".{last}")
+
+
+def _match(value: int | tuple[int, int]) -> Exact | Lpm:
+    return Lpm(*value) if isinstance(value, tuple) else Exact(value)
+
+
+class SwitchNode:
+    """One switch. `ports` are the ways out; each frame takes `delay_ns` inside, in order.
+
+    A program that is stopped loses all it holds; what it had counted is kept aside.
+    """
+
+    def __init__(self, clock: Clock, name: str, chip: Chip, seed: int, delay_ns: int = 0) -> None:
+        self.name = name
+        self.ports: dict[int, Way] = {}
+        self._clock, self._chip, self._seed, self._delay_ns = clock, chip, seed, delay_ns
+        self._pipeline: Pipeline | None = chip.pipeline(seed)
+        self._installed: dict[str, tuple[TableEntry, int]] = {}
+        self._groups: dict[int, tuple[int, ...]] = {}
+        self._counted: dict[tuple[str, int], int] = {}
+        self._drops: dict[str, int] = {}
+        self._unheard = 0
+
+    def receive(self, port: int, frame: bytes) -> None:
+        """A frame has arrived at a port."""
+        if self._delay_ns:
+            arrived = (self._pipeline, port, frame)
+            self._clock.at(self._clock.now_ns + self._delay_ns, self._process_later, arrived)
+        else:
+            self._process(port, frame)
+
+    def _process_later(self, arrived: tuple[Pipeline | None, int, bytes]) -> None:
+        """Unless the program that was running then is gone."""
+        pipeline, port, frame = arrived
+        if pipeline is self._pipeline:
+            self._process(port, frame)
+
+    def _process(self, port: int, frame: bytes) -> None:
+        if self._pipeline is None:
+            self._unheard += 1
+            return
+        now_us = self._clock.now_ns // NS_PER_US
+        for out, copy in self._pipeline.process(port, frame, now_us):
+            way = self.ports.get(out)
+            if way is not None:
+                way.send(copy)
+
+    def install(self, entries: Entries) -> None:
+        """Make the entries and groups these, changing only what differs; registers stay. Nothing
+        happens to a stopped switch: it is filled when it has been started again."""
+        if self._pipeline is None:
+            return
+        wanted = {repr(entry): entry for entry in entries.tables}
+        for key in [key for key in self._installed if key not in wanted]:
+            entry, handle = self._installed.pop(key)
+            table = full_name(self._chip.program.tables, entry.table)
+            self._pipeline.table_delete(table, handle)
+        for key, entry in wanted.items():
+            if key not in self._installed:
+                self._installed[key] = (entry, self._chip.add(self._pipeline, entry))
+        for group in self._groups.keys() | entries.groups.keys():
+            ports = entries.groups.get(group, ())
+            if ports != self._groups.get(group, ()):
+                self._pipeline.set_multicast_group(group, [(port, 0) for port in ports])
+        self._groups = dict(entries.groups)
+
+    def stop(self) -> None:
+        """As if its program were killed."""
+        if self._pipeline is not None:
+            self._put_aside(self._pipeline)
+            self._pipeline.close()
+        self._pipeline = None
+        self._installed, self._groups = {}, {}
+
+    def close(self) -> None:
+        """Free the program; nothing can be asked afterwards."""
+        if self._pipeline is not None:
+            self._pipeline.close()
+        self._pipeline = None
+
+    def start(self) -> None:
+        """Of a stopped switch: the program again, empty."""
+        assert self._pipeline is None
+        self._pipeline = self._chip.pipeline(self._seed)
+
+    def _put_aside(self, pipeline: Pipeline) -> None:
+        for name, counter in self._chip.program.counters.items():
+            for index in range(counter.size):
+                packets = pipeline.counter_read(name, index)[0]
+                self._counted[name, index] = self._counted.get((name, index), 0) + packets
+        for reason, count in pipeline.drops().items():
+            self._drops[reason] = self._drops.get(reason, 0) + count
+
+    def counters(self, last: str) -> dict[int, int] | None:
+        """Packets by index since the beginning; None if no counter is called so."""
+        try:
+            name = full_name(self._chip.program.counters, last)
+        except KeyError:
+            return None
+        cells = {}
+        for index in range(self._chip.program.counters[name].size):
+            now = self._pipeline.counter_read(name, index)[0] if self._pipeline else 0
+            cells[index] = self._counted.get((name, index), 0) + now
+        return cells
+
+    def registers(self, last: str, indices: list[int]) -> list[int] | None:
+        """Cells of a register; None if there is none, or the switch is stopped."""
+        if self._pipeline is None:
+            return None
+        try:
+            name = full_name(self._chip.program.registers, last)
+        except KeyError:
+            return None
+        return [self._pipeline.register_read(name, index) for index in indices]
+
+    def statistics(self) -> SwitchStatistics:
+        """Drops by reason; `stopped` are frames that came while no program ran."""
+        drops = dict(self._drops)
+        for reason, count in (self._pipeline.drops() if self._pipeline else {}).items():
+            drops[reason] = drops.get(reason, 0) + count
+        return SwitchStatistics(
+            self.name, 0.0, 0, {"pipeline_drops": drops, "stopped": self._unheard}
+        )
