@@ -4,9 +4,9 @@
 for events, begins and ends faults. A Backend knows no jobs' rounds, no recovery and no results.
 
 Commands and events are those of hosts.agent (docs/architecture.md). Each event carries `job` and
-`name` (the host), and `t_ns` on the backend's clock. A backend adds two of its own:
-`{"event": "ended", "job", "name", "status"}` when a worker's program ended, and
-`{"event": "switch_ended", "switch", "status"}` when a switch did without being told to.
+`name` (the host), and `t_ns` on the backend's clock. A backend adds one of its own:
+`{"event": "ended", "job", "name", "rank", "status"}` when a worker's program ended unasked. A
+switch that ends unasked is an exception (NodeFailed) from `wait`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from testbed.faults import NetworkFault
+from testbed.faults import Fault
 from testbed.plan import Entries
 from testbed.statistics import NetworkStatistics
 from testbed.usage import Usage
@@ -74,11 +74,11 @@ class Backend(Protocol):
     def kill_worker(self, worker: WorkerId) -> None:
         """SIGKILL; its `ended` event follows."""
 
-    def begin(self, fault: NetworkFault) -> None:
-        """Links: from now on."""
+    def begin(self, fault: Fault) -> None:
+        """A fault of a link: from now on."""
 
-    def end(self, fault: NetworkFault) -> None:
-        """Links: as if the fault had never begun."""
+    def end(self, fault: Fault) -> None:
+        """As if the fault of a link had never begun."""
 
     def stop_switch(self, switch: str) -> None:
         """Kill the switch's program; no `switch_ended` follows."""
@@ -89,8 +89,9 @@ class Backend(Protocol):
     def reprogram_switch(self, switch: str) -> None:
         """Give the running switch its program anew: registers, entries, counters are empty."""
 
-    def counters(self, switch: str, counter: str) -> dict[int, int] | None:
-        """Packets by index (a job's index in the plan); None if the program has no such counter.
+    def counters(self, switch: str, counter: str) -> dict[int, tuple[int, int]] | None:
+        """Packets and bytes by index (a job's index in the plan); None if the program has no such
+        counter.
 
         Since the switch was first started: a restart loses what a switch had counted, which the
         backend adds up from what it read before `stop_switch` and `reprogram_switch`.
@@ -103,4 +104,4 @@ class Backend(Protocol):
         """Every counter of links and switches so far."""
 
     def usage(self) -> Usage:
-        """Processor time so far, by the names of the switches and `worker <rank>`."""
+        """Processor time so far, by names of switches and hosts; NOTHING on virtual time."""

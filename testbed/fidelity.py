@@ -29,6 +29,9 @@ class Evidence:
 
 def judge(evidence: Evidence) -> dict[str, object]:
     """`{"verdict": ..., "reasons": [...]}`, the first reason being the one that decided."""
+    if not evidence.usage.wall_s:
+        why = "no processor took part: time is what links and queues make of it"
+        return {"verdict": "virtual-time", "reasons": [why, *_drops(evidence)]}
     reasons = [reason for reason in _shortages(evidence) if reason]
     shown = f"the busiest link carried {evidence.rate_share:.0%} of its rate"
     if evidence.rate_share >= RATE_REACHED:
@@ -78,13 +81,17 @@ def _stolen(evidence: Evidence) -> tuple[str, str] | None:
 
 
 def _notes(evidence: Evidence) -> list[str]:
+    name, cpu = _largest(evidence.usage.cpu_s)
+    busiest = f"the busiest process, {name}, used {_share(cpu, evidence)} of one processor"
+    return [*_drops(evidence), busiest]
+
+
+def _drops(evidence: Evidence) -> list[str]:
     notes = []
     if evidence.other_drops:
         notes.append(f"{evidence.other_drops} packets were lost that nobody dropped on purpose")
     if evidence.injected_drops:
         notes.append(f"{evidence.injected_drops} packets were dropped on purpose")
-    name, cpu = _largest(evidence.usage.cpu_s)
-    notes.append(f"the busiest process, {name}, used {_share(cpu, evidence)} of one processor")
     return notes
 
 

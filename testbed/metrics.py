@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import ceil
 from statistics import median
 from typing import Any
 
 from hosts import wire
-from testbed import fidelity
-from testbed.agents import Event
+from testbed import fidelity, link_bytes
+from testbed.bounds import bounds
+from testbed.measurements import Measurements
+from testbed.orchestra.outcome import JobResult, Outcome
+from testbed.plan import Tree, plan
 from testbed.scenario import Scenario
 from testbed.scenario.expectations import Expectation
+from testbed.scenario.jobs import Tenant
 from testbed.statistics import NetworkStatistics, SwitchStatistics
-from testbed.usage import Usage
-from testbed.verify import Verdict
+from testbed.verify import combine
 from topologies import Topology
 
 NS_PER_S = 1e9
@@ -35,87 +36,133 @@ WORKER_COUNTS = (
 PORT_ERRORS = ("rx_truncated", "rx_gso_drops", "tx_oversize", "tx_errors")
 
 
-@dataclass(frozen=True)
-class Measurements:
-    """Everything a finished run measured.
-
-    rounds: for each round, rank -> the agent's `round` event. counters: switch -> kind -> packets.
-    usage: of the rounds alone. processors: that the run may use.
-    """
-
-    rounds: Sequence[Mapping[int, Event]]
-    verdict: Verdict
-    statistics: NetworkStatistics
-    counters: Mapping[str, Mapping[str, int]]
-    usage: Usage
-    processors: int
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """Seconds that no all-reduce can undercut."""
-
-    payload_s: float
-    link_s: float
-
-
-def bounds(scenario: Scenario, graph: Topology) -> Bounds:
-    """Every worker sends each chunk once and hears each result once, over its own link."""
-    assert scenario.switch.lanes and scenario.workload.window, "a resolved scenario"
-    elements, lanes = scenario.workload.elements, scenario.switch.lanes
-    chunks = ceil(elements / lanes)
-    size = chunks * wire.frame_bytes(lanes)
-    if scenario.workload.dtype == "float32":
-        size += min(chunks, scenario.workload.window) * wire.frame_bytes(0)
-    rate = min(d.rate_bps or 0 for link in graph.links for _, _, _, d in link.directions())
-    return Bounds(elements * wire.VALUE_BYTES * 8 / rate, size * 8 / rate)
-
-
 def compute(scenario: Scenario, graph: Topology, measured: Measurements) -> dict[str, Any]:
     """The whole of metrics.json but for `ok` and `reason`, which the expectations decide."""
-    bound = bounds(scenario, graph)
-    times = [round_time_s(ended) for ended in measured.rounds]
-    workers = _workers(scenario.topology.workers, measured)
+    results = measured.outcome.jobs
+    trees = plan(graph, [result.tenant.placed(i) for i, result in enumerate(results)]).trees
+    jobs = {
+        result.tenant.name: _job(scenario, graph, result, trees[result.tenant.number])
+        for result in results
+    }
     switches = _switches(measured)
     links = _links(measured.statistics)
-    totals = _totals(workers, switches, links)
-    float32 = scenario.workload.dtype == "float32"
-    return {
-        "exact": measured.verdict.exact,
-        "wrong_sums": measured.verdict.wrong,
-        "error": {
-            "max_abs": measured.verdict.max_abs,
-            "bound": measured.verdict.bound,
-            "within": measured.verdict.within if float32 else None,
-        },
-        "allreduce": {
-            "time_s": _spread(times),
-            "ate_per_s": scenario.workload.elements / median(times),
-        },
-        "payload_bound_s": bound.payload_s,
-        "link_bound_s": bound.link_s,
-        "link_bound_ratio": median(times) / bound.link_s,
-        "workers": workers,
+    as_predicted = link_bytes.compare(scenario, measured, trees, links)
+    totals = _totals(jobs, switches, links)
+    metrics = {
+        "exact": all(job["exact"] for job in jobs.values()),
+        "wrong_sums": sum(job["wrong_sums"] for job in jobs.values()),
+        **_only(jobs),
+        "jobs": jobs,
+        "fairness": _fairness(results),
+        "failure": _failure(measured.outcome),
+        "faults": _faults(measured.outcome),
         "totals": totals,
         "switches": switches,
         "links": links,
-        "fidelity": fidelity.judge(_evidence(graph, times, totals, links, measured)),
+        "links_as_predicted": as_predicted,
+    }
+    evidence = _evidence(graph, totals, links, measured)
+    return {**metrics, "fidelity": fidelity.judge(evidence)}
+
+
+def _job(scenario: Scenario, graph: Topology, result: JobResult, tree: Tree) -> dict[str, Any]:
+    """One job's own metrics. One that has not ended a round has no times."""
+    tenant = result.tenant
+    bound = bounds(scenario, graph, tenant, tree)
+    times = [done.time_s for done in result.rounds]
+    verdict = combine(result.verdicts) if result.verdicts else None
+    float32 = tenant.workload.dtype == "float32"
+    middle = median(times) if times else None
+    return {
+        "exact": verdict is not None and verdict.exact,
+        "wrong_sums": verdict.wrong if verdict else 0,
+        "error": {
+            "max_abs": verdict.max_abs if verdict else None,
+            "bound": verdict.bound if verdict else None,
+            "within": verdict.within if verdict and float32 else None,
+        },
+        "allreduce": {
+            "time_s": _spread(times),
+            "ate_per_s": tenant.workload.elements / middle if middle else None,
+        },
+        "payload_bound_s": bound.payload_s,
+        "link_bound_s": bound.link_s,
+        "link_bound_ratio": middle / bound.link_s if middle else None,
+        "rounds": len(result.rounds),
+        "restarts": result.restarts,
+        "lost": len(result.lost),
+        "lost_workers": [tenant.hosts[rank] for rank in result.lost],
+        "elements_per_s": _throughput(result),
+        "workers": _workers(result),
     }
 
 
-def memory_needed_bytes(scenario: Scenario) -> int:
+def _only(jobs: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """A scenario of one job has its metrics at the top too."""
+    if len(jobs) > 1:
+        return {}
+    (job,) = jobs.values()
+    return {name: value for name, value in job.items() if name not in ("exact", "wrong_sums")}
+
+
+def _throughput(result: JobResult) -> float:
+    """Tensor elements reduced per second of the job's time, from its start to its last round."""
+    if not result.rounds or result.started_ns is None:
+        return 0.0
+    last_ns = max(event["end_ns"] for event in result.rounds[-1].ended.values())
+    elements = len(result.rounds) * result.tenant.workload.elements
+    return elements * NS_PER_S / (last_ns - result.started_ns)
+
+
+def _fairness(results: Sequence[JobResult]) -> dict[str, Any]:
+    """Jain's index of the jobs' throughputs by share: 1 if all get what is theirs, 1/n if one gets
+    all."""
+    rates = [_throughput(result) for result in results]
+    weighed = [rate / result.tenant.share for rate, result in zip(rates, results, strict=True)]
+    squares = len(weighed) * sum(rate * rate for rate in weighed)
+    total = sum(rates)
+    return {
+        "jain": sum(weighed) ** 2 / squares if squares else None,
+        "shares": {
+            result.tenant.name: rate / total if total else None
+            for rate, result in zip(rates, results, strict=True)
+        },
+    }
+
+
+def _failure(outcome: Outcome) -> dict[str, Any] | None:
+    """The first job that failed, and why."""
+    failures = [result.failure for result in outcome.jobs if result.failure]
+    if not failures:
+        return None
+    failure = failures[0]
+    return {
+        "job": failure.job,
+        "worker": failure.worker,
+        "after_s": failure.after_s,
+        "reason": failure.reason,
+    }
+
+
+def _faults(outcome: Outcome) -> dict[str, Any]:
+    return {"never_begun": len(outcome.never_begun), "never_begun_faults": outcome.never_begun}
+
+
+def shortcomings(outcome: Outcome, expected: Sequence[Expectation]) -> list[str]:
+    """What a run must not end with unless it is expected: failed jobs, faults that never began."""
+    stated = {expectation.metric for expectation in expected}
+    found = [f"{fault} never began: the run was over" for fault in outcome.never_begun]
+    if not any(metric.startswith("failure.") for metric in stated):
+        found += [r.failure.reason for r in outcome.jobs if r.failure]
+    return found
+
+
+def memory_needed_bytes(scenario: Scenario, jobs: Sequence[Tenant]) -> int:
     """About what the agents' arrays (input, output, sums, the next input) and the slots take."""
     assert scenario.switch.lanes, "a resolved scenario"
-    tensors = scenario.topology.workers * scenario.workload.elements
+    tensors = sum(len(job.hosts) * job.workload.elements for job in jobs)
     slots = 2 * scenario.switch.slots * scenario.switch.lanes
     return (AGENT_COPIES * tensors + slots) * wire.VALUE_BYTES
-
-
-def round_time_s(ended: Mapping[int, Event]) -> float:
-    """From the first worker's start to the last worker's end."""
-    start = min(event["start_ns"] for event in ended.values())
-    end = max(event["end_ns"] for event in ended.values())
-    return (end - start) / NS_PER_S
 
 
 def lookup(metrics: Mapping[str, Any], path: str) -> Any:
@@ -148,25 +195,39 @@ def show(value: Any) -> str:
 
 
 def _spread(times: Sequence[float]) -> dict[str, Any]:
+    if not times:
+        return {"median": None, "min": None, "max": None, "all": []}
     return {"median": median(times), "min": min(times), "max": max(times), "all": list(times)}
 
 
-def _workers(count: int, measured: Measurements) -> dict[str, dict[str, Any]]:
+def _workers(result: JobResult) -> dict[str, dict[str, Any]]:
     workers: dict[str, dict[str, Any]] = {}
-    for rank in range(count):
-        events = [ended[rank] for ended in measured.rounds]
+    for rank in range(len(result.tenant.hosts)):
+        events = [done.ended[rank] for done in result.rounds if rank in done.ended]
         counts = {k: sum(event["stats"].get(k, 0) for event in events) for k in WORKER_COUNTS}
         workers[str(rank)] = {**counts, "cpu_s": sum(event["cpu_s"] for event in events)}
     return workers
 
 
 def _switches(measured: Measurements) -> dict[str, dict[str, Any]]:
+    names = [result.tenant.name for result in measured.outcome.jobs]
     return {
         switch.name: {
-            "packets": dict(measured.counters[switch.name]),
+            "packets": {
+                kind: sum(packets for packets, _ in cells.values())
+                for kind, cells in measured.counters[switch.name].items()
+            },
+            "jobs": {
+                name: {
+                    kind: cells.get(index, (0, 0))[0]
+                    for kind, cells in measured.counters[switch.name].items()
+                    if len(cells) > 1
+                }
+                for index, name in enumerate(names)
+            },
             "ring_drops": switch.ring_drops,
             "port_errors": _port_errors(switch),
-            "cpu_s": measured.usage.cpu_s.get(switch.name, 0.0),
+            "cpu_s": measured.outcome.usage.cpu_s.get(switch.name, 0.0),
         }
         for switch in measured.statistics.switches
     }
@@ -179,8 +240,8 @@ def _port_errors(switch: SwitchStatistics) -> int:
     return sum(port.get(name, 0) for port in ports.values() for name in PORT_ERRORS)
 
 
-def _links(statistics: NetworkStatistics) -> dict[str, dict[str, dict[str, int]]]:
-    links: dict[str, dict[str, dict[str, int]]] = {}
+def _links(statistics: NetworkStatistics) -> dict[str, dict[str, dict[str, Any]]]:
+    links: dict[str, dict[str, dict[str, Any]]] = {}
     for way in statistics.directions:
         links.setdefault(way.link, {})[way.direction] = {
             "seen": way.seen,
@@ -192,38 +253,51 @@ def _links(statistics: NetworkStatistics) -> dict[str, dict[str, dict[str, int]]
 
 
 def _totals(
-    workers: dict[str, Any], switches: dict[str, Any], links: dict[str, Any]
+    jobs: Mapping[str, Any], switches: Mapping[str, Any], links: Mapping[str, Any]
 ) -> dict[str, int]:
     ways = [way for link in links.values() for way in link.values()]
     packets = [switch["packets"] for switch in switches.values()]
+    workers = [worker for job in jobs.values() for worker in job["workers"].values()]
     return {
-        "retransmitted": sum(worker["retransmitted"] for worker in workers.values()),
+        "retransmitted": sum(worker["retransmitted"] for worker in workers),
         "injected_drops": sum(way["dropped"] for way in ways),
         "other_drops": sum(way["queue_drops"] for way in ways)
         + sum(switch["ring_drops"] + switch["port_errors"] for switch in switches.values())
-        + sum(worker["kernel_drops"] for worker in workers.values()),
-        "malformed": sum(worker["malformed"] for worker in workers.values())
+        + sum(worker["kernel_drops"] for worker in workers),
+        "malformed": sum(worker["malformed"] for worker in workers)
         + sum(p.get("refused", 0) + p.get("malformed", 0) for p in packets),
     }
 
 
 def _evidence(
-    graph: Topology,
-    times: Sequence[float],
-    totals: dict[str, int],
-    links: dict[str, Any],
-    measured: Measurements,
+    graph: Topology, totals: Mapping[str, int], links: Mapping[str, Any], measured: Measurements
 ) -> fidelity.Evidence:
-    crossed = (
+    rounds_s = _under_way_s(measured.outcome.jobs)
+    crossed = [
         links[link.name][name]["bytes"] * 8 / way.rate_bps
         for link in graph.links
         for name, _, _, way in link.directions()
         if way.rate_bps
-    )
+    ]
     return fidelity.Evidence(
-        rate_share=max(crossed) / sum(times),
-        usage=measured.usage,
+        rate_share=max(crossed) / rounds_s if crossed and rounds_s else 0.0,
+        usage=measured.outcome.usage,
         processors=measured.processors,
         injected_drops=totals["injected_drops"],
         other_drops=totals["other_drops"],
     )
+
+
+def _under_way_s(results: Sequence[JobResult]) -> float:
+    """Seconds in which at least one job was in a round."""
+    spans = sorted(
+        (min(e["start_ns"] for e in ended), max(e["end_ns"] for e in ended))
+        for result in results
+        for done in result.rounds
+        if (ended := list(done.ended.values()))
+    )
+    total, reached = 0, 0
+    for start, end in spans:
+        total += max(0, end - max(start, reached))
+        reached = max(reached, end)
+    return total / NS_PER_S

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TextIO
 
-from testbed.agents import Event
+from testbed.backend import Event
 
 REDRAW_S = 0.2
 PLAIN_S = 5.0  # and doubled each time: a log of a long run stays readable
@@ -37,37 +38,53 @@ class WorkerState:
         return (self.of - self.chunks) / self.rate if self.rate > 0 else None
 
 
-class Progress:
-    """Draws to `stream`. chunks: of a round; frame_bits: what one of them is on the wire."""
+@dataclass
+class JobState:
+    """One job's current round. frame_bits: what a chunk is on the wire."""
 
-    def __init__(
-        self, stream: TextIO, workers: int, rounds: int, chunks: int, frame_bits: int
-    ) -> None:
+    name: str
+    rounds: int
+    frame_bits: int
+    workers: list[WorkerState]
+    round: int = 0
+    began_ns: int = 0
+    active: bool = False
+
+
+class Progress:
+    """Draws to `stream`; jobs are added before their first rounds."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._stream = stream
         self._live = stream.isatty()
-        self._rounds = rounds
-        self._frame_bits = frame_bits
-        self._states = [WorkerState(rank, chunks) for rank in range(workers)]
-        self._round = 0
-        self._began_ns = 0
+        self._jobs: dict[int, JobState] = {}
         self._drawn = 0
         self._last_s = 0.0
         self._pace_s = REDRAW_S
 
-    def begin_round(self, number: int, now_ns: int) -> None:
-        self._round = number
-        self._began_ns = now_ns
-        self._states = [WorkerState(state.rank, state.of) for state in self._states]
-        self._last_s = now_ns / 1e9
+    def add_job(
+        self, number: int, name: str, workers: int, rounds: int, chunks: int, frame_bits: int
+    ) -> None:
+        """number: on the wire. chunks: of a round; frame_bits: what one of them is on the wire."""
+        states = [WorkerState(rank, chunks) for rank in range(workers)]
+        self._jobs[number] = JobState(name, rounds, frame_bits, states)
+
+    def begin_round(self, job: int, number: int, now_ns: int) -> None:
+        state = self._jobs[job]
+        state.round, state.began_ns, state.active = number, now_ns, True
+        state.workers = [WorkerState(worker.rank, worker.of) for worker in state.workers]
+        self._last_s = self._clock()
         self._pace_s = REDRAW_S if self._live else PLAIN_S
 
     def event(self, event: Event) -> None:
         """Take an agent's `progress` or `round` event."""
-        state = self._states[event["rank"]]
+        job = self._jobs[event["job"]]
+        state = job.workers[event["rank"]]
         if event["event"] == "progress":
             state.chunks = event["chunks"]
             state.retransmitted = event["retransmitted"]
-            state.elapsed_s = max(0.0, (event["t_ns"] - self._began_ns) / 1e9)
+            state.elapsed_s = max(0.0, (event["t_ns"] - job.began_ns) / 1e9)
         elif event["event"] == "round":
             state.done = True
             state.chunks = state.of
@@ -76,7 +93,7 @@ class Progress:
 
     def draw(self, now_s: float | None = None) -> None:
         """Redraw, or print plain lines, if it is time to."""
-        now_s = time.monotonic() if now_s is None else now_s
+        now_s = self._clock() if now_s is None else now_s
         if now_s - self._last_s < self._pace_s:
             return
         self._last_s = now_s
@@ -87,30 +104,44 @@ class Progress:
         else:
             self._print(self._lines())
 
-    def end_round(self, seconds: float) -> None:
+    def end_round(self, job: int, seconds: float) -> None:
         """Replace the workers' lines by one for the round."""
         self._clear()
-        again = sum(state.retransmitted for state in self._states)
+        state = self._jobs[job]
+        state.active = False
+        again = sum(worker.retransmitted for worker in state.workers)
         self._print(
-            [f"round {self._round + 1}/{self._rounds}: {seconds:.4f} s, {again} sent again"]
+            [
+                f"{self._prefix(state)}round {state.round + 1}/{state.rounds}: "
+                f"{seconds:.4f} s, {again} sent again"
+            ]
         )
+
+    def say(self, text: str) -> None:
+        """A line of its own."""
+        self._clear()
+        self._print([text])
 
     def close(self) -> None:
         """Leave the terminal as a run that ended, in whatever way, should."""
         self._clear()
         self._stream.flush()
 
-    def _lines(self) -> list[str]:
-        return [self._line(state) for state in self._states]
+    def _prefix(self, job: JobState) -> str:
+        return f"{job.name} " if len(self._jobs) > 1 else ""
 
-    def _line(self, state: WorkerState) -> str:
+    def _lines(self) -> list[str]:
+        active = [job for job in self._jobs.values() if job.active]
+        return [self._line(job, state) for job in active for state in job.workers]
+
+    def _line(self, job: JobState, state: WorkerState) -> str:
         share = state.chunks / state.of
         full = round(share * BAR_CELLS)
         bar = "#" * full + "." * (BAR_CELLS - full)
         left = "done" if state.done else _left(state.left_s)
         return (
-            f"round {self._round + 1}/{self._rounds} worker {state.rank}: [{bar}] "
-            f"{state.chunks}/{state.of} chunks  {_rate(state.rate * self._frame_bits)}  "
+            f"{self._prefix(job)}round {job.round + 1}/{job.rounds} worker {state.rank}: [{bar}] "
+            f"{state.chunks}/{state.of} chunks  {_rate(state.rate * job.frame_bits)}  "
             f"{state.retransmitted} sent again  {left}"
         )
 

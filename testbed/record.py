@@ -7,6 +7,7 @@ import os
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -52,15 +53,16 @@ class RunFolder:
 
 
 class EventLog:
-    """events.jsonl: one object a line, in the order of `t_ns` (CLOCK_MONOTONIC)."""
+    """events.jsonl: one object a line, in the order of `t_ns`, which `now_ns` gives."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, now_ns: Callable[[], int] = time.monotonic_ns) -> None:
+        self._now_ns = now_ns
         self._file = path.open("a", encoding="utf-8", buffering=1)
         self._lock = threading.Lock()
 
     def add(self, event: str, **fields: Any) -> None:
         with self._lock:
-            record = {"t_ns": time.monotonic_ns(), "event": event, **fields}
+            record = {"t_ns": self._now_ns(), "event": event, **fields}
             self._file.write(json.dumps(record) + "\n")
 
     def close(self) -> None:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 from testbed import report
 from testbed.agents import AgentFailed
+from testbed.errors import MachineLacks, NodeFailed
 from testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
-from testbed.experiment import Experiment, entries
+from testbed.experiment import Experiment, all_entries
 from testbed.machine_facts import manifest, memory_available_bytes
-from testbed.metrics import compute, failures, lookup, memory_needed_bytes, show
-from testbed.network import MachineLacks, NodeFailed, isolated, lacks
+from testbed.measurements import Measurements
+from testbed.metrics import compute, failures, lookup, memory_needed_bytes, shortcomings, show
 from testbed.program import Program, check_fits, compile_program
 from testbed.record import NOT_FINISHED, RunFolder, new_run_folder
 from testbed.scenario import Point, Suite, suite_to_yaml, to_yaml
 from testbed.scenario.graph import topology
+from testbed.scenario.jobs import tenants
 from testbed.scenario.metric_names import GROWTH
 from testbed.summary import run_summary, sweep_summary
 
@@ -34,16 +37,21 @@ def run(suite: Suite, results: Path, settings: Sequence[str], out: TextIO) -> in
     folder = new_run_folder(results, suite.name)
     folder.write("scenario.yaml", suite_to_yaml(suite))
     folder.write_json("manifest.json", manifest(suite, programs, settings))
-    code = isolated(lambda scratch: _run_points(suite, programs, folder, scratch, out))
+    code = _contained(suite, lambda scratch: _run_points(suite, programs, folder, scratch, out))
     _conclude(suite, folder, code, out)
     return code if code not in (PASSED, FAILED) else _verdict(folder)
 
 
 def _check_machine(suite: Suite) -> None:
     for point in suite.points:
-        for missing in lacks(topology(point.scenario)):
-            raise missing
-        need, free = memory_needed_bytes(point.scenario), memory_available_bytes()
+        graph = topology(point.scenario)
+        jobs = tenants(point.scenario, graph)
+        if point.scenario.backend == "mininet":
+            from testbed.network import lacks
+
+            for missing in lacks(graph):
+                raise missing
+        need, free = memory_needed_bytes(point.scenario, jobs), memory_available_bytes()
         if need > free:
             what = f"memory: {need / 2**30:.1f} GiB are needed, {free / 2**30:.1f} GiB are free"
             raise MachineLacks(what, "take fewer elements, workers or slots")
@@ -53,10 +61,19 @@ def _compile(point: Point) -> Program:
     switch = point.scenario.switch
     assert switch.lanes, "a resolved scenario"
     program = compile_program(point.program, switch.compiler, switch.lanes, switch.slots)
-    graph = topology(point.scenario)
-    for node in graph.switches:
-        check_fits(program, entries(point.scenario, graph, node.name))
+    for entries in all_entries(point.scenario).values():
+        check_fits(program, entries)
     return program
+
+
+def _contained(suite: Suite, run: Callable[[Path], int]) -> int:
+    """Real networks run in namespaces of their own; virtual ones leave nothing to contain."""
+    if any(point.scenario.backend == "mininet" for point in suite.points):
+        from testbed.network import isolated
+
+        return isolated(run)
+    with tempfile.TemporaryDirectory(prefix="agglab-") as scratch:
+        return run(Path(scratch))
 
 
 def _run_points(
@@ -91,8 +108,20 @@ def _run_point(
 ) -> None:
     measured = Experiment(point.scenario, program, folder, scratch, out).measure()
     metrics = compute(point.scenario, topology(point.scenario), measured)
-    missed = failures(metrics, point.scenario.expect)
+    expected = point.scenario.expect
+    missed = shortcomings(measured.outcome, expected)
+    _report_failures(measured, missed)
+    missed += failures(metrics, expected)
     folder.write_json("metrics.json", {"ok": not missed, "reason": "; ".join(missed), **metrics})
+
+
+def _report_failures(measured: Measurements, missed: Sequence[str]) -> None:
+    """What a person wants to see of a job's failure that nobody expected."""
+    for result in measured.outcome.jobs:
+        if result.failure and result.failure.reason in missed:
+            print(result.failure.reason, file=sys.stderr)
+            if result.failure.report:
+                print(result.failure.report, file=sys.stderr)
 
 
 def _conclude(suite: Suite, folder: RunFolder, code: int, out: TextIO) -> None:

@@ -67,21 +67,23 @@ class Plan:
     trees: Mapping[int, Tree]
 
 
-def plan(topology: Topology, jobs: Sequence[Job]) -> Plan:
+def plan(topology: Topology, jobs: Sequence[Job | None]) -> Plan:
     """Trees of the jobs and the entries of p4/switchml.p4 for every switch.
 
-    A job's index in `jobs` is its index in the program's counters. Raises ValueError naming the
+    A job's index in `jobs` is its index in the program's counters and chooses among equal roots;
+    None keeps the place of a job that is not there. Raises ValueError naming the
     job for overlapping slots, an unknown host, a number whose UDP port does not exist, too many
     jobs, hosts without a way between them, or more children at a switch than the program has bits.
     """
-    _check(topology, jobs)
+    _check(topology, [job for job in jobs if job])
     wiring = Wiring(topology)
-    trees = {job.number: _tree(wiring, job, index) for index, job in enumerate(jobs)}
-    entries = {switch: _entries(wiring, switch, jobs, trees) for switch in wiring.switches}
+    indexed = [(index, job) for index, job in enumerate(jobs) if job]
+    trees = {job.number: _tree(wiring, job, index) for index, job in indexed}
+    entries = {switch: _entries(wiring, switch, indexed, trees) for switch in wiring.switches}
     return Plan(entries, trees)
 
 
-def job_entries(topology: Topology, switch: str, jobs: Sequence[Job]) -> Entries:
+def job_entries(topology: Topology, switch: str, jobs: Sequence[Job | None]) -> Entries:
     """One switch's entries of `plan`."""
     return plan(topology, jobs).entries[switch]
 
@@ -118,13 +120,13 @@ def _tree(wiring: Wiring, job: Job, index: int) -> Tree:
 
 
 def _entries(
-    wiring: Wiring, switch: str, jobs: Sequence[Job], trees: Mapping[int, Tree]
+    wiring: Wiring, switch: str, jobs: Sequence[tuple[int, Job]], trees: Mapping[int, Tree]
 ) -> Entries:
     groups = {FLOOD_GROUP: wiring.flooding[switch]}
     tables = [
         entry for host in wiring.topology.hosts for entry in _host_entries(wiring, switch, host)
     ]
-    for index, job in enumerate(jobs):
+    for index, job in jobs:
         branch = trees[job.number].branches.get(switch)
         if branch is not None:
             group = FIRST_JOB_GROUP + index

@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from hosts import wire
 from hosts.driver import default_window
-from testbed.scenario import graph
+from testbed.plan import plan
+from testbed.scenario import faults, graph
 from testbed.scenario.errors import nearest
+from testbed.scenario.jobs import Tenant, Unplaced, hosts_of, tenants
 from testbed.scenario.reader import Reader
-from testbed.scenario.schema import LANES_MAX, Scenario
+from testbed.scenario.schema import LANES_MAX, OF_KIND, Job, Scenario
+from testbed.scenario.schema import Topology as Shape
+from topologies import Topology
 
 P4_FOLDER = Path(__file__).resolve().parents[2] / "p4"
 TENSORS_MAX_BYTES = 2**33
 ETHERNET_BYTES = 14
 IP_OVERHEAD_BYTES = wire.frame_bytes(0) - ETHERNET_BYTES
 
+HOSTS_MAX = 1024  # p4/include/forwarding.p4: `size` of its tables
+SHAPE_KEYS = tuple(item.name for item in fields(Shape) if item.name != "kind")
+
 Finding = tuple[str, str, str]
 """Key path, what is wrong, what is allowed."""
+Finder = Callable[..., Iterator[Finding]]
 
 
 def lanes_that_fit(mtu_bytes: int) -> int:
@@ -29,32 +38,78 @@ def lanes_that_fit(mtu_bytes: int) -> int:
 
 def check(scenario: Scenario, reader: Reader) -> None:
     """Append to `reader.problems`; keys that were already found wrong are not judged again."""
-    wrong = {problem.path for problem in reader.problems}
-    for finder in (_lanes, _window, _tensors, _overrides):
-        for path, what, allowed in finder(scenario):
-            if not wrong & _READS[finder.__name__]:
-                reader.problem(reader.place(path), path, what, allowed)
+    wrong = {_section(problem.path) for problem in reader.problems}
+
+    def report(finder: Finder, *arguments: Any) -> bool:
+        if wrong & _READS[finder.__name__]:
+            return False
+        found = list(finder(scenario, *arguments))
+        for path, what, allowed in found:
+            reader.problem(reader.place(path), path, what, allowed)
+        return not found
+
+    report(_lanes)
+    report(_window)
+    if not report(_shape):
+        return
+    built = graph.topology(
+        replace(scenario, links=replace(scenario.links, overrides=()), faults=())
+    )
+    report(_overrides, built)
+    if report(_jobs, built):
+        jobs = tenants(scenario, built)
+        report(_tensors, jobs)
+        report(_trees, built, jobs)
+        report(faults.problems, built, jobs)
+
+
+def _section(path: str) -> str:
+    """`topology.workers`, but `jobs` and `faults` as a whole."""
+    return path.partition("[")[0]
 
 
 _READS = {
     "_lanes": {"switch.lanes", "links.mtu"},
     "_window": {"workload.window", "switch.slots"},
-    "_tensors": {"workload.elements", "topology.workers"},
-    "_overrides": {"topology.workers"},
+    "_shape": {"topology", *(f"topology.{name}" for name in ("kind", *SHAPE_KEYS))},
+    "_tensors": {"workload.elements", "jobs"},
+    "_overrides": {"links.overrides"},
+    "_jobs": {"jobs", "switch.slots", "switch.partition"},
+    "_trees": {"jobs"},
+    "problems": {"faults", "jobs", "workload.rounds", "workload.elements", "switch.lanes"},
 }
 
 
 def resolve(scenario: Scenario) -> Scenario:
     """`auto` replaced by what it stands for."""
-    switch, workload = scenario.switch, scenario.workload
+    switch = scenario.switch
     lanes = switch.lanes or lanes_that_fit(scenario.links.mtu_bytes)
-    ways = [way for link in graph.topology(scenario).links for _, _, _, way in link.directions()]
+    scenario = replace(scenario, switch=replace(switch, lanes=lanes))
+    built = graph.topology(scenario)
+    ways = [way for link in built.links for _, _, _, way in link.directions()]
     slowest_bps = min(way.rate_bps or scenario.links.rate_bps for way in ways)
-    window = workload.window or default_window(switch.slots, lanes, slowest_bps)
+    window = scenario.workload.window or default_window(switch.slots, lanes, slowest_bps)
+    placed = [
+        _resolved(job, tenant, default_window(tenant.slots, lanes, slowest_bps), switch.partition)
+        for job, tenant in zip(scenario.jobs, tenants(scenario, built), strict=False)
+    ]
     return replace(
         scenario,
-        switch=replace(switch, lanes=lanes),
-        workload=replace(workload, window=window),
+        topology=graph.resolved(scenario.topology),
+        workload=replace(scenario.workload, window=window),
+        jobs=tuple(placed),
+    )
+
+
+def _resolved(job: Job, tenant: Tenant, window: int, partition: str) -> Job:
+    """With its name, its place among the slots and its window."""
+    static = partition == "static"
+    return replace(
+        job,
+        name=tenant.name,
+        slots=tenant.slots if static else None,
+        first_slot=tenant.first_slot if static else None,
+        workload=replace(job.workload, window=min(job.workload.window or window, tenant.slots)),
     )
 
 
@@ -89,16 +144,69 @@ def _window(scenario: Scenario) -> Iterator[Finding]:
         yield "workload.window", what, f"at most switch.slots, {scenario.switch.slots}"
 
 
-def _tensors(scenario: Scenario) -> Iterator[Finding]:
-    total = scenario.workload.elements * scenario.topology.workers * wire.VALUE_BYTES
-    if total > TENSORS_MAX_BYTES:
-        most = TENSORS_MAX_BYTES // (wire.VALUE_BYTES * scenario.topology.workers)
-        what = f"the tensors of {scenario.topology.workers} workers need more than 8 GiB"
-        yield "workload.elements", what, f"at most {most} for so many workers"
+def _shape(scenario: Scenario) -> Iterator[Finding]:
+    """A topology that can be built, of keys that its kind has."""
+    shape = scenario.topology
+    for name in SHAPE_KEYS:
+        default = getattr(type(shape)(), name)
+        if getattr(shape, name) != default and name not in OF_KIND[shape.kind]:
+            what = f"has no meaning for {shape.kind}"
+            yield f"topology.{name}", what, ", ".join(OF_KIND[shape.kind])
+            return
+    try:
+        built = graph.SHAPES[shape.kind](graph.resolved(shape))
+    except ValueError as error:
+        yield "topology", str(error), "docs/scenarios.md, Topologies"
+        return
+    if not built.hosts:
+        yield "topology", "has no hosts", "at least one"
+    elif len(built.hosts) > HOSTS_MAX:
+        what = f"{len(built.hosts)} hosts are more than a switch has table entries for"
+        yield "topology", what, f"at most {HOSTS_MAX}"
 
 
-def _overrides(scenario: Scenario) -> Iterator[Finding]:
-    built = graph.topology(replace(scenario, links=replace(scenario.links, overrides=())))
+def _jobs(scenario: Scenario, built: Topology) -> Iterator[Finding]:
+    names: set[str] = set()
+    for i, job in enumerate(scenario.jobs):
+        if job.name and job.name in names:
+            yield f"jobs[{i}].name", f"'{job.name}' is the name of another job", "a name of its own"
+        names.add(job.name)
+        if not hosts_of(job, built):
+            hosts = ", ".join(host.name for host in built.hosts)
+            yield f"jobs[{i}].workers", "match no host", f"{hosts}, or patterns of them"
+        if job.end_s is not None and job.end_s <= job.start_s:
+            yield f"jobs[{i}].end", "is not after 'start'", "a later time"
+    try:
+        placed = tenants(scenario, built)
+    except Unplaced as error:
+        yield error.path, error.what, error.allowed
+        return
+    for i, (job, tenant) in enumerate(zip(scenario.jobs, placed, strict=False)):
+        if (job.workload.window or 0) > tenant.slots:
+            what = f"a window of {job.workload.window} chunks is more than the job has slots"
+            if scenario.jobs[i].workload.window != scenario.workload.window:
+                yield f"jobs[{i}].workload.window", what, f"at most {tenant.slots}"
+
+
+def _trees(scenario: Scenario, built: Topology, jobs: Sequence[Tenant]) -> Iterator[Finding]:
+    """Every job has a tree of switches; slots are a matter of `_jobs`."""
+    try:
+        plan(built, [job.placed(i) for i, job in enumerate(jobs)])
+    except ValueError as error:
+        yield "topology", str(error), "docs/scenarios.md, Topologies"
+
+
+def _tensors(scenario: Scenario, jobs: Sequence[Tenant]) -> Iterator[Finding]:
+    for i, job in enumerate(jobs):
+        path = f"jobs[{i}].workload.elements" if scenario.jobs else "workload.elements"
+        workers = len(job.hosts)
+        if job.workload.elements * workers * wire.VALUE_BYTES > TENSORS_MAX_BYTES:
+            most = TENSORS_MAX_BYTES // (wire.VALUE_BYTES * workers)
+            what = f"the tensors of {workers} workers need more than 8 GiB"
+            yield path, what, f"at most {most} for so many workers"
+
+
+def _overrides(scenario: Scenario, built: Topology) -> Iterator[Finding]:
     for i, override in enumerate(scenario.links.overrides):
         if not graph.matches(override, built):
             names = ", ".join(link.name for link in built.links)

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from testbed.scenario.document import Items, Mapping, Node, Scalar
 from testbed.scenario.errors import Problem, nearest, quote
-from testbed.scenario.kinds import decimal, integer
+from testbed.scenario.kinds import Wrong, decimal, duration, integer
 from testbed.scenario.metric_names import GROWTH, METRICS, pattern_of, type_of
 
 Value: TypeAlias = "bool | int | float | str"
@@ -63,11 +63,34 @@ def read_expect(node: Node, problems: list[Problem], swept: bool) -> tuple[Expec
         path = f"expect.{name.text}"
         if name.text in found:
             problems.append(Problem(name.where, path, "is given twice"))
-        problem = _unknown(name, swept) or _read_one(name.text, value, found)
+        if name.text == "failure":
+            problem = _read_failure(value, found)
+        else:
+            problem = _unknown(name, swept) or _read_one(name.text, value, found)
         if problem:
             what, allowed = problem
             problems.append(Problem(value.where, path, what, allowed))
     return tuple(found.values())
+
+
+def _read_failure(node: Node, found: dict[str, Expectation]) -> tuple[str, str] | None:
+    """`failure: {worker: h3, job: a, within: 12s}`: how the run is to fail."""
+    allowed = "worker: host, job: name, within: time"
+    if not isinstance(node, Mapping) or not node.entries:
+        return "is not a mapping", allowed
+    for name, value in node.entries:
+        if not isinstance(value, Scalar) or name.text not in ("worker", "job", "within"):
+            return f"unknown or wrong {quote(name.text)}", allowed
+        if name.text == "within":
+            try:
+                seconds = duration().read(value)
+            except Wrong as error:
+                return str(error), duration().allowed
+            found["failure.after_s"] = Expectation("failure.after_s", maximum=seconds)
+        else:
+            metric = f"failure.{name.text}"
+            found[metric] = Expectation(metric, equals=value.text)
+    return None
 
 
 def _unknown(name: Scalar, swept: bool) -> tuple[str, str] | None:

@@ -165,6 +165,7 @@ class Fraction(Kind):
     """A probability below 1: `0.1%` or `0.001`."""
 
     allowed = "a percentage or a fraction from 0 to below 100% (0.1% is 0.001)"
+    below_1 = True
 
     def read(self, scalar: Scalar) -> float:
         text = scalar.text.strip()
@@ -175,13 +176,20 @@ class Fraction(Kind):
         value = number / 100 if percent else number
         if not percent and value > 1:
             raise Wrong(f"{quote(scalar.text)} would be {number * 100:g} %, a percentage needs '%'")
-        if not 0 <= value < 1:
+        if not 0 <= value <= 1 or (self.below_1 and value == 1):
             raise Wrong(f"{quote(scalar.text)} is impossible")
         return value
 
     def write(self, value: float) -> str | float:
         percent = f"{value * 100:.15g}"
         return f"{percent}%" if float(percent) / 100 == value else value
+
+
+class Share(Fraction):
+    """A probability, 1 included."""
+
+    allowed = "a percentage or a fraction from 0 to 100% (0.1% is 0.001)"
+    below_1 = False
 
 
 class Flag(Kind):
@@ -247,9 +255,9 @@ class AutoOr(Kind):
 
 
 class Pattern(Kind):
-    """A shell-style pattern over link names."""
+    """A shell-style pattern over names of links, hosts or switches."""
 
-    allowed = "a link's name or a pattern such as 'h1-*'"
+    allowed = "a name or a pattern such as 'h1-*'"
 
     def read(self, scalar: Scalar) -> str:
         if not scalar.text or len(scalar.text) > 100:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -11,9 +11,10 @@ from pathlib import Path
 from testbed.scenario import checks
 from testbed.scenario.document import Mapping, Node, Scalar, parse, read_file, with_value
 from testbed.scenario.errors import Problem, ScenarioError, Where, nearest, quote
+from testbed.scenario.jobs import inherited
 from testbed.scenario.metric_names import GROWTH
 from testbed.scenario.reader import Reader
-from testbed.scenario.schema import Axis, Expectation, Scenario
+from testbed.scenario.schema import Axis, Expectation, Graph, Scenario, Workload, yaml_name
 
 SCENARIO_FOLDER = Path(__file__).resolve().parents[2] / "scenarios"
 POINTS_MAX = 64
@@ -128,7 +129,7 @@ def _point(
     for axis, scalar in zip(axes, choice, strict=True):
         root = with_value(root, axis.path, scalar)
     reader = Reader(root, swept=bool(axes))
-    scenario = reader.scenario()
+    scenario = _completed(reader.scenario(), reader, path.resolve().parent)
     checks.check(scenario, reader)
     program = checks.find_program(scenario.switch.program, path.resolve().parent)
     if program is None and not any(p.path == "switch.program" for p in reader.problems):
@@ -138,6 +139,29 @@ def _point(
         return None, reader.problems
     settings = tuple((axis.path, s.text) for axis, s in zip(axes, choice, strict=True))
     return Point(settings, checks.resolve(_single(scenario, path)), program), []
+
+
+def _completed(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
+    """With what stands elsewhere: a custom graph in its file, a job's workload in `workload`."""
+    given = [
+        frozenset(
+            item.name
+            for item in fields(Workload)
+            if reader.given(f"jobs[{i}].workload.{yaml_name(item)}")
+        )
+        for i in range(len(scenario.jobs))
+    ]
+    scenario = inherited(scenario, given)
+    shape = scenario.topology
+    if shape.kind != "custom" or not shape.file:
+        return scenario
+    own = Reader(read_file(folder / shape.file), swept=False)
+    read = own.read(Graph)
+    for problem in own.problems:
+        reader.problems.append(problem)
+    return replace(
+        scenario, topology=replace(shape, switches=read.switches, links=read.links, file="")
+    )
 
 
 def _single(scenario: Scenario, path: Path) -> Scenario:

@@ -7,11 +7,7 @@ from __future__ import annotations
 
 import re
 
-METRICS: dict[str, str] = {
-    "ok": "true if the run finished and every expectation holds",
-    "reason": "why not, in one line; empty if ok",
-    "exact": "true if all integer sums of all workers and rounds are right, bit for bit",
-    "wrong_sums": "integer sums that differ from an independent computation",
+_JOB: dict[str, str] = {
     "error.max_abs": "float32: largest distance from a float64 sum; null for int32",
     "error.bound": "float32: what quantisation can cost at most; null for int32",
     "error.within": "float32: true if every sum is within its own bound; null for int32",
@@ -23,6 +19,11 @@ METRICS: dict[str, str] = {
     "payload_bound_s": "tensor bytes / link rate",
     "link_bound_s": "bytes with headers across the busiest link, none twice / its rate",
     "link_bound_ratio": "median time / link_bound_s",
+    "rounds": "rounds that ended",
+    "restarts": "how often a round was broken off and run again in a new session",
+    "lost": "workers that the job went on without (`on_failure: survivors`)",
+    "lost_workers": "their hosts",
+    "elements_per_s": "elements of all rounds / time from the job's start to its last round's end",
     "workers.*.sent": "frames sent by this worker (by rank)",
     "workers.*.received": "frames received",
     "workers.*.retransmitted": "frames sent again after a time-out",
@@ -34,6 +35,26 @@ METRICS: dict[str, str] = {
     "workers.*.bytes_sent": "bytes sent",
     "workers.*.bytes_received": "bytes received",
     "workers.*.cpu_s": "processor seconds during the rounds",
+}
+"""Of each job, and at the top where there is one job only."""
+
+METRICS: dict[str, str] = {
+    "ok": "true if the run finished and every expectation holds",
+    "reason": "why not, in one line; empty if ok",
+    "exact": "true if all integer sums of all workers and rounds are right, bit for bit",
+    "wrong_sums": "integer sums that differ from an independent computation",
+    **_JOB,
+    "jobs.*.exact": "as `exact`, of one job by name",
+    "jobs.*.wrong_sums": "as `wrong_sums`",
+    **{f"jobs.*.{path}": "" for path in _JOB},
+    "fairness.jain": "Jain's index of the jobs' elements_per_s by share: 1 is fair, 1/n is not",
+    "fairness.shares.*": "this job's part of all jobs' elements_per_s",
+    "failure.job": "the job that could not end; `failure` is null if all did",
+    "failure.worker": "the host of the worker that was missing, if one was",
+    "failure.after_s": "seconds from the last fault's begin (or the round's start) to the failure",
+    "failure.reason": "in one line: who is missing, which chunks",
+    "faults.never_begun": "declared faults whose time or chunk never came; the run is not ok then",
+    "faults.never_begun_faults": "which",
     "totals.retransmitted": "frames sent again, all workers",
     "totals.injected_drops": "packets dropped on purpose, all links",
     "totals.other_drops": "packets lost that nobody dropped on purpose: queues, rings, sockets",
@@ -43,16 +64,24 @@ METRICS: dict[str, str] = {
     "switches.*.packets.stale": "contributions to a chunk that is over",
     "switches.*.packets.complete": "chunks completed",
     "switches.*.packets.refused": "packets for the aggregator that are no valid contribution",
-    "switches.*.packets.repeated": "results sent again to one worker",
+    "switches.*.packets.repeated": "results sent again to one worker or switch",
+    "switches.*.packets.partial_repeated": "partial sums sent up again",
+    "switches.*.packets.final_new": "results from the parent switch, handed down",
+    "switches.*.packets.final_unneeded": "results from the parent switch that were there already",
     "switches.*.packets.malformed": "packets the parser could not finish",
+    "switches.*.jobs.*.*": "the same (but `malformed`) of one job by name",
     "switches.*.ring_drops": "packets the switch's packet rings lost",
     "switches.*.port_errors": "packets cut short, too long for a port, or for one that is down",
     "switches.*.cpu_s": "processor seconds during the rounds",
     "links.*.*.seen": "packets that arrived at the end of the link, in this direction",
     "links.*.*.dropped": "of them, dropped by injection",
-    "links.*.*.bytes": "bytes that arrived",
+    "links.*.*.bytes": "bytes that left the sender's queue",
     "links.*.*.queue_drops": "packets the link's queue had no room for",
-    "fidelity.verdict": "network-bound, cpu-bound or starved",
+    "links.*.*.predicted_bytes": "one chunk per slot and tag, whatever is below; null where a "
+    "session was restarted",
+    "links_as_predicted": "true if every direction carried its predicted bytes and what was "
+    "counted as sent again, no more; null where nobody can tell",
+    "fidelity.verdict": "network-bound, cpu-bound or starved; virtual-time on that backend",
     "fidelity.reasons": "the evidence, in sentences",
 }
 """Path -> meaning."""
@@ -60,14 +89,15 @@ METRICS: dict[str, str] = {
 GROWTH = "growth."
 """In a sweep, `growth.<path>` is the value at the last point / the value at the first."""
 
-_LISTS = {"allreduce.time_s.all", "fidelity.reasons"}
-_TEXTS = {"reason", "fidelity.verdict"}
-_FLAGS = {"ok", "exact", "error.within"}
+_LISTS = {"allreduce.time_s.all", "fidelity.reasons", "lost_workers"}
+_TEXTS = {"reason", "failure.job", "failure.worker", "failure.reason", "fidelity.verdict"}
+_FLAGS = {"ok", "exact", "error.within", "links_as_predicted"}
 
 
 def type_of(pattern: str) -> str:
     """`list`, `text`, `flag` or `number`."""
-    if pattern in _LISTS:
+    pattern = pattern.removeprefix("jobs.*.")
+    if pattern in _LISTS or pattern.endswith("_faults"):
         return "list"
     if pattern in _TEXTS:
         return "text"

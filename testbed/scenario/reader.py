@@ -25,12 +25,20 @@ class Reader:
         self.places: dict[str, Where] = {}
 
     def scenario(self) -> Scenario:
-        return self._section(Scenario, self.root, "")
+        return self.read(Scenario)
+
+    def read(self, cls: type[T]) -> T:
+        """The whole document as the section `cls`."""
+        return self._section(cls, self.root, "")
+
+    def given(self, path: str) -> bool:
+        """Whether the document has the key at all."""
+        return path in self.places
 
     def place(self, path: str) -> Where:
         """Where `path` stands, or the nearest section around it."""
         while path and path not in self.places:
-            path = path.rpartition(".")[0]
+            path = path[:-1].rpartition("[")[0] if path.endswith("]") else path.rpartition(".")[0]
         return self.places.get(path, self.root.where)
 
     def problem(self, where: Where, path: str, what: str, allowed: str = "") -> None:
@@ -69,6 +77,8 @@ class Reader:
 
     def _field(self, item: Field[Any], node: Node, path: str) -> Any:
         key = key_of(item)
+        if key and "many" in item.metadata:
+            return self._many(key.kind, node, path)
         if key:
             return self._scalar(key.kind, node, path, item.default)
         if "section" in item.metadata:
@@ -93,10 +103,17 @@ class Reader:
             self.problem(node.where, path, str(error), kind.allowed)
             return default
 
+    def _many(self, kind: Kind, node: Node, path: str) -> tuple[Any, ...]:
+        nodes = node.items if isinstance(node, Items) else (node,)
+        values = [self._scalar(kind, n, f"{path}[{i}]", None) for i, n in enumerate(nodes)]
+        return tuple(value for value in values if value is not None)
+
     def _items(self, cls: type[T], node: Node, path: str) -> tuple[T, ...]:
         if not isinstance(node, Items):
             self.problem(node.where, path, "is not a list", "a list of mappings")
             return ()
+        for i, item in enumerate(node.items):
+            self.places[f"{path}[{i}]"] = item.where
         return tuple(self._section(cls, n, f"{path}[{i}]") for i, n in enumerate(node.items))
 
     def _sweep(self, node: Node, path: str) -> tuple[Axis, ...]:

@@ -14,6 +14,7 @@ from testbed.scenario.kinds import (
     Fraction,
     Kind,
     Pattern,
+    Share,
     Text,
     Whole,
     duration,
@@ -22,6 +23,26 @@ from testbed.scenario.kinds import (
 )
 
 WORKERS_MAX = 64  # switchml.p4's bitmap of workers is bit<64>
+RACKS_MAX = 64
+NODE_MAX = 9  # a Linux interface name, `<node>-eth<port>`, has at most 15 bytes
+FAULT_KINDS = (
+    "loss",
+    "gilbert_elliott",
+    "periodic",
+    "drop_list",
+    "duplicate",
+    "reorder",
+    "corrupt",
+    "jitter",
+    "link_down",
+    "rate",
+    "worker_pause",
+    "worker_crash",
+    "worker_restart",
+    "worker_slow",
+    "switch_restart",
+    "switch_reprogram",
+)
 LANES_MAX = 2240  # a 9000-byte packet, and switchml.p4's widest
 SLOTS_MAX = 32_768  # (slot, set) is an index of 16 bits
 MTU_MAX = 9000
@@ -41,12 +62,74 @@ def key(name: str, kind: Kind, default: Any, doc: str) -> Any:
     return field(default=default, metadata={"key": Key(name, kind, doc)})
 
 
+def keys_list(name: str, kind: Kind, doc: str, default: tuple[Any, ...] = ()) -> Any:
+    """A dataclass field that is read from a YAML list of values, or from one value alone."""
+    return field(default=default, metadata={"key": Key(name, kind, doc), "many": True})
+
+
+NAME = Text(
+    "a name of letters, digits, '.', '_' and '-' that starts with a letter or digit",
+    r"[A-Za-z0-9][A-Za-z0-9._-]*",
+    64,
+)
+JOB_NAME = Text(
+    "a name of letters, digits and '_' that starts with a letter", r"[A-Za-z][A-Za-z0-9_]*", 32
+)
+NODE = Text(
+    "a name of letters and digits that starts with a letter", r"[A-Za-z][A-Za-z0-9]*", NODE_MAX
+)
+CABLE = Text("two names with a '-' between", r"[A-Za-z][A-Za-z0-9]*-[A-Za-z][A-Za-z0-9]*", 32)
+OF_KIND = {
+    "rack": ("workers",),
+    "two_tier": ("workers", "racks"),
+    "leaf_spine": ("workers", "racks", "spines"),
+    "fat_tree": ("workers", "k"),
+    "ring_of_racks": ("workers", "racks"),
+    "custom": ("switches", "links", "file"),
+}
+"""Which keys each kind of topology has."""
+
+
 @dataclass(frozen=True)
 class Topology:
     kind: str = key(
-        "kind", Choice(("rack",)), "rack", "the graph: `rack` is one switch, a link to each worker"
+        "kind",
+        Choice(tuple(OF_KIND)),
+        "rack",
+        "the graph: `rack` is one switch, a link to each worker; see Topologies",
     )
-    workers: int = key("workers", Whole(1, WORKERS_MAX), 4, "hosts, each with one worker agent")
+    workers: int = key(
+        "workers",
+        Whole(1, WORKERS_MAX),
+        4,
+        "hosts of each rack (of each edge switch in a `fat_tree`), each with a worker of each job",
+    )
+    racks: int | None = key(
+        "racks",
+        Whole(1, RACKS_MAX),
+        None,
+        "`two_tier`, `leaf_spine`, `ring_of_racks`: 2 if absent (3 in a ring)",
+    )
+    spines: int | None = key("spines", Whole(1, 16), None, "`leaf_spine`: 2 if absent")
+    k: int | None = key("k", Whole(2, 8), None, "`fat_tree`: ports of a switch, even; 4 if absent")
+    switches: tuple[str, ...] = keys_list("switches", NODE, "`custom`: the nodes that are switches")
+    links: tuple[str, ...] = keys_list(
+        "links", CABLE, "`custom`: cables such as `h1-s1`; what is no switch is a host"
+    )
+    file: str = key(
+        "file",
+        Text("the path of a .yaml file", r"[^\x00\n]*", 1000),
+        "",
+        "`custom`: a file with `switches` and `links` instead, from the scenario's folder",
+    )
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A file that holds the graph of a `custom` topology."""
+
+    switches: tuple[str, ...] = keys_list("switches", NODE, "the nodes that are switches")
+    links: tuple[str, ...] = keys_list("links", CABLE, "cables")
 
 
 @dataclass(frozen=True)
@@ -54,11 +137,15 @@ class LinkOverride:
     """Other values for the links whose name matches; later entries win over earlier ones."""
 
     match: str = key(
-        "match", Pattern(), "*", "which links: a name such as `h1-s1`, or a shell pattern"
+        "match",
+        Pattern(),
+        "*",
+        "which links: a name such as `h1-s1`, one direction such as `h1->s1`, or a shell pattern",
     )
     rate_bps: int | None = key("rate", rate(), None, "instead of `links.rate`")
     loss: float | None = key("loss", Fraction(), None, "instead of `links.loss`")
     delay_s: float | None = key("delay", duration(high="10s"), None, "instead of `links.delay`")
+    queue_bytes: int | None = key("queue", size(low="2kB"), None, "instead of `links.queue`")
 
 
 @dataclass(frozen=True)
@@ -106,7 +193,13 @@ class Switch:
         None,
         "32-bit values a packet carries",
     )
-    slots: int = key("slots", Whole(1, SLOTS_MAX), 128, "chunks the switch sums at a time")
+    slots: int = key("slots", Whole(1, SLOTS_MAX), 128, "chunks a switch sums at a time, all jobs")
+    partition: str = key(
+        "partition",
+        Choice(("static", "dynamic")),
+        "static",
+        "how jobs share the slots: for the whole run, or anew among those that are running",
+    )
     pcap: bool = key("pcap", Flag(), False, "record every packet of every switch port")
 
 
@@ -130,8 +223,91 @@ class Workload:
         "give_up",
         duration("100ms"),
         10.0,
-        "a worker that hears nothing for so long ends the run, naming what is missing",
+        "a worker that hears nothing for so long ends the round, naming what is missing",
     )
+    on_failure: str = key(
+        "on_failure",
+        Choice(("fail", "restart", "survivors")),
+        "fail",
+        "a round that cannot end: the job fails; runs it again; runs it again without the dead",
+    )
+    restarts_max: int = key(
+        "restarts", Whole(0, 1000), 10, "how often a job runs a round again before it fails"
+    )
+
+
+@dataclass(frozen=True)
+class Job:
+    """One tenant of several."""
+
+    name: str = key("name", JOB_NAME, "", "`job1`, `job2` ... if not given")
+    workers: tuple[str, ...] = keys_list(
+        "workers",
+        Pattern(),
+        "hosts, by name or pattern, in order of rank; all if not given",
+        ("*",),
+    )
+    slots: int | None = key(
+        "slots",
+        AutoOr(Whole(1, SLOTS_MAX), "what the others leave, by `share`"),
+        None,
+        "its slots in a static partition",
+    )
+    first_slot: int | None = key(
+        "first_slot",
+        AutoOr(Whole(0, SLOTS_MAX - 1), "the first that is free"),
+        None,
+        "where its slots begin in a static partition",
+    )
+    share: int = key("share", Whole(1, 1000), 1, "its weight where slots are divided")
+    start_s: float = key("start", duration(), 0.0, "when its first round starts, from the first's")
+    end_s: float | None = key(
+        "end",
+        AutoOr(duration(), "when its rounds are over"),
+        None,
+        "no round of it starts later than this",
+    )
+    workload: Workload = field(default=Workload(), metadata={"section": Workload})
+
+
+@dataclass(frozen=True)
+class ChunkMark:
+    """A point in a job's progress."""
+
+    job: str = key("job", JOB_NAME, "", "a job's name; the first if not given")
+    round: int = key("round", Whole(0, 9_999), 0, "counted from 0")
+    chunk: int = key("chunk", Whole(0, 1_000_000_000), 0, "counted from 0 in each round")
+
+
+@dataclass(frozen=True)
+class FaultEntry:
+    """One entry of `faults`; which keys a kind has is in `faults.py`."""
+
+    kind: str = key("kind", Choice(FAULT_KINDS), "link_down", "what goes wrong; see Faults")
+    link: str | None = key("link", Pattern(), None, "links by name or pattern, or one direction")
+    worker: str | None = key("worker", Pattern(), None, "hosts by name or pattern")
+    switch: str | None = key("switch", Pattern(), None, "switches by name or pattern")
+    job: str | None = key(
+        "job", JOB_NAME, None, "whose worker on that host; of every job if absent"
+    )
+    at_s: float | None = key("at", duration(), None, "from the first round's start; 0s if absent")
+    at_chunk: ChunkMark | None = field(default=None, metadata={"section": ChunkMark})
+    for_s: float | None = key("for", duration("1us"), None, "how long; to the run's end if absent")
+    until_s: float | None = key("until", duration("1us"), None, "instead of `for`: when it ends")
+    probability: float | None = key("probability", Fraction(), None, "of each packet")
+    to_bad: float | None = key("to_bad", Fraction(), None, "from the good state, each packet")
+    to_good: float | None = key("to_good", Fraction(), None, "from the bad state, each packet")
+    bad_loss: float | None = key("bad_loss", Share(), None, "in the bad state; all if absent")
+    good_loss: float | None = key(
+        "good_loss", Fraction(), None, "in the good state; none if absent"
+    )
+    every: int | None = key("every", Whole(1, 10**9), None, "of so many packets")
+    count: int | None = key("count", Whole(1, 10**9), None, "so many; 1 if absent")
+    offset: int | None = key("offset", Whole(0, 10**9), None, "the first of them; 0 if absent")
+    packets: tuple[int, ...] = keys_list("packets", Whole(0, 10**9), "numbers, counted from 0")
+    delay_s: float | None = key("delay", duration("1us", "10s"), None, "additional time")
+    jitter_s: float | None = key("jitter", duration("1us", "10s"), None, "at most so much more")
+    rate_bps: int | None = key("rate", rate(), None, "the new rate")
 
 
 @dataclass(frozen=True)
@@ -159,11 +335,7 @@ class Scenario:
 
     name: str = key(
         "name",
-        Text(
-            "a name of letters, digits, '.', '_' and '-' that starts with a letter or digit",
-            r"[A-Za-z0-9][A-Za-z0-9._-]*",
-            64,
-        ),
+        NAME,
         "",
         "names the result folder; the file's name without ending if not given",
     )
@@ -173,10 +345,18 @@ class Scenario:
     seed: int = key(
         "seed", Whole(0, 2**63 - 1), 1, "every chance in the run derives from it by name"
     )
+    backend: str = key(
+        "backend",
+        Choice(("mininet", "virtual")),
+        "mininet",
+        "real packets in namespaces, or virtual time in one process (no root, exactly repeatable)",
+    )
     topology: Topology = field(default=Topology(), metadata={"section": Topology})
     links: Links = field(default=Links(), metadata={"section": Links})
     switch: Switch = field(default=Switch(), metadata={"section": Switch})
     workload: Workload = field(default=Workload(), metadata={"section": Workload})
+    jobs: tuple[Job, ...] = field(default=(), metadata={"items": Job})
+    faults: tuple[FaultEntry, ...] = field(default=(), metadata={"items": FaultEntry})
     timeouts: Timeouts = field(default=Timeouts(), metadata={"section": Timeouts})
     expect: tuple[Expectation, ...] = field(default=(), metadata={"special": "expect"})
     sweep: tuple[Axis, ...] = field(default=(), metadata={"special": "sweep"})

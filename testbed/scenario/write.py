@@ -39,10 +39,12 @@ def _section(values: Any) -> dict[str, Any]:
     tree: dict[str, Any] = {}
     for item in fields(values):
         value, key = getattr(values, item.name), key_of(item)
-        if key:
+        if key and "many" in item.metadata:
+            tree[key.name] = [key.kind.write(entry) for entry in value] or None
+        elif key:
             tree[key.name] = None if value is None else key.kind.write(value)
         elif "section" in item.metadata:
-            tree[yaml_name(item)] = _section(value)
+            tree[yaml_name(item)] = None if value is None else _section(value)
         elif "items" in item.metadata:
             tree[yaml_name(item)] = [_section(entry) for entry in value]
     return tree

@@ -17,7 +17,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """Every step of a run that needs a machine; a test replaces the one it is about."""
     program = Program(Path("p.p4"), Path("p.json"), Path("p.txtpb"), "0", "1")
     steps = {
-        "lacks": lambda graph: [],
+        "lacks": lambda *_: [],
         "compile_program": lambda *a: program,
         "check_fits": lambda *a: None,
         "isolated": lambda body: body(tmp_path / "scratch"),
@@ -26,8 +26,10 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
 
     def put(**replaced) -> None:
         steps.update(replaced)
-        for name in ("lacks", "compile_program", "check_fits", "isolated"):
+        for name in ("compile_program", "check_fits"):
             monkeypatch.setattr(run, name, steps[name])
+        for name in ("lacks", "isolated"):
+            monkeypatch.setattr(f"testbed.network.{name}", steps[name])
         monkeypatch.setattr(run.Experiment, "measure", steps["measure"])
 
     put()
@@ -90,7 +92,7 @@ def test_a_wrong_command_line_is_exit_code_2(capsys, words: list[str]) -> None:
 
 
 def test_what_the_machine_lacks_is_exit_code_3(capsys, fake, tmp_path: Path) -> None:
-    fake(lacks=lambda graph: [MachineLacks("root", "run as root, or with sudo")])
+    fake(lacks=lambda *_: [MachineLacks("root", "run as root, or with sudo")])
     assert cli.main(["run", "quickstart", "--results", str(tmp_path / "r")]) == 3
     assert capsys.readouterr().err == "this machine lacks root: run as root, or with sudo\n"
     assert not (tmp_path / "r").exists()

@@ -6,11 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from testbed.metrics import Measurements, bounds, compute, failures, lookup, round_time_s
+from testbed.bounds import Bounds, bounds
+from testbed.measurements import Measurements
+from testbed.metrics import compute, failures, lookup, shortcomings
 from testbed.network import DirectionStatistics, NetworkStatistics, SwitchStatistics
+from testbed.orchestra.outcome import Failure, JobResult, Outcome, Round
+from testbed.plan import plan
 from testbed.scenario import Scenario, load
 from testbed.scenario.expectations import Expectation
 from testbed.scenario.graph import topology
+from testbed.scenario.jobs import tenants
 from testbed.scenario.metric_names import METRICS, pattern_of, type_of
 from testbed.usage import Usage
 from testbed.verify import Verdict
@@ -37,15 +42,22 @@ def ended(rank: int, start_s: float, end_s: float, **stats: int) -> dict:
         "start_ns": round(start_s * 1e9),
         "end_ns": round(end_s * 1e9),
         "cpu_s": 0.25,
-        "stats": {"sent": 11, "retransmitted": 0, "malformed": 0, **stats},
+        "stats": {"sent": 11, "bytes_sent": 0, "retransmitted": 0, "malformed": 0, **stats},
     }
 
 
 PORTS = {"ports": {"1": {"tx_errors": 1, "tx_drops": 50}, "2": {"rx_truncated": 2}}}
 
 
-def measurements() -> Measurements:
-    rounds = [
+def limits(s: Scenario, graph=None) -> Bounds:
+    graph = graph or topology(s)
+    (tenant,) = tenants(s, graph)
+    return bounds(s, graph, tenant, plan(graph, [tenant.planned()]).trees[1])
+
+
+def measurements(s: Scenario) -> Measurements:
+    (tenant,) = tenants(s, topology(s))
+    ended_rounds = [
         {0: ended(0, 1.0, 1.9), 1: ended(1, 1.1, 2.0, retransmitted=2)},  # 1.0 s
         {0: ended(0, 3.0, 3.5), 1: ended(1, 2.9, 3.4, malformed=1)},  # 0.6 s
         {0: ended(0, 5.0, 5.8), 1: ended(1, 5.0, 5.7)},  # 0.8 s
@@ -56,14 +68,22 @@ def measurements() -> Measurements:
         DirectionStatistics("h2-s1", "h2->s1", 40, 20_000, 40, 0, 0),
         DirectionStatistics("h2-s1", "s1->h2", 40, 30_000, 40, 0, 0),
     ]
+    rounds = [Round(n, (0, 1), e, 0, 1) for n, e in enumerate(ended_rounds)]
+    verdicts = [Verdict(0, None, 1e-9, 2e-9, True)] * 3
+    result = JobResult(tenant, rounds, verdicts, started_ns=900_000_000)
+    used = Usage(2.4, {"s1": 0.5, "h1": 0.75}, {"s1": 0.0}, 1.5, 0.0)
+    counts = {"new": 22, "refused": 4}
     return Measurements(
-        rounds=rounds,
-        verdict=Verdict(0, None, 1e-9, 2e-9, True),
+        outcome=Outcome([result], used),
         statistics=NetworkStatistics(
             tuple(directions), (SwitchStatistics("s1", 0.5, 7, PORTS),), {}
         ),
-        counters={"s1": {"new": 22, "refused": 4, "malformed": 5}},
-        usage=Usage(2.4, {"s1": 0.5, "worker 0": 0.75}, {"s1": 0.0}, 1.5, 0.0),
+        counters={
+            "s1": {
+                **{kind: {0: (n, 10 * n), 16: (0, 0)} for kind, n in counts.items()},
+                "malformed": {0: (5, 50)},
+            }
+        },
         processors=2,
     )
 
@@ -71,7 +91,7 @@ def measurements() -> Measurements:
 def test_bounds_of_floats_count_the_exponents(tmp_path: Path) -> None:
     """11 chunks of 54 + 400 bytes, and 4 exponent frames of 54 for the first window."""
     s = scenario(tmp_path)
-    found = bounds(s, topology(s))
+    found = limits(s)
     assert 11 * 454 + 4 * 54 == 5210
     assert found.link_s == pytest.approx(5210 * 8 / 10e6)
     assert found.payload_s == pytest.approx(4200 * 8 / 10e6)
@@ -79,7 +99,7 @@ def test_bounds_of_floats_count_the_exponents(tmp_path: Path) -> None:
 
 def test_bounds_of_integers_do_not(tmp_path: Path) -> None:
     s = scenario(tmp_path, "int32")
-    assert bounds(s, topology(s)).link_s == pytest.approx(11 * 454 * 8 / 10e6)
+    assert limits(s).link_s == pytest.approx(11 * 454 * 8 / 10e6)
 
 
 def test_the_slowest_link_is_the_bound(tmp_path: Path) -> None:
@@ -88,16 +108,19 @@ def test_the_slowest_link_is_the_bound(tmp_path: Path) -> None:
     graph = topology(replace(s, links=slow))
     link = graph.link("h2-s1")
     graph = graph.with_link("h2-s1", b_to_a=replace(link.b_to_a, rate_bps=5_000_000))
-    assert bounds(s, graph).link_s == pytest.approx(5210 * 8 / 5e6)
+    assert limits(s, graph).link_s == pytest.approx(5210 * 8 / 5e6)
 
 
 def test_a_round_lasts_from_first_start_to_last_end() -> None:
-    assert round_time_s({0: ended(0, 1.0, 1.9), 1: ended(1, 1.1, 2.0)}) == pytest.approx(1.0)
+    both = {0: ended(0, 1.0, 1.9), 1: ended(1, 1.1, 2.0)}
+    assert Round(0, (0, 1), both, 500_000_000, 1).time_s == pytest.approx(1.0)
+    again = Round(0, (0, 1), both, 500_000_000, 2)
+    assert again.time_s == pytest.approx(1.5), "from the start of the attempt that was broken off"
 
 
 def test_the_whole_of_it(tmp_path: Path) -> None:
     s = scenario(tmp_path)
-    metrics = compute(s, topology(s), measurements())
+    metrics = compute(s, topology(s), measurements(s))
     assert metrics["exact"] is True
     assert metrics["error"] == {"max_abs": 1e-9, "bound": 2e-9, "within": True}
     assert metrics["allreduce"]["time_s"] == {
@@ -119,8 +142,17 @@ def test_the_whole_of_it(tmp_path: Path) -> None:
     }
     assert metrics["switches"]["s1"]["packets"]["new"] == 22
     assert metrics["links"]["h1-s1"]["s1->h1"]["dropped"] == 1
+    assert metrics["switches"]["s1"]["jobs"] == {"job1": counts_of_job()}
+    assert metrics["jobs"]["job1"]["workers"] == metrics["workers"]
+    assert metrics["elements_per_s"] == pytest.approx(3 * 1050 / 4.9)
+    assert metrics["fairness"] == {"jain": pytest.approx(1), "shares": {"job1": 1.0}}
+    assert metrics["failure"] is None
     # 600 kB in 2.4 s at 10 Mbit/s is a fifth of what the link carries.
     assert "carried 20% of its rate" in " ".join(metrics["fidelity"]["reasons"])
+
+
+def counts_of_job() -> dict[str, int]:
+    return {"new": 22, "refused": 4}
 
 
 def leaves(value: object, path: str = "") -> list[str]:
@@ -131,21 +163,76 @@ def leaves(value: object, path: str = "") -> list[str]:
 
 def test_every_metric_is_documented_and_every_documented_one_exists(tmp_path: Path) -> None:
     s = scenario(tmp_path)
-    measured = measurements()
-    full = dict.fromkeys(["new", "duplicate", "stale", "complete", "refused", "repeated"], 1)
-    measured = replace(measured, counters={"s1": {**full, "malformed": 0}})
+    measured = measurements(s)
+    job = measured.outcome.jobs[0]
+    job.failure = Failure("job1", "h2: worker 1 is dead", "h2", 1.5)
+    kinds = "new duplicate stale complete refused repeated partial_repeated final_new"
+    full = {kind: {0: (1, 60), 16: (0, 0)} for kind in [*kinds.split(), "final_unneeded"]}
+    measured = replace(measured, counters={"s1": {**full, "malformed": {0: (0, 0)}}})
     metrics = {"ok": True, "reason": "", **compute(s, topology(s), measured)}
     found = leaves(metrics)
     assert {pattern_of(path) for path in found} == set(METRICS)
-    for path in found:
+    missing = {"links_as_predicted"} | {p for p in found if p.endswith("predicted_bytes")}
+    for path in set(found) - missing:
         kinds = {"flag": bool, "text": str, "list": list, "number": (int, float)}
         assert isinstance(lookup(metrics, path), kinds[type_of(pattern_of(path))]), path
+
+
+def test_a_failed_job_and_a_fault_that_never_began_are_shortcomings_unless_expected(
+    tmp_path: Path,
+) -> None:
+    s = scenario(tmp_path)
+    outcome = measurements(s).outcome
+    assert shortcomings(outcome, s.expect) == []
+    outcome.jobs[0].failure = Failure("job1", "h2: worker 1 is dead", "h2", 1.5)
+    outcome.never_begun.append("link_down h1-s1 at 9 s")
+    never = "link_down h1-s1 at 9 s never began: the run was over"
+    assert shortcomings(outcome, s.expect) == [never, "h2: worker 1 is dead"]
+    expected = [Expectation("failure.worker", equals="h2")]
+    assert shortcomings(outcome, expected) == [never]
+    metrics = compute(s, topology(s), replace(measurements(s), outcome=outcome))
+    assert failures(metrics, expected) == []
+
+
+def test_bytes_are_predicted_and_compared(tmp_path: Path) -> None:
+    """3 rounds of 5210 bytes over each link, up and down; worker 1 has sent two frames again."""
+    s = scenario(tmp_path)
+    measured = measurements(s)
+    for rank, again in ((0, 0), (1, 2 * 454)):
+        for done in measured.outcome.jobs[0].rounds:
+            done.ended[rank]["stats"]["bytes_sent"] = 5210
+        measured.outcome.jobs[0].rounds[0].ended[rank]["stats"]["bytes_sent"] += again
+    sent = {"h1->s1": 15630, "s1->h1": 15630, "h2->s1": 15630 + 908, "s1->h2": 15630 + 454}
+    counters = {"s1": {"repeated": {0: (1, 454)}}}
+
+    def compared(**changes: int) -> object:
+        ways = tuple(
+            replace(
+                way,
+                bytes=sent[way.direction] + changes.get(way.direction[:2], 0),
+                dropped_by_queue=0,
+            )
+            for way in measured.statistics.directions
+        )
+        statistics = replace(measured.statistics, directions=ways)
+        changed = replace(measured, statistics=statistics, counters=counters)
+        metrics = compute(s, topology(s), changed)
+        assert metrics["links"]["h2-s1"]["h2->s1"]["predicted_bytes"] == 15630
+        return metrics["links_as_predicted"]
+
+    assert compared() is True
+    assert compared(h1=1) is False
+    assert compared(h2=-454) is False
+    assert compared(s1=454) is False
+    measured.outcome.jobs[0].restarts = 1
+    assert compute(s, topology(s), measured)["links_as_predicted"] is None
 
 
 def test_the_documentation_lists_every_metric() -> None:
     text = (Path(__file__).parents[3] / "docs/results.md").read_text()
     rows = dict(re.findall(r"^\| `([^`]+)` \| (.*) \|$", text, re.MULTILINE))
-    assert {name: meaning for name, meaning in rows.items() if name in METRICS} == METRICS
+    stated = {name: meaning for name, meaning in METRICS.items() if meaning}
+    assert {name: meaning for name, meaning in rows.items() if name in METRICS} == stated
 
 
 def test_failures_name_what_was_expected_and_what_was_found() -> None:

@@ -20,6 +20,7 @@ class Terminal(io.StringIO):
 def progressed(rank: int, chunks: int, at_s: float, again: int = 0) -> dict:
     return {
         "event": "progress",
+        "job": 1,
         "rank": rank,
         "chunks": chunks,
         "of": CHUNKS,
@@ -31,7 +32,15 @@ def progressed(rank: int, chunks: int, at_s: float, again: int = 0) -> dict:
 def rounded(rank: int, seconds: float, again: int) -> dict:
     stats = {"retransmitted": again}
     end_ns = round(seconds * 1e9)
-    return {"event": "round", "rank": rank, "start_ns": 0, "end_ns": end_ns, "stats": stats}
+    times = {"start_ns": 0, "end_ns": end_ns}
+    return {"event": "round", "job": 1, "rank": rank, **times, "stats": stats}
+
+
+def drawn(out: io.StringIO, workers: int, rounds: int) -> Progress:
+    """Of one job; rounds begin at 0 s."""
+    progress = Progress(out, clock=lambda: 0.0)
+    progress.add_job(1, "job1", workers, rounds, CHUNKS, FRAME_BITS)
+    return progress
 
 
 def screen(text: str, columns: int = 200) -> list[str]:
@@ -64,8 +73,8 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_terminal_shows_one_line_per_worker_in_place(wide: None) -> None:
     out = Terminal()
-    progress = Progress(out, 2, 3, CHUNKS, FRAME_BITS)
-    progress.begin_round(0, 0)
+    progress = drawn(out, 2, 3)
+    progress.begin_round(1, 0, 0)
     progress.event(progressed(0, 500, 1.0))
     progress.event(progressed(1, 1000, 1.0, again=7))
     progress.draw(1.0)
@@ -82,14 +91,14 @@ def test_a_terminal_shows_one_line_per_worker_in_place(wide: None) -> None:
 
 def test_a_round_replaces_its_workers_by_one_line(wide: None) -> None:
     out = Terminal()
-    progress = Progress(out, 2, 2, CHUNKS, FRAME_BITS)
+    progress = drawn(out, 2, 2)
     for number in (0, 1):
-        progress.begin_round(number, 0)
+        progress.begin_round(1, number, 0)
         progress.event(progressed(0, 500, 1.0))
         progress.draw(1.0 + number)
         progress.event(rounded(0, 1.5, again=2))
         progress.event(rounded(1, 1.25, again=1))
-        progress.end_round(1.5)
+        progress.end_round(1, 1.5)
     progress.close()
     lines = ["round 1/2: 1.5000 s, 3 sent again", "round 2/2: 1.5000 s, 3 sent again", ""]
     assert screen(out.getvalue()) == lines
@@ -97,8 +106,8 @@ def test_a_round_replaces_its_workers_by_one_line(wide: None) -> None:
 
 def test_it_is_not_drawn_too_often(wide: None) -> None:
     out = Terminal()
-    progress = Progress(out, 1, 1, CHUNKS, FRAME_BITS)
-    progress.begin_round(0, 0)
+    progress = drawn(out, 1, 1)
+    progress.begin_round(1, 0, 0)
     for i in range(100):
         progress.draw(1.0 + i / 1000)
     assert out.getvalue().count("\n") == 1
@@ -108,8 +117,8 @@ def test_a_narrow_and_low_terminal_is_not_overflowed(monkeypatch: pytest.MonkeyP
     size = os.terminal_size((40, 6))
     monkeypatch.setattr("shutil.get_terminal_size", lambda: size)
     out = Terminal()
-    progress = Progress(out, 64, 1, CHUNKS, FRAME_BITS)
-    progress.begin_round(0, 0)
+    progress = drawn(out, 64, 1)
+    progress.begin_round(1, 0, 0)
     progress.draw(1.0)
     progress.draw(2.0)
     rows = screen(out.getvalue(), columns=39)
@@ -119,12 +128,12 @@ def test_a_narrow_and_low_terminal_is_not_overflowed(monkeypatch: pytest.MonkeyP
 
 def test_a_file_gets_plain_lines_at_a_slow_pace() -> None:
     out = io.StringIO()
-    progress = Progress(out, 2, 1, CHUNKS, FRAME_BITS)
-    progress.begin_round(0, 0)
+    progress = drawn(out, 2, 1)
+    progress.begin_round(1, 0, 0)
     for tenth in range(400):
         progress.event(progressed(0, tenth, tenth / 10))
         progress.draw(tenth / 10)
-    progress.end_round(40.0)
+    progress.end_round(1, 40.0)
     progress.close()
     assert "\x1b" not in out.getvalue()
     lines = out.getvalue().splitlines()
@@ -134,7 +143,25 @@ def test_a_file_gets_plain_lines_at_a_slow_pace() -> None:
 
 def test_nothing_moving_has_no_time_left() -> None:
     out = io.StringIO()
-    progress = Progress(out, 1, 1, CHUNKS, FRAME_BITS)
-    progress.begin_round(0, 0)
+    progress = drawn(out, 1, 1)
+    progress.begin_round(1, 0, 0)
     progress.draw(5.0)
     assert "0/2000 chunks  0 bit/s  0 sent again  waiting" in out.getvalue()
+
+
+def test_several_jobs_are_told_apart_and_only_those_in_a_round_are_shown() -> None:
+    out = io.StringIO()
+    progress = Progress(out, clock=lambda: 0.0)
+    for number, name in ((1, "big"), (2, "small"), (3, "late")):
+        progress.add_job(number, name, 1, 4, CHUNKS, FRAME_BITS)
+    progress.begin_round(1, 0, 0)
+    progress.begin_round(2, 2, 0)
+    progress.draw(5.0)
+    progress.end_round(2, 0.25)
+    progress.draw(15.0)
+    assert [line[:25] for line in out.getvalue().splitlines()] == [
+        "big round 1/4 worker 0: [",
+        "small round 3/4 worker 0:",
+        "small round 3/4: 0.2500 s",
+        "big round 1/4 worker 0: [",
+    ]

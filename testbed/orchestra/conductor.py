@@ -1,0 +1,295 @@
+"""Runs all jobs and faults of a scenario on a backend, real or virtual: a loop over its events."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from hosts import wire
+from testbed import usage
+from testbed.backend import Backend, Event, WorkerId
+from testbed.bounds import bounds
+from testbed.faults import AtChunk, AtTime, Fault, WorkerCrash
+from testbed.orchestra.judge import Judge
+from testbed.orchestra.life import JobLife, Life
+from testbed.orchestra.mishap import Mishap
+from testbed.orchestra.outcome import JobResult, Outcome, Round
+from testbed.orchestra.slots import Range, Slots
+from testbed.plan import Job, Plan, Tree, plan
+from testbed.progress import Progress
+from testbed.record import EventLog
+from testbed.scenario import Scenario
+from testbed.scenario.jobs import Tenant
+from testbed.usage import Usage
+from topologies import Topology
+
+ROUND_S, LINK_BOUNDS = 60.0, 20.0
+SESSION_BITS = 20
+"""A session's first tag is a multiple of 2^20, and 1 (docs/protocol.md, Sessions)."""
+IDLE_NS = 100_000_000
+"""How long at most to wait for events, so that progress is drawn."""
+
+
+class Conductor:
+    """One run. It is the Stage of its jobs (life.py) and of its faults (mishap.py)."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        graph: Topology,
+        jobs: Sequence[Tenant],
+        faults: Sequence[Fault],
+        backend: Backend,
+        log: EventLog,
+        progress: Progress,
+    ) -> None:
+        self.backend = backend
+        self.start_s = scenario.timeouts.start_s
+        self.log = log
+        self.jobs = [JobLife(tenant, self, JobResult(tenant)) for tenant in jobs]
+        self.mishaps = [Mishap(fault, self) for fault in faults]
+        self.outcome = Outcome([job.result for job in self.jobs])
+        self._scenario, self._graph, self._progress = scenario, graph, progress
+        assert scenario.switch.lanes, "a resolved scenario"
+        self._judge = Judge(backend, scenario.seed, scenario.switch.lanes)
+        # Verifying takes processors, and time in which faults may be due.
+        timed = any(isinstance(fault.trigger, AtTime) for fault in faults)
+        self._judge_at_once = len(jobs) == 1 and not timed
+        self._dynamic = scenario.switch.partition == "dynamic"
+        self._slots = Slots(scenario.switch.slots, self._dynamic)
+        self._origin: dict[str, int] = {}
+        self._lives: dict[object, Life[None]] = {}
+        self._deadlines: dict[object, int] = {}
+        self._pending: deque[Event] = deque()
+        self._planned: list[Job | None] = []
+        self._plan: Plan | None = None
+        self._next_tag = 1
+        self._rounds_under_way = 0
+        self._before: Usage = usage.NOTHING
+
+    def run(self) -> Outcome:
+        """Until every job has ended. Raises what the backend raises when it cannot go on."""
+        for job in self.jobs:
+            job.installed = not self._dynamic
+        self.install()
+        # Faults first: what is due at the same time as a round's start comes before it.
+        actors: list[Mishap | JobLife] = [*self.mishaps, *self.jobs]
+        for actor in actors:
+            self._lives[actor] = actor.live(self._origin)
+            self._advance(actor, None)
+        while any(job in self._lives for job in self.jobs):
+            self._start_the_clock()
+            self._drain()
+            until = min(self._deadlines.values())
+            events = self.backend.wait(min(until, self.backend.now_ns() + IDLE_NS))
+            for event in events:
+                self._take(event)
+                self._drain()
+            self._expire()
+            self._progress.draw()
+        self._finish()
+        return self.outcome
+
+    def _finish(self) -> None:
+        for job in self.jobs:
+            for done in job.result.rounds[len(job.result.verdicts) :]:
+                self._judge_round(job.result, done)
+        self.outcome.never_begun = [str(m) for m in self.mishaps if m.began_ns is None]
+
+    def _start_the_clock(self) -> None:
+        """Times count from when the workers of all jobs are ready, or have failed to be."""
+        if "start_ns" in self._origin:
+            return
+        if all(job.ready or job not in self._lives for job in self.jobs):
+            self._origin["start_ns"] = self.backend.now_ns()
+            self.tell("started", at_ns=self._origin["start_ns"])
+
+    def _take(self, event: Event) -> None:
+        fields = {k: v for k, v in event.items() if k not in ("event", "t_ns", "report")}
+        if "t_ns" in event:
+            fields["agent_ns"] = event["t_ns"]
+        self.log.add(event["event"], **fields)
+        if event["event"] in ("progress", "round"):
+            self._progress.event(event)
+        for job in self.jobs:
+            if job.tenant.number == event["job"]:
+                job.note(event)
+        self._pending.append(event)
+
+    def _drain(self) -> None:
+        """Deliver what waits; what comes of it is delivered after it."""
+        while self._pending:
+            event = self._pending.popleft()
+            for actor in list(self._lives):
+                if not isinstance(actor, JobLife) or event.get("job") in (
+                    None,
+                    actor.tenant.number,
+                ):
+                    self._advance(actor, event)
+
+    def _expire(self) -> None:
+        now_ns = self.backend.now_ns()
+        for actor in [actor for actor, due in self._deadlines.items() if due <= now_ns]:
+            self._advance(actor, None)
+
+    def _advance(self, actor: object, event: Event | None) -> None:
+        life = self._lives.get(actor)
+        if life is None:
+            return
+        try:
+            self._deadlines[actor] = life.send(event)
+        except StopIteration:
+            del self._lives[actor]
+            self._deadlines.pop(actor, None)
+
+    # What faults ask for.
+
+    def tell(self, event: str, **content: Any) -> None:
+        """Record an event and let everybody know."""
+        self.log.add(event, **content)
+        self._pending.append({"event": event, **content})
+
+    def start_again(self, worker: WorkerId) -> None:
+        tenant = next(job.tenant for job in self.jobs if job.tenant.number == worker.job)
+        rank = tenant.hosts.index(worker.host)
+        self.backend.start_worker(worker, self.configuration(tenant, rank))
+
+    def fill(self, switch: str) -> None:
+        assert self._plan is not None
+        self.backend.install(switch, self._plan.entries[switch])
+        self.tell("switch_emptied", switch=switch)
+
+    # What jobs ask for.
+
+    def configuration(self, tenant: Tenant, rank: int) -> dict[str, Any]:
+        workload, host = tenant.workload, self._graph.host(tenant.hosts[rank])
+        link = next(iter(self._graph.ports(host.name).values()))
+        return {
+            "name": host.name,
+            "job": tenant.number,
+            "rank": rank,
+            "workers": len(tenant.hosts),
+            "lanes": self._scenario.switch.lanes,
+            "slots": tenant.slots,
+            "window": workload.window,
+            "first_tag": 1,
+            "bind": [host.ip, wire.WORKER_PORT_BASE + tenant.number],
+            "aggregator": [wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT],
+            "link_rate_bps": link.a_to_b.rate_bps,
+            "elements": workload.elements,
+            "dtype": workload.dtype,
+            "seed": self._scenario.seed,
+            "give_up_s": workload.give_up_s,
+        }
+
+    def join(self, job: JobLife) -> None:
+        self._slots.join(job.tenant)
+
+    def take_slots(self, job: JobLife) -> bool:
+        before = self._slots.held(job.tenant)
+        held = self._slots.move(job.tenant)
+        if held != before:
+            self.tell("slots", of=job.tenant.name, range=held)
+        return held is not None
+
+    def slots_of(self, job: JobLife) -> Range:
+        held = self._slots.held(job.tenant)
+        assert held is not None
+        return held
+
+    def leave(self, job: JobLife) -> None:
+        self._slots.leave(job.tenant)
+        if self._dynamic:
+            job.installed = False
+            self.install()
+        self.tell("job_end", of=job.tenant.name)
+
+    def install(self) -> None:
+        jobs = [self._planned_job(job) for job in self.jobs]
+        if jobs == self._planned:
+            return
+        self._planned, self._plan = jobs, plan(self._graph, jobs)
+        for switch, entries in self._plan.entries.items():
+            self.backend.install(switch, entries)
+
+    def _planned_job(self, job: JobLife) -> Job | None:
+        if not job.installed:
+            return None
+        first, count = self._slots.held(job.tenant) or (job.tenant.first_slot, job.tenant.slots)
+        return Job(job.tenant.number, job.hosts, first, count)
+
+    def next_first_tag(self, tags: int) -> int:
+        first = self._next_tag
+        self._next_tag = (((first + tags) >> SESSION_BITS) + 1 << SESSION_BITS) + 1
+        return first % 2**32
+
+    def tree(self, job: JobLife) -> Tree:
+        assert self._plan is not None
+        return self._plan.trees[job.tenant.number]
+
+    def marks(self, job: JobLife, number: int) -> list[int]:
+        triggers = [m.fault.trigger for m in self.mishaps if m.began_ns is None]
+        return [
+            trigger.chunk + 1
+            for trigger in triggers
+            if isinstance(trigger, AtChunk)
+            and (trigger.job, trigger.round) == (job.tenant.number, number)
+        ]
+
+    def round_timeout_s(self, tenant: Tenant) -> float:
+        configured = self._scenario.timeouts.round_s
+        bound_s = bounds(self._scenario, self._graph, tenant, self.tree_of(tenant)).link_s
+        return configured or ROUND_S + LINK_BOUNDS * bound_s + tenant.workload.give_up_s
+
+    def tree_of(self, tenant: Tenant) -> Tree:
+        return self.tree(next(job for job in self.jobs if job.tenant is tenant))
+
+    def round_begins(self, job: JobLife, number: int) -> None:
+        if self._rounds_under_way == 0:
+            self._before = self.backend.usage()
+        self._rounds_under_way += 1
+        self._progress.begin_round(job.tenant.number, number, self.backend.now_ns())
+
+    def round_over(self, job: JobLife, done: Round | None) -> None:
+        self._rounds_under_way -= 1
+        if self._rounds_under_way == 0:
+            used = self.backend.usage().since(self._before)
+            self.outcome.usage = self.outcome.usage + used
+        if done is None:
+            self.tell("round_broken_off", of=job.tenant.name)
+            return
+        self._progress.end_round(job.tenant.number, done.time_s)
+        if self._judge_at_once:
+            self._judge_round(job.result, done)
+
+    def _judge_round(self, result: JobResult, done: Round) -> None:
+        verdict = self._judge.verdict(result, done)
+        result.verdicts.append(verdict)
+        name = result.tenant.name
+        exact, wrong = verdict.exact, verdict.wrong
+        self.log.add("verified", of=name, round=done.number, exact=exact, wrong=wrong)
+
+    def comes_back(self, worker: WorkerId) -> bool | None:
+        for mishap in self.mishaps:
+            action = mishap.fault.action
+            killed = isinstance(action, WorkerCrash) and WorkerId(action.job, action.host) == worker
+            if killed and mishap.began_ns is not None and not mishap.ended:
+                return mishap.fault.duration_s is not None
+        return None
+
+    def since_fault_s(self, otherwise_ns: int) -> float:
+        begun = [m.began_ns for m in self.mishaps if m.began_ns is not None]
+        return (self.backend.now_ns() - max(begun, default=otherwise_ns)) / 1e9
+
+    def faults_so_far(self) -> str:
+        start_ns = self._origin.get("start_ns", 0)
+        begun = [
+            f"{m.name} {m.target} {(m.began_ns - start_ns) / 1e9:.3g} s after the start"
+            for m in self.mishaps
+            if m.began_ns is not None
+        ]
+        return f" (faults: {', '.join(begun)})" if begun else ""
+
+
+__all__ = ["Conductor"]

@@ -1,0 +1,399 @@
+"""One job from its start to its end, as a generator: it says until when it waits and is sent the
+next event that concerns it, or None when that time has come."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar
+
+from testbed.backend import Backend, Event, WorkerId
+from testbed.orchestra.missing import Absent, diagnose
+from testbed.orchestra.outcome import Failure, JobResult, Round
+from testbed.orchestra.slots import Range
+from testbed.plan import Tree
+from testbed.scenario.jobs import Tenant
+
+S = 1_000_000_000
+FOREVER_NS = 1 << 62
+ANSWER_S = 5.0
+
+T = TypeVar("T")
+Life: TypeAlias = Generator[int, "Event | None", T]
+
+
+class Stage(Protocol):
+    """What a job needs of the run around it."""
+
+    backend: Backend
+    start_s: float
+
+    def configuration(self, tenant: Tenant, rank: int) -> dict[str, Any]:
+        """hosts.agent's, without what a session decides."""
+
+    def join(self, job: JobLife) -> None:
+        """Compete for slots from now on."""
+
+    def take_slots(self, job: JobLife) -> bool:
+        """Move to the slots that are due; whether the job has any."""
+
+    def slots_of(self, job: JobLife) -> Range: ...
+
+    def leave(self, job: JobLife) -> None: ...
+
+    def install(self) -> None:
+        """Fill all switches anew for the jobs as they are now."""
+
+    def next_first_tag(self, chunks: int) -> int:
+        """Of a new session that may use so many tags a slot."""
+
+    def tree(self, job: JobLife) -> Tree: ...
+
+    def marks(self, job: JobLife, number: int) -> list[int]:
+        """Chunk counts of a round that some fault waits for."""
+
+    def round_timeout_s(self, tenant: Tenant) -> float: ...
+
+    def round_begins(self, job: JobLife, number: int) -> None: ...
+
+    def round_over(self, job: JobLife, done: Round | None) -> None: ...
+
+    def comes_back(self, worker: WorkerId) -> bool | None:
+        """Of a worker that a fault has killed: whether it will be started again; None if no fault
+        has."""
+
+    def since_fault_s(self, otherwise_ns: int) -> float:
+        """Seconds since the last fault began, or since `otherwise_ns` if none has."""
+
+    def faults_so_far(self) -> str:
+        """` (after ...)`, or nothing."""
+
+
+@dataclass
+class Trouble:
+    """Why a round cannot end, and what is known of it. dead: rank -> how its program ended."""
+
+    first: str
+    hopeless: bool = False
+    worker: str | None = None
+    report: str = ""
+    dead: dict[int, str] = field(default_factory=dict)
+    silent: set[int] = field(default_factory=set)
+    waiting: dict[int, list[Any]] = field(default_factory=dict)
+
+
+class JobFailed(Exception):
+    """Ends a job's life; `failure` says why."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.reason)
+        self.failure = failure
+
+
+class JobLife:
+    """The state of one job, and the generator `live` that moves it."""
+
+    def __init__(self, tenant: Tenant, stage: Stage, result: JobResult) -> None:
+        self.tenant = tenant
+        self.result = result
+        self.members = list(range(len(tenant.hosts)))
+        self.ready = False
+        self.installed = False
+        self._stage = stage
+        self._slots: Range | None = None
+        self._began_ns = 0
+        self._dead: dict[int, Event] = {}
+        self._forgetful = False
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Of the members, by rank."""
+        return tuple(self.tenant.hosts[rank] for rank in self.members)
+
+    def worker(self, rank: int) -> WorkerId:
+        return WorkerId(self.tenant.number, self.tenant.hosts[rank])
+
+    def note(self, event: Event) -> None:
+        """Called with every event of this job before `live` is sent it: who is alive."""
+        if event["event"] == "ended":
+            self._dead[event["rank"]] = event
+        elif event["event"] == "ready" and self._dead.pop(event["rank"], None):
+            self._forgetful = True  # a new program, which knows nothing of the session
+
+    def live(self, origin: Mapping[str, int]) -> Life[None]:
+        """The whole life. origin: holds `start_ns`, the first round's start, once there is one."""
+        try:
+            yield from self._start_workers(self.members)
+            self.ready = True
+            yield from self._until(origin)
+            self._stage.join(self)
+            yield from self._rounds(origin["start_ns"])
+        except JobFailed as failed:
+            self.result.failure = failed.failure
+        self.result.ended_ns = self._now()
+        for rank in range(len(self.tenant.hosts)):
+            self._send(rank, command="stop")
+        self._stage.leave(self)
+
+    def _rounds(self, start_ns: int) -> Life[None]:
+        end_s = self.tenant.end_s
+        for number in range(self.tenant.workload.rounds):
+            if end_s is not None and self._now() >= start_ns + end_s * S:
+                return
+            while not self._stage.take_slots(self):
+                yield FOREVER_NS
+            if self._forgetful or self._stage.slots_of(self) != self._slots:
+                yield from self._new_session()
+            if self.result.started_ns is None:
+                self.result.started_ns = self._now()
+            yield from self._round_to_its_end(number)
+
+    def _until(self, origin: Mapping[str, int]) -> Life[None]:
+        """Until the job's own start, which counts from the first round of the run."""
+        while "start_ns" not in origin:
+            yield FOREVER_NS
+        at_ns = origin["start_ns"] + round(self.tenant.start_s * S)
+        while self._now() < at_ns:
+            yield at_ns
+
+    def _start_workers(self, ranks: list[int]) -> Life[None]:
+        for rank in ranks:
+            configuration = self._stage.configuration(self.tenant, rank)
+            self._stage.backend.start_worker(self.worker(rank), configuration)
+        yield from self._await("ready", set(ranks), self._stage.start_s)
+
+    def _await(self, event: str, ranks: set[int], within_s: float) -> Life[None]:
+        """Until each of the ranks has sent the event; JobFailed if one ends or takes too long."""
+        deadline = self._now() + round(within_s * S)
+        waiting = set(ranks)
+        while waiting:
+            heard = yield deadline
+            if heard is None:
+                if self._now() < deadline:
+                    continue
+                rank = min(waiting)
+                self._fail(f"{self._called(rank)} not {event} after {within_s:g} s", rank)
+            elif heard.get("rank") in waiting:
+                if heard["event"] == event:
+                    waiting.discard(heard["rank"])
+                elif heard["event"] in ("failed", "ended"):
+                    self._fail(_how(self._called(heard["rank"]), heard), heard["rank"], heard)
+
+    def _new_session(self) -> Life[None]:
+        """All members on slots and tags that nothing older can be taken for."""
+        stage, workload = self._stage, self.tenant.workload
+        fresh = self._slots is None
+        self._slots = stage.slots_of(self)
+        count = self._slots[1]
+        self.installed = True
+        stage.install()
+        usual = stage.configuration(self.tenant, 0)
+        window = min(workload.window or count, count)
+        chunks = -(-workload.elements // usual["lanes"])
+        session = {
+            "first_tag": stage.next_first_tag((2 + chunks // window) * workload.rounds),
+            "slots": count,
+            "window": window,
+        }
+        if fresh and session.items() <= usual.items() and not self._forgetful:
+            return
+        self._forgetful = False
+        for rank in self.members:
+            self._send(rank, command="configure", members=list(self.members), **session)
+        yield from self._await("ready", set(self.members), stage.start_s)
+
+    def _round_to_its_end(self, number: int) -> Life[None]:
+        """Attempts until one succeeds; JobFailed when the workload's on_failure allows no more."""
+        self._began_ns = self._now()
+        attempts = 0
+        while True:
+            attempts += 1
+            self._stage.round_begins(self, number)
+            ended, trouble = yield from self._attempt(number)
+            if trouble is None:
+                break
+            self._stage.round_over(self, None)
+            yield from self._recover(trouble)
+        done = Round(number, tuple(self.members), ended, self._began_ns, attempts)
+        self.result.rounds.append(done)
+        self._stage.round_over(self, done)
+
+    def _attempt(self, number: int) -> Life[tuple[dict[int, Event], Trouble | None]]:
+        for rank in self.members:
+            if rank in self._dead:
+                return {}, self._trouble(self._dead[rank])
+        timeout_s = self._stage.round_timeout_s(self.tenant)
+        deadline = self._now() + round(timeout_s * S)
+        marks = self._stage.marks(self, number)
+        extra = {"marks": marks} if marks else {}
+        for rank in self.members:
+            self._send(rank, command="round", round=number, **extra)
+        ended: dict[int, Event] = {}
+        while len(ended) < len(self.members):
+            event = yield deadline
+            if event is None and self._now() >= deadline:
+                return ended, Trouble(f"round {number} not over after {timeout_s:g} s")
+            if event is None:
+                continue
+            if event["event"] == "round" and event["round"] == number:
+                ended[event["rank"]] = event
+            elif trouble := self._trouble(event):
+                return ended, trouble
+        return ended, None
+
+    def _trouble(self, event: Event) -> Trouble | None:
+        """What an event during a round means for it; None if nothing."""
+        if event["event"] == "switch_emptied":
+            if self.tenant.workload.on_failure == "fail":
+                return None
+            return Trouble(f"switch {event['switch']} has lost what it held")
+        rank = event.get("rank", -1)
+        if rank not in self.members or event["event"] not in ("failed", "ended"):
+            return None
+        trouble = Trouble(_how(self._called(rank), event), report=event.get("report", ""))
+        trouble.worker = self.tenant.hosts[rank]
+        if event["event"] == "ended":
+            trouble.dead[rank] = _how("", event)
+        else:
+            trouble.hopeless = event.get("missing") is None
+            trouble.waiting[rank] = event.get("waiting", [])
+        return trouble
+
+    def _recover(self, trouble: Trouble) -> Life[None]:
+        """Everything that must be before the round can run again. JobFailed if it cannot."""
+        policy = self.tenant.workload.on_failure
+        yield from self._abort(trouble)
+        absent = self._absent(trouble)
+        reason, worker = self._explained(trouble, absent)
+        if trouble.hopeless:
+            reason, worker = trouble.first, None
+        if policy == "fail" or trouble.hopeless:
+            self._fail(reason, worker, {"report": trouble.report})
+        self.result.restarts += 1
+        if self.result.restarts > self.tenant.workload.restarts_max:
+            count = self.tenant.workload.restarts_max
+            self._fail(f"{reason}; given up after {count} restarts", worker)
+        if policy == "survivors":
+            self._go_on_without(trouble, reason, worker)
+        else:
+            yield from self._revive(trouble, reason, worker)
+        yield from self._new_session()
+
+    def _abort(self, trouble: Trouble) -> Life[None]:
+        """Every living member leaves the round; who does not answer is silent."""
+        asked = set(self.members) - trouble.dead.keys() - trouble.waiting.keys()
+        for rank in asked:
+            self._send(rank, command="abort")
+        deadline = self._now() + round(ANSWER_S * S)
+        while asked:
+            event = yield deadline
+            if event is None:
+                if self._now() >= deadline:
+                    break
+                continue
+            rank = event.get("rank", -1)
+            if rank not in asked:
+                continue
+            if event["event"] in ("aborted", "failed"):
+                trouble.waiting[rank] = event.get("waiting", [])
+                asked.discard(rank)
+            elif event["event"] == "ended":
+                trouble.dead[rank] = _how("", event)
+                asked.discard(rank)
+        trouble.silent = asked
+
+    def _absent(self, trouble: Trouble) -> dict[str, Absent]:
+        assert self._slots is not None
+        waiting = {self.tenant.hosts[rank]: entries for rank, entries in trouble.waiting.items()}
+        return diagnose(self._stage.backend, self._stage.tree(self), self._slots[0], waiting)
+
+    def _explained(self, trouble: Trouble, absent: Mapping[str, Absent]) -> tuple[str, int | None]:
+        """One line, and the rank of the worker to name: the dead, the silent, who owes most."""
+        hosts = self.tenant.hosts
+        owing = [hosts.index(name) for name in absent if name in hosts]
+        named = [*sorted(trouble.dead), *sorted(trouble.silent), *owing]
+        if not named:
+            others = [f"switch {name} {owes}" for name, owes in absent.items()]
+            where = f"; {others[0]} of {self.tenant.name}" if others else ""
+            return f"{trouble.first}{where}{self._stage.faults_so_far()}", None
+        rank = named[0]
+        parts = []
+        if rank in trouble.dead:
+            parts.append(trouble.dead[rank].strip())
+        elif rank in trouble.silent:
+            parts.append("answers nothing")
+        if owes := absent.get(hosts[rank]):
+            parts.append(f"{owes} of {self.tenant.name}")
+        what = f"{self._called(rank)} {' and '.join(parts)}"
+        return f"{what}{self._stage.faults_so_far()}", rank
+
+    def _go_on_without(self, trouble: Trouble, reason: str, worker: int | None) -> None:
+        """Leave out the dead and the silent; if there are none, the one who owes most."""
+        gone = trouble.dead.keys() | trouble.silent
+        if not gone and worker is not None:
+            gone = {worker}
+        if len(gone) >= len(self.members):
+            self._fail(f"{reason}; nobody is left", worker)
+        for rank in sorted(gone & set(self.members)):
+            self.members.remove(rank)
+            self.result.lost.append(rank)
+
+    def _revive(self, trouble: Trouble, reason: str, worker: int | None) -> Life[None]:
+        """The dead are started again, by us or by their fault's end; the silent may yet answer."""
+        give_up_s = self.tenant.workload.give_up_s
+        ours, theirs = [], set()
+        for rank in trouble.dead:
+            back = self._stage.comes_back(self.worker(rank))
+            if back is False:
+                self._fail(reason, rank)
+            elif back:
+                theirs.add(rank)
+            else:
+                ours.append(rank)
+        if ours:
+            yield from self._start_workers(ours)
+        if trouble.silent:
+            yield from self._await_silent(trouble.silent, give_up_s, reason)
+        if theirs:
+            yield from self._await_return(theirs)
+
+    def _await_silent(self, ranks: set[int], within_s: float, reason: str) -> Life[None]:
+        deadline = self._now() + round(within_s * S)
+        while ranks:
+            event = yield deadline
+            if event is None and self._now() >= deadline:
+                self._fail(reason, min(ranks))
+            if event and event["event"] in ("aborted", "failed", "round"):
+                ranks.discard(event.get("rank", -1))
+
+    def _await_return(self, ranks: set[int]) -> Life[None]:
+        """Until their fault has ended and they are ready; JobFailed if that takes too long."""
+        while any(self._stage.comes_back(self.worker(rank)) for rank in ranks):
+            yield FOREVER_NS
+        deadline = self._now() + round(self._stage.start_s * S)
+        while late := ranks & self._dead.keys():
+            yield deadline
+            if self._now() >= deadline:
+                self._fail(f"{self._called(min(late))} did not come back", min(late))
+
+    def _fail(self, reason: str, rank: int | None, event: Mapping[str, Any] = {}) -> NoReturn:
+        host = None if rank is None else self.tenant.hosts[rank]
+        after_s = self._stage.since_fault_s(self._began_ns)
+        report = str(event.get("report", ""))
+        raise JobFailed(Failure(self.tenant.name, reason, host, after_s, report))
+
+    def _called(self, rank: int) -> str:
+        return f"{self.tenant.hosts[rank]}: worker {rank}"
+
+    def _send(self, rank: int, **command: Any) -> None:
+        self._stage.backend.command(self.worker(rank), command)
+
+    def _now(self) -> int:
+        return self._stage.backend.now_ns()
+
+
+def _how(who: str, event: Event) -> str:
+    """`h2: worker 1 ended early with status -9`, or its own words."""
+    if event["event"] == "ended":
+        return f"{who} ended early with status {event['status']}".strip()
+    return f"{who}: {event['error']}"

@@ -1,0 +1,162 @@
+"""One fault from its trigger to its end, as a generator like a job's life (life.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Protocol
+
+from testbed.backend import Backend, Event, WorkerId
+from testbed.faults import (
+    AtChunk,
+    AtTime,
+    Fault,
+    Impair,
+    LinkDown,
+    RateChange,
+    SwitchReprogram,
+    SwitchRestart,
+    WorkerCrash,
+    WorkerPause,
+    WorkerSlow,
+)
+from testbed.orchestra.life import FOREVER_NS, Life, S
+
+NAMES = {
+    LinkDown: "link_down",
+    RateChange: "rate",
+    WorkerPause: "worker_pause",
+    WorkerCrash: "worker_crash",
+    WorkerSlow: "worker_slow",
+    SwitchRestart: "switch_restart",
+    SwitchReprogram: "switch_reprogram",
+}
+
+
+class Stage(Protocol):
+    """What a fault needs of the run around it."""
+
+    backend: Backend
+
+    def start_again(self, worker: WorkerId) -> None: ...
+
+    def fill(self, switch: str) -> None:
+        """Install the entries of an empty switch, and tell the jobs that it was emptied."""
+
+    def tell(self, event: str, **content: Any) -> None:
+        """Record an event and let every job know."""
+
+
+class Mishap:
+    """The state of one fault, and the generator `live` that moves it."""
+
+    def __init__(self, fault: Fault, stage: Stage) -> None:
+        self.fault = fault
+        self.began_ns: int | None = None
+        self.ended = False
+        self._stage = stage
+
+    def __str__(self) -> str:
+        """`link_down h1-s1 at 2 s`."""
+        trigger = self.fault.trigger
+        if isinstance(trigger, AtTime):
+            return f"{self.name} {self.target} at {trigger.seconds:g} s"
+        return f"{self.name} {self.target} at chunk {trigger.chunk} of round {trigger.round}"
+
+    @property
+    def target(self) -> str:
+        """The link, host or switch."""
+        where = {
+            item.name: getattr(self.fault.action, item.name) for item in fields(self.fault.action)
+        }
+        return str(next(where[name] for name in ("link", "host", "switch") if name in where))
+
+    @property
+    def name(self) -> str:
+        action = self.fault.action
+        kind = action.impairment if isinstance(action, Impair) else action
+        return NAMES.get(type(kind), type(kind).__name__.lower())
+
+    def live(self, origin: Mapping[str, int]) -> Life[None]:
+        """From the start of the run to the end of the fault."""
+        yield from self._until_trigger(origin)
+        self.began_ns = self._stage.backend.now_ns()
+        self._stage.tell("fault", number=self.fault.number, fault=self.name, target=self.target)
+        yield from self._happen()
+        self.ended = True
+        self._stage.tell("fault_end", number=self.fault.number, fault=self.name, target=self.target)
+
+    def _until_trigger(self, origin: Mapping[str, int]) -> Life[None]:
+        trigger = self.fault.trigger
+        while "start_ns" not in origin:
+            yield FOREVER_NS
+        if isinstance(trigger, AtTime):
+            yield from self._sleep_until(origin["start_ns"] + round(trigger.seconds * S))
+            return
+        while True:
+            event = yield FOREVER_NS
+            if event and _reached(event, trigger):
+                return
+
+    def _sleep_until(self, at_ns: int) -> Life[None]:
+        while self._stage.backend.now_ns() < at_ns:
+            yield at_ns
+
+    def _last(self) -> Life[None]:
+        """For as long as the fault does; for ever if nothing else is said."""
+        assert self.began_ns is not None
+        if self.fault.duration_s is None:
+            while True:
+                yield FOREVER_NS
+        yield from self._sleep_until(self.began_ns + round(self.fault.duration_s * S))
+
+    def _happen(self) -> Life[None]:
+        action, backend = self.fault.action, self._stage.backend
+        if isinstance(action, WorkerPause | WorkerCrash | WorkerSlow):
+            yield from self._to_worker(WorkerId(action.job, action.host))
+        elif isinstance(action, SwitchRestart):
+            backend.stop_switch(action.switch)
+            yield from self._sleep_until((self.began_ns or 0) + round(action.outage_s * S))
+            backend.start_switch(action.switch)
+            self._stage.fill(action.switch)
+        elif isinstance(action, SwitchReprogram):
+            backend.reprogram_switch(action.switch)
+            self._stage.fill(action.switch)
+        else:
+            backend.begin(self.fault)
+            yield from self._last()
+            backend.end(self.fault)
+
+    def _to_worker(self, worker: WorkerId) -> Life[None]:
+        action, backend = self.fault.action, self._stage.backend
+        if isinstance(action, WorkerPause):
+            backend.pause_worker(worker, True)
+            yield from self._last()
+            backend.pause_worker(worker, False)
+        elif isinstance(action, WorkerSlow):
+            backend.command(worker, {"command": "slow", "delay_s": action.delay_s})
+            yield from self._last()
+            backend.command(worker, {"command": "slow", "delay_s": 0.0})
+        else:
+            backend.kill_worker(worker)
+            while not _is_end_of((yield FOREVER_NS), worker):
+                pass
+            yield from self._last()
+            self._stage.start_again(worker)
+
+
+def _reached(event: Event, trigger: AtChunk) -> bool:
+    return (
+        event["event"] == "chunk"
+        and event["job"] == trigger.job
+        and event["round"] == trigger.round
+        and event["chunk"] > trigger.chunk
+    )
+
+
+def _is_end_of(event: Event | None, worker: WorkerId) -> bool:
+    return event is not None and (event["event"], event.get("job"), event.get("name")) == (
+        "ended",
+        worker.job,
+        worker.host,
+    )

@@ -1,0 +1,203 @@
+"""The Backend of real packets: a MininetNetwork with native switches, and agents as processes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from testbed import usage
+from testbed.agents import Agents
+from testbed.backend import Command, Event, WorkerId
+from testbed.errors import NodeFailed
+from testbed.faults import Fault
+from testbed.measurements import COUNTERS
+from testbed.network import MininetNetwork, NativeTarget, NodeProcess, RunningSwitch
+from testbed.plan import Entries
+from testbed.program import Program
+from testbed.statistics import NetworkStatistics
+from testbed.usage import Usage
+from topologies import Topology
+
+STOP_S = 10.0
+WATCH_S = 0.1
+"""How often the processes are looked at."""
+
+
+class RealBackend:
+    """See testbed.backend.Backend. sums: a folder for the agents' sums, which can be large."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        seed: int,
+        faults: Sequence[Fault],
+        program: Program,
+        scratch: Path,
+        logs: Path,
+        sums: Path,
+        start_s: float,
+        pcaps: Path | None = None,
+    ) -> None:
+        self._topology = topology
+        self._target = NativeTarget(program.json, program.p4info)
+        self._logs, self._sums, self._start_s = logs, sums, start_s
+        self._network = MininetNetwork(topology, seed, scratch, logs, pcaps)
+        self._agents = Agents(scratch / "agents.sock")
+        self._switches: dict[str, RunningSwitch] = {}
+        self._processes: dict[WorkerId, NodeProcess] = {}
+        self._running: set[WorkerId] = set()
+        self._stopping: set[WorkerId] = set()
+        self._counted: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> RealBackend:
+        with self._stack:
+            self._stack.enter_context(self._network)
+            self._stack.enter_context(self._agents)
+            targets = dict.fromkeys((s.name for s in self._topology.switches), self._target)
+            self._switches |= self._network.start_switches(targets, self._start_s)
+            self._stack = self._stack.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def now_ns(self) -> int:
+        return time.monotonic_ns()
+
+    def install(self, switch: str, entries: Entries) -> None:
+        self._switches[switch].replace(entries)
+
+    def start_worker(self, worker: WorkerId, configuration: Mapping[str, Any]) -> None:
+        name = f"agent-{worker.host}" + (f"-job{worker.job}" if worker.job > 1 else "")
+        path = self._logs / f"{name}.json"
+        places = {"control": str(self._agents.path), "sums_dir": str(self._sums)}
+        path.write_text(json.dumps({**configuration, **places}, indent=2) + "\n")
+        command = [sys.executable, "-m", "hosts.agent", str(path)]
+        self._agents.expect(worker)
+        process = self._network.spawn(worker.host, command, name, _environment())
+        self._processes[worker] = process
+        self._running.add(worker)
+
+    def command(self, worker: WorkerId, command: Command) -> None:
+        if command.get("command") == "stop":
+            self._stopping.add(worker)
+        self._agents.send(worker, command)
+
+    def wait(self, until_ns: int) -> list[Event]:
+        while True:
+            left_s = (until_ns - time.monotonic_ns()) / 1e9
+            events = self._agents.poll(min(WATCH_S, left_s))
+            events += self._ended()
+            self._network.check()
+            if events or left_s <= 0:
+                return events
+
+    def _ended(self) -> list[Event]:
+        """Of programs that ended without having been told to; what they said comes first."""
+        ended = []
+        for worker in sorted(self._running, key=lambda w: (w.job, w.host)):
+            status = self._processes[worker].poll()
+            if status is None:
+                continue
+            self._running.discard(worker)
+            if worker not in self._stopping:
+                ended.append((worker, status))
+        events = self._agents.poll(0) if ended else []
+        return [*events, *(self._end_event(worker, status) for worker, status in ended)]
+
+    def _end_event(self, worker: WorkerId, status: int) -> Event:
+        process = self._processes[worker]
+        what = f"the agent ended with status {status}"
+        return {
+            "event": "ended",
+            "job": worker.job,
+            "name": worker.host,
+            "rank": json.loads(Path(process.command[-1]).read_text())["rank"],
+            "status": status,
+            "t_ns": time.monotonic_ns(),
+            "report": NodeFailed(worker.host, what, process.command, process.log).report(),
+        }
+
+    def sums(self, job: int, rank: int, number: int) -> npt.NDArray[np.int32] | None:
+        path = self._sums / f"job{job}-rank{rank}-round{number}.npy"
+        if not path.is_file():
+            return None
+        sums: npt.NDArray[np.int32] = np.load(path, mmap_mode="r")
+        path.unlink()
+        return sums
+
+    def pause_worker(self, worker: WorkerId, paused: bool) -> None:
+        self._processes[worker].signal_group(signal.SIGSTOP if paused else signal.SIGCONT)
+
+    def kill_worker(self, worker: WorkerId) -> None:
+        self._processes[worker].signal_group(signal.SIGKILL)
+
+    def begin(self, fault: Fault) -> None:
+        self._network.begin(fault)  # type: ignore[attr-defined]
+
+    def end(self, fault: Fault) -> None:
+        self._network.end(fault)  # type: ignore[attr-defined]
+
+    def stop_switch(self, switch: str) -> None:
+        self._keep_counts(switch)
+        self._network.stop_switch(switch)
+
+    def start_switch(self, switch: str) -> None:
+        self._switches[switch] = self._network.start_switch(switch, self._target, self._start_s)
+
+    def reprogram_switch(self, switch: str) -> None:
+        self._keep_counts(switch)
+        self._switches[switch].reprogram()
+
+    def _keep_counts(self, switch: str) -> None:
+        """What is counted so far, which the switch is about to forget."""
+        for counter in COUNTERS.values():
+            if cells := self.counters(switch, counter):
+                self._counted[switch, counter] = cells
+
+    def counters(self, switch: str, counter: str) -> dict[int, tuple[int, int]] | None:
+        try:
+            cells = self._switches[switch].read_counter(counter)
+        except ValueError:
+            return None
+        before = self._counted.get((switch, counter), {})
+        return {
+            index: (packets + before.get(index, (0, 0))[0], size + before.get(index, (0, 0))[1])
+            for index, (packets, size) in cells.items()
+        }
+
+    def registers(self, switch: str, register: str, indices: list[int]) -> list[int] | None:
+        try:
+            return self._switches[switch].read_register(register, indices)
+        except (ValueError, NodeFailed):
+            return None
+
+    def statistics(self) -> NetworkStatistics:
+        return self._network.statistics()
+
+    def usage(self) -> Usage:
+        pids = {name: switch.process.pid for name, switch in self._switches.items()}
+        pids |= {worker.host: self._processes[worker].pid for worker in self._running}
+        return usage.sample(pids, time.monotonic())
+
+
+def _environment() -> dict[str, str]:
+    """One thread a library: an agent is one worker, and workers outnumber processors."""
+    return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
