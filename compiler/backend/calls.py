@@ -232,7 +232,7 @@ class Calls(Assignments):
                 written |= other.touches.mentions
         place = self.operand(value)
         stable = not any_overlap(item.touches.mentions, written)
-        if stable and not item.touches.calls:
+        if stable and not item.touches.calls and not _is_costly(place):
             return place
         if isinstance(place, Value) and isinstance(place.expr, (ir.Const, ir.Truth)):
             return place
@@ -271,6 +271,12 @@ class Calls(Assignments):
             self.invalidate(copy)
         frame.copy_outs.append(CopyOut(target, copy))
         return copy
+
+
+def _is_costly(place: Place) -> bool:
+    """Whether computing the value again at every use would cost more than a variable."""
+    expr = place.expr if isinstance(place, Value) else None
+    return isinstance(expr, ir.Op) and expr.depth > 2
 
 
 def _strip_tail(code: list[ir.Statement], label: int) -> None:
