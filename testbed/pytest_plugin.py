@@ -1,0 +1,162 @@
+"""The fixture `scenario`: run a scenario from a test of one's own, and get its result.
+
+    def test_my_program(scenario):
+        result = scenario("switch: {program: mine.p4}\\nexpect: {exact: true}")
+        assert result.metrics["totals"]["retransmitted"] == 0
+
+Installing Agglab registers it (entry point `pytest11`). docs/testing-your-program.md has more.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.exit_codes import FAILED, LACKING, PASSED
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+TIMEOUT_S = 600.0
+INTERRUPT_S = 15.0
+"""A run that is told to stop tidies up in less."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run left. ok: every expectation holds; summary: what was printed for a user."""
+
+    ok: bool
+    metrics: dict[str, Any]
+    folder: Path
+    summary: str
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        """The events of that kind, in order."""
+        lines = (self.folder / "events.jsonl").read_text().splitlines()
+        return [event for event in map(json.loads, lines) if event["event"] == kind]
+
+
+class Scenarios:
+    """The fixture's value: call it with a scenario."""
+
+    def __init__(self, item: pytest.Item, scratch: Path, results: Path) -> None:
+        self._item = item
+        self._scratch = scratch
+        self._results = results
+        self._runs = 0
+
+    def __call__(
+        self,
+        scenario: str | os.PathLike[str] | Mapping[str, Any],
+        settings: Mapping[str, object] | None = None,
+        *,
+        check: bool = True,
+        timeout_s: float = TIMEOUT_S,
+    ) -> Result:
+        """Run it, in a process of its own.
+
+        scenario: a name from `python -m testbed list`, a path (from the test's folder, or from
+        pytest's root), YAML text, or a mapping. settings: further keys, such
+        as {"links.loss": "1%"}. check: a missed expectation fails the test. The test is skipped
+        where the machine lacks something, fails where the scenario is invalid.
+        """
+        words = [f"{key}={_value(value)}" for key, value in (settings or {}).items()]
+        command = [sys.executable, "-m", "testbed", "run", self._file(scenario)]
+        command += [word for setting in words for word in ("--set", setting)]
+        code, out, err = self._run([*command, "--results", str(self._results)], timeout_s)
+        said = (out + err).strip()
+        self._item.add_report_section("call", "agglab", said)
+        if code == LACKING:
+            pytest.skip(err.strip())
+        folder = _folder(out, self._results)
+        if folder is None or code not in (PASSED, FAILED) or (check and code == FAILED):
+            pytest.fail(f"the scenario's exit code is {code}\n{said}", pytrace=False)
+        metrics = json.loads((folder / "metrics.json").read_text())
+        return Result(code == PASSED, metrics, folder, out)
+
+    def _file(self, scenario: str | os.PathLike[str] | Mapping[str, Any]) -> str:
+        if isinstance(scenario, Mapping):
+            return self._write(json.dumps(scenario, default=str))  # JSON is YAML
+        text = os.fspath(scenario)
+        if ": " in text or "\n" in text:
+            return self._write(text)
+        for folder in (self._item.path.parent, self._item.config.rootpath):
+            if (folder / text).is_file():
+                return str(folder / text)
+        return text
+
+    def _write(self, text: str) -> str:
+        self._runs += 1
+        path = self._scratch / f"scenario-{self._runs}.yaml"
+        path.write_text(text)
+        return str(path)
+
+    def _run(self, command: list[str], timeout_s: float) -> tuple[int, str, str]:
+        """In the test's folder, so that a P4 program beside the test is found."""
+        paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
+        process = subprocess.Popen(
+            command,
+            cwd=self._item.path.parent,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+        )
+        try:
+            out, err = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            said = _stopped(process)
+        else:
+            return process.returncode, out, err
+        pytest.fail(f"the scenario took more than {timeout_s:g} s\n{said}", pytrace=False)
+
+
+@pytest.fixture
+def scenario(request: pytest.FixtureRequest, tmp_path: Path) -> Scenarios:
+    """Call it with a scenario: name, path, YAML text or mapping; it returns a Result."""
+    kept = request.config.getoption("--agglab-results")
+    results = Path(kept).resolve() if kept else tmp_path / "results"
+    return Scenarios(request.node, tmp_path, results)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("agglab")
+    group.addoption(
+        "--agglab-results",
+        metavar="DIR",
+        help="where runs of the fixture `scenario` leave their folders (default: the test's own)",
+    )
+
+
+def _stopped(process: subprocess.Popen[str]) -> str:
+    """End it, with the time it takes to tidy up, and return what it had printed."""
+    process.terminate()
+    try:
+        out, err = process.communicate(timeout=INTERRUPT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        out, err = process.communicate()
+    return out + err
+
+
+def _value(value: object) -> str:
+    """As it is written in YAML."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _folder(out: str, results: Path) -> Path | None:
+    """The result folder that the summary ends with, if there is one."""
+    for line in reversed(out.splitlines()):
+        for word in reversed(line.split()):
+            path = Path(word)
+            if path.is_relative_to(results) and (path / "metrics.json").is_file():
+                return path
+    return None
