@@ -53,6 +53,10 @@ class Experiment:
 
     def _backend(self) -> Backend:
         """Imported here: each backend needs what the other does without."""
+        if self.scenario.backend == "virtual":
+            from testbed.virtual.backend import VirtualBackend
+
+            return VirtualBackend(self.graph, self.scenario.seed, self.program.json)
         from testbed.real import RealBackend
 
         pcaps = self.folder.path / "pcap" if self.scenario.switch.pcap else None

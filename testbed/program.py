@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from testbed.errors import MachineLacks
 from testbed.plan import Entries
@@ -46,24 +48,40 @@ def compile_program(source: Path, compiler: str, lanes: int, slots: int) -> Prog
     flags = ["-I", str(INCLUDES), f"-DLANES={lanes}", f"-DSLOTS={slots}"]
     key = _content_hash(source, [compiler, f"{lanes}", f"{slots}"], command)
     stem = CACHE / f"{source.stem}-{lanes}x{slots}-{key[:16]}"
-    json, p4info = stem.with_suffix(".json"), stem.with_suffix(".p4info.txtpb")
-    if not (json.is_file() and p4info.is_file()):
-        _compile([*command, str(source), *flags], json, p4info)
-    return Program(source, json, p4info, _sha256(source), _sha256(json))
+    bmv2, p4info = stem.with_suffix(".json"), stem.with_suffix(".p4info.txtpb")
+    if not (bmv2.is_file() and p4info.is_file()):
+        _compile([*command, str(source), *flags], bmv2, p4info)
+    return Program(source, bmv2, p4info, _sha256(source), _sha256(bmv2))
 
 
 def check_fits(program: Program, entries: Entries) -> None:
     """Raise CompileError if the program lacks a table, action, key or parameter to be filled."""
-    # Imported here: gRPC takes 0.1 s, which `check` need not pay.
-    from testbed.network.p4runtime import Names
+    description = json.loads(program.json.read_text())
+    tables = [table for pipe in description["pipelines"] for table in pipe["tables"]]
+    kinds = {
+        (e.table, e.action, *sorted(e.match), *sorted(e.parameters)): e for e in entries.tables
+    }
+    for entry in kinds.values():
+        try:
+            table = _called(tables, entry.table, "table")
+            actions = [a for a in description["actions"] if a["name"] in table["actions"]]
+            action = _called(actions, entry.action, f"action of table {entry.table}")
+            for name in entry.match:
+                _called(table["key"], name, f"key of table {entry.table}")
+            for name in entry.parameters:
+                _called(action["runtime_data"], name, f"parameter of action {entry.action}")
+        except ValueError as error:
+            what = f"{program.source}: cannot take part in an all-reduce: {error}"
+            raise CompileError(f"{what} (docs/scenarios.md, own P4 programs)") from None
 
-    names = Names.read(program.p4info)
-    try:
-        for entry in entries.tables:
-            names.table_entry(entry)
-    except ValueError as error:
-        what = f"{program.source}: cannot take part in an all-reduce: {error}"
-        raise CompileError(f"{what} (docs/scenarios.md, own P4 programs)") from None
+
+def _called(objects: list[dict[str, Any]], name: str, kind: str) -> dict[str, Any]:
+    """The object of that name, or with that last part of a name."""
+    for each in objects:
+        if each["name"] == name or each["name"].endswith(f".{name}"):
+            return each
+    known = ", ".join(each["name"] for each in objects)
+    raise ValueError(f"{kind} {name} does not exist; the program has {known}")
 
 
 def _compiler(name: str) -> list[str]:
@@ -76,11 +94,11 @@ def _compiler(name: str) -> list[str]:
     return [found, "--p4v", "16"]
 
 
-def _compile(command: list[str], json: Path, p4info: Path) -> None:
+def _compile(command: list[str], bmv2: Path, p4info: Path) -> None:
     """Under temporary names first: a product that exists is complete."""
-    json.parent.mkdir(parents=True, exist_ok=True)
+    bmv2.parent.mkdir(parents=True, exist_ok=True)
     part = f".{os.getpid()}"
-    new_json, new_p4info = Path(f"{json}{part}"), Path(f"{json}{part}.p4info.txtpb")
+    new_json, new_p4info = Path(f"{bmv2}{part}"), Path(f"{bmv2}{part}.p4info.txtpb")
     outputs = ["-o", str(new_json), "--p4runtime-files", str(new_p4info)]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     try:
@@ -90,7 +108,7 @@ def _compile(command: list[str], json: Path, p4info: Path) -> None:
         if done.returncode != 0:
             raise CompileError(done.stderr.strip() or done.stdout.strip() or "no message")
         new_p4info.rename(p4info)
-        new_json.rename(json)
+        new_json.rename(bmv2)
     finally:
         new_json.unlink(missing_ok=True)
         new_p4info.unlink(missing_ok=True)
