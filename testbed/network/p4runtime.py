@@ -11,7 +11,7 @@ from typing import Any
 # p4runtime's generated code (up to 1.6.0) is refused by protobuf's C implementation.
 os.environ.setdefault("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
 # gRPC tells the terminal of connections that end, as ours do when a switch is stopped.
-os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 import grpc
 from google.protobuf import text_format
