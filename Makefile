@@ -6,13 +6,15 @@ PYTHON := .venv/bin/python
 NAME ?=
 FILE ?= $(if $(NAME),scenarios/$(NAME).yaml)
 RESULTS ?= results
+BACKEND ?=
+TARGET ?=
 PROGRAM ?= p4/switchml.p4
 LANES ?= 256
 SLOTS ?= 512
 TESTS ?= tests
 
 # The caller's words reach the recipes as environment variables, never as shell text.
-export FILE RESULTS PROGRAM LANES SLOTS TESTS
+export FILE RESULTS BACKEND TARGET PROGRAM LANES SLOTS TESTS
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -23,9 +25,10 @@ setup:  ## install what is missing (apt packages, .venv)
 doctor: setup  ## what this machine has, what each lack costs, and what mends it
 	@$(PYTHON) -m testbed doctor
 
-scenario: setup  ## run one: NAME=quickstart or FILE=my.yaml; RESULTS=dir puts the results elsewhere
+scenario: setup  ## run one: NAME=quickstart or FILE=my.yaml; RESULTS=dir, BACKEND=virtual, TARGET=bmv2
 	@test -n "$$FILE" || { echo 'make scenario: say NAME=quickstart or FILE=path/to.yaml; make scenarios lists them' >&2; exit 2; }
-	@$(PYTHON) -m testbed run "$$FILE" --results "$$RESULTS"
+	@$(PYTHON) -m testbed run "$$FILE" --results "$$RESULTS" \
+		$${BACKEND:+--set "backend=$$BACKEND"} $${TARGET:+--set "switch.target=$$TARGET"}
 
 scenarios: setup  ## list the scenarios, a line each
 	@$(PYTHON) -m testbed list
