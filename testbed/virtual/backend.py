@@ -194,7 +194,7 @@ class VirtualBackend:
         self._switches[switch].stop()
         self._switches[switch].start()
 
-    def counters(self, switch: str, counter: str) -> dict[int, int] | None:
+    def counters(self, switch: str, counter: str) -> dict[int, tuple[int, int]] | None:
         return self._switches[switch].counters(counter)
 
     def registers(self, switch: str, register: str, indices: list[int]) -> list[int] | None:

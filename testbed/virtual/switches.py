@@ -16,6 +16,9 @@ from testbed.virtual.links import Way
 
 NS_PER_US = 1000
 
+Count = tuple[int, int]
+"""Packets and bytes."""
+
 
 class Chip:
     """A compiled program that any number of switches run; names are found by their last part."""
@@ -66,7 +69,7 @@ class SwitchNode:
         self._pipeline: Pipeline | None = chip.pipeline(seed)
         self._installed: dict[str, tuple[TableEntry, int]] = {}
         self._groups: dict[int, tuple[int, ...]] = {}
-        self._counted: dict[tuple[str, int], int] = {}
+        self._counted: dict[tuple[str, int], Count] = {}
         self._drops: dict[str, int] = {}
         self._unheard = 0
 
@@ -135,22 +138,23 @@ class SwitchNode:
     def _put_aside(self, pipeline: Pipeline) -> None:
         for name, counter in self._chip.program.counters.items():
             for index in range(counter.size):
-                packets = pipeline.counter_read(name, index)[0]
-                self._counted[name, index] = self._counted.get((name, index), 0) + packets
+                self._counted[name, index] = self._count(pipeline, name, index)
         for reason, count in pipeline.drops().items():
             self._drops[reason] = self._drops.get(reason, 0) + count
 
-    def counters(self, last: str) -> dict[int, int] | None:
-        """Packets by index since the beginning; None if no counter is called so."""
+    def _count(self, pipeline: Pipeline | None, name: str, index: int) -> Count:
+        before = self._counted.get((name, index), (0, 0))
+        now = pipeline.counter_read(name, index) if pipeline else (0, 0)
+        return before[0] + now[0], before[1] + now[1]
+
+    def counters(self, last: str) -> dict[int, Count] | None:
+        """By index since the beginning; None if no counter is called so."""
         try:
             name = full_name(self._chip.program.counters, last)
         except KeyError:
             return None
-        cells = {}
-        for index in range(self._chip.program.counters[name].size):
-            now = self._pipeline.counter_read(name, index)[0] if self._pipeline else 0
-            cells[index] = self._counted.get((name, index), 0) + now
-        return cells
+        size = self._chip.program.counters[name].size
+        return {index: self._count(self._pipeline, name, index) for index in range(size)}
 
     def registers(self, last: str, indices: list[int]) -> list[int] | None:
         """Cells of a register; None if there is none, or the switch is stopped."""

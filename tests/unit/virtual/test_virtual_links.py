@@ -41,7 +41,8 @@ class Line:
 
 
 def test_what_is_due_together_happens_in_the_order_asked_for() -> None:
-    clock, said = Clock(), []
+    clock = Clock()
+    said: list[str] = []
     for time_ns, word in [(5, "c"), (3, "a"), (5, "d"), (3, "b"), (9, "e")]:
         clock.at(time_ns, said.append, word)
     assert clock.run(5, lambda: False) is False
