@@ -52,7 +52,7 @@ class RealBackend:
         self._topology = topology
         self._target = NativeTarget(program.json, program.p4info)
         self._logs, self._sums, self._start_s = logs, sums, start_s
-        self._network = MininetNetwork(topology, seed, scratch, logs, pcaps)
+        self._network = MininetNetwork(topology, seed, scratch, logs, pcaps, faults)
         self._agents = Agents(scratch / "agents.sock")
         self._switches: dict[str, RunningSwitch] = {}
         self._processes: dict[WorkerId, NodeProcess] = {}
@@ -150,10 +150,10 @@ class RealBackend:
         self._processes[worker].signal_group(signal.SIGKILL)
 
     def begin(self, fault: Fault) -> None:
-        self._network.begin(fault)  # type: ignore[attr-defined]
+        self._network.begin(fault)
 
     def end(self, fault: Fault) -> None:
-        self._network.end(fault)  # type: ignore[attr-defined]
+        self._network.end(fault)
 
     def stop_switch(self, switch: str) -> None:
         self._keep_counts(switch)

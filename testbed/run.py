@@ -21,6 +21,7 @@ from testbed.metrics import compute, failures, lookup, memory_needed_bytes, shor
 from testbed.program import Program, check_fits, compile_program
 from testbed.record import NOT_FINISHED, RunFolder, new_run_folder
 from testbed.scenario import Point, Suite, suite_to_yaml, to_yaml
+from testbed.scenario.faults import expand
 from testbed.scenario.graph import topology
 from testbed.scenario.jobs import tenants
 from testbed.scenario.metric_names import GROWTH
@@ -49,7 +50,7 @@ def _check_machine(suite: Suite) -> None:
         if point.scenario.backend == "mininet":
             from testbed.network import lacks
 
-            for missing in lacks(graph):
+            for missing in lacks(graph, expand(point.scenario, graph, jobs)):
                 raise missing
         need, free = memory_needed_bytes(point.scenario, jobs), memory_available_bytes()
         if need > free:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.metrics import show
+from testbed.metrics import lookup, show
 
 Metrics = Mapping[str, Any]
 
@@ -14,7 +14,7 @@ Metrics = Mapping[str, Any]
 def run_summary(name: str, metrics: Metrics, folder: Path) -> str:
     """Verdict, exactness, time against the bound, losses, fidelity, folder."""
     lines = [f"{_verdict(metrics)}  {name}"]
-    if "allreduce" in metrics:
+    if "totals" in metrics:
         lines += [f"  {label:<10}{text}" for label, text in _facts(metrics)]
     if metrics["reason"]:
         lines.append(f"  {'reason':<10}{metrics['reason']}")
@@ -40,41 +40,80 @@ def _verdict(metrics: Metrics) -> str:
 
 
 def _facts(metrics: Metrics) -> list[tuple[str, str]]:
-    times, totals, error = metrics["allreduce"]["time_s"], metrics["totals"], metrics["error"]
-    exact = "every integer sum is right, bit for bit"
-    if not metrics["exact"]:
-        exact = f"{metrics['wrong_sums']} integer sums are WRONG"
-    if error["max_abs"] is not None:
-        exact += f"; float error at most {error['max_abs']:.2g} (allowed {error['bound']:.2g})"
-    verdict = metrics["fidelity"]
+    totals, verdict = metrics["totals"], metrics["fidelity"]
+    facts = [("sums", _sums(metrics))]
+    several = len(metrics["jobs"]) > 1
+    for name, job in metrics["jobs"].items():
+        facts.append((name[:9] if several else "time", _time(job)))
+        facts += [("restarts", text) for text in _mishaps(name if several else "", job)]
+    if several and metrics["fairness"]["jain"] is not None:
+        shares = metrics["fairness"]["shares"].items()
+        parts = ", ".join(f"{name} {share:.1%}" for name, share in shares)
+        facts.append(("fairness", f"Jain index {metrics['fairness']['jain']:.4f}: {parts}"))
+    if metrics["failure"]:
+        after_s, reason = metrics["failure"]["after_s"], metrics["failure"]["reason"]
+        facts.append(("failure", f"after {after_s:.3g} s: {reason}"))
+    packets = (
+        f"{totals['retransmitted']} sent again, {totals['injected_drops']} dropped on purpose, "
+        f"{totals['other_drops']} lost otherwise, {totals['malformed']} refused"
+    )
     return [
-        ("sums", exact),
-        (
-            "time",
-            f"{times['median']:.4f} s a round (from {times['min']:.4f} to {times['max']:.4f}); "
-            f"the links allow {metrics['link_bound_s']:.4f} s: ratio "
-            f"{metrics['link_bound_ratio']:.3f}",
-        ),
-        (
-            "packets",
-            f"{totals['retransmitted']} sent again, {totals['injected_drops']} dropped on purpose, "
-            f"{totals['other_drops']} lost otherwise, {totals['malformed']} refused",
-        ),
+        *facts,
+        ("packets", packets),
         ("fidelity", f"{verdict['verdict']}: {verdict['reasons'][0]}"),
     ]
+
+
+def _sums(metrics: Metrics) -> str:
+    errors = [job["error"] for job in metrics["jobs"].values()]
+    worst = max((e for e in errors if e["max_abs"] is not None), key=_largest, default=None)
+    if metrics["wrong_sums"]:
+        return f"{metrics['wrong_sums']} integer sums are WRONG"
+    if not any(job["rounds"] for job in metrics["jobs"].values()):
+        return "no round ended"
+    text = "every integer sum is right, bit for bit"
+    if worst is not None:
+        text += f"; float error at most {worst['max_abs']:.2g} (allowed {worst['bound']:.2g})"
+    return text
+
+
+def _largest(error: Metrics) -> float:
+    return float(error["max_abs"])
+
+
+def _time(job: Metrics) -> str:
+    times = job["allreduce"]["time_s"]
+    if times["median"] is None:
+        return "no round ended"
+    return (
+        f"{times['median']:.4f} s a round (from {times['min']:.4f} to {times['max']:.4f}); "
+        f"the links allow {job['link_bound_s']:.4f} s: ratio {job['link_bound_ratio']:.3f}"
+    )
+
+
+def _mishaps(name: str, job: Metrics) -> list[str]:
+    """What a job went through to get there."""
+    if not job["restarts"]:
+        return []
+    count = "1 round was" if job["restarts"] == 1 else f"{job['restarts']} rounds were"
+    text = f"{name + ': ' if name else ''}{count} broken off and run again"
+    if job["lost_workers"]:
+        text += f", without {', '.join(job['lost_workers'])}"
+    return [text]
 
 
 def _row(point: Metrics) -> tuple[str, ...]:
     label = ", ".join(f"{path} {value}" for path, value in point["settings"].items())
     metrics = point["metrics"]
-    if "allreduce" not in metrics:
+    if "totals" not in metrics:
         return (label, "no", "-", "-", "-", "-", "-", metrics["reason"])
+    timed = lookup(metrics, "allreduce.time_s.median") is not None
     return (
         label,
         "yes" if metrics["exact"] else "NO",
-        f"{metrics['allreduce']['time_s']['median']:.4f} s",
-        f"{metrics['link_bound_s']:.4f} s",
-        f"{metrics['link_bound_ratio']:.3f}",
+        f"{metrics['allreduce']['time_s']['median']:.4f} s" if timed else "-",
+        f"{metrics['link_bound_s']:.4f} s" if timed else "-",
+        f"{metrics['link_bound_ratio']:.3f}" if timed else "-",
         str(metrics["totals"]["retransmitted"]),
         str(metrics["totals"]["injected_drops"]),
         metrics["fidelity"]["verdict"],

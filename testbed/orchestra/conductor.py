@@ -20,7 +20,7 @@ from testbed.plan import Job, Plan, Tree, plan
 from testbed.progress import Progress
 from testbed.record import EventLog
 from testbed.scenario import Scenario
-from testbed.scenario.jobs import Tenant
+from testbed.scenario.jobs import Tenant, chunks_of
 from testbed.usage import Usage
 from topologies import Topology
 
@@ -52,6 +52,7 @@ class Conductor:
         self.outcome = Outcome([job.result for job in self.jobs])
         self._scenario, self._graph, self._progress = scenario, graph, progress
         assert scenario.switch.lanes, "a resolved scenario"
+        self._chunks = {job.number: chunks_of(job, scenario.switch.lanes) for job in jobs}
         self._judge = Judge(backend, scenario.seed, scenario.switch.lanes)
         # Verifying takes processors, and time in which faults may be due.
         timed = any(isinstance(fault.trigger, AtTime) for fault in faults)
@@ -109,6 +110,8 @@ class Conductor:
         fields = {k: v for k, v in event.items() if k not in ("event", "t_ns", "report")}
         if "t_ns" in event:
             fields["agent_ns"] = event["t_ns"]
+        if event["event"] == "round":
+            fields["chunks"] = self._chunks[event["job"]]
         self.log.add(event["event"], **fields)
         if event["event"] in ("progress", "round"):
             self._progress.event(event)

@@ -24,6 +24,7 @@ COLOURS = (
     "#000000",
 )
 LEGEND_MAX = 8
+MARKS_MAX = 24
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,14 @@ class Reference:
 
     name: str
     value: float
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A moment on the x axis: a vertical line with a few words."""
+
+    x: float
+    text: str
 
 
 @dataclass(frozen=True)
@@ -95,10 +104,18 @@ def lines(
     y_label: str,
     series: Sequence[Series],
     references: Sequence[Reference] = (),
+    marks: Sequence[Mark] = (),
 ) -> str:
     """One line a series, over a common x axis from 0."""
     canvas, y = _frame(title, y_label, [v for s in series for v in s.y], references)
-    x = Axis(_top([v for s in series for v in s.x]), LEFT, WIDTH - RIGHT)
+    xs = [*(v for s in series for v in s.x), *(mark.x for mark in marks)]
+    x = Axis(_top(xs), LEFT, WIDTH - RIGHT)
+    for i, mark in enumerate(marks[:MARKS_MAX]):
+        at = x.at(max(0.0, mark.x))
+        canvas.line(at, TOP, at, y.start, REFERENCE, "2 3")
+        anchor = "end" if at > (LEFT + WIDTH - RIGHT) / 2 else "start"
+        offset = -4 if anchor == "end" else 4
+        canvas.text(at + offset, TOP + 12 + 13 * (i % 8), mark.text, anchor, 10)
     for tick in x.ticks():
         canvas.line(x.at(tick), y.start, x.at(tick), y.start + 4, GREY)
         canvas.text(x.at(tick), y.start + 18, number(tick), "middle", 11)

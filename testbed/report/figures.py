@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from testbed.report.chart import Reference, Series, bars, lines
+from testbed.metrics import lookup
+from testbed.report.chart import Mark, Reference, Series, bars, lines
 
 Metrics = Mapping[str, Any]
 Events = Sequence[Mapping[str, Any]]
@@ -14,10 +15,12 @@ LABELS_MAX = 24
 
 def run_figures(metrics: Metrics, events: Events) -> dict[str, str]:
     """File name -> SVG."""
-    if "allreduce" not in metrics:
+    if "totals" not in metrics:
         return {}
-    figures = {"time.svg": _time(metrics), "workers.svg": _workers(metrics)}
-    if progress := _progress(events):
+    figures = {}
+    if any(job["rounds"] for job in metrics["jobs"].values()):
+        figures = {"time.svg": _time(metrics), "workers.svg": _workers(metrics)}
+    if progress := _progress(events, metrics):
         figures["progress.svg"] = progress
     if metrics["totals"]["injected_drops"] or metrics["totals"]["other_drops"]:
         figures["drops.svg"] = _drops(metrics)
@@ -26,7 +29,7 @@ def run_figures(metrics: Metrics, events: Events) -> dict[str, str]:
 
 def sweep_figures(metrics: Metrics) -> dict[str, str]:
     """File name -> SVG."""
-    points = [point for point in metrics["points"] if "allreduce" in point["metrics"]]
+    points = [p for p in metrics["points"] if lookup(p["metrics"], "allreduce.time_s.median")]
     if not points:
         return {}
     labels = [" ".join(point["settings"].values()) for point in points]
@@ -38,18 +41,34 @@ def sweep_figures(metrics: Metrics) -> dict[str, str]:
 
 
 def _time(metrics: Metrics) -> str:
-    times = metrics["allreduce"]["time_s"]["all"]
-    labels = [f"round {i + 1}" for i in range(len(times))]
-    bound = [Reference("link bound", metrics["link_bound_s"])]
-    return bars("Time of each round", "seconds", labels, [Series("time", times)], bound)
+    jobs = metrics["jobs"]
+    rounds = max(job["rounds"] for job in jobs.values())
+    labels = [f"round {i + 1}" for i in range(rounds)]
+    series = [
+        Series(
+            name if len(jobs) > 1 else "time", _padded(job["allreduce"]["time_s"]["all"], rounds)
+        )
+        for name, job in jobs.items()
+    ]
+    bounds = {} if len(jobs) > 1 else {"link bound": metrics["link_bound_s"]}
+    references = [Reference(name, value) for name, value in bounds.items()]
+    return bars("Time of each round", "seconds", labels, series, references)
+
+
+def _padded(times: Sequence[float], rounds: int) -> list[float]:
+    """0 for the rounds a job did not come to."""
+    return [*times, *[0.0] * (rounds - len(times))]
 
 
 def _workers(metrics: Metrics) -> str:
-    workers = metrics["workers"]
-    labels = [f"worker {rank}" for rank in workers]
+    workers = {
+        f"{name} {rank}" if len(metrics["jobs"]) > 1 else f"worker {rank}": worker
+        for name, job in metrics["jobs"].items()
+        for rank, worker in job["workers"].items()
+    }
     names = {"retransmitted": "sent again", "duplicates": "heard twice", "timeouts": "time-outs"}
     series = [Series(n, [w[k] for w in workers.values()]) for k, n in names.items()]
-    return bars("Frames beyond the necessary", "frames", labels, series)
+    return bars("Frames beyond the necessary", "frames", list(workers), series)
 
 
 def _drops(metrics: Metrics) -> str:
@@ -63,20 +82,58 @@ def _drops(metrics: Metrics) -> str:
     return bars("Packets dropped, by link and direction", "packets", labels, series)
 
 
-def _progress(events: Events) -> str:
-    """Chunks done over time; every round begins at 0."""
-    tracks: dict[int, list[tuple[float, float]]] = {}
-    begin = next((e["t_ns"] for e in events if e["event"] == "progress"), None)
-    for event in events:
-        if event["event"] == "round" and begin is not None:
-            begin = min(begin, event["start_ns"])
-    for event in events:
-        if event["event"] == "progress":
-            at = (event.get("agent_ns", event["t_ns"]) - begin) / 1e9
-            tracks.setdefault(event["rank"], []).append((max(0.0, at), event["chunks"]))
+def _progress(events: Events, metrics: Metrics) -> str:
+    """Chunks done over time, all rounds together; faults and restarts as marks."""
+    tracks = _tracks(events)
+    several = len(metrics["jobs"]) > 1
+    names = dict(enumerate(metrics["jobs"], start=1))
     series = [
-        Series(f"worker {rank}", [y for _, y in track], [x for x, _ in track])
-        for rank, track in sorted(tracks.items())
+        Series(
+            f"{names[job]} {rank}" if several else f"worker {rank}",
+            [y for _, y in track],
+            [x for x, _ in track],
+        )
+        for (job, rank), track in sorted(tracks.items())
         if len(track) > 1
     ]
-    return lines("Chunks done", "seconds", "chunks", series) if series else ""
+    if not series:
+        return ""
+    return lines("Chunks done", "seconds", "chunks", series, marks=_marks(events))
+
+
+def _tracks(events: Events) -> dict[tuple[int, int], list[tuple[float, float]]]:
+    """(job, rank) -> (seconds since the start, chunks since the first round)."""
+    tracks: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    done: dict[tuple[int, int], int] = {}
+    begin_ns = _begin_ns(events)
+    for event in events:
+        if event["event"] not in ("progress", "round"):
+            continue
+        who = (event["job"], event["rank"])
+        track = tracks.setdefault(who, [(0.0, 0.0)])
+        if event["event"] == "progress":
+            at_ns, chunks = event.get("agent_ns", event["t_ns"]), event["chunks"]
+            track.append(((at_ns - begin_ns) / 1e9, done.get(who, 0) + chunks))
+        else:
+            done[who] = done.get(who, 0) + event["chunks"]
+            track.append(((event["end_ns"] - begin_ns) / 1e9, done[who]))
+    return tracks
+
+
+def _begin_ns(events: Events) -> int:
+    started = next((e["at_ns"] for e in events if e["event"] == "started"), None)
+    return int(started if started is not None else events[0]["t_ns"]) if events else 0
+
+
+def _marks(events: Events) -> list[Mark]:
+    """Faults as they begin and end, and rounds that were broken off."""
+    begin_ns, marks = _begin_ns(events), []
+    for event in events:
+        at_s = (event["t_ns"] - begin_ns) / 1e9
+        if event["event"] == "fault":
+            marks.append(Mark(at_s, f"{event['fault']} {event['target']}"))
+        elif event["event"] == "fault_end":
+            marks.append(Mark(at_s, f"{event['target']} again"))
+        elif event["event"] == "round_broken_off":
+            marks.append(Mark(at_s, f"{event['of']} broken off"))
+    return marks

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from testbed.metrics import show
+from testbed.metrics import lookup, show
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; }
@@ -30,11 +30,14 @@ def page(
     body = [_header(name, metrics, manifest)]
     if "points" in metrics:
         body.append(_section("Runs", _points(metrics["points"])))
-    elif "allreduce" in metrics:
+    elif "totals" in metrics:
         body.append(_section("Result", _facts(metrics)))
+        body += _several(metrics)
     body += [f"<figure>{svg}</figure>" for svg in figures.values()]
-    if "allreduce" in metrics:
-        body.append(_section("Workers", _table("worker", metrics["workers"])))
+    if "totals" in metrics:
+        for job, own in metrics["jobs"].items():
+            title = "Workers" if len(metrics["jobs"]) == 1 else f"Workers of {job}"
+            body.append(_section(title, _table("worker", own["workers"])))
         body.append(_section("Switches", _table("switch", _flat_switches(metrics["switches"]))))
         body.append(_section("Links", _table("direction", _ways(metrics["links"]))))
     body.append(_section("Scenario as resolved", f"<pre>{escape(scenario)}</pre>"))
@@ -65,23 +68,50 @@ def _section(title: str, content: str) -> str:
 
 
 def _facts(metrics: Metrics) -> str:
-    times = metrics["allreduce"]["time_s"]
     facts = {
         "integer sums exact": metrics["exact"],
-        "largest float error": metrics["error"]["max_abs"],
-        "allowed float error": metrics["error"]["bound"],
-        "median time of a round (s)": times["median"],
-        "link bound (s)": metrics["link_bound_s"],
-        "time / link bound": metrics["link_bound_ratio"],
-        "aggregated elements per second": metrics["allreduce"]["ate_per_s"],
+        "bytes of every link as predicted": metrics["links_as_predicted"],
+        **(_job_facts(metrics) if len(metrics["jobs"]) == 1 else {}),
         **{name.replace("_", " "): value for name, value in metrics["totals"].items()},
         "fidelity": metrics["fidelity"]["verdict"],
     }
     rows = "".join(
         f"<tr><td>{escape(k)}</td><td>{escape(show(v))}</td></tr>" for k, v in facts.items()
     )
+    failure = metrics["failure"]
+    failed = f"<p>Failure: {escape(failure['reason'])}</p>" if failure else ""
     reasons = "".join(f"<li>{escape(text)}</li>" for text in metrics["fidelity"]["reasons"])
-    return f"<table>{rows}</table><p>Fidelity, the evidence:</p><ul>{reasons}</ul>"
+    return f"<table>{rows}</table>{failed}<p>Fidelity, the evidence:</p><ul>{reasons}</ul>"
+
+
+def _job_facts(job: Metrics) -> dict[str, Any]:
+    return {
+        "rounds": job["rounds"],
+        "largest float error": job["error"]["max_abs"],
+        "allowed float error": job["error"]["bound"],
+        "median time of a round (s)": job["allreduce"]["time_s"]["median"],
+        "link bound (s)": job["link_bound_s"],
+        "time / link bound": job["link_bound_ratio"],
+        "aggregated elements per second": job["allreduce"]["ate_per_s"],
+        "rounds run again": job["restarts"],
+        "workers lost": ", ".join(job["lost_workers"]) or 0,
+    }
+
+
+def _several(metrics: Metrics) -> list[str]:
+    """A table of the jobs, where there are several."""
+    if len(metrics["jobs"]) == 1:
+        return []
+    rows = {
+        name: {
+            "exact": job["exact"],
+            **_job_facts(job),
+            "share": metrics["fairness"]["shares"][name],
+        }
+        for name, job in metrics["jobs"].items()
+    }
+    jain = f"<p>Jain index of the jobs: {escape(show(metrics['fairness']['jain']))}</p>"
+    return [_section("Jobs", _table("job", rows) + jain)]
 
 
 def _points(points: Sequence[Metrics]) -> str:
@@ -93,13 +123,11 @@ def _points(points: Sequence[Metrics]) -> str:
 
 
 def _point(metrics: Metrics) -> dict[str, Any]:
-    if "allreduce" not in metrics:
-        return {"ok": metrics["ok"], "exact": None, "median time (s)": None, "ratio": None}
     return {
         "ok": metrics["ok"],
-        "exact": metrics["exact"],
-        "median time (s)": metrics["allreduce"]["time_s"]["median"],
-        "ratio": metrics["link_bound_ratio"],
+        "exact": metrics.get("exact"),
+        "median time (s)": lookup(metrics, "allreduce.time_s.median"),
+        "ratio": metrics.get("link_bound_ratio"),
     }
 
 
@@ -116,7 +144,10 @@ def _table(first: str, rows: Mapping[str, Metrics], escaped: bool = False) -> st
 
 def _flat_switches(switches: Metrics) -> dict[str, dict[str, Any]]:
     return {
-        name: {**switch["packets"], **{k: v for k, v in switch.items() if k != "packets"}}
+        name: {
+            **switch["packets"],
+            **{k: v for k, v in switch.items() if k not in ("packets", "jobs")},
+        }
         for name, switch in switches.items()
     }
 

@@ -14,11 +14,12 @@ from testbed.report.chart import Axis, Reference, Series, bars, lines, number, t
 
 SVG = "{http://www.w3.org/2000/svg}"
 
-METRICS = {
-    "ok": True,
-    "reason": "",
+JOB = {
     "exact": True,
     "wrong_sums": 0,
+    "rounds": 3,
+    "restarts": 0,
+    "lost_workers": [],
     "error": {"max_abs": 1e-9, "bound": 2e-9, "within": True},
     "allreduce": {
         "time_s": {"median": 0.4, "min": 0.3, "max": 0.5, "all": [0.3, 0.4, 0.5]},
@@ -30,6 +31,17 @@ METRICS = {
     "workers": {
         r: {"sent": 5, "retransmitted": 2, "duplicates": 1, "timeouts": 2} for r in ("0", "1")
     },
+}
+METRICS = {
+    **JOB,
+    "jobs": {"job1": JOB},
+    "fairness": {"jain": 1.0, "shares": {"job1": 1.0}},
+    "failure": None,
+    "links_as_predicted": True,
+    "ok": True,
+    "reason": "",
+    "exact": True,
+    "wrong_sums": 0,
     "totals": {"retransmitted": 4, "injected_drops": 3, "other_drops": 0, "malformed": 0},
     "switches": {"s1": {"packets": {"new": 10}, "ring_drops": 0, "cpu_s": 0.1}},
     "links": {
@@ -41,9 +53,28 @@ METRICS = {
     "fidelity": {"verdict": "network-bound", "reasons": ["the <busiest> link & co"]},
 }
 EVENTS = [
-    {"t_ns": 10**9 + i * 10**8, "event": "progress", "rank": i % 2, "round": 0, "chunks": i * 10}
+    {
+        "t_ns": 10**9 + i * 10**8,
+        "event": "progress",
+        "job": 1,
+        "rank": i % 2,
+        "round": 0,
+        "chunks": i * 10,
+    }
     for i in range(8)
-] + [{"t_ns": 2 * 10**9, "event": "round", "rank": 0, "start_ns": 10**9 - 5, "end_ns": 2 * 10**9}]
+]
+EVENTS += [
+    {
+        "t_ns": 2 * 10**9,
+        "event": "round",
+        "job": 1,
+        "rank": 0,
+        "start_ns": 10**9 - 5,
+        "end_ns": 2 * 10**9,
+        "chunks": 90,
+    },
+    {"t_ns": 2 * 10**9, "event": "fault", "fault": "link_down", "target": "h<1>-s1"},
+]
 
 
 @pytest.fixture
