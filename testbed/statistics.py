@@ -16,6 +16,8 @@ class DirectionStatistics:
     dropped_by_queue: frames the sender's queue refused (nobody injected those).
     dropped_numbers: the numbers k (frames seen, counted from 0) that were dropped, ascending; the
         first 65536 of them when there are more.
+    corrupted: frames in which an impairment inverted a bit.
+    lost_link_down: frames seen while the link was pulled, none of which counts as dropped.
     """
 
     link: str
@@ -26,6 +28,8 @@ class DirectionStatistics:
     dropped_injected: int
     dropped_by_queue: int
     dropped_numbers: tuple[int, ...] = ()
+    corrupted: int = 0
+    lost_link_down: int = 0
 
 
 @dataclass(frozen=True)

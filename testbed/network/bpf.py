@@ -1,7 +1,8 @@
 """A minimal eBPF loader: instructions as Python values, maps and programs through bpf(2).
 
-Only what `loss.py` needs. No compiler, no libbpf and no pinned files: a program and its maps live
-as long as the descriptors this process holds. Encodings: Linux Documentation/bpf/standardization.
+Only what `impaired.py` needs. No compiler, no libbpf and no pinned files: a program and its maps
+live as long as the descriptors this process holds. Encodings: Linux
+Documentation/bpf/standardization.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ import errno
 import os
 import platform
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 SYS_BPF = {"x86_64": 321, "aarch64": 280}
 
-BPF_MAP_CREATE, BPF_MAP_LOOKUP_ELEM, BPF_PROG_LOAD, BPF_LINK_CREATE = 0, 1, 5, 28
-BPF_MAP_TYPE_ARRAY = 2
+BPF_MAP_CREATE, BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM = 0, 1, 2
+BPF_PROG_LOAD, BPF_LINK_CREATE = 5, 28
+BPF_MAP_TYPE_HASH, BPF_MAP_TYPE_ARRAY = 1, 2
 BPF_PROG_TYPE_XDP = 6
 BPF_XDP = 37
 XDP_FLAGS_SKB_MODE = 1 << 1
@@ -26,9 +29,9 @@ MAP_LOOKUP_ELEM, MAP_UPDATE_ELEM = 1, 2
 VERIFIER_LOG_BYTES = 1 << 16
 
 R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, FRAME = range(11)
-W, DW = 0x00, 0x18
-ALU_OPS = {"+": 0x00, "*": 0x20, "|": 0x40, "&": 0x50, "<<": 0x60, ">>": 0x70, "-": 0x10, "^": 0xA0}
-ALU_OPS["="] = 0xB0
+W, B, DW = 0x00, 0x10, 0x18
+ALU_OPS = {"+": 0x00, "-": 0x10, "*": 0x20, "|": 0x40, "&": 0x50, "<<": 0x60, ">>": 0x70}
+ALU_OPS |= {"%": 0x90, "^": 0xA0, "=": 0xB0}
 JUMPS = {"always": 0x00, "==": 0x10, ">": 0x20, ">=": 0x30, "<": 0xA0}
 
 
@@ -115,14 +118,38 @@ def _bpf(command: int, attributes: bytes) -> int:
     return result
 
 
-class ArrayMap:
-    """An array map of `entries` values of `value_bytes` (a multiple of 8) each."""
+def _update(descriptor: int, key: bytes, value: bytes) -> None:
+    keys = ctypes.create_string_buffer(key, len(key))
+    values = ctypes.create_string_buffer(value, len(value))
+    places = ctypes.addressof(keys), ctypes.addressof(values)
+    _bpf(BPF_MAP_UPDATE_ELEM, struct.pack("<IxxxxQQQ", descriptor, *places, 0))
 
-    def __init__(self, value_bytes: int, entries: int) -> None:
+
+class NumberSet:
+    """A hash map that knows which 64-bit numbers it holds."""
+
+    def __init__(self, numbers: Collection[int]) -> None:
+        attributes = struct.pack("<IIII", BPF_MAP_TYPE_HASH, 8, 8, max(1, len(numbers)))
+        self.descriptor = _bpf(BPF_MAP_CREATE, attributes)
+        for number in numbers:
+            _update(self.descriptor, struct.pack("<Q", number), bytes(8))
+
+    def close(self) -> None:
+        os.close(self.descriptor)
+
+
+class ArrayMap:
+    """An array map of `entries` values of `value_bytes` (a multiple of 8) each, all zero."""
+
+    def __init__(self, value_bytes: int, entries: int = 1) -> None:
         self.value_bytes = value_bytes
         self.entries = entries
         attributes = struct.pack("<IIII", BPF_MAP_TYPE_ARRAY, 4, value_bytes, entries)
         self.descriptor = _bpf(BPF_MAP_CREATE, attributes)
+
+    def write(self, value: bytes) -> None:
+        """Set the first value."""
+        _update(self.descriptor, bytes(4), value)
 
     def read(self, count: int) -> bytes:
         """The first `count` values, one after the other."""

@@ -6,8 +6,9 @@ Pure functions of the topology; `mininet_network.py` runs the lines, one program
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from topologies import Direction, Link, Topology
+from topologies import Direction, Jitter, Reorder, Topology
 from topologies.graph import (
     AGGREGATOR_IP,
     AGGREGATOR_MAC,
@@ -83,6 +84,27 @@ def first_ends(topology: Topology, order: Sequence[str]) -> dict[str, list[str]]
     return ends
 
 
+def rate_lines(interface: str, direction: Direction, frame_bytes: int, rate_bps: int) -> list[str]:
+    """`tc -batch` lines that give a shaped or unshaped interface another rate; no frame is lost."""
+    if direction.rate_bps is None:
+        changed = replace(direction, rate_bps=rate_bps)
+        return [f"qdisc del dev {interface} root"] * bool(direction.delay_us) + _shape(
+            interface, changed, frame_bytes
+        )
+    lines = [f"qdisc change dev {interface} root handle 1: {_bucket(rate_bps, frame_bytes)}"]
+    if not _held_by_netem(direction):
+        # A bucket that is changed gives its limit, in bytes, to whatever fifo is under it.
+        lines.append(f"qdisc change dev {interface} parent 1:1 handle 10: {_queue(direction)}")
+    return lines
+
+
+def own_rate_lines(interface: str, direction: Direction, frame_bytes: int) -> list[str]:
+    """`tc -batch` lines that undo `rate_lines`."""
+    if direction.rate_bps is not None:
+        return rate_lines(interface, direction, frame_bytes, direction.rate_bps)
+    return [f"qdisc del dev {interface} root", *_shape(interface, direction, frame_bytes)]
+
+
 def queue_lines(topology: Topology, node: str) -> list[str]:
     """`tc -batch` lines that shape what leaves each interface of a node."""
     return [
@@ -90,31 +112,54 @@ def queue_lines(topology: Topology, node: str) -> list[str]:
         for link in topology.links
         for _, sender, _, direction in link.directions()
         if sender.node == node
-        for line in _shape(sender.interface, direction, link)
+        for line in _shape(sender.interface, direction, link.frame_bytes)
     ]
 
 
-def _shape(interface: str, direction: Direction, link: Link) -> list[str]:
+def _shape(interface: str, direction: Direction, frame_bytes: int) -> list[str]:
     """A token bucket (handle 1:), under it the queue with its limit (10:) or the delay (20:)."""
     lines = []
     parent = "root"
     if direction.rate_bps is not None:
-        burst = burst_bytes(direction.rate_bps, link.frame_bytes)
-        # The limit is of the queue TBF brings along, which the child replaces.
-        lines.append(
-            f"qdisc add dev {interface} root handle 1: "
-            f"tbf rate {direction.rate_bps}bit burst {burst} limit {burst}"
-        )
+        bucket = _bucket(direction.rate_bps, frame_bytes)
+        lines.append(f"qdisc add dev {interface} root handle 1: {bucket}")
         parent = "parent 1:1"
-    if direction.delay_us:
-        limit = _delay_line_packets(direction, link.frame_bytes)
+    if _held_by_netem(direction):
+        limit = _delay_line_packets(direction, frame_bytes)
         lines.append(
-            f"qdisc add dev {interface} {parent} handle 20: "
-            f"netem delay {direction.delay_us}us limit {limit}"
+            f"qdisc add dev {interface} {parent} handle 20: netem {_delay(direction)} limit {limit}"
         )
     elif direction.rate_bps is not None:
         lines.append(f"qdisc add dev {interface} {parent} handle 10: {_queue(direction)}")
     return lines
+
+
+def _bucket(rate_bps: int, frame_bytes: int) -> str:
+    burst = burst_bytes(rate_bps, frame_bytes)
+    # The limit is of the queue TBF brings along, which the child replaces.
+    return f"tbf rate {rate_bps}bit burst {burst} limit {burst}"
+
+
+def netem_impairments(direction: Direction) -> tuple[Jitter | Reorder, ...]:
+    """Those that netem makes, by chance of its own."""
+    return tuple(each for each in direction.impairments if isinstance(each, (Jitter, Reorder)))
+
+
+def _held_by_netem(direction: Direction) -> bool:
+    return bool(direction.delay_us or netem_impairments(direction))
+
+
+def _delay(direction: Direction) -> str:
+    """netem's jitter is even, to both sides of the delay. Its `reorder P%` sends that share at once
+    and the others after the delay."""
+    words = [f"delay {direction.delay_us}us"]
+    for each in netem_impairments(direction):
+        if isinstance(each, Jitter):
+            half = each.max_us / 2
+            words = [f"delay {direction.delay_us + half:g}us {half:g}us"]
+        else:
+            words = [f"delay {each.delay_us}us reorder {100 * (1 - each.probability):g}%"]
+    return words[0]
 
 
 def _queue(direction: Direction) -> str:
@@ -129,6 +174,8 @@ def _delay_line_packets(direction: Direction, frame_bytes: int) -> int:
     queue = direction.queue_packets or DEFAULT_QUEUE_PACKETS
     if direction.queue_bytes is not None:
         queue = max(1, direction.queue_bytes // frame_bytes)
+    others = netem_impairments(direction)
     # Unshaped, a veth end moves less than a million frames a second.
     rate = 1_000_000 if direction.rate_bps is None else direction.rate_bps // (8 * smallest_frame)
-    return queue + rate * direction.delay_us // 1_000_000 + 1
+    held = (each.max_us if isinstance(each, Jitter) else each.delay_us for each in others)
+    return queue + rate * (direction.delay_us + sum(held)) // 1_000_000 + 1

@@ -8,12 +8,17 @@ import os
 import shutil
 import subprocess
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from testbed.errors import MachineLacks
+from testbed.faults import Fault, Impair, LinkDown, RateChange
 from testbed.network import kernel
-from testbed.network.loss import LossProgram
-from topologies import Direction, Drop, Topology
+from testbed.network.impaired import ImpairedDirection
+from testbed.network.impaired_code import EBPF_KINDS
+from testbed.network.links import netem_impairments
+from testbed.network.rules import DirectionRules, Rule
+from topologies import Direction, Drop, Impairment, Jitter, Reorder, Topology
 
 SETUP = "run `make setup`"
 PROGRAMS = {
@@ -25,19 +30,76 @@ PROGRAMS = {
 }
 PRIVILEGED = "use a machine, or a container started with --privileged, that may make them"
 TBF = "use a kernel with CONFIG_NET_SCH_TBF (modprobe sch_tbf), or leave `rate` out"
-NETEM = "use a kernel with CONFIG_NET_SCH_NETEM (modprobe sch_netem), or leave `delay` out"
-BPF = "use Linux 5.12 or newer with CONFIG_BPF_SYSCALL on x86_64 or arm64, or leave `loss` out"
+NETEM = (
+    "use a kernel with CONFIG_NET_SCH_NETEM (modprobe sch_netem), leave delay, jitter and reorder "
+    "out, or use `backend: virtual`"
+)
+BPF = (
+    "use Linux 5.12 or newer with CONFIG_BPF_SYSCALL on x86_64 or arm64, leave loss, corruption "
+    "and link_down out, or use `backend: virtual`"
+)
+VIRTUAL = "use `backend: virtual`, which has it"
 VETH = "use a kernel with CONFIG_VETH (modprobe veth)"
 Lack = tuple[str, str]
 
 
-def lacks(topology: Topology) -> list[MachineLacks]:
-    """Everything missing for this topology, most basic first; empty when it can run.
+def lacks(topology: Topology, faults: Sequence[Fault] = ()) -> list[MachineLacks]:
+    """Everything missing for this topology and its faults, most basic first; empty when it can run.
 
     Raise the first or print them all; exit code 3. Takes less than 100 ms and leaves nothing.
     """
-    missing = list(_basics()) or _probed_in_child(topology)
-    return [MachineLacks(what, remedy) for what, remedy in missing]
+    needs = needs_of(topology, faults)
+    missing = list(_basics()) or _probed_in_child(needs)
+    return [MachineLacks(what, remedy) for what, remedy in [*missing, *needs.impossible]]
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What of the kernel a run will use. impossible: what no kernel gives it."""
+
+    rates: bool
+    netem: bool
+    ebpf: bool
+    impossible: tuple[Lack, ...]
+
+
+def needs_of(topology: Topology, faults: Sequence[Fault] = ()) -> Needs:
+    """Of every direction and every fault."""
+    ways = [(name, way) for link in topology.links for name, _, _, way in link.directions()]
+    actions = [fault.action for fault in faults]
+    own = [each for _, way in ways for each in way.impairments]
+    begun = [action.impairment for action in actions if isinstance(action, Impair)]
+    rated = any(way.rate_bps is not None for _, way in ways)
+    return Needs(
+        rates=rated or any(isinstance(action, RateChange) for action in actions),
+        netem=any(way.delay_us or netem_impairments(way) for _, way in ways),
+        ebpf=any(isinstance(each, EBPF_KINDS) for each in own + begun)
+        or any(isinstance(action, LinkDown) for action in actions),
+        impossible=(
+            *(lack for name, way in ways for lack in _impossible_always(name, way)),
+            *(lack for action in actions for lack in _impossible_at_times(action)),
+        ),
+    )
+
+
+def _impossible_always(name: str, way: Direction) -> Iterator[Lack]:
+    for each in way.impairments:
+        if not isinstance(each, (*EBPF_KINDS, Jitter, Reorder)):
+            yield f"a way to {_verb(each)} frames of a real link ({name})", VIRTUAL
+    if any(isinstance(each, Reorder) for each in way.impairments) and (
+        way.delay_us or len(netem_impairments(way)) > 1
+    ):
+        yield f"a way to reorder frames of a real link with a delay or jitter ({name})", VIRTUAL
+
+
+def _impossible_at_times(action: object) -> Iterator[Lack]:
+    if isinstance(action, Impair) and not isinstance(action.impairment, EBPF_KINDS):
+        what = f"a way to {_verb(action.impairment)} frames of a real link for a time"
+        yield f"{what} ({', '.join(action.directions)})", VIRTUAL
+
+
+def _verb(impairment: Impairment) -> str:
+    return {"Jitter": "delay"}.get(type(impairment).__name__, type(impairment).__name__.lower())
 
 
 def _basics() -> Iterator[Lack]:
@@ -58,13 +120,13 @@ def _importable(module: str) -> bool:
         return False  # its parent package is missing
 
 
-def _probed_in_child(topology: Topology) -> list[Lack]:
+def _probed_in_child(needs: Needs) -> list[Lack]:
     """Try everything once in namespaces of a forked child, which take all of it with them."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            os.write(writer, json.dumps(list(_kernel_lacks(topology))).encode())
+            os.write(writer, json.dumps(list(_kernel_lacks(needs))).encode())
         except BaseException:
             traceback.print_exc()
         finally:
@@ -76,7 +138,7 @@ def _probed_in_child(topology: Topology) -> list[Lack]:
     return [(what, remedy) for what, remedy in json.loads(answer)]
 
 
-def _kernel_lacks(topology: Topology) -> Iterator[Lack]:
+def _kernel_lacks(needs: Needs) -> Iterator[Lack]:
     try:
         kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWNET)
         kernel.private_mounts()
@@ -86,7 +148,7 @@ def _kernel_lacks(topology: Topology) -> Iterator[Lack]:
     if not _accepts("ip", "link", "add", "probe0", "type", "veth", "peer", "name", "probe1"):
         yield "veth interfaces", VETH
         return
-    yield from _impairment_lacks([way[3] for link in topology.links for way in link.directions()])
+    yield from _impairment_lacks(needs)
     try:
         # Last: once its first child has ended, a process that did this can start no other.
         kernel.unshare(kernel.CLONE_NEWPID)
@@ -94,19 +156,17 @@ def _kernel_lacks(topology: Topology) -> Iterator[Lack]:
         yield f"pid namespaces ({refused.strerror})", PRIVILEGED
 
 
-def _impairment_lacks(directions: list[Direction]) -> Iterator[Lack]:
+def _impairment_lacks(needs: Needs) -> Iterator[Lack]:
     shape = ("tc", "qdisc", "replace", "dev", "probe0", "root")
-    if any(direction.rate_bps is not None for direction in directions) and not _accepts(
-        *shape, "tbf", "rate", "1mbit", "burst", "10000", "limit", "10000"
-    ):
+    bucket = ("tbf", "rate", "1mbit", "burst", "10000", "limit", "10000")
+    if needs.rates and not _accepts(*shape, *bucket):
         yield "the tbf queueing discipline, which link rates need", TBF
-    if any(direction.delay_us for direction in directions) and not _accepts(
-        *shape, "netem", "delay", "1ms"
-    ):
+    if needs.netem and not _accepts(*shape, "netem", "delay", "1ms"):
         yield "the netem queueing discipline, which link delays need", NETEM
-    if any(direction.impairments for direction in directions):
+    if needs.ebpf:
         try:
-            LossProgram("probe1", Drop(0.5), 0, "probe", "probe").close()
+            rules = DirectionRules("probe", "probe", (Rule(Drop(0.5), 0),), ())
+            ImpairedDirection("probe1", rules).close()
         except OSError as refused:
             yield f"eBPF, which losses need ({refused})", BPF
 

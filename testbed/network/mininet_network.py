@@ -12,13 +12,15 @@ from types import TracebackType
 from typing import Any
 
 from testbed.errors import NodeFailed, exit_in_words
+from testbed.faults import Fault, Impair, LinkDown, RateChange
 from testbed.network import interfaces, links, reading
+from testbed.network.impaired import ImpairedDirection
 from testbed.network.kernel import network_namespace
-from testbed.network.loss import LossProgram
 from testbed.network.process import NodeProcess, put_first, stop_all
+from testbed.network.rules import DirectionRules, direction_rules
 from testbed.network.targets import RunningSwitch, SwitchSetting, Target, start_switch
 from testbed.statistics import NetworkStatistics
-from topologies import Drop, LinkEnd, Topology, interface_name
+from topologies import Direction, Link, LinkEnd, Topology, interface_name
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,6 +31,7 @@ class MininetNetwork:
     topology: the whole of it is built, hosts and switches in network namespaces of their own.
     seed: the scenario's; losses derive from it. scratch: from `isolated`.
     logs: where the programs' logs go. pcap_dir: where switches write captures, None for none.
+    faults: those that `begin` will be told to begin; frames are counted for them from the start.
     """
 
     def __init__(
@@ -38,6 +41,7 @@ class MininetNetwork:
         scratch: Path,
         logs: Path,
         pcap_dir: Path | None = None,
+        faults: Sequence[Fault] = (),
     ) -> None:
         self.topology = topology
         self.seed = seed
@@ -46,7 +50,8 @@ class MininetNetwork:
         self.pcap_dir = pcap_dir
         self.mininet: Any = None
         self._stack = contextlib.ExitStack()
-        self._losses: dict[str, LossProgram] = {}
+        self._faults = tuple(faults)
+        self._impaired: dict[str, ImpairedDirection] = {}
         self._switches: dict[str, RunningSwitch] = {}
         self._processes: list[NodeProcess] = []
 
@@ -141,10 +146,18 @@ class MininetNetwork:
                 what = f"the switch {exit_in_words(status)}"
                 raise NodeFailed(switch.name, what, process.command, process.log)
 
+    def begin(self, fault: Fault) -> None:
+        """A link's fault, of those given at the start, from now on."""
+        self._switch_fault(fault, True)
+
+    def end(self, fault: Fault) -> None:
+        """As if the fault had never begun."""
+        self._switch_fault(fault, False)
+
     def statistics(self) -> NetworkStatistics:
         """Read every counter of links, switches and processes. Safe to call more than once."""
         return NetworkStatistics(
-            directions=reading.read_directions(self.topology, self._pids(), self._losses),
+            directions=reading.read_directions(self.topology, self._pids(), self._impaired),
             switches=tuple(switch.statistics() for switch in self._switches.values()),
             cpu_s=self._cpu_s(),
         )
@@ -174,14 +187,38 @@ class MininetNetwork:
                 interfaces.offloads_off(self._interfaces(node))
         for link in self.topology.links:
             for direction, _, receiver, settings in link.directions():
-                for impairment in settings.impairments:
-                    self._attach_loss(link.name, direction, receiver, impairment)
+                rules = direction_rules(link, direction, settings, self.seed, self._faults)
+                if rules.rules or rules.downs:
+                    self._impair(receiver, rules)
 
-    def _attach_loss(self, link: str, direction: str, receiver: LinkEnd, drop: Drop) -> None:
+    def _impair(self, receiver: LinkEnd, rules: DirectionRules) -> None:
         with network_namespace(self.mininet[receiver.node].pid):
-            loss = LossProgram(receiver.interface, drop, self.seed, link, direction)
-        self._losses[direction] = loss
-        self._stack.callback(loss.close)
+            impaired = ImpairedDirection(receiver.interface, rules)
+        self._impaired[rules.direction] = impaired
+        self._stack.callback(impaired.close)
+
+    def _switch_fault(self, fault: Fault, on: bool) -> None:
+        """What the network does when one of its faults begins (on) or ends."""
+        action = fault.action
+        assert isinstance(action, (LinkDown, Impair, RateChange)), "a fault of a link"
+        for name, sender, _, settings in self.topology.link(action.link).directions():
+            if isinstance(action, LinkDown) or name in action.directions:
+                if isinstance(action, RateChange):
+                    rate = action.rate_bps if on else None
+                    self._set_rate(sender, settings, self.topology.link(action.link), rate)
+                else:
+                    self._impaired[name].switch(fault.number, on)
+
+    def _set_rate(
+        self, sender: LinkEnd, settings: Direction, link: Link, rate_bps: int | None
+    ) -> None:
+        """None is the direction's own."""
+        if rate_bps is None:
+            lines = links.own_rate_lines(sender.interface, settings, link.frame_bytes)
+        else:
+            lines = links.rate_lines(sender.interface, settings, link.frame_bytes, rate_bps)
+        with network_namespace(self.mininet[sender.node].pid):
+            _batch("tc", lines)
 
     def _configure(self, node: str) -> None:
         """Inside the node's namespace: everything that must hold before its first frame."""

@@ -1,4 +1,4 @@
-"""Reading the counters of links: interfaces through `ip`, queues through `tc`, losses by eBPF."""
+"""Reading the counters of links: interfaces through `ip`, queues through `tc`, the rest by eBPF."""
 
 from __future__ import annotations
 
@@ -7,39 +7,41 @@ import subprocess
 from collections.abc import Mapping
 from typing import Any
 
+from testbed.network.impaired import Counts, ImpairedDirection
 from testbed.network.kernel import network_namespace
-from testbed.network.loss import LossCounts, LossProgram
 from testbed.statistics import DirectionStatistics
 from topologies import Topology
 
 
 def read_directions(
-    topology: Topology, pids: Mapping[str, int], losses: Mapping[str, LossProgram]
+    topology: Topology, pids: Mapping[str, int], impaired: Mapping[str, ImpairedDirection]
 ) -> tuple[DirectionStatistics, ...]:
-    """Counters of every direction. pids: a process of each node; losses: by direction name."""
+    """Counters of every direction. pids: a process of each node; impaired: by direction name."""
     nodes = {node: _read_node(pid) for node, pid in pids.items()}
     result = []
     for link in topology.links:
         for name, sender, receiver, _ in link.directions():
             sent = nodes[sender.node][sender.interface]
-            loss = losses[name].counts() if name in losses else None
+            counts = impaired[name].counts() if name in impaired else None
             arrived = nodes[receiver.node][receiver.interface]["rx"]["packets"]
-            result.append(_direction(link.name, name, sent, loss or LossCounts(arrived, 0, ())))
+            result.append(_direction(link.name, name, sent, counts or Counts(arrived)))
     return tuple(result)
 
 
 def _direction(
-    link: str, name: str, sender: Mapping[str, Any], loss: LossCounts
+    link: str, name: str, sender: Mapping[str, Any], counts: Counts
 ) -> DirectionStatistics:
     return DirectionStatistics(
         link=link,
         direction=name,
         packets=sender["tx"]["packets"],
         bytes=sender["tx"]["bytes"],
-        seen=loss.seen,
-        dropped_injected=loss.dropped,
+        seen=counts.seen,
+        dropped_injected=counts.dropped,
         dropped_by_queue=sender["queue_drops"] + sender["tx"]["dropped"],
-        dropped_numbers=loss.numbers,
+        dropped_numbers=counts.numbers,
+        corrupted=counts.corrupted,
+        lost_link_down=counts.lost,
     )
 
 

@@ -27,6 +27,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
+import topologies  # noqa: E402
+from testbed.faults import AtTime, Fault, Impair, LinkDown, RateChange  # noqa: E402
 from testbed.network import (  # noqa: E402
     MininetNetwork,
     NativeTarget,
@@ -39,7 +41,14 @@ from testbed.network.kernel import network_namespace  # noqa: E402
 from testbed.network.targets.base import SwitchSetting, port_arguments, unix_path  # noqa: E402
 from testbed.plan import Entries, Job, TableEntry, job_entries  # noqa: E402
 from testbed.statistics import SwitchStatistics  # noqa: E402
-from topologies import Direction, Drop, Topology, rack  # noqa: E402
+from topologies import (  # noqa: E402
+    Direction,
+    Drop,
+    GilbertElliott,
+    PeriodicDrop,
+    Topology,
+    rack,
+)
 
 # IEEE 802 local experimental EtherType: nothing in the kernel answers it.
 ETHERTYPE = 0x88B5
@@ -198,14 +207,74 @@ def loss(
     }
 
 
-def drain(receiver: socket.socket) -> list[int]:
-    """Numbers waiting in the socket. veth delivers within the send call's softirq: none is late."""
+def kinds(scratch: Path, impairments: str, frames: int) -> dict[str, Any]:
+    """Frames of 60 to 959 bytes over a link with these impairments (their repr), and what came out,
+    in hex."""
+    way = Direction(impairments=eval(impairments, vars(topologies)))
+    with network(rack(1, up=way), scratch) as net:
+        sending = packet_socket(net, "h1", "h1-eth0", receive=False)
+        receiving = packet_socket(net, "s1", "s1-eth1", receive=True)
+        for number in range(frames):
+            sending.send(frame(number, 60 + number % 900))
+        received = [received.hex() for received in drain_frames(receiving)]
+        return {"received": received, **vars(net.statistics().directions[0])}
+
+
+def link_faults(scratch: Path, each: int) -> dict[str, Any]:
+    """Five times `each` frames upstream; a fault begins or ends between them."""
+    burst = Fault(3, Impair("h1-s1", ("h1->s1",), GilbertElliott(0.05, 0.2)), AtTime(1.0))
+    loss = Fault(4, Impair("h1-s1", ("h1->s1",), Drop(0.25)), AtTime(2.0))
+    down = Fault(9, LinkDown("h1-s1"), AtTime(3.0), 1.0)
+    steps = ([burst], [loss], [down], [down], [burst, loss])
+    begun: set[int] = set()
+    way = Direction(impairments=(PeriodicDrop(100, 1, 50),))
+    topology = rack(1, up=way)
+    with MininetNetwork(topology, 7, scratch, scratch / "logs", None, (burst, loss, down)) as net:
+        sending = packet_socket(net, "h1", "h1-eth0", receive=False)
+        receiving = packet_socket(net, "s1", "s1-eth1", receive=True)
+        for turn, faults in enumerate(((), *steps)):
+            for fault in faults:
+                (net.end if fault.number in begun else net.begin)(fault)
+                begun ^= {fault.number}
+            for number in range(turn * each, (turn + 1) * each):
+                sending.send(frame(number, 60))
+        return {"received": drain(receiving), **vars(net.statistics().directions[0])}
+
+
+def rate_change(scratch: Path, shaped: bool, frames: int) -> dict[str, Any]:
+    """Seconds that `frames` frames of 1250 bytes take at 1 Mbit/s, at 4, and at 1 again; of an
+    unshaped link at 4 and at none."""
+    slow = Direction(rate_bps=1_000_000, queue_packets=frames) if shaped else Direction()
+    fault = Fault(0, RateChange("h1-s1", ("h1->s1",), 4_000_000), AtTime(0.0), 1.0)
+    with MininetNetwork(rack(1, up=slow), 7, scratch, scratch / "logs", None, (fault,)) as net:
+        sending = packet_socket(net, "h1", "h1-eth0", receive=False)
+        receiving = packet_socket(net, "s1", "s1-eth1", receive=True)
+
+        def seconds() -> float:
+            for number in range(frames):
+                sending.send(frame(number, 1250))
+            times = arrival_times_ns(receiving, frames)
+            return (times[-1] - times[frames // 2]) / 1e9
+
+        took = [seconds()]
+        net.begin(fault)
+        took.append(seconds())
+        net.end(fault)
+        took.append(seconds())
+        return {"took": took, "dropped": net.statistics().directions[0].dropped_by_queue}
+
+
+def drain_frames(receiver: socket.socket) -> Iterator[bytes]:
+    """Frames waiting in the socket."""
     receiver.settimeout(0.2)
-    numbers = []
     with contextlib.suppress(TimeoutError):
         while True:
-            numbers.append(number_of(receiver.recv(65536)))
-    return numbers
+            yield receiver.recv(65536)
+
+
+def drain(receiver: socket.socket) -> list[int]:
+    """Numbers waiting in the socket. veth delivers within the send call's softirq: none is late."""
+    return [number_of(received) for received in drain_frames(receiver)]
 
 
 def queue(scratch: Path, limit: dict[str, int], frames: int, size: int) -> dict[str, Any]:

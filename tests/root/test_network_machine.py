@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from testbed.faults import AtTime, Fault, Impair
 from testbed.network import lacks
-from topologies import Direction, Drop, rack
+from topologies import Direction, Drop, Duplicate, Jitter, rack
 
 pytestmark = pytest.mark.root
 
@@ -51,3 +52,14 @@ def test_root_without_the_right_to_make_namespaces() -> None:
     assert done.stderr == ""
     assert done.stdout.startswith("this machine lacks the right to make namespaces (unshare:")
     assert "--privileged" in done.stdout
+
+
+def test_what_no_real_link_does_is_refused_by_name() -> None:
+    twice = Direction(impairments=(Drop(0.1), Duplicate(0.5)))
+    late = Fault(1, Impair("h2-s1", ("s1->h2",), Jitter(9)), AtTime(1.0))
+    found = lacks(rack(2).with_directions("h1->s1", impairments=twice.impairments), [late])
+    assert [lack.what for lack in found] == [
+        "a way to duplicate frames of a real link (h1->s1)",
+        "a way to delay frames of a real link for a time (s1->h2)",
+    ]
+    assert all("backend: virtual" in lack.remedy for lack in found)

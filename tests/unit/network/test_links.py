@@ -8,8 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.network.links import burst_bytes, create_lines, first_ends, node_lines, queue_lines
-from topologies import Direction, rack
+from testbed.network.links import (
+    burst_bytes,
+    create_lines,
+    first_ends,
+    node_lines,
+    own_rate_lines,
+    queue_lines,
+    rate_lines,
+)
+from topologies import Direction, Jitter, Reorder, rack
 
 
 def test_a_pair_is_born_in_its_two_namespaces() -> None:
@@ -92,3 +100,42 @@ def test_interfaces_of_a_namespace_have_macs_of_their_own(workers: int) -> None:
     pids = {f"h{n}": n for n in range(1, workers + 1)} | {"s1": 9999}
     macs = re.findall("address (..(?::..){5})", "\n".join(create_lines(rack(workers), pids)))
     assert len(macs) == len(set(macs)) == 2 * workers
+
+
+def test_a_rate_for_a_time_keeps_the_queue() -> None:
+    """The bucket would give its child fifo its own limit: that is put right in the same batch."""
+    slow = Direction(rate_bps=1_000_000, queue_packets=7)
+    lines = rate_lines("h1-eth0", slow, 1514, 8_000_000)
+    assert lines == [
+        "qdisc change dev h1-eth0 root handle 1: tbf rate 8000000bit burst 3028 limit 3028",
+        "qdisc change dev h1-eth0 parent 1:1 handle 10: pfifo limit 7",
+    ]
+    assert own_rate_lines("h1-eth0", slow, 1514) == [
+        "qdisc change dev h1-eth0 root handle 1: tbf rate 1000000bit burst 3028 limit 3028",
+        "qdisc change dev h1-eth0 parent 1:1 handle 10: pfifo limit 7",
+    ]
+
+
+def test_an_unshaped_end_gets_a_rate_and_loses_it() -> None:
+    plain, delayed = Direction(), Direction(delay_us=10)
+    (bucket, queue) = rate_lines("s1-eth1", plain, 1514, 8_000_000)
+    assert bucket.startswith("qdisc add dev s1-eth1 root handle 1: tbf rate 8000000bit")
+    assert queue == "qdisc add dev s1-eth1 parent 1:1 handle 10: pfifo limit 1000"
+    assert own_rate_lines("s1-eth1", plain, 1514) == ["qdisc del dev s1-eth1 root"]
+    replaced = rate_lines("s1-eth1", delayed, 1514, 8_000_000)
+    assert replaced[0] == "qdisc del dev s1-eth1 root"
+    assert "parent 1:1 handle 20: netem delay 10us" in replaced[2]
+    assert "root handle 20: netem delay 10us" in own_rate_lines("s1-eth1", delayed, 1514)[1]
+
+
+@pytest.mark.parametrize(
+    ("direction", "says"),
+    [
+        (Direction(delay_us=50, impairments=(Jitter(20),)), "netem delay 60us 10us limit "),
+        (Direction(impairments=(Jitter(5),)), "netem delay 2.5us 2.5us limit "),
+        (Direction(impairments=(Reorder(0.25, 40),)), "netem delay 40us reorder 75% limit "),
+    ],
+)
+def test_delays_by_chance_are_netems(direction: Direction, says: str) -> None:
+    (line,) = queue_lines(rack(1, up=direction), "h1")
+    assert says in line

@@ -1,0 +1,89 @@
+"""Seeded impairments on real links: one eBPF program a direction, attached where frames arrive.
+
+It runs as XDP in skb mode on the interface where the frames arrive: the frame has then used the
+link's rate and queue, as a frame lost on a wire has, and no socket has seen it yet. (clsact ingress
+comes too late: packet sockets, which P4 switches and tcpdump read, get their copy before it.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from testbed.network import bpf, impaired_code
+from testbed.network.rules import DirectionRules
+from topologies import DropList, GilbertElliott
+
+
+@dataclass(frozen=True)
+class Counts:
+    """seen: frames that arrived; dropped, corrupted: of them; lost: to a pulled link; numbers: the
+    first dropped ones' k, ascending."""
+
+    seen: int
+    dropped: int = 0
+    corrupted: int = 0
+    lost: int = 0
+    numbers: tuple[int, ...] = ()
+
+
+class ImpairedDirection:
+    """A direction's program: attached from construction until `close`.
+
+    Construct it in the receiving interface's network namespace.
+    """
+
+    def __init__(self, interface: str, rules: DirectionRules) -> None:
+        self._rules = rules
+        self._on: set[int] = set()
+        with contextlib.ExitStack() as stack:
+            self._counters = self._array(stack, impaired_code.COUNTER_BYTES)
+            self._numbers = self._array(stack, 8, impaired_code.NUMBERS_KEPT)
+            self._control = self._array(stack, 8)
+            code = impaired_code.program(rules, self._maps(stack))
+            program = bpf.load_xdp(code)
+            stack.callback(os.close, program)
+            attached = bpf.attach_xdp(program, socket.if_nametoindex(interface))
+            stack.callback(os.close, attached)
+            self._stack = stack.pop_all()
+
+    def _maps(self, stack: contextlib.ExitStack) -> impaired_code.Maps:
+        states, lists = {}, {}
+        for place, rule in enumerate(self._rules.rules):
+            if isinstance(rule.impairment, GilbertElliott):
+                states[place] = self._array(stack, 8 * impaired_code.STATES_KEPT).descriptor
+            if isinstance(rule.impairment, DropList):
+                listed = bpf.NumberSet(rule.impairment.numbers)
+                stack.callback(listed.close)
+                lists[place] = listed.descriptor
+        counters, numbers, control = (
+            each.descriptor for each in (self._counters, self._numbers, self._control)
+        )
+        return impaired_code.Maps(counters, numbers, control, states, lists)
+
+    @staticmethod
+    def _array(stack: contextlib.ExitStack, value_bytes: int, entries: int = 1) -> bpf.ArrayMap:
+        array = bpf.ArrayMap(value_bytes, entries)
+        stack.callback(array.close)
+        return array
+
+    def switch(self, fault: int, on: bool) -> None:
+        """Begin or end a fault, by its number, from the next frame on."""
+        self._on = self._on | {fault} if on else self._on - {fault}
+        bits = sum(1 << bit for bit, number in enumerate(self._rules.faults) if number in self._on)
+        self._control.write(struct.pack("<Q", bits))
+
+    def counts(self) -> Counts:
+        seen, dropped, corrupted, lost = struct.unpack("<4Q", self._counters.read(1))
+        kept = self._numbers.read(min(dropped, impaired_code.NUMBERS_KEPT))
+        numbers = np.sort(np.frombuffer(kept, dtype="<u8"))
+        return Counts(seen, dropped, corrupted, lost, tuple(int(k) for k in numbers))
+
+    def close(self) -> None:
+        """Detach; the counts are gone."""
+        self._stack.close()

@@ -1,0 +1,334 @@
+"""The eBPF program of one direction: what `testbed/impairments/` decides, decided in the kernel.
+
+Registers: r6 the frame's context, r7 counters, r8 the frame's number k, r9 whether it is dropped;
+r0 to r5 are anybody's. Every rule decides on every frame, so that none changes another's state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from testbed.impairments import ALWAYS, draws, threshold
+from testbed.network import bpf
+from testbed.network.bpf import DW, FRAME, R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, B, W
+from testbed.network.rules import DirectionRules, Rule
+from topologies import Corrupt, Drop, DropList, GilbertElliott, PeriodicDrop
+
+# Words of the counters' map: frames seen, dropped by impairments, changed, lost to a pulled link.
+SEEN, DROPPED, CORRUPTED, LOST = 0, 8, 16, 24
+COUNTER_BYTES = 32
+# How many dropped frame numbers are kept per direction, from the first on.
+NUMBERS_KEPT = 65536
+# Gilbert-Elliott: states of the last so many frames are known, and so many of them are looked at.
+# Frames of a direction come by one processor at a time but for moments when it changes: the state
+# of the frame before is then not there yet.
+STATES_KEPT = 4096
+LOOK_BACK = 16
+
+
+@dataclass(frozen=True)
+class Maps:
+    """Descriptors. control: one word, a bit for each of `DirectionRules.faults`; states: by place
+    of the rule; lists: likewise."""
+
+    counters: int
+    numbers: int
+    control: int
+    states: Mapping[int, int] = field(default_factory=dict)
+    lists: Mapping[int, int] = field(default_factory=dict)
+
+
+def program(rules: DirectionRules, maps: Maps) -> bytes:
+    """Code of the direction's program. AssertionError for a kind that eBPF cannot make."""
+    a = bpf.Assembler()
+    a.alu(R6, "=", R1)
+    _point_at(a, maps.counters, "out")
+    a.alu(R7, "=", R0)
+    a.alu_imm(R8, "=", 1)
+    a.fetch_add(R7, SEEN, R8)
+    a.alu_imm(R9, "=", 0)
+    for place, rule in enumerate(rules.rules):
+        if not isinstance(rule.impairment, Corrupt):
+            _DROPPING[type(rule.impairment)](_Place(a, rules, maps, place, rule))
+    _lose_if_down(a, rules, maps)
+    a.jump_imm("==", R9, 0, "kept")
+    _count_drop(a, maps.numbers)
+    a.label("kept")
+    for place, rule in enumerate(rules.rules):
+        if isinstance(rule.impairment, Corrupt):
+            _corrupt(_Place(a, rules, maps, place, rule))
+    a.label("out")
+    a.alu_imm(R0, "=", bpf.XDP_PASS)
+    a.exit()
+    return a.code()
+
+
+@dataclass(frozen=True)
+class _Place:
+    """One rule while it is being translated. Labels carry its place among the rules."""
+
+    a: bpf.Assembler
+    rules: DirectionRules
+    maps: Maps
+    place: int
+    rule: Rule
+
+    def label(self, name: str) -> str:
+        return f"{name} {self.place}"
+
+    def skip_unless_on(self) -> None:
+        """To the end of the rule if its fault is not in effect."""
+        if self.rule.fault is not None:
+            _jump_unless_on(self.a, self.rules, self.maps, self.rule.fault, self.label("end"))
+
+    def skip_unless_below(self, limit: int) -> None:
+        """To the end of the rule unless the draw in r2 is below the threshold."""
+        if limit < ALWAYS:
+            self.a.load_imm64(R3, limit)
+            self.a.jump(">=", R2, R3, self.label("end"))
+
+
+def _drop(at: _Place) -> None:
+    assert isinstance(at.rule.impairment, Drop)
+    at.skip_unless_on()
+    _draw(at.a, at.rule.key)
+    at.skip_unless_below(threshold(at.rule.impairment.probability))
+    at.a.alu_imm(R9, "=", 1)
+    at.a.label(at.label("end"))
+
+
+def _periodic(at: _Place) -> None:
+    kind = at.rule.impairment
+    assert isinstance(kind, PeriodicDrop)
+    at.skip_unless_on()
+    at.a.alu(R2, "=", R8)
+    at.a.load_imm64(R3, kind.offset)
+    at.a.jump("<", R2, R3, at.label("end"))
+    at.a.alu(R2, "-", R3)
+    at.a.load_imm64(R3, kind.period)
+    at.a.alu(R2, "%", R3)
+    at.a.load_imm64(R3, kind.count)
+    at.a.jump(">=", R2, R3, at.label("end"))
+    at.a.alu_imm(R9, "=", 1)
+    at.a.label(at.label("end"))
+
+
+def _listed(at: _Place) -> None:
+    at.skip_unless_on()
+    at.a.store(FRAME, -8, R8, DW)
+    at.a.load_imm64(R1, at.maps.lists[at.place], bpf.PSEUDO_MAP_FD)
+    at.a.alu(R2, "=", FRAME)
+    at.a.alu_imm(R2, "+", -8)
+    at.a.call(bpf.MAP_LOOKUP_ELEM)
+    at.a.jump_imm("==", R0, 0, at.label("end"))
+    at.a.alu_imm(R9, "=", 1)
+    at.a.label(at.label("end"))
+
+
+def _gilbert_elliott(at: _Place) -> None:
+    """The state of frame k is kept with its number; a fault's chain runs also while it is off."""
+    a, kind = at.a, at.rule.impairment
+    assert isinstance(kind, GilbertElliott)
+    _point_at(a, at.maps.states[at.place], at.label("end"))
+    _state_reached(at, threshold(kind.to_bad), threshold(kind.to_good))
+    _keep_state(a)
+    if at.rule.fault is not None:
+        a.store(FRAME, -16, R4, DW)
+        at.skip_unless_on()
+        a.load(R4, FRAME, -16, DW)
+    _draw(a, at.rule.key, 2, 1)
+    a.jump_imm("==", R4, 0, at.label("good"))
+    at.skip_unless_below(threshold(kind.bad_loss))
+    a.jump_imm("always", 0, 0, at.label("drop"))
+    a.label(at.label("good"))
+    at.skip_unless_below(threshold(kind.good_loss))
+    a.label(at.label("drop"))
+    a.alu_imm(R9, "=", 1)
+    a.label(at.label("end"))
+
+
+def _state_reached(at: _Place, to_bad: int, to_good: int) -> None:
+    """r4 = state of frame k (0 good, 1 bad). r0 points at the states.
+
+    What the draws from frame k - j + 1 to k make of the state before them is a function of two
+    values, r4 for good and r5 for bad; j grows until the state of frame k - j is known.
+    """
+    a = at.a
+    a.alu_imm(R4, "=", 0)
+    a.alu_imm(R5, "=", 1)
+    for j in range(1, LOOK_BACK + 1):
+        _draw(a, at.rule.key, 2, -2 * (j - 1))
+        a.alu(R1, "=", R4)
+        _skip_at_or_above(a, to_bad, at.label(f"stays good {j}"))
+        a.alu(R1, "=", R5)
+        a.label(at.label(f"stays good {j}"))
+        _skip_at_or_above(a, to_good, at.label(f"stays bad {j}"))
+        a.alu(R5, "=", R4)
+        a.label(at.label(f"stays bad {j}"))
+        a.alu(R4, "=", R1)
+        _look_up_state(a, j, at.label("known"))
+    a.alu_imm(R3, "=", 0)
+    a.label(at.label("known"))
+    a.alu_imm(R3, "&", 1)
+    a.jump_imm("==", R3, 0, at.label("was good"))
+    a.alu(R4, "=", R5)
+    a.label(at.label("was good"))
+
+
+def _look_up_state(a: bpf.Assembler, j: int, known: str) -> None:
+    """r3 = entry of frame k - j, and on to `known` if it is that frame's. An entry is
+    (number + 1) * 2 + state, so that zero is the good state before frame 0."""
+    _point_at_entry(a, j)
+    a.load(R3, R3, 0, DW)
+    a.alu(R2, "=", R3)
+    a.alu_imm(R2, ">>", 1)
+    a.alu(R1, "=", R8)
+    a.alu_imm(R1, "-", j - 1)
+    a.jump("==", R1, R2, known)
+
+
+def _keep_state(a: bpf.Assembler) -> None:
+    _point_at_entry(a, 0)
+    a.alu(R1, "=", R8)
+    a.alu_imm(R1, "+", 1)
+    a.alu_imm(R1, "<<", 1)
+    a.alu(R1, "|", R4)
+    a.store(R3, 0, R1, DW)
+
+
+def _point_at_entry(a: bpf.Assembler, j: int) -> None:
+    """r3 = where the state of frame k - j is; r0 points at the states."""
+    a.alu(R3, "=", R8)
+    a.alu_imm(R3, "-", j)
+    a.alu_imm(R3, "&", STATES_KEPT - 1)
+    a.alu_imm(R3, "<<", 3)
+    a.alu(R3, "+", R0)
+
+
+def _skip_at_or_above(a: bpf.Assembler, limit: int, label: str) -> None:
+    """Jump unless the draw in r2 is below the threshold."""
+    if limit < ALWAYS:
+        a.load_imm64(R3, limit)
+        a.jump(">=", R2, R3, label)
+
+
+def _corrupt(at: _Place) -> None:
+    """Invert bit draw(2k + 1) mod (8 * frame bytes), the first byte's highest being bit 0."""
+    a, kind = at.a, at.rule.impairment
+    assert isinstance(kind, Corrupt)
+    at.skip_unless_on()
+    _draw(a, at.rule.key, 2, 0)
+    at.skip_unless_below(threshold(kind.probability))
+    a.load(R4, R6, 0, W)
+    a.load(R5, R6, 4, W)
+    _draw(a, at.rule.key, 2, 1)
+    a.alu(R3, "=", R5)
+    a.alu(R3, "-", R4)
+    a.alu_imm(R3, "<<", 3)
+    a.alu(R2, "%", R3)
+    a.alu(R3, "=", R2)
+    a.alu_imm(R3, ">>", 3)
+    # For the verifier: it knows no bound of a remainder, nor of a frame.
+    a.jump_imm(">", R3, 0xFFFE, at.label("end"))
+    a.alu(R4, "+", R3)
+    a.alu(R3, "=", R4)
+    a.alu_imm(R3, "+", 1)
+    a.jump(">", R3, R5, at.label("end"))
+    a.alu_imm(R2, "&", 7)
+    a.alu_imm(R1, "=", 0x80)
+    a.alu(R1, ">>", R2)
+    a.load(R3, R4, 0, B)
+    a.alu(R3, "^", R1)
+    a.store(R4, 0, R3, B)
+    a.alu_imm(R1, "=", 1)
+    a.fetch_add(R7, CORRUPTED, R1)
+    a.label(at.label("end"))
+
+
+_DROPPING: Mapping[type, Callable[[_Place], None]] = {
+    Drop: _drop,
+    GilbertElliott: _gilbert_elliott,
+    PeriodicDrop: _periodic,
+    DropList: _listed,
+}
+EBPF_KINDS = (*_DROPPING, Corrupt)
+
+
+def _lose_if_down(a: bpf.Assembler, rules: DirectionRules, maps: Maps) -> None:
+    """While the link is pulled nothing arrives, and none of it counts as dropped by a rule."""
+    for number in rules.downs:
+        _jump_unless_on(a, rules, maps, number, f"up {number}")
+        a.alu_imm(R1, "=", 1)
+        a.fetch_add(R7, LOST, R1)
+        a.alu_imm(R0, "=", bpf.XDP_DROP)
+        a.exit()
+        a.label(f"up {number}")
+
+
+def _count_drop(a: bpf.Assembler, numbers: int) -> None:
+    a.alu_imm(R9, "=", 1)
+    a.fetch_add(R7, DROPPED, R9)
+    a.jump_imm(">=", R9, NUMBERS_KEPT, "drop")
+    _record_number(a, numbers)
+    a.label("drop")
+    a.alu_imm(R0, "=", bpf.XDP_DROP)
+    a.exit()
+
+
+def _jump_unless_on(
+    a: bpf.Assembler, rules: DirectionRules, maps: Maps, fault: int, label: str
+) -> None:
+    _point_at(a, maps.control, label)
+    a.load(R1, R0, 0, DW)
+    a.alu_imm(R1, ">>", rules.faults.index(fault))
+    a.alu_imm(R1, "&", 1)
+    a.jump_imm("==", R1, 0, label)
+
+
+def _point_at(a: bpf.Assembler, array: int, missing: str) -> None:
+    """r0 = the one value of a map; the verifier wants to be told where to go without."""
+    a.alu_imm(R1, "=", 0)
+    a.store(FRAME, -4, R1, W)
+    a.load_imm64(R1, array, bpf.PSEUDO_MAP_FD)
+    a.alu(R2, "=", FRAME)
+    a.alu_imm(R2, "+", -4)
+    a.call(bpf.MAP_LOOKUP_ELEM)
+    a.jump_imm("==", R0, 0, missing)
+
+
+def _draw(a: bpf.Assembler, key: int, times: int = 1, plus: int = 0) -> None:
+    """r2 = output times * k + plus of splitmix64 from state key, as draws.splitmix64; uses r3."""
+    a.alu(R2, "=", R8)
+    if times != 1:
+        a.alu_imm(R2, "*", times)
+    a.alu_imm(R2, "+", plus + 1)
+    a.load_imm64(R3, draws.GOLDEN)
+    a.alu(R2, "*", R3)
+    a.load_imm64(R3, key)
+    a.alu(R2, "+", R3)
+    steps: Sequence[tuple[int, int | None]] = (
+        (30, draws.MULTIPLIER_1),
+        (27, draws.MULTIPLIER_2),
+        (31, None),
+    )
+    for shift, multiplier in steps:
+        a.alu(R3, "=", R2)
+        a.alu_imm(R3, ">>", shift)
+        a.alu(R2, "^", R3)
+        if multiplier is not None:
+            a.load_imm64(R3, multiplier)
+            a.alu(R2, "*", R3)
+
+
+def _record_number(a: bpf.Assembler, numbers: int) -> None:
+    """numbers[r9] = r8"""
+    a.store(FRAME, -4, R9, W)
+    a.store(FRAME, -16, R8, DW)
+    a.load_imm64(R1, numbers, bpf.PSEUDO_MAP_FD)
+    a.alu(R2, "=", FRAME)
+    a.alu_imm(R2, "+", -4)
+    a.alu(R3, "=", FRAME)
+    a.alu_imm(R3, "+", -16)
+    a.alu_imm(R4, "=", 0)
+    a.call(bpf.MAP_UPDATE_ELEM)

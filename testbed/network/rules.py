@@ -1,0 +1,70 @@
+"""Which impairments a direction has in a run, each with its key and whether it can be switched.
+
+One list serves every way to apply them: eBPF (`impaired.py`) and the switch's own ports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from testbed.faults import Fault, Impair, LinkDown
+from testbed.impairments import direction_key
+from topologies import Direction, Impairment, Link
+
+
+@dataclass(frozen=True)
+class Rule:
+    """fault: number of the fault that switches it on and off; None is always on."""
+
+    impairment: Impairment
+    key: int
+    fault: int | None = None
+
+
+@dataclass(frozen=True)
+class DirectionRules:
+    """All that can happen to the frames of a direction where they arrive. downs: numbers of the
+    faults that pull its link."""
+
+    link: str
+    direction: str
+    rules: tuple[Rule, ...]
+    downs: tuple[int, ...]
+
+    @property
+    def faults(self) -> tuple[int, ...]:
+        """Numbers of all faults that concern it, in the order of their bits."""
+        own = (rule.fault for rule in self.rules if rule.fault is not None)
+        return (*own, *self.downs)
+
+
+def direction_rules(
+    link: Link, direction: str, settings: Direction, seed: int, faults: Sequence[Fault]
+) -> DirectionRules:
+    """Constant impairments in their order, then those of faults by number."""
+    rules = (*_constant(link, direction, settings, seed), *_begun(link, direction, seed, faults))
+    downs = (
+        fault.number
+        for fault in faults
+        if isinstance(fault.action, LinkDown) and fault.action.link == link.name
+    )
+    return DirectionRules(link.name, direction, rules, tuple(downs))
+
+
+def _constant(link: Link, direction: str, settings: Direction, seed: int) -> Iterator[Rule]:
+    for n, impairment in enumerate(settings.impairments):
+        part = str(n) if n else ""
+        yield Rule(impairment, direction_key(seed, link.name, direction, part))
+
+
+def _begun(link: Link, direction: str, seed: int, faults: Sequence[Fault]) -> Iterator[Rule]:
+    for fault in faults:
+        action = fault.action
+        if (
+            isinstance(action, Impair)
+            and action.link == link.name
+            and direction in action.directions
+        ):
+            key = direction_key(seed, link.name, direction, f"fault{fault.number}")
+            yield Rule(action.impairment, key, fault.number)

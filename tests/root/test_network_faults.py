@@ -1,0 +1,109 @@
+"""Impairments and faults of real links do what their definitions in testbed/impairments/ say."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.impairments import Fate, decider, deciders, direction_key, flip
+from topologies import Corrupt, Drop, DropList, GilbertElliott, Impairment, PeriodicDrop
+
+pytestmark = pytest.mark.root
+
+CASES = Path(__file__).with_name("network_cases.py")
+
+
+def case(tmp_path: Path, name: str, **arguments: Any) -> Any:
+    """Run a case of network_cases.py and return its result."""
+    result = tmp_path / "result.json"
+    command = [sys.executable, str(CASES), name, json.dumps(arguments), str(result)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout == done.stderr == "", "the terminal stays quiet"
+    return json.loads(result.read_text())
+
+
+KINDS: dict[str, tuple[Impairment, ...]] = {
+    "bursts": (GilbertElliott(0.05, 0.3, 0.01, 0.9),),
+    # Never forgets: every draw changes the state or none does.
+    "even bursts": (GilbertElliott(0.5, 0.5, 0.1, 1.0),),
+    "periodic": (PeriodicDrop(7, 2, 30),),
+    "list": (DropList((0, 5, 6, 999, 100_000)),),
+    "corrupt": (Corrupt(0.3),),
+    "all": (
+        Corrupt(0.3),
+        PeriodicDrop(11),
+        GilbertElliott(0.02, 0.2),
+        DropList((7,)),
+        Drop(0.1),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", list(KINDS))
+def test_kernel_does_what_its_twin_says(tmp_path: Path, kind: str) -> None:
+    head = bytes.fromhex("02ee00000001 02ee00000002 88b5")
+    sent = [(head + struct.pack("!I", k)).ljust(60 + k % 900, b"\xa5") for k in range(2000)]
+    got = case(tmp_path, "kinds", impairments=repr(KINDS[kind]), frames=len(sent))
+    decide = deciders(KINDS[kind], 7, "h1-s1", "h1->s1")
+    dropped, arrived, corrupted = [], [], 0
+    for k, frame in enumerate(sent):
+        fate = Fate()
+        for each in decide:
+            each(k, len(frame), fate)
+        if fate.dropped:
+            dropped.append(k)
+            continue
+        for bit in fate.flipped:
+            frame = flip(frame, bit)
+        corrupted += len(fate.flipped)
+        arrived.append(frame.hex())
+    assert got["dropped_numbers"] == dropped
+    assert got["received"] == arrived
+    assert got["corrupted"] == corrupted
+    assert got["seen"] == len(sent)
+    assert 0 < len(dropped) + corrupted < len(sent)
+
+
+def test_faults_begin_and_end_between_frames(tmp_path: Path) -> None:
+    each = 400
+    got = case(tmp_path, "link_faults", each=each)
+    kinds: dict[int, Impairment] = {3: GilbertElliott(0.05, 0.2), 4: Drop(0.25)}
+    decide = {
+        number: decider(kind, direction_key(7, "h1-s1", "h1->s1", f"fault{number}"))
+        for number, kind in kinds.items()
+    }
+    on: list[set[int]] = [set(), {3}, {3, 4}, {3, 4}, {3, 4}, set()]
+    dropped = []
+    for k in range(6 * each):
+        fate = Fate(dropped=k >= 50 and (k - 50) % 100 == 0)
+        for number in on[k // each]:
+            decide[number](k, 60, fate)
+        if fate.dropped:
+            dropped.append(k)
+    lost = range(3 * each, 4 * each)
+    assert got["dropped_numbers"] == [k for k in dropped if k not in lost]
+    assert got["lost_link_down"] == each
+    assert got["received"] == [k for k in range(6 * each) if k not in lost and k not in dropped]
+    assert got["seen"] == 6 * each
+
+
+def test_a_rate_changes_and_comes_back(tmp_path: Path) -> None:
+    """20 frames of 10,000 bits: half of them, less the bucket's two, at 1 and at 4 Mbit/s."""
+    got = case(tmp_path, "rate_change", shaped=True, frames=20)
+    slow, fast, again = got["took"]
+    assert fast < 0.5 * slow and fast < 0.5 * again
+    assert got["dropped"] == 0, "the queue keeps its length of 20 frames"
+
+
+def test_an_unshaped_link_gets_a_rate_for_a_time(tmp_path: Path) -> None:
+    got = case(tmp_path, "rate_change", shaped=False, frames=40)
+    before, during, after = got["took"]
+    assert during > 0.03, "19 frames of 10,000 bits at 4 Mbit/s take 48 ms"
+    assert before < 0.5 * during and after < 0.5 * during
