@@ -13,6 +13,7 @@ from pathlib import PurePath
 
 from compiler import types
 from compiler.backend import ir
+from compiler.backend.assemble import assemble
 from compiler.backend.places import Scalar
 from compiler.backend.scope import Unit
 from compiler.source import Position
@@ -75,8 +76,12 @@ def build_graph(unit: Unit, pipeline: ir.Pipeline) -> None:
         name = following.resolve()
         table.next_tables = {table.actions[0].name: name}
         table.base_default_next = name
-    for name, sites in graph.sites.items():
-        _connect_table(graph, graph.tables[name], sites)
+    for name, table in graph.tables.items():
+        if name in graph.sites:
+            _connect_table(graph, table, graph.sites[name])
+        else:
+            # in code that is never reached; the control plane still knows it
+            table.next_tables = {action.name: None for action in table.actions}
     pipeline.conditionals.reverse()
     _refuse_cycles(graph)
 
@@ -182,7 +187,9 @@ def _conditional(graph: Graph, statement: ir.If, following: Target) -> Target:
 
 
 def _call(graph: Graph, group: list[ir.Statement], following: Target) -> Target:
-    """A table without keys whose only action is the group."""
+    """A table without keys whose only action is the group; none if the group does nothing."""
+    if not assemble(group):
+        return following
     where = group[0].position
     name = graph.unit.names.unique(_action_name(where))
     action = ir.Action(name, [], [], where, group)

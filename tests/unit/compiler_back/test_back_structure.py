@@ -111,6 +111,16 @@ def test_an_early_return_skips_the_tables_behind_it() -> None:
     assert list(table_of(document, node["true_next"])["next_tables"].values()) == [None]
 
 
+def test_a_table_that_is_never_reached_stays_with_all_its_actions() -> None:
+    document = json_of(locals=TABLE % "", apply="if (8w1 == 1) { return; } t.apply();")
+    assert table_of(document, "I.t")["next_tables"] == {
+        "I.set": None,
+        "I.drop": None,
+        "NoAction": None,
+    }
+    assert ingress(document)["init_table"] is None
+
+
 def test_one_table_at_two_places_remembers_its_caller() -> None:
     document = json_of(
         locals=TABLE % "",
