@@ -4,6 +4,7 @@ from switch.errors import PipelineError, ProgramError
 from switch.matches import Exact, Group, Lpm, Match, Member, Range, Ternary
 from switch.pipeline import Entry, Pipeline
 from switch.program import Program
+from switch.state import MeterRates
 
 __all__ = [
     "Entry",
@@ -12,6 +13,7 @@ __all__ = [
     "Lpm",
     "Match",
     "Member",
+    "MeterRates",
     "Pipeline",
     "PipelineError",
     "Program",

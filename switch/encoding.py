@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from switch.errors import PipelineError
 from switch.matches import Exact, Lpm, Match, Range, Ternary
-from switch.model import Action, Key, Table
+from switch.model import Action, Key, Table, ValueSet
 
 
 def encode_match(table: Table, match: Sequence[Match]) -> tuple[bytes, bytes]:
@@ -20,32 +20,49 @@ def encode_match(table: Table, match: Sequence[Match]) -> tuple[bytes, bytes]:
 
 
 def encode_field(table: Table, key: Key, match: Match) -> tuple[bytes, bytes]:
+    return encode_number(f"table '{table.name}'", key.name, key.kind, key.bits, match)
+
+
+def encode_number(where: str, name: str, kind: str, bits: int, match: Match) -> tuple[bytes, bytes]:
     """A wider kind of match is accepted where it says the same as the key's own."""
-    full = (1 << key.bits) - 1
-    value, mask = plain(key, match, full)
+    full, size = (1 << bits) - 1, (bits + 7) // 8
+    value, mask = plain(name, kind, bits, match)
     for number in (value, mask):
         if not 0 <= number <= full:
-            raise PipelineError(
-                f"table '{table.name}': '{key.name}' has {key.bits} bits, {number} does not fit"
-            )
-    if key.kind == "range" and value > mask:
-        raise PipelineError(f"table '{table.name}': '{key.name}': {value} is after {mask}")
-    return value.to_bytes(key.bytes, "big"), mask.to_bytes(key.bytes, "big")
+            raise PipelineError(f"{where}: '{name}' has {bits} bits, {number} does not fit")
+    if kind == "range" and value > mask:
+        raise PipelineError(f"{where}: '{name}': {value} is after {mask}")
+    return value.to_bytes(size, "big"), mask.to_bytes(size, "big")
 
 
-def plain(key: Key, match: Match, full: int) -> tuple[int, int]:
+def plain(name: str, kind: str, bits: int, match: Match) -> tuple[int, int]:
     wanted = {"exact": Exact, "valid": Exact, "lpm": Lpm, "ternary": Ternary, "range": Range}
+    full = (1 << bits) - 1
     if isinstance(match, Exact):
-        return match.value, match.value if key.kind == "range" else full
-    if isinstance(match, Lpm) and key.kind in ("lpm", "ternary"):
-        if not 0 <= match.prefix_len <= key.bits:
-            raise PipelineError(f"'{key.name}': a prefix has 0 to {key.bits} bits")
+        return match.value, match.value if kind == "range" else full
+    if isinstance(match, Lpm) and kind in ("lpm", "ternary"):
+        if not 0 <= match.prefix_len <= bits:
+            raise PipelineError(f"'{name}': a prefix has 0 to {bits} bits")
         return match.value, full - (full >> match.prefix_len)
-    if isinstance(match, Ternary) and key.kind == "ternary":
+    if isinstance(match, Ternary) and kind == "ternary":
         return match.value, match.mask
-    if isinstance(match, Range) and key.kind == "range":
+    if isinstance(match, Range) and kind == "range":
         return match.low, match.high
-    raise PipelineError(f"'{key.name}' is matched by {wanted[key.kind].__name__}")
+    raise PipelineError(f"'{name}' is matched by {wanted[kind].__name__}")
+
+
+def encode_value_set(value_set: ValueSet, match: Sequence[Match]) -> bytes:
+    """A member of a value set: its key and its mask."""
+    if len(match) != len(value_set.bits):
+        raise PipelineError(
+            f"value set '{value_set.name}': a member has {len(value_set.bits)} fields,"
+            f" not {len(match)}"
+        )
+    parts = [
+        encode_number(f"value set '{value_set.name}'", f"field {i}", "ternary", bits, match[i])
+        for i, bits in enumerate(value_set.bits)
+    ]
+    return b"".join(p[0] for p in parts) + b"".join(p[1] for p in parts)
 
 
 def decode_match(table: Table, key: bytes, mask: bytes) -> tuple[Match, ...]:

@@ -25,10 +25,17 @@ class Replica(ctypes.Structure):
     _fields_ = (("port", ctypes.c_uint16), ("rid", ctypes.c_uint16))
 
 
+class Rate(ctypes.Structure):
+    """struct pl_rate"""
+
+    _fields_ = (("per_us", ctypes.c_double), ("burst", ctypes.c_uint64))
+
+
 U16, U32, U64, I32 = ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32
 INT, BYTES, POINTER = ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p
 U32_OUT = ctypes.POINTER(U32)
 U64_OUT = ctypes.POINTER(U64)
+RATES = ctypes.POINTER(Rate)
 REPLICAS = ctypes.POINTER(Replica)
 
 PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
@@ -50,6 +57,13 @@ PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "pl_group_add": (INT, (POINTER, U32, U32_OUT)),
     "pl_group_set": (INT, (POINTER, U32, U32, U32_OUT, U32)),
     "pl_group_delete": (INT, (POINTER, U32, U32)),
+    "pl_meter_set": (INT, (POINTER, U32, U32, RATES)),
+    "pl_meter_read": (INT, (POINTER, U32, U32, RATES, U32_OUT)),
+    "pl_entry_meter_set": (INT, (POINTER, U32, U64, RATES)),
+    "pl_entry_meter_read": (INT, (POINTER, U32, U64, RATES, U32_OUT)),
+    "pl_entry_take_hit": (INT, (POINTER, U32, U64)),
+    "pl_value_set_fill": (INT, (POINTER, U32, BYTES, U32)),
+    "pl_take_digests": (U32, (POINTER, BYTES, U32)),
     "pl_multicast_group": (INT, (POINTER, U32, REPLICAS, U32)),
     "pl_clone_session": (INT, (POINTER, U32, REPLICAS, U32)),
     "pl_counter_read": (INT, (POINTER, U32, U32, U64_OUT, U64_OUT)),

@@ -203,6 +203,7 @@ class Table:
     """(next after a hit, next after a miss) where the program asks for them."""
     base_default_next: str | None = None
     path: str = ""
+    meter: Meter | None = None
     profile: Profile | None = None
     """Where its entries hold members or groups instead of actions."""
 
@@ -276,6 +277,43 @@ class Counter:
     table: str | None = None
 
 
+@dataclass(frozen=True)
+class Meter:
+    """An array of `size` meters, or the direct meter of `table`, whose colour goes to `target`."""
+
+    name: str
+    index: int
+    id: int
+    size: int
+    bytes: bool
+    table: str | None = None
+    target: FieldOf | None = None
+
+
+@dataclass(frozen=True)
+class LearnList:
+    """The fields of a digest."""
+
+    name: str
+    index: int
+    id: int
+    fields: tuple[tuple[Header, Field], ...]
+
+
+@dataclass(eq=False)
+class ValueSet:
+    """A parser value set; `bits` are the widths of the fields it is compared with."""
+
+    name: str
+    index: int
+    max_size: int | None
+    bits: tuple[int, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        return sum((b + 7) // 8 for b in self.bits)
+
+
 @dataclass(eq=False)
 class Calculation:
     """A hash over fields, constants, headers and the payload."""
@@ -334,11 +372,12 @@ class ParserOp:
 
 @dataclass(frozen=True)
 class Transition:
-    """`value` and `mask` are the key's bytes; value None is a value set, which nothing matches."""
+    """`value` and `mask` are the key's bytes; value None: the key, masked, is in the value set."""
 
     value: bytes | None
     mask: bytes | None
     next: str | None
+    value_set: ValueSet | None = None
 
 
 @dataclass(eq=False)
@@ -369,5 +408,5 @@ class Deparser:
     primitives: tuple[Primitive, ...]
 
 
-Object = Register | Counter | Calculation
+Object = Register | Counter | Meter | LearnList | Calculation
 Argument = Expression | Object | str

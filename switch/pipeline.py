@@ -6,11 +6,11 @@ import ctypes
 import struct
 from pathlib import Path
 
-from switch.arrays import Arrays
 from switch.build import build_library
 from switch.errors import PipelineError
 from switch.library import BYTES, U64, load_library
 from switch.program import Program
+from switch.state import State
 from switch.tables import Entry
 from switch.translate import translate
 
@@ -20,7 +20,7 @@ RECORD = struct.Struct("=HI")
 __all__ = ["Entry", "Pipeline"]
 
 
-class Pipeline(Arrays):
+class Pipeline(State):
     """A program loaded as native code, with tables, counters and registers of its own."""
 
     program: Program

@@ -18,6 +18,8 @@ from switch.model import (
     FieldList,
     Header,
     HeaderType,
+    LearnList,
+    Meter,
     Parser,
     Profile,
     Register,
@@ -25,9 +27,11 @@ from switch.model import (
     Table,
     Union,
     UnionStack,
+    ValueSet,
 )
 from switch.node import Node
 from switch.reading.actions import read_actions
+from switch.reading.arrays import read_arrays, read_learn_lists, read_value_sets
 from switch.reading.calculations import read_calculations
 from switch.reading.headers import read_errors, read_headers
 from switch.reading.parsers import (
@@ -40,9 +44,6 @@ from switch.reading.pipelines import PipelineReader
 from switch.reading.scope import Scope, claim
 
 VERSION = (2, 24)
-MAX_CELLS = 2**28
-MAX_REGISTER_BITS = 16384
-
 REQUIRED_FIELDS = ("ingress_port", "packet_length", "instance_type", "egress_spec", "egress_port")
 
 
@@ -57,6 +58,10 @@ class Program:
     registers: dict[str, Register]
     counters: dict[str, Counter]
     direct_counters: dict[str, Counter]
+    meters: dict[str, Meter]
+    direct_meters: dict[str, Meter]
+    learn_lists: list[LearnList]
+    value_sets: dict[str, ValueSet]
     header_types: dict[str, HeaderType]
     headers: dict[str, Header]
     stacks: dict[str, Stack]
@@ -122,9 +127,9 @@ def read_program(root: Node) -> Program:
     read_errors(root, scope)
     for node in root.list("extern_instances"):
         raise node.error("extern instances are not supported")
-    for node in root.list("parse_vsets"):
-        scope.value_sets.add(node["name"].text())
     read_arrays(root, scope)
+    read_value_sets(root, scope)
+    read_learn_lists(root, scope)
     read_calculations(root, scope)
     read_field_lists(root, scope)
     actions = read_actions(root, scope)
@@ -142,6 +147,10 @@ def read_program(root: Node) -> Program:
         registers=scope.registers,
         counters=scope.counters,
         direct_counters=scope.direct_counters,
+        meters=scope.meters,
+        direct_meters=scope.direct_meters,
+        learn_lists=list(scope.learn_lists.values()),
+        value_sets=scope.value_sets,
         header_types=scope.header_types,
         headers=scope.headers,
         stacks=scope.stacks,
@@ -182,25 +191,3 @@ def check_standard_fields(program: Program, root: Node) -> None:
             raise root["headers"].error(f"lacks the field 'standard_metadata.{name}'")
         if found[1].wide:
             raise root["headers"].error(f"'standard_metadata.{name}' is wider than 64 bits")
-
-
-def read_arrays(root: Node, scope: Scope) -> None:
-    """Registers and counters. Direct counters are numbered apart: they live in their table."""
-    for node in root.list("register_arrays"):
-        register = Register(
-            node["name"].text(),
-            len(scope.registers),
-            node["id"].integer(0, 2**31 - 1),
-            node["size"].integer(0, MAX_CELLS),
-            node["bitwidth"].integer(1, MAX_REGISTER_BITS),
-        )
-        claim(scope.registers, node, register.name, register)
-    for node in root.list("counter_arrays"):
-        name, number = node["name"].text(), node["id"].integer(0, 2**31 - 1)
-        if node.flag("is_direct"):
-            table = node["binding"].text()
-            direct = Counter(name, len(scope.direct_counters), number, 0, table)
-            claim(scope.direct_counters, node, name, direct)
-        else:
-            size = node["size"].integer(0, MAX_CELLS)
-            claim(scope.counters, node, name, Counter(name, len(scope.counters), number, size))

@@ -14,7 +14,7 @@ from switch.expression import (
     StackRef,
     UnionStackRef,
 )
-from switch.model import Action, Argument, Param, Primitive
+from switch.model import Action, Argument, LearnList, Param, Primitive
 from switch.node import Node
 from switch.reading.expressions import Reader, header_type_of, sample_union
 from switch.reading.scope import Scope, claim_id
@@ -59,8 +59,16 @@ def read_target_field(reader: Reader, node: Node) -> Argument:
     return found
 
 
+def read_learn_list(reader: Reader, node: Node) -> LearnList:
+    number = reader.data(node)
+    if not isinstance(number, Const) or number.value not in reader.scope.learn_lists:
+        raise node.error("must be the id of a learn list")
+    return reader.scope.learn_lists[number.value]
+
+
 COUNTER = named("counter", "counter_array", "counters")
 REGISTER = named("register", "register_array", "registers")
+METER = named("meter", "meter_array", "meters")
 CALCULATION = named("calculation", "calculation", "calculations")
 
 SIGNATURES: dict[str, tuple[Callable[[Reader, Node], Argument], ...]] = {
@@ -94,6 +102,8 @@ SIGNATURES: dict[str, tuple[Callable[[Reader, Node], Argument], ...]] = {
     "register_read": (read_target_field, REGISTER, Reader.data),
     "register_write": (REGISTER, Reader.data, Reader.data),
     "truncate": (Reader.data,),
+    "execute_meter": (METER, Reader.data, read_target_field),
+    "generate_digest": (ignore, read_learn_list),
 }
 
 # P4_14 spellings of an assignment: name -> (operator, whether the target is the left operand).
@@ -109,7 +119,6 @@ SPELLINGS: dict[str, tuple[str, bool]] = {
     "shift_right": (">>", False),
 }
 SYNONYMS = {"modify_field": "assign", "copy_header": "assign_header"}
-NOT_SUPPORTED = frozenset(("execute_meter", "generate_digest"))
 
 
 def read_actions(root: Node, scope: Scope) -> list[Action]:
@@ -138,8 +147,6 @@ def read_param(node: Node) -> Param:
 def read_primitive(node: Node, reader: Reader) -> Primitive:
     op = node["op"].text()
     args = node.list("parameters")
-    if op in NOT_SUPPORTED:
-        raise node["op"].error(f"primitive '{op}' is not supported yet")
     if op in SPELLINGS:
         return read_spelling(node, reader, *SPELLINGS[op], args)
     op = SYNONYMS.get(op, op)

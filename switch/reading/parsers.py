@@ -12,6 +12,7 @@ from switch.model import (
     ParserOp,
     State,
     Transition,
+    ValueSet,
 )
 from switch.node import Node
 from switch.reading.actions import read_primitive
@@ -67,13 +68,19 @@ class StateReader:
         self, node: Node, kind: str, bits: tuple[int, ...], following: str | None
     ) -> Transition:
         length = sum((b + 7) // 8 for b in bits)
-        if kind == "parse_vset":
-            if node["value"].text() not in self.scope.value_sets:
-                raise node["value"].error("is not a value set")
-            return Transition(None, None, following)
         mask = node.get("mask")
+        if kind == "parse_vset":
+            value_set = self.read_value_set(node["value"], bits)
+            return Transition(None, mask.hex_bytes(length) if mask else None, following, value_set)
         value = node["value"].hex_bytes(length)
         return Transition(value, mask.hex_bytes(length) if mask else None, following)
+
+    def read_value_set(self, node: Node, bits: tuple[int, ...]) -> ValueSet:
+        value_set = self.scope.find(node, "value set", self.scope.value_sets)
+        if value_set.bits not in ((), bits):
+            raise node.error(f"'{value_set.name}' is compared with other widths elsewhere")
+        value_set.bits = bits
+        return value_set
 
     def read_op(self, node: Node) -> ParserOp:
         op = node["op"].text()

@@ -10,6 +10,7 @@ from switch.model import (
     ConstEntry,
     Control,
     Key,
+    Meter,
     Profile,
     Table,
 )
@@ -89,8 +90,6 @@ class PipelineReader:
 
     def read_table(self, node: Node) -> Table:
         profile = self.read_implementation(node)
-        if node.get("direct_meters"):
-            raise node["direct_meters"].error("direct meters are not supported yet")
         match_type = node["match_type"].text()
         if match_type not in KINDS_OF_TYPE:
             raise node["match_type"].error("must be exact, lpm, ternary or range")
@@ -108,6 +107,7 @@ class PipelineReader:
             direct_counters=node.flag("with_counters"),
             support_timeout=node.flag("support_timeout"),
             path=node.path,
+            meter=self.read_meter(node),
             profile=profile,
         )
         if profile:
@@ -135,6 +135,10 @@ class PipelineReader:
             if node.get(key):
                 raise node[key].error("a table with an action profile cannot have it")
         return profile
+
+    def read_meter(self, node: Node) -> Meter | None:
+        name = node.get("direct_meters")
+        return self.scope.find(name, "direct meter", self.scope.direct_meters) if name else None
 
     def read_key(self, node: Node, match_type: str) -> Key:
         kind = node["match_type"].text()

@@ -14,11 +14,14 @@ from switch.model import (
     FieldList,
     Header,
     HeaderType,
+    LearnList,
+    Meter,
     Profile,
     Register,
     Stack,
     Union,
     UnionStack,
+    ValueSet,
 )
 from switch.node import Node
 
@@ -53,8 +56,10 @@ class Scope:
     direct_counters: dict[str, Counter] = field(default_factory=dict)
     calculations: dict[str, Calculation] = field(default_factory=dict)
     profiles: dict[str, Profile] = field(default_factory=dict)
-    value_sets: set[str] = field(default_factory=set)
-    meters: set[str] = field(default_factory=set)
+    value_sets: dict[str, ValueSet] = field(default_factory=dict)
+    meters: dict[str, Meter] = field(default_factory=dict)
+    direct_meters: dict[str, Meter] = field(default_factory=dict)
+    learn_lists: dict[int, LearnList] = field(default_factory=dict)
     actions: dict[int, Action] = field(default_factory=dict)
     field_lists: dict[int, FieldList] = field(default_factory=dict)
 

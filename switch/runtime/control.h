@@ -2,6 +2,7 @@
 #ifndef AGGLAB_CONTROL_H
 #define AGGLAB_CONTROL_H
 
+#include "control_state.h"
 #include "control_tables.h"
 
 static int make_arrays(struct pipeline *p)
@@ -9,6 +10,16 @@ static int make_arrays(struct pipeline *p)
 	for (uint32_t i = 0; i < COUNTERS; i++) {
 		p->counter[i] = calloc(counter_sizes[i] + 1u, sizeof(struct counter));
 		if (!p->counter[i])
+			return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < METERS; i++) {
+		p->meter[i] = calloc(meter_sizes[i] + 1u, sizeof(struct meter));
+		if (!p->meter[i])
+			return -ENOMEM;
+	}
+	if (LEARN_LISTS) {
+		p->digests = malloc(DIGEST_ROOM);
+		if (!p->digests)
 			return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < REGISTER_GROUPS; i++) {
@@ -56,6 +67,11 @@ void pl_free(struct pipeline *p)
 		profile_free(&p->profile[i]);
 	for (uint32_t i = 0; i < COUNTERS; i++)
 		free(p->counter[i]);
+	for (uint32_t i = 0; i < METERS; i++)
+		free(p->meter[i]);
+	for (uint32_t i = 0; i < VALUE_SETS; i++)
+		free(p->value_set[i].members);
+	free(p->digests);
 	for (uint32_t i = 0; i < REGISTER_GROUPS; i++)
 		free(p->register_memory[i]);
 	for (uint32_t i = 0; i < GROUPS; i++)

@@ -264,7 +264,10 @@ static inline int table_add(struct table *t, const uint8_t *key, const uint8_t *
 		return -ENOSPC;
 	entry_set(t, e, c);
 	e->used = true;
+	e->hit = false;
 	e->packets = e->bytes = 0;
+	if (t->shape->meters)
+		*entry_meter(t, e) = (struct meter){0};
 	if (table_hashed(t))
 		index_insert(t, slot);
 	else
@@ -350,7 +353,8 @@ static inline int table_init(struct table *t, const struct table_shape *shape,
 	int error;
 
 	t->shape = shape;
-	t->stride = (uint32_t)((size + 7) / 8 * 8);
+	t->meter = (uint32_t)((size + 7) / 8 * 8);
+	t->stride = t->meter + (shape->meters ? (uint32_t)sizeof(struct meter) : 0);
 	t->default_action = shape->default_action;
 	t->default_args = calloc(1, shape->args_bytes + 1);
 	if (!t->default_args)

@@ -15,6 +15,7 @@ struct flow {
 	uint32_t truncate;       /* the frame leaves no longer than this */
 	uint32_t parser_error;
 	uint16_t ingress_port;
+	uint16_t digest; /* a learn list's number + 1 */
 	uint16_t clone_session, clone_fields, resubmit_fields, recirculate_fields;
 	bool checksum_error;
 	bool exit;

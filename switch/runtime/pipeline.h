@@ -62,6 +62,28 @@ int pl_table_set_default_indirect(struct pipeline *p, uint32_t table, uint32_t t
 int pl_entry_counter_read(struct pipeline *p, uint32_t table, uint64_t handle, uint64_t *packets, uint64_t *bytes);
 int pl_entry_counter_write(struct pipeline *p, uint32_t table, uint64_t handle, uint64_t packets, uint64_t bytes);
 
+/* Meters: rates are committed, peak, in packets or bytes (as received) a microsecond; committed <= peak. Without rates
+ * (NULL; configured 0) all packets are green. -EPERM where the table has no direct meters. */
+struct pl_rate {
+	double per_us;
+	uint64_t burst;
+};
+int pl_meter_set(struct pipeline *p, uint32_t meter, uint32_t index, const struct pl_rate *rates);
+int pl_meter_read(struct pipeline *p, uint32_t meter, uint32_t index, struct pl_rate *rates, uint32_t *configured);
+int pl_entry_meter_set(struct pipeline *p, uint32_t table, uint64_t handle, const struct pl_rate *rates);
+int pl_entry_meter_read(struct pipeline *p, uint32_t table, uint64_t handle, struct pl_rate *rates,
+			uint32_t *configured);
+
+/* 1: a packet has matched the entry since the last call or since it was added; -EPERM: a table without timeouts. */
+int pl_entry_take_hit(struct pipeline *p, uint32_t table, uint64_t handle);
+
+/* All members of a parser value set: count times key and mask, each field in (bits + 7) / 8 bytes. */
+int pl_value_set_fill(struct pipeline *p, uint32_t set, const uint8_t *members, uint32_t count);
+
+/* The samples of digests since the last call: records of uint16_t list (in the JSON's order, host order) and its
+ * fields, each big endian in (bits + 7) / 8 bytes. Returns their size; above room nothing is written or taken. */
+uint32_t pl_take_digests(struct pipeline *p, uint8_t *data, uint32_t room);
+
 struct pl_replica {
 	uint16_t port;
 	uint16_t rid;

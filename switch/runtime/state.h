@@ -1,9 +1,11 @@
 /* struct pipeline: one instance of the program. Included after the generated layout, which defines struct packet,
- * struct store and struct registers_<i>, and the numbers TABLES, PROFILES, COUNTERS, REGISTER_GROUPS, LEVELS, PENDING. */
+ * struct store and struct registers_<i>, and the numbers TABLES, PROFILES, COUNTERS, METERS, VALUE_SETS, REGISTER_GROUPS, LEVELS, PENDING. */
 #ifndef AGGLAB_STATE_H
 #define AGGLAB_STATE_H
 
 #include <pthread.h>
+
+#define DIGEST_ROOM (1u << 18)
 
 struct counter {
 	uint64_t packets, bytes;
@@ -42,12 +44,13 @@ enum drop_reason {
 	DROP_RECIRCULATION_FULL,
 	DROP_LOOP,
 	DROP_TOO_LONG,
+	DROP_DIGEST,
 	DROP_REASONS
 };
 
 const char *const pl_drop_names[] = {
 	"ingress",  "egress", "no_group", "no_session", "priority", "no_room", "recirculation_full",
-	"loop", "too_long", NULL,
+	"loop", "too_long", "digest", NULL,
 };
 
 struct collected {
@@ -67,6 +70,10 @@ struct pipeline {
 	struct table table[TABLES + 1];
 	struct profile profile[PROFILES + 1];
 	struct counter *counter[COUNTERS + 1];
+	struct meter *meter[METERS + 1];
+	struct value_set value_set[VALUE_SETS + 1];
+	uint8_t *digests; /* samples that wait to be taken, as pl_take_digests gives them */
+	uint32_t digests_used;
 	uint8_t *register_memory[REGISTER_GROUPS + 1];
 	uint8_t *registers[REGISTER_GROUPS + 1]; /* the same, from the first cache line on */
 	struct replicas *group[GROUPS];

@@ -4,6 +4,7 @@
 #define AGGLAB_TABLE_H
 
 #include "bytes.h"
+#include "meter.h"
 
 enum match_kind { MATCH_EXACT, MATCH_LPM, MATCH_TERNARY, MATCH_RANGE };
 
@@ -27,7 +28,7 @@ struct const_entry {
 
 struct table_shape {
 	uint8_t kind;
-	bool const_entries, const_default, const_default_action, counters;
+	bool const_entries, const_default, const_default_action, counters, meters, timeouts;
 	uint32_t max_size;
 	uint32_t key_bytes, args_bytes; /* args_bytes: of the action that has most */
 	uint32_t fields;
@@ -50,12 +51,14 @@ struct entry {
 	uint32_t action; /* with an action profile: a member, or a group | PL_GROUP */
 	uint16_t prefix_len;
 	bool used;
-	uint8_t data[]; /* key, mask, args */
+	bool hit;       /* since somebody last asked */
+	uint8_t data[]; /* key, mask, args, and a struct meter where the table has them */
 };
 
 struct table {
 	const struct table_shape *shape;
 	uint32_t stride;
+	uint32_t meter; /* offset of an entry's */
 	uint32_t count, room; /* entries in use; slots allocated */
 	uint32_t lowest_free; /* no free slot lies below */
 	uint8_t *slots;
@@ -82,6 +85,11 @@ static inline uint8_t *entry_mask(const struct table *t, struct entry *e)
 static inline uint8_t *entry_args(uint32_t key_bytes, struct entry *e)
 {
 	return e->data + 2 * key_bytes;
+}
+
+static inline struct meter *entry_meter(const struct table *t, struct entry *e)
+{
+	return (struct meter *)((uint8_t *)e + t->meter);
 }
 
 static inline uint32_t hash_key(const uint8_t *key, uint32_t bytes, uint32_t seed)

@@ -25,6 +25,7 @@ static void copy_start(struct packet *k)
 {
 	k->flow.truncate = NO_TRUNCATION;
 	k->flow.exit = false;
+	k->flow.digest = 0;
 	k->flow.clone_session = k->flow.clone_fields = 0;
 	k->flow.resubmit_fields = k->flow.recirculate_fields = 0;
 }
@@ -167,6 +168,24 @@ static void ingress_clone(struct pipeline *p, const uint8_t *frame, uint32_t len
 	replicate(p, 1, session);
 }
 
+/* A sample of what the digest's fields are after ingress. */
+static void learn(struct pipeline *p, struct packet *k)
+{
+	uint32_t number = k->flow.digest - 1u;
+	uint16_t list = (uint16_t)number;
+	uint8_t *out = p->digests + p->digests_used;
+	uint32_t size = sizeof(list) + learn_list_bytes[number];
+
+	k->flow.digest = 0;
+	if (DIGEST_ROOM - p->digests_used < size) {
+		p->drops[DROP_DIGEST]++;
+		return;
+	}
+	memcpy(out, &list, sizeof(list));
+	write_sample(number, k, out + sizeof(list));
+	p->digests_used += size;
+}
+
 /* What comes after ingress; true: the packet goes through ingress again with p->kept. */
 static bool traffic_manager(struct pipeline *p, const uint8_t *frame, uint32_t len)
 {
@@ -178,6 +197,8 @@ static bool traffic_manager(struct pipeline *p, const uint8_t *frame, uint32_t l
 		ingress_clone(p, frame, len);
 		k->flow.clone_session = k->flow.clone_fields = 0;
 	}
+	if (k->flow.digest)
+		learn(p, k);
 	if (k->flow.resubmit_fields) {
 		keep_fields(&p->kept, k, k->flow.resubmit_fields, len, k->flow.ingress_length, RESUBMITTED);
 		return true;

@@ -17,7 +17,17 @@ from switch.expression import (
     StackRef,
     UnionExpression,
 )
-from switch.model import Action, Calculation, Counter, Field, Param, Primitive, Register
+from switch.model import (
+    Action,
+    Calculation,
+    Counter,
+    Field,
+    LearnList,
+    Meter,
+    Param,
+    Primitive,
+    Register,
+)
 from switch.reading.expressions import header_type_of
 from switch.translate.calculations import call
 from switch.translate.expressions import Expressions
@@ -282,6 +292,20 @@ class ActionWriter:
             self.out.line(f"p->counter[{counter.index}][i].packets++;")
             self.out.line(f"p->counter[{counter.index}][i].bytes += k->flow.ingress_length;")
 
+    def execute_meter(self, meter: Meter, index: Data, target: FieldOf) -> None:
+        self.out.line(f"uint32_t i = (uint32_t){self.expressions.u64(index)};")
+        self.out.line()
+        with self.out.block(f"if (i < {meter.size})"):
+            units = "k->flow.ingress_length" if meter.bytes else "1"
+            element = f"&p->meter[{meter.index}][i]"
+            self.out.line(f"uint32_t colour = meter_execute({element}, {units}, p->now_us);")
+            self.out.line()
+            self.assign(target, Text("", "colour", Range(0, 2)))
+
+    def digest(self, _receiver: str, learned: LearnList) -> None:
+        """BMv2 samples once, after ingress; the last digest asked for counts."""
+        self.out.line(f"k->flow.digest = {learned.index + 1};")
+
     # ---- the rest
 
     def random(self, target: Expression, low: Data, high: Data) -> None:
@@ -368,4 +392,6 @@ WRITERS: dict[str, Callable[..., None]] = {
     "register_read": ActionWriter.read_register,
     "register_write": ActionWriter.write_register,
     "truncate": ActionWriter.truncate,
+    "execute_meter": ActionWriter.execute_meter,
+    "generate_digest": ActionWriter.digest,
 }

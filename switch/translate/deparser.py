@@ -6,7 +6,8 @@ from switch.model import Field, Header
 from switch.translate.actions import ActionWriter
 from switch.translate.calculations import write_update
 from switch.translate.layout import Layout
-from switch.translate.writer import Writer
+from switch.translate.packing import Piece, write_pieces
+from switch.translate.writer import Writer, comment
 
 
 def write_deparser(layout: Layout, out: Writer) -> None:
@@ -58,6 +59,32 @@ def write_metadata(layout: Layout, out: Writer) -> None:
                 out.line("\tbreak;")
             out.line("default:")
             out.line("\tbreak;")
+
+
+def write_samples(layout: Layout, out: Writer) -> None:
+    """learn_list_bytes[] and write_sample(): the fields of a digest."""
+    lists = layout.program.learn_lists
+    sizes = "".join(f"{sum(f.bytes for _, f in learned.fields)}, " for learned in lists)
+    out.line(f"static const uint32_t learn_list_bytes[] = {{{sizes}0}};")
+    with out.function(
+        "static inline void write_sample(uint32_t list, const struct packet *k, uint8_t *d)"
+    ):
+        out.line("(void)k, (void)d;")
+        with out.block("switch (list)"):
+            for learned in lists:
+                out.line(f"case {learned.index}: /* {comment(learned.name)} */")
+                pieces = [sample_piece(layout, h, f) for h, f in learned.fields]
+                write_pieces(out, "d", pieces)
+                out.line("break;")
+            out.line("default:")
+            out.line("break;")
+
+
+def sample_piece(layout: Layout, header: Header, field: Field) -> Piece:
+    access = f"k->{layout.member(header)}.{layout.field(header.type, field)}"
+    if field.wide:
+        return Piece(access, 8 * field.bytes, wide=True)
+    return Piece(f"(uint64_t){access}", 8 * field.bytes)
 
 
 def write_copy(layout: Layout, out: Writer, header: Header, field: Field) -> None:

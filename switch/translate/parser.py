@@ -5,12 +5,22 @@ from __future__ import annotations
 import dataclasses
 
 from switch.expression import Arithmetic, Const, Data, Expression, Lookahead
-from switch.model import Header, HeaderType, ParserOp, Stack, State, Transition, UnionStack
+from switch.model import (
+    Header,
+    HeaderType,
+    ParserOp,
+    Stack,
+    State,
+    Transition,
+    UnionStack,
+    ValueSet,
+)
 from switch.program import Program
 from switch.translate.actions import ActionWriter
 from switch.translate.calculations import write_verify
 from switch.translate.expressions import Expressions
 from switch.translate.layout import Layout, Place
+from switch.translate.packing import Piece, write_pieces
 from switch.translate.writer import Names, Writer, comment, u64
 
 MAX_STEPS = 1 << 17
@@ -203,11 +213,38 @@ class ParserWriter:
             self.write_key(key, bits, expressions)
             for key, bits in zip(state.key, state.key_bits, strict=True)
         ]
+        if any(t.value_set for t in state.transitions):
+            self.write_whole_key(keys, state.key_bits)
         for transition in state.transitions:
-            condition = self.condition(transition, keys, state.key_bits)
-            if condition is not None:
-                self.out.line(f"if ({condition})")
-                self.out.line(f"\t{self.goto(transition.next)}")
+            if transition.value_set:
+                condition = self.membership(transition, transition.value_set)
+            else:
+                condition = self.condition(transition, keys, state.key_bits)
+            self.out.line(f"if ({condition})")
+            self.out.line(f"\t{self.goto(transition.next)}")
+
+    def write_whole_key(self, keys: list[str], bits: tuple[int, ...]) -> None:
+        """`key`: all fields, each padded to bytes."""
+        sizes = [(b + 7) // 8 for b in bits]
+        self.out.line(f"uint8_t key[{sum(sizes)}];")
+        self.out.line()
+        pieces = [
+            Piece(key, 8 * size, wide=width > 64)
+            for key, width, size in zip(keys, bits, sizes, strict=True)
+        ]
+        write_pieces(self.out, "key", pieces)
+
+    def membership(self, transition: Transition, value_set: ValueSet) -> str:
+        name = "key"
+        size = value_set.bytes
+        if transition.mask is not None:
+            mask, name = self.out.temporary("c"), self.out.temporary("b")
+            array = ", ".join(f"{byte:#x}" for byte in transition.mask)
+            self.out.line(f"static const uint8_t {mask}[{size}] = {{{array}}};")
+            self.out.line(f"uint8_t {name}[{size}];")
+            self.out.line(f"for (unsigned int i = 0; i < {size}; i++)")
+            self.out.line(f"\t{name}[i] = key[i] & {mask}[i];")
+        return f"value_set_has(&p->value_set[{value_set.index}], {name}, {size})"
 
     def write_key(self, key: Data, bits: int, expressions: Expressions) -> str:
         name = self.out.temporary("key")
@@ -218,12 +255,8 @@ class ParserWriter:
             self.out.line(f"const uint8_t *{name} = {expressions.wide.bytes(key, bits)};")
         return name
 
-    def condition(
-        self, transition: Transition, keys: list[str], key_bits: tuple[int, ...]
-    ) -> str | None:
-        """The C condition for a transition, None when nothing ever matches it."""
-        if transition.value is None:
-            return None
+    def condition(self, transition: Transition, keys: list[str], key_bits: tuple[int, ...]) -> str:
+        assert transition.value is not None
         parts = []
         offset = 0
         for key, bits in zip(keys, key_bits, strict=True):

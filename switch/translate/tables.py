@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from switch.expression import FieldOf, HeaderRef
-from switch.model import Action, Key, Param, Profile, Table
-from switch.translate.actions import function_name
+from switch.model import Action, Key, Meter, Param, Profile, Table
+from switch.translate.actions import ActionWriter, function_name
 from switch.translate.calculations import call
 from switch.translate.layout import Layout
 from switch.translate.packing import Piece, write_pieces
+from switch.translate.ranges import Range, Text
 from switch.translate.writer import Writer, c_bytes, comment, u64
 
 KINDS = {
@@ -106,6 +107,8 @@ def write_shape(table: Table, out: Writer) -> None:
         "const_default": str(table.const_default).lower(),
         "const_default_action": str(table.const_default_action).lower(),
         "counters": str(table.direct_counters).lower(),
+        "meters": str(table.meter is not None).lower(),
+        "timeouts": str(table.support_timeout).lower(),
         "max_size": table.max_size,
         "key_bytes": table.key_bytes,
         "args_bytes": table_args_bytes(table),
@@ -161,9 +164,21 @@ class TableApply:
             if table.direct_counters:
                 out.line("e->packets++;")
                 out.line("e->bytes += k->flow.ingress_length;")
+            if table.support_timeout:
+                out.line("e->hit = true;")
+            if table.meter:
+                self.write_meter(table.meter)
         if table.profile:
             self.write_member(table.profile)
         out.line("(void)args;")
+
+    def write_meter(self, meter: Meter) -> None:
+        """The colour of the entry's meter, before its action."""
+        assert meter.target
+        units = "k->flow.ingress_length" if meter.bytes else "1"
+        self.out.line(f"uint32_t colour = meter_execute(entry_meter(t, e), {units}, p->now_us);")
+        self.out.line()
+        ActionWriter(self.layout, self.out).assign(meter.target, Text("", "colour", Range(0, 2)))
 
     def write_member(self, profile: Profile) -> None:
         """`action`, so far what the entry refers to, becomes the member's, -1 if there is none."""

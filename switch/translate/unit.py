@@ -6,7 +6,7 @@ from switch.program import Program
 from switch.translate.actions import ActionWriter
 from switch.translate.calculations import CalculationWriter
 from switch.translate.control import ControlWriter
-from switch.translate.deparser import write_deparser, write_metadata
+from switch.translate.deparser import write_deparser, write_metadata, write_samples
 from switch.translate.headers import HeaderFunctions
 from switch.translate.layout import Layout
 from switch.translate.parser import ParserWriter
@@ -21,6 +21,7 @@ BEFORE_LAYOUT = (
     "hash.h",
     "entries.h",
     "profile.h",
+    "value_set.h",
     "packet.h",
 )
 
@@ -53,16 +54,21 @@ def translate(program: Program) -> str:
         ControlWriter(layout, out, control).write()
     write_deparser(layout, out)
     write_metadata(layout, out)
+    write_samples(layout, out)
     out.line('#include "traffic.h"')
     out.line('#include "control.h"')
     return out.text()
 
 
 def write_arrays(layout: Layout, out: Writer) -> None:
-    """Sizes of counters and registers, and where each register lies."""
+    """Sizes of counters, meters, value sets and registers, and where each register lies."""
     program = layout.program
     sizes = "".join(f"{c.size}, " for c in program.counters.values())
     out.line(f"static const uint32_t counter_sizes[] = {{{sizes}0}};")
+    meters = "".join(f"{m.size}, " for m in program.meters.values())
+    out.line(f"static const uint32_t meter_sizes[] = {{{meters}0}};")
+    sets = "".join(f"{s.bytes}, " for s in program.value_sets.values())
+    out.line(f"static const uint32_t value_set_bytes[] = {{{sets}0}};")
     with out.block("static const struct register_group register_groups[] =", "};"):
         for stride, size in zip(layout.group_strides, layout.group_sizes, strict=True):
             out.line(f"{{{stride}, {size}}},")

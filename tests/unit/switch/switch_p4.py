@@ -17,9 +17,10 @@ FRAME = """
 header h_t {{ {fields} }}
 struct H {{ h_t h; }}
 struct M {{ {metadata} }}
+{prelude}
 parser P(packet_in p, out H hdr, inout M m, inout standard_metadata_t s) {{
     {values}
-    state start {{ p.extract(hdr.h); {parse} transition accept; }}
+    state start {{ p.extract(hdr.h); transition {following} }}
     {states}
 }}
 control V(inout H hdr, inout M m) {{ apply {{ }} }}
@@ -31,9 +32,10 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 """
 DEFAULTS = {
     "fields": "bit<8> a; bit<8> b; bit<16> c;",
+    "prelude": "",
     "metadata": "bit<8> x;",
     "values": "",
-    "parse": "",
+    "following": "accept;",
     "states": "",
     "egress": "apply { }",
 }

@@ -139,7 +139,7 @@ CASES: list[tuple[str, Callable[[], str]]] = [
         lambda: edited(*STEP, 0, "op", value="eat"),
     ),
     (
-        "actions[0].primitives[0].op: primitive 'execute_meter' is not supported yet",
+        "actions[0].primitives[0].parameters[0].type: must be 'meter_array'",
         lambda: edited(*STEP, 0, "op", value="execute_meter"),
     ),
     (

@@ -1,0 +1,76 @@
+/* Meters: two token buckets on the pipeline's clock; colours 0 (green), 1 (yellow), 2 (red). */
+#ifndef AGGLAB_METER_H
+#define AGGLAB_METER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pipeline.h"
+
+#define METER_RATES 2
+
+struct bucket {
+	double per_us;
+	uint64_t burst, tokens;
+	uint64_t given; /* tokens that the rate has given since the clock's start */
+};
+
+struct meter {
+	bool configured;
+	struct bucket bucket[METER_RATES]; /* committed, peak */
+};
+
+static inline void bucket_fill(struct bucket *b, uint64_t now_us)
+{
+	uint64_t given = (uint64_t)((double)now_us * b->per_us);
+
+	if (given <= b->given)
+		return;
+	b->tokens = given - b->given < b->burst - b->tokens ? b->tokens + (given - b->given) : b->burst;
+	b->given = given;
+}
+
+/* The packet's colour; as in BMv2 a red packet takes no tokens, a yellow one those of the peak rate. */
+static inline uint32_t meter_execute(struct meter *m, uint64_t units, uint64_t now_us)
+{
+	if (!m->configured)
+		return 0;
+	for (uint32_t i = METER_RATES; i--;) {
+		struct bucket *b = &m->bucket[i];
+
+		bucket_fill(b, now_us);
+		if (b->tokens < units)
+			return i + 1;
+		b->tokens -= units;
+	}
+	return 0;
+}
+
+/* rates NULL: unconfigured. The buckets begin full. */
+static inline int meter_set(struct meter *m, const struct pl_rate *rates)
+{
+	if (!rates) {
+		*m = (struct meter){0};
+		return 0;
+	}
+	for (uint32_t i = 0; i < METER_RATES; i++) {
+		/* A rate whose product with the clock fits 64 bits for ever; also refuses NaN. */
+		if (!(rates[i].per_us >= 0 && rates[i].per_us <= 1e6))
+			return -EINVAL;
+	}
+	if (rates[0].per_us > rates[1].per_us)
+		return -EINVAL;
+	m->configured = true;
+	for (uint32_t i = 0; i < METER_RATES; i++)
+		m->bucket[i] = (struct bucket){rates[i].per_us, rates[i].burst, rates[i].burst, 0};
+	return 0;
+}
+
+static inline void meter_read(const struct meter *m, struct pl_rate *rates, uint32_t *configured)
+{
+	*configured = m->configured;
+	for (uint32_t i = 0; i < METER_RATES; i++)
+		rates[i] = (struct pl_rate){m->bucket[i].per_us, m->bucket[i].burst};
+}
+
+#endif
