@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -73,7 +73,7 @@ class VirtualBackend:
         for link in topology.links:
             self._lay(link)
         self._workers: dict[WorkerId, WorkerNode] = {}
-        self._ranks: dict[tuple[int, int], WorkerNode] = {}
+        self._sums: dict[tuple[int, int, int], npt.NDArray[np.int32]] = {}
         self._events: list[Event] = []
 
     def _lay(self, link: Link) -> None:
@@ -114,7 +114,8 @@ class VirtualBackend:
             self.clock.run(limit_ns, lambda: bool(self._events))
             if not self._events and limit_ns < until_ns:
                 raise NeverEnds(f"not over after {limit_ns / 1e9:g} s of virtual time")
-        events, self._events = self._events, []
+        events = list(self._events)
+        self._events.clear()
         return events
 
     # Workers.
@@ -130,12 +131,12 @@ class VirtualBackend:
         def send(datagram: bytes) -> None:
             way.send(framing.frame(datagram))
 
-        node = WorkerNode(self.clock, configuration, send, self._events_append)
-        self._workers[worker] = self._ranks[worker.job, node.rank] = node
-        host.sockets[port] = (framing, node)
+        def keep(number: int, sums: npt.NDArray[np.int32]) -> None:
+            self._sums[worker.job, configuration["rank"], number] = sums
 
-    def _events_append(self, event: Event) -> None:
-        self._events.append(event)
+        node = WorkerNode(self.clock, configuration, send, self._events.append, keep)
+        self._workers[worker] = node
+        host.sockets[port] = (framing, node)
 
     def command(self, worker: WorkerId, command: Command) -> None:
         node = self._workers.get(worker)
@@ -143,7 +144,7 @@ class VirtualBackend:
             node.command(command)
 
     def sums(self, job: int, rank: int, number: int) -> npt.NDArray[np.int32] | None:
-        return self._ranks[job, rank].sums.pop(number, None)
+        return self._sums.pop((job, rank, number), None)
 
     def pause_worker(self, worker: WorkerId, paused: bool) -> None:
         self._workers[worker].pause(paused)
@@ -184,6 +185,12 @@ class VirtualBackend:
     def install(self, switch: str, entries: Entries) -> None:
         self._switches[switch].install(entries)
 
+    def inject(self, host: str, frames: Sequence[bytes]) -> None:
+        way = self._hosts[host].out
+        assert way is not None, "every host has a link"
+        for frame in frames:
+            way.send(frame)
+
     def stop_switch(self, switch: str) -> None:
         self._switches[switch].stop()
 
@@ -191,8 +198,7 @@ class VirtualBackend:
         self._switches[switch].start()
 
     def reprogram_switch(self, switch: str) -> None:
-        self._switches[switch].stop()
-        self._switches[switch].start()
+        self._switches[switch].restart()
 
     def counters(self, switch: str, counter: str) -> dict[int, tuple[int, int]] | None:
         return self._switches[switch].counters(counter)

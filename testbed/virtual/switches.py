@@ -135,6 +135,12 @@ class SwitchNode:
         assert self._pipeline is None
         self._pipeline = self._chip.pipeline(self._seed)
 
+    def restart(self) -> None:
+        """The program anew, empty; nothing happens to a stopped switch, which is empty anyway."""
+        if self._pipeline is not None:
+            self.stop()
+            self.start()
+
     def _put_aside(self, pipeline: Pipeline) -> None:
         for name, counter in self._chip.program.counters.items():
             for index in range(counter.size):

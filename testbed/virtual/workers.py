@@ -26,21 +26,25 @@ SIGKILL = 9
 
 Report = Callable[[dict[str, Any]], None]
 Send = Callable[[bytes], None]
+Keep = Callable[[int, NDArray[np.int32]], None]
 
 
 class WorkerNode:
     """One worker of one job. `send(datagram)` puts one on its way to the switch; `report(event)`
-    is called with every event."""
+    is called with every event, `keep(round, sums)` with the integers the switch returned."""
 
     def __init__(
-        self, clock: Clock, configuration: Mapping[str, Any], send: Send, report: Report
+        self,
+        clock: Clock,
+        configuration: Mapping[str, Any],
+        send: Send,
+        report: Report,
+        keep: Keep,
     ) -> None:
         self._clock, self._config = clock, configuration
-        self._send, self._report = send, report
+        self._send, self._report, self._keep = send, report, keep
         self.rank: int = configuration["rank"]
         self.alive = True
-        self.sums: dict[int, NDArray[np.int32]] = {}
-        """By round: the integers the switch returned, until somebody takes them."""
         self._paused = False
         self._slow_ns = 0
         self._busy_until_ns = 0
@@ -202,7 +206,7 @@ class WorkerNode:
             self._round = number
             self._fail(error, None)
             return
-        self.sums[number] = self._result
+        self._keep(number, self._result)
         self._tell(
             "round",
             round=number,

@@ -1,0 +1,140 @@
+"""`python -m testbed explore`: many random schedules over all processors; what fails is shrunk and
+written as a scenario that fails alike."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TextIO
+
+from testbed.explore.schedules import LANES, SLOTS, schedule
+from testbed.explore.shrink import shrink
+from testbed.explore.trial import Finding, Trial, attempt
+from testbed.program import compile_program
+from testbed.scenario import Scenario, to_yaml
+from testbed.scenario.expectations import Expectation
+from testbed.virtual import Chip
+
+BATCH = 50
+SHOWN_MAX = 10
+PROGRESS_S = 5.0
+
+_chip: Chip | None = None
+"""Of a process of the pool."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A seed whose schedule fails."""
+
+    seed: int
+    finding: Finding
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What a search came to. declared: jobs that ended with a failure that was declared."""
+
+    schedules: int
+    declared: int
+    actions: int
+    wall_s: float
+    found: tuple[Found, ...]
+
+
+def search(program: Path, seeds: range, processes: int, out: TextIO | None = None) -> Tally:
+    """Try the schedule of every seed. program: P4 source."""
+    json = compile_program(program, "agglab", LANES, SLOTS).json
+    Chip(json)  # built once, before the processes ask for it
+    begun = shown = time.monotonic()
+    found: list[Found] = []
+    tried = declared = actions = 0
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(processes, _prepare, (json,)) as pool:
+        for results in pool.imap_unordered(_batch, _batches(seeds)):
+            for seed, trial in results:
+                tried, declared = tried + 1, declared + trial.failed
+                actions += trial.actions
+                if trial.finding:
+                    found.append(Found(seed, trial.finding))
+            if out and time.monotonic() - shown > PROGRESS_S:
+                shown = time.monotonic()
+                rate = tried / (shown - begun)
+                left_s = (len(seeds) - tried) / rate
+                print(f"{tried} of {len(seeds)}, {rate:.0f}/s, {left_s:.0f} s left", file=out)
+    found.sort(key=lambda each: each.seed)
+    return Tally(tried, declared, actions, time.monotonic() - begun, tuple(found))
+
+
+def _prepare(json: Path) -> None:
+    global _chip
+    _chip = Chip(json)
+
+
+def _batches(seeds: range) -> Iterator[range]:
+    for first in range(0, len(seeds), BATCH):
+        yield seeds[first : first + BATCH]
+
+
+def _batch(seeds: range) -> list[tuple[int, Trial]]:
+    assert _chip is not None
+    return [(seed, attempt(schedule(seed), _chip)) for seed in seeds]
+
+
+def minimal(seed: int, finding: Finding, program: Path) -> tuple[Scenario, Finding]:
+    """A small scenario that fails in the same way as a seed's schedule, and how it does."""
+    chip = Chip(compile_program(program, "agglab", LANES, SLOTS).json)
+
+    def fails(scenario: Scenario) -> bool:
+        trial = attempt(scenario, chip)
+        return trial.finding is not None and trial.finding.kind == finding.kind
+
+    small = shrink(schedule(seed), lambda each: attempt(each, chip).dropped, fails)
+    final = attempt(small, chip).finding
+    assert final is not None
+    exact = Expectation("exact", equals=True)
+    return replace(small, description=_one_line(str(final)), expect=(exact,)), final
+
+
+def write(scenario: Scenario, program: Path, folder: Path) -> Path:
+    """The scenario as a file that `testbed run` takes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{scenario.name}.yaml"
+    path.write_text(to_yaml(scenario, program), encoding="utf-8")
+    return path
+
+
+def explore(program: Path, seeds: range, folder: Path, out: TextIO) -> int:
+    """The whole of the command; 0 if nothing was found, else 1."""
+    processes = len(os.sched_getaffinity(0))
+    tally = search(program, seeds, processes, out)
+    _print(tally, seeds, processes, out)
+    for each in tally.found[:SHOWN_MAX]:
+        small, finding = minimal(each.seed, each.finding, program)
+        path = write(small, program, folder)
+        print(f"seed {each.seed}: {finding}", file=out)
+        print(f"  python -m testbed run {path}", file=out)
+    return 1 if tally.found else 0
+
+
+def _print(tally: Tally, seeds: range, processes: int, out: TextIO) -> None:
+    print(
+        f"{tally.schedules} schedules (seeds {seeds.start} to {seeds.stop - 1}) in "
+        f"{tally.wall_s:.0f} s on {processes} processors, {tally.actions} events",
+        file=out,
+    )
+    kinds: Sequence[str] = sorted({each.finding.kind for each in tally.found})
+    for kind in kinds:
+        named = [str(each.seed) for each in tally.found if each.finding.kind == kind]
+        print(f"  {kind}: {len(named)}, seeds {', '.join(named[:SHOWN_MAX])}", file=out)
+    if not kinds:
+        ended = f"{tally.declared} jobs failed as declared, naming who is missing"
+        print(f"  no hang, no wrong sum, no other failure; {ended}", file=out)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:200]
