@@ -11,7 +11,7 @@ switch that ends unasked is an exception (NodeFailed) from `wait`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
@@ -79,6 +79,9 @@ class Backend(Protocol):
 
     def end(self, fault: Fault) -> None:
         """As if the fault of a link had never begun."""
+
+    def inject(self, host: str, frames: Sequence[bytes]) -> None:
+        """Send Ethernet frames as they are from a host, past its workers."""
 
     def stop_switch(self, switch: str) -> None:
         """Kill the switch's program; no `switch_ended` follows."""

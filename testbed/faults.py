@@ -104,10 +104,20 @@ class SwitchReprogram:
     switch: str
 
 
+@dataclass(frozen=True)
+class Attack:
+    """A host that has no part in some job sends so many frames against it, spread evenly over
+    `over_s`. Ends when they are sent."""
+
+    host: str
+    frames: int
+    over_s: float
+
+
 NetworkFault: TypeAlias = "LinkDown | RateChange | Impair"
 WorkerFault: TypeAlias = "WorkerPause | WorkerCrash | WorkerSlow"
 SwitchFault: TypeAlias = "SwitchRestart | SwitchReprogram"
-Action: TypeAlias = "NetworkFault | WorkerFault | SwitchFault"
+Action: TypeAlias = "NetworkFault | WorkerFault | SwitchFault | Attack"
 
 
 @dataclass(frozen=True)

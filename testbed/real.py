@@ -1,4 +1,4 @@
-"""The Backend of real packets: a MininetNetwork with native switches, and agents as processes."""
+"""The Backend of real packets: a MininetNetwork, switches of one target, agents as processes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -22,12 +23,12 @@ from testbed.backend import Command, Event, WorkerId
 from testbed.errors import NodeFailed
 from testbed.faults import Fault
 from testbed.measurements import COUNTERS
-from testbed.network import MininetNetwork, NativeTarget, NodeProcess, RunningSwitch
+from testbed.network import MininetNetwork, NodeProcess, RunningSwitch, Target
+from testbed.network.kernel import network_namespace
 from testbed.plan import Entries
-from testbed.program import Program
 from testbed.statistics import NetworkStatistics
 from testbed.usage import Usage
-from topologies import Topology
+from topologies import Topology, interface_name
 
 STOP_S = 10.0
 WATCH_S = 0.1
@@ -42,7 +43,7 @@ class RealBackend:
         topology: Topology,
         seed: int,
         faults: Sequence[Fault],
-        program: Program,
+        target: Target,
         scratch: Path,
         logs: Path,
         sums: Path,
@@ -50,7 +51,7 @@ class RealBackend:
         pcaps: Path | None = None,
     ) -> None:
         self._topology = topology
-        self._target = NativeTarget(program.json, program.p4info)
+        self._target = target
         self._logs, self._sums, self._start_s = logs, sums, start_s
         self._network = MininetNetwork(topology, seed, scratch, logs, pcaps, faults)
         self._agents = Agents(scratch / "agents.sock")
@@ -59,6 +60,7 @@ class RealBackend:
         self._running: set[WorkerId] = set()
         self._stopping: set[WorkerId] = set()
         self._counted: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
+        self._injectors: dict[str, socket.socket] = {}
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> RealBackend:
@@ -154,6 +156,21 @@ class RealBackend:
 
     def end(self, fault: Fault) -> None:
         self._network.end(fault)
+
+    def inject(self, host: str, frames: Sequence[bytes]) -> None:
+        link = self._injectors.get(host)
+        if link is None:
+            link = self._injectors[host] = self._open(host)
+        for frame in frames:
+            link.send(frame)
+
+    def _open(self, host: str) -> socket.socket:
+        """A packet socket stays in the namespace it was made in."""
+        with network_namespace(self._network.mininet[host].pid):
+            link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+            link.bind((interface_name(host, 0), 0))
+        self._stack.callback(link.close)
+        return link
 
     def stop_switch(self, switch: str) -> None:
         self._keep_counts(switch)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from hosts import wire
 from testbed import usage
 from testbed.backend import Backend, Event, WorkerId
 from testbed.bounds import bounds
-from testbed.faults import AtChunk, AtTime, Fault, WorkerCrash
+from testbed.faults import AtChunk, Attack, AtTime, Fault, WorkerCrash
+from testbed.orchestra import attack
 from testbed.orchestra.judge import Judge
 from testbed.orchestra.life import JobLife, Life
 from testbed.orchestra.mishap import Mishap
@@ -163,6 +164,13 @@ class Conductor:
         self.backend.install(switch, self._plan.entries[switch])
         self.tell("switch_emptied", switch=switch)
 
+    def foreign_frames(self, fault: Fault) -> Iterator[bytes]:
+        assert isinstance(fault.action, Attack) and self._scenario.switch.lanes
+        host = fault.action.host
+        victims = [job.tenant for job in self.jobs if host not in job.tenant.hosts]
+        key = f"{self._scenario.seed}/attack/{fault.number}"
+        return attack.frames(key, self._graph, host, victims, self._scenario.switch.lanes)
+
     # What jobs ask for.
 
     def configuration(self, tenant: Tenant, rank: int) -> dict[str, Any]:
@@ -184,6 +192,7 @@ class Conductor:
             "dtype": workload.dtype,
             "seed": self._scenario.seed,
             "give_up_s": workload.give_up_s,
+            "worker": workload.worker,
         }
 
     def join(self, job: JobLife) -> None:

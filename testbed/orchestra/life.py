@@ -71,10 +71,12 @@ class Stage(Protocol):
 
 @dataclass
 class Trouble:
-    """Why a round cannot end, and what is known of it. dead: rank -> how its program ended."""
+    """Why a round cannot end, and what is known of it. hopeless: running it again would not help.
+    emptied: it is a switch that forgot. dead: rank -> how its program ended."""
 
     first: str
     hopeless: bool = False
+    emptied: bool = False
     worker: str | None = None
     report: str = ""
     dead: dict[int, str] = field(default_factory=dict)
@@ -246,7 +248,7 @@ class JobLife:
         if event["event"] == "switch_emptied":
             if self.tenant.workload.on_failure == "fail":
                 return None
-            return Trouble(f"switch {event['switch']} has lost what it held")
+            return Trouble(f"switch {event['switch']} has lost what it held", emptied=True)
         rank = event.get("rank", -1)
         if rank not in self.members or event["event"] not in ("failed", "ended"):
             return None
@@ -328,9 +330,10 @@ class JobLife:
         return f"{what}{self._stage.faults_so_far()}", rank
 
     def _go_on_without(self, trouble: Trouble, reason: str, worker: int | None) -> None:
-        """Leave out the dead and the silent; if there are none, the one who owes most."""
+        """Leave out the dead and the silent; if there are none, the one who owes most, unless a
+        switch has lost what all had sent."""
         gone = trouble.dead.keys() | trouble.silent
-        if not gone and worker is not None:
+        if not gone and worker is not None and not trouble.emptied:
             gone = {worker}
         if len(gone) >= len(self.members):
             self._fail(f"{reason}; nobody is left", worker)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from itertools import islice
 from typing import Any, Protocol
 
 from testbed.backend import Backend, Event, WorkerId
 from testbed.faults import (
     AtChunk,
+    Attack,
     AtTime,
     Fault,
     Impair,
@@ -30,7 +32,9 @@ NAMES = {
     WorkerSlow: "worker_slow",
     SwitchRestart: "switch_restart",
     SwitchReprogram: "switch_reprogram",
+    Attack: "attack",
 }
+ATTACK_STEP_NS = 5_000_000
 
 
 class Stage(Protocol):
@@ -42,6 +46,9 @@ class Stage(Protocol):
 
     def fill(self, switch: str) -> None:
         """Install the entries of an empty switch, and tell the jobs that it was emptied."""
+
+    def foreign_frames(self, fault: Fault) -> Iterator[bytes]:
+        """What an Attack sends, without end."""
 
     def tell(self, event: str, **content: Any) -> None:
         """Record an event and let every job know."""
@@ -122,10 +129,23 @@ class Mishap:
         elif isinstance(action, SwitchReprogram):
             backend.reprogram_switch(action.switch)
             self._stage.fill(action.switch)
+        elif isinstance(action, Attack):
+            yield from self._attack(action)
         else:
             backend.begin(self.fault)
             yield from self._last()
             backend.end(self.fault)
+
+    def _attack(self, action: Attack) -> Life[None]:
+        """As many as are due by now, every few milliseconds."""
+        assert self.began_ns is not None
+        frames, sent = self._stage.foreign_frames(self.fault), 0
+        while sent < action.frames:
+            yield from self._sleep_until(self._stage.backend.now_ns() + ATTACK_STEP_NS)
+            elapsed_s = (self._stage.backend.now_ns() - self.began_ns) / S
+            due = min(action.frames, int(action.frames * elapsed_s / action.over_s))
+            self._stage.backend.inject(action.host, list(islice(frames, due - sent)))
+            sent = max(sent, due)
 
     def _to_worker(self, worker: WorkerId) -> Life[None]:
         action, backend = self.fault.action, self._stage.backend

@@ -25,6 +25,8 @@ from topologies.graph import (
 
 Finding = tuple[str, str, str]
 WHEN = ("at", "at_chunk", "for", "until")
+ATTACK_S = 1.0
+"""An attack lasts so long if nothing is said."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ KINDS: Mapping[str, FaultKind] = {
     "worker_slow": FaultKind("worker", ("delay",)),
     "switch_restart": FaultKind("switch"),
     "switch_reprogram": FaultKind("switch", lasts=False),
+    "attack": FaultKind("host", ("frames",)),
 }
 
 
@@ -184,7 +187,7 @@ def latest_end_s(scenario: Scenario, jobs: Sequence[Tenant]) -> float:
 def _mark_problems(
     scenario: Scenario, mark: ChunkMark, jobs: Sequence[Tenant], path: str
 ) -> Iterator[Finding]:
-    job = next((job for job in jobs if mark.job in ("", job.name)), None)
+    job = next((job for job in jobs if mark.job in (None, job.name)), None)
     if job is None:
         yield f"{path}.job", f"no such job '{mark.job}'", ", ".join(job.name for job in jobs)
         return
@@ -217,16 +220,18 @@ def _overlaps(scenario: Scenario, graph: Topology, jobs: Sequence[Tenant]) -> It
 
 
 def _what_and_where(action: faults.Action) -> tuple[Any, ...]:
-    where = {f.name: getattr(action, f.name) for f in fields(action)}
-    names = ("link", "host", "switch")
-    target = next(where[name] for name in names if name in where)
-    return (
-        type(action),
-        target,
-        where.get("job"),
-        where.get("directions"),
-        repr(type(where["impairment"]) if "impairment" in where else None),
-    )
+    """What two faults must not do at once: the same to a link, anything to a worker's program or to
+    a switch's."""
+    where = {item.name: getattr(action, item.name) for item in fields(action)}
+    target = next(where[name] for name in ("link", "host", "switch") if name in where)
+    what: Any = type(action)
+    if isinstance(action, faults.SwitchRestart | faults.SwitchReprogram):
+        what = faults.SwitchFault
+    elif isinstance(action, faults.WorkerPause | faults.WorkerCrash):
+        what = faults.WorkerCrash
+    elif isinstance(action, faults.Impair):
+        what = type(action.impairment)
+    return what, target, where.get("job"), where.get("directions")
 
 
 def _actions(entry: FaultEntry, graph: Topology, jobs: Sequence[Tenant]) -> Iterator[faults.Action]:
@@ -243,10 +248,21 @@ def _actions(entry: FaultEntry, graph: Topology, jobs: Sequence[Tenant]) -> Iter
             for host in job.hosts:
                 if entry.job in (None, job.name) and fnmatchcase(host, entry.worker or ""):
                     yield _on_worker(entry, job.number, host)
+    elif target == "host":
+        names = (node.name for node in graph.hosts if _is_stranger(node.name, jobs))
+        for name in names:
+            if fnmatchcase(name, entry.host or ""):
+                duration_s = _duration_s(entry) or ATTACK_S
+                yield faults.Attack(name, entry.frames or 0, duration_s)
     else:
         for switch in graph.switches:
             if fnmatchcase(switch.name, entry.switch or ""):
                 yield _on_switch(entry, switch.name)
+
+
+def _is_stranger(host: str, jobs: Sequence[Tenant]) -> bool:
+    """Whether there is a job to attack, of which the host is no part."""
+    return any(host not in job.hosts for job in jobs)
 
 
 def _on_link(entry: FaultEntry, link: Link, ways: tuple[str, ...]) -> faults.NetworkFault:
@@ -277,7 +293,7 @@ def _trigger(entry: FaultEntry, jobs: Sequence[Tenant]) -> faults.Trigger:
     mark = entry.at_chunk
     if mark is None:
         return faults.AtTime(entry.at_s or 0.0)
-    job = next(job for job in jobs if mark.job in ("", job.name))
+    job = next(job for job in jobs if mark.job in (None, job.name))
     return faults.AtChunk(job.number, mark.round, mark.chunk)
 
 
@@ -299,7 +315,7 @@ def _matches(pattern: str | None, link: str, direction: str) -> bool:
 def _targets(target: str, graph: Topology) -> list[str]:
     if target == "link":
         return [link.name for link in graph.links]
-    if target == "worker":
+    if target in ("worker", "host"):
         return [host.name for host in graph.hosts]
     return [switch.name for switch in graph.switches]
 
