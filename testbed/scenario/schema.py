@@ -42,6 +42,7 @@ FAULT_KINDS = (
     "worker_slow",
     "switch_restart",
     "switch_reprogram",
+    "attack",
 )
 LANES_MAX = 2240  # a 9000-byte packet, and switchml.p4's widest
 SLOTS_MAX = 32_768  # (slot, set) is an index of 16 bits
@@ -274,7 +275,7 @@ class Job:
 class ChunkMark:
     """A point in a job's progress."""
 
-    job: str = key("job", JOB_NAME, "", "a job's name; the first if not given")
+    job: str | None = key("job", JOB_NAME, None, "a job's name; the first if not given")
     round: int = key("round", Whole(0, 9_999), 0, "counted from 0")
     chunk: int = key("chunk", Whole(0, 1_000_000_000), 0, "counted from 0 in each round")
 
@@ -307,6 +308,7 @@ class FaultEntry:
     packets: tuple[int, ...] = keys_list("packets", Whole(0, 10**9), "numbers, counted from 0")
     delay_s: float | None = key("delay", duration("1us", "10s"), None, "additional time")
     jitter_s: float | None = key("jitter", duration("1us", "10s"), None, "at most so much more")
+    host: str | None = key("host", Pattern(), None, "hosts by name or pattern")
     rate_bps: int | None = key("rate", rate(), None, "the new rate")
 
 
@@ -325,6 +327,7 @@ class Timeouts:
 class Axis:
     """One swept key: its dotted path, and its values as written."""
 
+    frames: int | None = key("frames", Whole(1, 10**6), None, "how many, spread over `for`")
     path: str
     values: tuple[Any, ...]
 
