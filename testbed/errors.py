@@ -18,6 +18,10 @@ class MachineLacks(Exception):
         self.remedy = remedy
 
 
+class ControlError(Exception):
+    """A switch refused, or did not answer, what a controller asked: one line with its reason."""
+
+
 class NodeFailed(Exception):
     """A program of the run did not start, or ended early.
 

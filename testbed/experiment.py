@@ -57,16 +57,18 @@ class Experiment:
             from testbed.virtual.backend import VirtualBackend
 
             return VirtualBackend(self.graph, self.scenario.seed, self.program.json)
+        from testbed.network.targets import choose
         from testbed.real import RealBackend
 
         pcaps = self.folder.path / "pcap" if self.scenario.switch.pcap else None
         if pcaps:
             pcaps.mkdir()
+        switch, program = self.scenario.switch, self.program
         return RealBackend(
             self.graph,
             self.scenario.seed,
             self.faults,
-            self.program,
+            choose(switch.target, program.json, program.p4info, switch.log),
             self.scratch,
             self.folder.logs,
             self.sums,

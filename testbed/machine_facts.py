@@ -31,6 +31,7 @@ def manifest(suite: Suite, programs: Sequence[Program], settings: Sequence[str])
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "git": _git(),
         "programs": [_program(program) for program in dict.fromkeys(programs)],
+        "targets": _targets(suite),
         "machine": machine(),
         "tools": {name: first_line(command) for name, command in TOOLS.items()},
         "packages": {"python": platform.python_version(), **_packages()},
@@ -50,6 +51,16 @@ def _program(program: Program) -> dict[str, str]:
         "json": str(program.json),
         "json_sha256": program.json_sha256,
     }
+
+
+def _targets(suite: Suite) -> dict[str, Any]:
+    """Switches that are not ours: which program, which version, the sizes of its queues."""
+    names = {p.scenario.switch.target for p in suite.points if p.scenario.backend == "mininet"}
+    if names <= {"native"}:
+        return {}
+    from testbed.network import target_facts
+
+    return {name: target_facts(name) for name in sorted(names - {"native"})}
 
 
 def _git() -> dict[str, Any] | None:

@@ -48,10 +48,11 @@ def _check_machine(suite: Suite) -> None:
         graph = topology(point.scenario)
         jobs = tenants(point.scenario, graph)
         if point.scenario.backend == "mininet":
-            from testbed.network import lacks
+            from testbed.network import lacks, require_target
 
             for missing in lacks(graph, expand(point.scenario, graph, jobs)):
                 raise missing
+            require_target(point.scenario.switch.target)
         need, free = memory_needed_bytes(point.scenario, jobs), memory_available_bytes()
         if need > free:
             what = f"memory: {need / 2**30:.1f} GiB are needed, {free / 2**30:.1f} GiB are free"

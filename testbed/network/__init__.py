@@ -22,6 +22,8 @@ from testbed.network.machine import lacks
 from testbed.network.mininet_network import MininetNetwork
 from testbed.network.process import NodeProcess
 from testbed.network.targets import NativeTarget, RunningSwitch, Target
+from testbed.network.targets import facts as target_facts
+from testbed.network.targets import require as require_target
 from testbed.statistics import DirectionStatistics, NetworkStatistics, SwitchStatistics
 
 __all__ = [
@@ -39,4 +41,6 @@ __all__ = [
     "isolated",
     "lacks",
     "remove_stale",
+    "require_target",
+    "target_facts",
 ]

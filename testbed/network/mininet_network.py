@@ -108,6 +108,7 @@ class MininetNetwork:
             ports={port: interface_name(name, port) for port in self.topology.ports(name)},
             scratch=self.scratch,
             pcap_dir=self.pcap_dir,
+            namespace_pid=self.mininet[name].pid,
         )
 
     def spawn(

@@ -21,6 +21,7 @@ from p4.v1 import p4runtime_pb2 as pb
 from p4.v1 import p4runtime_pb2_grpc
 
 from compiler.backend.p4info_messages import new_message
+from testbed.errors import ControlError
 from testbed.network.changes import NO_ENTRIES, group_changes, table_changes
 from testbed.plan import Entries, TableEntry
 
@@ -35,7 +36,7 @@ CHANNEL_OPTIONS = (
 )
 
 
-class P4RuntimeError(Exception):
+class P4RuntimeError(ControlError):
     """The server refused or did not answer; one line: what was asked, code, the server's reason."""
 
 

@@ -175,7 +175,12 @@ class Links:
 
 @dataclass(frozen=True)
 class Switch:
-    target: str = key("target", Choice(("native",)), "native", "what runs the P4 program")
+    target: str = key(
+        "target",
+        Choice(("native", "bmv2")),
+        "native",
+        "what runs the P4 program: our switch, or BMv2's where that is installed",
+    )
     compiler: str = key(
         "compiler",
         Choice(("agglab", "p4c")),
@@ -201,6 +206,12 @@ class Switch:
         "static",
         "how jobs share the slots: for the whole run, or anew among those that are running",
     )
+    log: str = key(
+        "log",
+        Choice(("off", "error", "warn", "info", "debug", "trace")),
+        "off",
+        "what switches write to their logs; anything but `off` makes BMv2 several times slower",
+    )
     pcap: bool = key("pcap", Flag(), False, "record every packet of every switch port")
 
 
@@ -216,7 +227,10 @@ class Workload:
     rounds: int = key("rounds", Whole(1, 10_000), 3, "all-reduces, one after the other")
     window: int | None = key(
         "window",
-        AutoOr(Whole(1, SLOTS_MAX), "10 ms of frames at the slowest link's rate, 16 to all slots"),
+        AutoOr(
+            Whole(1, SLOTS_MAX),
+            "10 ms of frames at the slowest link's rate, 16 to all slots; on BMv2 at most 48",
+        ),
         None,
         "chunks a worker keeps in flight",
     )

@@ -38,7 +38,8 @@ from testbed.network import (  # noqa: E402
     isolated,
 )
 from testbed.network.kernel import network_namespace  # noqa: E402
-from testbed.network.targets.base import SwitchSetting, port_arguments, unix_path  # noqa: E402
+from testbed.network.targets.base import Control, SwitchSetting, port_arguments  # noqa: E402
+from testbed.network.targets.p4runtime import P4RuntimeControl  # noqa: E402
 from testbed.plan import Entries, Job, TableEntry, job_entries  # noqa: E402
 from testbed.statistics import SwitchStatistics  # noqa: E402
 from topologies import (  # noqa: E402
@@ -353,14 +354,12 @@ class FakeTarget:
     """A target that starts `command`; nothing ever serves P4Runtime there."""
 
     line: tuple[str, ...]
-    program_json: Path = Path("none.json")
-    p4info: Path = Path(os.devnull)
 
     def command(self, setting: SwitchSetting) -> list[str]:
         return [*self.line, *port_arguments(setting)]
 
-    def grpc_address(self, setting: SwitchSetting) -> str:
-        return f"unix:{unix_path(setting, 'grpc')}"
+    def control(self, setting: SwitchSetting) -> Control:
+        return P4RuntimeControl(setting, Path("none.json"), Path(os.devnull))
 
     def likely_cause(self, log_tail: list[str]) -> str:
         return f"it said {log_tail[-1]}" if log_tail else ""

@@ -6,15 +6,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-from testbed.errors import NodeFailed, exit_in_words
+from testbed.errors import ControlError, NodeFailed, exit_in_words
+from testbed.network.changes import NO_ENTRIES
 from testbed.network.process import NodeProcess
 from testbed.plan import Entries
 from testbed.statistics import SwitchStatistics
-
-if TYPE_CHECKING:
-    from testbed.network.p4runtime import P4RuntimeClient
 
 Result = TypeVar("Result")
 # How long one question for readiness waits before the program's life is looked at again.
@@ -23,31 +21,57 @@ QUESTION_S = 0.2
 
 @dataclass(frozen=True)
 class SwitchSetting:
-    """Where a target starts its switch. ports: P4 port -> interface; scratch: for Unix sockets."""
+    """Where a target starts its switch. ports: P4 port -> interface; scratch: for Unix sockets;
+    namespace_pid: a process in its network namespace."""
 
     name: str
     device_id: int
     ports: Mapping[int, str]
     scratch: Path
     pcap_dir: Path | None
+    namespace_pid: int
+
+
+class Control(Protocol):
+    """A session that fills and asks one switch. All but `answers` and `close` raise ControlError.
+
+    Names of counters and registers are those of TableEntry; ValueError for one the program lacks.
+    """
+
+    @property
+    def interface(self) -> str:
+        """What it speaks: P4Runtime, Thrift."""
+
+    def answers(self, within_s: float) -> bool:
+        """Whether the switch answers within that time, from its very start on."""
+
+    def begin(self) -> None:
+        """Take the switch over and see that it has its program, empty."""
+
+    def reset(self) -> None:
+        """The program anew: no entries, no groups; registers and counters zero."""
+
+    def change(self, old: Entries, new: Entries) -> None:
+        """Turn what `old` filled the switch with into `new`, by what differs."""
+
+    def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
+        """index -> (packets, bytes) of an indirect counter."""
+
+    def read_register(self, register: str, indices: Iterable[int]) -> list[int]:
+        """Unsigned contents of these cells."""
+
+    def close(self) -> None:
+        """End the session, not the switch."""
 
 
 class Target(Protocol):
-    """How one kind of switch is started and asked for its statistics."""
-
-    @property
-    def program_json(self) -> Path:
-        """Compiled BMv2 JSON."""
-
-    @property
-    def p4info(self) -> Path:
-        """P4Info, text protobuf."""
+    """How one kind of switch is started, controlled and asked for its statistics."""
 
     def command(self, setting: SwitchSetting) -> list[str]:
-        """Arguments that start the switch in its namespace, without a program."""
+        """Arguments that start the switch in its namespace."""
 
-    def grpc_address(self, setting: SwitchSetting) -> str:
-        """Where that switch serves P4Runtime."""
+    def control(self, setting: SwitchSetting) -> Control:
+        """A session with that switch, which may not answer yet."""
 
     def likely_cause(self, log_tail: list[str]) -> str:
         """A guess from the log's last lines at why it did not start; empty for none."""
@@ -57,57 +81,57 @@ class Target(Protocol):
 
 
 class RunningSwitch:
-    """A switch that answers on P4Runtime and has its pipeline."""
+    """A switch that answers and has its program."""
 
     def __init__(
         self,
         setting: SwitchSetting,
         target: Target,
         process: NodeProcess,
-        client: P4RuntimeClient,
+        control: Control,
     ) -> None:
         self.name = setting.name
         self.process = process
         self._setting = setting
         self._target = target
-        self._client = client
-        self._filled = Entries((), {})
+        self._control = control
+        self._filled = NO_ENTRIES
 
     def install(self, entries: Entries) -> None:
         """Insert groups and table entries beside those that are there; NodeFailed with the switch's
         words if refused."""
-        self._ask(lambda: self._client.insert(entries))
+        self._ask(lambda: self._control.change(NO_ENTRIES, entries))
         groups = {**self._filled.groups, **entries.groups}
         self._filled = Entries((*self._filled.tables, *entries.tables), groups)
 
     def replace(self, entries: Entries) -> None:
         """Make these all that is installed. Only what differs is written, so what stays the same
         goes on working meanwhile; registers stay. NodeFailed if refused."""
-        self._ask(lambda: self._client.change(self._filled, entries))
+        self._ask(lambda: self._control.change(self._filled, entries))
         self._filled = entries
 
     def reprogram(self) -> None:
         """Give it its program anew: entries are gone, registers and counters zero."""
-        self._ask(lambda: self._client.set_pipeline(self._target.program_json.read_bytes()))
-        self._filled = Entries((), {})
+        self._ask(self._control.reset)
+        self._filled = NO_ENTRIES
 
     def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
         """index -> (packets, bytes) of an indirect counter.
 
         counter: its P4Info name, or a last part of it that is unique.
         """
-        return self._ask(lambda: self._client.read_counter(counter))
+        return self._ask(lambda: self._control.read_counter(counter))
 
     def read_register(self, register: str, indices: Iterable[int]) -> list[int]:
         """Unsigned contents of these cells; the name is as that of a counter."""
-        return self._ask(lambda: self._client.read_register(register, indices))
+        return self._ask(lambda: self._control.read_register(register, indices))
 
     def statistics(self) -> SwitchStatistics:
         return self._target.statistics(self._setting, self.process)
 
     def close(self) -> None:
-        """End the P4Runtime session; the program is stopped by the network."""
-        self._client.close()
+        """End the control session; the program is stopped by the network."""
+        self._control.close()
 
     def _ask(self, question: Callable[[], Result]) -> Result:
         return ask(self.process, question)
@@ -117,31 +141,24 @@ def start_switch(
     setting: SwitchSetting, target: Target, process: NodeProcess, timeout_s: float
 ) -> RunningSwitch:
     """Wait for the started program to answer and give it its pipeline; NodeFailed otherwise."""
-    # Imported here: gRPC costs 0.2 s, which validating a scenario need not pay.
-    from testbed.network.p4runtime import P4RuntimeClient
-
-    address = target.grpc_address(setting)
-    client = P4RuntimeClient(address, setting.device_id, target.p4info)
+    control = target.control(setting)
     try:
-        _await_answer(target, process, client, timeout_s)
-        ask(process, client.become_primary)
-        ask(process, lambda: client.set_pipeline(target.program_json.read_bytes()))
+        _await_answer(target, process, control, timeout_s)
+        ask(process, control.begin, target)
     except BaseException:
-        client.close()
+        control.close()
         raise
-    return RunningSwitch(setting, target, process, client)
+    return RunningSwitch(setting, target, process, control)
 
 
-def _await_answer(
-    target: Target, process: NodeProcess, client: P4RuntimeClient, timeout_s: float
-) -> None:
+def _await_answer(target: Target, process: NodeProcess, control: Control, timeout_s: float) -> None:
     deadline = time.monotonic() + timeout_s
-    while not client.answers(within_s=QUESTION_S):
+    while not control.answers(within_s=QUESTION_S):
         status = process.poll()
         if status is not None:
             raise _failed(target, process, f"the switch {exit_in_words(status)} while starting")
         if time.monotonic() > deadline:
-            what = f"the switch did not answer on P4Runtime within {timeout_s:g} s"
+            what = f"the switch did not answer on {control.interface} within {timeout_s:g} s"
             raise _failed(target, process, what)
 
 
@@ -151,21 +168,30 @@ def _failed(target: Target, process: NodeProcess, what: str) -> NodeFailed:
     return failure
 
 
-def ask(process: NodeProcess, question: Callable[[], Result]) -> Result:
-    """The answer to a P4Runtime question; a refusal becomes NodeFailed with the switch's words."""
-    from testbed.network.p4runtime import P4RuntimeError
-
+def ask(
+    process: NodeProcess, question: Callable[[], Result], target: Target | None = None
+) -> Result:
+    """The answer to a control question; a refusal becomes NodeFailed with the switch's words, and
+    with the target's guess at the cause when the switch has just been started."""
     try:
         return question()
-    except P4RuntimeError as refused:
+    except ControlError as refused:
         status = process.poll()
         what = str(refused) if status is None else f"the switch {exit_in_words(status)}: {refused}"
-        raise NodeFailed(process.node, what, process.command, process.log) from refused
+        failure = NodeFailed(process.node, what, process.command, process.log)
+        if target is not None:
+            failure.likely_cause = target.likely_cause([*failure.log_tail(), str(refused)])
+        raise failure from refused
 
 
 def unix_path(setting: SwitchSetting, kind: str) -> Path:
     """Path of one of the switch's Unix sockets."""
     return setting.scratch / f"{setting.name}.{kind}"
+
+
+def grpc_address(setting: SwitchSetting) -> str:
+    """Where the switch serves P4Runtime: a Unix socket, which namespaces of networks share."""
+    return f"unix:{unix_path(setting, 'grpc')}"
 
 
 def port_arguments(setting: SwitchSetting) -> list[str]:

@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from testbed.network.process import NodeProcess
-from testbed.network.targets.base import SwitchSetting, port_arguments, unix_path
+from testbed.network.targets.base import (
+    Control,
+    SwitchSetting,
+    grpc_address,
+    port_arguments,
+    unix_path,
+)
 from testbed.statistics import SwitchStatistics
 
 STATISTICS_TIMEOUT_S = 10.0
@@ -26,21 +32,30 @@ LIKELY_CAUSES = {
 
 @dataclass(frozen=True)
 class NativeTarget:
-    """`python -m switch` with compiled BMv2 JSON and its P4Info (text protobuf)."""
+    """`python -m switch` with compiled BMv2 JSON and its P4Info (text protobuf).
+
+    log: a level; `off` leaves the choice to the switch.
+    """
 
     program_json: Path
     p4info: Path
+    log: str = "off"
 
     def command(self, setting: SwitchSetting) -> list[str]:
         command = [sys.executable, "-m", "switch", *port_arguments(setting)]
         command += ["--device-id", str(setting.device_id), "--no-p4", "--log-console"]
+        if self.log != "off":
+            command += ["-L", self.log]
         command += ["--stats-socket", str(unix_path(setting, "stats"))]
         if setting.pcap_dir is not None:
             command += ["--pcap", str(setting.pcap_dir)]
-        return [*command, "--", "--grpc-server-addr", self.grpc_address(setting)]
+        return [*command, "--", "--grpc-server-addr", grpc_address(setting)]
 
-    def grpc_address(self, setting: SwitchSetting) -> str:
-        return f"unix:{unix_path(setting, 'grpc')}"
+    def control(self, setting: SwitchSetting) -> Control:
+        # Imported here: gRPC costs 0.2 s, which validating a scenario need not pay.
+        from testbed.network.targets.p4runtime import P4RuntimeControl
+
+        return P4RuntimeControl(setting, self.program_json, self.p4info)
 
     def likely_cause(self, log_tail: list[str]) -> str:
         text = "\n".join(log_tail)

@@ -1,0 +1,110 @@
+"""The `bmv2` target: simple_switch_grpc, or simple_switch where only that is installed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from testbed.errors import MachineLacks
+from testbed.network.process import NodeProcess
+from testbed.network.targets.base import (
+    Control,
+    SwitchSetting,
+    grpc_address,
+    port_arguments,
+    unix_path,
+)
+from testbed.network.targets.thrift import THRIFT_PORT, ThriftControl
+from testbed.statistics import SwitchStatistics
+from testbed.thrift_cli import PROGRAM as CLI
+
+GRPC, THRIFT = "simple_switch_grpc", "simple_switch"
+REMEDY = "install BMv2 (p4lang-bmv2 of p4lang's packages), or leave switch.target at native"
+QUEUES = {
+    "input_packets": 1024,
+    "egress_packets_per_port": 64,
+    "resubmit_packets": 1024,
+    "output_packets": 128,
+}
+"""BMv2's, which no option changes but the egress queue's; a run leaves them as they are."""
+HELP_S = 20.0
+LIKELY_CAUSES = {
+    "Could not bind": "another program has the switch's Thrift port",
+    "Json::": "the program is no JSON",
+    "required by switch target": "the program is no BMv2 JSON of the v1model architecture",
+    "cannot be opened": "the compiled program cannot be read",
+    "JSON version": "the program was compiled for another version of BMv2",
+    "Add port operation failed": "an interface of the switch cannot be opened",
+    "Operation not permitted": "the run is not root, or a container forbids packet sockets",
+    "error while loading shared libraries": "BMv2's libraries are not where it looks for them",
+    "No module named": f"Python packages that {CLI} needs are not installed",
+    "Could not connect": "the switch ended after its start, or another program has its Thrift port",
+}
+
+
+def installed() -> str:
+    """GRPC or THRIFT, by what is on PATH; raises MachineLacks naming what is not."""
+    if shutil.which(GRPC):
+        return GRPC
+    if not shutil.which(THRIFT):
+        raise MachineLacks(f"BMv2 ({GRPC} or {THRIFT}), which switch.target asks for", REMEDY)
+    if not shutil.which(CLI):
+        raise MachineLacks(f"{CLI}, which fills BMv2's {THRIFT}", REMEDY)
+    return THRIFT
+
+
+@dataclass(frozen=True)
+class Bmv2Target:
+    """BMv2 with compiled JSON and its P4Info. log: a level of BMv2's, `off` for no log at all,
+    which makes it several times faster."""
+
+    program_json: Path
+    p4info: Path
+    log: str = "off"
+
+    def command(self, setting: SwitchSetting) -> list[str]:
+        program = installed()
+        command = [program, *port_arguments(setting), "--device-id", str(setting.device_id)]
+        if self.log != "off":
+            command += ["--log-console", "-L", self.log]
+        if setting.pcap_dir is not None:
+            command += ["--pcap", str(setting.pcap_dir)]
+        if "--notifications-addr" in _help(program):
+            # Its default is a socket in /tmp, the same for every run.
+            command += ["--notifications-addr", f"ipc://{unix_path(setting, 'notifications')}"]
+        if program == GRPC:
+            return [*command, "--no-p4", "--", "--grpc-server-addr", grpc_address(setting)]
+        return [*command, "--thrift-port", str(THRIFT_PORT), str(self.program_json)]
+
+    def control(self, setting: SwitchSetting) -> Control:
+        if installed() == THRIFT:
+            return ThriftControl(setting, self.program_json)
+        # Imported here: gRPC costs 0.2 s, which validating a scenario need not pay.
+        from testbed.network.targets.p4runtime import P4RuntimeControl
+
+        return P4RuntimeControl(setting, self.program_json, self.p4info)
+
+    def likely_cause(self, log_tail: list[str]) -> str:
+        text = "\n".join(log_tail)
+        return next((cause for sign, cause in LIKELY_CAUSES.items() if sign in text), "")
+
+    def statistics(self, setting: SwitchSetting, process: NodeProcess) -> SwitchStatistics:
+        """BMv2 counts no drop of its own; see testbed.queue_losses for what can be known."""
+        return SwitchStatistics(setting.name, process.cpu_s(), 0, {})
+
+
+def facts() -> dict[str, object]:
+    """What manifest.json says of it; MachineLacks if it is not installed."""
+    program = installed()
+    path = shutil.which(program)
+    version = subprocess.run([program, "--version"], capture_output=True, text=True)
+    return {"program": path, "version": version.stdout.strip(), "queues": QUEUES}
+
+
+@lru_cache
+def _help(program: str) -> str:
+    done = subprocess.run([program, "--help"], capture_output=True, text=True, timeout=HELP_S)
+    return done.stdout + done.stderr

@@ -1,0 +1,26 @@
+"""A switch controlled over P4Runtime, whoever made it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from testbed.network.p4runtime import P4RuntimeClient
+from testbed.network.targets.base import SwitchSetting, grpc_address
+
+
+class P4RuntimeControl(P4RuntimeClient):
+    """The Control over P4Runtime; program_json: compiled BMv2 JSON, p4info: text protobuf."""
+
+    interface = "P4Runtime"
+
+    def __init__(self, setting: SwitchSetting, program_json: Path, p4info: Path) -> None:
+        super().__init__(grpc_address(setting), setting.device_id, p4info)
+        self._program_json = program_json
+
+    def begin(self) -> None:
+        """Win the election and give the switch its pipeline."""
+        self.become_primary()
+        self.reset()
+
+    def reset(self) -> None:
+        self.set_pipeline(self._program_json.read_bytes())

@@ -1,0 +1,194 @@
+"""BMv2's simple_switch controlled over Thrift, by way of simple_switch_CLI."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from testbed import thrift_cli
+from testbed.errors import ControlError
+from testbed.network.changes import group_changes, table_changes
+from testbed.network.kernel import network_namespace
+from testbed.network.targets.base import SwitchSetting
+from testbed.plan import Entries, TableEntry
+from testbed.thrift_cli import ThriftCli
+
+# BMv2's own default; every switch has a network namespace, and so a loopback, of its own.
+THRIFT_PORT = 9090
+# As over P4Runtime, where every replica of a group has instance 1.
+REPLICATION_ID = 1
+PROBE_S = 0.01
+Value = int | tuple[int, int]
+
+
+class ThriftControl:
+    """See testbed.network.targets.base.Control. program_json: what the switch was started with."""
+
+    interface = "Thrift"
+
+    def __init__(self, setting: SwitchSetting, program_json: Path) -> None:
+        self._namespace_pid = setting.namespace_pid
+        self._json = program_json
+        self._cli: ThriftCli | None = None
+        self._handles: dict[tuple[str, frozenset[tuple[str, Value]]], int] = {}
+        self._nodes: dict[int, int] = {}
+
+    def answers(self, within_s: float) -> bool:
+        """Whether the Thrift port is open: BMv2 opens it when the program and all ports are in."""
+        deadline = time.monotonic() + within_s
+        with network_namespace(self._namespace_pid):
+            while not _is_open(THRIFT_PORT):
+                if time.monotonic() > deadline:
+                    return False
+                time.sleep(PROBE_S)
+        return True
+
+    def begin(self) -> None:
+        self._names = ProgramNames(json.loads(self._json.read_text()))
+        with network_namespace(self._namespace_pid):
+            self._cli = ThriftCli(THRIFT_PORT)
+
+    def reset(self) -> None:
+        self._command("reset_state")
+        self._handles.clear()
+        self._nodes.clear()
+
+    def change(self, old: Entries, new: Entries) -> None:
+        for kind, group, ports in group_changes(old, new):
+            self._change_group(kind, group, ports)
+        for kind, entry in table_changes(old, new):
+            self._change_entry(kind, entry)
+
+    def _change_group(self, kind: str, group: int, ports: Sequence[int]) -> None:
+        """A group is one node of BMv2's, with all its ports."""
+        listed = " ".join(map(str, ports))
+        if kind == "INSERT":
+            self._command(f"mc_mgrp_create {group}")
+            answer = self._command(f"mc_node_create {REPLICATION_ID} {listed}")
+            self._nodes[group] = thrift_cli.handle(answer)
+            self._command(f"mc_node_associate {group} {self._nodes[group]}")
+        elif kind == "MODIFY":
+            self._command(f"mc_node_update {self._nodes[group]} {listed}")
+        else:
+            node = self._nodes.pop(group)
+            self._command(f"mc_node_dissociate {group} {node}")
+            self._command(f"mc_node_destroy {node}")
+            self._command(f"mc_mgrp_destroy {group}")
+
+    def _change_entry(self, kind: str, entry: TableEntry) -> None:
+        key = entry.table, frozenset(entry.match.items())
+        table, match, action, arguments = self._names.entry(entry)
+        if kind == "INSERT":
+            answer = self._command(f"table_add {table} {action} {match} => {arguments}")
+            self._handles[key] = thrift_cli.handle(answer)
+        elif kind == "MODIFY":
+            self._command(f"table_modify {table} {action} {self._handles[key]} => {arguments}")
+        else:
+            self._command(f"table_delete {table} {self._handles.pop(key)}")
+
+    def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
+        name, size = self._names.array("counter", counter)
+        answers = (self._command(f"counter_read {name} {index}") for index in range(size))
+        return {index: thrift_cli.counter(answer) for index, answer in enumerate(answers)}
+
+    def read_register(self, register: str, indices: Iterable[int]) -> list[int]:
+        name, _ = self._names.array("register", register)
+        answers = (self._command(f"register_read {name} {index}") for index in indices)
+        return [thrift_cli.register(answer) for answer in answers]
+
+    def close(self) -> None:
+        if self._cli is not None:
+            self._cli.close()
+            self._cli = None
+
+    def _command(self, line: str) -> str:
+        if self._cli is None:
+            raise ControlError(f"`{line.strip()}`: the session has ended")
+        return self._cli.command(line.strip())
+
+
+def _is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+class ProgramNames:
+    """Objects of BMv2 JSON by full name, or by any last part of it that is unique."""
+
+    def __init__(self, program: Mapping[str, Any]) -> None:
+        types = {each["name"]: each["fields"] for each in program["header_types"]}
+        self._fields = {each["name"]: types[each["header_type"]] for each in program["headers"]}
+        tables = (table for pipeline in program["pipelines"] for table in pipeline["tables"])
+        self._tables = {table["name"]: table for table in tables}
+        self._actions = {action["id"]: action for action in program["actions"]}
+        self._arrays = {
+            kind: {array["name"]: int(array["size"]) for array in program[f"{kind}_arrays"]}
+            for kind in ("counter", "register")
+        }
+
+    def array(self, kind: str, name: str) -> tuple[str, int]:
+        """Full name and number of cells of a counter or register."""
+        full = _full_name(self._arrays[kind], name, kind)
+        return full, self._arrays[kind][full]
+
+    def entry(self, entry: TableEntry) -> tuple[str, str, str, str]:
+        """Table, match, action and arguments, as simple_switch_CLI takes them; ValueError names
+        what the program does not have."""
+        table = self._tables[_full_name(self._tables, entry.table, "table")]
+        action = _full_name(table["actions"], entry.action, f"action of table {entry.table}")
+        action_id = table["action_ids"][table["actions"].index(action)]
+        arguments = self._arguments(entry, self._actions[action_id]["runtime_data"])
+        return table["name"], " ".join(self._match(entry, table)), action, " ".join(arguments)
+
+    def _match(self, entry: TableEntry, table: Mapping[str, Any]) -> Iterator[str]:
+        columns = {column["name"]: column for column in table["key"]}
+        what = f"key of table {entry.table}"
+        given = {_full_name(columns, name, what): value for name, value in entry.match.items()}
+        for name, column in columns.items():
+            if name not in given:
+                raise ValueError(f"{what} {name} has no value")
+            yield _match_word(given[name], column["match_type"], self._bits(column["target"]), name)
+
+    def _bits(self, target: Sequence[str]) -> int:
+        header, name = target
+        if name == "$valid$":
+            return 1
+        return next(int(field[1]) for field in self._fields[header] if field[0] == name)
+
+    @staticmethod
+    def _arguments(entry: TableEntry, wanted: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+        names = [parameter["name"] for parameter in wanted]
+        if sorted(names) != sorted(entry.parameters):
+            listed = ", ".join(names) or "none"
+            raise ValueError(f"action {entry.action} has other parameters: {listed}")
+        for parameter in wanted:
+            name = parameter["name"]
+            yield _word(entry.parameters[name], parameter["bitwidth"], f"{entry.action}.{name}")
+
+
+def _match_word(value: Value, kind: str, bits: int, name: str) -> str:
+    if kind not in ("exact", "lpm") or isinstance(value, tuple) != (kind == "lpm"):
+        raise ValueError(f"key {name} is matched by {kind}, which {value} is no value for")
+    if isinstance(value, tuple):
+        return f"{_word(value[0], bits, name)}/{value[1]}"
+    return _word(value, bits, name)
+
+
+def _word(value: int, bits: int, what: str) -> str:
+    if not 0 <= value < 1 << bits:
+        raise ValueError(f"{what}: {value} does not fit {bits} bits")
+    return f"{value:#x}"
+
+
+def _full_name(known: Iterable[str], name: str, kind: str) -> str:
+    known = list(known)
+    found = [each for each in known if each == name]
+    found = found or [each for each in known if each.endswith(f".{name}")]
+    if len(found) != 1:
+        problem = "is ambiguous" if found else "does not exist"
+        raise ValueError(f"{kind} {name} {problem}; the program has {', '.join(known)}")
+    return found[0]
