@@ -19,6 +19,7 @@ class Engine(Protocol):
     def set_default(self, table: str, action: str, args: list[int]) -> None: ...
     def remove(self, table: str, handle: int) -> None: ...
     def direct(self, verb: str, name: str, numbers: tuple[int, ...]) -> str: ...
+    def set_meter(self, name: str, index: int, rates: tuple[tuple[float, int], ...]) -> None: ...
     def counter(self, name: str, index: int) -> tuple[int, int]: ...
     def register(self, name: str, index: int) -> int: ...
     def send(self, port: int, frame: bytes) -> None: ...
@@ -47,6 +48,13 @@ class Library:
 
     def remove(self, table: str, handle: int) -> None:
         self.pipeline.table_delete(table, handle)
+
+    def set_meter(self, name: str, index: int, rates: tuple[tuple[float, int], ...]) -> None:
+        if len(rates) != 2:
+            raise StfError("the switch library's meters have two rates")
+        (committed, burst), (peak, peak_burst) = rates
+        in_seconds = switch.MeterRates(committed * 1e6, burst, peak * 1e6, peak_burst)
+        self.pipeline.meter_write(name, index, in_seconds)
 
     def counter(self, name: str, index: int) -> tuple[int, int]:
         return self.pipeline.counter_read(name, index)
@@ -82,6 +90,8 @@ class Library:
                 self._write_groups([first])
             case "mirroring_add":
                 self.pipeline.set_clone_session(first, [(rest[0], 0)])
+            case "mirroring_add_mc":
+                self.pipeline.set_clone_session(first, self._replicas(rest[0]))
             case "mirroring_delete":
                 self.pipeline.set_clone_session(first, [])
             case "register_read":
@@ -104,9 +114,13 @@ class Library:
 
     def _write_groups(self, groups: Iterable[int]) -> None:
         for group in groups:
-            nodes = [self.nodes[h] for h in self.groups[group]]
-            replicas = [(port, rid) for rid, ports in nodes for port in ports]
-            self.pipeline.set_multicast_group(group, replicas)
+            self.pipeline.set_multicast_group(group, self._replicas(group))
+
+    def _replicas(self, group: int) -> list[tuple[int, int]]:
+        if group not in self.groups:
+            raise StfError(f"no multicast group {group} was created")
+        nodes = [self.nodes[h] for h in self.groups[group]]
+        return [(port, rid) for rid, ports in nodes for port in ports]
 
 
 def _pipeline_key(match: Match) -> switch.Match:

@@ -39,6 +39,10 @@ class Binder:
     def array(self, kind: str, name: str, line: int) -> str:
         return _by_suffix(name, self.arrays[kind], kind, line)
 
+    def size(self, kind: str, name: str) -> int:
+        found = next(a for a in self.program[f"{kind}_arrays"] if a["name"] == name)
+        return int(found["size"])
+
     def action(
         self, table: dict[str, Any], name: str, args: Iterable[tuple[str, int]], line: int
     ) -> tuple[str, list[int]]:

@@ -18,6 +18,7 @@ from testbed.stf.script import (
     Pause,
     Remove,
     SetDefault,
+    SetMeter,
     StfError,
 )
 from testbed.stf.show import differing_fields, side_by_side, spaced
@@ -101,6 +102,12 @@ class Run:
         answer = self.engine.direct(c.verb, name, c.numbers)
         if answer:
             self.said.append(f"{c.line}: {answer}")
+
+    def _setmeter(self, c: SetMeter) -> None:
+        name = self.binder.array("meter", c.name, c.line)
+        cells = range(self.binder.size("meter", name)) if c.index is None else [c.index]
+        for index in cells:
+            self.engine.set_meter(name, index, c.rates)
 
     def _check(self, c: Check) -> None:
         self._collect()

@@ -104,12 +104,22 @@ class Direct:
 
 
 @dataclass(frozen=True)
+class SetMeter:
+    """Rates of one meter, of every one when `index` is None: (units a microsecond, burst)."""
+
+    line: int
+    name: str
+    index: int | None
+    rates: tuple[tuple[float, int], ...]
+
+
+@dataclass(frozen=True)
 class Pause:
     line: int
     verb: str  # "wait" (one second passes) or "no_packet" (nothing more has come out)
 
 
-Command = Packet | Expect | Add | SetDefault | Remove | Check | Direct | Pause
+Command = Packet | Expect | Add | SetDefault | Remove | Check | Direct | SetMeter | Pause
 
 TOKEN = re.compile(
     r"""\s*(?:
@@ -143,7 +153,6 @@ DIRECT = {
     "counter_read": (True, 1, 1),
     "counter_write": (True, 3, 3),
 }
-NOT_HERE = ("meter_get_rates", "meter_set_rates", "meter_array_set_rates")
 
 
 def parse(text: str) -> list[Command]:
@@ -159,14 +168,14 @@ def parse(text: str) -> list[Command]:
 def _parse_line(line: int, verb: str, rest: str) -> Command:
     if verb in ("packet", "expect"):
         return _parse_frame(line, verb, rest)
+    if verb in ("meter_set_rates", "meter_array_set_rates"):
+        return _parse_rates(line, verb, rest)
     tokens = _Tokens(line, rest)
     command: Command
     if verb in DIRECT:
         command = _parse_direct(tokens, verb)
     elif verb in PARSERS:
         command = PARSERS[verb](tokens, verb)
-    elif verb in NOT_HERE:
-        raise StfError(f"`{verb}` is not supported", line)
     else:
         raise StfError(f"unknown command `{verb}`", line)
     tokens.end()
@@ -189,6 +198,22 @@ def _parse_frame(line: int, verb: str, rest: str) -> Packet | Expect:
     if len(nibbles) % 2:
         raise StfError(f"{len(nibbles)} hexadecimal digits are not whole bytes", line)
     return Packet(line, int(words[0]), bytes.fromhex(nibbles))
+
+
+def _parse_rates(line: int, verb: str, rest: str) -> SetMeter:
+    """`meter_set_rates NAME INDEX RATE:BURST RATE:BURST`; of a whole array, without the index."""
+    one = r"(?P<index>\d+)\s+" if verb == "meter_set_rates" else ""
+    found = re.fullmatch(rf"(?P<name>\S+)\s+{one}(?P<rates>(?:[\d.]+:\d+\s*)+)", rest.strip())
+    if not found:
+        raise StfError(
+            f"`{verb}` takes a name{', an index' if one else ''} and RATE:BURST ...", line
+        )
+    rates = tuple(pair.split(":") for pair in found["rates"].split())
+    try:
+        values = tuple((float(rate), int(burst)) for rate, burst in rates)
+    except ValueError:
+        raise StfError(f"`{found['rates'].strip()}` are no rates", line) from None
+    return SetMeter(line, found["name"], int(found["index"]) if one else None, values)
 
 
 class _Tokens:

@@ -54,6 +54,7 @@ PROGRAM: dict[str, Any] = {
         }
     ],
     "counter_arrays": [{"name": "I.c"}],
+    "meter_arrays": [{"name": "I.m", "size": 2}],
     "register_arrays": [{"name": "I.r"}],
 }
 
@@ -80,6 +81,9 @@ class Echo:
     def direct(self, verb: str, name: str, numbers: tuple[int, ...]) -> str:
         self.calls.append((verb, name, numbers))
         return ""
+
+    def set_meter(self, name: str, index: int, rates: tuple[tuple[float, int], ...]) -> None:
+        self.calls.append((name, index, rates))
 
     def counter(self, name: str, index: int) -> tuple[int, int]:
         return 3, 300
@@ -188,6 +192,15 @@ def test_entries_are_bound_by_suffix_and_width() -> None:
     assert engine.calls[2:] == [("I.t", 1), ("I.t", "I.set", [2])]
 
 
+def test_meters_one_and_all() -> None:
+    _, engine = run("meter_set_rates m 1 0.5:3 1:4\nmeter_array_set_rates I.m 0.000001:1 0.1:2")
+    assert engine.calls == [
+        ("I.m", 1, ((0.5, 3), (1.0, 4))),
+        ("I.m", 0, ((0.000001, 1), (0.1, 2))),
+        ("I.m", 1, ((0.000001, 1), (0.1, 2))),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -210,6 +223,8 @@ def test_entries_are_bound_by_suffix_and_width() -> None:
         ("remove two", "no entry was named `two`"),
         ("check_counter c(1) packets = 3", "expected a comparison, found `=`"),
         ("mc_node_associate 1", "`mc_node_associate` takes 2 numbers, not 1"),
+        ("meter_set_rates m 0.5:3", "`meter_set_rates` takes a name, an index and RATE:BURST"),
+        ("meter_array_set_rates m 1.2.3:1", "`1.2.3:1` are no rates"),
         ("wait 3", "unexpected `3`"),
     ],
 )

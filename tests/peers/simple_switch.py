@@ -182,6 +182,10 @@ class SimpleSwitch:
     def direct(self, verb: str, name: str, numbers: tuple[int, ...]) -> str:
         return self.command(" ".join([verb, name, *map(str, numbers)])).strip()
 
+    def set_meter(self, name: str, index: int, rates: tuple[tuple[float, int], ...]) -> None:
+        pairs = " ".join(f"{rate:.12f}:{burst}" for rate, burst in rates)
+        self.command(f"meter_set_rates {name} {index} {pairs}")
+
     def counter(self, name: str, index: int) -> tuple[int, int]:
         answer = self.command(f"counter_read {name} {index}")
         packets = re.search(r"(\d+) packets|packets=(\d+)", answer)
