@@ -7,7 +7,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from string import hexdigits
 from typing import NoReturn
+
+from switch.io import Loss
 
 VERSION = "0.1.0"
 JSON_VERSION = "2.24"
@@ -80,6 +83,7 @@ class Options:
     ring_frames: int | None
     coalesce_us: int | None
     seed: int
+    losses: tuple[Loss, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -99,6 +103,21 @@ def _port(text: str) -> int:
     if not text.isdecimal() or int(text) > MAX_PORT:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port: allowed is 0 to {MAX_PORT}")
     return int(text)
+
+
+def _loss(text: str) -> Loss:
+    """PORT:in|out:KEY:THRESHOLD; key and threshold in hexadecimal, the threshold up to 2^64."""
+    words = text.split(":")
+    if len(words) == 4 and words[1] in ("in", "out"):
+        key, threshold = (_hexadecimal(word) for word in words[2:])
+        if key is not None and threshold is not None and key < 1 << 64 >= threshold:
+            return Loss(_port(words[0]), words[1] == "out", key, threshold)
+    expected = "PORT:in|out:KEY:THRESHOLD, both hexadecimal, at most 2^64 - 1 and 2^64"
+    raise argparse.ArgumentTypeError(f"{text!r} is not {expected}")
+
+
+def _hexadecimal(text: str) -> int | None:
+    return int(text, 16) if text and set(text) <= set(hexdigits) else None
 
 
 def _natural(text: str) -> int:
@@ -148,6 +167,14 @@ def _general_parser() -> _Parser:
     log.add_argument("--log-console", action="store_true", help="log to standard output")
     log.add_argument("--log-file", type=Path, metavar="FILE")
     add("-L", "--log-level", choices=LOG_LEVELS, default="info")
+    add(
+        "--drop",
+        action="append",
+        default=[],
+        type=_loss,
+        metavar="PORT:in|out:KEY:THRESHOLD",
+        help="seeded loss at a port, key and threshold in hexadecimal (docs/p4runtime.md)",
+    )
     add("--log-flush", action="store_true", help=argparse.SUPPRESS)
     add("--ready-fd", type=_natural, metavar="N", help="write one byte here when forwarding")
     add("--stats-socket", type=Path, metavar="PATH", help="Unix socket: a JSON line a connection")
@@ -198,6 +225,7 @@ def parse(arguments: Sequence[str]) -> Options:
         ring_frames=given.ring_frames,
         coalesce_us=given.coalesce_us,
         seed=given.seed,
+        losses=tuple(given.drop),
         notes=_notes(given, IGNORED_GENERAL) + _notes(wanted, IGNORED_TARGET | IGNORED_FLAGS),
     )
 
@@ -230,6 +258,12 @@ def _check(
         raise UsageError(f"argument -i: port {wanted.drop_port} is the drop port (--drop-port)")
     if wanted.cpu_port in interfaces:
         raise UsageError(f"argument --cpu-port: port {wanted.cpu_port} is an interface already")
+    places = [(loss.port, loss.outgoing) for loss in given.drop]
+    for loss in given.drop:
+        if loss.port not in interfaces:
+            raise UsageError(f"argument --drop: port {loss.port} has no interface (-i)")
+        if places.count((loss.port, loss.outgoing)) > 1:
+            raise UsageError(f"argument --drop: port {loss.port} has two of the same direction")
     if given.pcap is not None and not given.pcap.is_dir():
         raise UsageError(f"argument --pcap: no such directory: {given.pcap}")
 

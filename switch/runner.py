@@ -157,6 +157,7 @@ def _open_ports(options: Options) -> PacketLoop:
             options.interfaces,
             cpu_port=options.cpu_port,
             pcap_folder=options.pcap_folder,
+            losses=options.losses,
             ring_frames=_given(options.ring_frames, DEFAULT_RING_FRAMES),
             coalesce_us=_given(options.coalesce_us, DEFAULT_COALESCE_US),
         )

@@ -11,7 +11,8 @@ import errno
 import os
 import socket
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -42,6 +43,23 @@ class Drivable(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Loss:
+    """Seeded loss at one side of a port. Frame k (from 0, of those that come from the interface, or
+    with `outgoing` go to it) is dropped if output k of splitmix64, begun at `key`, is below
+    `threshold`: 0 to 2^64."""
+
+    port: int
+    outgoing: bool
+    key: int
+    threshold: int
+
+    @property
+    def name(self) -> str:
+        """What statistics call it."""
+        return "drop_out" if self.outgoing else "drop_in"
+
+
 DEFAULT_RING_FRAMES = 2048
 DEFAULT_BATCH_FRAMES = 32
 DEFAULT_COALESCE_US = 50
@@ -56,7 +74,8 @@ class PacketLoop:
 
     `interfaces` maps port numbers (0..511) to interface names; `cpu_port` adds a port whose other
     end is `controller`, a SOCK_SEQPACKET socket with one frame a message; `pcap_folder` takes
-    `<iface>_in.pcap` and `<iface>_out.pcap`. Raises PacketLoopError.
+    `<iface>_in.pcap` and `<iface>_out.pcap`; `losses` drop frames before the program, captures and
+    counters see them, or after it and before they are captured and counted. Raises PacketLoopError.
     """
 
     def __init__(
@@ -65,6 +84,7 @@ class PacketLoop:
         *,
         cpu_port: int | None = None,
         pcap_folder: str | Path | None = None,
+        losses: Sequence[Loss] = (),
         ring_frames: int = DEFAULT_RING_FRAMES,
         batch: int = DEFAULT_BATCH_FRAMES,
         coalesce_us: int = DEFAULT_COALESCE_US,
@@ -72,6 +92,7 @@ class PacketLoop:
         self._lib = native.library()
         self._loop = ctypes.c_void_p()
         self._names = dict(interfaces)
+        self._losses = tuple(losses)
         # Held while a pipeline's counts are read, so that it is not closed meanwhile.
         self._swapping = threading.Lock()
         self._pipeline: Drivable | None = None
@@ -86,6 +107,8 @@ class PacketLoop:
                     self._add_pcap(port, interface, Path(pcap_folder))
             if cpu_port is not None:
                 self._add_cpu_port(cpu_port)
+            for loss in losses:
+                self._add_loss(loss)
         except PacketLoopError:
             self.close()
             raise
@@ -109,6 +132,14 @@ class PacketLoop:
         _check(fd, f"CPU port {port}")
         self.controller = socket.socket(fileno=fd)
         self._names[port] = CONTROLLER
+
+    def _add_loss(self, loss: Loss) -> None:
+        always = loss.threshold >> 64
+        below = loss.threshold & (1 << 64) - 1
+        result = self._lib.loop_add_drop(
+            self._loop, loss.port, loss.outgoing, loss.key, below, always
+        )
+        _check(result, f"{loss.name} of port {loss.port}")
 
     def start(self) -> None:
         """Start forwarding."""
@@ -139,7 +170,17 @@ class PacketLoop:
     def _port_stats(self, port: int) -> dict[str, Any]:
         stats = native.PortStats()
         self._lib.loop_read_port_stats(self._loop, port, ctypes.byref(stats))
-        return {"interface": self._names[port], **native.as_dict(stats)}
+        losses = {loss.name: self._loss_stats(loss) for loss in self._losses if loss.port == port}
+        return {"interface": self._names[port], **native.as_dict(stats), **losses}
+
+    def _loss_stats(self, loss: Loss) -> dict[str, Any]:
+        stats = native.DropStats()
+        numbers = (ctypes.c_uint64 * native.DROP_NUMBERS)()
+        self._lib.loop_read_drop_stats(
+            self._loop, loss.port, loss.outgoing, ctypes.byref(stats), numbers, len(numbers)
+        )
+        kept = min(stats.dropped, native.DROP_NUMBERS)
+        return {**native.as_dict(stats), "numbers": numbers[:kept]}
 
     def stop(self) -> None:
         """End the thread; statistics stay readable until `close()`, which completes captures."""

@@ -12,8 +12,8 @@ from switch.build import cache_directory, compiler
 from switch.errors import PipelineError
 
 HERE = Path(__file__).resolve().parent
-SOURCES = ("loop.c", "port.c", "offload.c", "pcap.c")
-HEADERS = ("loop.h", "port.h", "offload.h", "pcap.h", "../runtime/pipeline.h")
+SOURCES = ("loop.c", "port.c", "drop.c", "offload.c", "pcap.c")
+HEADERS = ("loop.h", "port.h", "drop.h", "offload.h", "pcap.h", "../runtime/pipeline.h")
 FLAGS = (
     "-std=gnu11",
     "-D_GNU_SOURCE",

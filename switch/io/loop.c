@@ -339,6 +339,18 @@ int loop_add_pcap(struct loop *loop, uint16_t number, const char *in_path, const
 	return error ? error : pcap_open(out_path, &port->pcap_out);
 }
 
+int loop_add_drop(struct loop *loop, uint16_t number, int outgoing, uint64_t key, uint64_t threshold, int always)
+{
+	struct port *port = find_port(loop, number);
+
+	if (!port)
+		return -ENOENT;
+	if (port->drops[!!outgoing])
+		return -EEXIST;
+	port->drops[!!outgoing] = drop_new(key, threshold, always);
+	return port->drops[!!outgoing] ? 0 : -ENOMEM;
+}
+
 int loop_start(struct loop *loop)
 {
 	int error;
@@ -422,5 +434,16 @@ int loop_read_port_stats(struct loop *loop, uint16_t number, struct loop_port_st
 	port_collect_ring_drops(port);
 	*out = port->stats;
 	pthread_mutex_unlock(&loop->control);
+	return 0;
+}
+
+int loop_read_drop_stats(struct loop *loop, uint16_t number, int outgoing, struct loop_drop_stats *out,
+			 uint64_t *numbers, uint32_t room)
+{
+	struct port *port = find_port(loop, number);
+
+	if (!port || !port->drops[!!outgoing])
+		return -ENOENT;
+	drop_read(port->drops[!!outgoing], out, numbers, room);
 	return 0;
 }

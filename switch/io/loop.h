@@ -51,6 +51,13 @@ struct loop_stats {
 	uint64_t pcap_errors;	/* frames a capture file did not take */
 };
 
+/* Seeded loss at one side of a port: frames that came from the interface, or are to go to it. */
+#define LOOP_DROP_NUMBERS 65536
+
+struct loop_drop_stats {
+	uint64_t seen, dropped, dropped_bytes;
+};
+
 int loop_new(const struct loop_options *options, struct loop **out);
 /* Before loop_start. On error *step names what failed ("open", "ring", ...). */
 int loop_add_interface(struct loop *loop, uint16_t port, const char *interface, const char **step);
@@ -58,6 +65,8 @@ int loop_add_interface(struct loop *loop, uint16_t port, const char *interface, 
 int loop_add_cpu_port(struct loop *loop, uint16_t port);
 /* Before loop_start. Captures what enters and leaves the port's interface. */
 int loop_add_pcap(struct loop *loop, uint16_t port, const char *in_path, const char *out_path);
+/* Before loop_start. Drops every frame whose draw is below the threshold, or every frame (always). */
+int loop_add_drop(struct loop *loop, uint16_t port, int outgoing, uint64_t key, uint64_t threshold, int always);
 int loop_start(struct loop *loop);
 /* Returns once no frame is in the previous program any more. NULL: drop everything. */
 void loop_set_program(struct loop *loop, const struct loop_program *program);
@@ -67,5 +76,8 @@ void loop_free(struct loop *loop);
 
 void loop_read_stats(struct loop *loop, struct loop_stats *out);
 int loop_read_port_stats(struct loop *loop, uint16_t port, struct loop_port_stats *out);
+/* numbers: of the first dropped frames, at most `room`. */
+int loop_read_drop_stats(struct loop *loop, uint16_t port, int outgoing, struct loop_drop_stats *out,
+			 uint64_t *numbers, uint32_t room);
 
 #endif

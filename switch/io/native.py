@@ -57,6 +57,16 @@ class LoopStats(ctypes.Structure):
     )
 
 
+class DropStats(ctypes.Structure):
+    """struct loop_drop_stats"""
+
+    _fields_ = _counters("seen", "dropped", "dropped_bytes")
+
+
+DROP_NUMBERS = 65536
+"""LOOP_DROP_NUMBERS"""
+
+
 def as_dict(stats: ctypes.Structure) -> dict[str, int]:
     """A statistics structure as plain integers by field name."""
     return {name: getattr(stats, name) for name, *_ in stats._fields_}
@@ -72,12 +82,17 @@ def library() -> ctypes.CDLL:
         "loop_add_interface": (c_int, [pointer, port, c_char_p, POINTER(c_char_p)]),
         "loop_add_cpu_port": (c_int, [pointer, port]),
         "loop_add_pcap": (c_int, [pointer, port, c_char_p, c_char_p]),
+        "loop_add_drop": (c_int, [pointer, port, c_int, c_uint64, c_uint64, c_int]),
         "loop_start": (c_int, [pointer]),
         "loop_set_program": (None, [pointer, POINTER(LoopProgram)]),
         "loop_stop": (None, [pointer]),
         "loop_free": (None, [pointer]),
         "loop_read_stats": (None, [pointer, POINTER(LoopStats)]),
         "loop_read_port_stats": (c_int, [pointer, port, POINTER(PortStats)]),
+        "loop_read_drop_stats": (
+            c_int,
+            [pointer, port, c_int, POINTER(DropStats), POINTER(c_uint64), c_uint32],
+        ),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(lib, name)

@@ -192,6 +192,8 @@ void port_close(struct port *port)
 		close(port->tx_fd);
 	free(port->oversize);
 	free(port->tx.arena);
+	drop_free(port->drops[0]);
+	drop_free(port->drops[1]);
 	pcap_close(port->pcap_in);
 	pcap_close(port->pcap_out);
 }
@@ -294,6 +296,8 @@ enum rx_result port_receive(struct port *port, struct frame *frame)
 {
 	enum rx_result result = port->ring ? receive_from_ring(port, frame) : receive_from_socket(port, frame);
 
+	if (result == RX_FRAME && port->drops[0] && drop_frame(port->drops[0], frame->len))
+		return RX_SKIPPED;
 	if (result == RX_FRAME) {
 		port->stats.rx_packets++;
 		port->stats.rx_bytes += frame->len;
@@ -328,6 +332,8 @@ void port_commit(struct port *port, uint32_t len)
 {
 	struct tx_queue *tx = &port->tx;
 
+	if (port->drops[1] && drop_frame(port->drops[1], len))
+		return;
 	tx->iov[tx->count].iov_base = tx->arena + tx->used;
 	tx->iov[tx->count].iov_len = len;
 	tx->count++;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
+#include "drop.h"
 #include "loop.h"
 #include "pcap.h"
 
@@ -32,6 +33,7 @@ struct port {
 	uint8_t *oversize; /* room for one frame that does not fit a slot */
 	struct tx_queue tx;
 	struct pcap *pcap_in, *pcap_out;
+	struct drop *drops[2]; /* of received frames, of frames to send; NULL: none */
 	uint64_t pcap_errors;
 	struct loop_port_stats stats;
 };

@@ -10,6 +10,7 @@ import pytest
 
 from switch import Program
 from switch.cli import EXIT_USAGE, UsageError, main, parse
+from switch.io import Loss
 from switch.runner import make_pipeline
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -51,6 +52,12 @@ WRONG = [
     ("-i 512@eth0 p.json", "0 to 511"),
     ("-i 511@eth0 p.json", "drop port"),
     ("-i -1@eth0 p.json", "expected one argument"),
+    ("-i 1@eth0 --drop 2:in:ff:ff p.json", "port 2 has no interface"),
+    ("-i 1@eth0 --drop 1:in:1:1 --drop 1:in:2:2 p.json", "two of the same direction"),
+    ("-i 1@eth0 --drop 1:up:1:1 p.json", "PORT:in|out:KEY:THRESHOLD"),
+    ("-i 1@eth0 --drop 1:in:1:10000000000000001 p.json", "at most 2^64 - 1 and 2^64"),
+    ("-i 1@eth0 --drop 1:in:10000000000000000:1 p.json", "at most 2^64 - 1 and 2^64"),
+    ("-i 1@eth0 --drop 1:in:-1:1 p.json", "both hexadecimal"),
     ("-i 1@eth0 -i 1@eth1 p.json", "port 1 is given twice"),
     ("-i 1@eth0 -i 2@eth0 p.json", "eth0 is given twice"),
     ("--device-id x p.json", "'x'"),
@@ -96,3 +103,20 @@ def test_questions_are_answered(option: str, answer: str) -> None:
         [sys.executable, "-m", "switch", option], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0 and answer in done.stdout
+
+
+def test_losses_are_read() -> None:
+    options = parse(
+        [
+            "-i",
+            "1@a",
+            "-i",
+            "2@b",
+            "--drop",
+            "1:in:00fF:10000000000000000",
+            "--drop",
+            "2:out:1:0",
+            "p.json",
+        ]
+    )
+    assert options.losses == (Loss(1, False, 255, 1 << 64), Loss(2, True, 1, 0))

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from switch.io import PacketLoop, PacketLoopError
+from switch.io import Loss, PacketLoop, PacketLoopError
 
 CPU_PORT = 3
 """The stub answers on the port of entry, but on 1 and 2."""
@@ -108,6 +108,60 @@ def test_many_frames_keep_their_order(loop: PacketLoop) -> None:
     sender.join()
     assert [frame for frame in frames if frame in set(received)] == received
     assert len(received) > 100
+
+
+def splitmix64(key: int, k: int) -> int:
+    """Vigna's splitmix64.c: output k from a state that starts at key."""
+    mask = (1 << 64) - 1
+    z = (key + (k + 1) * 0x9E3779B97F4A7C15) & mask
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+    return z ^ (z >> 31)
+
+
+def test_seeded_losses_on_the_way_in_and_out(stub: Stub) -> None:
+    limit = 1 << 62
+    losses = (Loss(CPU_PORT, False, 1234567, limit), Loss(CPU_PORT, True, 1 << 63, limit))
+    lost_in = [k for k in range(300) if splitmix64(1234567, k) < limit]
+    through = [k for k in range(300) if k not in lost_in]
+    lost_out = [k for k in range(len(through)) if splitmix64(1 << 63, k) < limit]
+    arrive = [number for k, number in enumerate(through) if k not in lost_out]
+    with PacketLoop({}, cpu_port=CPU_PORT, losses=losses) as loop:
+        loop.set_pipeline(stub)
+        loop.start()
+        assert loop.controller is not None
+        loop.controller.settimeout(10)
+        received: list[int] = []
+        for number in range(300):
+            loop.controller.send(BACK + number.to_bytes(2, "big") + bytes(52))
+            if number in arrive:
+                received.append(int.from_bytes(loop.controller.recv(100)[6:8], "big"))
+        while (counts := loop.stats()["ports"][str(CPU_PORT)])["drop_out"]["seen"] < len(through):
+            pass
+        while (counts := loop.stats()["ports"][str(CPU_PORT)])["tx_packets"] < len(arrive):
+            pass
+    assert received == arrive
+    assert counts["drop_in"]["numbers"] == lost_in
+    assert counts["drop_in"]["dropped"] == len(lost_in)
+    assert counts["drop_in"]["dropped_bytes"] == 60 * len(lost_in)
+    assert counts["drop_in"]["seen"] == 300
+    assert counts["drop_out"]["numbers"] == lost_out
+    assert (counts["rx_packets"], counts["tx_packets"]) == (len(through), len(arrive))
+
+
+@pytest.mark.parametrize(("threshold", "passes"), [(0, True), (1 << 64, False)])
+def test_a_threshold_of_nothing_and_of_all(stub: Stub, threshold: int, passes: bool) -> None:
+    losses = [Loss(CPU_PORT, False, 5, threshold)]
+    with PacketLoop({}, cpu_port=CPU_PORT, losses=losses) as loop:
+        loop.set_pipeline(stub)
+        loop.start()
+        assert loop.controller is not None
+        for _ in range(100):
+            loop.controller.send(BACK + bytes(54))
+        while loop.stats()["ports"][str(CPU_PORT)]["drop_in"]["seen"] < 100:
+            pass
+        dropped = loop.stats()["ports"][str(CPU_PORT)]["drop_in"]["dropped"]
+    assert dropped == (0 if passes else 100)
 
 
 def test_a_port_that_does_not_exist_is_counted(loop: PacketLoop) -> None:
