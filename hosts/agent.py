@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts import quantise
+from hosts import own_worker, quantise
 from hosts.all_reduce import AllReducer
 from hosts.control import Aborted, Command, Control, Stopped
 from hosts.driver import Address, default_window
@@ -36,7 +36,8 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True)
 class Config:
-    """The configuration file's keys. `window` may be null: then it follows from `link_rate_bps`."""
+    """The configuration file's keys. `window` may be null: then it follows from `link_rate_bps`.
+    `worker` may be absent; see own_worker.py."""
 
     name: str
     job: int
@@ -55,6 +56,7 @@ class Config:
     give_up_s: float
     control: str
     sums_dir: str | None
+    worker: str = ""
 
     @classmethod
     def read(cls, path: Path) -> Config:
@@ -65,7 +67,7 @@ class Config:
             raise ConfigError(f"{path}: {error}") from error
         if not isinstance(given, dict):
             raise ConfigError(f"{path}: not an object")
-        wrong = {field.name for field in fields(cls)} ^ given.keys()
+        wrong = {field.name for field in fields(cls)} ^ {"worker", *given}
         if wrong:
             raise ConfigError(f"{path}: missing or unknown keys: {', '.join(sorted(wrong))}")
         for key in INTEGERS:
@@ -94,6 +96,9 @@ class Agent:
 
     def __init__(self, config: Config, control: Control) -> None:
         self._config, self._control = config, control
+        self._class = own_worker.load(config.worker)
+        # A program that does not add has no sum to be near to.
+        self._adds = own_worker.combine_of(config.worker) is None
         self._members = list(range(config.workers))
         self._marks: list[int] = []
         self._slow_s = 0.0
@@ -111,7 +116,7 @@ class Agent:
         if self._reducer is not None:
             self._reducer.close()
         config = self._config
-        self._reducer = AllReducer(
+        self._reducer = self._class(
             config.job,
             rank,
             workers,
@@ -183,7 +188,7 @@ class Agent:
             return
         # Before the report, so that the next command finds every agent prepared.
         self._save_sums()
-        report["error"] = self._error() if self._is_float else None
+        report["error"] = self._error() if self._is_float and self._adds else None
         self._round, self._values = number + 1, self._tensor(number + 1)
         self._control.send("round", **report)
 

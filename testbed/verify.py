@@ -18,6 +18,8 @@ BLOCK_ELEMENTS = 1 << 16  # a block of every worker stays in the processor's cac
 Array = npt.NDArray[Any]
 Inputs = Callable[[int, int], Sequence[Array]]
 """(start, count) -> that part of each worker's tensor, all int32 or all float32."""
+Combine = Callable[[Sequence[Array]], Array]
+"""What a switch that does not add makes of the workers' values, element by element."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,13 @@ class Verdict:
         return self.wrong == 0
 
 
-def verify(inputs: Inputs, sums: Sequence[Array], lanes: int) -> Verdict:
+def verify(
+    inputs: Inputs, sums: Sequence[Array], lanes: int, combine_values: Combine | None = None
+) -> Verdict:
     """Judge the sums that came back to the workers of one round, a block at a time.
 
     sums: what each worker received, int32, one-dimensional, all of the tensor's length.
+    combine_values: instead of the sum.
     """
     elements = sums[0].size
     for rank, received in enumerate(sums):
@@ -54,7 +59,7 @@ def verify(inputs: Inputs, sums: Sequence[Array], lanes: int) -> Verdict:
     for start in range(0, elements, step):
         block = inputs(start, min(step, elements - start))
         judge = _judge_floats if block[0].dtype == np.float32 else _judge_integers
-        part = judge(block, [s[start : start + step] for s in sums], lanes)
+        part = judge(block, [s[start : start + step] for s in sums], lanes, combine_values or _sum)
         parts.append(_shifted(part, start))
     return combine(parts)
 
@@ -80,24 +85,30 @@ def quantise_bits(workers: int) -> int:
     return 31 - ceil(log2(workers))
 
 
-def _judge_integers(inputs: Sequence[Array], sums: Sequence[Array], lanes: int) -> Verdict:
-    total = np.zeros(inputs[0].size, np.int64)
+def _sum(inputs: Sequence[Array]) -> Array:
+    total = np.zeros_like(inputs[0])
     for x in inputs:
         total += x
+    return total
+
+
+def _judge_integers(
+    inputs: Sequence[Array], sums: Sequence[Array], lanes: int, combine_values: Combine
+) -> Verdict:
+    total = combine_values([x.astype(np.int64) for x in inputs])
     wrong, first = _differences((total & 0xFFFFFFFF).astype(np.uint32).view(np.int32), sums)
     return Verdict(wrong, first, None, None, None)
 
 
-def _judge_floats(inputs: Sequence[Array], sums: Sequence[Array], lanes: int) -> Verdict:
+def _judge_floats(
+    inputs: Sequence[Array], sums: Sequence[Array], lanes: int, combine_values: Combine
+) -> Verdict:
     scale = _scales(inputs, lanes)
     limit = 2.0 ** quantise_bits(len(inputs)) - 1
     per_element = np.repeat(scale, lanes)[: inputs[0].size]
-    total = np.zeros(inputs[0].size)
-    true_sum = np.zeros(inputs[0].size)
-    for x in inputs:
-        wide = x.astype(np.float64)
-        true_sum += wide
-        total += np.clip(np.rint(wide * per_element), -limit, limit)
+    wide = [x.astype(np.float64) for x in inputs]
+    true_sum = combine_values(wide)
+    total = combine_values([np.clip(np.rint(x * per_element), -limit, limit) for x in wide])
     wrong, first = _differences(total.astype(np.int32), sums)
     return _errors(wrong, first, sums, per_element, true_sum, len(inputs))
 

@@ -80,12 +80,8 @@ class ExpressionParser(TypeParser):
     def _operator(self) -> tuple[str, int]:
         """The operator in hand and how many tokens make it: two adjacent `>` are a shift."""
         token = self.token
-        if token.kind == ">":
-            following = self.peek()
-            place = token.position
-            adjacent = following.position[:3] == (place.file, place.line, place.column + 1)
-            if following.kind == ">" and adjacent:
-                return ">>", 2
+        if token.kind == ">" and token.joined and self.peek().kind == ">":
+            return ">>", 2
         return token.kind, 1
 
     def _unary(self) -> ast.Expression:

@@ -62,11 +62,15 @@ MAX_DIGITS = 4000
 
 
 class Token(NamedTuple):
-    """kind: the text itself for keywords and punctuation, else one of the names above."""
+    """kind: the text itself for keywords and punctuation, else one of the names above.
+
+    joined: the next token is `>` and follows at once. (Tokens of a macro share its position.)
+    """
 
     kind: str
     text: str
     position: Position
+    joined: bool = False
 
 
 class Number(NamedTuple):
@@ -105,7 +109,8 @@ class Lexer:
                 place = self._position(match.start(), len(text))
                 append(Token(text if text in KEYWORDS else IDENTIFIER, text, place))
             elif kind == "punctuation":
-                append(Token(text, text, self._position(match.start(), len(text))))
+                place = self._position(match.start(), len(text))
+                append(Token(text, text, place, self.text.startswith(">", match.end())))
             else:
                 self._rare(kind or "", text, match.start())
         self._newline(len(self.text))

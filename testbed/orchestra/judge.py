@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hosts import own_worker
 from hosts.tensors import make_tensor
 from testbed.backend import Backend
 from testbed.orchestra.outcome import JobResult, Round
@@ -35,4 +36,5 @@ class Judge:
                 for rank in done.members
             ]
 
-        return verify(inputs, [np.asarray(sums) for sums in present], self._lanes)
+        combine = own_worker.combine_of(workload.worker)
+        return verify(inputs, [np.asarray(sums) for sums in present], self._lanes, combine)

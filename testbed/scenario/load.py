@@ -8,6 +8,7 @@ from itertools import product
 from math import prod
 from pathlib import Path
 
+from hosts import AllReducer, own_worker
 from testbed.scenario import checks
 from testbed.scenario.document import Mapping, Node, Scalar, parse, read_file, with_value
 from testbed.scenario.errors import Problem, ScenarioError, Where, nearest, quote
@@ -151,7 +152,7 @@ def _completed(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
         )
         for i in range(len(scenario.jobs))
     ]
-    scenario = inherited(scenario, given)
+    scenario = _with_workers(inherited(scenario, given), reader, folder)
     shape = scenario.topology
     if shape.kind != "custom" or not shape.file:
         return scenario
@@ -162,6 +163,28 @@ def _completed(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
     return replace(
         scenario, topology=replace(shape, switches=read.switches, links=read.links, file="")
     )
+
+
+def _with_workers(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
+    """Each worker class as the file it was found in; it is loaded, to see that it can be."""
+
+    def found(workload: Workload, path: str) -> Workload:
+        spec = own_worker.find(workload.worker, (folder, Path.cwd())) if workload.worker else ""
+        try:
+            own = own_worker.load(spec)
+            if scenario.backend == "virtual" and own.all_reduce is not AllReducer.all_reduce:
+                raise ValueError("in virtual time only its `combine` can be its own")
+        except ValueError as error:
+            allowed = "module:Class, a subclass of hosts.AllReducer"
+            reader.problem(reader.place(path), path, str(error), allowed)
+        return replace(workload, worker=spec)
+
+    jobs = (
+        replace(job, workload=found(job.workload, f"jobs[{i}].workload.worker"))
+        for i, job in enumerate(scenario.jobs)
+    )
+    own = found(scenario.workload, "workload.worker")
+    return replace(scenario, workload=own, jobs=tuple(jobs))
 
 
 def _single(scenario: Scenario, path: Path) -> Scenario:

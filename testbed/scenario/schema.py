@@ -225,6 +225,12 @@ class Workload:
         "dtype", Choice(("float32", "int32")), "float32", "their type; int32 is summed exactly"
     )
     rounds: int = key("rounds", Whole(1, 10_000), 3, "all-reduces, one after the other")
+    worker: str = key(
+        "worker",
+        Text("module:Class, or path/to/file.py:Class", r"(|[^\x00\n:]+:[A-Za-z_]\w*)", 1000),
+        "",
+        "a worker class of your own (own-programs.md), from the scenario's folder or where you are",
+    )
     window: int | None = key(
         "window",
         AutoOr(
@@ -302,6 +308,7 @@ class FaultEntry:
     link: str | None = key("link", Pattern(), None, "links by name or pattern, or one direction")
     worker: str | None = key("worker", Pattern(), None, "hosts by name or pattern")
     switch: str | None = key("switch", Pattern(), None, "switches by name or pattern")
+    host: str | None = key("host", Pattern(), None, "hosts by name or pattern")
     job: str | None = key(
         "job", JOB_NAME, None, "whose worker on that host; of every job if absent"
     )
@@ -320,9 +327,9 @@ class FaultEntry:
     count: int | None = key("count", Whole(1, 10**9), None, "so many; 1 if absent")
     offset: int | None = key("offset", Whole(0, 10**9), None, "the first of them; 0 if absent")
     packets: tuple[int, ...] = keys_list("packets", Whole(0, 10**9), "numbers, counted from 0")
+    frames: int | None = key("frames", Whole(1, 10**6), None, "how many, spread over `for`")
     delay_s: float | None = key("delay", duration("1us", "10s"), None, "additional time")
     jitter_s: float | None = key("jitter", duration("1us", "10s"), None, "at most so much more")
-    host: str | None = key("host", Pattern(), None, "hosts by name or pattern")
     rate_bps: int | None = key("rate", rate(), None, "the new rate")
 
 
@@ -341,7 +348,6 @@ class Timeouts:
 class Axis:
     """One swept key: its dotted path, and its values as written."""
 
-    frames: int | None = key("frames", Whole(1, 10**6), None, "how many, spread over `for`")
     path: str
     values: tuple[Any, ...]
 

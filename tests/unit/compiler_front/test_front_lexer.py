@@ -59,6 +59,12 @@ def test_shift_is_two_tokens_but_other_operators_are_longest() -> None:
     assert " ".join(texts) == "a > > b <<= c |+|= d &&& e .. f ... {#} ++ g"
 
 
+def test_only_angles_that_touch_make_a_shift() -> None:
+    """Told by the text: the tokens of a macro all have the position of its use."""
+    joined = [t.joined for t in tokens_of("a >> b > > c") if t.kind == ">"]
+    assert joined == [True, False, False, False]
+
+
 def test_strings_keep_escapes() -> None:
     assert parse_string(r'"a\"b\\c\n"') == 'a"b\\c\n'
 

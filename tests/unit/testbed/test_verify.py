@@ -136,3 +136,18 @@ def test_rounds_are_combined() -> None:
     assert both.first_wrong == (0, 0)
     assert both.bound == max(good.bound, bad.bound)
     assert not both.within
+
+
+def test_another_operation_is_judged_as_strictly_as_the_sum() -> None:
+    tensors = [np.array([5, -9, -1, 0], np.int32), np.array([-5, -7, 3, -(2**31)], np.int32)]
+
+    def judged(received: list[int]) -> Verdict:
+        sums = [np.array(received, np.int32)] * 2
+        return checker.verify(lambda start, n: tensors, sums, LANES, np.maximum.reduce)
+
+    assert judged([5, -7, 3, 0]).exact
+    assert judged([5, -7, 4, 0]).first_wrong == (0, 2)
+    halves = [np.array([0.5, -1.0], np.float32), np.array([0.25, -0.5], np.float32)]
+    largest = np.array([2**28, -(2**28)], np.int32)
+    judgement = checker.verify(lambda start, n: halves, [largest] * 2, LANES, np.maximum.reduce)
+    assert judgement.exact and judgement.max_abs == 0.0
