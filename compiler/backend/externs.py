@@ -15,6 +15,7 @@ from compiler.backend.places import (
     StructPlace,
     UnionPlace,
     VarbitPlace,
+    WithFields,
     is_signed,
     plain,
     scalar_width,
@@ -177,10 +178,26 @@ class Externs(Statements):
         assert isinstance(kept, ir.FieldRef)
         return kept
 
+    def _members(self, place: Place, where: ast.Node) -> list[tuple[ir.Expr, types.Type]]:
+        """Every scalar of a value, headers opened."""
+        if isinstance(place, StructPlace):
+            return [p for m in place.members.values() for p in self._members(m, where)]
+        if isinstance(place, WithFields):
+            return [p for m in place.fields() for p in self._members(m, where)]
+        return [(arithmetic.as_data(self.read(place, where)), place.type)]
+
+    def _sample(self, expr: ir.Expr, shape: types.Type) -> ir.Expr:
+        """A digest's member as it is now: BMv2 reads the fields when ingress has ended."""
+        if isinstance(expr, ir.Const):
+            return self._simple(expr, shape)
+        kept = self.keep(expr, types.Bits(1) if isinstance(plain(shape), types.Boolean) else shape)
+        assert isinstance(kept, ir.FieldRef)
+        return kept
+
     def digest(self, call: ast.Call, info: CallInfo) -> None:
         receiver = self.data(self.argument(info, 0))
         value = self.argument(info, 1)
-        elements = [self._simple(e, s) for e, s in self.flat_values(value)]
+        elements = [self._sample(e, s) for e, s in self._members(self.operand(value), value)]
         learn_lists = self.unit.program.learn_lists
         shape = self.type_of(value)
         name = digest_name(shape, len(learn_lists))

@@ -487,7 +487,8 @@ class Program:
     enums: list[tuple[str, list[tuple[str, int]]]] = field(default_factory=list)
     init_state: str = "start"
     parser_states: list[ParserState] = field(default_factory=list)
-    value_sets: list[tuple[str, int, Position]] = field(default_factory=list)
+    # name, bits, most members, place
+    value_sets: list[tuple[str, int, int, Position]] = field(default_factory=list)
     deparse_order: list[str] = field(default_factory=list)
     deparser_position: Position | None = None
     meters: list[Array] = field(default_factory=list)

@@ -69,8 +69,8 @@ class Writer:
             ],
             "parsers": [self._parser()],
             "parse_vsets": [
-                {"name": name, "id": i, "compressed_bitwidth": bits, **self._source(where)}
-                for i, (name, bits, where) in enumerate(program.value_sets)
+                self._value_set(i, name, bits, size, where)
+                for i, (name, bits, size, where) in enumerate(program.value_sets)
             ],
             "deparsers": [self._deparser()],
             "meter_arrays": [self._meter(i, m) for i, m in enumerate(_bound(program.meters))],
@@ -174,6 +174,16 @@ class Writer:
         if op == "verify" or (plain and op != "extract_VL"):
             return self.expr(expr)
         return {"type": "expression", "value": self.expr(expr)}
+
+    def _value_set(self, number: int, name: str, bits: int, size: int, where: Position) -> Json:
+        source = self._source(where)
+        return {
+            "name": name,
+            "id": number,
+            **source,
+            "compressed_bitwidth": bits,
+            "max_size": size,
+        }
 
     def _deparser(self) -> Json:
         where = self._program.deparser_position

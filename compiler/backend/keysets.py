@@ -83,13 +83,13 @@ def value_set(unit: Unit, scope: Expressions, declared: ast.ValueSet) -> str:
     """The value set's name; it is entered in the program at its first use."""
     assert scope.frame.instance is not None
     name = scope.frame.instance.name_of(declared)
-    if all(known != name for known, _, _ in unit.program.value_sets):
+    if all(known != name for known, *_ in unit.program.value_sets):
         element = scope.type_at(declared.type_ref)
         width = types.width_bits(element)
         if width is None:
             raise scope.unsupported(declared, f"a value set of {element}")
-        unit.program.value_sets.append((name, width, declared.position))
         size = scope.evaluated(declared.size)
         assert isinstance(size, int)
+        unit.program.value_sets.append((name, width, size, declared.position))
         unit.value_sets.append(ValueSetSite(name, declared, element, size))
     return name

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
+from threading import Lock
 from typing import Any
 
 # The package's modules are only accepted by protobuf's Python implementation.
@@ -15,10 +16,14 @@ os.environ.setdefault("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from p4.config.v1 import p4info_pb2
 
+# protobuf's pools and classes are not made to be built by two threads at once
+_LOCK = Lock()
+
 
 def new_message(name: str) -> Any:
     """An empty message of p4.config.v1."""
-    return _message_class(f"p4.config.v1.{name}")()
+    with _LOCK:
+        return _message_class(f"p4.config.v1.{name}")()
 
 
 @lru_cache(maxsize=8)

@@ -271,3 +271,18 @@ def test_long_expressions_stay_readable(tmp_path: Path) -> None:
     for frame, expected in {"03000000": "01", "03000005": "03", "03000383": "03"}.items():
         ((_, out),) = pipeline.process(1, bytes.fromhex(frame), 0)
         assert out.hex() == expected + f"{3 * 900 % 256:02x}" + frame[4:]
+
+
+def test_a_digest_holds_what_was_true_at_the_call(tmp_path: Path) -> None:
+    document = json_of(
+        types="struct d_t { bit<8> a; bool b; bit<16> c; }",
+        apply="""std.egress_spec = 1; digest<d_t>(1, { hdr.h.a, hdr.h.b == 2, 7 });
+            hdr.h.a = 99; hdr.h.b = 99;""",
+    )
+    (learn,) = document["learn_lists"]
+    fields = [e["value"] for e in learn["elements"]]
+    assert [f[0] for f in fields[:2]] == ["scalars", "scalars"]
+    assert fields[2] == "0x0007"
+    (table,) = [t for p in document["pipelines"] for t in p["tables"]]
+    ops = [op for op, _ in primitives(document, table["actions"][0])]
+    assert ops == ["assign", "assign", "assign", "generate_digest", "assign", "assign"]

@@ -446,3 +446,16 @@ def test_errors_are_gathered_not_the_first_only() -> None:
         "not supported yet: clone of kind E2E outside egress",
         "not supported yet: recirculate outside egress",
     ]
+
+
+def test_value_sets_of_structs() -> None:
+    parser = """value_set<ports_t>(4) known;
+        state start { packet.extract(hdr.h);
+            transition select(hdr.h.a, hdr.h.c) { known: one; default: accept; } }
+        state one { hdr.h.b = 1; transition accept; }"""
+    document = json_of(types="struct ports_t { bit<8> x; bit<16> y; }", parser=parser)
+    (values,) = without_sources(document["parse_vsets"])
+    assert values == {"name": "P.known", "id": 0, "compressed_bitwidth": 24, "max_size": 4}
+    start = named(document["parsers"][0]["parse_states"], "start")
+    first = start["transitions"][0]
+    assert (first["type"], first["value"], first["next_state"]) == ("parse_vset", "P.known", "one")
