@@ -93,7 +93,7 @@ def _at(chance: Random, entry: FaultEntry, scenario: Scenario) -> FaultEntry:
     workload = job.workload if job else scenario.workload
     chunks = -(-workload.elements // LANES)
     mark = ChunkMark(
-        job.name if job else "",
+        job.name if job else None,
         chance.randrange(workload.rounds),
         chance.randrange(chunks),
     )

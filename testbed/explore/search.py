@@ -66,6 +66,7 @@ def search(program: Path, seeds: range, processes: int, out: TextIO | None = Non
                 rate = tried / (shown - begun)
                 left_s = (len(seeds) - tried) / rate
                 print(f"{tried} of {len(seeds)}, {rate:.0f}/s, {left_s:.0f} s left", file=out)
+    assert tried == len(seeds), f"{len(seeds) - tried} schedules were not tried"
     found.sort(key=lambda each: each.seed)
     return Tally(tried, declared, actions, time.monotonic() - begun, tuple(found))
 
