@@ -138,6 +138,9 @@ def _placed(jobs: Sequence[Job], counts: Sequence[int], total: int) -> Iterator[
         first = jobs[i].first_slot
         if first is None:
             first = _first_gap(taken, counts[i])
+            if first + counts[i] > total:
+                what = f"there are not {counts[i]} free slots in a row left"
+                raise Unplaced(f"jobs[{i}]", what, "other places for the jobs with 'first_slot'")
         _check_place(i, first, counts[i], taken, total)
         taken.append((first, first + counts[i], i))
         places[i] = first
