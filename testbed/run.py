@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sys
 import tempfile
@@ -133,12 +134,26 @@ def _conclude(suite: Suite, folder: RunFolder, code: int, out: TextIO) -> None:
     elif code > LACKING:
         folder.fail("interrupted" if code == INTERRUPTED else f"killed by signal {code - 128}")
     metrics = _metrics(folder)
+    _add_hashes(suite, folder)
     report.write(folder.path)
     summary = sweep_summary if suite.axes else run_summary
     print(summary(suite.name, metrics, folder.path), file=out, flush=True)
 
 
 def _sweep_metrics(suite: Suite, folder: RunFolder) -> dict[str, Any]:
+def _add_hashes(suite: Suite, folder: RunFolder) -> None:
+    """events_sha256 of runs on virtual time, whose events are the same each time."""
+    if any(point.scenario.backend != "virtual" for point in suite.points):
+        return
+    count = len(suite.points) if suite.axes else 0
+    folders = [folder.path / f"point-{n}" for n in range(count)] or [folder.path]
+    logs = [path / "events.jsonl" for path in folders]
+    hashes = [hashlib.sha256(log.read_bytes()).hexdigest() for log in logs if log.is_file()]
+    manifest = json.loads((folder.path / "manifest.json").read_text())
+    value = hashes if suite.axes else "".join(hashes)
+    folder.write_json("manifest.json", {**manifest, "events_sha256": value})
+
+
     """The points side by side, and how numbers grew from the first to the last."""
     points = []
     for number, point in enumerate(suite.points):
