@@ -45,10 +45,18 @@ def _dispatch(words: list[str]) -> int:
         from testbed import stf
 
         return stf.main(words[1:])
+    if words[:1] == ["conformance"]:
+        from testbed import conformance
+
+        return conformance.main(words[1:])
     if words[:1] == ["doctor"]:
         from testbed import doctor
 
         return doctor.main(words[1:])
+    if words[:1] == ["explore"]:
+        from testbed.explore import command as explore
+
+        return explore.main(words[1:])
     options = _parser().parse_args(words)
     command = {"list": _list, "check": _check, "run": _run, "clean": _clean, "report": _report}
     return command[options.command](options)
@@ -129,6 +137,8 @@ def _parser() -> argparse.ArgumentParser:
     report = commands.add_parser("report", help="draw a result folder's report again")
     report.add_argument("folder", help="results/<scenario>/<run-id>")
     commands.add_parser("doctor", help="what this machine has and lacks", add_help=False)
+    commands.add_parser("conformance", help="compare with p4c and BMv2", add_help=False)
+    commands.add_parser("explore", help="search for bad schedules of faults", add_help=False)
     commands.add_parser("stf", help="run packet tests (.stf)", add_help=False)
     return parser
 

@@ -18,9 +18,7 @@ PROGRAM = "simple_switch_CLI"
 PROMPT = b"RuntimeCmd: "
 ANSWER_S = 60.0
 REFUSALS = re.compile(
-    r"^(?:RuntimeCmd: )?(?:(?:Error|Invalid|Could not|Traceback|\*\*\*|Wrong|Unknown)\b.*"
-    r"|\*\*\* .*|.*\bException\b.*|WARNING: expected.*)$",
-    re.MULTILINE,
+    r"^(?:(?:Error|Invalid|Could not|Traceback|Wrong|Unknown)\b|\*\*\* ).*$", re.MULTILINE
 )
 
 

@@ -276,11 +276,16 @@ class Conductor:
             self._judge_round(job.result, done)
 
     def _judge_round(self, result: JobResult, done: Round) -> None:
-        verdict = self._judge.verdict(result, done)
+        verdict, digest = self._judge.verdict(result, done)
         result.verdicts.append(verdict)
-        name = result.tenant.name
-        exact, wrong = verdict.exact, verdict.wrong
-        self.log.add("verified", of=name, round=done.number, exact=exact, wrong=wrong)
+        self.log.add(
+            "verified",
+            of=result.tenant.name,
+            round=done.number,
+            exact=verdict.exact,
+            wrong=verdict.wrong,
+            sums_sha256=digest,
+        )
 
     def comes_back(self, worker: WorkerId) -> bool | None:
         for mishap in self.mishaps:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,9 @@ class Judge:
         self._seed = seed
         self._lanes = lanes
 
-    def verdict(self, job: JobResult, done: Round) -> Verdict:
-        """What one round's sums were; every member's of every element."""
+    def verdict(self, job: JobResult, done: Round) -> tuple[Verdict, str]:
+        """What one round's sums were, every member's of every element; and the SHA-256 of what the
+        first member received, by which runs are compared."""
         number, workload = job.tenant.number, job.tenant.workload
         received = [self._backend.sums(number, rank, done.number) for rank in done.members]
         present = [sums for sums in received if sums is not None]
@@ -37,4 +39,5 @@ class Judge:
             ]
 
         combine = own_worker.combine_of(workload.worker)
-        return verify(inputs, [np.asarray(sums) for sums in present], self._lanes, combine)
+        verdict = verify(inputs, [np.asarray(sums) for sums in present], self._lanes, combine)
+        return verdict, hashlib.sha256(present[0].tobytes()).hexdigest()

@@ -374,6 +374,9 @@ class Scenario:
         "mininet",
         "real packets in namespaces, or virtual time in one process (no root, exactly repeatable)",
     )
+    conformance: bool = key(
+        "conformance", Flag(), False, "`make conformance` runs it with every compiler and target"
+    )
     topology: Topology = field(default=Topology(), metadata={"section": Topology})
     links: Links = field(default=Links(), metadata={"section": Links})
     switch: Switch = field(default=Switch(), metadata={"section": Switch})

@@ -1,4 +1,4 @@
-"""Makes `pairs` and `simple_switch`, the engine over BMv2, importable by these tests."""
+"""Makes `pairs` importable by these tests."""
 
 from __future__ import annotations
 

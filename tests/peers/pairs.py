@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from simple_switch import SimpleSwitch
 
 from testbed.stf import Binder, Run, parse, run_stf
+from testbed.stf.bmv2 import TOOLS, Bmv2
 
 COMPILERS = {
     "p4c": ["p4c-bm2-ss", "--p4v", "16"],
@@ -38,8 +38,8 @@ def run_on(target: str, json_path: Path, script: Path) -> list[str]:
     """What failed of `script` on our switch library, or on BMv2."""
     if target == "agglab":
         return run_stf(json_path, script).failures
-    need("simple_switch", "simple_switch_CLI")
+    need(*TOOLS)
     commands = parse(script.read_text())
     binder = Binder(json.loads(json_path.read_text()))
-    with SimpleSwitch(json_path, json_path.parent, commands) as engine:
+    with Bmv2(json_path, json_path.parent, commands) as engine:
         return Run(binder, engine).execute(commands)

@@ -1,0 +1,90 @@
+"""`python -m testbed conformance`: run everything on every pair that is here, say what differs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from testbed.conformance import packets, pairs, scenarios
+from testbed.conformance.packets import Case
+from testbed.conformance.pairs import Pair
+from testbed.exit_codes import FAILED, LACKING, PASSED
+from testbed.program import REPOSITORY
+
+RESULTS = REPOSITORY / "build" / "conformance"
+EXIT_CODES = """exit codes:
+  0  all pairs that are here agree; peers that are not are named
+  1  something differs
+  3  no peer is here to agree with, or the machine lacks what scenarios need"""
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m testbed conformance",
+        description="Programs, packet tests and scenarios on each pair of compiler and switch.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--packets", action="store_true", help="no scenarios (no root needed)")
+    parser.add_argument("--scenarios", action="store_true", help="no packet tests")
+    parser.add_argument("--results", type=Path, default=RESULTS, metavar="DIR")
+    parser.add_argument("only", nargs="*", help="names of programs or scenarios; all if none")
+    options = parser.parse_args(words)
+    here, absent = pairs.present(), pairs.absent()
+    print(f"pairs: {', '.join(map(str, here))}")
+    for name, what in absent.items():
+        print(f"absent: {name} (not on PATH: {what}): nothing is compared with it")
+    codes = [] if options.scenarios else [_packets(here, options.only)]
+    codes += [] if options.packets else [_scenarios(here, options.only, options.results)]
+    if FAILED in codes:
+        return FAILED
+    return LACKING if LACKING in codes or len(here) == 1 else PASSED
+
+
+def _packets(here: Sequence[Pair], only: Sequence[str]) -> int:
+    chosen = [case for case in packets.cases() if not only or case.program.stem in only]
+    wrong = 0
+    for case, found in _in_parallel(chosen, here):
+        wrong += bool(found)
+        for text in found:
+            print(text, flush=True)
+        _show_progress(case.name)
+    tested = sum(case.script is not None for case in chosen)
+    verdict = f"{wrong} differ" if wrong else "all agree"
+    print(f"packets: {len(chosen)} programs, {tested} packet tests, {len(here)} pairs: {verdict}")
+    return FAILED if wrong else PASSED
+
+
+def _in_parallel(chosen: Sequence[Case], here: Sequence[Pair]) -> Iterator[tuple[Case, list[str]]]:
+    with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        yield from zip(chosen, pool.map(partial(packets.run_case, pairs=here), chosen), strict=True)
+
+
+def _show_progress(name: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\033[K{name}", end="\r", file=sys.stderr, flush=True)
+
+
+def _scenarios(here: Sequence[Pair], only: Sequence[str], results: Path) -> int:
+    codes = []
+    for name in scenarios.marked():
+        if only and name not in only:
+            continue
+        try:
+            ran = {pair: scenarios.run_on(name, pair, results) for pair in here}
+        except scenarios.NotRun as error:
+            print(f"scenario {name}: not run: {error}")
+            codes.append(LACKING)
+            continue
+        found = scenarios.compare(ran)
+        for line in found:
+            print(f"scenario {name} {line}")
+        verdict = "differs" if found else "the same sums"
+        print(f"scenario {name}: {verdict}; a round: {scenarios.times(ran)}", flush=True)
+        codes.append(FAILED if found else PASSED)
+    return max(codes, default=PASSED) if FAILED not in codes else FAILED

@@ -1,0 +1,77 @@
+"""Scenarios that say `conformance: true`, on every pair: the same integer sums, bit for bit."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from testbed.conformance.pairs import Pair
+from testbed.exit_codes import FAILED, PASSED
+from testbed.program import REPOSITORY
+from testbed.scenario import find, load, names
+
+Sums = Mapping[tuple[str, int], str]
+"""(job, round) -> SHA-256 of its integer sums."""
+
+
+class NotRun(Exception):
+    """A scenario could not be run on this machine: the run's words."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One scenario on one pair. time_s: of a round, the median; None if none ended."""
+
+    sums: Sums
+    exact: bool
+    time_s: float | None
+
+
+def marked() -> list[str]:
+    """Names of the scenarios that are marked for conformance."""
+    return [name for name in names() if load(find(name)).asked.conformance]
+
+
+def run_on(name: str, pair: Pair, results: Path) -> Ran:
+    """Run it in a process of its own. Raises NotRun when the machine lacks something."""
+    command = [sys.executable, "-m", "testbed", "run", name, "--results", str(results)]
+    for setting in (f"switch.target={pair.switch}", f"switch.compiler={pair.compiler}"):
+        command += ["--set", setting]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode not in (PASSED, FAILED):
+        raise NotRun(done.stderr.strip() or f"exit code {done.returncode}")
+    latest = results / name / "latest"
+    metrics = json.loads((latest / "metrics.json").read_text())
+    lines = (latest / "events.jsonl").read_text().splitlines()
+    verified = [event for event in map(json.loads, lines) if event["event"] == "verified"]
+    sums = {(event["of"], event["round"]): event["sums_sha256"] for event in verified}
+    times = metrics.get("allreduce", {}).get("time_s", {})
+    return Ran(sums, bool(metrics.get("exact")), times.get("median"))
+
+
+def compare(ran: Mapping[Pair, Ran]) -> list[str]:
+    """Lines about pairs whose sums are wrong, missing or not those of the first."""
+    found = []
+    first = next(iter(ran))
+    for pair, one in ran.items():
+        if not one.exact:
+            found.append(f"on {pair}: not every sum is right")
+        for key in sorted(ran[first].sums.keys() | one.sums.keys()):
+            if ran[first].sums.get(key) != one.sums.get(key):
+                job, number = key
+                found.append(f"on {pair}: {job}, round {number}: other sums than on {first}")
+    return found
+
+
+def times(ran: Mapping[Pair, Ran]) -> str:
+    """Seconds of a round, and their ratio to the fastest."""
+    known = {pair: one.time_s for pair, one in ran.items() if one.time_s}
+    fastest = min(known.values(), default=1.0)
+    parts: Sequence[str] = [f"{p} {t:.3f} s ({t / fastest:.2f})" for p, t in known.items()]
+    return ", ".join(parts)
