@@ -1,7 +1,7 @@
 # Agglab: `make` lists the targets. Every target sets up what it needs first (setup.sh, at once when nothing is missing).
 PYTHON := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup doctor scenario scenarios check compile test lint bless bench clean
+.PHONY: help setup doctor scenario scenarios check compile test lint bless bench conformance clean
 
 NAME ?=
 FILE ?= $(if $(NAME),scenarios/$(NAME).yaml)
@@ -17,7 +17,7 @@ TESTS ?= tests
 export FILE RESULTS BACKEND TARGET PROGRAM LANES SLOTS TESTS
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 setup:  ## install what is missing (apt packages, .venv)
 	@./setup.sh
@@ -57,6 +57,9 @@ bless: setup  ## rewrite the golden files; read the diff
 
 bench: setup  ## speed, as ratios measured in one run
 	@$(PYTHON) -m benchmarks
+
+conformance: setup  ## compare with p4c and BMv2, where installed: programs, packet tests, sums
+	@$(PYTHON) -m testbed conformance
 
 clean: setup  ## remove what killed runs left behind, and build products
 	@$(PYTHON) -m testbed clean
