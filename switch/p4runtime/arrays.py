@@ -14,12 +14,13 @@ from switch.p4runtime.status import Code, StatusError, invalid, unsupported
 from switch.p4runtime.tables import TableEntries
 
 
-def _only_modify(kind: int, what: str) -> None:
+def only_modify(kind: int, what: str) -> None:
+    """Refuse to insert or delete what is always there."""
     if kind != Update.MODIFY:
         raise invalid(f"{what}: can only be modified")
 
 
-def _indexes(array: Array, message: object) -> range:
+def indexes(array: Array, message: object) -> range:
     """The cells a message names: one, or all when it has no index."""
     if not message.HasField("index"):  # type: ignore[attr-defined]
         return range(array.size)
@@ -48,12 +49,12 @@ class Counters:
     def write(self, kind: int, message: p4runtime_pb2.CounterEntry) -> None:
         """Set one cell, or all when no index is given."""
         array = find(self._arrays, "counter", message.counter_id)
-        _only_modify(kind, f"counter {array.name}")
+        only_modify(kind, f"counter {array.name}")
         _check_counts(array.name, message.data)
-        indexes = _indexes(array, message)
+        cells = indexes(array, message)
         if not message.HasField("data"):
             return
-        for index in indexes:
+        for index in cells:
             self._pipeline.counter_write(
                 array.name, index, message.data.packet_count, message.data.byte_count
             )
@@ -64,7 +65,7 @@ class Counters:
         if query.counter_id:
             arrays = [find(self._arrays, "counter", query.counter_id)]
         for array in arrays:
-            for index in _indexes(array, query):
+            for index in indexes(array, query):
                 packets, bytes_ = self._pipeline.counter_read(array.name, index)
                 entity = Entity()
                 entry = entity.counter_entry
@@ -86,7 +87,7 @@ class DirectCounters:
     def write(self, kind: int, message: p4runtime_pb2.DirectCounterEntry) -> None:
         """Set the counter of one entry."""
         table = self._table(message.table_entry)
-        _only_modify(kind, f"direct counter of table {table.name}")
+        only_modify(kind, f"direct counter of table {table.name}")
         _check_counts(table.name, message.data)
         stored = self._entries.find(table, message.table_entry)
         if message.HasField("data"):
@@ -133,10 +134,10 @@ class Registers:
     def write(self, kind: int, message: p4runtime_pb2.RegisterEntry) -> None:
         """Set one cell, or all when no index is given."""
         array = find(self._arrays, "register", message.register_id)
-        _only_modify(kind, f"register {array.name}")
-        indexes = _indexes(array, message)
+        only_modify(kind, f"register {array.name}")
+        cells = indexes(array, message)
         value = _decode_cell(array, message.data)
-        for index in indexes:
+        for index in cells:
             self._pipeline.register_write(array.name, index, value)
 
     def read(self, query: p4runtime_pb2.RegisterEntry) -> Iterator[Entity]:
@@ -145,7 +146,7 @@ class Registers:
         if query.register_id:
             arrays = [find(self._arrays, "register", query.register_id)]
         for array in arrays:
-            for index in _indexes(array, query):
+            for index in indexes(array, query):
                 entity = Entity()
                 entry = entity.register_entry
                 entry.register_id = array.id

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2
-from p4.v1.p4runtime_pb2 import Entity, SetForwardingPipelineConfigRequest, Update
+from p4.v1.p4runtime_pb2 import (
+    Entity,
+    SetForwardingPipelineConfigRequest,
+    StreamMessageResponse,
+    Update,
+)
 
 from switch import Pipeline, PipelineError, Program
 from switch.p4runtime.arrays import Counters, DirectCounters, Registers
+from switch.p4runtime.digests import Digests
+from switch.p4runtime.meters import DirectMeters, Meters
 from switch.p4runtime.p4info import P4InfoIndex
+from switch.p4runtime.profiles import ActionProfiles, Groups, Members
 from switch.p4runtime.replication import Replication
 from switch.p4runtime.status import BatchError, Code, StatusError, invalid, unsupported
 from switch.p4runtime.tables import TableEntries
+from switch.p4runtime.value_sets import ValueSets
 
 Install = Callable[[Pipeline], None]
 """Makes the data plane forward by a program; on return the previous one is no longer used."""
@@ -23,16 +33,19 @@ Install = Callable[[Pipeline], None]
 Make = Callable[[Program], Pipeline]
 """Compiles a program and makes an instance of it."""
 
-_UNSUPPORTED = {
-    "action_profile_member": "action_profiles",
-    "action_profile_group": "action_profiles",
-    "meter_entry": "meters",
-    "direct_meter_entry": "direct_meters",
-    "value_set_entry": "value_sets",
-    "digest_entry": "digests",
-    "extern_entry": "externs",
-}
+_UNSUPPORTED = {"extern_entry": "externs"}
 """Kinds of entity that are not supported, and where the P4Info would list them."""
+
+
+_INSERTED = (
+    "packet_replication_engine_entry",
+    "action_profile_member",
+    "action_profile_group",
+    "table_entry",
+    "digest_entry",
+)
+_MODIFIED = ("counter_entry", "register_entry", "meter_entry", "value_set_entry")
+"""Kinds of entity that are carried over to another program, in this order."""
 
 
 class Forwarding:
@@ -43,12 +56,20 @@ class Forwarding:
         self.pipeline = pipeline
         self.index = P4InfoIndex(config.p4info)
         self.index.check_program(pipeline.program)
-        tables = TableEntries(self.index, pipeline)
+        self._profiles = ActionProfiles(self.index, pipeline)
+        self.tables = tables = TableEntries(self.index, pipeline, self._profiles)
+        self.digests = Digests(self.index, pipeline)
         self._handlers: dict[str, Any] = {
             "table_entry": tables,
             "counter_entry": Counters(self.index, pipeline),
             "direct_counter_entry": DirectCounters(self.index, pipeline, tables),
             "register_entry": Registers(self.index, pipeline),
+            "meter_entry": Meters(self.index, pipeline),
+            "direct_meter_entry": DirectMeters(self.index, pipeline, tables),
+            "action_profile_member": Members(self._profiles),
+            "action_profile_group": Groups(self._profiles),
+            "value_set_entry": ValueSets(self.index, pipeline),
+            "digest_entry": self.digests,
             "packet_replication_engine_entry": Replication(pipeline),
         }
 
@@ -77,11 +98,14 @@ class Forwarding:
 
     def carry_over(self, old: Forwarding) -> None:
         """Write what `old` holds into this one; INVALID_ARGUMENT when something does not fit."""
-        for name in ("packet_replication_engine_entry", "table_entry"):
-            for entity in old.read(_everything(name)):
+        for name in _INSERTED:
+            query = _everything(name)
+            if name == "table_entry" and any(t.direct_meter for t in old.index.tables.values()):
+                query.table_entry.meter_config.SetInParent()
+            for entity in old.read(query):
                 if not entity.table_entry.is_const:
                     self._carry(Update(type=Update.INSERT, entity=entity))
-        for name in ("counter_entry", "register_entry"):
+        for name in _MODIFIED:
             for entity in old.read(_everything(name)):
                 self._carry(Update(type=Update.MODIFY, entity=entity))
 
@@ -206,6 +230,25 @@ class Device:
         if self._saved is not None:
             self._saved.pipeline.close()
             self._saved = None
+
+    def notices(self) -> list[StreamMessageResponse]:
+        """What the running program has for controllers: digests, idle entries."""
+        if self._committed is None:
+            return []
+        found = [StreamMessageResponse(digest=d) for d in self._committed.digests.collect()]
+        idle = self._committed.tables.idle()
+        if idle:
+            notice = StreamMessageResponse()
+            notice.idle_timeout_notification.table_entry.extend(idle)
+            notice.idle_timeout_notification.timestamp = time.time_ns()
+            found.append(notice)
+        return found
+
+    @property
+    def watched(self) -> bool:
+        """Whether there may be notices at all."""
+        running = self._committed
+        return running is not None and (running.digests.wanted or running.tables.timed)
 
     def write(self, updates: list[Update]) -> None:
         """Apply a batch; BatchError when an update fails, the others are applied."""

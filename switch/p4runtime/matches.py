@@ -9,24 +9,33 @@ from p4.v1 import p4runtime_pb2
 from switch import Exact, Lpm, Match, Range, Ternary
 from switch.p4runtime.bytestring import decode, encode
 from switch.p4runtime.p4info import Action, Field, P4InfoIndex, Table
-from switch.p4runtime.status import Code, StatusError, invalid, unsupported
+from switch.p4runtime.status import Code, StatusError, invalid
 
 
 def decode_match(table: Table, messages: Sequence[p4runtime_pb2.FieldMatch]) -> tuple[Match, ...]:
     """The key in the table's field order; an omitted field matches anything."""
+    return decode_key(f"table {table.name}", table.fields, messages)
+
+
+def decode_key(
+    owner: str, fields: Sequence[Field], messages: Sequence[p4runtime_pb2.FieldMatch]
+) -> tuple[Match, ...]:
+    """The same for the fields of whatever `owner` names in errors."""
     given = {}
-    known = {field.id for field in table.fields}
+    known = {field.id for field in fields}
     for message in messages:
         if message.field_id not in known:
-            raise invalid(f"table {table.name}: no match field with id {message.field_id}")
+            raise invalid(f"{owner}: no match field with id {message.field_id}")
         if message.field_id in given:
-            raise invalid(f"table {table.name}: match field {message.field_id} is given twice")
+            raise invalid(f"{owner}: match field {message.field_id} is given twice")
         given[message.field_id] = message
-    return tuple(_decode_field(table, field, given.get(field.id)) for field in table.fields)
+    return tuple(
+        _decode_field(f"{owner}, match field {field.name}", field, given.get(field.id))
+        for field in fields
+    )
 
 
-def _decode_field(table: Table, field: Field, message: p4runtime_pb2.FieldMatch | None) -> Match:
-    where = f"table {table.name}, match field {field.name}"
+def _decode_field(where: str, field: Field, message: p4runtime_pb2.FieldMatch | None) -> Match:
     if message is None:
         return _wildcard(field, where)
     kind = message.WhichOneof("field_match_type")
@@ -95,7 +104,12 @@ _DECODERS: dict[str, Callable[[Field, p4runtime_pb2.FieldMatch, str], Match]] = 
 
 def encode_match(table: Table, key: Sequence[Match]) -> list[p4runtime_pb2.FieldMatch]:
     """The canonical messages: shortest values, fields that match anything left out."""
-    pairs = zip(table.fields, key, strict=True)
+    return encode_key(table.fields, key)
+
+
+def encode_key(fields: Sequence[Field], key: Sequence[Match]) -> list[p4runtime_pb2.FieldMatch]:
+    """The same for any fields."""
+    pairs = zip(fields, key, strict=True)
     return [_encode_field(field, match) for field, match in pairs if not _is_wildcard(field, match)]
 
 
@@ -129,11 +143,7 @@ def decode_action(
     if kind is None:
         raise invalid(f"table {table.name}: no action given")
     if kind != "action":
-        raise (
-            unsupported(kind)
-            if table.indirect
-            else invalid(f"table {table.name}: {kind} given, the table takes actions")
-        )
+        raise invalid(f"table {table.name}: {kind} given, the table takes actions")
     chosen = message.action
     if chosen.action_id not in table.scopes:
         raise invalid(f"table {table.name}: action_id {chosen.action_id:#x} is not one of its own")
@@ -144,12 +154,13 @@ def decode_action(
         raise StatusError(
             Code.PERMISSION_DENIED, f"table {table.name}: {action.name} may not be used {place}"
         )
-    return action, _decode_params(action, chosen.params)
+    return action, decode_params(action, chosen.params)
 
 
-def _decode_params(
+def decode_params(
     action: Action, messages: Sequence[p4runtime_pb2.Action.Param]
 ) -> tuple[int, ...]:
+    """An action's arguments in the order of its parameters."""
     given = {message.param_id: message.value for message in messages}
     known = {param.id for param in action.params}
     if len(given) != len(messages):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from p4.config.v1 import p4info_pb2
+from p4.config.v1 import p4info_pb2, p4types_pb2
 
 from switch import Program
 from switch.p4runtime.status import Code, StatusError, invalid, unsupported
@@ -44,8 +44,10 @@ class Table:
     scopes: dict[int, str]
     constant: bool
     constant_default: bool
-    indirect: bool
+    profile: int | None
     direct_counter: bool
+    direct_meter: bool
+    idle_timeout: bool
 
     @property
     def needs_priority(self) -> bool:
@@ -54,8 +56,39 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Profile:
+    """An action profile; `actions` are the ids of the actions of its tables."""
+
+    id: int
+    name: str
+    with_selector: bool
+    max_group_size: int
+    actions: frozenset[int]
+
+
+@dataclass(frozen=True)
+class ValueSet:
+    """A parser value set."""
+
+    id: int
+    name: str
+    fields: tuple[Field, ...]
+    size: int
+
+
+@dataclass(frozen=True)
+class Digest:
+    """A digest and the type of its samples."""
+
+    id: int
+    name: str
+    spec: p4types_pb2.P4DataTypeSpec
+    types: p4types_pb2.P4TypeInfo
+
+
+@dataclass(frozen=True)
 class Array:
-    """An indirect counter or a register; `kind` is a register's type (bit, int, bool)."""
+    """An indirect counter, a meter or a register; `kind` is a register's type (bit, int, bool)."""
 
     id: int
     name: str
@@ -74,7 +107,12 @@ class P4InfoIndex:
         self.message = message
         self.actions = {a.preamble.id: _action(a) for a in message.actions}
         direct = {c.direct_table_id for c in message.direct_counters}
-        self.tables = {t.preamble.id: _table(t, direct) for t in message.tables}
+        metered = {m.direct_table_id for m in message.direct_meters}
+        self.tables = {t.preamble.id: _table(t, direct, metered) for t in message.tables}
+        self.profiles = {p.preamble.id: self._profile(p) for p in message.action_profiles}
+        self.meters = {m.preamble.id: _counter(m) for m in message.meters}
+        self.value_sets = {v.preamble.id: _value_set(v) for v in message.value_sets}
+        self.digests = {d.preamble.id: _digest(d, message.type_info) for d in message.digests}
         self.counters = {c.preamble.id: _counter(c) for c in message.counters}
         self.registers = {r.preamble.id: _register(r) for r in message.registers}
         headers = {h.preamble.name: _fields(h.metadata) for h in message.controller_packet_metadata}
@@ -82,8 +120,20 @@ class P4InfoIndex:
         self.packet_out = headers.get("packet_out", ())
         self._check_references()
 
+    def _profile(self, message: p4info_pb2.ActionProfile) -> Profile:
+        tables = [self.tables[id_] for id_ in message.table_ids if id_ in self.tables]
+        return Profile(
+            id=message.preamble.id,
+            name=message.preamble.name,
+            with_selector=message.with_selector,
+            max_group_size=message.max_group_size,
+            actions=frozenset(action for table in tables for action in table.scopes),
+        )
+
     def _check_references(self) -> None:
         for table in self.tables.values():
+            if table.profile is not None and table.profile not in self.profiles:
+                raise invalid(f"P4Info: table {table.name}: no action profile {table.profile:#x}")
             for action_id in table.scopes:
                 if action_id not in self.actions:
                     raise invalid(f"P4Info: table {table.name} refers to no action {action_id:#x}")
@@ -96,13 +146,18 @@ class P4InfoIndex:
             for action_id in table.scopes:
                 if (name := self.actions[action_id].name) not in known:
                     raise invalid(f"P4Info: action {name} is not in the device configuration")
-        for kind, arrays, existing in (
+        named: tuple[tuple[str, Mapping[int, Any], Container[str]], ...] = (
             ("counter", self.counters, program.counters),
+            ("meter", self.meters, program.meters),
             ("register", self.registers, program.registers),
-        ):
-            for array in arrays.values():
-                if array.name not in existing:
-                    raise invalid(f"P4Info: {kind} {array.name} is not in the device configuration")
+            ("action profile", self.profiles, program.profiles),
+            ("value set", self.value_sets, program.value_sets),
+            ("digest", self.digests, {learned.name for learned in program.learn_lists}),
+        )
+        for kind, things, existing in named:
+            for thing in things.values():
+                if thing.name not in existing:
+                    raise invalid(f"P4Info: {kind} {thing.name} is not in the device configuration")
 
 
 def find(things: dict[int, Found], kind: str, id_: int) -> Found:
@@ -138,7 +193,17 @@ def _action(message: p4info_pb2.Action) -> Action:
     return Action(message.preamble.id, message.preamble.name, _fields(message.params))
 
 
-def _table(message: p4info_pb2.Table, direct: set[int]) -> Table:
+def _value_set(message: p4info_pb2.ValueSet) -> ValueSet:
+    fields = tuple(_match_field(field) for field in message.match)
+    return ValueSet(message.preamble.id, message.preamble.name, fields, message.size)
+
+
+def _digest(message: p4info_pb2.Digest, types: p4types_pb2.P4TypeInfo) -> Digest:
+    return Digest(message.preamble.id, message.preamble.name, message.type_spec, types)
+
+
+def _table(message: p4info_pb2.Table, direct: set[int], metered: set[int]) -> Table:
+    notify = p4info_pb2.Table.IdleTimeoutBehavior.Value("NOTIFY_CONTROL")
     scopes = {r.id: p4info_pb2.ActionRef.Scope.Name(r.scope) for r in message.action_refs}
     return Table(
         id=message.preamble.id,
@@ -147,12 +212,14 @@ def _table(message: p4info_pb2.Table, direct: set[int]) -> Table:
         scopes=scopes,
         constant=message.is_const_table,
         constant_default=message.const_default_action_id != 0,
-        indirect=message.implementation_id != 0,
+        profile=message.implementation_id or None,
         direct_counter=message.preamble.id in direct,
+        direct_meter=message.preamble.id in metered,
+        idle_timeout=message.idle_timeout_behavior == notify,
     )
 
 
-def _counter(message: p4info_pb2.Counter) -> Array:
+def _counter(message: p4info_pb2.Counter | p4info_pb2.Meter) -> Array:
     return Array(message.preamble.id, message.preamble.name, message.size)
 
 
@@ -174,3 +241,14 @@ def _check_table(table: Table, program: Program) -> None:
         raise invalid(
             f"P4Info: table {table.name} has other key fields in the device configuration"
         )
+    found = program.tables[table.name]
+    for what, described, there in (
+        ("an action profile", table.profile is not None, found.profile is not None),
+        ("a direct counter", table.direct_counter, found.direct_counters),
+        ("a direct meter", table.direct_meter, found.meter is not None),
+        ("an idle timeout", table.idle_timeout, found.support_timeout),
+    ):
+        if described and not there:
+            raise invalid(
+                f"P4Info: table {table.name} has {what}, not so in the device configuration"
+            )

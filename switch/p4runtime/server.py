@@ -19,6 +19,11 @@ THREADS = MAX_CONTROLLERS + 16
 MAX_MESSAGE_BYTES = 64 << 20
 """A pipeline configuration holds a whole program; gRPC's own limit is 4 MB."""
 
+WATCH_S = 0.02
+"""How late a digest or an idle entry may be told."""
+IDLE_WATCH_S = 0.5
+"""The same while no controller has asked for digests and no table has timeouts."""
+
 
 class AddressError(Exception):
     """The address cannot be listened on: one line."""
@@ -37,6 +42,7 @@ class Server:
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
         ]
         self._controller = controller
+        self._stopping = threading.Event()
         self._grpc = grpc.server(ThreadPoolExecutor(THREADS), options=options)
         self._service = P4RuntimeService(device_id, device, controller)
         p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(self._service, self._grpc)
@@ -58,8 +64,16 @@ class Server:
                 daemon=True,
             )
             reader.start()
+        threading.Thread(target=self._watch, daemon=True).start()
         self._grpc.start()
+
+    def _watch(self) -> None:
+        """Send what the program has for controllers until the server stops."""
+        watched = False
+        while not self._stopping.wait(WATCH_S if watched else IDLE_WATCH_S):
+            watched = self._service.send_notices()
 
     def stop(self) -> None:
         """End all calls and streams."""
+        self._stopping.set()
         self._grpc.stop(grace=None).wait()

@@ -173,9 +173,12 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
             return
         response = p4runtime_pb2.StreamMessageResponse()
         try:
-            if kind != "packet":
+            if kind == "packet":
+                self._packet_out(stream, request.packet)
+            elif kind == "digest_ack":
+                self._acknowledge(stream, request.digest_ack)
+            else:
                 raise unsupported(kind or "an empty stream message")
-            self._packet_out(stream, request.packet)
             return
         except StatusError as error:
             response.error.canonical_code = error.code
@@ -205,6 +208,23 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
             raise StatusError(
                 Code.RESOURCE_EXHAUSTED, f"packet: {len(frame)} bytes: {error.strerror}"
             ) from error
+
+    def _acknowledge(self, stream: Stream, message: p4runtime_pb2.DigestListAck) -> None:
+        with self._lock:
+            if not self._arbitration.is_primary(stream):
+                raise StatusError(Code.PERMISSION_DENIED, "digest_ack: not the primary")
+            self._device.current.digests.acknowledge(message)
+
+    def send_notices(self) -> bool:
+        """Digests and idle entries go to every primary; whether there may be more soon."""
+        with self._lock:
+            notices = self._device.notices()
+            primaries = self._arbitration.primaries()
+            watched = self._device.watched
+        for notice in notices:
+            for stream in primaries:
+                stream.send(notice)
+        return watched
 
     def packet_in(self, frame: bytes) -> None:
         """A frame from the CPU port goes to every primary."""

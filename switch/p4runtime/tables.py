@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from p4.v1 import p4runtime_pb2
 from p4.v1.p4runtime_pb2 import Entity, Update
 
-from switch import Match, Pipeline
+from switch import Group, Match, Member, MeterRates, Pipeline, PipelineError
 from switch.p4runtime.matches import decode_action, decode_match, encode_action, encode_match
 from switch.p4runtime.p4info import P4InfoIndex, Table, find
+from switch.p4runtime.profiles import ActionProfiles, ActionSet
+from switch.p4runtime.rates import decode_rates, encode_rates
 from switch.p4runtime.status import Code, StatusError, invalid, unsupported
 
 Key = tuple[tuple[Match, ...], int]
@@ -23,6 +26,22 @@ class Stored:
 
     message: p4runtime_pb2.TableEntry
     handle: int
+    made: ActionSet | None = None
+    """What belongs to an entry that came with an action set."""
+    last_hit_ns: int = 0
+    """When a look-up found it last, or it was written, or told to be idle (idle timeouts)."""
+    noticed_ns: int = 0
+
+
+@dataclass
+class Chosen:
+    """What an entry does: an action, or a member or group of an action profile."""
+
+    message: p4runtime_pb2.TableAction
+    action: str = ""
+    args: tuple[int, ...] = ()
+    target: Member | Group | None = None
+    made: ActionSet | None = None
 
 
 @dataclass
@@ -37,9 +56,17 @@ class Contents:
 class TableEntries:
     """All tables of one installed program."""
 
-    def __init__(self, index: P4InfoIndex, pipeline: Pipeline) -> None:
+    def __init__(
+        self,
+        index: P4InfoIndex,
+        pipeline: Pipeline,
+        profiles: ActionProfiles,
+        clock_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
         self._index = index
         self._pipeline = pipeline
+        self._profiles = profiles
+        self._clock_ns = clock_ns
         self._by_name = {action.name: action for action in index.actions.values()}
         self._contents = {table.id: self._initial(table) for table in index.tables.values()}
 
@@ -67,7 +94,7 @@ class TableEntries:
     def write(self, kind: int, message: p4runtime_pb2.TableEntry) -> None:
         """Insert, modify or delete; StatusError says what is wrong."""
         table = find(self._index.tables, "table", message.table_id)
-        _check_unsupported(table, message)
+        _check_fields(table, message)
         if message.is_const:
             raise invalid(f"table {table.name}: is_const may not be set in a write")
         if message.is_default_action:
@@ -85,41 +112,84 @@ class TableEntries:
         match, priority = key = _key(table, message)
         if key in contents.entries:
             raise StatusError(Code.ALREADY_EXISTS, f"table {table.name}: the entry exists")
-        action, args = decode_action(self._index, table, message.action, default=False)
         self._check_counter(table, message)
+        rates = _rates(table, message)
         room = self._pipeline.program.tables[table.name].max_size
         if len(contents.entries) >= room:
             raise StatusError(
                 Code.RESOURCE_EXHAUSTED, f"table {table.name}: full, it holds {room} entries"
             )
-        handle = self._pipeline.table_add(table.name, match, action.name, args, priority)
+        chosen = self._choose(table, message.action)
+        handle = self._add(table, match, chosen, priority)
         stored = p4runtime_pb2.TableEntry(
             table_id=table.id,
             match=encode_match(table, match),
-            action=encode_action(action, args),
+            action=chosen.message,
             priority=priority,
+            idle_timeout_ns=message.idle_timeout_ns,
         )
-        contents.entries[key] = Stored(_with_cookies(stored, message), handle)
+        now_ns = self._clock_ns()
+        contents.entries[key] = Stored(
+            _with_cookies(stored, message), handle, chosen.made, now_ns, now_ns
+        )
         self._write_counter(table, handle, message)
+        if rates is not None:
+            self._pipeline.direct_meter_write(table.name, handle, rates)
+
+    def _choose(self, table: Table, message: p4runtime_pb2.TableAction) -> Chosen:
+        """What an entry is to do; of an action set the group is made, for the entry to own."""
+        if table.profile is None:
+            action, args = decode_action(self._index, table, message, default=False)
+            return Chosen(encode_action(action, args), action.name, args)
+        if message.WhichOneof("type") == "action_profile_action_set":
+            made = self._profiles.make_set(table, message.action_profile_action_set)
+            return Chosen(message, target=made.group, made=made)
+        return Chosen(message, target=self._profiles.target(table, message))
+
+    def _add(self, table: Table, match: tuple[Match, ...], chosen: Chosen, priority: int) -> int:
+        if chosen.target is None:
+            return self._pipeline.table_add(table.name, match, chosen.action, chosen.args, priority)
+        try:
+            return self._pipeline.table_add_indirect(table.name, match, chosen.target, priority)
+        except PipelineError:
+            self._release(chosen.made)
+            raise
+
+    def _release(self, made: ActionSet | None) -> None:
+        if made is not None:
+            self._profiles.release(made)
 
     def _modify(self, table: Table, message: p4runtime_pb2.TableEntry) -> None:
         stored = self.find(table, message)
         self._check_counter(table, message)
+        rates = _rates(table, message)
         if message.HasField("action"):
             if stored.message.is_const:
                 raise StatusError(Code.PERMISSION_DENIED, f"table {table.name}: a const entry")
-            action, args = decode_action(self._index, table, message.action, default=False)
-            self._pipeline.table_modify(table.name, stored.handle, action.name, args)
-            stored.message.action.CopyFrom(encode_action(action, args))
+            self._change(table, stored, self._choose(table, message.action))
         if not stored.message.is_const:
             _with_cookies(stored.message, message)
+            stored.message.idle_timeout_ns = message.idle_timeout_ns
+        stored.last_hit_ns = stored.noticed_ns = self._clock_ns()
         self._write_counter(table, stored.handle, message)
+        if rates is not None:
+            self._pipeline.direct_meter_write(table.name, stored.handle, rates)
+
+    def _change(self, table: Table, stored: Stored, chosen: Chosen) -> None:
+        if chosen.target is None:
+            self._pipeline.table_modify(table.name, stored.handle, chosen.action, chosen.args)
+        else:
+            self._pipeline.table_modify_indirect(table.name, stored.handle, chosen.target)
+        self._release(stored.made)
+        stored.made = chosen.made
+        stored.message.action.CopyFrom(chosen.message)
 
     def _delete(self, table: Table, message: p4runtime_pb2.TableEntry) -> None:
         stored = self.find(table, message)
         if stored.message.is_const:
             raise StatusError(Code.PERMISSION_DENIED, f"table {table.name}: a const entry")
         self._pipeline.table_delete(table.name, stored.handle)
+        self._release(stored.made)
         del self._contents[table.id].entries[_key(table, message)]
 
     def _write_default(self, table: Table, kind: int, message: p4runtime_pb2.TableEntry) -> None:
@@ -131,8 +201,11 @@ class TableEntries:
             raise StatusError(
                 Code.PERMISSION_DENIED, f"table {table.name}: its default action is const"
             )
-        if message.HasField("counter_data"):
-            raise unsupported("counter_data of a default entry")
+        for name in ("counter_data", "meter_config"):
+            if message.HasField(name):
+                raise unsupported(f"{name} of a default entry")
+        if table.profile is not None:
+            raise unsupported(f"table {table.name}: the default entry with an action profile")
         contents = self._contents[table.id]
         wanted = message.action if message.HasField("action") else contents.original
         if wanted is None:
@@ -162,7 +235,42 @@ class TableEntries:
                 packets, bytes_ = self._pipeline.direct_counter_read(table.name, stored.handle)
                 entity.table_entry.counter_data.packet_count = packets
                 entity.table_entry.counter_data.byte_count = bytes_
+            if query.HasField("meter_config") and table.direct_meter and stored.handle >= 0:
+                rates = self._pipeline.direct_meter_read(table.name, stored.handle)
+                if rates is not None:
+                    entity.table_entry.meter_config.CopyFrom(encode_rates(rates))
+            if query.HasField("time_since_last_hit") and table.idle_timeout and stored.handle >= 0:
+                self._touch(table, stored)
+                elapsed_ns = self._clock_ns() - stored.last_hit_ns
+                entity.table_entry.time_since_last_hit.elapsed_ns = elapsed_ns
             yield entity
+
+    def _touch(self, table: Table, stored: Stored) -> None:
+        """Note the time if the entry was hit since it was last asked."""
+        if self._pipeline.entry_take_hit(table.name, stored.handle):
+            stored.last_hit_ns = stored.noticed_ns = self._clock_ns()
+
+    def idle(self) -> list[p4runtime_pb2.TableEntry]:
+        """The entries without a hit for their idle_timeout_ns; each is told again after another
+        timeout without one."""
+        found = []
+        for table in self._index.tables.values():
+            if not table.idle_timeout:
+                continue
+            for stored in self.entries(table):
+                timeout_ns = stored.message.idle_timeout_ns
+                if not timeout_ns:
+                    continue
+                self._touch(table, stored)
+                if self._clock_ns() - stored.noticed_ns >= timeout_ns:
+                    stored.noticed_ns = self._clock_ns()
+                    found.append(stored.message)
+        return found
+
+    @property
+    def timed(self) -> bool:
+        """Whether there is any table whose entries can time out."""
+        return any(table.idle_timeout for table in self._index.tables.values())
 
     def _select(self, query: p4runtime_pb2.TableEntry) -> Iterator[tuple[Table, Stored]]:
         tables = list(self._index.tables.values())
@@ -202,12 +310,24 @@ def _key(table: Table, message: p4runtime_pb2.TableEntry) -> Key:
     return decode_match(table, message.match), message.priority
 
 
-def _check_unsupported(table: Table, message: p4runtime_pb2.TableEntry) -> None:
-    for name in ("meter_config", "meter_counter_data", "time_since_last_hit"):
-        if message.HasField(name):
-            raise unsupported(f"table {table.name}: {name}")
-    if message.idle_timeout_ns:
-        raise unsupported(f"table {table.name}: idle_timeout_ns")
+def _check_fields(table: Table, message: p4runtime_pb2.TableEntry) -> None:
+    """What a write may not carry."""
+    if message.HasField("meter_counter_data"):
+        raise unsupported(f"table {table.name}: meter_counter_data")
+    if message.HasField("time_since_last_hit"):
+        raise invalid(f"table {table.name}: time_since_last_hit can only be read")
+    if message.idle_timeout_ns and not table.idle_timeout:
+        raise invalid(f"table {table.name}: idle_timeout_ns given, its entries do not time out")
+    if message.idle_timeout_ns < 0:
+        raise invalid(f"table {table.name}: idle_timeout_ns is negative")
+    if message.HasField("meter_config") and not table.direct_meter:
+        raise invalid(f"table {table.name}: meter_config given, it has no direct meter")
+
+
+def _rates(table: Table, message: p4runtime_pb2.TableEntry) -> MeterRates | None:
+    if not message.HasField("meter_config"):
+        return None
+    return decode_rates(f"table {table.name}", message.meter_config)
 
 
 def _with_cookies(

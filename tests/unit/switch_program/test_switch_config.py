@@ -255,13 +255,13 @@ def test_a_backup_may_not_send_packets(primary: Any, switch_server: Any) -> None
     assert error.canonical_code == grpc.StatusCode.PERMISSION_DENIED.value[0]
 
 
-def test_what_the_stream_does_not_support_is_named(primary: Any) -> None:
+def test_an_acknowledgement_of_an_unknown_digest_is_answered(primary: Any) -> None:
     request = p4runtime_pb2.StreamMessageRequest()
     request.digest_ack.digest_id = 4
     primary.requests.put(request)
     error = next(primary.stream).error
-    assert error.canonical_code == grpc.StatusCode.UNIMPLEMENTED.value[0]
-    assert "digest_ack" in error.message and error.digest_list_ack.digest_list_ack.digest_id == 4
+    assert error.canonical_code == grpc.StatusCode.NOT_FOUND.value[0]
+    assert "digest_id 0x4" in error.message and error.digest_list_ack.digest_list_ack.digest_id == 4
 
 
 FIELDS = (Field(1, "port", 9), Field(2, "reason", 7), Field(3, "cookie", 16))

@@ -96,7 +96,7 @@ def test_many_frames_keep_their_order(loop: PacketLoop) -> None:
 
     # The pair's buffer holds fewer than this; whoever sends must not be the one who receives.
     sender = threading.Thread(target=send)
-    received = []
+    received: list[bytes] = []
     sender.start()
     dropped = 0
     while len(received) + dropped < len(frames):

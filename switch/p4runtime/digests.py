@@ -1,0 +1,130 @@
+"""DigestEntry, and the lists of samples that go to controllers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from p4.v1.p4runtime_pb2 import DigestEntry, DigestList, DigestListAck, Entity, Update
+
+from switch import Pipeline
+from switch.p4runtime.p4info import Digest, P4InfoIndex, find
+from switch.p4runtime.p4types import Encoder, encoder
+from switch.p4runtime.status import Code, StatusError, invalid
+
+MAX_LIST = 1024
+"""Samples in one message where the controller sets no limit."""
+
+Sample = tuple[int, ...]
+
+
+@dataclass
+class _Stream:
+    """One digest that a controller has asked for; times in ns of the monotonic clock."""
+
+    digest: Digest
+    encode: Encoder
+    config: DigestEntry.Config
+    waiting: list[Sample] = field(default_factory=list)
+    since_ns: int = 0
+    list_id: int = 0
+    unacknowledged: dict[Sample, tuple[int, int]] = field(default_factory=dict)
+    """Samples sent: their list_id, and when they may be sent again though nobody has answered."""
+
+    def add(self, sample: Sample, now_ns: int) -> None:
+        """Keep a sample unless it waits already or is on its way."""
+        until = self.unacknowledged.get(sample, (0, 0))[1]
+        if now_ns < until or (self.config.ack_timeout_ns and sample in self.waiting):
+            return
+        if not self.waiting:
+            self.since_ns = now_ns
+        self.waiting.append(sample)
+
+    def due(self, now_ns: int) -> Iterator[DigestList]:
+        """The lists that are full or have waited long enough."""
+        size = self.config.max_list_size or MAX_LIST
+        while self.waiting and (
+            len(self.waiting) >= size or now_ns - self.since_ns >= self.config.max_timeout_ns
+        ):
+            samples, self.waiting = self.waiting[:size], self.waiting[size:]
+            self.list_id += 1
+            if self.config.ack_timeout_ns:
+                until = now_ns + self.config.ack_timeout_ns
+                self.unacknowledged.update((s, (self.list_id, until)) for s in samples)
+            yield DigestList(
+                digest_id=self.digest.id,
+                list_id=self.list_id,
+                data=[self.encode(iter(sample)) for sample in samples],
+                timestamp=time.time_ns(),
+            )
+
+    def acknowledge(self, list_id: int) -> None:
+        """Forget the samples of a list: equal ones count as new."""
+        self.unacknowledged = {
+            sample: sent for sample, sent in self.unacknowledged.items() if sent[0] != list_id
+        }
+
+
+class Digests:
+    """The digests of one installed program."""
+
+    def __init__(
+        self,
+        index: P4InfoIndex,
+        pipeline: Pipeline,
+        clock_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._digests = index.digests
+        self._pipeline = pipeline
+        self._clock_ns = clock_ns
+        self._streams: dict[int, _Stream] = {}
+
+    def write(self, kind: int, message: DigestEntry) -> None:
+        """Ask for a digest, change how it is sent, or want it no longer."""
+        digest = find(self._digests, "digest", message.digest_id)
+        where = f"digest {digest.name}"
+        exists = digest.id in self._streams
+        if kind == Update.INSERT and exists:
+            raise StatusError(Code.ALREADY_EXISTS, f"{where}: is configured")
+        if kind != Update.INSERT and not exists:
+            raise StatusError(Code.NOT_FOUND, f"{where}: is not configured")
+        if kind == Update.DELETE:
+            del self._streams[digest.id]
+            return
+        for name in ("max_timeout_ns", "max_list_size", "ack_timeout_ns"):
+            if getattr(message.config, name) < 0:
+                raise invalid(f"{where}: {name} is negative")
+        if exists:
+            self._streams[digest.id].config = message.config
+        else:
+            encode = encoder(where, digest.spec, digest.types)
+            self._streams[digest.id] = _Stream(digest, encode, message.config)
+
+    def read(self, query: DigestEntry) -> Iterator[Entity]:
+        """One digest's configuration, or all (digest_id 0)."""
+        if query.digest_id:
+            find(self._digests, "digest", query.digest_id)
+        for id_, stream in self._streams.items():
+            if query.digest_id in (0, id_):
+                yield Entity(digest_entry=DigestEntry(digest_id=id_, config=stream.config))
+
+    @property
+    def wanted(self) -> bool:
+        """Whether a controller has asked for any."""
+        return bool(self._streams)
+
+    def collect(self) -> list[DigestList]:
+        """Take the samples of the data plane; the lists to be sent now."""
+        now_ns = self._clock_ns()
+        by_name = {stream.digest.name: stream for stream in self._streams.values()}
+        for name, sample in self._pipeline.take_digests():
+            if name in by_name:
+                by_name[name].add(sample, now_ns)
+        return [message for stream in by_name.values() for message in stream.due(now_ns)]
+
+    def acknowledge(self, message: DigestListAck) -> None:
+        """A controller has seen a list."""
+        digest = find(self._digests, "digest", message.digest_id)
+        if digest.id in self._streams:
+            self._streams[digest.id].acknowledge(message.list_id)

@@ -1,0 +1,264 @@
+"""ActionProfileMember, ActionProfileGroup, and the action sets that table entries bring along."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from p4.v1 import p4runtime_pb2
+from p4.v1.p4runtime_pb2 import ActionProfileGroup, ActionProfileMember, Entity, Update
+
+from switch import Group, Member, Pipeline, PipelineError
+from switch.p4runtime.matches import decode_params, encode_action
+from switch.p4runtime.p4info import P4InfoIndex, Profile, Table, find
+from switch.p4runtime.status import Code, StatusError, invalid, unsupported
+
+MAX_WEIGHT = 1 << 16
+"""A member of weight w is in its group w times, as with BMv2."""
+
+
+@dataclass
+class _Member:
+    message: ActionProfileMember
+    member: Member
+
+
+@dataclass
+class _Group:
+    message: ActionProfileGroup
+    group: Group
+
+
+@dataclass(frozen=True)
+class ActionSet:
+    """What was made for one entry's action set: a group and its members, of nobody else."""
+
+    profile: Profile
+    group: Group
+    members: tuple[Member, ...]
+
+
+Stored = TypeVar("Stored")
+
+
+class ActionProfiles:
+    """The action profiles of one installed program."""
+
+    def __init__(self, index: P4InfoIndex, pipeline: Pipeline) -> None:
+        self._index = index
+        self._pipeline = pipeline
+        self._members: dict[int, dict[int, _Member]] = {id_: {} for id_ in index.profiles}
+        self._groups: dict[int, dict[int, _Group]] = {id_: {} for id_ in index.profiles}
+
+    def _profile(self, id_: int) -> Profile:
+        return find(self._index.profiles, "action_profile", id_)
+
+    def _decode(
+        self, profile: Profile, message: p4runtime_pb2.Action
+    ) -> tuple[str, tuple[int, ...]]:
+        if message.action_id not in profile.actions:
+            raise invalid(
+                f"action profile {profile.name}: action_id {message.action_id:#x} is not one of"
+                " its tables'"
+            )
+        action = self._index.actions[message.action_id]
+        return action.name, decode_params(action, message.params)
+
+    # ---- members
+
+    def write_member(self, kind: int, message: ActionProfileMember) -> None:
+        """Insert, modify or delete a member."""
+        profile = self._profile(message.action_profile_id)
+        members = self._members[profile.id]
+        where = f"action profile {profile.name}, member_id {message.member_id}"
+        _check_existence(where, message.member_id, kind, message.member_id in members)
+        if kind == Update.DELETE:
+            self._delete_member(profile, where, message.member_id)
+            return
+        name, args = self._decode(profile, message.action)
+        if kind == Update.INSERT:
+            member = self._pipeline.profile_add_member(profile.name, name, args)
+            members[message.member_id] = _Member(ActionProfileMember(), member)
+        else:
+            member = members[message.member_id].member
+            self._pipeline.profile_modify_member(profile.name, member, name, args)
+        stored = members[message.member_id].message
+        stored.CopyFrom(message)
+        action = self._index.actions[message.action.action_id]
+        stored.action.CopyFrom(encode_action(action, args).action)
+
+    def _delete_member(self, profile: Profile, where: str, id_: int) -> None:
+        with _in_use(where):
+            self._pipeline.profile_delete_member(
+                profile.name, self._members[profile.id][id_].member
+            )
+        del self._members[profile.id][id_]
+
+    def read_members(self, query: ActionProfileMember) -> Iterator[Entity]:
+        """One member, all of a profile (member_id 0), or of all profiles."""
+        for profile in self._chosen(query.action_profile_id):
+            for stored in _select(self._members[profile.id], query.member_id, "member_id"):
+                yield Entity(action_profile_member=stored.message)
+
+    # ---- groups
+
+    def write_group(self, kind: int, message: ActionProfileGroup) -> None:
+        """Insert, modify or delete a group."""
+        profile = self._profile(message.action_profile_id)
+        groups = self._groups[profile.id]
+        where = f"action profile {profile.name}, group_id {message.group_id}"
+        if not profile.with_selector:
+            raise invalid(f"{where}: the profile has no selector")
+        _check_existence(where, message.group_id, kind, message.group_id in groups)
+        if kind == Update.DELETE:
+            with _in_use(where):
+                self._pipeline.profile_delete_group(profile.name, groups[message.group_id].group)
+            del groups[message.group_id]
+            return
+        members = self._group_members(profile, where, message)
+        if kind == Update.INSERT:
+            group = self._pipeline.profile_add_group(profile.name, members)
+            groups[message.group_id] = _Group(ActionProfileGroup(), group)
+        else:
+            old = groups[message.group_id]
+            if message.max_size and message.max_size != old.message.max_size:
+                raise invalid(f"{where}: max_size cannot be changed")
+            self._pipeline.profile_set_group(profile.name, old.group, members)
+        max_size = message.max_size or groups[message.group_id].message.max_size
+        groups[message.group_id].message.CopyFrom(message)
+        groups[message.group_id].message.max_size = max_size
+
+    def _group_members(
+        self, profile: Profile, where: str, message: ActionProfileGroup
+    ) -> list[Member]:
+        members: list[Member] = []
+        seen = set()
+        for item in message.members:
+            stored = self._members[profile.id].get(item.member_id)
+            if stored is None:
+                raise StatusError(Code.NOT_FOUND, f"{where}: no member_id {item.member_id}")
+            if item.member_id in seen:
+                raise invalid(f"{where}: member_id {item.member_id} is given twice")
+            seen.add(item.member_id)
+            _check_member(where, item)
+            members += [stored.member] * item.weight
+        _check_size(profile, where, len(members), message.max_size)
+        return members
+
+    def read_groups(self, query: ActionProfileGroup) -> Iterator[Entity]:
+        """One group, all of a profile (group_id 0), or of all profiles."""
+        for profile in self._chosen(query.action_profile_id):
+            for stored in _select(self._groups[profile.id], query.group_id, "group_id"):
+                yield Entity(action_profile_group=stored.message)
+
+    def _chosen(self, id_: int) -> list[Profile]:
+        return [self._profile(id_)] if id_ else list(self._index.profiles.values())
+
+    # ---- table entries
+
+    def target(self, table: Table, message: p4runtime_pb2.TableAction) -> Member | Group:
+        """The member or group that an entry names by its id."""
+        assert table.profile is not None
+        kind = message.WhichOneof("type")
+        where = f"table {table.name}"
+        if kind == "action_profile_member_id":
+            member = self._members[table.profile].get(message.action_profile_member_id)
+            if member is not None:
+                return member.member
+        elif kind == "action_profile_group_id":
+            group = self._groups[table.profile].get(message.action_profile_group_id)
+            if group is not None:
+                return group.group
+        else:
+            raise invalid(f"{where}: {kind or 'nothing'} given, it has an action profile")
+        raise StatusError(Code.NOT_FOUND, f"{where}: no {kind} {getattr(message, kind)}")
+
+    def make_set(self, table: Table, message: p4runtime_pb2.ActionProfileActionSet) -> ActionSet:
+        """A group of its own for an entry's action set."""
+        assert table.profile is not None
+        profile = self._profile(table.profile)
+        where = f"table {table.name}, action_profile_action_set"
+        if not profile.with_selector:
+            raise invalid(f"{where}: its action profile has no selector")
+        for item in message.action_profile_actions:
+            _check_member(where, item)
+        weight = sum(item.weight for item in message.action_profile_actions)
+        _check_size(profile, where, weight, 0)
+        wanted = [self._decode(profile, a.action) for a in message.action_profile_actions]
+        members = [self._pipeline.profile_add_member(profile.name, *w) for w in wanted]
+        repeated = [
+            member
+            for member, item in zip(members, message.action_profile_actions, strict=True)
+            for _ in range(item.weight)
+        ]
+        group = self._pipeline.profile_add_group(profile.name, repeated)
+        return ActionSet(profile, group, tuple(members))
+
+    def release(self, made: ActionSet) -> None:
+        """Give back what make_set made; nothing refers to it any more."""
+        self._pipeline.profile_delete_group(made.profile.name, made.group)
+        for member in made.members:
+            self._pipeline.profile_delete_member(made.profile.name, member)
+
+
+class Members:
+    """ActionProfileMember entities of `ActionProfiles`."""
+
+    def __init__(self, profiles: ActionProfiles) -> None:
+        self.write = profiles.write_member
+        self.read = profiles.read_members
+
+
+class Groups:
+    """ActionProfileGroup entities of `ActionProfiles`."""
+
+    def __init__(self, profiles: ActionProfiles) -> None:
+        self.write = profiles.write_group
+        self.read = profiles.read_groups
+
+
+def _check_existence(where: str, id_: int, kind: int, exists: bool) -> None:
+    if not id_:
+        raise invalid(f"{where}: ids begin with 1")
+    if kind == Update.INSERT and exists:
+        raise StatusError(Code.ALREADY_EXISTS, f"{where}: exists")
+    if kind != Update.INSERT and not exists:
+        raise StatusError(Code.NOT_FOUND, f"{where}: does not exist")
+
+
+def _check_member(
+    where: str, item: ActionProfileGroup.Member | p4runtime_pb2.ActionProfileAction
+) -> None:
+    if not 1 <= item.weight <= MAX_WEIGHT:
+        raise invalid(f"{where}: weight {item.weight}, allowed is 1 to {MAX_WEIGHT}")
+    if item.WhichOneof("watch_kind"):
+        raise unsupported(f"{where}: {item.WhichOneof('watch_kind')}")
+
+
+def _check_size(profile: Profile, where: str, weight: int, max_size: int) -> None:
+    if max_size < 0 or (profile.max_group_size and max_size > profile.max_group_size):
+        raise invalid(f"{where}: max_size {max_size}, allowed is 0 to {profile.max_group_size}")
+    room = max_size or profile.max_group_size
+    if room and weight > room:
+        raise StatusError(
+            Code.RESOURCE_EXHAUSTED, f"{where}: weights of {weight}, a group has room for {room}"
+        )
+
+
+@contextlib.contextmanager
+def _in_use(where: str) -> Iterator[None]:
+    """The id is known, so all that a deletion can meet is that something still refers to it."""
+    try:
+        yield
+    except PipelineError as error:
+        raise StatusError(Code.FAILED_PRECONDITION, f"{where}: {error}") from error
+
+
+def _select(stored: dict[int, Stored], wanted: int, what: str) -> list[Stored]:
+    if not wanted:
+        return [stored[key] for key in sorted(stored)]
+    if wanted not in stored:
+        raise StatusError(Code.NOT_FOUND, f"{what} {wanted}: does not exist")
+    return [stored[wanted]]

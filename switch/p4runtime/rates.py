@@ -1,0 +1,30 @@
+"""MeterConfig: between P4Runtime's message and the library's rates, both per second."""
+
+from __future__ import annotations
+
+from p4.v1.p4runtime_pb2 import MeterConfig
+
+from switch import MeterRates
+from switch.p4runtime.status import invalid, unsupported
+
+
+def decode_rates(where: str, config: MeterConfig) -> MeterRates:
+    """The rates of a configuration, checked."""
+    for name in ("cir", "cburst", "pir", "pburst"):
+        if getattr(config, name) < 0:
+            raise invalid(f"{where}: {name} is negative")
+    if config.eburst:
+        raise unsupported(f"{where}: eburst (a single-rate meter)")
+    if config.cir > config.pir:
+        raise invalid(f"{where}: cir {config.cir} is above pir {config.pir}")
+    return MeterRates(config.cir, config.cburst, config.pir, config.pburst)
+
+
+def encode_rates(rates: MeterRates) -> MeterConfig:
+    """The reverse; rates were whole numbers."""
+    return MeterConfig(
+        cir=round(rates.committed_per_s),
+        cburst=rates.committed_burst,
+        pir=round(rates.peak_per_s),
+        pburst=rates.peak_burst,
+    )
