@@ -11,6 +11,7 @@ from compiler import ast
 from compiler.check.checker import check
 from compiler.diagnostics import Diagnostics
 from compiler.preprocess import Options, preprocess
+from compiler.source import NOWHERE
 from compiler.syntax.lexer import Token, tokenize
 from compiler.syntax.parser import parse
 from compiler.typed import TypedProgram
@@ -21,22 +22,17 @@ RECURSION_LIMIT = 60_000
 STACK_BYTES = 256 << 20
 
 T = TypeVar("T")
+_this_thread = threading.local()
 
 
 def parse_text(text: str, file: str, diagnostics: Diagnostics) -> ast.Program | None:
     """The tree of preprocessed text; None after errors."""
-    tokens: list[Token] = tokenize(text, file, diagnostics)
-    tree = parse(tokens, diagnostics)
-    return None if diagnostics.failed else tree
+    return _on_deep_stack(lambda: _parse_text(text, file, diagnostics), file, diagnostics)
 
 
 def check_text(text: str, file: str, diagnostics: Diagnostics) -> TypedProgram | None:
     """The typed program of preprocessed text; None after errors."""
-    tree = parse_text(text, file, diagnostics)
-    if tree is None:
-        return None
-    program = check(tree, diagnostics)
-    return None if diagnostics.failed else program
+    return _on_deep_stack(lambda: _check_text(text, file, diagnostics), file, diagnostics)
 
 
 def compile_file(path: str, options: Options, diagnostics: Diagnostics) -> TypedProgram | None:
@@ -45,12 +41,37 @@ def compile_file(path: str, options: Options, diagnostics: Diagnostics) -> Typed
     return None if text is None else check_text(text, path, diagnostics)
 
 
+def _parse_text(text: str, file: str, diagnostics: Diagnostics) -> ast.Program | None:
+    tokens: list[Token] = tokenize(text, file, diagnostics)
+    tree = parse(tokens, diagnostics)
+    return None if diagnostics.failed else tree
+
+
+def _check_text(text: str, file: str, diagnostics: Diagnostics) -> TypedProgram | None:
+    tree = _parse_text(text, file, diagnostics)
+    if tree is None:
+        return None
+    program = check(tree, diagnostics)
+    return None if diagnostics.failed else program
+
+
+def _on_deep_stack(work: Callable[[], T | None], file: str, diagnostics: Diagnostics) -> T | None:
+    try:
+        return with_deep_stack(work)
+    except RecursionError:
+        diagnostics.error(NOWHERE, f"{file}: the program is nested too deeply")
+        return None
+
+
 def with_deep_stack(work: Callable[[], T]) -> T:
     """work(), in a thread whose stack holds the deepest tree the parser lets through."""
+    if getattr(_this_thread, "is_deep", False):
+        return work()
     results: list[T] = []
     failures: list[BaseException] = []
 
     def run() -> None:
+        _this_thread.is_deep = True
         try:
             results.append(work())
         except BaseException as failure:

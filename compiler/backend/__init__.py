@@ -36,6 +36,10 @@ def _emit(program: TypedProgram, diagnostics: Diagnostics) -> tuple[dict[str, An
 
 def show_ir(program: TypedProgram, diagnostics: Diagnostics) -> str | None:
     """The program after lowering, as text; None after errors."""
+    return with_deep_stack(lambda: _show_ir(program, diagnostics))
+
+
+def _show_ir(program: TypedProgram, diagnostics: Diagnostics) -> str | None:
     work = lower(program, diagnostics)
     return None if work is None else program_text(work.unit.program)
 

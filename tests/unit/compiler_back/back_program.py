@@ -9,7 +9,7 @@ from typing import Any
 
 from compiler.backend import emit
 from compiler.diagnostics import Diagnostics
-from compiler.frontend import compile_file, with_deep_stack
+from compiler.frontend import compile_file
 from compiler.preprocess import Options
 
 FRAME = """#include <core.p4>
@@ -68,7 +68,7 @@ def compile_text(text: str) -> tuple[dict[str, Any] | None, Any, tuple[str, ...]
 
 def compile_path(path: Path) -> tuple[dict[str, Any] | None, Any, tuple[str, ...]]:
     diagnostics = Diagnostics()
-    typed = with_deep_stack(lambda: compile_file(str(path), Options(), diagnostics))
+    typed = compile_file(str(path), Options(), diagnostics)
     assert typed is not None, diagnostics.entries
     emitted = emit(typed, diagnostics)
     errors = tuple(

@@ -10,7 +10,7 @@ import pytest
 
 from compiler import ast
 from compiler.diagnostics import Diagnostics
-from compiler.frontend import check_text, parse_text, with_deep_stack
+from compiler.frontend import check_text, parse_text
 from compiler.typed import TypedProgram
 
 FILE = "test.p4"
@@ -68,7 +68,7 @@ def check() -> Callable[[str], Checked]:
 
     def run(text: str) -> Checked:
         diagnostics = Diagnostics()
-        program = with_deep_stack(lambda: check_text(text, FILE, diagnostics))
+        program = check_text(text, FILE, diagnostics)
         assert program is not None, [f"{d.position} {d.message}" for d in diagnostics.entries]
         return Checked(text, program, diagnostics)
 
@@ -81,7 +81,7 @@ def errors_of() -> Callable[[str], list[tuple[int, str]]]:
 
     def run(text: str) -> list[tuple[int, str]]:
         diagnostics = Diagnostics()
-        with_deep_stack(lambda: check_text(text, FILE, diagnostics))
+        check_text(text, FILE, diagnostics)
         return [(d.position.line, d.message) for d in diagnostics.entries if d.level == "error"]
 
     return run
@@ -93,7 +93,7 @@ def warnings_of() -> Callable[[str], list[tuple[int, str]]]:
 
     def run(text: str) -> list[tuple[int, str]]:
         diagnostics = Diagnostics()
-        program = with_deep_stack(lambda: check_text(text, FILE, diagnostics))
+        program = check_text(text, FILE, diagnostics)
         assert program is not None, [d.message for d in diagnostics.entries]
         return [(d.position.line, d.kind) for d in diagnostics.entries if d.level == "warning"]
 

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from compiler.backend import emit, show_ir
 from compiler.diagnostics import Diagnostics, render
+from compiler.frontend import compile_file
 from compiler.preprocess import Options, preprocess
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -61,6 +63,16 @@ def test_writes_json_and_p4info(folder: Path) -> None:
         "b.json",
         "c.bin",
     }
+
+
+def test_a_long_expression_needs_no_preparation_by_the_caller(folder: Path) -> None:
+    terms = " + ".join(["s.egress_spec"] * 900)
+    (folder / "prog.p4").write_text(PROGRAM.replace("= PORT", f"= {terms}"))
+    diagnostics = Diagnostics()
+    program = compile_file(str(folder / "prog.p4"), Options(), diagnostics)
+    assert program is not None, diagnostics.entries
+    assert show_ir(program, diagnostics) is not None
+    assert emit(program, diagnostics) is not None
 
 
 def test_accepts_the_flags_of_p4c(folder: Path) -> None:

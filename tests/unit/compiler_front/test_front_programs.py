@@ -10,7 +10,7 @@ import pytest
 
 from compiler import ast
 from compiler.diagnostics import Diagnostics
-from compiler.frontend import compile_file, with_deep_stack
+from compiler.frontend import compile_file
 from compiler.preprocess import Options
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -21,7 +21,7 @@ LANES = (1, 32, 256, 365, 2240)
 def messages(path: Path, *defines: str) -> list[str]:
     diagnostics = Diagnostics()
     options = Options((str(ROOT / "p4/include"),), defines)
-    program = with_deep_stack(lambda: compile_file(str(path), options, diagnostics))
+    program = compile_file(str(path), options, diagnostics)
     assert program is None or program.main is not None
     return [f"{d.position}: {d.message}" for d in diagnostics.entries if d.level == "error"]
 
