@@ -259,6 +259,28 @@ class Worker:
         """The UDP payload that `slot` has in flight."""
         return self.frames[slot, : self.slots["length"][slot]].tobytes()
 
+    def freeze(self) -> bytes:
+        """What the worker holds and waits for, without times and counts; for `thaw` of this worker
+        within the same round. Nothing may be on the queue of `poll`."""
+        slots = self.slots.copy()
+        for name in ("sent_ns", "first_sent_ns", "order", "resent", "backoff"):
+            slots[name] = 0
+        counts = np.array([self._state.chunks_done, self._state.in_flight], np.uint32)
+        return b"".join(array.tobytes() for array in (counts, slots, *self._held()))
+
+    def thaw(self, frozen: bytes) -> None:
+        """Be as at `freeze` again."""
+        counts = np.frombuffer(frozen, np.uint32, 2)
+        self._state.chunks_done, self._state.in_flight = counts.tolist()
+        at = counts.nbytes
+        for array in (self.slots, *self._held()):
+            array[...] = np.frombuffer(frozen, array.dtype, array.size, at).reshape(array.shape)
+            at += array.nbytes
+
+    def _held(self) -> list[NDArray]:
+        arrays: list[NDArray] = [self.frames, self.exponents, self._out]
+        return arrays if self._sums is None else [*arrays, self._sums]
+
     def finish(self) -> None:
         """Raise NotFinite if the finished round has no finite result. The next round may begin all
         the same: the slots of all workers are in step."""

@@ -1,5 +1,5 @@
-"""`python -m testbed explore`: many random schedules over all processors; what fails is shrunk and
-written as a scenario that fails alike."""
+"""Many random schedules over all processors; what fails is shrunk and written as a scenario that
+fails alike."""
 
 from __future__ import annotations
 

@@ -1,0 +1,60 @@
+"""All orders of a small case; and that a broken switch is caught with the steps that lead there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from testbed.explore import interleavings
+from testbed.explore.command import main
+from testbed.explore.interleavings import Wrong, enumerate_all
+from testbed.program import REPOSITORY
+
+PROGRAM = REPOSITORY / "p4" / "switchml.p4"
+
+
+def changed(folder: Path, old: str, new: str) -> Path:
+    text = PROGRAM.read_text()
+    assert text.count(old) == 1
+    path = folder / "broken.p4"
+    path.write_text(text.replace(old, new).replace('"include/', f'"{PROGRAM.parent}/include/'))
+    return path
+
+
+def test_two_steps_by_hand() -> None:
+    """Four packets: each is delivered, lost or doubled (12 ways). After a delivery three are left
+    with three ways each, and the delivered one can be sent again (10); after a loss the same (10);
+    after a doubling one cannot be doubled again (11)."""
+    done = enumerate_all(PROGRAM, chunks=2, depth=2)
+    assert done.interleavings == 4 * (10 + 10 + 11)
+
+
+def test_every_order_ends_well() -> None:
+    shallow = enumerate_all(PROGRAM, chunks=5, depth=6)
+    assert (shallow.interleavings, shallow.states) == (940_736, 3928)
+    whole = enumerate_all(PROGRAM, chunks=1, depth=None)
+    assert (whole.interleavings, whole.states, whole.depth) == (None, 351, 12)
+
+
+def test_without_copies_every_order_of_three_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interleavings, "COPIES_MAX", 1)
+    assert enumerate_all(PROGRAM, chunks=2, depth=None).states == 3721
+
+
+def test_adding_twice_is_caught(tmp_path: Path) -> None:
+    old = "(meta.before & meta.worker) != 0"
+    program = changed(tmp_path, old, f"{old} && meta.before == meta.all_workers")
+    with pytest.raises(Wrong, match=r"wrong sum in chunk .* after: duplicate slot"):
+        enumerate_all(program, chunks=2, depth=3)
+
+
+def test_never_answering_again_is_caught(tmp_path: Path) -> None:
+    program = changed(tmp_path, "if (meta.settled) {", "if (false) {")
+    with pytest.raises(Wrong, match=r"the round does not end after: .*lose slot"):
+        enumerate_all(program, chunks=1, depth=None)
+
+
+def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--schedules", "0", "--program", "none.p4"]) == 2
+    assert "none.p4: no such file" in capsys.readouterr().err

@@ -1,0 +1,85 @@
+"""Schedules are sound and repeatable; a broken switch is found and shrunk to a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from testbed.explore.schedules import LANES, SLOTS, schedule
+from testbed.explore.search import minimal, search, write
+from testbed.explore.shrink import sound
+from testbed.explore.trial import Finding, attempt
+from testbed.program import REPOSITORY, compile_program
+from testbed.scenario import load
+from testbed.virtual import Chip
+
+PROGRAM = REPOSITORY / "p4" / "switchml.p4"
+SEEDS = range(7000, 7060)
+
+
+@pytest.fixture(scope="module")
+def chip() -> Chip:
+    return Chip(compile_program(PROGRAM, "agglab", LANES, SLOTS).json)
+
+
+def broken(folder: Path, old: str, new: str) -> Path:
+    """The program with a piece replaced."""
+    text = PROGRAM.read_text()
+    assert text.count(old) == 1
+    path = folder / "broken.p4"
+    path.write_text(text.replace(old, new).replace('"include/', f'"{PROGRAM.parent}/include/'))
+    return path
+
+
+@pytest.fixture(scope="module")
+def adds_twice(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A contribution that comes twice before its slot is complete is added twice."""
+    old = "(meta.before & meta.worker) != 0"
+    yield broken(tmp_path_factory.mktemp("p4"), old, f"{old} && meta.before == meta.all_workers")
+
+
+def test_schedules_are_sound_and_repeat() -> None:
+    assert all(sound(schedule(seed)) for seed in SEEDS)
+    assert [schedule(seed) for seed in SEEDS] == [schedule(seed) for seed in SEEDS]
+    kinds = {fault.kind for seed in range(400) for fault in schedule(seed).faults}
+    assert len(kinds) == 16
+
+
+def test_schedules_end_as_they_must(chip: Chip) -> None:
+    trials = {seed: attempt(schedule(seed), chip) for seed in SEEDS}
+    assert {seed: t.finding for seed, t in trials.items() if t.finding} == {}
+    again = [attempt(schedule(seed), chip).actions for seed in SEEDS[:10]]
+    assert again == [trials[seed].actions for seed in SEEDS[:10]]
+
+
+def test_a_broken_switch_is_found_and_shrunk(adds_twice: Path, tmp_path: Path) -> None:
+    tally = search(adds_twice, range(20), processes=2)
+    assert tally.schedules == 20
+    first = next(each for each in tally.found if each.finding.kind == "wrong sum")
+    small, finding = minimal(first.seed, first.finding, adds_twice)
+    assert finding.kind == "wrong sum"
+    assert len(small.faults) <= 1 and small.topology.kind == "rack"
+    assert all(len(fault.packets) <= 1 for fault in small.faults)
+    # What is written is a valid scenario, fails alike, and does not with the right program.
+    path = write(small, adds_twice, tmp_path)
+    (point,) = load(path).points
+    program = compile_program(point.program, "agglab", LANES, SLOTS)
+    again = attempt(point.scenario, Chip(program.json)).finding
+    assert again and again.kind == "wrong sum"
+
+
+def test_the_right_switch_passes_what_the_broken_one_failed(adds_twice: Path, chip: Chip) -> None:
+    wrong = Chip(compile_program(adds_twice, "agglab", LANES, SLOTS).json)
+    for seed in range(20):
+        if attempt(schedule(seed), wrong).finding:
+            assert attempt(schedule(seed), chip).finding is None
+
+
+def test_a_switch_that_never_answers_again_is_a_failure(tmp_path: Path) -> None:
+    """Without answers to repeated contributions a lost result is lost for good."""
+    program = broken(tmp_path, "if (meta.settled) {", "if (false) {")
+    silent = Chip(compile_program(program, "agglab", LANES, SLOTS).json)
+    found = [attempt(schedule(seed), silent).finding for seed in range(30)]
+    assert "failure" in {each.kind for each in found if isinstance(each, Finding)}
