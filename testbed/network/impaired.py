@@ -16,20 +16,32 @@ from dataclasses import dataclass
 import numpy as np
 
 from testbed.network import bpf, impaired_code
-from testbed.network.rules import DirectionRules
-from topologies import DropList, GilbertElliott
+from testbed.network.rules import DirectionRules, Rule
+from topologies import Drop, DropList, GilbertElliott
+
+
+def refused() -> OSError | None:
+    """Why this kernel runs no such program for us (rootless containers and user namespaces may
+    not); None if it does. Tried on the loopback interface of the caller's namespace."""
+    try:
+        ImpairedDirection("lo", DirectionRules("probe", "probe", (Rule(Drop(0.5), 0),), ())).close()
+    except OSError as error:
+        return error
+    return None
 
 
 @dataclass(frozen=True)
 class Counts:
     """seen: frames that arrived; dropped, corrupted: of them; lost: to a pulled link; numbers: the
-    first dropped ones' k, ascending."""
+    first dropped ones' k, ascending; unsent: dropped where they were to be sent, not on the way."""
 
     seen: int
     dropped: int = 0
     corrupted: int = 0
     lost: int = 0
     numbers: tuple[int, ...] = ()
+    unsent: int = 0
+    unsent_bytes: int = 0
 
 
 class ImpairedDirection:

@@ -10,7 +10,7 @@ Four processes, each the child of the one before and killed by the kernel when t
 SIGKILL of any of them therefore ends all of them and every program, interface and namespace of the
 run. The mount namespace is private: no mount made in it is seen outside. The scratch directory is
 the only thing outside the namespaces; it lies under STATE, and `outer` holds a lock on it while it
-lives.
+lives. Without root, gate is first made root of a user namespace of its own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,19 @@ from typing import NoReturn
 from testbed.network import kernel
 
 INTERRUPTED = 130
-STATE = Path("/run/agglab")
+
+
+def _state() -> Path:
+    """Where scratch directories are: short paths, and gone when the machine starts again."""
+    if os.geteuid() == 0:
+        return Path("/run/agglab")
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime:
+        return Path(runtime) / "agglab"
+    return Path(tempfile.gettempdir()) / f"agglab-{os.geteuid()}"
+
+
+STATE = _state()
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # make, timeout and the terminal may each deliver the same Ctrl-C; only a later one means "at once".
 PATIENCE_S = 1.0
@@ -79,6 +91,8 @@ def _guard() -> Iterator[bool]:
     """No two processes make or remove scratch directories at a time. False: we have no right to."""
     try:
         STATE.mkdir(mode=0o755, parents=True, exist_ok=True)
+        if STATE.stat().st_uid != os.geteuid():
+            raise PermissionError
         guard = os.open(STATE / "guard", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except PermissionError:
         yield False
@@ -108,7 +122,7 @@ def _is_locked(path: Path) -> bool:
 def _make_scratch() -> tuple[Path, int]:
     """A fresh directory under STATE and the descriptor that keeps it locked."""
     with _guard() as allowed:
-        assert allowed, "isolated() is for root"
+        assert allowed, f"{STATE} cannot be used"
         scratch = Path(tempfile.mkdtemp(prefix=PREFIX, dir=STATE))
         lock = os.open(scratch / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -179,6 +193,8 @@ def _wait(pid: int, orphans: bool) -> int:
 
 
 def _gate(init: Callable[[], NoReturn]) -> NoReturn:
+    if os.geteuid() != 0:
+        kernel.own_user_namespace()
     kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWNET | kernel.CLONE_NEWPID)
     kernel.private_mounts()
     os._exit(_supervise(init))

@@ -8,17 +8,26 @@ import os
 import shutil
 import subprocess
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from testbed.errors import MachineLacks
-from testbed.faults import Fault, Impair, LinkDown, RateChange
-from testbed.network import kernel
-from testbed.network.impaired import ImpairedDirection
+from testbed.faults import Action, Fault, Impair, LinkDown, RateChange
+from testbed.network import impaired, kernel
 from testbed.network.impaired_code import EBPF_KINDS
 from testbed.network.links import netem_impairments
-from testbed.network.rules import DirectionRules, Rule
-from topologies import Direction, Drop, Impairment, Jitter, Reorder, Topology
+from topologies import (
+    Corrupt,
+    Direction,
+    Drop,
+    DropList,
+    GilbertElliott,
+    Impairment,
+    Jitter,
+    PeriodicDrop,
+    Reorder,
+    Topology,
+)
 
 SETUP = "run `make setup`"
 PROGRAMS = {
@@ -35,9 +44,20 @@ NETEM = (
     "out, or use `backend: virtual`"
 )
 BPF = (
-    "use Linux 5.12 or newer with CONFIG_BPF_SYSCALL on x86_64 or arm64, leave loss, corruption "
-    "and link_down out, or use `backend: virtual`"
+    "run it as root on Linux 5.12 or newer with CONFIG_BPF_SYSCALL, on x86_64 or arm64, or use "
+    "`backend: virtual`; without eBPF there is only `loss` for the whole run"
 )
+USER_NAMESPACES = (
+    "run it as root, or allow user namespaces (sysctl user.max_user_namespaces, "
+    "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)"
+)
+NOUNS: Mapping[type, str] = {
+    Drop: "loss",
+    GilbertElliott: "gilbert_elliott",
+    PeriodicDrop: "periodic",
+    DropList: "drop_list",
+    Corrupt: "corrupt",
+}
 VIRTUAL = "use `backend: virtual`, which has it"
 VETH = "use a kernel with CONFIG_VETH (modprobe veth)"
 Lack = tuple[str, str]
@@ -55,11 +75,12 @@ def lacks(topology: Topology, faults: Sequence[Fault] = ()) -> list[MachineLacks
 
 @dataclass(frozen=True)
 class Needs:
-    """What of the kernel a run will use. impossible: what no kernel gives it."""
+    """What of the kernel a run will use. ebpf: what for, but for constant loss, which a switch can
+    make too; impossible: what no kernel gives it."""
 
     rates: bool
     netem: bool
-    ebpf: bool
+    ebpf: tuple[str, ...]
     impossible: tuple[Lack, ...]
 
 
@@ -67,19 +88,33 @@ def needs_of(topology: Topology, faults: Sequence[Fault] = ()) -> Needs:
     """Of every direction and every fault."""
     ways = [(name, way) for link in topology.links for name, _, _, way in link.directions()]
     actions = [fault.action for fault in faults]
-    own = [each for _, way in ways for each in way.impairments]
-    begun = [action.impairment for action in actions if isinstance(action, Impair)]
     rated = any(way.rate_bps is not None for _, way in ways)
     return Needs(
         rates=rated or any(isinstance(action, RateChange) for action in actions),
         netem=any(way.delay_us or netem_impairments(way) for _, way in ways),
-        ebpf=any(isinstance(each, EBPF_KINDS) for each in own + begun)
-        or any(isinstance(action, LinkDown) for action in actions),
+        ebpf=tuple(dict.fromkeys(_ebpf_uses(ways, actions))),
         impossible=(
             *(lack for name, way in ways for lack in _impossible_always(name, way)),
             *(lack for action in actions for lack in _impossible_at_times(action)),
         ),
     )
+
+
+def _ebpf_uses(ways: Sequence[tuple[str, Direction]], actions: Sequence[Action]) -> Iterator[str]:
+    for name, way in ways:
+        for each in way.impairments:
+            if isinstance(each, EBPF_KINDS) and not isinstance(each, Drop):
+                yield f"{_noun(each)} on {name}"
+    for action in actions:
+        if isinstance(action, LinkDown):
+            yield f"link_down of {action.link}"
+        elif isinstance(action, Impair) and isinstance(action.impairment, EBPF_KINDS):
+            yield f"{_noun(action.impairment)} for a time on {', '.join(action.directions)}"
+
+
+def _noun(impairment: Impairment) -> str:
+    """As scenarios call it."""
+    return NOUNS[type(impairment)]
 
 
 def _impossible_always(name: str, way: Direction) -> Iterator[Lack]:
@@ -103,8 +138,6 @@ def _verb(impairment: Impairment) -> str:
 
 
 def _basics() -> Iterator[Lack]:
-    if os.geteuid() != 0:
-        yield "root", "run it as root, or with sudo"
     for program, remedy in PROGRAMS.items():
         if shutil.which(program) is None:
             yield f"the program {program}", f"{SETUP}, or {remedy}"
@@ -139,6 +172,12 @@ def _probed_in_child(needs: Needs) -> list[Lack]:
 
 
 def _kernel_lacks(needs: Needs) -> Iterator[Lack]:
+    if os.geteuid() != 0:
+        try:
+            kernel.own_user_namespace()
+        except OSError as refused:
+            yield f"root, or user namespaces ({refused.strerror})", USER_NAMESPACES
+            return
     try:
         kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWNET)
         kernel.private_mounts()
@@ -163,12 +202,9 @@ def _impairment_lacks(needs: Needs) -> Iterator[Lack]:
         yield "the tbf queueing discipline, which link rates need", TBF
     if needs.netem and not _accepts(*shape, "netem", "delay", "1ms"):
         yield "the netem queueing discipline, which link delays need", NETEM
-    if needs.ebpf:
-        try:
-            rules = DirectionRules("probe", "probe", (Rule(Drop(0.5), 0),), ())
-            ImpairedDirection("probe1", rules).close()
-        except OSError as refused:
-            yield f"eBPF, which losses need ({refused})", BPF
+    refused = impaired.refused() if needs.ebpf else None
+    if refused is not None:
+        yield f"eBPF ({refused}), which {', '.join(needs.ebpf)} need", BPF
 
 
 def _accepts(*command: str) -> bool:

@@ -11,14 +11,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from testbed.errors import NodeFailed, exit_in_words
+from testbed.errors import MachineLacks, NodeFailed, exit_in_words
 from testbed.faults import Fault, Impair, LinkDown, RateChange
-from testbed.network import interfaces, links, reading
+from testbed.network import impaired, interfaces, links, reading
 from testbed.network.impaired import ImpairedDirection
 from testbed.network.kernel import network_namespace
 from testbed.network.process import NodeProcess, put_first, stop_all
-from testbed.network.rules import DirectionRules, direction_rules
-from testbed.network.targets import RunningSwitch, SwitchSetting, Target, start_switch
+from testbed.network.rules import DirectionRules, PortDrop, direction_rules
+from testbed.network.targets import (
+    NativeTarget,
+    RunningSwitch,
+    SwitchSetting,
+    Target,
+    start_switch,
+)
 from testbed.statistics import NetworkStatistics
 from topologies import Direction, Link, LinkEnd, Topology, interface_name
 
@@ -52,6 +58,7 @@ class MininetNetwork:
         self._stack = contextlib.ExitStack()
         self._faults = tuple(faults)
         self._impaired: dict[str, ImpairedDirection] = {}
+        self._port_drops: dict[str, PortDrop] = {}
         self._switches: dict[str, RunningSwitch] = {}
         self._processes: list[NodeProcess] = []
 
@@ -86,6 +93,7 @@ class MininetNetwork:
         started = []
         for name, target in targets.items():
             setting = self._setting(name)
+            _refuse_drops(setting, target)
             process = self.spawn(name, target.command(setting), name=f"switch-{name}")
             started.append((setting, target, process))
         for setting, target, process in started:
@@ -109,6 +117,7 @@ class MininetNetwork:
             scratch=self.scratch,
             pcap_dir=self.pcap_dir,
             namespace_pid=self.mininet[name].pid,
+            drops=tuple(drop for drop in self._port_drops.values() if drop.switch == name),
         )
 
     def spawn(
@@ -157,9 +166,12 @@ class MininetNetwork:
 
     def statistics(self) -> NetworkStatistics:
         """Read every counter of links, switches and processes. Safe to call more than once."""
+        switches = tuple(switch.statistics() for switch in self._switches.values())
+        counts = {name: program.counts() for name, program in self._impaired.items()}
+        counts |= reading.port_counts(self._port_drops, switches)
         return NetworkStatistics(
-            directions=reading.read_directions(self.topology, self._pids(), self._impaired),
-            switches=tuple(switch.statistics() for switch in self._switches.values()),
+            directions=reading.read_directions(self.topology, self._pids(), counts),
+            switches=switches,
             cpu_s=self._cpu_s(),
         )
 
@@ -186,17 +198,26 @@ class MininetNetwork:
             with network_namespace(pid):
                 interfaces.wait_until_running(waiting[node])
                 interfaces.offloads_off(self._interfaces(node))
+        self._impair_links()
+
+    def _impair_links(self) -> None:
+        """By eBPF; where that is not allowed, switches make the losses at their ports."""
+        with network_namespace(next(iter(self._pids().values()))):
+            by_port = impaired.refused() is not None
+        switches = {switch.name for switch in self.topology.switches}
         for link in self.topology.links:
-            for direction, _, receiver, settings in link.directions():
+            for direction, sender, receiver, settings in link.directions():
                 rules = direction_rules(link, direction, settings, self.seed, self._faults)
-                if rules.rules or rules.downs:
+                if by_port and rules.rules and rules.only_loss:
+                    self._port_drops[direction] = rules.at_port(sender, receiver, switches)
+                elif rules.rules or rules.downs:
                     self._impair(receiver, rules)
 
     def _impair(self, receiver: LinkEnd, rules: DirectionRules) -> None:
         with network_namespace(self.mininet[receiver.node].pid):
-            impaired = ImpairedDirection(receiver.interface, rules)
-        self._impaired[rules.direction] = impaired
-        self._stack.callback(impaired.close)
+            program = ImpairedDirection(receiver.interface, rules)
+        self._impaired[rules.direction] = program
+        self._stack.callback(program.close)
 
     def _switch_fault(self, fault: Fault, on: bool) -> None:
         """What the network does when one of its faults begins (on) or ends."""
@@ -232,6 +253,12 @@ class MininetNetwork:
 
     def _pids(self) -> dict[str, int]:
         return {name: node.pid for name, node in self.mininet.items()}
+
+
+def _refuse_drops(setting: SwitchSetting, target: Target) -> None:
+    if setting.drops and not isinstance(target, NativeTarget):
+        what = "eBPF, without which only `target: native` can lose frames"
+        raise MachineLacks(what, "run as root, or leave `loss` or `target` out")
 
 
 def _batch(program: str, lines: Sequence[str]) -> None:

@@ -4,28 +4,49 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from testbed.network.impaired import Counts, ImpairedDirection
+from testbed.network.impaired import Counts
 from testbed.network.kernel import network_namespace
-from testbed.statistics import DirectionStatistics
+from testbed.network.rules import PortDrop
+from testbed.statistics import DirectionStatistics, SwitchStatistics
 from topologies import Topology
 
 
 def read_directions(
-    topology: Topology, pids: Mapping[str, int], impaired: Mapping[str, ImpairedDirection]
+    topology: Topology, pids: Mapping[str, int], counts: Mapping[str, Counts]
 ) -> tuple[DirectionStatistics, ...]:
-    """Counters of every direction. pids: a process of each node; impaired: by direction name."""
+    """Counters of every direction. pids: a process of each node; counts: by direction name."""
     nodes = {node: _read_node(pid) for node, pid in pids.items()}
     result = []
     for link in topology.links:
         for name, sender, receiver, _ in link.directions():
             sent = nodes[sender.node][sender.interface]
-            counts = impaired[name].counts() if name in impaired else None
             arrived = nodes[receiver.node][receiver.interface]["rx"]["packets"]
-            result.append(_direction(link.name, name, sent, counts or Counts(arrived)))
+            result.append(_direction(link.name, name, sent, counts.get(name, Counts(arrived))))
     return tuple(result)
+
+
+def port_counts(
+    drops: Mapping[str, PortDrop], switches: Sequence[SwitchStatistics]
+) -> dict[str, Counts]:
+    """What switches lost at their ports, by direction. Frames lost before they were sent are put
+    with those that were, as if they had been lost at the far end."""
+    details = {switch.name: switch.details for switch in switches}
+    counts = {}
+    for direction, drop in drops.items():
+        ports: Any = details.get(drop.switch, {}).get("ports", {})
+        told = ports.get(str(drop.port), {}).get(drop.statistics)
+        if told is not None:
+            counts[direction] = Counts(
+                seen=told["seen"],
+                dropped=told["dropped"],
+                numbers=tuple(told["numbers"]),
+                unsent=told["dropped"] if drop.outgoing else 0,
+                unsent_bytes=told["dropped_bytes"] if drop.outgoing else 0,
+            )
+    return counts
 
 
 def _direction(
@@ -34,8 +55,8 @@ def _direction(
     return DirectionStatistics(
         link=link,
         direction=name,
-        packets=sender["tx"]["packets"],
-        bytes=sender["tx"]["bytes"],
+        packets=sender["tx"]["packets"] + counts.unsent,
+        bytes=sender["tx"]["bytes"] + counts.unsent_bytes,
         seen=counts.seen,
         dropped_injected=counts.dropped,
         dropped_by_queue=sender["queue_drops"] + sender["tx"]["dropped"],

@@ -5,12 +5,12 @@ One list serves every way to apply them: eBPF (`impaired.py`) and the switch's o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
 from testbed.faults import Fault, Impair, LinkDown
-from testbed.impairments import direction_key
-from topologies import Direction, Impairment, Link
+from testbed.impairments import direction_key, threshold
+from topologies import Direction, Drop, Impairment, Link, LinkEnd
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,29 @@ class Rule:
 
 
 @dataclass(frozen=True)
+class PortDrop:
+    """Loss that the native switch makes at a port, for want of eBPF: of frames that come in there,
+    or (outgoing) of those to be sent, before they are queued."""
+
+    switch: str
+    port: int
+    outgoing: bool
+    key: int
+    threshold: int
+
+    @property
+    def words(self) -> tuple[str, str]:
+        """For the switch's command line (docs/p4runtime.md)."""
+        way = "out" if self.outgoing else "in"
+        return "--drop", f"{self.port}:{way}:{self.key:x}:{self.threshold:x}"
+
+    @property
+    def statistics(self) -> str:
+        """What the switch's statistics call it."""
+        return "drop_out" if self.outgoing else "drop_in"
+
+
+@dataclass(frozen=True)
 class DirectionRules:
     """All that can happen to the frames of a direction where they arrive. downs: numbers of the
     faults that pull its link."""
@@ -31,6 +54,19 @@ class DirectionRules:
     direction: str
     rules: tuple[Rule, ...]
     downs: tuple[int, ...]
+
+    @property
+    def only_loss(self) -> bool:
+        """Whether a switch's port can do all of it: constant Bernoulli loss."""
+        return not self.faults and all(isinstance(rule.impairment, Drop) for rule in self.rules)
+
+    def at_port(self, sender: LinkEnd, receiver: LinkEnd, switches: Container[str]) -> PortDrop:
+        """The one rule, at the switch where the frames arrive, or else at the one that sends."""
+        (rule,) = self.rules
+        assert isinstance(rule.impairment, Drop)
+        end = receiver if receiver.node in switches else sender
+        limit = threshold(rule.impairment.probability)
+        return PortDrop(end.node, end.port, end is sender, rule.key, limit)
 
     @property
     def faults(self) -> tuple[int, ...]:

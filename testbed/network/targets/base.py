@@ -11,6 +11,7 @@ from typing import Protocol, TypeVar
 from testbed.errors import ControlError, NodeFailed, exit_in_words
 from testbed.network.changes import NO_ENTRIES
 from testbed.network.process import NodeProcess
+from testbed.network.rules import PortDrop
 from testbed.plan import Entries
 from testbed.statistics import SwitchStatistics
 
@@ -22,7 +23,8 @@ QUESTION_S = 0.2
 @dataclass(frozen=True)
 class SwitchSetting:
     """Where a target starts its switch. ports: P4 port -> interface; scratch: for Unix sockets;
-    namespace_pid: a process in its network namespace."""
+    namespace_pid: a process in its network namespace. drops: losses to make at its ports, which
+    only `native` can."""
 
     name: str
     device_id: int
@@ -30,6 +32,7 @@ class SwitchSetting:
     scratch: Path
     pcap_dir: Path | None
     namespace_pid: int
+    drops: tuple[PortDrop, ...] = ()
 
 
 class Control(Protocol):

@@ -47,6 +47,7 @@ class NativeTarget:
         if self.log != "off":
             command += ["-L", self.log]
         command += ["--stats-socket", str(unix_path(setting, "stats"))]
+        command += [word for drop in setting.drops for word in drop.words]
         if setting.pcap_dir is not None:
             command += ["--pcap", str(setting.pcap_dir)]
         return [*command, "--", "--grpc-server-addr", grpc_address(setting)]

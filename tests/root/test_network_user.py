@@ -1,0 +1,116 @@
+"""The same scenarios run by an ordinary user: in a user namespace, losses at the switch's ports."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.root
+
+ROOT = Path(__file__).resolve().parents[2]
+NOBODY = 65534
+SMALL = ("--set", "workload.elements=20000", "--set", "workload.rounds=1")
+
+
+def started(
+    command: list[str], home: Path, user: int | None = None
+) -> subprocess.CompletedProcess[str]:
+    """A program with a home of its own, which holds what was compiled before; None is root."""
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env={
+            "PATH": os.environ["PATH"],
+            "HOME": str(home),
+            "TMPDIR": str(home),
+            "AGGLAB_CACHE": str(home / "cache"),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        user=user,
+        group=user,
+        extra_groups=None if user is None else [],
+    )
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Path]:
+    """A folder for root and nobody. Skips where nobody cannot run anything."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        can = [sys.executable, "-c", "import testbed.run"]
+        if started(can, Path(folder), NOBODY).returncode != 0:
+            pytest.skip("the user nobody may not read this checkout or its Python")
+        if started(["unshare", "-Ur", "true"], Path(folder), NOBODY).returncode != 0:
+            pytest.skip("ordinary users may not make user namespaces here")
+        yield Path(folder)
+
+
+def run_scenario(name: str, home: Path, user: int | None, *settings: str) -> tuple[Any, Any]:
+    """metrics.json and drops.json of a run."""
+    results = home / f"results-{user}"
+    command = [sys.executable, "-m", "testbed", "run", name, "--results", str(results)]
+    done = started([*command, *SMALL, *settings], home, user)
+    # Whether a small run reaches the ratio it expects is a matter of the machine's load.
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    (folder,) = (path for path in (results / name).iterdir() if not path.is_symlink())
+    metrics, drops = ((folder / f"{part}.json").read_text() for part in ("metrics", "drops"))
+    return json.loads(metrics), json.loads(drops)
+
+
+def test_loss_loses_the_same_frames_as_with_root(home: Path) -> None:
+    # Root first: what it compiles nobody finds.
+    settings = ("--set", "links.loss=0.05")
+    _, expected = run_scenario("loss", home, None, *settings)
+    for path in [home / "cache", *(home / "cache").rglob("*")]:
+        path.chmod(0o777 if path.is_dir() else 0o755)
+    metrics, drops = run_scenario("loss", home, NOBODY, *settings)
+    assert metrics["exact"]
+    assert drops.keys() == expected.keys()
+    for direction, dropped in drops.items():
+        numbers, others = dropped["numbers"], expected[direction]["numbers"]
+        # How often is sent again differs from run to run, and so where the numbers end.
+        both = min(len(numbers), len(others))
+        assert both > 0 and numbers[:both] == others[:both]
+        assert dropped["count"] == len(numbers)
+
+
+def test_quickstart(home: Path) -> None:
+    metrics, drops = run_scenario("quickstart", home, NOBODY)
+    assert metrics["exact"]
+    assert all(dropped["count"] == 0 for dropped in drops.values())
+
+
+def test_what_an_ordinary_user_cannot_have_is_named(home: Path) -> None:
+    code = """
+from testbed.faults import AtTime, Fault, LinkDown
+from testbed.network import lacks
+from topologies import Corrupt, Direction, Drop, rack
+way = Direction(impairments=(Drop(0.1),))
+print(lacks(rack(2, way, way)))
+way = Direction(impairments=(Drop(0.1), Corrupt(0.1)))
+print(*lacks(rack(1, way), [Fault(1, LinkDown("h1-s1"), AtTime(1.0))]))
+"""
+    done = started([sys.executable, "-c", code], home, NOBODY)
+    assert done.stderr == ""
+    nothing, refused = done.stdout.splitlines()
+    assert nothing == "[]"
+    assert "lacks eBPF" in refused
+    assert "which corrupt on h1->s1, link_down of h1-s1 need" in refused
+
+
+def test_nothing_is_left(home: Path) -> None:
+    """After the runs above: no process of nobody's, no scratch directory."""
+    left = started(["pgrep", "-u", str(NOBODY), "-a"], home).stdout
+    assert "testbed" not in left and "switch" not in left and "hosts.agent" not in left
+    assert [path.name for path in (home / f"agglab-{NOBODY}").iterdir()] == ["guard"]
