@@ -14,6 +14,7 @@ from testbed.backend import Backend
 from testbed.measurements import COUNTERS, Cells, Measurements
 from testbed.orchestra.conductor import Conductor
 from testbed.orchestra.outcome import Outcome
+from testbed.own_entries import Fill, filling
 from testbed.plan import Entries, plan
 from testbed.program import Program
 from testbed.progress import Progress
@@ -81,7 +82,14 @@ class Experiment:
         try:
             log.add("start", scenario=self.scenario.name, seed=self.scenario.seed)
             conductor = Conductor(
-                self.scenario, self.graph, self.jobs, self.faults, backend, log, self.progress
+                self.scenario,
+                self.graph,
+                self.jobs,
+                self.faults,
+                backend,
+                log,
+                self.progress,
+                fill(self.scenario, self.program),
             )
             outcome = conductor.run()
             log.add("end")
@@ -117,6 +125,12 @@ class Experiment:
         """A program of the user's own may count less than ours."""
         read = {kind: backend.counters(switch, name) for kind, name in COUNTERS.items()}
         return {kind: cells for kind, cells in read.items() if cells is not None}
+
+
+def fill(scenario: Scenario, program: Program) -> Fill:
+    """How the scenario's own entries join the planned ones; ScenarioError if they cannot."""
+    switches = [switch.name for switch in topology(scenario).switches]
+    return filling(scenario.switch.entries, program.json, switches)
 
 
 def all_entries(scenario: Scenario) -> dict[str, Entries]:

@@ -15,7 +15,7 @@ from testbed import report
 from testbed.agents import AgentFailed
 from testbed.errors import MachineLacks, NodeFailed
 from testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
-from testbed.experiment import Experiment, all_entries
+from testbed.experiment import Experiment, all_entries, fill
 from testbed.machine_facts import manifest, memory_available_bytes
 from testbed.measurements import Measurements
 from testbed.metrics import compute, failures, lookup, memory_needed_bytes, shortcomings, show
@@ -64,8 +64,9 @@ def _compile(point: Point) -> Program:
     switch = point.scenario.switch
     assert switch.lanes, "a resolved scenario"
     program = compile_program(point.program, switch.compiler, switch.lanes, switch.slots)
-    for entries in all_entries(point.scenario).values():
-        check_fits(program, entries)
+    filled = fill(point.scenario, program)
+    for node, entries in all_entries(point.scenario).items():
+        check_fits(program, filled(node, entries))
     return program
 
 
@@ -133,14 +134,13 @@ def _conclude(suite: Suite, folder: RunFolder, code: int, out: TextIO) -> None:
         folder.write_json("metrics.json", _sweep_metrics(suite, folder))
     elif code > LACKING:
         folder.fail("interrupted" if code == INTERRUPTED else f"killed by signal {code - 128}")
-    metrics = _metrics(folder)
     _add_hashes(suite, folder)
+    metrics = _metrics(folder)
     report.write(folder.path)
     summary = sweep_summary if suite.axes else run_summary
     print(summary(suite.name, metrics, folder.path), file=out, flush=True)
 
 
-def _sweep_metrics(suite: Suite, folder: RunFolder) -> dict[str, Any]:
 def _add_hashes(suite: Suite, folder: RunFolder) -> None:
     """events_sha256 of runs on virtual time, whose events are the same each time."""
     if any(point.scenario.backend != "virtual" for point in suite.points):
@@ -154,6 +154,7 @@ def _add_hashes(suite: Suite, folder: RunFolder) -> None:
     folder.write_json("manifest.json", {**manifest, "events_sha256": value})
 
 
+def _sweep_metrics(suite: Suite, folder: RunFolder) -> dict[str, Any]:
     """The points side by side, and how numbers grew from the first to the last."""
     points = []
     for number, point in enumerate(suite.points):

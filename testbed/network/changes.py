@@ -41,5 +41,5 @@ def group_changes(old: Entries, new: Entries) -> Iterator[tuple[str, int, tuple[
             yield "MODIFY", group, ports
 
 
-def _key(entry: TableEntry) -> tuple[str, frozenset[tuple[str, object]]]:
-    return entry.table, frozenset(entry.match.items())
+def _key(entry: TableEntry) -> tuple[object, ...]:
+    return entry.table, frozenset(entry.match.items()), entry.priority, entry.default

@@ -96,8 +96,12 @@ class P4RuntimeClient:
         for kind, group, ports in group_changes(old, new):
             self._add_group(request, kind, group, ports)
         for kind, entry in table_changes(old, new):
-            update = request.updates.add(type=pb.Update.Type.Value(kind))
+            # A default entry is always there: it can only be modified, without action to reset it.
+            change = "MODIFY" if entry.default else kind
+            update = request.updates.add(type=pb.Update.Type.Value(change))
             update.entity.table_entry.CopyFrom(self._names.table_entry(entry))
+            if entry.default and kind == "DELETE":
+                update.entity.table_entry.ClearField("action")
         if request.updates:
             self._explain("write", lambda: self._stub.Write(request, timeout=CALL_TIMEOUT_S))
 
@@ -197,7 +201,9 @@ class Names:
         """The protobuf of an entry; ValueError names the object that P4Info does not know."""
         table = _named(self._info.tables, entry.table, "table")
         action = _named(self._info.actions, entry.action, "action")
-        message = pb.TableEntry(table_id=table.preamble.id)
+        message = pb.TableEntry(
+            table_id=table.preamble.id, priority=entry.priority, is_default_action=entry.default
+        )
         for name, value in entry.match.items():
             key = _field(table.match_fields, name, f"key of table {entry.table}")
             self._add_match(message, key, value)
@@ -211,11 +217,20 @@ class Names:
     @staticmethod
     def _add_match(message: Any, key: Any, value: int | tuple[int, int]) -> None:
         match = message.match.add(field_id=key.id)
-        if isinstance(value, tuple):
+        kind = p4info_pb2.MatchField.MatchType.Name(key.match_type)
+        if not isinstance(value, tuple):
+            match.exact.value = encode(value, key.bitwidth, key.name)
+        elif kind == "LPM":
             match.lpm.value = encode(value[0], key.bitwidth, key.name)
             match.lpm.prefix_len = value[1]
+        elif kind == "RANGE":
+            match.range.low = encode(value[0], key.bitwidth, key.name)
+            match.range.high = encode(value[1], key.bitwidth, key.name)
+        elif kind == "OPTIONAL":
+            match.optional.value = encode(value[0], key.bitwidth, key.name)
         else:
-            match.exact.value = encode(value, key.bitwidth, key.name)
+            match.ternary.value = encode(value[0] & value[1], key.bitwidth, key.name)
+            match.ternary.mask = encode(value[1], key.bitwidth, key.name)
 
 
 def encode(value: int, bits: int, what: str) -> bytes:

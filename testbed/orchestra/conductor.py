@@ -17,6 +17,7 @@ from testbed.orchestra.life import JobLife, Life
 from testbed.orchestra.mishap import Mishap
 from testbed.orchestra.outcome import JobResult, Outcome, Round
 from testbed.orchestra.slots import Range, Slots
+from testbed.own_entries import Fill, as_planned
 from testbed.plan import Job, Plan, Tree, plan
 from testbed.progress import Progress
 from testbed.record import EventLog
@@ -44,6 +45,7 @@ class Conductor:
         backend: Backend,
         log: EventLog,
         progress: Progress,
+        fill: Fill = as_planned,
     ) -> None:
         self.backend = backend
         self.start_s = scenario.timeouts.start_s
@@ -52,6 +54,7 @@ class Conductor:
         self.mishaps = [Mishap(fault, self) for fault in faults]
         self.outcome = Outcome([job.result for job in self.jobs])
         self._scenario, self._graph, self._progress = scenario, graph, progress
+        self._fill = fill
         assert scenario.switch.lanes, "a resolved scenario"
         self._chunks = {job.number: chunks_of(job, scenario.switch.lanes) for job in jobs}
         self._judge = Judge(backend, scenario.seed, scenario.switch.lanes)
@@ -223,7 +226,7 @@ class Conductor:
             return
         self._planned, self._plan = jobs, plan(self._graph, jobs)
         for switch, entries in self._plan.entries.items():
-            self.backend.install(switch, entries)
+            self.backend.install(switch, self._fill(switch, entries))
 
     def _planned_job(self, job: JobLife) -> Job | None:
         if not job.installed:

@@ -42,13 +42,17 @@ class Job:
 class TableEntry:
     """table, action, match fields and parameters by P4Info name, or by a unique last part of it.
 
-    match: field name -> value (exact) or (value, prefix length) (lpm). Values are unsigned.
+    match: field name -> value (exact), (value, prefix length) (lpm), (value, mask) (ternary) or
+    (low, high) (range). Values are unsigned. priority: of ternary and range, the largest wins.
+    default: what the table does where nothing matches; it has no match.
     """
 
     table: str
     match: dict[str, int | tuple[int, int]]
     action: str
     parameters: dict[str, int] = field(default_factory=dict)
+    priority: int = 0
+    default: bool = False
 
 
 @dataclass(frozen=True)

@@ -153,6 +153,7 @@ def _completed(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
         for i in range(len(scenario.jobs))
     ]
     scenario = _with_workers(inherited(scenario, given), reader, folder)
+    scenario = _with_entries(scenario, reader, folder)
     shape = scenario.topology
     if shape.kind != "custom" or not shape.file:
         return scenario
@@ -185,6 +186,20 @@ def _with_workers(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
     )
     own = found(scenario.workload, "workload.worker")
     return replace(scenario, workload=own, jobs=tuple(jobs))
+
+
+def _with_entries(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
+    """The file or folder of own entries as it was found; what it holds is the program's matter."""
+    given = scenario.switch.entries
+    if not given:
+        return scenario
+    found = next((path for path in (folder / given, Path(given)) if path.exists()), None)
+    if found is None:
+        allowed = "a path from the scenario's folder or from where you are"
+        what = f"no such file or folder {quote(given)}"
+        reader.problem(reader.place("switch.entries"), "switch.entries", what, allowed)
+        return scenario
+    return replace(scenario, switch=replace(scenario.switch, entries=str(found.resolve())))
 
 
 def _single(scenario: Scenario, path: Path) -> Scenario:

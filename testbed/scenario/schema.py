@@ -193,6 +193,12 @@ class Switch:
         "switchml",
         "a name from p4/, or a path from the scenario's folder or from where you are",
     )
+    entries: str = key(
+        "entries",
+        Text("a path", r"[^\x00\n]*", 1000),
+        "",
+        "table entries of your own: a file for all switches, or a folder of `s1-runtime.json` ...",
+    )
     lanes: int | None = key(
         "lanes",
         AutoOr(Whole(1, LANES_MAX), "as many as the MTU holds"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from switch import Exact, Lpm, Pipeline
+from switch import Exact, Lpm, Pipeline, Range, Ternary
 from switch.build import build_library
+from switch.matches import Match
+from switch.model import Key
 from switch.program import Program
 from switch.translate import translate
 from testbed.plan import Entries, TableEntry
@@ -15,6 +17,7 @@ from testbed.virtual.clock import Clock
 from testbed.virtual.links import Way
 
 NS_PER_US = 1000
+NO_HANDLE = -1
 
 Count = tuple[int, int]
 """Packets and bytes."""
@@ -32,12 +35,15 @@ class Chip:
         return Pipeline(self.program, self._library, seed)
 
     def add(self, pipeline: Pipeline, entry: TableEntry) -> int:
-        """Fill in one entry; its handle."""
+        """Fill in one entry; its handle, or NO_HANDLE for what a miss does."""
         table = self.program.tables[full_name(self.program.tables, entry.table)]
-        match = [_match(entry.match[key.name.rsplit(".", 1)[-1]]) for key in table.keys]
         action = next(a for a in table.actions if _called(a.name, entry.action))
         arguments = [entry.parameters[parameter.name] for parameter in action.params]
-        return pipeline.table_add(table.name, match, action.name, arguments)
+        if entry.default:
+            pipeline.table_set_default(table.name, action.name, arguments)
+            return NO_HANDLE
+        match = [_match(key, entry.match) for key in table.keys]
+        return pipeline.table_add(table.name, match, action.name, arguments, entry.priority)
 
 
 def full_name(names: Mapping[str, object], last: str) -> str:
@@ -52,8 +58,15 @@ def _called(name: str, last: str) -> bool:
     return name == last or name.endswith(f".{last}")
 
 
-def _match(value: int | tuple[int, int]) -> Exact | Lpm:
-    return Lpm(*value) if isinstance(value, tuple) else Exact(value)
+def _match(key: Key, given: Mapping[str, int | tuple[int, int]]) -> Match:
+    """The value for a key; one that is not given matches anything."""
+    value = next((v for name, v in given.items() if _called(key.name, name)), None)
+    if value is None:
+        value = (0, (1 << key.bits) - 1 if key.kind == "range" else 0)
+    if not isinstance(value, tuple):
+        return Exact(value)
+    kinds: dict[str, Callable[[int, int], Match]] = {"lpm": Lpm, "range": Range}
+    return kinds.get(key.kind, Ternary)(*value)
 
 
 class SwitchNode:
@@ -105,6 +118,7 @@ class SwitchNode:
         wanted = {repr(entry): entry for entry in entries.tables}
         for key in [key for key in self._installed if key not in wanted]:
             entry, handle = self._installed.pop(key)
+            assert handle != NO_HANDLE, "default entries stay for the whole run"
             table = full_name(self._chip.program.tables, entry.table)
             self._pipeline.table_delete(table, handle)
         for key, entry in wanted.items():

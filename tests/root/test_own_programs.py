@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -85,3 +86,42 @@ def test_virtual_time_refuses_a_worker_that_does_its_own_reducing(scenario, mine
     ended = scenario.run(str(mine / "maximum.yaml"), "--set", "backend=virtual")
     assert ended.code == 2
     assert "in virtual time only its `combine` can be its own" in ended.err
+
+
+ENTRIES = """
+topology: {workers: 2}
+switch: {lanes: 64, slots: 8, entries: run.json}
+workload: {elements: 4000, rounds: 1, give_up: 300ms}
+expect: {exact: true}
+"""
+TO_H1 = {
+    "table": "results",
+    "match": {"standard_metadata.egress_port": 1, "hdr.aggregation.job": 1},
+    "action_name": "to_worker",
+    "action_params": {"mac": "02:00:00:00:00:01", "address": "10.0.0.1", "udp_port": 48866},
+}
+
+
+@pytest.mark.parametrize("backend", [pytest.param("mininet", marks=pytest.mark.root), "virtual"])
+def test_own_entries_reach_the_switch(scenario, tmp_path: Path, backend: str) -> None:
+    """The same entry as planned changes nothing; one that sends elsewhere starves worker 0."""
+    (tmp_path / "own.yaml").write_text(ENTRIES)
+    elsewhere = {**TO_H1, "action_params": {**TO_H1["action_params"], "udp_port": 48999}}
+    codes = []
+    for entry in (TO_H1, elsewhere):
+        (tmp_path / "run.json").write_text(json.dumps({"table_entries": [entry]}))
+        ended = scenario.run(str(tmp_path / "own.yaml"), "--set", f"backend={backend}")
+        codes.append(ended.code)
+    assert codes == [0, 1], ended.out + ended.err
+    assert "h1" in ended.out and "h2:" not in ended.err
+
+
+def test_own_entries_are_checked_before_anything_starts(scenario, tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text(ENTRIES)
+    ended = scenario.run(str(tmp_path / "own.yaml"))
+    assert ended.code == 2
+    assert "own.yaml:3: switch.entries: no such file or folder 'run.json'" in ended.err
+    (tmp_path / "run.json").write_text('{"table_entries": [{"table": "result"}]}')
+    ended = scenario.run(str(tmp_path / "own.yaml"), "--set", "backend=virtual")
+    assert (ended.code, ended.folder) == (2, None)
+    assert "run.json: table_entries[0].table: 'result' does not exist" in ended.err

@@ -19,6 +19,8 @@ from testbed.thrift_cli import ThriftCli
 
 # BMv2's own default; every switch has a network namespace, and so a loopback, of its own.
 THRIFT_PORT = 9090
+LEAST_URGENT = 2**31 - 1
+"""Here the smallest priority wins."""
 # As over P4Runtime, where every replica of a group has instance 1.
 REPLICATION_ID = 1
 PROBE_S = 0.01
@@ -34,7 +36,7 @@ class ThriftControl:
         self._namespace_pid = setting.namespace_pid
         self._json = program_json
         self._cli: ThriftCli | None = None
-        self._handles: dict[tuple[str, frozenset[tuple[str, Value]]], int] = {}
+        self._handles: dict[tuple[str, frozenset[tuple[str, Value]], int], int] = {}
         self._nodes: dict[int, int] = {}
 
     def answers(self, within_s: float) -> bool:
@@ -80,10 +82,15 @@ class ThriftControl:
             self._command(f"mc_mgrp_destroy {group}")
 
     def _change_entry(self, kind: str, entry: TableEntry) -> None:
-        key = entry.table, frozenset(entry.match.items())
+        key = entry.table, frozenset(entry.match.items()), entry.priority
         table, match, action, arguments = self._names.entry(entry)
-        if kind == "INSERT":
-            answer = self._command(f"table_add {table} {action} {match} => {arguments}")
+        if entry.default and kind == "DELETE":
+            self._command(f"table_reset_default {table}")
+        elif entry.default:
+            self._command(f"table_set_default {table} {action} {arguments}")
+        elif kind == "INSERT":
+            rank = f" {LEAST_URGENT - entry.priority}" if entry.priority else ""
+            answer = self._command(f"table_add {table} {action} {match} => {arguments}{rank}")
             self._handles[key] = thrift_cli.handle(answer)
         elif kind == "MODIFY":
             self._command(f"table_modify {table} {action} {self._handles[key]} => {arguments}")
@@ -142,16 +149,19 @@ class ProgramNames:
         action = _full_name(table["actions"], entry.action, f"action of table {entry.table}")
         action_id = table["action_ids"][table["actions"].index(action)]
         arguments = self._arguments(entry, self._actions[action_id]["runtime_data"])
-        return table["name"], " ".join(self._match(entry, table)), action, " ".join(arguments)
+        match = "" if entry.default else " ".join(self._match(entry, table))
+        return table["name"], match, action, " ".join(arguments)
 
     def _match(self, entry: TableEntry, table: Mapping[str, Any]) -> Iterator[str]:
         columns = {column["name"]: column for column in table["key"]}
         what = f"key of table {entry.table}"
         given = {_full_name(columns, name, what): value for name, value in entry.match.items()}
         for name, column in columns.items():
-            if name not in given:
+            bits, kind = self._bits(column["target"]), column["match_type"]
+            anything = (0, (1 << bits) - 1 if kind == "range" else 0)
+            if name not in given and kind == "exact":
                 raise ValueError(f"{what} {name} has no value")
-            yield _match_word(given[name], column["match_type"], self._bits(column["target"]), name)
+            yield _match_word(given.get(name, anything), kind, bits, name)
 
     def _bits(self, target: Sequence[str]) -> int:
         header, name = target
@@ -171,10 +181,13 @@ class ProgramNames:
 
 
 def _match_word(value: Value, kind: str, bits: int, name: str) -> str:
-    if kind not in ("exact", "lpm") or isinstance(value, tuple) != (kind == "lpm"):
+    if (kind == "exact") == isinstance(value, tuple):
         raise ValueError(f"key {name} is matched by {kind}, which {value} is no value for")
-    if isinstance(value, tuple):
+    if isinstance(value, tuple) and kind == "lpm":
         return f"{_word(value[0], bits, name)}/{value[1]}"
+    if isinstance(value, tuple):
+        join = "->" if kind == "range" else "&&&"
+        return join.join(_word(part, bits, name) for part in value)
     return _word(value, bits, name)
 
 

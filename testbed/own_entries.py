@@ -1,0 +1,287 @@
+"""Table entries of one's own: the files that p4lang's tutorials call `s1-runtime.json`.
+
+Of such a file `table_entries` and `multicast_group_entries` count; `target`, `p4info` and
+`bmv2_json` are what the scenario says.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from switch.model import Action, Key, Table
+from switch.program import Program
+from testbed.plan import Entries, TableEntry
+from testbed.scenario.errors import Problem, ScenarioError, Where, nearest
+
+NOTHING = Entries((), {})
+OF_FILE = ("table_entries", "multicast_group_entries")
+IGNORED = ("target", "p4info", "bmv2_json")
+OF_ENTRY = ("table", "match", "action_name", "action_params", "priority", "default_action")
+WITH_PRIORITY = ("ternary", "range")
+GROUP_MAX = 65535
+PORT_MAX = 511
+PRIORITY_MAX = 2**31 - 1
+MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
+PAIRS = {
+    "lpm": "[value, prefix length]",
+    "ternary": "[value, mask] or a value",
+    "range": "[low, high]",
+}
+
+Fill = Callable[[str, Entries], Entries]
+"""(switch, what was planned for it) -> what it is filled with."""
+
+
+def as_planned(switch: str, planned: Entries) -> Entries:
+    return planned
+
+
+def filling(path: str, program_json: Path, switches: Sequence[str]) -> Fill:
+    """What `switch.entries` makes of each switch's entries.
+
+    path: one file for every switch, a folder with `<switch>-runtime.json` for those that have own
+    entries, or empty. A table that the program lacks is then nobody's but the user's: what was
+    planned for it is left out. Raises ScenarioError with every mistake in the files.
+    """
+    if not path:
+        return as_planned
+    program = Program.read(program_json)
+    own = {switch: read(file, program) for switch, file in _files(Path(path), switches).items()}
+
+    def fill(switch: str, planned: Entries) -> Entries:
+        there = tuple(e for e in planned.tables if any(_is(t, e.table) for t in program.tables))
+        return merged(replace(planned, tables=there), own.get(switch, NOTHING))
+
+    return fill
+
+
+def _files(path: Path, switches: Sequence[str]) -> dict[str, Path]:
+    if not path.is_dir():
+        return dict.fromkeys(switches, path)
+    files = {switch: path / f"{switch}-runtime.json" for switch in switches}
+    found = {switch: file for switch, file in files.items() if file.is_file()}
+    if not found:
+        names = ", ".join(file.name for file in files.values())
+        raise ScenarioError([Problem(Where(str(path)), "", "holds entries of no switch", names)])
+    return found
+
+
+def merged(planned: Entries, own: Entries) -> Entries:
+    """Both; own entries and groups take the place of those with the same key."""
+    kept = tuple(e for e in planned.tables if not any(_replaces(o, e) for o in own.tables))
+    return Entries(kept + own.tables, {**planned.groups, **own.groups})
+
+
+def _replaces(own: TableEntry, planned: TableEntry) -> bool:
+    same = len(own.match) == len(planned.match) and all(
+        any(_is(key, name) and own.match[key] == value for key in own.match)
+        for name, value in planned.match.items()
+    )
+    return same and not own.default and _is(own.table, planned.table)
+
+
+def _is(full_name: str, name: str) -> bool:
+    return full_name == name or full_name.endswith(f".{name}")
+
+
+def read(path: Path, program: Program) -> Entries:
+    """A file's entries, under the program's full names. Raises ScenarioError."""
+    where = Where(str(path))
+    try:
+        content = json.loads(path.read_text())
+    except (OSError, ValueError, RecursionError) as error:
+        raise ScenarioError([Problem(where, "", f"cannot be read: {error}")]) from None
+    reader = _Reader(where, program)
+    entries = reader.file(content)
+    if reader.problems:
+        raise ScenarioError(reader.problems)
+    return entries
+
+
+class _Wrong(Exception):
+    """Path, what is wrong, what is allowed."""
+
+
+class _Reader:
+    def __init__(self, where: Where, program: Program) -> None:
+        self.problems: list[Problem] = []
+        self._where, self._program = where, program
+
+    def file(self, content: Any) -> Entries:
+        try:
+            _check_keys("", content, (*OF_FILE, *IGNORED))
+            tables = _list("table_entries", content.get("table_entries", []))
+            groups = _list("multicast_group_entries", content.get("multicast_group_entries", []))
+        except _Wrong as wrong:
+            self._note(wrong)
+            return NOTHING
+        read = [self._tried(self._entry, f"table_entries[{i}]", x) for i, x in enumerate(tables)]
+        ports = [
+            self._tried(_group, f"multicast_group_entries[{i}]", x) for i, x in enumerate(groups)
+        ]
+        return Entries(tuple(e for e in read if e), dict(g for g in ports if g))
+
+    def _note(self, wrong: _Wrong) -> None:
+        self.problems.append(Problem(self._where, *wrong.args))
+
+    def _tried(self, reading: Callable[[str, Any], Any], path: str, content: Any) -> Any:
+        try:
+            return reading(path, content)
+        except _Wrong as wrong:
+            self._note(wrong)
+            return None
+
+    def _entry(self, path: str, content: Any) -> TableEntry:
+        _check_keys(path, content, OF_ENTRY)
+        table = self._table(f"{path}.table", content.get("table"))
+        default = content.get("default_action", False)
+        if not isinstance(default, bool):
+            raise _Wrong(f"{path}.default_action", f"{default!r} is no flag", "true or false")
+        match = content.get("match") or {}
+        if default and match:
+            raise _Wrong(f"{path}.match", "a default action matches nothing", "no `match`")
+        _check_keys(f"{path}.match", match, [key.name for key in table.keys])
+        action = _action(f"{path}.action_name", content.get("action_name"), table)
+        return TableEntry(
+            table.name,
+            {} if default else dict(_matches(f"{path}.match", match, table)),
+            action.name,
+            dict(_parameters(f"{path}.action_params", content.get("action_params", {}), action)),
+            _priority(f"{path}.priority", content.get("priority", 0), table, default),
+            default,
+        )
+
+    def _table(self, path: str, name: Any) -> Table:
+        own = {each: table for each, table in self._program.tables.items() if table.keys}
+        return own[_full_name(path, name, own)]
+
+
+def _full_name(path: str, name: Any, known: Mapping[str, Any]) -> str:
+    found = [each for each in known if each == name] or [
+        each for each in known if isinstance(name, str) and _is(each, name)
+    ]
+    if len(found) != 1:
+        problem = "is ambiguous" if found else f"does not exist{nearest(str(name), known)}"
+        raise _Wrong(path, f"{name!r} {problem}", ", ".join(known))
+    return found[0]
+
+
+def _action(path: str, name: Any, table: Table) -> Action:
+    actions = {action.name: action for action in table.actions}
+    return actions[_full_name(path, name, actions)]
+
+
+def _matches(
+    path: str, match: Mapping[str, Any], table: Table
+) -> Iterator[tuple[str, int | tuple[int, int]]]:
+    for key in table.keys:
+        if key.name in match:
+            value = _match(f"{path}.{key.name}", match[key.name], key)
+            if not _is_anything(value, key):
+                yield key.name, value
+        elif key.kind not in PAIRS:
+            raise _Wrong(path, f"lacks {key.name!r}", f"a value for each {key.kind} key")
+
+
+def _match(path: str, value: Any, key: Key) -> int | tuple[int, int]:
+    if key.kind == "ternary" and not isinstance(value, list):
+        return _number(path, value, key.bits), (1 << key.bits) - 1
+    if key.kind not in PAIRS:
+        return _number(path, value, key.bits)
+    if not isinstance(value, list) or len(value) != 2:
+        raise _Wrong(path, f"{value!r} is no value of an {key.kind} key", PAIRS[key.kind])
+    first = _number(f"{path}[0]", value[0], key.bits)
+    if key.kind == "lpm":
+        if type(value[1]) is not int or not 0 <= value[1] <= key.bits:
+            raise _Wrong(f"{path}[1]", f"{value[1]!r} is no prefix length", f"0 to {key.bits}")
+        shift = key.bits - value[1]
+        return first >> shift << shift, value[1]
+    second = _number(f"{path}[1]", value[1], key.bits)
+    if key.kind == "range" and second < first:
+        raise _Wrong(path, f"{second} is below {first}", PAIRS["range"])
+    return (first & second if key.kind == "ternary" else first), second
+
+
+def _is_anything(value: int | tuple[int, int], key: Key) -> bool:
+    """P4Runtime wants such a match left out."""
+    everything = {"lpm": (0, 0), "ternary": (0, 0), "range": (0, (1 << key.bits) - 1)}
+    return value == everything.get(key.kind)
+
+
+def _parameters(path: str, given: Any, action: Action) -> Iterator[tuple[str, int]]:
+    names = [parameter.name for parameter in action.params]
+    _check_keys(path, given, names)
+    for parameter in action.params:
+        if parameter.name not in given:
+            raise _Wrong(path, f"lacks {parameter.name!r}", ", ".join(names))
+        value = given[parameter.name]
+        yield parameter.name, _number(f"{path}.{parameter.name}", value, parameter.bits)
+
+
+def _priority(path: str, value: Any, table: Table, default: bool) -> int:
+    least = int(table.match_type in WITH_PRIORITY and not default)
+    most = PRIORITY_MAX if least else 0
+    if type(value) is not int or not least <= value <= most:
+        allowed = f"{least} to {most}, the larger wins" if least else f"none: {table.name} has none"
+        raise _Wrong(path, f"{value!r} is no priority here", allowed)
+    return value
+
+
+def _group(path: str, content: Any) -> tuple[int, tuple[int, ...]]:
+    _check_keys(path, content, ("multicast_group_id", "replicas"))
+    number = content.get("multicast_group_id")
+    if type(number) is not int or not 1 <= number <= GROUP_MAX:
+        allowed = f"1 to {GROUP_MAX}"
+        raise _Wrong(f"{path}.multicast_group_id", f"{number!r} is no group", allowed)
+    ports = []
+    for i, replica in enumerate(_list(f"{path}.replicas", content.get("replicas"))):
+        place = f"{path}.replicas[{i}]"
+        _check_keys(place, replica, ("egress_port", "instance"))
+        port = replica.get("egress_port")
+        if type(port) is not int or not 0 <= port <= PORT_MAX:
+            raise _Wrong(f"{place}.egress_port", f"{port!r} is no port", f"0 to {PORT_MAX}")
+        if replica.get("instance", 1) != 1:
+            raise _Wrong(f"{place}.instance", "only one copy a port is made", "1")
+        ports.append(port)
+    return number, tuple(ports)
+
+
+def _number(path: str, value: Any, bits: int) -> int:
+    """An integer, or text: decimal, 0x..., a MAC or an IPv4 address."""
+    number = value if type(value) is int else _from_text(value)
+    if number is None or not 0 <= number < 1 << bits:
+        allowed = f"0 to {(1 << bits) - 1}, a MAC or an IPv4 address, of {bits} bits"
+        raise _Wrong(path, f"{value!r} does not fit the key or parameter", allowed)
+    return number
+
+
+def _from_text(value: Any) -> int | None:
+    if not isinstance(value, str):
+        return None
+    if MAC.fullmatch(value):
+        return int(value.replace(":", ""), 16)
+    try:
+        return int(ipaddress.IPv4Address(value)) if "." in value else int(value, 0)
+    except ValueError:
+        return None
+
+
+def _check_keys(path: str, content: Any, known: Sequence[str]) -> None:
+    if not isinstance(content, dict):
+        raise _Wrong(path, f"{type(content).__name__} is no object", "{...}")
+    for name in content:
+        if name not in known:
+            what = f"unknown key {name!r}{nearest(name, known)}"
+            raise _Wrong(path, what, ", ".join(known) or "none")
+
+
+def _list(path: str, content: Any) -> list[Any]:
+    if not isinstance(content, list):
+        raise _Wrong(path, f"{type(content).__name__} is no list", "[...]")
+    return content
