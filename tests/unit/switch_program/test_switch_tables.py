@@ -275,7 +275,7 @@ BAD_ACTIONS: list[tuple[str, list[bytes], dict[str, Any], str, str]] = [
     ("I.forward", [b"\x02\x00"], {}, "INVALID_ARGUMENT", "parameter port"),
     ("I.punt", [b"\x01"], {}, "PERMISSION_DENIED", "I.punt"),
     ("I.forward", [b"\x01"], {"is_const": True}, "INVALID_ARGUMENT", "is_const"),
-    ("I.forward", [b"\x01"], {"idle_timeout_ns": 5}, "UNIMPLEMENTED", "idle_timeout_ns"),
+    ("I.forward", [b"\x01"], {"idle_timeout_ns": 5}, "INVALID_ARGUMENT", "idle_timeout_ns"),
 ]
 
 
@@ -320,12 +320,12 @@ def test_wrong_defaults(primary: Any, entry: Maker) -> None:
 
 def test_unknown_table_and_kinds(primary: Any, ids: Any) -> None:
     unset = p4runtime_pb2.Entity()
-    meter = p4runtime_pb2.Entity()
-    meter.meter_entry.meter_id = 1
+    external = p4runtime_pb2.Entity()
+    external.extern_entry.extern_id = 1
     refused = primary.refused(
         ("INSERT", Entity(table_entry=TableEntry(table_id=0x2000001))),
         ("INSERT", unset),
-        ("MODIFY", meter),
+        ("MODIFY", external),
         ("UNSPECIFIED", Entity(table_entry=TableEntry(table_id=ids.tables("I.keyless")))),
     )
     assert [code for code, _ in refused] == [
@@ -334,20 +334,20 @@ def test_unknown_table_and_kinds(primary: Any, ids: Any) -> None:
         "UNIMPLEMENTED",
         "INVALID_ARGUMENT",
     ]
-    assert "meter_entry" in refused[2][1]
-    assert primary.read(meter) == [], "the program has no meter, so there is none to read"
+    assert "extern_entry" in refused[2][1]
+    assert primary.read(external) == [], "the program has none, so there is none to read"
 
 
-def test_a_program_with_a_meter_says_that_it_cannot_be_read(
+def test_a_program_with_an_extern_says_that_it_cannot_be_read(
     switch_server: Any, entities_config: Any
 ) -> None:
     config = p4runtime_pb2.ForwardingPipelineConfig()
     config.CopyFrom(entities_config)
-    config.p4info.meters.add().preamble.id = 0x14000001
+    config.p4info.externs.add().extern_type_id = 0x81
     client = switch_server.client()
     client.arbitrate(1)
     client.configure("VERIFY_AND_COMMIT", config)
     with pytest.raises(grpc.RpcError) as caught:
-        client.read(p4runtime_pb2.Entity(meter_entry={}))
+        client.read(p4runtime_pb2.Entity(extern_entry={}))
     assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
-    assert "meter_entry" in str(caught.value.details())
+    assert "extern_entry" in str(caught.value.details())
