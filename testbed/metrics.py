@@ -12,6 +12,7 @@ from testbed.bounds import bounds
 from testbed.measurements import Measurements
 from testbed.orchestra.outcome import JobResult, Outcome
 from testbed.plan import Tree, plan
+from testbed.queue_losses import Lost, lost_inside
 from testbed.scenario import Scenario
 from testbed.scenario.expectations import Expectation
 from testbed.scenario.jobs import Tenant
@@ -33,6 +34,8 @@ WORKER_COUNTS = (
     "bytes_sent",
     "bytes_received",
 )
+SWITCH_DROPS = ("ring_drops", "queue_drops", "port_errors")
+NOTHING_LOST = Lost(0, 0)
 PORT_ERRORS = ("rx_truncated", "rx_gso_drops", "tx_oversize", "tx_errors")
 
 
@@ -44,7 +47,8 @@ def compute(scenario: Scenario, graph: Topology, measured: Measurements) -> dict
         result.tenant.name: _job(scenario, graph, result, trees[result.tenant.number])
         for result in results
     }
-    switches = _switches(measured)
+    lost = lost_inside(measured, trees) if scenario.switch.target == "bmv2" else {}
+    switches = _switches(measured, lost)
     links = _links(measured.statistics)
     as_predicted = link_bytes.compare(scenario, measured, trees, links)
     totals = _totals(jobs, switches, links)
@@ -209,7 +213,7 @@ def _workers(result: JobResult) -> dict[str, dict[str, Any]]:
     return workers
 
 
-def _switches(measured: Measurements) -> dict[str, dict[str, Any]]:
+def _switches(measured: Measurements, lost: Mapping[str, Lost]) -> dict[str, dict[str, Any]]:
     names = [result.tenant.name for result in measured.outcome.jobs]
     return {
         switch.name: {
@@ -225,7 +229,8 @@ def _switches(measured: Measurements) -> dict[str, dict[str, Any]]:
                 }
                 for index, name in enumerate(names)
             },
-            "ring_drops": switch.ring_drops,
+            "ring_drops": switch.ring_drops + lost.get(switch.name, NOTHING_LOST).before,
+            "queue_drops": lost.get(switch.name, NOTHING_LOST).after,
             "port_errors": _port_errors(switch),
             "cpu_s": measured.outcome.usage.cpu_s.get(switch.name, 0.0),
         }
@@ -262,7 +267,7 @@ def _totals(
         "retransmitted": sum(worker["retransmitted"] for worker in workers),
         "injected_drops": sum(way["dropped"] for way in ways),
         "other_drops": sum(way["queue_drops"] for way in ways)
-        + sum(switch["ring_drops"] + switch["port_errors"] for switch in switches.values())
+        + sum(switch[name] for switch in switches.values() for name in SWITCH_DROPS)
         + sum(worker["kernel_drops"] for worker in workers),
         "malformed": sum(worker["malformed"] for worker in workers)
         + sum(p.get("refused", 0) + p.get("malformed", 0) for p in packets),

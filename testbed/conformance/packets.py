@@ -49,7 +49,7 @@ def cases() -> list[Case]:
 
 
 def run_case(case: Case, pairs: Sequence[Pair]) -> list[str]:
-    """Paragraphs about what does not hold on a pair, or differs from the first; none if all agree."""
+    """Paragraphs: what does not hold on a pair, or differs from the first; none if all agree."""
     commands = parse(case.script.read_text(errors="replace")) if case.script else []
     with tempfile.TemporaryDirectory(prefix="agglab-conformance-") as folder:
         outcomes = {pair: _outcome(case, commands, pair, Path(folder)) for pair in pairs}

@@ -71,6 +71,7 @@ METRICS: dict[str, str] = {
     "switches.*.packets.malformed": "packets the parser could not finish",
     "switches.*.jobs.*.*": "the same (but `malformed`) of one job by name",
     "switches.*.ring_drops": "packets the switch's packet rings lost",
+    "switches.*.queue_drops": "packets the switch's own egress queues lost (target bmv2)",
     "switches.*.port_errors": "packets cut short, too long for a port, or for one that is down",
     "switches.*.cpu_s": "processor seconds during the rounds",
     "links.*.*.seen": "packets that arrived at the end of the link, in this direction",

@@ -1,0 +1,71 @@
+"""What a switch that counts no drops of its own lost inside, from what came in and what went out.
+
+BMv2 says nothing of packets that its receive rings or egress queues had no room for. But each frame
+that reaches p4/switchml.p4 is counted by one of its counters, and what it sends follows from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from testbed.measurements import Cells, Measurements
+from testbed.plan import Tree
+
+ARRIVALS = ("new", "duplicate", "stale", "refused", "malformed", "final_new", "final_unneeded")
+"""Every frame the program takes in is counted by exactly one of these."""
+ONE_FRAME = ("repeated", "partial_repeated")
+"""These send one frame; a complete chunk one or one for each child, a new final sum the latter."""
+
+
+@dataclass(frozen=True)
+class Lost:
+    """Frames. before: the program saw them; after: it had sent them."""
+
+    before: int
+    after: int
+
+
+def lost_inside(measured: Measurements, trees: Mapping[int, Tree]) -> dict[str, Lost]:
+    """By switch. Nobody can tell (so nothing is here) where the program counts other things, or a
+    session was broken off, whose switch may have been stopped with its counters."""
+    results = measured.outcome.jobs
+    if any(result.restarts or result.failure for result in results):
+        return {}
+    placed = {i: trees[result.tenant.number] for i, result in enumerate(results)}
+    return {
+        switch: _lost(measured, switch, counters, placed)
+        for switch, counters in measured.counters.items()
+        if all(kind in counters for kind in (*ARRIVALS, *ONE_FRAME, "complete"))
+    }
+
+
+def _lost(
+    measured: Measurements,
+    switch: str,
+    counters: Mapping[str, Cells],
+    trees: Mapping[int, Tree],
+) -> Lost:
+    ways = measured.statistics.directions
+    came = sum(w.seen - w.dropped_injected for w in ways if w.direction.endswith(f"->{switch}"))
+    went = sum(
+        w.packets + w.dropped_by_queue for w in ways if w.direction.startswith(f"{switch}->")
+    )
+    counted = sum(packets for kind in ARRIVALS for packets, _ in counters[kind].values())
+    owed = sum(_owed(counters, index, tree, switch) for index, tree in trees.items())
+    return Lost(max(0, came - counted), max(0, owed - went))
+
+
+def _owed(counters: Mapping[str, Cells], index: int, tree: Tree, switch: str) -> int:
+    """Frames that one job's counts say were sent."""
+    branch = tree.branches.get(switch)
+    if branch is None:
+        return 0
+
+    def count(kind: str) -> int:
+        return counters[kind].get(index, (0, 0))[0]
+
+    children = len(branch.children)
+    to_all = count("complete") if branch.parent is None else count("final_new")
+    up = 0 if branch.parent is None else count("complete")
+    return to_all * children + up + sum(count(kind) for kind in ONE_FRAME)
