@@ -1,7 +1,7 @@
 # Agglab: `make` lists the targets. Every target sets up what it needs first (setup.sh, at once when nothing is missing).
 PYTHON := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup doctor scenario scenarios check compile test lint bless bench conformance clean
+.PHONY: help setup doctor scenario scenarios check compile test lint bless explore bench conformance clean
 
 NAME ?=
 FILE ?= $(if $(NAME),scenarios/$(NAME).yaml)
@@ -12,9 +12,10 @@ PROGRAM ?= p4/switchml.p4
 LANES ?= 256
 SLOTS ?= 512
 TESTS ?= tests
+SCHEDULES ?= 100000
 
 # The caller's words reach the recipes as environment variables, never as shell text.
-export FILE RESULTS BACKEND TARGET PROGRAM LANES SLOTS TESTS
+export FILE RESULTS BACKEND TARGET PROGRAM LANES SLOTS TESTS SCHEDULES
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -54,6 +55,9 @@ lint: setup  ## ruff and mypy
 
 bless: setup  ## rewrite the golden files; read the diff
 	@BLESS=1 $(PYTHON) -m pytest -q "$$TESTS" -k golden
+
+explore: setup  ## search for schedules of faults that break it, in virtual time: SCHEDULES=100000
+	@$(PYTHON) -m testbed explore --schedules "$$SCHEDULES"
 
 bench: setup  ## speed, as ratios measured in one run
 	@$(PYTHON) -m benchmarks
