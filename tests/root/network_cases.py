@@ -40,7 +40,7 @@ from testbed.network import (  # noqa: E402
 from testbed.network.kernel import network_namespace  # noqa: E402
 from testbed.network.targets.base import Control, SwitchSetting, port_arguments  # noqa: E402
 from testbed.network.targets.p4runtime import P4RuntimeControl  # noqa: E402
-from testbed.plan import Entries, Job, TableEntry, job_entries  # noqa: E402
+from testbed.plan import Entries, Job, TableEntry, job_entries, plan  # noqa: E402
 from testbed.statistics import SwitchStatistics  # noqa: E402
 from topologies import (  # noqa: E402
     Direction,
@@ -49,6 +49,7 @@ from topologies import (  # noqa: E402
     PeriodicDrop,
     Topology,
     rack,
+    ring_of_racks,
 )
 
 # IEEE 802 local experimental EtherType: nothing in the kernel answers it.
@@ -443,6 +444,66 @@ def aggregate(scratch: Path, lanes: int, **options: Any) -> dict[str, Any]:
             "uninvited": uninvited,
             **{name: trimmed(switch.read_counter(name)) for name in names},
         }
+
+
+def ring(scratch: Path, lanes: int, program: str, p4info: str) -> dict[str, Any]:
+    """Three racks in a ring, one host each, one job: a broadcast, a sum, s1 programmed anew and s2
+    started again."""
+    topology, job = ring_of_racks(3, 1), Job(1, ("h1", "h2", "h3"), 0, 8)
+    target = NativeTarget(Path(program), Path(p4info))
+    entries = plan(topology, [job]).entries
+    with network(topology, scratch) as net:
+        switches = net.start_switches(dict.fromkeys(entries, target))
+        for name, switch in switches.items():
+            switch.replace(entries[name])
+        listeners = [packet_socket(net, h, f"{h}-eth0", receive=True) for h in ("h2", "h3")]
+        with packet_socket(net, "h1", "h1-eth0", receive=False) as sending:
+            sending.send(b"\xff" * 6 + frame(1, 60)[6:])
+        deadline = time.monotonic() + PATIENCE_S
+        while frames_sent(net) < 5 and time.monotonic() < deadline:
+            pass
+        heard = [[each[:6].hex() for each in drain_frames(listener)] for listener in listeners]
+        got: dict[str, Any] = {"heard": heard, "sent": frames_sent(net)}
+        workers = udp_sockets(net, topology, 48865 + job.number)
+        got["sums"] = sums_of(workers, lanes, tag=1)
+        cells = range(2 * job.slots)
+        got["tags"] = [sorted(s.read_register("tags", cells))[-2:] for s in switches.values()]
+        switches["s1"].reprogram()
+        got["reprogrammed"] = sorted(switches["s1"].read_register("tags", cells))[-1]
+        net.stop_switch("s2")
+        net.check()
+        switches["s2"] = net.start_switch("s2", target)
+        for name in ("s1", "s2"):
+            switches[name].replace(entries[name])
+        # A new session: ahead of all tags there are.
+        got["again"] = sums_of(workers, lanes, tag=(1 << 20) + 1)
+        got["cpu_names"] = sorted(net.statistics().cpu_s)
+        return got
+
+
+def frames_sent(net: MininetNetwork) -> int:
+    """On all links together."""
+    return sum(direction.packets for direction in net.statistics().directions)
+
+
+def udp_sockets(net: MininetNetwork, topology: Topology, port: int) -> dict[str, socket.socket]:
+    """A worker's socket at every host."""
+    sockets = {}
+    for host in topology.hosts:
+        with network_namespace(net.mininet[host.name].pid):
+            sockets[host.name] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sockets[host.name].bind((host.ip, port))
+        sockets[host.name].settimeout(PATIENCE_S)
+    return sockets
+
+
+def sums_of(workers: dict[str, socket.socket], lanes: int, tag: int) -> list[tuple[int, ...]]:
+    """What each of job 1's workers hears when worker n (from 1) contributes n * (lane + 1)."""
+    head = struct.pack("!BBHHBBI", 1, 0, 1, 3, 0, 0, tag)
+    for n, worker in enumerate(workers.values(), start=1):
+        values = (n * (lane + 1) for lane in range(lanes))
+        worker.sendto(head + struct.pack(f"!{lanes}i", *values), ("10.0.255.254", 48864))
+    return [struct.unpack(f"!{lanes}i", worker.recv(9000)[12:]) for worker in workers.values()]
 
 
 def trimmed(cells: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:

@@ -41,3 +41,9 @@ def test_rack_has_our_addresses(tmp_path: Path) -> None:
     assert "10.0.0.2/16" in said
     assert "02:00:00:00:00:02" in said
     assert "h2-eth0<->s1-eth2" in said
+
+
+def test_two_racks_by_names_of_arguments(tmp_path: Path) -> None:
+    said = mn(tmp_path, "--topo", "two_tier,racks=2,workers=2", "--test", "pingall")
+    assert "0% dropped (12/12 received)" in said
+    assert "s1 s2 s3" in said

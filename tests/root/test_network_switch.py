@@ -86,3 +86,17 @@ def test_captures_are_written_where_asked(tmp_path: Path, program: dict[str, str
     case(tmp_path, "through_switch", pcap_dir=str(pcaps), **program)
     names = sorted(path.name for path in pcaps.iterdir())
     assert names == [f"s1-eth{port}_{way}.pcap" for port in (1, 2, 3) for way in ("in", "out")]
+
+
+def test_a_ring_of_switches(tmp_path: Path, program: dict[str, str]) -> None:
+    got = case(tmp_path, "ring", lanes=LANES, **program)
+    assert got["heard"] == [["ff" * 6], ["ff" * 6]], (
+        "a broadcast comes once, though there is a loop"
+    )
+    assert got["sent"] == 1 + 2 + 2, "h1's, two cables of the tree, two other hosts"
+    expected = [[6 * (lane + 1) for lane in range(LANES)]] * 3
+    assert got["sums"] == expected
+    assert got["tags"] == [[0, 1]] * 3, "every switch took part, with one cell"
+    assert got["reprogrammed"] == 0
+    assert got["again"] == expected
+    assert got["cpu_names"] == ["switch-s1", "switch-s2", "switch-s3"]
