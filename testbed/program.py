@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from switch.build import cache_directory
 from testbed.errors import MachineLacks
 from testbed.plan import Entries
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 CACHE = REPOSITORY / "build" / "programs"
+"""Where products are kept; in the user's cache directory if the checkout is another's."""
 INCLUDES = REPOSITORY / "p4"
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
@@ -47,7 +49,7 @@ def compile_program(source: Path, compiler: str, lanes: int, slots: int) -> Prog
     command = _compiler(compiler)
     flags = ["-I", str(INCLUDES), f"-DLANES={lanes}", f"-DSLOTS={slots}"]
     key = _content_hash(source, [compiler, f"{lanes}", f"{slots}"], command)
-    stem = CACHE / f"{source.stem}-{lanes}x{slots}-{key[:16]}"
+    stem = _cache() / f"{source.stem}-{lanes}x{slots}-{key[:16]}"
     bmv2, p4info = stem.with_suffix(".json"), stem.with_suffix(".p4info.txtpb")
     if not (bmv2.is_file() and p4info.is_file()):
         _compile([*command, str(source), *flags], bmv2, p4info)
@@ -82,6 +84,13 @@ def _called(objects: list[dict[str, Any]], name: str, kind: str) -> dict[str, An
             return each
     known = ", ".join(each["name"] for each in objects)
     raise ValueError(f"{kind} {name} does not exist; the program has {known}")
+
+
+def _cache() -> Path:
+    build = REPOSITORY / "build"
+    if os.access(build if build.exists() else REPOSITORY, os.W_OK):
+        return CACHE
+    return cache_directory() / "programs"
 
 
 def _compiler(name: str) -> list[str]:

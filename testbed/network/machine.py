@@ -141,7 +141,7 @@ def _basics() -> Iterator[Lack]:
     for program, remedy in PROGRAMS.items():
         if shutil.which(program) is None:
             yield f"the program {program}", f"{SETUP}, or {remedy}"
-    for module in ("mininet", "grpc", "p4.v1"):
+    for module in ("mininet", "grpc", "google.protobuf", "p4.v1"):
         if not _importable(module):
             yield f"the Python module {module}", SETUP
 

@@ -123,13 +123,6 @@ def test_a_program_that_cannot_be_filled_is_refused_before_anything_starts(scena
     assert ended.folder is None
 
 
-def test_without_root_it_says_so(scenario) -> None:
-    words = ["setpriv", "--reuid=65534", "--clear-groups", sys.executable, "-m", "testbed", "run"]
-    done = subprocess.run([*words, "quickstart"], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 3
-    assert done.stderr == "this machine lacks root: run it as root, or with sudo\n"
-
-
 @pytest.mark.parametrize("module", ["yaml", "numpy", "mininet", "grpc", "google"])
 def test_a_missing_python_module_is_named(module: str, tmp_path: Path) -> None:
     script = tmp_path / "without.py"
@@ -149,9 +142,8 @@ def test_a_missing_python_module_is_named(module: str, tmp_path: Path) -> None:
         text=True,
     )
     assert done.returncode == 3, done.stderr
-    assert done.stderr.startswith(
-        f"this machine lacks the Python module {module}: run `make setup`"
-    )
+    assert done.stderr.startswith(f"this machine lacks the Python module {module}")
+    assert "run `make setup`" in done.stderr
     assert done.stderr.count("\n") == 1
 
 

@@ -87,16 +87,22 @@ def test_the_result_folder_describes_itself(scenario) -> None:
 
 
 def test_what_is_counted_agrees(scenario) -> None:
-    """Without losses: 625 chunks, 16 exponents, 3 workers, 2 rounds, nothing twice."""
+    """Without losses: 625 chunks, 16 exponents, 3 workers, 2 rounds. A busy machine may make a
+    timer expire; what is sent again for that is counted as such everywhere."""
     metrics = scenario.run(scenario.write(SMALL)).metrics
     frames = 2 * (625 + 16)
-    for worker in metrics["workers"].values():
-        assert (worker["sent"], worker["received"]) == (frames, frames)
-        assert worker["retransmitted"] == worker["duplicates"] == worker["malformed"] == 0
+    workers = metrics["workers"].values()
+    for worker in workers:
+        assert worker["sent"] - worker["retransmitted"] == frames
+        assert worker["received"] - worker["duplicates"] - worker["late"] == frames
+        assert worker["malformed"] == 0
     packets = metrics["switches"]["s1"]["packets"]
     assert packets["new"] == 3 * frames
     assert packets["complete"] == frames
-    assert packets["duplicate"] == packets["stale"] == packets["refused"] == 0
+    again = sum(worker["retransmitted"] for worker in workers)
+    assert packets["duplicate"] + packets["stale"] == again
+    assert packets["refused"] == 0
+    assert metrics["links_as_predicted"] is True
     for link in metrics["links"].values():
         for way in link.values():
             assert way["seen"] >= frames
