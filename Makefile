@@ -1,11 +1,13 @@
 # Agglab: `make` lists the targets. Every target sets up what it needs first (setup.sh, at once when nothing is missing).
 PYTHON := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup doctor scenario scenarios check compile test lint bless explore bench conformance clean
+.PHONY: help setup doctor export scenario scenarios check compile test lint bless explore bench conformance clean
 
 NAME ?=
 FILE ?= $(if $(NAME),scenarios/$(NAME).yaml)
 RESULTS ?= results
+TO ?=
+OUT ?= build/export-$(TO)
 BACKEND ?=
 TARGET ?=
 PROGRAM ?= p4/switchml.p4
@@ -15,7 +17,7 @@ TESTS ?= tests
 SCHEDULES ?= 100000
 
 # The caller's words reach the recipes as environment variables, never as shell text.
-export FILE RESULTS BACKEND TARGET PROGRAM LANES SLOTS TESTS SCHEDULES
+export FILE TO OUT RESULTS BACKEND TARGET PROGRAM LANES SLOTS TESTS SCHEDULES
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -30,6 +32,10 @@ scenario: setup  ## run one: NAME=quickstart or FILE=my.yaml; RESULTS=dir, BACKE
 	@test -n "$$FILE" || { echo 'make scenario: say NAME=quickstart or FILE=path/to.yaml; make scenarios lists them' >&2; exit 2; }
 	@$(PYTHON) -m testbed run "$$FILE" --results "$$RESULTS" \
 		$${BACKEND:+--set "backend=$$BACKEND"} $${TARGET:+--set "switch.target=$$TARGET"}
+
+export: setup  ## a scenario for p4-utils or p4lang's tutorials: NAME= or FILE=, TO=p4app|tutorial, OUT=dir
+	@test -n "$$FILE" && test -n "$$TO" || { echo 'make export: say NAME=quickstart TO=p4app (or tutorial), and OUT=dir' >&2; exit 2; }
+	@$(PYTHON) -m testbed export "$$FILE" --to "$$TO" --out "$$OUT"
 
 scenarios: setup  ## list the scenarios, a line each
 	@$(PYTHON) -m testbed list

@@ -49,6 +49,10 @@ def _dispatch(words: list[str]) -> int:
         from testbed import conformance
 
         return conformance.main(words[1:])
+    if words[:1] in (["export"], ["fill"]):
+        from testbed import export
+
+        return export.main(words[1:]) if words[0] == "export" else export.fill_main(words[1:])
     if words[:1] == ["doctor"]:
         from testbed import doctor
 
@@ -136,6 +140,8 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("clean", help="remove what killed runs left behind")
     report = commands.add_parser("report", help="draw a result folder's report again")
     report.add_argument("folder", help="results/<scenario>/<run-id>")
+    commands.add_parser("export", help="for p4-utils or p4lang's tutorials", add_help=False)
+    commands.add_parser("fill", help="fill a running switch over P4Runtime", add_help=False)
     commands.add_parser("doctor", help="what this machine has and lacks", add_help=False)
     commands.add_parser("conformance", help="compare with p4c and BMv2", add_help=False)
     commands.add_parser("explore", help="search for bad schedules of faults", add_help=False)

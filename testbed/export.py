@@ -1,0 +1,324 @@
+"""`python -m testbed export`: a scenario's network for p4-utils and for p4lang's tutorials.
+
+Their formats have no place for everything a scenario says: what is left out is told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from switch.program import Program as Described
+from testbed.exit_codes import INVALID, PASSED
+from testbed.experiment import all_entries, fill
+from testbed.plan import Entries, TableEntry
+from testbed.program import REPOSITORY, Program, compile_program
+from testbed.scenario import ScenarioError, find, load
+from testbed.scenario.graph import topology
+from topologies import Link, LinkEnd, Topology
+from topologies.graph import AGGREGATOR_IP, AGGREGATOR_MAC, PREFIX_LENGTH
+
+OUR_SWITCH = REPOSITORY / "switch/bin/agglab-switch"
+GRPC_PORT = 9559
+MBIT = 10**6
+
+
+@dataclass(frozen=True)
+class Exported:
+    """All of a scenario that an export needs. entries: by switch, under full names."""
+
+    graph: Topology
+    program: Program
+    entries: Mapping[str, Entries]
+
+
+def main(words: Sequence[str]) -> int:
+    """The command line; prints the files' folder and what was left out."""
+    parser = argparse.ArgumentParser(prog="python -m testbed export", description=__doc__)
+    parser.add_argument("scenario", help="a name from `list`, or the path of a .yaml file")
+    parser.add_argument("--to", choices=("p4app", "tutorial"), required=True)
+    parser.add_argument("--out", required=True, metavar="DIR", help="made if it is not there")
+    parser.add_argument(
+        "--switch",
+        default=str(OUR_SWITCH),
+        metavar="PROGRAM",
+        help="p4app: what runs the program; simple_switch is filled over Thrift (default: ours)",
+    )
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    options = parser.parse_args(words)
+    point = load(find(options.scenario), options.set).points[0]
+    switch = point.scenario.switch
+    assert switch.lanes, "a resolved scenario"
+    program = compile_program(point.program, switch.compiler, switch.lanes, switch.slots)
+    filled, named = fill(point.scenario, program), Described.read(program.json)
+    entries = {
+        node: full_names(filled(node, planned), named)
+        for node, planned in all_entries(point.scenario).items()
+    }
+    exported = Exported(topology(point.scenario), program, entries)
+    out = Path(options.out)
+    try:
+        if options.to == "tutorial":
+            write_tutorial(exported, out)
+        else:
+            write_p4app(exported, out, options.switch)
+    except (OSError, ValueError) as error:
+        print(f"cannot export {options.scenario}: {error}", file=sys.stderr)
+        return INVALID
+    print(out)
+    for what in left_out(exported.graph, options.to):
+        print(f"left out: {what}")
+    return PASSED
+
+
+def left_out(graph: Topology, to: str) -> Iterator[str]:
+    """What the format cannot say, one line each."""
+    ways = [way for link in graph.links for *_, way in link.directions()]
+    if any(way.impairments for way in ways):
+        yield "losses and other impairments, which are seeded here"
+    if any(link.a_to_b != link.b_to_a for link in graph.links):
+        yield "values that differ between the two directions of a link: those from its first end"
+    if any(way.queue_bytes or way.queue_packets for way in ways) and to == "tutorial":
+        yield "queue lengths"
+
+
+def full_names(entries: Entries, program: Described) -> Entries:
+    """Entries under the names that P4Info has."""
+
+    def full(known: Sequence[str], name: str) -> str:
+        return next(each for each in known if each == name or each.endswith(f".{name}"))
+
+    def named(entry: TableEntry) -> TableEntry:
+        table = program.tables[full(list(program.tables), entry.table)]
+        keys = [key.name for key in table.keys]
+        return TableEntry(
+            table.name,
+            {full(keys, name): value for name, value in entry.match.items()},
+            full([action.name for action in table.actions], entry.action),
+            entry.parameters,
+            entry.priority,
+            entry.default,
+        )
+
+    return Entries(tuple(named(entry) for entry in entries.tables), entries.groups)
+
+
+def runtime(entries: Entries, p4info: str, program: str) -> dict[str, Any]:
+    """`sN-runtime.json` of p4lang's tutorials, which `switch.entries` reads too."""
+    return {
+        "target": "bmv2",
+        "p4info": p4info,
+        "bmv2_json": program,
+        "table_entries": [_runtime_entry(entry) for entry in entries.tables],
+        "multicast_group_entries": [
+            {
+                "multicast_group_id": group,
+                "replicas": [{"egress_port": port, "instance": 1} for port in ports],
+            }
+            for group, ports in entries.groups.items()
+        ],
+    }
+
+
+def _runtime_entry(entry: TableEntry) -> dict[str, Any]:
+    content: dict[str, Any] = {"table": entry.table}
+    if entry.default:
+        content["default_action"] = True
+    else:
+        content["match"] = {
+            k: list(v) if isinstance(v, tuple) else v for k, v in entry.match.items()
+        }
+    content |= {"action_name": entry.action, "action_params": entry.parameters}
+    return content | ({"priority": entry.priority} if entry.priority else {})
+
+
+def write_tutorial(exported: Exported, out: Path) -> None:
+    """topology.json, sN-runtime.json and build/, for `utils/run_exercise.py`, started in `out`."""
+    graph = exported.graph
+    for nodes, first in ((graph.hosts, "h"), (graph.switches, "s")):
+        for node in nodes:
+            if not node.name.startswith(first):
+                what = f"{node.name} does not begin with {first!r}"
+                raise ValueError(f"the tutorials tell hosts from switches by name, and {what}")
+    p4info, program = _copy_program(exported.program, out)
+    for switch, entries in exported.entries.items():
+        _write(out / f"{switch}-runtime.json", runtime(entries, p4info, program))
+    content = {
+        "hosts": {
+            host.name: {
+                "ip": f"{host.ip}/{PREFIX_LENGTH}",
+                "mac": host.mac,
+                "commands": [
+                    f"arp -i eth0 -s {ip} {mac}" for ip, mac in neighbours(graph, host.name)
+                ],
+            }
+            for host in graph.hosts
+        },
+        "switches": {s.name: {"runtime_json": f"{s.name}-runtime.json"} for s in graph.switches},
+        "links": [_tutorial_link(graph, link) for link in graph.links],
+    }
+    _write(out / "topology.json", content)
+
+
+def _tutorial_link(graph: Topology, link: Link) -> list[Any]:
+    hosts = {host.name for host in graph.hosts}
+
+    def end(at: LinkEnd) -> str:
+        return at.node if at.node in hosts else f"{at.node}-p{at.port}"
+
+    ends = sorted((end(link.a), end(link.b)))
+    way = link.a_to_b
+    content: list[Any] = [*ends, f"{way.delay_us}us"]
+    return content + ([way.rate_bps / MBIT] if way.rate_bps else [])
+
+
+def write_p4app(exported: Exported, out: Path, switch: str) -> None:
+    """p4app.json for `p4run`, started in `out`, and what fills the switches."""
+    graph, thrift = exported.graph, Path(switch).name == "simple_switch"
+    _, program = _copy_program(exported.program, out)
+    p4info = program.replace(".json", ".p4info.txtpb")
+    switches = {}
+    for number, node in enumerate(graph.switches):
+        entries = exported.entries[node.name]
+        _write(out / f"{node.name}-runtime.json", runtime(entries, p4info, program))
+        own = {"sw_bin": switch, "json_path": program, "device_id": node.device_id}
+        if thrift:
+            commands = out / f"{node.name}-commands.txt"
+            commands.write_text("".join(f"{c}\n" for c in cli_commands(entries, exported.program)))
+            own["cli_input"] = commands.name
+        else:
+            own["grpc_port"] = GRPC_PORT + number
+        switches[node.name] = own
+    (out / "fill.sh").write_text(_fill_script(graph, thrift))
+    (out / "fill.sh").chmod(0o755)
+    kind = "P4Switch" if thrift else "P4RuntimeSwitch"
+    content = {
+        "cli": True,
+        "pcap_dump": False,
+        "enable_log": True,
+        "switch_node": {"module_name": "p4utils.mininetlib.node", "object_name": kind},
+        "exec_scripts": [{"cmd": "./fill.sh", "reboot_run": True}],
+        "topology": {
+            "default": {"auto_arp_tables": False, "auto_gw_arp": False},
+            "hosts": {host.name: {} for host in graph.hosts},
+            "switches": switches,
+            "links": [_p4app_link(graph, link) for link in graph.links],
+        },
+    }
+    _write(out / "p4app.json", content)
+
+
+def _p4app_link(graph: Topology, link: Link) -> list[Any]:
+    hosts = {host.name: host for host in graph.hosts}
+    way = link.a_to_b
+    options: dict[str, Any] = {"delay": f"{way.delay_us}us"} if way.delay_us else {}
+    if way.rate_bps:
+        options["bw"] = way.rate_bps / MBIT
+    if way.queue_packets:
+        options["max_queue_size"] = way.queue_packets
+    for number, end in ((1, link.a), (2, link.b)):
+        options[f"port{number}"] = end.port
+        if end.node in hosts:
+            host = hosts[end.node]
+            options[f"addr{number}"] = host.mac
+            options[f"params{number}"] = {"ip": f"{host.ip}/{PREFIX_LENGTH}"}
+    return [link.a.node, link.b.node, options]
+
+
+def cli_commands(entries: Entries, program: Program) -> Iterator[str]:
+    """The same entries as simple_switch_CLI takes them."""
+    from testbed.network.targets.thrift import LEAST_URGENT, ProgramNames
+
+    for node, (group, ports) in enumerate(entries.groups.items()):
+        yield f"mc_mgrp_create {group}"
+        yield f"mc_node_create 1 {' '.join(map(str, ports))}"
+        yield f"mc_node_associate {group} {node}"
+    names = ProgramNames(json.loads(program.json.read_text()))
+    for entry in entries.tables:
+        table, match, action, arguments = names.entry(entry)
+        rank = f" {LEAST_URGENT - entry.priority}" if entry.priority else ""
+        if entry.default:
+            yield f"table_set_default {table} {action} {arguments}"
+        else:
+            yield f"table_add {table} {action} {match} => {arguments}{rank}"
+
+
+def _fill_script(graph: Topology, thrift: bool) -> str:
+    """Neighbours of the hosts, whose shells Mininet names `mininet:h1`; and P4Runtime's entries."""
+    lines = [
+        "#!/bin/sh",
+        "# Run by p4-utils once the network is up.",
+        "set -ex",
+        'cd "$(dirname "$0")"',
+        "exec >fill.log 2>&1",
+    ]
+    for host in graph.hosts:
+        lines.append(f"pid=$(pgrep -f 'mininet:{host.name}$')")
+        for ip, mac in neighbours(graph, host.name):
+            lines.append(f"mnexec -a $pid ip neigh replace {ip} lladdr {mac} dev {host.name}-eth0")
+    if not thrift:
+        python = shlex.quote(str(REPOSITORY / ".venv/bin/python"))
+        lines.append(f"export PYTHONPATH={shlex.quote(str(REPOSITORY))}")
+        for number, switch in enumerate(graph.switches):
+            address = f"127.0.0.1:{GRPC_PORT + number}"
+            words = f"{address} {switch.device_id} {switch.name}-runtime.json"
+            lines.append(f"{python} -m testbed fill {words}")
+    lines.append(
+        "exec sleep infinity  # p4-utils ends its scripts, and fails on one that has ended"
+    )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def neighbours(graph: Topology, name: str) -> list[tuple[str, str]]:
+    """(IPv4, MAC) of every other host and of the aggregator."""
+    others = [(host.ip, host.mac) for host in graph.hosts if host.name != name]
+    return [*others, (AGGREGATOR_IP, AGGREGATOR_MAC)]
+
+
+def fill_main(words: Sequence[str]) -> int:
+    """`python -m testbed fill ADDRESS DEVICE_ID RUNTIME.json`: over P4Runtime, program included."""
+    from testbed.errors import ControlError
+    from testbed.network.p4runtime import P4RuntimeClient
+    from testbed.own_entries import read
+
+    parser = argparse.ArgumentParser(prog="python -m testbed fill")
+    parser.add_argument("address", help="such as 127.0.0.1:9559")
+    parser.add_argument("device_id", type=int)
+    parser.add_argument("runtime", type=Path, help="s1-runtime.json")
+    options = parser.parse_args(words)
+    try:
+        content = json.loads(options.runtime.read_text())
+        p4info, program = (options.runtime.parent / content[k] for k in ("p4info", "bmv2_json"))
+        entries = read(options.runtime, Described.read(program))
+        client = P4RuntimeClient(options.address, options.device_id, p4info)
+        try:
+            client.become_primary()
+            client.set_pipeline(program.read_bytes())
+            client.insert(entries)
+        finally:
+            client.close()
+    except (OSError, KeyError, ValueError, ControlError, ScenarioError) as error:
+        print(f"{options.runtime}: {error}", file=sys.stderr)
+        return INVALID
+    return PASSED
+
+
+def _copy_program(program: Program, out: Path) -> tuple[str, str]:
+    """Into out/build; P4Info's and the JSON's path from `out`."""
+    (out / "build").mkdir(parents=True, exist_ok=True)
+    stem = program.source.stem
+    p4info, compiled = f"build/{stem}.p4info.txtpb", f"build/{stem}.json"
+    shutil.copyfile(program.p4info, out / p4info)
+    shutil.copyfile(program.json, out / compiled)
+    return p4info, compiled
+
+
+def _write(path: Path, content: Any) -> None:
+    path.write_text(json.dumps(content, indent=2) + "\n")
