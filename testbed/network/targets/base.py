@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -168,6 +169,8 @@ def _await_answer(target: Target, process: NodeProcess, control: Control, timeou
 def _failed(target: Target, process: NodeProcess, what: str) -> NodeFailed:
     failure = NodeFailed(process.node, what, process.command, process.log)
     failure.likely_cause = target.likely_cause(failure.log_tail())
+    if not failure.likely_cause and process.poll() == -signal.SIGKILL:
+        failure.likely_cause = "somebody killed it, or the kernel when memory ran out"
     return failure
 
 

@@ -1,0 +1,95 @@
+"""`target: bmv2` on BMv2 itself: exact through both compilers, restarts, starts that fail."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pairs import need
+
+from testbed.thrift_cli import PROGRAM as CLI
+
+pytestmark = [pytest.mark.peers, pytest.mark.root]
+ROOT = Path(__file__).resolve().parents[2]
+SMALL = ("workload.elements=60_001", "workload.rounds=2", "expect={exact: true}")
+
+
+def run(
+    results: Path, name: str, settings: tuple[str, ...], path: str | None = None
+) -> tuple[int, str, Path]:
+    """Exit code, what the terminal got, and the run's folder."""
+    command = [sys.executable, "-m", "testbed", "run", name, "--results", str(results)]
+    for setting in ("switch.target=bmv2", *settings):
+        command += ["--set", setting]
+    environment = {**os.environ, "PATH": path or os.environ["PATH"]}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=environment)
+    return done.returncode, done.stdout + done.stderr, results / name / "latest"
+
+
+def metrics(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "metrics.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize("name", ["quickstart", "loss", "two-racks"])
+@pytest.mark.parametrize("compiler", ["agglab", "p4c"])
+def test_exact_on_bmv2(tmp_path: Path, name: str, compiler: str) -> None:
+    need("simple_switch", CLI, *(["p4c-bm2-ss"] if compiler == "p4c" else []))
+    code, said, folder = run(tmp_path, name, (*SMALL, f"switch.compiler={compiler}"))
+    assert code == 0, said
+    found = metrics(folder)
+    assert found["exact"] is True
+    for switch in found["switches"].values():
+        assert (switch["ring_drops"], switch["queue_drops"]) == (0, 0)
+
+
+def test_a_restarted_switch_is_filled_again(tmp_path: Path) -> None:
+    need("simple_switch", CLI)
+    code, said, folder = run(tmp_path, "switch-restart", ())
+    assert code == 0, said
+    assert metrics(folder)["restarts"] > 0
+
+
+def test_what_its_queues_drop_is_counted_apart(tmp_path: Path) -> None:
+    """A window that overflows the 64 packets of an egress queue; sums stay exact all the same."""
+    need("simple_switch", CLI)
+    settings = ("workload.window=512", "switch.slots=512", "links.rate=1gbit")
+    code, said, folder = run(tmp_path, "quickstart", (*settings, "expect={exact: true}"))
+    assert code == 0, said
+    found = metrics(folder)
+    lost = found["switches"]["s1"]["queue_drops"] + found["switches"]["s1"]["ring_drops"]
+    assert found["totals"]["injected_drops"] == 0
+    assert 0 < lost <= found["totals"]["retransmitted"]
+    assert found["totals"]["other_drops"] >= lost
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "says"),
+    [
+        ('set -- $(echo "$@" | sed "s/[^ ]*[.]json/bad.json/"); echo "{" > bad.json', "no JSON"),
+        ("python3 -m http.server 9090 & sleep 0; wait_for_it=1", "Thrift port"),
+    ],
+)
+def test_a_start_that_fails_has_its_cause(tmp_path: Path, wrapped: str, says: str) -> None:
+    """The real switch with a bad program, and with its Thrift port taken."""
+    need("simple_switch", CLI)
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    real = subprocess.run(["which", "simple_switch"], capture_output=True, text=True).stdout.strip()
+    script = f"#!/bin/sh\ncase $1 in --*) exec {real} $1;; esac\ncd {tmp_path}\n{wrapped}\n"
+    if "9090" in wrapped:
+        script += (
+            "until python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", 9090))'"
+        )
+        script += " 2>/dev/null; do :; done\n"
+    (folder / "simple_switch").write_text(f'{script}exec {real} "$@"\n')
+    (folder / "simple_switch").chmod(0o755)
+    code, said, _ = run(tmp_path, "quickstart", SMALL, f"{folder}:{os.environ['PATH']}")
+    assert code == 1, said
+    assert "likely cause: " in said
+    assert says in said

@@ -1,0 +1,143 @@
+"""What conformance calls a difference, and how it ends; peers are not needed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from testbed import conformance
+from testbed.conformance import command, packets, pairs, scenarios
+from testbed.conformance.packets import Case, Outcome
+from testbed.conformance.pairs import Pair
+from testbed.conformance.scenarios import Ran
+from testbed.program import REPOSITORY
+from testbed.stf import Binder, parse
+from testbed.stf.bmv2 import TOOLS
+
+OURS, FIELDS = Pair("agglab", "native"), Pair("p4c", "bmv2")
+PROGRAM = {
+    "header_types": [{"name": "e_t", "fields": [["dst", 16, False], ["kind", 8, False]]}],
+    "headers": [{"name": "e", "header_type": "e_t"}],
+    "parsers": [
+        {
+            "init_state": "start",
+            "parse_states": [
+                {
+                    "name": "start",
+                    "parser_ops": [
+                        {"op": "extract", "parameters": [{"type": "regular", "value": "e"}]}
+                    ],
+                    "transition_key": [],
+                    "transitions": [{"value": "default", "mask": None, "next_state": None}],
+                }
+            ],
+        }
+    ],
+    "actions": [],
+    "pipelines": [],
+}
+
+
+def differences(script: str, right: list[str], got: list[str]) -> list[str]:
+    frames = [{1: [bytes.fromhex(f) for f in side]} for side in (right, got)]
+    outcomes = [Outcome([], by_port) for by_port in frames]
+    return list(packets.differences(Binder(PROGRAM), parse(script), *outcomes))
+
+
+def test_the_same_packets_are_no_difference() -> None:
+    assert differences("expect 1 0a", ["0a0b0c", "0d"], ["0a0b0c", "0d"]) == []
+
+
+def test_a_difference_has_packet_bytes_and_field() -> None:
+    """Beyond what the script says: it expects the first byte alone."""
+    (text,) = differences("expect 1 0a\nexpect 1 0a", ["0a0b0c", "0a0b01"], ["0a0b0c", "0a0b02"])
+    assert text.startswith("port 1, packet 2 of 2 differs\n")
+    assert "e.kind: expected 0x01, got 0x02" in text
+    assert "^^" in text
+
+
+def test_nibbles_the_script_leaves_open_may_differ() -> None:
+    assert differences("expect 1 0a **", ["0a0b"], ["0a0c"]) == []
+    assert differences("expect 1 0a *b", ["0a0b"], ["0a0c"])
+    assert differences("expect 1", ["0a0b"], ["0a0c", "00"]) == []
+
+
+def test_a_packet_more_is_a_difference() -> None:
+    assert differences("expect 1 0a", ["0a"], ["0a", "0a"]) == ["port 1: 2 packets came out, not 1"]
+
+
+def test_a_case_that_holds_and_one_that_does_not(tmp_path: Path) -> None:
+    program = REPOSITORY / "tests" / "packets" / "arithmetic_wrap.p4"
+    script = tmp_path / "t.stf"
+    script.write_text("packet 0 c8 64 00 00 00 00\nexpect 1 c8 64 2c 64 20 38 $\n")
+    assert packets.run_case(Case(program, script), [OURS]) == []
+    script.write_text("packet 0 c8 64 00 00 00 00\nexpect 1 c8 64 2d $\n")
+    (text,) = packets.run_case(Case(program, script), [OURS])
+    assert text.startswith("tests/packets/arithmetic_wrap.p4 on agglab + native: 2: port 1, packet")
+
+
+def test_every_program_is_a_case() -> None:
+    found = {case.program.stem: case.script for case in packets.cases()}
+    assert found["switchml"] is None
+    assert found["multicast"] == REPOSITORY / "tests" / "packets" / "multicast.stf"
+    assert len(found) > 90
+
+
+def test_sums_are_compared_round_by_round() -> None:
+    right = Ran({("job1", 0): "aa", ("job1", 1): "bb"}, True, 0.5)
+    assert scenarios.compare({FIELDS: right, OURS: right}) == []
+    other = Ran({("job1", 0): "aa", ("job1", 1): "cc"}, True, 0.1)
+    assert scenarios.compare({FIELDS: right, OURS: other}) == [
+        "on agglab + native: job1, round 1: other sums than on p4c + bmv2"
+    ]
+    missing = Ran({("job1", 0): "aa"}, False, None)
+    assert scenarios.compare({FIELDS: right, OURS: missing}) == [
+        "on agglab + native: not every sum is right",
+        "on agglab + native: job1, round 1: other sums than on p4c + bmv2",
+    ]
+
+
+def test_a_run_without_sums_is_no_agreement() -> None:
+    assert scenarios.compare({FIELDS: Ran({}, False, None)})
+
+
+def test_the_marked_scenarios() -> None:
+    assert {"quickstart", "loss", "two-racks"} <= set(scenarios.marked())
+
+
+@pytest.fixture
+def no_peers(monkeypatch: pytest.MonkeyPatch) -> None:
+    peers = (pairs.P4C, *TOOLS)
+    which = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda tool: None if tool in peers else which(tool))
+
+
+def test_absent_peers_are_named(no_peers: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert conformance.main(["--packets", "drop"]) == 3, "nothing to agree with"
+    said = capsys.readouterr().out
+    assert "pairs: agglab + native\n" in said
+    assert "absent: p4c (not on PATH: p4c-bm2-ss)" in said
+    assert "absent: bmv2 (not on PATH: simple_switch, simple_switch_CLI)" in said
+    assert "packets: 1 programs, 1 packet tests, 1 pairs: all agree" in said
+
+
+def test_endings(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(pairs, "present", lambda: [FIELDS, OURS])
+    monkeypatch.setattr(pairs, "absent", dict)
+    results = {FIELDS: Ran({("job1", 0): "aa"}, True, 0.5), OURS: Ran({("job1", 0): "aa"}, True, 1)}
+    monkeypatch.setattr(scenarios, "run_on", lambda name, pair, results_: results[pair])
+    monkeypatch.setattr(command, "_packets", lambda here, only: 0)
+    assert conformance.main(["quickstart"]) == 0
+    said = capsys.readouterr().out
+    assert "quickstart: the same sums; a round: p4c + bmv2 0.500 s (1.00), agglab" in said
+    results[OURS] = Ran({("job1", 0): "ab"}, True, 1)
+    assert conformance.main(["--scenarios", "quickstart"]) == 1
+
+    def lacks(*_: object) -> Ran:
+        raise scenarios.NotRun("this machine lacks root")
+
+    monkeypatch.setattr(scenarios, "run_on", lacks)
+    assert conformance.main(["quickstart"]) == 3
+    assert "quickstart: not run: this machine lacks root" in capsys.readouterr().out

@@ -1,0 +1,74 @@
+"""Frames a switch lost inside, from its counters and the links', by hand-made numbers."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from testbed.plan import Job, plan
+from testbed.queue_losses import ARRIVALS, ONE_FRAME, Lost, lost_inside
+from testbed.statistics import DirectionStatistics
+from topologies import rack, two_tier
+
+KINDS = (*ARRIVALS, *ONE_FRAME, "complete")
+
+
+def way(direction: str, packets: int, dropped: int = 0, refused: int = 0) -> DirectionStatistics:
+    """packets: put on the link; dropped: of them, on purpose; refused: by the sender's queue."""
+    return DirectionStatistics("link", direction, packets, 0, packets, dropped, refused)
+
+
+def measured(ways: list[DirectionStatistics], counters: dict[str, dict[str, int]]) -> Any:
+    cells = {
+        switch: {kind: {0: (counts.get(kind, 0), 0)} for kind in KINDS}
+        for switch, counts in counters.items()
+    }
+    job = SimpleNamespace(restarts=0, failure=None, tenant=SimpleNamespace(number=1))
+    return SimpleNamespace(
+        outcome=SimpleNamespace(jobs=[job]),
+        counters=cells,
+        statistics=SimpleNamespace(directions=ways),
+    )
+
+
+def trees(topology: Any, hosts: tuple[str, ...]) -> Any:
+    return plan(topology, [Job(1, hosts, 0, 8)]).trees
+
+
+def test_a_rack() -> None:
+    """100 chunks of two workers: 3 frames lost on purpose, 4 before the program, 5 after it."""
+    counters = {"s1": {"new": 193, "duplicate": 2, "complete": 93, "repeated": 2}}
+    ways = [way("h1->s1", 100, 3), way("h2->s1", 102), way("s1->h1", 90, 0, 2), way("s1->h2", 91)]
+    found = lost_inside(measured(ways, counters), trees(rack(2), ("h1", "h2")))
+    assert found == {"s1": Lost(before=4, after=2 * 93 + 2 - 90 - 2 - 91)}
+
+
+def test_a_tree() -> None:
+    """A leaf sends what it completes up once, and the final sum down to each child."""
+    topology = two_tier(2, 2)
+    forest = trees(topology, tuple(host.name for host in topology.hosts))
+    (leaf,) = {s for s, b in forest[1].branches.items() if "h1" in [n for _, n in b.children]}
+    (root,) = {s for s, b in forest[1].branches.items() if b.parent is None}
+    counters = {leaf: {"new": 40, "complete": 20, "final_new": 19, "partial_repeated": 1}}
+    ways = [
+        *(way(f"{host}->{leaf}", 20) for host in ("h1", "h2")),
+        *(way(f"{leaf}->{host}", 19) for host in ("h1", "h2")),
+        way(f"{root}->{leaf}", 20),
+        way(f"{leaf}->{root}", 20),
+    ]
+    assert lost_inside(measured(ways, counters), forest) == {leaf: Lost(before=1, after=1)}
+
+
+@pytest.mark.parametrize(("restarts", "failure"), [(1, None), (0, "a failure")])
+def test_nobody_can_tell_after_a_broken_session(restarts: int, failure: Any) -> None:
+    value = measured([], {"s1": {}})
+    value.outcome.jobs[0].restarts, value.outcome.jobs[0].failure = restarts, failure
+    assert lost_inside(value, trees(rack(2), ("h1", "h2"))) == {}
+
+
+def test_a_program_that_counts_otherwise_tells_nothing() -> None:
+    value = measured([way("h1->s1", 5)], {"s1": {}})
+    del value.counters["s1"]["final_new"]
+    assert lost_inside(value, trees(rack(2), ("h1", "h2"))) == {}
