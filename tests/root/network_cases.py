@@ -222,6 +222,19 @@ def kinds(scratch: Path, impairments: str, frames: int) -> dict[str, Any]:
         return {"received": received, **vars(net.statistics().directions[0])}
 
 
+def gaps(scratch: Path, impairments: str, numbers: list[int]) -> dict[str, Any]:
+    """Frames with these numbers alone: those between are as if still at another processor."""
+    way = Direction(impairments=eval(impairments, vars(topologies)))
+    with network(rack(1, up=way), scratch) as net:
+        counters = net._impaired["h1->s1"]._counters
+        with packet_socket(net, "h1", "h1-eth0", receive=False) as sending:
+            for number in numbers:
+                dropped = struct.unpack("<4Q", counters.read(1))[1]
+                counters.write(struct.pack("<4Q", number, dropped, 0, 0))
+                sending.send(frame(number, 60))
+        return vars(net.statistics().directions[0])
+
+
 def link_faults(scratch: Path, each: int) -> dict[str, Any]:
     """Five times `each` frames upstream; a fault begins or ends between them."""
     burst = Fault(3, Impair("h1-s1", ("h1->s1",), GilbertElliott(0.05, 0.2)), AtTime(1.0))

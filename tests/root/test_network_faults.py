@@ -6,6 +6,7 @@ import json
 import struct
 import subprocess
 import sys
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,21 @@ def test_kernel_does_what_its_twin_says(tmp_path: Path, kind: str) -> None:
     assert got["corrupted"] == corrupted
     assert got["seen"] == len(sent)
     assert 0 < len(dropped) + corrupted < len(sent)
+
+
+@pytest.mark.parametrize("kind", [GilbertElliott(0.2, 0.4), GilbertElliott(0.5, 0.5)])
+def test_bursts_go_on_over_frames_that_are_still_elsewhere(
+    tmp_path: Path, kind: GilbertElliott
+) -> None:
+    numbers = list(accumulate(step % 16 + 1 for step in range(1500)))
+    got = case(tmp_path, "gaps", impairments=repr((kind,)), numbers=numbers)
+    decide = decider(kind, direction_key(7, "h1-s1", "h1->s1"))
+    dropped = []
+    for k in numbers:
+        decide(k, 60, fate := Fate())
+        if fate.dropped:
+            dropped.append(k)
+    assert got["dropped_numbers"] == dropped
 
 
 def test_faults_begin_and_end_between_frames(tmp_path: Path) -> None:
