@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -84,6 +85,8 @@ class Options:
     coalesce_us: int | None
     seed: int
     losses: tuple[Loss, ...] = ()
+    trace: bool = False
+    show: str | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -182,6 +185,8 @@ def _general_parser() -> _Parser:
     add("--ring-frames", type=_ring_frames, metavar="N", help="receive slots of each port")
     add("--coalesce-us", type=_natural, metavar="N", help="how long frames may gather")
     add("--seed", type=_natural, default=0, metavar="N", help="of the program's random() (0)")
+    add("--trace", action="store_true", help="log each packet's way; the same as -L trace")
+    add("--show", choices=("c",), help="print the generated C, P4 lines as comments, and end")
     add("-v", "--version", action="version", version=f"agglab switch {VERSION}")
     add("--json-version", action="version", version=JSON_VERSION)
     _ignored(parser, IGNORED_GENERAL, takes_value=True)
@@ -225,6 +230,8 @@ def parse(arguments: Sequence[str]) -> Options:
         ring_frames=given.ring_frames,
         coalesce_us=given.coalesce_us,
         seed=given.seed,
+        trace=given.trace,
+        show=given.show,
         losses=tuple(given.drop),
         notes=_notes(given, IGNORED_GENERAL) + _notes(wanted, IGNORED_TARGET | IGNORED_FLAGS),
     )
@@ -276,6 +283,23 @@ def _notes(given: argparse.Namespace, ignored: dict[str, str]) -> tuple[str, ...
     )
 
 
+def show_c(options: Options) -> int:
+    """Print the C that a program is translated to."""
+    from switch.errors import PipelineError
+    from switch.program import Program
+    from switch.translate import translate
+
+    assert options.json is not None
+    try:
+        text = translate(Program.read(options.json), sources=True)
+    except PipelineError as error:
+        print(f"switch: {error}", file=sys.stderr)
+        return EXIT_PROGRAM
+    with contextlib.suppress(BrokenPipeError):
+        print(text, end="")
+    return 0
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run the switch until a signal; returns the exit code."""
     try:
@@ -283,6 +307,8 @@ def main(arguments: Sequence[str]) -> int:
     except UsageError as error:
         print(f"switch: {error}", file=sys.stderr)
         return EXIT_USAGE
+    if options.show:
+        return show_c(options)
     # Compiling a program and gRPC are slow to import; --help and a wrong command line need neither.
     from switch.runner import run
 

@@ -63,6 +63,7 @@ PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "pl_entry_meter_read": (INT, (POINTER, U32, U64, RATES, U32_OUT)),
     "pl_entry_take_hit": (INT, (POINTER, U32, U64)),
     "pl_value_set_fill": (INT, (POINTER, U32, BYTES, U32)),
+    "pl_take_messages": (U32, (POINTER, BYTES, U32)),
     "pl_take_digests": (U32, (POINTER, BYTES, U32)),
     "pl_multicast_group": (INT, (POINTER, U32, REPLICAS, U32)),
     "pl_clone_session": (INT, (POINTER, U32, REPLICAS, U32)),

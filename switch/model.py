@@ -119,6 +119,8 @@ class Primitive:
     op: str
     args: tuple[Argument, ...]
     path: str
+    source: str = ""
+    """The P4 text it comes from, as Node.source gives it; so everywhere here."""
 
 
 @dataclass(eq=False)
@@ -203,6 +205,7 @@ class Table:
     """(next after a hit, next after a miss) where the program asks for them."""
     base_default_next: str | None = None
     path: str = ""
+    source: str = ""
     meter: Meter | None = None
     profile: Profile | None = None
     """Where its entries hold members or groups instead of actions."""
@@ -231,6 +234,7 @@ class Conditional:
     condition: Bool
     true_next: str | None
     false_next: str | None
+    source: str = ""
 
 
 @dataclass(eq=False)
@@ -390,6 +394,7 @@ class State:
     key_bits: tuple[int, ...]
     transitions: tuple[Transition, ...]
     default: str | None
+    source: str = ""
 
 
 @dataclass(eq=False)
@@ -409,4 +414,4 @@ class Deparser:
 
 
 Object = Register | Counter | Meter | LearnList | Calculation
-Argument = Expression | Object | str
+Argument = Expression | Object | str | tuple[Data | None, ...]

@@ -57,6 +57,14 @@ class Node:
         member = self.get(key)
         return [] if member is None else member.elements()
 
+    def source(self) -> str:
+        """The P4 text that a node comes from, "prog.p4:12 x = y;", or nothing."""
+        members = self.value.get("source_info") if isinstance(self.value, dict) else None
+        if not isinstance(members, dict):
+            return ""
+        name = str(members.get("filename", "")).rsplit("/", 1)[-1]
+        return f"{name}:{members.get('line', '?')} {members.get('source_fragment', '')}".rstrip()
+
     def text(self) -> str:
         if not isinstance(self.value, str):
             raise self.error("must be a string")

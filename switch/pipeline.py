@@ -7,6 +7,7 @@ import struct
 from pathlib import Path
 
 from switch.build import build_library
+from switch.detail import Detail
 from switch.errors import PipelineError
 from switch.library import BYTES, U64, load_library
 from switch.program import Program
@@ -15,6 +16,7 @@ from switch.tables import Entry
 from switch.translate import translate
 
 MAX_FRAME = 65535
+MESSAGE_ROOM = 1 << 20
 RECORD = struct.Struct("=HI")
 
 __all__ = ["Entry", "Pipeline"]
@@ -40,14 +42,15 @@ class Pipeline(State):
         self._init_tables()
 
     @classmethod
-    def load(cls, path: str | Path, seed: int = 0) -> Pipeline:
-        """Read BMv2 JSON, compile it (cached) and make an instance; `seed` feeds `random()`."""
-        return cls.of(Program.read(path), seed)
+    def load(cls, path: str | Path, seed: int = 0, detail: Detail = Detail.NOTHING) -> Pipeline:
+        """Read BMv2 JSON, compile it (cached) and make an instance; `seed` feeds `random()`, and
+        `detail` is what `take_messages` tells."""
+        return cls.of(Program.read(path), seed, detail)
 
     @classmethod
-    def of(cls, program: Program, seed: int = 0) -> Pipeline:
+    def of(cls, program: Program, seed: int = 0, detail: Detail = Detail.NOTHING) -> Pipeline:
         """The same for a program that has been read already."""
-        return cls(program, build_library(translate(program)), seed)
+        return cls(program, build_library(translate(program, detail)), seed)
 
     def close(self) -> None:
         """Free the instance; nothing may use `handle` afterwards."""
@@ -88,6 +91,13 @@ class Pipeline(State):
             copies.append((out_port, records[at : at + length]))
             at += length
         return copies
+
+    def take_messages(self) -> list[str]:
+        """The lines that the program has said since the last call (see Detail); what is not taken
+        before 1 MiB waits is lost."""
+        buffer = ctypes.create_string_buffer(MESSAGE_ROOM)
+        size = self.library.pl_take_messages(self.handle, buffer, MESSAGE_ROOM)
+        return buffer.raw[:size].decode().splitlines()
 
     def drops(self) -> dict[str, int]:
         """Packets or copies dropped so far, by reason."""

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -21,10 +22,12 @@ from switch.cli import (
     EXIT_PROGRAM,
     Options,
 )
+from switch.detail import Detail
 from switch.errors import PipelineError
 from switch.io import DEFAULT_COALESCE_US, DEFAULT_RING_FRAMES, PacketLoop, PacketLoopError
 from switch.io.build import BuildError
 from switch.io.stats_socket import StatsSocket
+from switch.messages import MessageLog
 from switch.pipeline import Pipeline
 from switch.program import Program
 
@@ -78,13 +81,13 @@ def _set_up_log(options: Options) -> None:
     handler: logging.Handler = logging.StreamHandler(
         sys.stdout if options.log_console else sys.stderr
     )
-    level = _LEVELS[options.log_level]
+    level = logging.DEBUG if options.trace else _LEVELS[options.log_level]
     if options.log_file is not None:
         try:
             handler = logging.FileHandler(options.log_file)
         except OSError as error:
             raise _file_error("--log-file", options.log_file, error) from None
-    elif not options.log_console:
+    elif not options.log_console and not options.trace:
         level = max(level, logging.WARNING)
     handler.setFormatter(logging.Formatter("[%(asctime)s] [%(levelname)s] %(message)s"))
     LOG.addHandler(handler)
@@ -101,7 +104,10 @@ def _run(options: Options, stack: contextlib.ExitStack) -> None:
     # other thread takes them.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
     loop = stack.enter_context(_open_ports(options))
-    device = _device(options, loop, pipeline)
+    messages = MessageLog(loop.set_pipeline, LOG.debug)
+    if detail(options) is not Detail.NOTHING:
+        stack.callback(messages.start().stop)
+    device = _device(options, messages.install, pipeline)
     server = _server(options, loop, device)
     started = time.monotonic()
 
@@ -110,7 +116,7 @@ def _run(options: Options, stack: contextlib.ExitStack) -> None:
 
     if options.stats_socket is not None:
         stack.callback(_stats_socket(options.stats_socket, read).close)
-    loop.set_pipeline(pipeline)
+    messages.install(pipeline)
     _start(loop)
     server.start()
     LOG.info(
@@ -140,9 +146,16 @@ def _load(options: Options) -> Pipeline | None:
         raise StartError(EXIT_MACHINE, f"{options.json}: {error.strerror or error}") from None
 
 
+def detail(options: Options) -> Detail:
+    """What the program shall say: a log at level debug has its log_msg, one at trace everything."""
+    if options.trace or options.log_level == "trace":
+        return Detail.TRACE
+    return Detail.LOG if options.log_level == "debug" else Detail.NOTHING
+
+
 def make_pipeline(options: Options, program: Program) -> Pipeline:
     """An instance with the limits that the command line sets."""
-    pipeline = Pipeline.of(program, seed=options.seed)
+    pipeline = Pipeline.of(program, options.seed, detail(options))
     pipeline.set_limits(options.drop_port, options.priority_queues)
     return pipeline
 
@@ -168,12 +181,14 @@ def _open_ports(options: Options) -> PacketLoop:
         raise StartError(code, str(error)) from None
 
 
-def _device(options: Options, loop: PacketLoop, pipeline: Pipeline | None) -> Any:
+def _device(
+    options: Options, install: Callable[[Pipeline | None], None], pipeline: Pipeline | None
+) -> Any:
     from switch.p4runtime.device import Device
     from switch.p4runtime.status import StatusError
     from switch.p4runtime.text import read_p4info
 
-    device = Device(loop.set_pipeline, functools.partial(make_pipeline, options), pipeline)
+    device = Device(install, functools.partial(make_pipeline, options), pipeline)
     if pipeline is None or options.p4info is None or options.json is None:
         return device
     try:

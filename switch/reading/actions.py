@@ -52,6 +52,14 @@ def ignore(_reader: Reader, _node: Node) -> str:
     return ""
 
 
+def read_vector(reader: Reader, node: Node) -> Argument:
+    """What log_msg prints; None for what is no number."""
+    if node["type"].text() != "parameters_vector":
+        raise node["type"].error("must be 'parameters_vector'")
+    found = [reader.read(item) for item in node["value"].elements()]
+    return tuple(v if isinstance(v, Data) else None for v in found)
+
+
 def read_target_field(reader: Reader, node: Node) -> Argument:
     found = reader.lvalue(node)
     if not isinstance(found, FieldOf):
@@ -85,7 +93,7 @@ SIGNATURES: dict[str, tuple[Callable[[Reader, Node], Argument], ...]] = {
     "exit": (),
     "assert": (Reader.data,),
     "assume": (Reader.data,),
-    "log_msg": (read_string, ignore),
+    "log_msg": (read_string, read_vector),
     "modify_field_rng_uniform": (Reader.lvalue, Reader.data, Reader.data),
     "drop": (),
     "mark_to_drop": (Reader.changed_header,),
@@ -155,7 +163,7 @@ def read_primitive(node: Node, reader: Reader) -> Primitive:
         raise node["op"].error(f"'{op}' is not a primitive of this switch")
     check_count(node, args, len(signature))
     read = tuple(r(reader, n) for r, n in zip(signature, args, strict=True))
-    primitive = Primitive(op, read, node.path)
+    primitive = Primitive(op, read, node.path, node.source())
     check_types(primitive, node)
     return primitive
 
@@ -172,7 +180,7 @@ def read_spelling(
     target = reader.lvalue(args[0])
     left: Data = target if in_place else reader.data(args[1])
     value = Arithmetic(node.path, operator, left, reader.data(args[-1]))
-    return Primitive("assign", (target, value), node.path)
+    return Primitive("assign", (target, value), node.path, node.source())
 
 
 def check_types(primitive: Primitive, node: Node) -> None:

@@ -62,7 +62,8 @@ class StateReader:
                 default = following
             elif key:
                 transitions.append(self.read_transition(item, kind, bits, following))
-        return State(node["name"].text(), ops, key, bits, tuple(transitions), default)
+        name = node["name"].text()
+        return State(name, ops, key, bits, tuple(transitions), default, node.source())
 
     def read_transition(
         self, node: Node, kind: str, bits: tuple[int, ...], following: str | None

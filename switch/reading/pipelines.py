@@ -73,8 +73,8 @@ class PipelineReader:
 
     def read_conditional(self, node: Node) -> Conditional:
         condition = Reader(self.scope).boolean(node["expression"])
-        following = [next_name(node.get(k)) for k in ("true_next", "false_next")]
-        return Conditional(node["name"].text(), condition, *following)
+        yes, no = (next_name(node.get(k)) for k in ("true_next", "false_next"))
+        return Conditional(node["name"].text(), condition, yes, no, node.source())
 
     def read_action_call(self, node: Node) -> ActionCall:
         action = self.action(node["action_id"])
@@ -107,6 +107,7 @@ class PipelineReader:
             direct_counters=node.flag("with_counters"),
             support_timeout=node.flag("support_timeout"),
             path=node.path,
+            source=node.source(),
             meter=self.read_meter(node),
             profile=profile,
         )

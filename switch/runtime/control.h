@@ -17,6 +17,11 @@ static int make_arrays(struct pipeline *p)
 		if (!p->meter[i])
 			return -ENOMEM;
 	}
+	if (DETAIL) {
+		p->messages = malloc(MESSAGE_ROOM);
+		if (!p->messages)
+			return -ENOMEM;
+	}
 	if (LEARN_LISTS) {
 		p->digests = malloc(DIGEST_ROOM);
 		if (!p->digests)
@@ -72,6 +77,7 @@ void pl_free(struct pipeline *p)
 	for (uint32_t i = 0; i < VALUE_SETS; i++)
 		free(p->value_set[i].members);
 	free(p->digests);
+	free(p->messages);
 	for (uint32_t i = 0; i < REGISTER_GROUPS; i++)
 		free(p->register_memory[i]);
 	for (uint32_t i = 0; i < GROUPS; i++)

@@ -96,6 +96,21 @@ int pl_value_set_fill(struct pipeline *p, uint32_t set, const uint8_t *members, 
 	return error;
 }
 
+uint32_t pl_take_messages(struct pipeline *p, char *data, uint32_t room)
+{
+	uint32_t used;
+
+	pl_lock(p);
+	used = p->messages_used;
+	if (used <= room) {
+		if (used)
+			memcpy(data, p->messages, used);
+		p->messages_used = 0;
+	}
+	pl_unlock(p);
+	return used;
+}
+
 uint32_t pl_take_digests(struct pipeline *p, uint8_t *data, uint32_t room)
 {
 	uint32_t used;

@@ -84,6 +84,9 @@ int pl_value_set_fill(struct pipeline *p, uint32_t set, const uint8_t *members, 
  * fields, each big endian in (bits + 7) / 8 bytes. Returns their size; above room nothing is written or taken. */
 uint32_t pl_take_digests(struct pipeline *p, uint8_t *data, uint32_t room);
 
+/* What the program said since the last call, in lines, if it was compiled to say anything; as pl_take_digests. */
+uint32_t pl_take_messages(struct pipeline *p, char *data, uint32_t room);
+
 struct pl_replica {
 	uint16_t port;
 	uint16_t rid;

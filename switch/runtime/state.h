@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #define DIGEST_ROOM (1u << 18)
+#define MESSAGE_ROOM (1u << 20)
 
 struct counter {
 	uint64_t packets, bytes;
@@ -72,6 +73,8 @@ struct pipeline {
 	struct counter *counter[COUNTERS + 1];
 	struct meter *meter[METERS + 1];
 	struct value_set value_set[VALUE_SETS + 1];
+	char *messages; /* lines that wait to be taken, where the program says anything */
+	uint32_t messages_used;
 	uint8_t *digests; /* samples that wait to be taken, as pl_take_digests gives them */
 	uint32_t digests_used;
 	uint8_t *register_memory[REGISTER_GROUPS + 1];

@@ -55,6 +55,7 @@ static void recirculate(struct pipeline *p, const struct packet *k, const uint8_
 	}
 	next = &p->pending[(p->pending_first + p->pending_count++) % PENDING];
 	next->len = len;
+	TRACE("recirculated: %u bytes\n", len);
 	memcpy(next->frame, headers, headers_len);
 	memcpy(next->frame + headers_len, k->flow.payload, k->flow.payload_len);
 	keep_fields(&next->kept, k, k->flow.recirculate_fields, len, len, RECIRCULATED);
@@ -73,7 +74,9 @@ static void send(struct pipeline *p, struct packet *k, uint16_t port)
 	}
 	emit_headers(k, out);
 	memcpy(out + headers_len, k->flow.payload, k->flow.payload_len);
-	p->sink->commit(p->sink->context, port, len < k->flow.truncate ? len : k->flow.truncate);
+	len = len < k->flow.truncate ? len : k->flow.truncate;
+	TRACE("packet out: port %u, %u bytes\n", port, len);
+	p->sink->commit(p->sink->context, port, len);
 }
 
 static void leave(struct pipeline *p, struct work *w, uint16_t port)
@@ -128,10 +131,12 @@ static void run_egress(struct pipeline *p, unsigned int level, uint16_t port)
 		copy_start(&copy->packet);
 	}
 	k->flow.clone_session = k->flow.clone_fields = 0;
-	if (get_egress_spec(k) == p->drop_port)
+	if (get_egress_spec(k) == p->drop_port) {
+		TRACE("dropped by egress\n");
 		p->drops[DROP_EGRESS]++;
-	else
+	} else {
 		leave(p, &p->work[level], port);
+	}
 	if (clones && level + 2 < LEVELS)
 		replicate(p, level + 1, clones);
 }
@@ -145,6 +150,7 @@ static void replicate(struct pipeline *p, unsigned int level, const struct repli
 		*copy = p->work[level].packet;
 		copy_start(copy);
 		set_egress_rid(copy, list->replica[i].rid);
+		TRACE("copy: port %u, rid %u\n", list->replica[i].port, list->replica[i].rid);
 		run_egress(p, level + 1, list->replica[i].port);
 	}
 }
@@ -159,6 +165,7 @@ static void ingress_clone(struct pipeline *p, const uint8_t *frame, uint32_t len
 		p->drops[DROP_NO_SESSION]++;
 		return;
 	}
+	TRACE("ingress clone, session %u\n", k->flow.clone_session & (CLONE_REQUESTED - 1u));
 	packet_start(&copy->packet, k->flow.ingress_port, len, k->flow.ingress_length);
 	set_ingress_port(&copy->packet, k->flow.ingress_port);
 	parse(p, &copy->packet, &copy->store, frame, len);
@@ -177,6 +184,7 @@ static void learn(struct pipeline *p, struct packet *k)
 	uint32_t size = sizeof(list) + learn_list_bytes[number];
 
 	k->flow.digest = 0;
+	TRACE("digest %u\n", number);
 	if (DIGEST_ROOM - p->digests_used < size) {
 		p->drops[DROP_DIGEST]++;
 		return;
@@ -200,11 +208,13 @@ static bool traffic_manager(struct pipeline *p, const uint8_t *frame, uint32_t l
 	if (k->flow.digest)
 		learn(p, k);
 	if (k->flow.resubmit_fields) {
+		TRACE("resubmitted\n");
 		keep_fields(&p->kept, k, k->flow.resubmit_fields, len, k->flow.ingress_length, RESUBMITTED);
 		return true;
 	}
 	group = get_mcast_grp(k);
 	if (group) {
+		TRACE("multicast group %u\n", (unsigned int)group);
 		set_instance_type(k, REPLICATION);
 		if (group < GROUPS && p->group[group])
 			replicate(p, 0, p->group[group]);
@@ -213,6 +223,7 @@ static bool traffic_manager(struct pipeline *p, const uint8_t *frame, uint32_t l
 		return false;
 	}
 	if (get_egress_spec(k) == p->drop_port) {
+		TRACE("dropped by ingress\n");
 		p->drops[DROP_INGRESS]++;
 		return false;
 	}
@@ -253,6 +264,7 @@ void pl_process(struct pipeline *p, uint16_t port, const uint8_t *frame, uint32_
 	p->now_us = now_us;
 	p->sink = sink;
 	p->passes = 0;
+	TRACE("packet in: port %u, %u bytes\n", port, len);
 	packet_start(k, port, len, len);
 	set_ingress_port(k, port);
 	set_packet_length(k, len);

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from switch.detail import Detail
 from switch.expression import (
     Arithmetic,
     Const,
@@ -33,6 +34,7 @@ from switch.translate.calculations import call
 from switch.translate.expressions import Expressions
 from switch.translate.layout import Layout, Place, integer_type, type_bits
 from switch.translate.ranges import Range, Text, of_bits
+from switch.translate.steps import Steps, c_text
 from switch.translate.writer import Writer, access, comment, identifier
 
 JUMPS = ("_jump", "_jump_if_zero")
@@ -53,6 +55,7 @@ class ActionWriter:
         self.expressions = Expressions(layout, out, params)
         self.places = self.expressions.places
         self.wide = self.expressions.wide
+        self.steps = Steps(layout, out)
 
     def write(self, action: Action) -> None:
         out = self.out
@@ -90,7 +93,26 @@ class ActionWriter:
         self.out.line("\treturn;")
 
     def primitive(self, primitive: Primitive) -> None:
+        self.out.remark(primitive.source)
+        self.steps.source("    ", primitive.source)
+        if primitive.op in ("assert", "assume"):
+            self.check(primitive)
+            return
         WRITERS[primitive.op](self, *primitive.args)
+        self.steps.assigned(primitive)
+
+    def check(self, primitive: Primitive) -> None:
+        """BMv2 aborts when it fails; here that is only said."""
+        if self.out.detail is Detail.NOTHING:
+            self.out.line(";")
+            return
+        condition = primitive.args[0]
+        assert isinstance(condition, Data)
+        self.out.line(f"if ({self.expressions.compare('==', condition, Const('', 0))})")
+        self.out.line("\t" + self.steps.failed(primitive.source, primitive.op))
+
+    def log(self, text: str, values: tuple[Data | None, ...]) -> None:
+        self.steps.log(text, values, self.expressions)
 
     # ---- assignments
 
@@ -268,6 +290,7 @@ class ActionWriter:
 
     def read_register(self, target: FieldOf, register: Register, index: Data) -> None:
         name = self.register_index(register, index, wide=False)
+        self.show_index(register, name)
         with self.out.block(f"if ({name} < {register.size})"):
             cell = RegisterCell("", register, Text("", name, Range(0, max(register.size - 1, 0))))
             self.assign(target, cell)
@@ -276,14 +299,25 @@ class ActionWriter:
         self, register: Register, index: Data, value: Data, wide_index: bool = False
     ) -> None:
         name = self.register_index(register, index, wide_index)
+        self.show_index(register, name)
         with self.out.block(f"if ({name} < {register.size})"):
             cell = self.expressions.cell(RegisterCell("", register, index), name)
             if register.bits > 64:
                 self.wide.store(value, register.bits, cell)
+                if self.steps.tracing:
+                    self.steps.say("      written: ")
+                    self.out.line(f"say_bytes(p, {cell}, {register.bytes});")
+                    self.steps.line("")
             else:
                 text = self.cut(value, register.bits)
                 kind = integer_type(register.bits)
                 self.out.line(f"*({kind} *){cell} = ({kind}){text};")
+                written = f"(unsigned long long)*({kind} *){cell}"
+                self.steps.line("      written: 0x%llx", written)
+
+    def show_index(self, register: Register, index: str) -> None:
+        text = f"      register {c_text(register.name)}[%llu]"
+        self.steps.line(text, f"(unsigned long long){index}")
 
     def count(self, counter: Counter, index: Data) -> None:
         self.out.line(f"uint32_t i = (uint32_t){self.expressions.u64(index)};")
@@ -357,7 +391,6 @@ class ActionWriter:
         self.out.line(f"\tgoto step_{target.value};")
 
     def nothing(self, *_args: object) -> None:
-        """log_msg, no_op, and assert and assume, at which BMv2 aborts when they fail."""
         self.out.line(";")
 
 
@@ -373,9 +406,7 @@ WRITERS: dict[str, Callable[..., None]] = {
     "_jump": ActionWriter.jump,
     "_jump_if_zero": ActionWriter.jump_if_zero,
     "exit": lambda w: w.out.line("k->flow.exit = true;"),
-    "assert": ActionWriter.nothing,
-    "assume": ActionWriter.nothing,
-    "log_msg": ActionWriter.nothing,
+    "log_msg": ActionWriter.log,
     "no_op": ActionWriter.nothing,
     "modify_field_rng_uniform": ActionWriter.random,
     "drop": ActionWriter.drop,

@@ -7,6 +7,7 @@ from switch.reading.pipelines import following
 from switch.translate.actions import function_name
 from switch.translate.expressions import Expressions
 from switch.translate.layout import Layout
+from switch.translate.steps import Steps, c_text
 from switch.translate.tables import TableApply
 from switch.translate.writer import Names, Writer, comment
 
@@ -22,6 +23,7 @@ class ControlWriter:
         self.layout = layout
         self.out = out
         self.control = control
+        self.steps = Steps(layout, out)
         names = Names()
         self.labels = {name: names.make("node_", name) for name in control.nodes}
 
@@ -35,6 +37,7 @@ class ControlWriter:
             "(struct pipeline *p, struct packet *k, struct store *s)"
         ):
             out.line("(void)p, (void)k, (void)s;")
+            self.steps.line(self.control.name)
             out.line(self.goto(self.control.first))
             for name in self.reachable():
                 node = self.control.nodes[name]
@@ -77,11 +80,19 @@ class ControlWriter:
 
     def write_node(self, node: Table | Conditional | ActionCall) -> None:
         if isinstance(node, Conditional):
+            self.out.remark(node.source)
             condition = Expressions(self.layout, self.out).boolean(node.condition)
+            if self.steps.tracing:
+                self.out.line(f"bool truth = {condition};")
+                self.out.line()
+                text = c_text(node.source or node.name)
+                self.steps.line(f"  {text}: %s", 'truth ? "true" : "false"')
+                condition = "truth"
             self.out.line(f"if ({condition})")
             self.out.line(f"\t{self.goto(node.true_next)}")
             self.out.line(self.goto(node.false_next))
         elif isinstance(node, ActionCall):
+            self.steps.line(f"  {c_text(node.name)}")
             self.out.line(f"{function_name(node.action)}(p, k, s, NULL);")
             self.write_exit([node.action])
             self.out.line(self.goto(node.next))
@@ -96,6 +107,10 @@ class ControlWriter:
     def write_table(self, table: Table) -> None:
         apply = TableApply(self.layout, self.out, table)
         direct = self.direct_action(table)
+        self.out.remark(table.source)
+        if not direct:
+            place = f" ({c_text(table.source)})" if table.source else ""
+            self.steps.say(f"  table {c_text(table.name)}{place}:")
         if direct:
             apply.write_constant(direct)
             self.write_exit([direct])
@@ -105,9 +120,11 @@ class ControlWriter:
         with self.out.block("switch (action)"):
             for number, action in table.outcomes().items():
                 self.out.line(f"case {number}:")
+                self.steps.action(action)
                 self.out.line(f"\t{function_name(action)}(p, k, s, args);")
                 self.out.line("\tbreak;")
             self.out.line("default:")
+            self.steps.line(", no action")
             self.out.line("\tbreak;")
         self.write_exit(list(table.outcomes().values()))
         self.write_next(table)

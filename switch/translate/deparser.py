@@ -7,6 +7,7 @@ from switch.translate.actions import ActionWriter
 from switch.translate.calculations import write_update
 from switch.translate.layout import Layout
 from switch.translate.packing import Piece, write_pieces
+from switch.translate.steps import Steps
 from switch.translate.writer import Writer, comment
 
 
@@ -19,6 +20,7 @@ def write_deparser(layout: Layout, out: Writer) -> None:
         for primitive in deparser.primitives:
             with out.block(""):
                 ActionWriter(layout, out).primitive(primitive)
+        Steps(layout, out).emitted(deparser.headers)
     with out.function("static inline uint32_t headers_length(const struct packet *k)"):
         out.line("uint32_t length = 0;")
         out.line()

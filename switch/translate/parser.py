@@ -21,6 +21,7 @@ from switch.translate.calculations import write_verify
 from switch.translate.expressions import Expressions
 from switch.translate.layout import Layout, Place
 from switch.translate.packing import Piece, write_pieces
+from switch.translate.steps import Steps, c_text
 from switch.translate.writer import Names, Writer, comment, u64
 
 MAX_STEPS = 1 << 17
@@ -33,6 +34,7 @@ class ParserWriter:
     def __init__(self, layout: Layout, out: Writer) -> None:
         self.layout = layout
         self.out = out
+        self.steps = Steps(layout, out)
         self.program: Program = layout.program
         self.states = self.program.parser.states
         names = Names()
@@ -55,6 +57,7 @@ class ParserWriter:
             out.line()
             out.line("(void)p, (void)s, (void)steps;")
             out.line("k->flow.checksum_error = false;")
+            self.steps.line("parser: %u bytes", "len")
             out.line(self.goto(self.program.parser.first))
             for name in self.reachable(self.program.parser.first):
                 self.write_state(self.states[name])
@@ -62,6 +65,9 @@ class ParserWriter:
             out.line("k->flow.parser_error = (uint32_t)error;")
             out.line("k->flow.payload = frame + at;")
             out.line("k->flow.payload_len = len - at;")
+            if self.steps.tracing:
+                names = "".join(f'error == {c} ? "{n}" : ' for n, c in self.program.errors.items())
+                self.steps.line("  parser ends after %u bytes: %s", "at", f'{names}"?"')
             write_verify(self.layout, out)
 
     def reachable(self, first: str | None) -> list[str]:
@@ -87,6 +93,9 @@ class ParserWriter:
         self.out.line()
         self.out.label(self.labels[state.name])
         self.out.line(f"/* {comment(state.name)} */")
+        self.out.remark(state.source)
+        place = f" ({c_text(state.source)})" if state.source else ""
+        self.steps.line(f"  state {c_text(state.name)}{place}")
         if self.in_circle(state.name):
             self.out.line(f"if (++steps > {MAX_STEPS}u)")
             self.out.line(f"\t{self.error('ParserTimeout')}")
@@ -187,6 +196,7 @@ class ParserWriter:
             self.out.line(f"\t{self.error('PacketTooShort')}")
             self.out.line(f"extract_{name}({place.header}, {place.store}, frame + at, 0);")
             self.out.line(f"at += {size};")
+            self.steps.header("    ", target_name(op), place.header, header_type)
             return
         length = op.length
         if not expressions.exact(length).signed64:
@@ -202,6 +212,7 @@ class ParserWriter:
         variable = "(uint32_t)(bits / 8)"
         self.out.line(f"extract_{name}({place.header}, {place.store}, frame + at, {variable});")
         self.out.line(f"at += {size} + {variable};")
+        self.steps.header("    ", target_name(op), place.header, header_type)
 
     def write_transitions(self, state: State) -> None:
         if not state.transitions:
@@ -213,6 +224,9 @@ class ParserWriter:
             self.write_key(key, bits, expressions)
             for key, bits in zip(state.key, state.key_bits, strict=True)
         ]
+        for name, bits in zip(keys, state.key_bits, strict=True):
+            self.show_key(name, bits)
+        self.steps.line("")
         if any(t.value_set for t in state.transitions):
             self.write_whole_key(keys, state.key_bits)
         for transition in state.transitions:
@@ -245,6 +259,15 @@ class ParserWriter:
             self.out.line(f"for (unsigned int i = 0; i < {size}; i++)")
             self.out.line(f"\t{name}[i] = key[i] & {mask}[i];")
         return f"value_set_has(&p->value_set[{value_set.index}], {name}, {size})"
+
+    def show_key(self, name: str, bits: int) -> None:
+        if not self.steps.tracing:
+            return
+        if bits <= 64:
+            self.steps.say("    select 0x%llx", f"(unsigned long long){name}")
+        else:
+            self.steps.say("    select ")
+            self.out.line(f"say_bytes(p, {name}, {(bits + 7) // 8});")
 
     def write_key(self, key: Data, bits: int, expressions: Expressions) -> str:
         name = self.out.temporary("key")
@@ -284,6 +307,17 @@ class ParserWriter:
             self.out.line(f"static const uint8_t {name}[{len(data)}] = {{{array}}};")
             names.append(name)
         return f"matches_ternary({key}, {names[0]}, {names[1]}, {len(value)})"
+
+
+def target_name(op: ParserOp) -> str:
+    """What an extraction fills, for messages."""
+    if isinstance(op.target, Header):
+        return op.target.name
+    if isinstance(op.target, Stack):
+        return f"{op.target.name}.next"
+    assert op.target
+    stack, member = op.target
+    return f"{stack.name}.next.{stack.unions[0].member_names[member]}"
 
 
 def lookaheads(expression: Expression) -> list[Lookahead]:

@@ -9,6 +9,7 @@ from switch.translate.calculations import call
 from switch.translate.layout import Layout
 from switch.translate.packing import Piece, write_pieces
 from switch.translate.ranges import Range, Text
+from switch.translate.steps import Steps
 from switch.translate.writer import Writer, c_bytes, comment, u64
 
 KINDS = {
@@ -157,6 +158,9 @@ class TableApply:
             out.line()
             self.write_key()
             out.line(f"e = table_find_{table_kind(table)}(t, key, {size});")
+        steps = Steps(self.layout, out)
+        steps.key(table)
+        steps.found(table)
         with out.block("if (e)"):
             out.line("action = e->action;")
             if not table.profile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from switch.detail import Detail
 from switch.program import Program
 from switch.translate.actions import ActionWriter
 from switch.translate.calculations import CalculationWriter
@@ -10,6 +11,7 @@ from switch.translate.deparser import write_deparser, write_metadata, write_samp
 from switch.translate.headers import HeaderFunctions
 from switch.translate.layout import Layout
 from switch.translate.parser import ParserWriter
+from switch.translate.steps import Steps
 from switch.translate.tables import write_shapes
 from switch.translate.writer import Writer, comment
 
@@ -26,17 +28,20 @@ BEFORE_LAYOUT = (
 )
 
 
-def translate(program: Program) -> str:
-    """The C text of a program; it includes headers of switch/runtime by name."""
-    out = Writer()
+def translate(program: Program, detail: Detail = Detail.NOTHING, sources: bool = False) -> str:
+    """The C text of a program; it includes headers of switch/runtime by name. `sources`: with the
+    P4 lines it comes from as comments."""
+    out = Writer(detail, sources)
     layout = Layout(program)
     out.line(f"/* Generated from BMv2 JSON: {comment(program.name)} */")
     for header in BEFORE_LAYOUT:
         out.line(f'#include "{header}"')
     out.line('#include "replicate.h"')
+    out.line(f"#define DETAIL {detail.value}")
     out.line()
     layout.write(out)
     out.line('#include "state.h"')
+    out.line('#include "messages.h"')
     out.line()
     write_arrays(layout, out)
     write_shapes(layout, out)
@@ -44,6 +49,7 @@ def translate(program: Program) -> str:
     for header_type in program.header_types.values():
         functions = HeaderFunctions(layout, out, header_type)
         functions.write(metadata_only=header_type.name not in packet_types)
+        Steps(layout, out).write_show(header_type)
     layout.write_accessors(out)
     for calculation in program.calculations.values():
         CalculationWriter(layout, out, calculation).write()

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from switch.detail import Detail
+
 MAX_NAME = 48
 
 
@@ -52,15 +54,23 @@ class Names:
 
 
 class Writer:
-    """Collects lines of C."""
+    """Collects lines of C; `detail` is what the program shall say, `sources` asks for comments."""
 
-    def __init__(self) -> None:
+    def __init__(self, detail: Detail = Detail.NOTHING, sources: bool = False) -> None:
+        self.detail = detail
+        self.sources = sources
         self.lines: list[str] = []
         self.depth = 0
         self.temporaries = 0
 
     def line(self, text: str = "") -> None:
         self.lines.append("\t" * self.depth + text if text else "")
+
+    def remark(self, source: str) -> None:
+        """The P4 text of what follows, as a comment."""
+        if self.sources and source:
+            plain = re.sub(r"[^ -~]|\\|\?\?", "?", source).replace("*/", "* /").replace("/*", "/ *")
+            self.line(f"/* {plain} */")
 
     def label(self, name: str) -> None:
         self.lines.append(f"{name}:;")

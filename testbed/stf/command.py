@@ -19,12 +19,14 @@ from testbed.stf.script import StfError, parse
 OK, FAILED, INVALID = 0, 1, 2
 
 
-def run_stf(json_path: Path, script: Path, seed: int = 0) -> Run:
-    """Run `script` on the program in `json_path`; `failures` is empty when all of it holds."""
+def run_stf(json_path: Path, script: Path, seed: int = 0, trace: bool = False) -> Run:
+    """Run `script` on the program in `json_path`; `failures` is empty when all of it holds.
+    `trace` prints each packet's way."""
     commands = parse(script.read_text(errors="replace"))
-    pipeline = switch.Pipeline.load(json_path, seed=seed)
+    detail = switch.Detail.TRACE if trace else switch.Detail.NOTHING
+    pipeline = switch.Pipeline.load(json_path, seed=seed, detail=detail)
     try:
-        run = Run(Binder(json.loads(json_path.read_text())), Library(pipeline))
+        run = Run(Binder(json.loads(json_path.read_text())), Library(pipeline, trace))
         run.execute(commands)
         return run
     finally:
@@ -39,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 raise StfError(f"{path}: no such file")
         parse(args.script.read_text(errors="replace"))  # a bad line is said before a compile
         with tempfile.TemporaryDirectory(prefix="agglab-stf-") as folder:
-            run = run_stf(_json_of(args, Path(folder)), args.script, args.seed)
+            run = run_stf(_json_of(args, Path(folder)), args.script, args.seed, args.trace)
     except StfError as error:
         where = f"{args.script}:{error.line}: " if error.line else ""
         print(f"{where}error: {error}", file=sys.stderr)
@@ -66,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("-I", dest="include", action="append", default=[], metavar="DIR")
     parser.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]")
     parser.add_argument("--seed", type=int, default=0, help="of the program's random() (0)")
+    parser.add_argument("--trace", action="store_true", help="print each packet's way")
     return parser
 
 

@@ -30,8 +30,9 @@ class Engine(Protocol):
 class Library:
     """The Engine over switch.Pipeline: a packet each millisecond of virtual time."""
 
-    def __init__(self, pipeline: switch.Pipeline):
+    def __init__(self, pipeline: switch.Pipeline, trace: bool = False):
         self.pipeline = pipeline
+        self.trace = trace
         self.now_us = 0
         self.nodes: list[tuple[int, Sequence[int]]] = []
         self.groups: dict[int, list[int]] = {}
@@ -65,6 +66,8 @@ class Library:
     def send(self, port: int, frame: bytes) -> None:
         self.now_us += 1000
         self.out += self.pipeline.process(port, frame, self.now_us)
+        if self.trace:
+            print(*self.pipeline.take_messages(), "", sep="\n")
 
     def wait(self) -> None:
         self.now_us += 1_000_000

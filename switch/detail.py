@@ -1,0 +1,15 @@
+"""How much a compiled program says about what it does."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Detail(Enum):
+    """Anything but NOTHING costs time on every packet."""
+
+    NOTHING = 0
+    LOG = 1
+    """`log_msg`, and `assert` and `assume` that fail."""
+    TRACE = 2
+    """Each step of each packet as well."""

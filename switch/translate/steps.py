@@ -1,0 +1,170 @@
+"""What a program says of itself: log_msg and asserts, with Detail.TRACE a packet's whole way."""
+
+from __future__ import annotations
+
+import re
+
+from switch.detail import Detail
+from switch.expression import Data, FieldOf, HeaderRef
+from switch.model import Action, Field, Header, HeaderType, Primitive, Table
+from switch.reading.expressions import header_type_of
+from switch.translate.expressions import Expressions
+from switch.translate.layout import Layout
+from switch.translate.writer import Writer, access
+
+MAX_TEXT = 120
+
+
+def c_text(text: str) -> str:
+    """Text as part of a printf format, inside a C string."""
+    plain = re.sub(r"[^ -~]", "?", text)[:MAX_TEXT].rstrip("\\").replace("??", "?")
+    return plain.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+
+
+class Steps:
+    """Writes messages; nothing where the detail asked for is too low."""
+
+    def __init__(self, layout: Layout, out: Writer) -> None:
+        self.layout = layout
+        self.out = out
+        self.tracing = out.detail is Detail.TRACE
+
+    def say(self, text: str, *values: str) -> None:
+        """`text` is a printf format without the newline."""
+        if self.tracing:
+            arguments = "".join(f", {value}" for value in values)
+            self.out.line(f'say(p, "{text}"{arguments});')
+
+    def line(self, text: str, *values: str) -> None:
+        self.say(text + "\\n", *values)
+
+    def source(self, indent: str, source: str) -> None:
+        """The P4 line about to be executed, if the JSON tells."""
+        if source:
+            self.line(f"{indent}{c_text(source)}")
+
+    def header(self, indent: str, name: str, pointer: str, header_type: HeaderType) -> None:
+        """All fields of a header."""
+        if self.tracing:
+            shown = self.layout.types[header_type.name]
+            self.out.line(f'show_{shown}(p, "{indent}{c_text(name)}", {pointer});')
+
+    def write_show(self, header_type: HeaderType) -> None:
+        """show_<type>()."""
+        if not self.tracing:
+            return
+        name = self.layout.types[header_type.name]
+        with self.out.function(
+            f"__attribute__((unused)) static void show_{name}"
+            f"(struct pipeline *p, const char *name, const struct t_{name} *h)"
+        ):
+            self.out.line("(void)h;")
+            self.out.line('say(p, "%s:", name);')
+            for field in header_type.fields:
+                self.say(f" {c_text(field.name)}=")
+                self.value(header_type, field, "h")
+            self.line("")
+
+    def value(self, header_type: HeaderType, field: Field, pointer: str) -> None:
+        member = access(pointer, self.layout.field(header_type, field))
+        if field.variable:
+            length = access(pointer, self.layout.length(header_type, field))
+            self.out.line(f"say_bytes(p, {member}, {length});")
+        elif field.wide:
+            self.out.line(f"say_bytes(p, {member}, {field.bytes});")
+        else:
+            digits = (field.bits + 3) // 4
+            cast = f"(unsigned long long){member}"
+            self.out.line(f'say(p, "0x%0{digits}llx", {cast});')
+
+    def assigned(self, primitive: Primitive) -> None:
+        """The new value of what a primitive changes, where that is a field of a known header."""
+        if not self.tracing:
+            return
+        for target in primitive.args:
+            if primitive.op in CHANGES and isinstance(target, FieldOf) and target.field:
+                if isinstance(target.header, HeaderRef):
+                    header = target.header.header
+                    self.say(f"      {c_text(header.name)}.{c_text(target.field.name)} = ")
+                    place = self.layout.place(header).header
+                    self.value(header_type_of(target.header), target.field, place)
+                    self.line("")
+                return
+
+    def key(self, table: Table) -> None:
+        """The key that was looked up, from the array `key`."""
+        if not self.tracing:
+            return
+        offset = 0
+        for key in table.keys:
+            self.say(f" {c_text(key.name)}=")
+            self.out.line(f"say_bytes(p, key + {offset}, {key.bytes});")
+            offset += key.bytes
+
+    def found(self, table: Table) -> None:
+        """Hit or miss."""
+        if not self.tracing:
+            return
+        slot = "(unsigned int)(((uint8_t *)e - t->slots) / t->stride)"
+        if table.keys:
+            self.out.line(f'say(p, e ? ": hit, entry %u" : ": miss", e ? {slot} : 0u);')
+
+    def action(self, action: Action) -> None:
+        """The action that is executed, with its arguments; ends the table's line."""
+        if not self.tracing:
+            return
+        self.say(f", {c_text(action.name)}(")
+        offset = 0
+        for i, param in enumerate(action.params):
+            self.say(f"{', ' if i else ''}{c_text(param.name)}=")
+            self.out.line(f"say_bytes(p, args + {offset}, {param.bytes});")
+            offset += param.bytes
+        self.line(")")
+
+    def log(self, text: str, values: tuple[Data | None, ...], expressions: Expressions) -> None:
+        """log_msg: each {} is the next value."""
+        if self.out.detail is Detail.NOTHING:
+            self.out.line(";")
+            return
+        self.out.line('say(p, "log: ");')
+        for i, part in enumerate(text.split("{}")):
+            if i:
+                self.logged(values[i - 1] if i <= len(values) else None, expressions)
+            if part:
+                self.out.line(f'say(p, "{c_text(part)}");')
+        self.out.line('say(p, "\\n");')
+
+    def logged(self, value: Data | None, expressions: Expressions) -> None:
+        if value is None:
+            self.out.line('say(p, "{}");')
+        elif isinstance(value, FieldOf) and value.field and value.field.wide:
+            pointer = expressions.places.read(value.header)
+            self.value(header_type_of(value.header), value.field, pointer)
+        else:
+            signed = expressions.ranges.of(value).low < 0
+            kind, cast = ("lld", "long long") if signed else ("llu", "unsigned long long")
+            self.out.line(f'say(p, "%{kind}", ({cast}){expressions.u64(value)});')
+
+    def failed(self, source: str, what: str) -> str:
+        """The statement that reports a failed assert."""
+        return f'say(p, "{what} failed: {c_text(source) or "source unknown"}\\n");'
+
+    def emitted(self, headers: tuple[Header, ...]) -> None:
+        """What the deparser sends."""
+        if not self.tracing:
+            return
+        self.line("deparser")
+        for header in headers:
+            member = f"k->{self.layout.member(header)}"
+            self.out.line(f"if ({member}.valid)")
+            self.out.depth += 1
+            self.header("  ", header.name, f"&{member}", header.type)
+            self.out.depth -= 1
+
+
+CHANGES = frozenset(
+    (
+        *("assign", "register_read", "modify_field_rng_uniform", "execute_meter"),
+        "modify_field_with_hash_based_offset",
+    )
+)
