@@ -11,7 +11,7 @@ from testbed import fidelity, link_bytes
 from testbed.bounds import bounds
 from testbed.measurements import Measurements
 from testbed.orchestra.outcome import JobResult, Outcome
-from testbed.plan import Tree, plan
+from testbed.plan import Tree, job_trees
 from testbed.queue_losses import Lost, lost_inside
 from testbed.scenario import Scenario
 from testbed.scenario.expectations import Expectation
@@ -42,7 +42,7 @@ PORT_ERRORS = ("rx_truncated", "rx_gso_drops", "tx_oversize", "tx_errors")
 def compute(scenario: Scenario, graph: Topology, measured: Measurements) -> dict[str, Any]:
     """The whole of metrics.json but for `ok` and `reason`, which the expectations decide."""
     results = measured.outcome.jobs
-    trees = plan(graph, [result.tenant.placed(i) for i, result in enumerate(results)]).trees
+    trees = job_trees(graph, [result.tenant.placed(i) for i, result in enumerate(results)])
     jobs = {
         result.tenant.name: _job(scenario, graph, result, trees[result.tenant.number])
         for result in results

@@ -13,6 +13,7 @@ from testbed.backend import Event
 REDRAW_S = 0.2
 PLAIN_S = 5.0  # and doubled each time: a log of a long run stays readable
 PLAIN_MAX_S = 60.0
+PLAIN_LINES_MAX = 17
 BAR_CELLS = 20
 
 
@@ -102,7 +103,7 @@ class Progress:
         if self._live:
             self._redraw()
         else:
-            self._print(self._lines())
+            self._print(_shortened(self._lines(), PLAIN_LINES_MAX))
 
     def end_round(self, job: int, seconds: float) -> None:
         """Replace the workers' lines by one for the round."""
@@ -150,8 +151,7 @@ class Progress:
         size = shutil.get_terminal_size()
         lines = self._lines()
         room = max(1, size.lines - 2)
-        if len(lines) > room:
-            lines = [*lines[: room - 1], f"... and {len(lines) - room + 1} more workers"]
+        lines = _shortened(lines, room)
         up = f"\x1b[{self._drawn}A" if self._drawn else ""
         text = "".join(f"\x1b[2K{line[: size.columns - 1]}\n" for line in lines)
         self._drawn = len(lines)
@@ -166,6 +166,12 @@ class Progress:
     def _print(self, lines: list[str]) -> None:
         self._stream.write("".join(f"{line}\n" for line in lines))
         self._stream.flush()
+
+
+def _shortened(lines: list[str], room: int) -> list[str]:
+    if len(lines) <= room:
+        return lines
+    return [*lines[: room - 1], f"... and {len(lines) - room + 1} more workers"]
 
 
 def _rate(bits_per_s: float) -> str:

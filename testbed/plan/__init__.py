@@ -12,6 +12,7 @@ from testbed.plan.entries import (
     Plan,
     TableEntry,
     job_entries,
+    job_trees,
     plan,
 )
 from testbed.plan.tree import Branch, Tree, Wiring, aggregation_tree
@@ -28,5 +29,6 @@ __all__ = [
     "Wiring",
     "aggregation_tree",
     "job_entries",
+    "job_trees",
     "plan",
 ]

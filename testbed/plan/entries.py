@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from testbed.plan.tree import Branch, Tree, Wiring, aggregation_tree
 from topologies import Host, Topology
@@ -79,12 +80,23 @@ def plan(topology: Topology, jobs: Sequence[Job | None]) -> Plan:
     job for overlapping slots, an unknown host, a number whose UDP port does not exist, too many
     jobs, hosts without a way between them, or more children at a switch than the program has bits.
     """
-    _check(topology, [job for job in jobs if job])
-    wiring = Wiring(topology)
+    wiring = _wiring(topology)
+    trees = job_trees(topology, jobs)
     indexed = [(index, job) for index, job in enumerate(jobs) if job]
-    trees = {job.number: _tree(wiring, job, index) for index, job in indexed}
     entries = {switch: _entries(wiring, switch, indexed, trees) for switch in wiring.switches}
     return Plan(entries, trees)
+
+
+def job_trees(topology: Topology, jobs: Sequence[Job | None]) -> dict[int, Tree]:
+    """The trees of `plan` alone, by the jobs' numbers; raises as it does."""
+    _check(topology, [job for job in jobs if job])
+    wiring = _wiring(topology)
+    return {job.number: _tree(wiring, job, index) for index, job in enumerate(jobs) if job}
+
+
+@lru_cache(maxsize=4)
+def _wiring(topology: Topology) -> Wiring:
+    return Wiring(topology)
 
 
 def job_entries(topology: Topology, switch: str, jobs: Sequence[Job | None]) -> Entries:
@@ -127,9 +139,7 @@ def _entries(
     wiring: Wiring, switch: str, jobs: Sequence[tuple[int, Job]], trees: Mapping[int, Tree]
 ) -> Entries:
     groups = {FLOOD_GROUP: wiring.flooding[switch]}
-    tables = [
-        entry for host in wiring.topology.hosts for entry in _host_entries(wiring, switch, host)
-    ]
+    tables = list(_forwarding(wiring, switch))
     for index, job in jobs:
         branch = trees[job.number].branches.get(switch)
         if branch is not None:
@@ -137,6 +147,13 @@ def _entries(
             groups[group] = tuple(port for port, _ in branch.children)
             tables += _job_tables(wiring.topology, branch, job, index, group)
     return Entries(tuple(tables), groups)
+
+
+@lru_cache(maxsize=4096)
+def _forwarding(wiring: Wiring, switch: str) -> tuple[TableEntry, ...]:
+    """Of all hosts; a Wiring is one object for each topology, so this is computed once."""
+    hosts = wiring.topology.hosts
+    return tuple(entry for host in hosts for entry in _host_entries(wiring, switch, host))
 
 
 def _host_entries(wiring: Wiring, switch: str, host: Host) -> Iterator[TableEntry]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from hosts import wire
 from hosts.driver import default_window
-from testbed.plan import plan
+from testbed.plan import job_trees
 from testbed.scenario import faults, graph
 from testbed.scenario.errors import nearest
 from testbed.scenario.jobs import Tenant, Unplaced, hosts_of, tenants
@@ -215,7 +215,7 @@ def _jobs(scenario: Scenario, built: Topology) -> Iterator[Finding]:
 def _trees(scenario: Scenario, built: Topology, jobs: Sequence[Tenant]) -> Iterator[Finding]:
     """Every job has a tree of switches; slots are a matter of `_jobs`."""
     try:
-        plan(built, [job.placed(i) for i, job in enumerate(jobs)])
+        job_trees(built, [job.placed(i) for i, job in enumerate(jobs)])
     except ValueError as error:
         yield "topology", str(error), "docs/scenarios.md, Topologies"
 
