@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Installs what Agglab needs and is missing: system packages with apt, then a virtual environment in .venv that sees the
 # system's Mininet. Safe to repeat; a second call that finds nothing changed returns at once.
-# Exit codes: 0 ready, 3 the machine lacks something and it could not be installed (named).
+# setup.sh --peers adds BMv2 and p4c from p4lang's packages, p4-utils and tshark; of these it goes on without what it
+# cannot get, and says so.
+# Exit codes: 0 ready, 2 unknown argument, 3 the machine lacks something and it could not be installed (named).
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
 
@@ -13,47 +15,69 @@ PACKAGES=(
     iproute2 util-linux iputils-ping ethtool
 )
 STAMP=.venv/agglab-setup
+P4LANG=http://download.opensuse.org/repositories/home:/p4lang
+P4_UTILS=https://github.com/nsg-ethz/p4-utils/archive/83b118bbae530b31cc74e7fa32f9174f7c0a1184.tar.gz
+SOURCES=/etc/apt/sources.list.d/p4lang.list
+KEY=/usr/share/keyrings/p4lang.gpg
+
+case "${1-}" in
+    '' | --peers) ;;
+    *) printf 'usage: setup.sh [--peers]\n' >&2; exit 2 ;;
+esac
 
 lack() {
     printf 'setup: %s\n' "$1" >&2
     exit 3
 }
 
-step() {
+# attempt WHAT COMMAND...: its time, or the end of what it printed and status 1.
+attempt() {
     local what=$1 log start=$SECONDS
     shift
     log=$(mktemp)
     printf 'setup: %s ... ' "$what"
-    if ! "$@" >"$log" 2>&1; then
-        printf 'failed\n'
-        tail -n 20 "$log" >&2
+    if "$@" >"$log" 2>&1; then
+        printf '%d s\n' "$((SECONDS - start))"
         rm -f "$log"
-        lack "$what failed: $*"
+        return 0
     fi
+    printf 'failed\n'
+    tail -n 20 "$log" >&2
     rm -f "$log"
-    printf '%d s\n' "$((SECONDS - start))"
+    return 1
+}
+
+step() {
+    attempt "$@" || lack "$1 failed: ${*:2}"
 }
 
 installed() {
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
+# As root, or by sudo where that asks no password; $1 is what root is needed for.
+become_root() {
+    ROOT=()
+    [ "$(id -u)" -ne 0 ] || return 0
+    sudo -n true 2>/dev/null || lack "$1"
+    ROOT=(sudo -n)
+}
+
+apt_install() {
+    "${ROOT[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
+}
+
 install_packages() {
-    local missing=() package root=()
+    local missing=() package
     for package in "${PACKAGES[@]}"; do
         installed "$package" || missing+=("$package")
     done
     [ ${#missing[@]} -gt 0 ] || return 0
     command -v apt-get >/dev/null ||
         lack "system packages are missing and there is no apt-get here: install ${missing[*]}"
-    if [ "$(id -u)" -ne 0 ]; then
-        sudo -n true 2>/dev/null ||
-            lack "system packages are missing; run: sudo apt-get install --no-install-recommends ${missing[*]}"
-        root=(sudo -n)
-    fi
-    step "package lists" "${root[@]}" apt-get update
-    step "system packages: ${missing[*]}" "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y --no-install-recommends "${missing[@]}"
+    become_root "system packages are missing; run: sudo apt-get install --no-install-recommends ${missing[*]}"
+    step "package lists" "${ROOT[@]}" apt-get update
+    step "system packages: ${missing[*]}" apt_install "${missing[@]}"
 }
 
 wanted() {
@@ -61,11 +85,75 @@ wanted() {
     readlink -f /usr/bin/python3
 }
 
-if [ -x .venv/bin/python ] && [ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$(wanted)" ]; then
-    exit 0
+up_to_date() {
+    [ -x .venv/bin/python ] && [ -f "$STAMP" ] && [ "$(cat "$STAMP")" = "$(wanted)" ]
+}
+
+install_agglab() {
+    install_packages
+    rm -f "$STAMP"
+    step "virtual environment .venv" /usr/bin/python3 -m venv --clear --system-site-packages .venv
+    step "Python packages" .venv/bin/python -m pip install --quiet --editable '.[test]'
+    wanted >"$STAMP"
+}
+
+p4lang_folder() {
+    local ID='' VERSION_ID=''
+    # shellcheck source=/dev/null
+    . /etc/os-release
+    case "$ID" in
+        ubuntu) printf 'xUbuntu_%s' "$VERSION_ID" ;;
+        *) printf 'Debian_%s' "$VERSION_ID" ;;
+    esac
+}
+
+fetch() {
+    curl --fail --silent --show-error --location --connect-timeout 20 --max-time 300 "$@"
+}
+
+add_p4lang() {
+    local url
+    url=$P4LANG/$(p4lang_folder)
+    fetch "$url/Release.key" | "${ROOT[@]}" gpg --batch --yes --dearmor -o "$KEY" || return 1
+    echo "deb [signed-by=$KEY] $url/ /" | "${ROOT[@]}" tee "$SOURCES" || return 1
+    "${ROOT[@]}" apt-get update && apt-cache show p4lang-p4c p4lang-bmv2
+}
+
+install_p4lang() {
+    if command -v p4c-bm2-ss >/dev/null && command -v simple_switch >/dev/null; then
+        return 0
+    fi
+    if ! attempt "p4lang's repository" add_p4lang; then
+        "${ROOT[@]}" rm -f "$SOURCES"
+        printf "setup: p4lang's repository has nothing for this machine or cannot be reached: no BMv2, no p4c; going on with the native switch\n"
+        return 0
+    fi
+    attempt "BMv2 and p4c" apt_install p4lang-p4c p4lang-bmv2 ||
+        printf 'setup: BMv2 and p4c cannot be installed; going on with the native switch\n'
+}
+
+# In an environment of its own: p4-utils asks for grpcio and protobuf of 2022.
+make_p4_utils() {
+    python3 -m venv --clear --system-site-packages .peers || return 1
+    .peers/bin/python -m pip install --quiet setuptools googleapis-common-protos grpcio ipaddr \
+        networkx p4runtime protobuf psutil 'scapy>=2.5' || return 1
+    .peers/bin/python -m pip install --quiet --no-deps "$P4_UTILS" || return 1
+    "${ROOT[@]}" ln -sf "$PWD/.peers/bin/p4run" /usr/local/bin/p4run
+}
+
+install_peers() {
+    command -v apt-get >/dev/null || lack "--peers needs apt-get"
+    become_root "--peers installs system packages: run it as root, or with sudo"
+    step "package lists" "${ROOT[@]}" apt-get update
+    step "curl, gnupg" apt_install curl gnupg
+    attempt "tshark" apt_install tshark || printf 'setup: going on without tshark\n'
+    install_p4lang
+    if ! command -v p4run >/dev/null; then
+        attempt "p4-utils" make_p4_utils || printf 'setup: going on without p4-utils\n'
+    fi
+}
+
+up_to_date || install_agglab
+if [ "${1-}" = --peers ]; then
+    install_peers
 fi
-install_packages
-rm -f "$STAMP"
-step "virtual environment .venv" /usr/bin/python3 -m venv --clear --system-site-packages .venv
-step "Python packages" .venv/bin/python -m pip install --quiet --editable '.[test]'
-wanted >"$STAMP"

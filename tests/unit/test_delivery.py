@@ -1,0 +1,73 @@
+"""setup.sh, Vagrantfile and the workflow: what checks them may be absent."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+VAGRANTFILE = (ROOT / "Vagrantfile").read_text()
+WORKFLOW = (ROOT / ".github/workflows/ci.yml").read_text()
+
+
+def inline_script() -> str:
+    found = re.search(r"inline: <<~SHELL\n(.*?)\n  SHELL", VAGRANTFILE, re.DOTALL)
+    assert found
+    return found[1]
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="needs shellcheck")
+@pytest.mark.parametrize("script", ["setup.sh", "switch/bin/agglab-switch"])
+def test_scripts_pass_shellcheck(script: str) -> None:
+    done = subprocess.run(["shellcheck", ROOT / script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.skipif(shutil.which("shellcheck") is None, reason="needs shellcheck")
+def test_the_provisioner_passes_shellcheck() -> None:
+    command = ["shellcheck", "--shell=sh", "-"]
+    done = subprocess.run(command, input=inline_script(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.skipif(shutil.which("vagrant") is None, reason="needs vagrant")
+def test_vagrant_finds_the_machine_valid(tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["vagrant", "validate", "--ignore-provider"],
+        cwd=ROOT,
+        env={**os.environ, "HOME": str(tmp_path), "VAGRANT_DOTFILE_PATH": str(tmp_path / ".v")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_machine_is_pinned_and_small_enough() -> None:
+    boxes = re.findall(r'vm\.box = "(.*)"', VAGRANTFILE)
+    versions = re.findall(r'vm\.box_version = "([0-9]+\.[0-9]+\.[0-9]+)"', VAGRANTFILE)
+    assert len(boxes) == len(versions) == 2
+    assert set(re.findall(r"cpus = (\d+)", VAGRANTFILE)) == {"2"}
+    assert set(re.findall(r"memory = (\d+)", VAGRANTFILE)) == {"4096"}
+    assert "/agglab/setup.sh --peers" in inline_script()
+
+
+def test_setup_refuses_what_it_does_not_know() -> None:
+    done = subprocess.run([ROOT / "setup.sh", "--peer"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (2, "usage: setup.sh [--peers]\n")
+
+
+def test_the_workflow_calls_targets_that_exist() -> None:
+    (job,) = yaml.safe_load(WORKFLOW)["jobs"].values()
+    assert job["strategy"]["matrix"]["os"] == ["ubuntu-22.04", "ubuntu-24.04"]
+    lines = "\n".join(step.get("run", "") for step in job["steps"])
+    targets = set(re.findall(r"\bmake ([a-z]+)", lines))
+    known = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert {"doctor", "lint", "test", "conformance", "scenario"} <= targets <= known
+    for tests in re.findall(r"TESTS=(\S+)", lines):
+        assert (ROOT / tests).is_dir()
