@@ -277,7 +277,11 @@ def _totals(
 def _evidence(
     graph: Topology, totals: Mapping[str, int], links: Mapping[str, Any], measured: Measurements
 ) -> fidelity.Evidence:
-    rounds_s = _under_way_s(measured.outcome.jobs)
+    jobs = measured.outcome.jobs
+    rounds_s = _under_way_s(jobs)
+    if any(job.restarts or job.failure for job in jobs):
+        # What attempts that were broken off sent is among the bytes.
+        rounds_s = max(rounds_s, measured.outcome.usage.wall_s)
     crossed = [
         links[link.name][name]["bytes"] * 8 / way.rate_bps
         for link in graph.links
