@@ -20,7 +20,9 @@ from testbed.exit_codes import LACKING, PASSED
 from testbed.machine_facts import first_line, machine
 from testbed.network import lacks
 from testbed.network.machine import PROGRAMS
-from topologies import Direction, Drop, Topology, rack
+from testbed.network.targets import bmv2
+from testbed.program import P4C_REMEDY
+from topologies import Corrupt, Direction, Topology, rack
 
 CORES_WANTED = 2
 MEMORY_WANTED_BYTES = 2 << 30
@@ -62,14 +64,14 @@ NEEDED = rack(1, Direction(rate_bps=10**8))
 """What every scenario on a network asks for."""
 FEATURES = (
     Feature(
-        "seeded loss (eBPF, XDP)",
-        rack(1, Direction(impairments=(Drop(0.5),))),
-        "scenarios with `loss` and other impairments of links",
+        "eBPF (XDP)",
+        rack(1, Direction(impairments=(Corrupt(0.5),))),
+        "bursts, periodic and listed losses, corruption, links that go down; plain `loss` works",
     ),
     Feature(
         "link delays (netem)",
         rack(1, Direction(delay_us=1000)),
-        "scenarios with `delay`, jitter or reordering",
+        "`delay`, jitter and reordering on real links; `backend: virtual` has them",
     ),
 )
 TOOLS = (
@@ -77,16 +79,16 @@ TOOLS = (
         "BMv2",
         ("simple_switch_grpc", "simple_switch"),
         "`target: bmv2`, and half of the conformance",
-        f"{PEERS}, or apt-get install p4lang-bmv2 from p4lang's repository",
+        bmv2.REMEDY,
     ),
-    Tool(
-        "p4c",
-        ("p4c-bm2-ss",),
-        "`compiler: p4c`, and half of the conformance",
-        f"{PEERS}, or apt-get install p4lang-p4c from p4lang's repository",
-    ),
+    Tool("p4c", ("p4c-bm2-ss",), "`compiler: p4c`, and half of the conformance", P4C_REMEDY),
     Tool("p4-utils", ("p4run",), "running an exported p4app.json", PEERS),
-    Tool("tshark", ("tshark",), "reading pcaps on the terminal", "apt-get install tshark"),
+    Tool(
+        "tshark",
+        ("tshark",),
+        "reading pcaps on the terminal",
+        f"{PEERS}, or apt-get install tshark",
+    ),
 )
 
 

@@ -22,6 +22,10 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 CACHE = REPOSITORY / "build" / "programs"
 """Where products are kept; in the user's cache directory if the checkout is another's."""
 INCLUDES = REPOSITORY / "p4"
+P4C_REMEDY = (
+    "run `./setup.sh --peers`, which installs p4c (p4lang-p4c of p4lang's packages), or leave "
+    "switch.compiler at agglab"
+)
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 
@@ -46,7 +50,7 @@ def compile_program(source: Path, compiler: str, lanes: int, slots: int) -> Prog
 
     Raises CompileError for a program with errors, MachineLacks if the compiler is not there.
     """
-    command = _compiler(compiler)
+    command = compiler_command(compiler)
     flags = ["-I", str(INCLUDES), f"-DLANES={lanes}", f"-DSLOTS={slots}"]
     key = _content_hash(source, [compiler, f"{lanes}", f"{slots}"], command)
     stem = _cache() / f"{source.stem}-{lanes}x{slots}-{key[:16]}"
@@ -93,13 +97,13 @@ def _cache() -> Path:
     return cache_directory() / "programs"
 
 
-def _compiler(name: str) -> list[str]:
+def compiler_command(name: str) -> list[str]:
+    """How `switch.compiler` is called; MachineLacks where that is not installed."""
     if name == "agglab":
         return [sys.executable, "-m", "compiler"]
     found = shutil.which("p4c-bm2-ss")
     if found is None:
-        remedy = "install p4c, or leave switch.compiler at agglab"
-        raise MachineLacks("p4c-bm2-ss, which switch.compiler asks for", remedy)
+        raise MachineLacks("p4c-bm2-ss, which switch.compiler asks for", P4C_REMEDY)
     return [found, "--p4v", "16"]
 
 

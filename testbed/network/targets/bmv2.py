@@ -22,7 +22,10 @@ from testbed.statistics import SwitchStatistics
 from testbed.thrift_cli import PROGRAM as CLI
 
 GRPC, THRIFT = "simple_switch_grpc", "simple_switch"
-REMEDY = "install BMv2 (p4lang-bmv2 of p4lang's packages), or leave switch.target at native"
+REMEDY = (
+    "run `./setup.sh --peers`, which installs BMv2 (p4lang-bmv2 of p4lang's packages), or leave "
+    "switch.target at native"
+)
 QUEUES = {
     "input_packets": 1024,
     "egress_packets_per_port": 64,

@@ -67,7 +67,7 @@ def test_a_lack_that_only_some_scenarios_feel_is_no_failure(machine, capsys) -> 
     netem = found["link delays (netem)"]
     assert (netem["has"], netem["needed"]) == (False, False)
     assert netem["remedy"] == NO_NETEM.remedy and "delay" in netem["costs"]
-    assert found["seeded loss (eBPF, XDP)"]["has"]
+    assert found["eBPF (XDP)"]["has"]
     assert found["Mininet"]["found"] == "mininet 9.9"
 
 

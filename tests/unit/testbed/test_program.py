@@ -31,7 +31,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     script = tmp_path / "fake_compiler.py"
     script.write_text(FAKE_COMPILER.format(log=str(log)))
     monkeypatch.setattr(program, "CACHE", tmp_path / "cache")
-    monkeypatch.setattr(program, "_compiler", lambda name: [sys.executable, str(script)])
+    monkeypatch.setattr(program, "compiler_command", lambda name: [sys.executable, str(script)])
     return lambda: log.read_text().splitlines()
 
 
