@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.conformance.pairs import Pair
-from testbed.exit_codes import FAILED, PASSED
+from testbed.exit_codes import FAILED, LACKING, PASSED
 from testbed.program import REPOSITORY
 from testbed.scenario import find, load, names
 
@@ -20,16 +20,18 @@ Sums = Mapping[tuple[str, int], str]
 
 
 class NotRun(Exception):
-    """A scenario could not be run on this machine: the run's words."""
+    """This machine lacks something: the run's words."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """One scenario on one pair. time_s: of a round, the median; None if none ended."""
+    """One scenario on one pair. time_s: of a round, the median; None if none ended. trouble: what
+    the run said where there is no result."""
 
     sums: Sums
     exact: bool
     time_s: float | None
+    trouble: str = ""
 
 
 def marked() -> list[str]:
@@ -44,8 +46,10 @@ def run_on(name: str, pair: Pair, results: Path) -> Ran:
         command += ["--set", setting]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if done.returncode == LACKING:
+        raise NotRun(done.stderr.strip())
     if done.returncode not in (PASSED, FAILED):
-        raise NotRun(done.stderr.strip() or f"exit code {done.returncode}")
+        return Ran({}, False, None, f"exit code {done.returncode}: {done.stderr.strip()}")
     latest = results / name / "latest"
     metrics = json.loads((latest / "metrics.json").read_text())
     lines = (latest / "events.jsonl").read_text().splitlines()
@@ -60,7 +64,9 @@ def compare(ran: Mapping[Pair, Ran]) -> list[str]:
     found = []
     first = next(iter(ran))
     for pair, one in ran.items():
-        if not one.exact:
+        if one.trouble:
+            found.append(f"on {pair}: {one.trouble}")
+        elif not one.exact:
             found.append(f"on {pair}: not every sum is right")
         for key in sorted(ran[first].sums.keys() | one.sums.keys()):
             if ran[first].sums.get(key) != one.sums.get(key):

@@ -103,6 +103,13 @@ def test_a_run_without_sums_is_no_agreement() -> None:
     assert scenarios.compare({FIELDS: Ran({}, False, None)})
 
 
+def test_a_run_that_broke_off_says_why() -> None:
+    right = Ran({}, True, 0.5)
+    broken = Ran({}, False, None, "exit code 2: it does not compile")
+    said = scenarios.compare({FIELDS: right, OURS: broken})
+    assert said == ["on agglab + native: exit code 2: it does not compile"]
+
+
 def test_the_marked_scenarios() -> None:
     assert {"quickstart", "loss", "two-racks"} <= set(scenarios.marked())
 
