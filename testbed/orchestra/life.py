@@ -164,11 +164,14 @@ class JobLife:
             self._stage.backend.start_worker(self.worker(rank), configuration)
         yield from self._await("ready", set(ranks), self._stage.start_s)
 
-    def _await(self, event: str, ranks: set[int], within_s: float) -> Life[None]:
-        """Until each of the ranks has sent the event; JobFailed if one ends or takes too long."""
+    def _await(
+        self, event: str, ranks: set[int], within_s: float, or_dead: bool = False
+    ) -> Life[None]:
+        """Until each of the ranks has sent the event; JobFailed if one takes too long, or ends
+        (or_dead: whoever has ended is not waited for)."""
         deadline = self._now() + round(within_s * S)
         waiting = set(ranks)
-        while waiting:
+        while waiting := waiting - (self._dead.keys() if or_dead else set()):
             heard = yield deadline
             if heard is None:
                 if self._now() < deadline:
@@ -178,7 +181,7 @@ class JobLife:
             elif heard.get("rank") in waiting:
                 if heard["event"] == event:
                     waiting.discard(heard["rank"])
-                elif heard["event"] in ("failed", "ended"):
+                elif heard["event"] == "failed" or (heard["event"] == "ended" and not or_dead):
                     self._fail(_how(self._called(heard["rank"]), heard), heard["rank"], heard)
 
     def _new_session(self) -> Life[None]:
@@ -202,7 +205,9 @@ class JobLife:
         self._forgetful = False
         for rank in self.members:
             self._send(rank, command="configure", members=list(self.members), **session)
-        yield from self._await("ready", set(self.members), stage.start_s)
+        # Who dies meanwhile is the next attempt's trouble, where there can be one.
+        recovers = workload.on_failure != "fail"
+        yield from self._await("ready", set(self.members), stage.start_s, or_dead=recovers)
 
     def _round_to_its_end(self, number: int) -> Life[None]:
         """Attempts until one succeeds; JobFailed when the workload's on_failure allows no more."""
@@ -237,7 +242,8 @@ class JobLife:
                 return ended, Trouble(f"round {number} not over after {timeout_s:g} s")
             if event is None:
                 continue
-            if event["event"] == "round" and event["round"] == number:
+            ours = event.get("rank") in self.members
+            if ours and event["event"] == "round" and event["round"] == number:
                 ended[event["rank"]] = event
             elif trouble := self._trouble(event):
                 return ended, trouble

@@ -260,3 +260,17 @@ def test_a_tree_with_loss_everywhere_carries_what_was_predicted(conduct) -> None
     assert ran.code == 0, ran.out
     links = ran.metrics["links"]
     assert links["s1-s3"]["s1->s3"]["predicted_bytes"] == 3 * 500 * (54 + 64)
+
+
+def test_a_worker_that_dies_while_others_recover_is_recovered_too(conduct) -> None:
+    ran = conduct(
+        f"""
+faults:
+- {{kind: worker_restart, worker: h3, {MID}, for: 200ms}}
+- {{kind: worker_restart, worker: h2, {MID}, for: 100ms}}
+- {{kind: switch_reprogram, switch: s1, {MID}}}
+""",
+        "on_failure: restart",
+    )
+    assert ran.code == 0, ran.out
+    assert (ran.metrics["exact"], ran.metrics["rounds"], ran.metrics["lost"]) == (True, 3, 0)
