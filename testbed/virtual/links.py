@@ -19,16 +19,8 @@ NS_PER_S, NS_PER_US, BITS = 1_000_000_000, 1000, 8
 NUMBERS_KEPT = 65536  # as the kernel's twin keeps
 
 
-class Sending:
-    """One frame from when it is taken to when it arrives; `frame` is None once it has been taken
-    back. cuts: how often the link had gone down before."""
-
-    __slots__ = ("begin_ns", "cuts", "frame")
-
-    def __init__(self, begin_ns: int, frame: bytes, cuts: int) -> None:
-        self.begin_ns = begin_ns
-        self.frame: bytes | None = frame
-        self.cuts = cuts
+Flight = tuple[int, int, bytes]
+"""When a frame's first bit is sent, when its last one arrives, and the frame."""
 
 
 class Way:
@@ -50,10 +42,13 @@ class Way:
         self._constant = deciders(direction.impairments, seed, link, name)
         self._begun: dict[int, Decider] = {}
         self._deciders = self._constant
-        self._down = self._cuts = 0
+        self._down = 0
         self._free_ns = 0
-        self._sending: deque[Sending] = deque()
-        self._waiting_bytes = 0
+        # Waiting, being sent and under way, in order. Only the first has an action at the clock,
+        # with the number of the schedule it belongs to: a new schedule voids the old one's.
+        self._flying: deque[Flight] = deque()
+        self._flying_bytes = 0
+        self._schedule = 0
         self._packets = self._bytes = self._seen = self._refused = 0
         self._dropped = 0
         self._dropped_numbers: list[int] = []
@@ -63,45 +58,47 @@ class Way:
         if self._down:
             self._dropped += 1
             return
-        self._forget_begun()
-        if self._free_ns > self._clock.now_ns and self._full(len(frame)):
+        if self._full(len(frame)):
             self._refused += 1
             return
         self._packets += 1
         self._bytes += len(frame)
         self._append(frame)
+        if len(self._flying) == 1:
+            self._clock.at(self._flying[0][1], self._arrive, self._schedule)
 
     def _append(self, frame: bytes) -> None:
         """Behind everything that is being sent. The nanosecond of the last bit is used whole."""
-        begin_ns = max(self._clock.now_ns, self._free_ns)
-        self._free_ns = begin_ns
+        begin_ns = end_ns = max(self._clock.now_ns, self._free_ns)
         if self._rate_bps is not None:
-            self._free_ns += -(-len(frame) * BITS * NS_PER_S // self._rate_bps)
-        sending = Sending(begin_ns, frame, self._cuts)
-        self._sending.append(sending)
-        self._waiting_bytes += len(frame)
-        self._clock.at(self._free_ns + self._delay_ns, self._arrive, sending)
-
-    def _forget_begun(self) -> None:
-        """Leave in `_sending` only what waits."""
-        sending, now_ns = self._sending, self._clock.now_ns
-        while sending and sending[0].begin_ns <= now_ns:
-            frame = sending.popleft().frame
-            assert frame is not None
-            self._waiting_bytes -= len(frame)
+            end_ns += -(-len(frame) * BITS * NS_PER_S // self._rate_bps)
+        self._free_ns = end_ns
+        self._flying.append((begin_ns, end_ns + self._delay_ns, frame))
+        self._flying_bytes += len(frame)
 
     def _full(self, size: int) -> bool:
-        if self._direction.queue_bytes is not None:
-            return self._waiting_bytes + size > self._direction.queue_bytes
-        return len(self._sending) >= (self._direction.queue_packets or DEFAULT_QUEUE_PACKETS)
+        """Whether the queue has no room. All that flies is more than what waits, and soon asked."""
+        now_ns = self._clock.now_ns
+        if self._rate_bps is None or self._free_ns <= now_ns:
+            return False
+        limit_bytes = self._direction.queue_bytes
+        if limit_bytes is not None:
+            if self._flying_bytes + size <= limit_bytes:
+                return False
+            waiting = sum(len(frame) for begin, _, frame in self._flying if begin > now_ns)
+            return waiting + size > limit_bytes
+        limit = self._direction.queue_packets or DEFAULT_QUEUE_PACKETS
+        if len(self._flying) < limit:
+            return False
+        return sum(begin > now_ns for begin, _, _ in self._flying) >= limit
 
-    def _arrive(self, sending: Sending) -> None:
-        frame = sending.frame
-        if frame is None:
+    def _arrive(self, schedule: int) -> None:
+        if schedule != self._schedule:
             return
-        if sending.cuts != self._cuts:
-            self._dropped += 1
-            return
+        frame = self._flying.popleft()[2]
+        self._flying_bytes -= len(frame)
+        if self._flying:
+            self._clock.at(self._flying[0][1], self._arrive, schedule)
         k = self._seen
         self._seen += 1
         if not self._deciders:
@@ -130,10 +127,9 @@ class Way:
     def take_down(self) -> None:
         """Nothing is sent any more, and what waits or is under way is lost."""
         self._down += 1
-        self._cuts += 1
-        self._sending.clear()
-        self._waiting_bytes = 0
+        self._dropped += len(self._flying)
         self._free_ns = self._clock.now_ns
+        self._fly_again([])
 
     def bring_up(self) -> None:
         """Frames that are sent from now on arrive."""
@@ -143,16 +139,21 @@ class Way:
         """For frames that are not begun; the one that is being sent keeps its rate. None: the
         link's own."""
         self._rate_bps = self._direction.rate_bps if rate_bps is None else rate_bps
-        self._forget_begun()
-        waiting = list(self._sending)
+        now_ns = self._clock.now_ns
+        waiting = [flight for flight in self._flying if flight[0] > now_ns]
         if waiting:
-            self._free_ns = waiting[0].begin_ns
-        self._sending.clear()
-        self._waiting_bytes = 0
-        for sending in waiting:
-            assert sending.frame is not None
-            self._append(sending.frame)
-            sending.frame = None
+            self._free_ns = waiting[0][0]
+        self._fly_again([flight for flight in self._flying if flight[0] <= now_ns])
+        for _, _, frame in waiting:
+            self._append(frame)
+        if self._flying:
+            self._clock.at(self._flying[0][1], self._arrive, self._schedule)
+
+    def _fly_again(self, flights: list[Flight]) -> None:
+        """These and no others; the caller asks the clock."""
+        self._flying = deque(flights)
+        self._flying_bytes = sum(len(frame) for _, _, frame in flights)
+        self._schedule += 1
 
     def impair(self, number: int, decider: Decider) -> None:
         """One more impairment, of the fault with this number; the lower number decides first."""

@@ -21,6 +21,10 @@ NO_HANDLE = -1
 
 Count = tuple[int, int]
 """Packets and bytes."""
+Place = tuple[str, tuple[Key, ...], str, list[str]]
+"""A table's full name and its keys, an action's name and its parameters."""
+EntryKey = tuple[object, ...]
+"""A table, an entry's priority and its match; equal for what replaces each other."""
 
 
 class Chip:
@@ -29,6 +33,7 @@ class Chip:
     def __init__(self, json: Path) -> None:
         self.program = Program.read(json)
         self._library = build_library(translate(self.program))
+        self._places: dict[tuple[str, str], Place] = {}
 
     def pipeline(self, seed: int) -> Pipeline:
         """A new instance: registers empty, no entries."""
@@ -36,14 +41,23 @@ class Chip:
 
     def add(self, pipeline: Pipeline, entry: TableEntry) -> int:
         """Fill in one entry; its handle, or NO_HANDLE for what a miss does."""
-        table = self.program.tables[full_name(self.program.tables, entry.table)]
-        action = next(a for a in table.actions if _called(a.name, entry.action))
-        arguments = [entry.parameters[parameter.name] for parameter in action.params]
+        table, keys, action, names = self._place(entry.table, entry.action)
+        arguments = [entry.parameters[name] for name in names]
         if entry.default:
-            pipeline.table_set_default(table.name, action.name, arguments)
+            pipeline.table_set_default(table, action, arguments)
             return NO_HANDLE
-        match = [_match(key, entry.match) for key in table.keys]
-        return pipeline.table_add(table.name, match, action.name, arguments, entry.priority)
+        match = [_match(key, entry.match) for key in keys]
+        return pipeline.table_add(table, match, action, arguments, entry.priority)
+
+    def _place(self, table: str, action: str) -> Place:
+        place = self._places.get((table, action))
+        if place is None:
+            name = full_name(self.program.tables, table)
+            found = self.program.tables[name]
+            chosen = next(a for a in found.actions if _called(a.name, action))
+            place = (name, found.keys, chosen.name, [parameter.name for parameter in chosen.params])
+            self._places[table, action] = place
+        return place
 
 
 def full_name(names: Mapping[str, object], last: str) -> str:
@@ -80,7 +94,7 @@ class SwitchNode:
         self.ports: dict[int, Way] = {}
         self._clock, self._chip, self._seed, self._delay_ns = clock, chip, seed, delay_ns
         self._pipeline: Pipeline | None = chip.pipeline(seed)
-        self._installed: dict[str, tuple[TableEntry, int]] = {}
+        self._installed: dict[EntryKey, tuple[TableEntry, int]] = {}
         self._groups: dict[int, tuple[int, ...]] = {}
         self._counted: dict[tuple[str, int], Count] = {}
         self._drops: dict[str, int] = {}
@@ -115,12 +129,14 @@ class SwitchNode:
         happens to a stopped switch: it is filled when it has been started again."""
         if self._pipeline is None:
             return
-        wanted = {repr(entry): entry for entry in entries.tables}
-        for key in [key for key in self._installed if key not in wanted]:
-            entry, handle = self._installed.pop(key)
-            assert handle != NO_HANDLE, "default entries stay for the whole run"
-            table = full_name(self._chip.program.tables, entry.table)
-            self._pipeline.table_delete(table, handle)
+        wanted: dict[EntryKey, TableEntry] = {
+            (entry.table, entry.priority, *entry.match.items()): entry for entry in entries.tables
+        }
+        for key, (old, handle) in list(self._installed.items()):
+            if wanted.get(key) != old:
+                assert handle != NO_HANDLE, "default entries stay for the whole run"
+                self._pipeline.table_delete(full_name(self._chip.program.tables, old.table), handle)
+                del self._installed[key]
         for key, entry in wanted.items():
             if key not in self._installed:
                 self._installed[key] = (entry, self._chip.add(self._pipeline, entry))

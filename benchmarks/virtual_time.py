@@ -1,0 +1,91 @@
+"""The cost of virtual time: processor time and memory for 64 to 1024 workers, 65,536 values each.
+
+`run()` gives the rows; a `ratio` near 1 says that cost grows linearly. About a minute.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from testbed.explore.trial import attempt
+from testbed.program import REPOSITORY, compile_program
+from testbed.scenario.schema import Links, Scenario, Switch, Timeouts, Topology, Workload
+from testbed.virtual import Chip
+
+ELEMENTS, LANES, SLOTS, WORKERS_PER_RACK = 65_536, 365, 64, 16
+RACKS = (4, 16, 64)
+LOSS = 0.01
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure and what it is compared with: `ratio` is `value` over that of `baseline`."""
+
+    part: str
+    what: str
+    value: float
+    unit: str
+    baseline: str
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one round. memory_bytes: the process's peak."""
+
+    cpu_s: float
+    events: int
+    memory_bytes: int
+
+
+def run() -> list[Row]:
+    """Raises RuntimeError if a sum is wrong."""
+    return list(_rows())
+
+
+def _rows() -> Iterator[Row]:
+    costs = {racks: _alone(racks, 0.0) for racks in RACKS}
+    first = costs[RACKS[0]]
+    for racks, cost in costs.items():
+        ratio = cost.cpu_s / first.cpu_s * RACKS[0] / racks
+        what = f"{racks * WORKERS_PER_RACK} workers in {racks} racks"
+        baseline = f"per worker, {RACKS[0] * WORKERS_PER_RACK} workers"
+        yield Row("virtual", what, cost.cpu_s, "s cpu", baseline, ratio)
+    racks = RACKS[-1]
+    lossy = _alone(racks, LOSS)
+    what = f"{racks * WORKERS_PER_RACK} workers, 1 % loss"
+    baseline = "without loss"
+    yield Row("virtual", what, lossy.cpu_s, "s cpu", baseline, lossy.cpu_s / costs[racks].cpu_s)
+    tensors = racks * WORKERS_PER_RACK * ELEMENTS * 4
+    memory = lossy.memory_bytes
+    yield Row("virtual", f"{what}: memory", memory / 1e9, "GB", "the tensors", memory / tensors)
+
+
+def _alone(racks: int, loss: float) -> Cost:
+    """In a process of its own, whose peak of memory is this run's."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(_cost, (racks, loss))
+
+
+def _cost(racks: int, loss: float) -> Cost:
+    source = REPOSITORY / "p4" / "switchml.p4"
+    chip = Chip(compile_program(source, "agglab", LANES, SLOTS).json)
+    scenario = Scenario(
+        name="virtual_time",
+        topology=Topology("two_tier", workers=WORKERS_PER_RACK, racks=racks),
+        links=Links(rate_bps=1_000_000_000, loss=loss),
+        switch=Switch(lanes=LANES, slots=SLOTS),
+        workload=Workload(elements=ELEMENTS, dtype="int32", rounds=1, window=SLOTS, give_up_s=60.0),
+        timeouts=Timeouts(round_s=600.0),
+    )
+    begun = time.process_time()
+    trial = attempt(scenario, chip)
+    cpu_s = time.process_time() - begun
+    if trial.finding:
+        raise RuntimeError(str(trial.finding))
+    memory_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return Cost(cpu_s, trial.actions, memory_bytes)
