@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.network.changes import NO_ENTRIES, group_changes, table_changes
@@ -24,6 +24,7 @@ CELLS = st.dictionaries(
 GROUPS = st.dictionaries(st.integers(1, 4), st.tuples(st.integers(1, 3)))
 
 
+@settings(deadline=None)
 @given(old=st.builds(entries, CELLS, GROUPS), new=st.builds(entries, CELLS, GROUPS))
 def test_writing_the_changes_makes_the_new_of_the_old(old: Entries, new: Entries) -> None:
     tables = {(each.table, each.match["dst"]): each for each in old.tables}

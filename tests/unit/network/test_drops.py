@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.impairments import direction_key, drop_numbers, splitmix64, threshold
@@ -33,12 +33,14 @@ def test_splitmix64_has_its_published_outputs() -> None:
     ]
 
 
+@settings(deadline=None)
 @given(key=st.integers(0, MASK), k=st.integers(0, 1 << 48))
 def test_splitmix64_equals_the_reference(key: int, k: int) -> None:
     state = (key + k * 0x9E3779B97F4A7C15) & MASK
     assert int(splitmix64(key, np.array([k], dtype=np.uint64))[0]) == reference_splitmix64(state)
 
 
+@settings(deadline=None)
 @given(st.floats(0, 1, allow_nan=False))
 def test_threshold_is_exact(probability: float) -> None:
     limit = threshold(probability)
@@ -74,6 +76,7 @@ def test_share_of_drops_is_the_probability(probability: float) -> None:
     assert abs(count - frames * probability) < 6 * (frames * probability) ** 0.5
 
 
+@settings(deadline=None)
 @given(st.integers(1, 500), st.integers(0, 500))
 def test_more_frames_only_add_numbers(frames: int, more: int) -> None:
     first = drop_numbers(5, "h3-s1", "h3->s1", 0.2, frames)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed.network.links import (
@@ -86,6 +86,7 @@ def test_delay_is_under_the_rate_and_holds_what_is_under_way() -> None:
     assert alone == ["qdisc add dev h1-eth0 root handle 20: netem delay 70us limit 1071"]
 
 
+@settings(deadline=None)
 @given(rate_bps=st.integers(1, 10**11), frame=st.integers(82, 65549))
 def test_a_bucket_holds_a_frame_and_no_more_than_two_milliseconds(
     rate_bps: int, frame: int

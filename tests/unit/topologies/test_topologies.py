@@ -25,7 +25,7 @@ def test_rack_of_two_written_out() -> None:
     )
 
 
-@settings(max_examples=20)
+@settings(max_examples=20, deadline=None)
 @given(workers=st.integers(1, 254), number=st.integers(0, 254))
 def test_addresses_of_a_rack_differ_and_avoid_the_aggregator(workers: int, number: int) -> None:
     hosts = rack(workers, number=number).hosts
