@@ -68,6 +68,13 @@ def run_scenario(name: str, home: Path, user: int | None, *settings: str) -> tup
     return json.loads(metrics), json.loads(drops)
 
 
+def nothing_is_left(home: Path) -> bool:
+    """No program of nobody's runs, and no scratch directory of his is there."""
+    programs = started(["ps", "-u", str(NOBODY), "-o", "args="], home).stdout
+    ours = [word for word in ("testbed", "switch", "hosts.agent") if word in programs]
+    return not ours and [f.name for f in (home / f"agglab-{NOBODY}").iterdir()] == ["guard"]
+
+
 def test_loss_loses_the_same_frames_as_with_root(home: Path) -> None:
     # Root first: what it compiles nobody finds.
     settings = ("--set", "links.loss=0.05")
@@ -83,12 +90,14 @@ def test_loss_loses_the_same_frames_as_with_root(home: Path) -> None:
         both = min(len(numbers), len(others))
         assert both > 0 and numbers[:both] == others[:both]
         assert dropped["count"] == len(numbers)
+    assert nothing_is_left(home)
 
 
 def test_quickstart(home: Path) -> None:
     metrics, drops = run_scenario("quickstart", home, NOBODY)
     assert metrics["exact"]
     assert all(dropped["count"] == 0 for dropped in drops.values())
+    assert nothing_is_left(home)
 
 
 def test_what_an_ordinary_user_cannot_have_is_named(home: Path) -> None:
@@ -107,10 +116,3 @@ print(*lacks(rack(1, way), [Fault(1, LinkDown("h1-s1"), AtTime(1.0))]))
     assert nothing == "[]"
     assert "lacks eBPF" in refused
     assert "which corrupt on h1->s1, link_down of h1-s1 need" in refused
-
-
-def test_nothing_is_left(home: Path) -> None:
-    """After the runs above: no process of nobody's, no scratch directory."""
-    left = started(["pgrep", "-u", str(NOBODY), "-a"], home).stdout
-    assert "testbed" not in left and "switch" not in left and "hosts.agent" not in left
-    assert [path.name for path in (home / f"agglab-{NOBODY}").iterdir()] == ["guard"]
