@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import pytest
@@ -167,6 +168,35 @@ def test_entries_are_written_in_the_programs_order(control: tuple[ThriftControl,
         "mc_node_associate 5 5",
         "table_add I.t I.forward 0x5 0x800/8 => 0x1ff 0x2",
         "table_add I.t I.forward_all 0x6 0x0/0 =>",
+    ]
+
+
+def test_ternary_range_and_default(setting: SwitchSetting, tmp_path: Path) -> None:
+    """BMv2: the smaller number wins; what an entry leaves out matches anything."""
+    program = copy.deepcopy(PROGRAM)
+    program["pipelines"][0]["tables"][0]["key"] = [
+        {"name": "h.eth.dst", "match_type": "ternary", "target": ["eth", "dst"]},
+        {"name": "h.eth.kind", "match_type": "range", "target": ["eth", "kind"]},
+    ]
+    control, cli = ThriftControl(setting, tmp_path / "p.json"), Cli()
+    control._names, control._cli = ProgramNames(program), cli  # type: ignore[assignment]
+    urgent = TableEntry("t", {"dst": (5, 0xFF)}, "forward_all", priority=9)
+    other = TableEntry("t", {"kind": (3, 4)}, "forward_all", priority=8)
+    default = TableEntry("t", {}, "forward", {"port": 1, "mark": 2}, default=True)
+    all_of_it = Entries((urgent, other, default), {})
+    control.change(Entries((), {}), all_of_it)
+    control.change(all_of_it, Entries((), {}))
+    ranks = [int(line.split()[-1]) for line in cli.lines[:2]]
+    assert ranks[0] < ranks[1]
+    assert [" ".join(line.split()[:-1]) for line in cli.lines[:2]] == [
+        "table_add I.t I.forward_all 0x5&&&0xff 0x0->0xffff =>",
+        "table_add I.t I.forward_all 0x0&&&0x0 0x3->0x4 =>",
+    ]
+    assert cli.lines[2:] == [
+        "table_set_default I.t I.forward 0x1 0x2",
+        "table_delete I.t 1",
+        "table_delete I.t 2",
+        "table_reset_default I.t",
     ]
 
 
