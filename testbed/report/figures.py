@@ -19,7 +19,9 @@ def run_figures(metrics: Metrics, events: Events) -> dict[str, str]:
         return {}
     figures = {}
     if any(job["rounds"] for job in metrics["jobs"].values()):
-        figures = {"time.svg": _time(metrics), "workers.svg": _workers(metrics)}
+        figures = {"time.svg": _time(metrics)}
+        if anything_again(metrics):
+            figures["workers.svg"] = _workers(metrics)
     if progress := _progress(events, metrics):
         figures["progress.svg"] = progress
     if metrics["totals"]["injected_drops"] or metrics["totals"]["other_drops"]:
@@ -55,6 +57,15 @@ def _time(metrics: Metrics) -> str:
     return bars("Time of each round", "seconds", labels, series, references)
 
 
+AGAIN = {"retransmitted": "sent again", "duplicates": "heard twice", "timeouts": "time-outs"}
+
+
+def anything_again(metrics: Metrics) -> bool:
+    """Whether any worker sent or heard anything twice."""
+    workers = (w for job in metrics["jobs"].values() for w in job["workers"].values())
+    return any(worker[name] for worker in workers for name in AGAIN)
+
+
 def _padded(times: Sequence[float], rounds: int) -> list[float]:
     """0 for the rounds a job did not come to."""
     return [*times, *[0.0] * (rounds - len(times))]
@@ -66,8 +77,7 @@ def _workers(metrics: Metrics) -> str:
         for name, job in metrics["jobs"].items()
         for rank, worker in job["workers"].items()
     }
-    names = {"retransmitted": "sent again", "duplicates": "heard twice", "timeouts": "time-outs"}
-    series = [Series(n, [w[k] for w in workers.values()]) for k, n in names.items()]
+    series = [Series(n, [w[k] for w in workers.values()]) for k, n in AGAIN.items()]
     return bars("Frames beyond the necessary", "frames", list(workers), series)
 
 

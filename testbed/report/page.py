@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from testbed.metrics import lookup, show
+from testbed.report.figures import anything_again
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em; }
@@ -35,6 +36,8 @@ def page(
         body += _several(metrics)
     body += [f"<figure>{svg}</figure>" for svg in figures.values()]
     if "totals" in metrics:
+        if not anything_again(metrics):
+            body.append("<p>No worker sent or heard anything twice.</p>")
         for job, own in metrics["jobs"].items():
             title = "Workers" if len(metrics["jobs"]) == 1 else f"Workers of {job}"
             body.append(_section(title, _table("worker", own["workers"])))

@@ -208,3 +208,28 @@ def test_numbers_are_short() -> None:
         "2.5M",
         "1G",
     ]
+
+
+def test_a_run_without_a_retransmission_says_so_instead_of_an_empty_chart(folder: Path) -> None:
+    quiet = json.loads(json.dumps(METRICS))
+    for worker in quiet["jobs"]["job1"]["workers"].values():
+        worker |= {"retransmitted": 0, "duplicates": 0, "timeouts": 0}
+    assert "No worker sent" not in report.write(folder).read_text()
+    assert (folder / "workers.svg").is_file()
+    (folder / "workers.svg").unlink()
+    (folder / "metrics.json").write_text(json.dumps(quiet))
+    assert "No worker sent or heard anything twice" in report.write(folder).read_text()
+    assert not (folder / "workers.svg").exists()
+
+
+def test_several_jobs_and_faults_are_drawn(folder: Path) -> None:
+    both = {"a": JOB, "b": {**JOB, "rounds": 2, "lost_workers": ["h3"], "restarts": 1}}
+    fairness = {"jain": 0.987, "shares": {"a": 0.6, "b": 0.4}}
+    several = {k: v for k, v in METRICS.items() if k not in JOB or k in ("exact", "wrong_sums")}
+    (folder / "metrics.json").write_text(
+        json.dumps({**several, "jobs": both, "fairness": fairness})
+    )
+    text = report.write(folder).read_text()
+    assert "Jain index of the jobs: 0.987" in text
+    assert "Workers of b" in text and "h3" in text
+    assert "link_down h&lt;1&gt;-s1" in (folder / "progress.svg").read_text()
