@@ -50,14 +50,11 @@ class Way:
         self._flying_bytes = 0
         self._schedule = 0
         self._packets = self._bytes = self._seen = self._refused = 0
-        self._dropped = 0
+        self._dropped = self._corrupted = self._lost = 0
         self._dropped_numbers: list[int] = []
 
     def send(self, frame: bytes) -> None:
-        """Put a frame at the end of the queue, or lose it: queue full, or link down."""
-        if self._down:
-            self._dropped += 1
-            return
+        """Put a frame at the end of the queue, or lose it if that is full."""
         if self._full(len(frame)):
             self._refused += 1
             return
@@ -101,6 +98,9 @@ class Way:
             self._clock.at(self._flying[0][1], self._arrive, schedule)
         k = self._seen
         self._seen += 1
+        if self._down:
+            self._lost += 1
+            return
         if not self._deciders:
             self._deliver(frame)
             return
@@ -112,6 +112,8 @@ class Way:
             if len(self._dropped_numbers) < NUMBERS_KEPT:
                 self._dropped_numbers.append(k)
             return
+        if fate.flipped:
+            self._corrupted += 1
         for bit in fate.flipped:
             frame = flip(frame, bit)
         self._after(fate.late_ns, frame)
@@ -125,14 +127,11 @@ class Way:
             self._deliver(frame)
 
     def take_down(self) -> None:
-        """Nothing is sent any more, and what waits or is under way is lost."""
+        """Nothing arrives until `bring_up`. What is sent uses the link's time all the same."""
         self._down += 1
-        self._dropped += len(self._flying)
-        self._free_ns = self._clock.now_ns
-        self._fly_again([])
 
     def bring_up(self) -> None:
-        """Frames that are sent from now on arrive."""
+        """As before."""
         self._down -= 1
 
     def change_rate(self, rate_bps: int | None) -> None:
@@ -143,17 +142,13 @@ class Way:
         waiting = [flight for flight in self._flying if flight[0] > now_ns]
         if waiting:
             self._free_ns = waiting[0][0]
-        self._fly_again([flight for flight in self._flying if flight[0] <= now_ns])
+        self._flying = deque(flight for flight in self._flying if flight[0] <= now_ns)
+        self._flying_bytes = sum(len(frame) for _, _, frame in self._flying)
         for _, _, frame in waiting:
             self._append(frame)
+        self._schedule += 1
         if self._flying:
             self._clock.at(self._flying[0][1], self._arrive, self._schedule)
-
-    def _fly_again(self, flights: list[Flight]) -> None:
-        """These and no others; the caller asks the clock."""
-        self._flying = deque(flights)
-        self._flying_bytes = sum(len(frame) for _, _, frame in flights)
-        self._schedule += 1
 
     def impair(self, number: int, decider: Decider) -> None:
         """One more impairment, of the fault with this number; the lower number decides first."""
@@ -169,7 +164,7 @@ class Way:
         self._deciders = self._constant + [self._begun[n] for n in sorted(self._begun)]
 
     def statistics(self) -> DirectionStatistics:
-        """What was counted so far. Frames that a link lost while down count as injected drops."""
+        """What was counted so far."""
         return DirectionStatistics(
             link=self.link,
             direction=self.name,
@@ -179,4 +174,6 @@ class Way:
             dropped_injected=self._dropped,
             dropped_by_queue=self._refused,
             dropped_numbers=tuple(self._dropped_numbers),
+            corrupted=self._corrupted,
+            lost_link_down=self._lost,
         )
