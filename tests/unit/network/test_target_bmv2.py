@@ -221,6 +221,8 @@ def test_a_reset_forgets_handles(control: tuple[ThriftControl, Cli]) -> None:
     session, cli = control
     session.change(Entries((), {}), Entries((ENTRY,), {}))
     session.reset()
+    assert cli.lines.pop() == "reset_state"
+    assert not session._handles
     cli.lines[:] = []
     session.change(Entries((), {}), Entries((ENTRY,), {4: (1,)}))
     assert [line.split()[0] for line in cli.lines] == [
