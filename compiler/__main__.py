@@ -12,7 +12,7 @@ from typing import Any
 from compiler import show
 from compiler.diagnostics import Diagnostics, print_all
 from compiler.frontend import check_text, parse_text, with_deep_stack
-from compiler.options import Request, UsageError, build_parser, diagnostics_for, read
+from compiler.options import Request, UsageError, build_parser, complete, diagnostics_for, read
 from compiler.preprocess import preprocess
 from compiler.source import NOWHERE
 from compiler.syntax.lexer import tokenize
@@ -26,8 +26,8 @@ P4INFO_HEADING = "# proto-file: p4/config/v1/p4info.proto\n# proto-message: p4.c
 def main(arguments: Sequence[str] | None = None) -> int:
     """Returns the exit status: 0, 1 on errors in the program or its files, 2 on wrong usage."""
     parser = build_parser()
-    given = parser.parse_args(arguments)
     try:
+        given = parser.parse_args(complete(sys.argv[1:] if arguments is None else arguments))
         request = read(given)
     except UsageError as problem:
         parser.error(str(problem))
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         diagnostics.error(NOWHERE, f"{request.program}: the program is nested too deeply")
     if "all" in diagnostics.disabled:
         diagnostics.entries = [d for d in diagnostics.entries if d.level == "error"]
-    print_all(diagnostics, sys.stderr)
+    print_all(diagnostics, sys.stderr, request.max_errors)
     return 1 if diagnostics.failed else 0
 
 

@@ -135,9 +135,14 @@ def summary(diagnostics: Diagnostics) -> str:
     return f"{count} error{'s' * (count != 1)}" if count else ""
 
 
-def print_all(diagnostics: Diagnostics, stream: TextIO) -> None:
-    """Errors beyond MAX_ERRORS are only counted."""
-    shown = diagnostics.entries[: MAX_ERRORS + 100]
+def print_all(diagnostics: Diagnostics, stream: TextIO, max_errors: int = MAX_ERRORS) -> None:
+    """Every warning, and max_errors errors; those beyond are only counted."""
+    errors = 0
+    shown: list[Diagnostic] = []
+    for entry in diagnostics.entries:
+        errors += entry.level == ERROR
+        if entry.level != ERROR or errors <= max_errors:
+            shown.append(entry)
     stream.write(render(shown))
     if diagnostics.failed:
         stream.write(summary(diagnostics) + "\n")

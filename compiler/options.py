@@ -3,13 +3,40 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.diagnostics import Diagnostics
+from compiler.diagnostics import MAX_ERRORS, Diagnostics
 from compiler.preprocess import Options
 
 VERSION = "0.1.0"
 STAGES = ("preprocessed", "tokens", "ast", "types", "ir", "json")
+WARNING_FLAGS = ("--Wdisable", "--Werror", "--Wwarn", "--Winfo")
+# Flags that change nothing here: there is one way to unroll and inline, and no passes to choose.
+WITHOUT_EFFECT = (
+    "--emit-externs",
+    "--ndebug",
+    "--loopsUnroll",
+    "--parser-inline-opt",
+    "--testJson",
+)
+# What belongs to the other compiler's own passes and files, with what does the same here.
+REFUSED = {
+    "--top4": "--show prints what each stage made",
+    "--dump": "--show prints what each stage made",
+    "--toJSON": "--show types prints the typed program",
+    "--fromJSON": "compile the P4 source",
+    "--pp": "--show ast prints the program as read",
+    "--excludeFrontendPasses": "there are no passes to leave out",
+    "--excludeMidendPasses": "there are no passes to leave out",
+    "--listFrontendPasses": "--show names the stages",
+    "--listMidendPasses": "--show names the stages",
+    "--metrics": "there are no code metrics",
+    "--p4runtime-entries-file": "entries are in the JSON",
+    "--p4runtime-entries-files": "entries are in the JSON",
+    "--disable-annotations": "remove the annotations from the program",
+    "-M": "write the rule by hand",
+}
 P4INFO_FORMATS = {
     "txtpb": "text",
     "txt": "text",
@@ -18,9 +45,9 @@ P4INFO_FORMATS = {
     "bin": "binary",
 }
 _EPILOG = """exit status: 0 on success, 1 on errors in the program or its files, 2 on a wrong
-command line. Kinds of warnings, for --Wdisable and --Werror: deprecated, invalid, mismatch,
-overflow, parser-transition, preprocessor, shadow, uninitialized_out_param,
-uninitialized_use, unreachable, unused."""
+command line. Kinds of warnings, for --Wdisable and --Werror: deprecated, ignore-prop, invalid,
+invalid-header, mismatch, ordering, overflow, parser-transition, preprocessor, shadow,
+uninitialized-out-param, uninitialized-use, unreachable, unused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +59,7 @@ class Request:
     json_file: str | None
     p4info_files: tuple[tuple[str, str], ...]
     show: str | None
+    max_errors: int = MAX_ERRORS
 
 
 class UsageError(Exception):
@@ -64,6 +92,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("-D", metavar="NAME[=VALUE]", action="append", default=[], dest="defines")
     parser.add_argument("-U", metavar="NAME", action="append", default=[], dest="undefines")
     parser.add_argument("-E", action="store_true", dest="only_preprocess", help="preprocess only")
+    parser.add_argument("--nocpp", action="store_true", help="the source is preprocessed already")
     parser.add_argument("--show", choices=STAGES, help="print what a stage made, and stop")
     _add_language(parser)
     _add_warnings(parser)
@@ -76,8 +105,10 @@ def _add_language(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--p4v", choices=("16", "14"), default="16", help="16 is the only one")
     parser.add_argument("--target", "-b", default="bmv2", help="bmv2 is the only one")
     parser.add_argument("--arch", "-a", default="v1model", help="v1model is the only one")
-    parser.add_argument("--emit-externs", action="store_true", help="accepted; no effect")
+    for flag in WITHOUT_EFFECT:
+        parser.add_argument(flag, action="store_true", help="accepted; no effect")
     parser.add_argument("-O", metavar="LEVEL", default="", help="accepted; no effect")
+    parser.add_argument("-T", metavar="LEVEL", help="accepted; no effect")
     parser.add_argument("-v", action="count", default=0, help="accepted; no effect")
 
 
@@ -86,10 +117,35 @@ def _add_warnings(parser: argparse.ArgumentParser) -> None:
         ("--Wdisable", "no warnings, or none of this kind"),
         ("--Werror", "warnings, or those of this kind, are errors"),
         ("--Wwarn", "accepted; warnings are on"),
+        ("--Winfo", "accepted; no effect"),
     ):
-        parser.add_argument(
-            name, metavar="KIND", nargs="?", const="all", action="append", default=[], help=help_
-        )
+        parser.add_argument(name, metavar="KIND", action="append", default=[], help=help_)
+    parser.add_argument(
+        "--maxErrorCount",
+        type=int,
+        default=MAX_ERRORS,
+        metavar="N",
+        dest="max_errors",
+        help=f"print so many errors at most (default: {MAX_ERRORS})",
+    )
+
+
+def complete(arguments: Sequence[str]) -> list[str]:
+    """arguments with a value for each flag that may go without (`--Werror` is `--Werror=all`).
+
+    Raises UsageError for a flag that cannot have its meaning here.
+    """
+    out: list[str] = []
+    for index, argument in enumerate(arguments):
+        if argument == "--":
+            return [*out, *arguments[index:]]
+        name = "-M" if argument.startswith("-M") else argument.partition("=")[0]
+        if name in REFUSED:
+            raise UsageError(f"{name} is not supported: {REFUSED[name]}")
+        if argument in WARNING_FLAGS:
+            argument += "=all"
+        out.append("-O1" if argument == "-O" else argument)
+    return out
 
 
 def read(
@@ -103,11 +159,19 @@ def read(
     if arguments.arch != "v1model":
         raise UsageError(f"architecture {arguments.arch} is not supported; v1model is")
     preprocessing = Options(
-        tuple(arguments.includes), tuple(arguments.defines), tuple(arguments.undefines)
+        tuple(arguments.includes),
+        tuple(arguments.defines),
+        tuple(arguments.undefines),
+        preprocessed=arguments.nocpp,
     )
     show = "preprocessed" if arguments.only_preprocess else arguments.show
     return Request(
-        arguments.program, preprocessing, arguments.json_file, _p4info_files(arguments), show
+        arguments.program,
+        preprocessing,
+        arguments.json_file,
+        _p4info_files(arguments),
+        show,
+        arguments.max_errors,
     )
 
 
@@ -128,7 +192,7 @@ def _p4info_files(arguments: argparse.Namespace) -> tuple[tuple[str, str], ...]:
 def diagnostics_for(arguments: argparse.Namespace) -> Diagnostics:
     """An empty list of diagnostics that treats warnings as the command line says."""
     return Diagnostics(
-        disabled=set(arguments.Wdisable),
-        promoted=set(arguments.Werror) - {"all"},
+        disabled={kind.replace("_", "-") for kind in arguments.Wdisable},
+        promoted={kind.replace("_", "-") for kind in arguments.Werror} - {"all"},
         all_warnings_are_errors="all" in arguments.Werror,
     )

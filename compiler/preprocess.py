@@ -28,18 +28,22 @@ _PROGRAM = re.compile(r"[\w.+-]+: (?:fatal )?error: (?P<text>.*)")
 class Options:
     """What the command line says about preprocessing; all in the order given.
 
-    defines: `NAME` or `NAME=value`; undefines: `NAME`; includes: folders to search before ours.
+    defines: `NAME` or `NAME=value`; undefines: `NAME`; includes: folders to search before ours;
+    preprocessed: the file is taken as it is.
     """
 
     includes: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
     undefines: tuple[str, ...] = ()
+    preprocessed: bool = False
 
 
 def preprocess(path: str, options: Options, diagnostics: Diagnostics) -> str | None:
     """The text of path after preprocessing, with `# line "file"` markers; None on errors."""
     if not _readable(path, diagnostics):
         return None
+    if options.preprocessed:
+        return Path(path).read_text(encoding="utf-8", errors="replace")
     compiler = _find_compiler()
     if compiler is None:
         diagnostics.error(

@@ -134,9 +134,9 @@ class Instance:
     """One object of the elaborated program: package, parser, control or extern.
 
     name: full control-plane name (`MyIngress`, `MyIngress.inner`, `MyIngress.reg`); the blocks
-    given to the package are named by their type's own name, whatever its @name. path: what its local declarations' names begin
-    with. arguments: constructor parameter -> evaluated value (an Instance for blocks and
-    externs; parameters left out are missing). constants: the same, keyed by ast.Parameter, for
+    given to the package are named by their type's own name, whatever its @name.
+    arguments: constructor parameter -> evaluated value (an Instance for blocks and externs;
+    parameters left out are missing). constants: the same, keyed by ast.Parameter, for
     TypedProgram.evaluate. children: the node that creates it (Instantiation, ConstructorCall, or
     Call for a direct application) -> Instance. node: that node for this one.
     """

@@ -9,6 +9,7 @@ from compiler import ast, types
 from compiler.backend import ir
 from compiler.backend.control_names import given_name, key_name
 from compiler.backend.lower import Compilation
+from compiler.backend.p4info_annotations import annotate, document, string_pairs
 from compiler.backend.p4info_ids import Symbols, member_numbers, written_id
 from compiler.backend.p4info_messages import new_message
 from compiler.backend.p4info_types import TypeSpecs, bitwidth
@@ -22,9 +23,8 @@ Message = Any
 MATCH_KINDS = {"exact": 2, "lpm": 3, "ternary": 4, "range": 5, "optional": 6}
 TABLE_ONLY, DEFAULT_ONLY = 1, 2
 NOTIFY_CONTROL = 1
+PACKAGE_FIELDS = frozenset({"name", "version", "organization", "contact", "url", "arch"})
 UNITS = {"bytes": 1, "packets": 2, "packets_and_bytes": 3}
-# What P4Info says elsewhere than in a list of annotations.
-SAID_ELSEWHERE = frozenset({"name", "id", "brief", "description", "p4runtime_translation"})
 PROFILE_ANNOTATIONS = frozenset({"max_group_size", "selector_size_semantics", "max_member_weight"})
 
 
@@ -44,11 +44,10 @@ class Builder:
         self.unit = work.unit
         self.info = new_message("P4Info")
         self.symbols = Symbols()
-        self.specs = TypeSpecs(self.info.type_info, typed)
+        self.specs = TypeSpecs(self.info, typed)
 
     def build(self) -> None:
         self.info.pkg_info.arch = "v1model"
-        self.info.type_info.SetInParent()
         self._package()
         self._name_everything()
         self.symbols.number_all()
@@ -90,21 +89,15 @@ class Builder:
         ]
 
     def _package(self) -> None:
-        """Fields of pkg_info that `@pkginfo(...)` on main gives."""
-        main = self.typed.main
-        node = main.node if main is not None else None
-        for annotation in getattr(node, "annotations", ()):
+        """What `@pkginfo(...)`, @brief and @description on main say."""
+        node = self.typed.main.node if self.typed.main is not None else None
+        annotations = getattr(node, "annotations", ())
+        document(self.info.pkg_info, annotations)
+        for annotation in annotations:
             if annotation.name == "pkginfo":
-                for key, value in annotation.pairs:
-                    if isinstance(value, ast.StringLiteral) and key in (
-                        "name",
-                        "version",
-                        "organization",
-                        "contact",
-                        "url",
-                        "arch",
-                    ):
-                        setattr(self.info.pkg_info, key, value.value)
+                for key, value in string_pairs(annotation):
+                    if key in PACKAGE_FIELDS:
+                        setattr(self.info.pkg_info, key, value)
 
     def _preamble(
         self,
@@ -118,8 +111,8 @@ class Builder:
         preamble.id = self.symbols.number(kind, name)
         preamble.name = name
         preamble.alias = self.symbols.alias(name)
-        _annotate(preamble, annotations, hidden)
-        _document(preamble, annotations)
+        annotate(self.typed, preamble, annotations, hidden)
+        document(preamble, annotations)
 
     # ------------------------------------------------------------------ tables
 
@@ -154,9 +147,11 @@ class Builder:
             field = message.match_fields.add()
             field.id = number
             field.name = key_name(self.typed, key)
-            _annotate(field, key.annotations)
+            annotate(self.typed, field, key.annotations)
+            document(field, key.annotations)
             shape = self.typed.type_of[key.expression]
-            field.bitwidth = _key_width(shape)
+            if not isinstance(shape, types.Error):
+                field.bitwidth = _key_width(shape)
             field.match_type = MATCH_KINDS[key.match_kind.name]
             self._name_type(field, shape, key.position)
 
@@ -170,7 +165,7 @@ class Builder:
                 entry.scope = DEFAULT_ONLY
                 continue
             annotations = listed[index].annotations
-            _annotate(entry, annotations)
+            annotate(self.typed, entry, annotations)
             names = {a.name for a in annotations}
             if "tableonly" in names:
                 entry.scope = TABLE_ONLY
@@ -226,8 +221,8 @@ class Builder:
         assert declaration is not None
         message.id = number
         message.name = given_name(declaration)
-        _annotate(message, declaration.annotations)
-        _document(message, declaration.annotations)
+        annotate(self.typed, message, declaration.annotations)
+        document(message, declaration.annotations)
         shape = parameter.type
         message.bitwidth = bitwidth(shape)
         self._name_type(message, shape, declaration.position)
@@ -305,7 +300,7 @@ class Builder:
         message = self.info.controller_packet_metadata.add()
         message.preamble.id = self.symbols.number("controller_header", header.name)
         message.preamble.name = message.preamble.alias = given.value
-        _annotate(message.preamble, header.annotations)
+        annotate(self.typed, message.preamble, header.annotations)
         shape = self.typed.type_of_declaration[header]
         assert isinstance(shape, types.Header)
         fields = list(leaf_fields(shape))
@@ -314,7 +309,7 @@ class Builder:
             assert field.declaration is not None
             entry = message.metadata.add()
             entry.id, entry.name = number, name
-            _annotate(entry, field.declaration.annotations)
+            annotate(self.typed, entry, field.declaration.annotations)
             entry.bitwidth = bitwidth(field.type)
             if isinstance(field.type, types.NewType):
                 entry.type_name.name = self.specs.new_type(field.type, field.declaration.position)
@@ -359,30 +354,6 @@ def _meter_unit(array: ir.Array) -> int:
 
 
 def _key_width(shape: types.Type) -> int:
-    if isinstance(shape, (types.Enum, types.Error)):
+    if isinstance(shape, types.Enum):
         return 32
     return bitwidth(shape)
-
-
-def _annotate(
-    message: Message,
-    annotations: Iterable[ast.Annotation],
-    hidden: frozenset[str] = frozenset(),
-) -> None:
-    for annotation in annotations:
-        if annotation.name not in SAID_ELSEWHERE and annotation.name not in hidden:
-            message.annotations.append(_text(annotation))
-
-
-def _text(annotation: ast.Annotation) -> str:
-    """An annotation as P4Info carries it: `@name` or `@name(body)`."""
-    if not annotation.text:
-        return f"@{annotation.name}"
-    return f"@{annotation.name}({' '.join(annotation.text)})"
-
-
-def _document(message: Message, annotations: Iterable[ast.Annotation]) -> None:
-    for annotation in annotations:
-        given = annotation.arguments[0] if annotation.arguments else None
-        if annotation.name in ("brief", "description") and isinstance(given, ast.StringLiteral):
-            setattr(message.doc, annotation.name, given.value)

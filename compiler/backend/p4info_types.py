@@ -15,12 +15,16 @@ Message = Any
 
 
 class TypeSpecs:
-    """Fills P4TypeInfo with every named type it is asked about."""
+    """Fills the P4TypeInfo of a P4Info with every named type it is asked about."""
 
     def __init__(self, info: Message, typed: TypedProgram) -> None:
-        self._info = info
+        self._p4info = info
         self._enum_values = typed.enum_values
         self._errors = sorted(typed.error_codes, key=typed.error_codes.__getitem__)
+
+    @property
+    def _info(self) -> Message:
+        return self._p4info.type_info
 
     def spec(self, shape: types.Type, where: Position) -> Message:
         """A P4DataTypeSpec."""

@@ -118,6 +118,9 @@ class Blocks(Tables):
         owner = "parser" if is_parser else "control"
         parameters = self.parameter_types(node.parameters, owner)
         constructor = self.parameter_types(node.constructor_parameters, "constructor")
+        for built in constructor:
+            if built.optional and built.declaration is not None:
+                self.error(built.declaration, "@optional in the constructor of a block")
         self.constructor_parameters.update(node.constructor_parameters)
         make = types.Parser if is_parser else types.Control
         arguments = tuple(types.TypeVariable(p) for p in node.type_parameters)
@@ -189,6 +192,7 @@ class Blocks(Tables):
                 state,
                 "parser-transition",
                 f"state '{state.name}' has no transition and ends in reject",
+                "write `transition reject;` if that is meant",
             )
             return
         if transition.target is not None:
@@ -262,7 +266,12 @@ class Blocks(Tables):
         for index, case in enumerate(transition.cases[:-1]):
             if isinstance(case.keyset, ast.DefaultKeyset):
                 after = transition.cases[index + 1]
-                self.warn(after, "parser-transition", "unreachable: the case before takes all")
+                self.warn(
+                    after,
+                    "parser-transition",
+                    "unreachable: the case before takes all",
+                    "move it up",
+                )
                 return
 
     def _reachable(self, node: ast.ParserDeclaration, states: dict[str, ast.ParserState]) -> None:
@@ -282,7 +291,12 @@ class Blocks(Tables):
             self.error(node, f"parser '{node.name}' reaches neither accept nor reject")
         for state in node.states:
             if state.name not in reached and "start" in states:
-                self.warn(state, "unused", f"state '{state.name}' is never reached")
+                self.warn(
+                    state,
+                    "unused",
+                    f"state '{state.name}' is never reached",
+                    "no transition names it",
+                )
 
 
 def _dangling_targets(states: dict[str, ast.ParserState]) -> bool:

@@ -127,8 +127,14 @@ class Context:
         outer = self.scope.parent.lookup(declaration.name)
         if outer is None or isinstance(outer, list):
             return
+        if isinstance(outer, ast.Parameter) and isinstance(
+            declaration, (ast.Variable, ast.Constant)
+        ):
+            message = f"'{declaration.name}' is already a parameter, declared at {outer.position}"
+            self.error(declaration, message, "give it another name")
+            return
         message = f"'{declaration.name}' hides the declaration at {outer.position}"
-        self.warn(declaration, "shadow", message)
+        self.warn(declaration, "shadow", message, "give it another name")
 
     def lookup(self, name: str, absolute: bool) -> Entry | None:
         return (self.top if absolute else self.scope).lookup(name)

@@ -1,156 +1,234 @@
-"""What control flow tells: missing returns, unreachable statements, reads of unset variables.
+"""What control flow tells: missing returns, unreachable statements, values that may be unset and
+headers that are surely invalid.
 
-Only variables of one body (action, function, apply block, parser state) are followed, and only
-scalar ones: what is reported is certain or one branch away from it.
+Followed are the variables and out parameters of a body (action, function, apply block, all states
+of a parser), field by field; stacks and unions are not. What is reported is certain or one branch
+away from it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from compiler import ast, types
+from compiler.check.blocks import FINAL_STATES, targets
+from compiler.check.paths import Path, Place, leaves, merge
 from compiler.check.statements import Statements
-from compiler.typed import TypedProgram
-
-_FOLLOWED = (
-    types.Bits,
-    types.Boolean,
-    types.Enum,
-    types.SerializableEnum,
-    types.Error,
-    types.NewType,
-)
-
-
-@dataclass(slots=True)
-class _Path:
-    """How far control can come: assigned is what surely has a value; ended: it cannot come here."""
-
-    assigned: frozenset[ast.Declaration]
-    ended: bool = False
-
-
-def _merge(paths: list[_Path]) -> _Path:
-    open_paths = [p for p in paths if not p.ended]
-    if not open_paths:
-        return _Path(frozenset(), ended=True)
-    return _Path(frozenset.intersection(*(p.assigned for p in open_paths)))
+from compiler.typed import CallInfo, CallKind, TypedProgram
 
 
 class _Flow:
-    def __init__(self, checker: Statements) -> None:
+    def __init__(self, checker: Statements, touched: set[ast.Node] | None = None) -> None:
+        """touched: what the actions around this body may change."""
         self.checker = checker
         self.program: TypedProgram = checker.program
-        self.followed: set[ast.Declaration] = set()
+        self.touched = touched or set()
+        self.returns: list[Path] = []
+        self.header_fields: set[Place] = set()
+        self.silent = False
 
     def body(
-        self, node: ast.Declaration, parameters: tuple[ast.Parameter, ...], block: ast.Block
-    ) -> _Path:
-        self.followed = {p for p in parameters if p.direction == "out" and self._scalar(p)}
-        end = self.statements(block.statements, _Path(frozenset()))
-        for parameter in parameters:
-            if parameter in self.followed and not end.ended and parameter not in end.assigned:
-                self.checker.warn(
-                    parameter,
-                    "uninitialized_out_param",
-                    f"out parameter '{parameter.name}' may have no value when '{node.name}' ends",
-                )
+        self,
+        node: ast.Declaration,
+        parameters: tuple[ast.Parameter, ...],
+        block: ast.Block,
+        variables: tuple[ast.Declaration, ...] = (),
+    ) -> Path:
+        start = self.declared(variables, self.outputs(parameters))
+        end = self.statements(block.statements, start)
+        self.check_outputs(node, parameters, merge([*self.returns, end]))
         return end
 
-    def _scalar(self, declaration: ast.Declaration) -> bool:
-        return isinstance(self.program.type_of_declaration.get(declaration), _FOLLOWED)
+    def outputs(self, parameters: tuple[ast.Parameter, ...]) -> Path:
+        """Where a body begins that has these parameters."""
+        path = Path()
+        for parameter in parameters:
+            if parameter.direction == "out":
+                path = self.fresh(parameter, path)
+        return path
+
+    def check_outputs(
+        self, node: ast.Declaration, parameters: tuple[ast.Parameter, ...], end: Path
+    ) -> None:
+        for parameter in parameters:
+            missing = self._missing(Place(parameter), end)
+            if parameter.direction == "out" and missing is not None and not end.ended:
+                self.warn(
+                    parameter,
+                    "uninitialized-out-param",
+                    f"out parameter '{missing}' may have no value when '{node.name}' ends",
+                    "assign to it on every way to the end",
+                )
+
+    def warn(self, node: ast.Node, kind: str, message: str, hint: str = "") -> None:
+        if not self.silent:
+            self.checker.warn(node, kind, message, hint)
+
+    # ---- places
+
+    def declared(self, nodes: tuple[ast.Declaration, ...], path: Path) -> Path:
+        for node in nodes:
+            if isinstance(node, ast.Variable):
+                path = self.variable(node, path)
+        return path
+
+    def fresh(self, declaration: ast.Declaration, path: Path) -> Path:
+        """A declaration without value: its scalars are unset, its headers invalid."""
+        type_ = self.program.type_of_declaration.get(declaration)
+        unset, invalid = set(path.unset), set(path.invalid)
+        for place, leaf in leaves(Place(declaration), type_):
+            (invalid if isinstance(leaf, types.Header) else unset).add(place)
+        return Path(frozenset(unset), frozenset(invalid), path.ended)
+
+    def place(self, node: ast.Expression) -> Place | None:
+        """The place that node names; None for anything else and within stacks and unions."""
+        if isinstance(node, ast.NameExpression):
+            declaration = self.program.decl_of.get(node)
+            followed = isinstance(declaration, (ast.Variable, ast.Parameter))
+            return Place(declaration) if followed and declaration is not None else None
+        if not isinstance(node, ast.Member):
+            return None
+        if not isinstance(self.program.type_of.get(node.base), (types.Struct, types.Header)):
+            return None
+        base = self.place(node.base)
+        return None if base is None else Place(base.declaration, (*base.fields, node.member))
+
+    def _missing(self, place: Place, path: Path) -> Place | None:
+        """A part of place that may be unset when place is read, or the whole that is.
+
+        Fields of a header count only where they are read one by one.
+        """
+        found = (
+            p
+            for p in path.unset
+            if place.inside(p) or (p.inside(place) and p not in self.header_fields)
+        )
+        return min(found, key=str, default=None)
+
+    def header_of(self, place: Place, path: Path) -> Place | None:
+        """The surely invalid header that place is a field of."""
+        found = (h for h in path.invalid if place != h and place.inside(h))
+        return next(found, None)
+
+    def invalid_access(self, node: ast.Expression, place: Place, path: Path) -> bool:
+        header = self.header_of(place, path)
+        if header is not None:
+            self.warn(
+                node,
+                "invalid-header",
+                f"'{header}' is not valid here, so its fields have no value",
+                f"extract it, assign to it or call {header}.setValid() before",
+            )
+        return header is not None
+
+    def read(self, node: ast.Expression, place: Place, path: Path) -> None:
+        if self.invalid_access(node, place, path):
+            return
+        missing = self._missing(place, path)
+        if missing is not None:
+            shown = missing if missing.inside(place) else place
+            self.warn(
+                node,
+                "uninitialized-use",
+                f"'{shown}' may not have been given a value yet",
+                "assign to it on every way to here",
+            )
 
     # ---- statements
 
-    def statements(self, nodes: tuple[ast.Statement | ast.Declaration, ...], path: _Path) -> _Path:
+    def statements(self, nodes: tuple[ast.Statement | ast.Declaration, ...], path: Path) -> Path:
         for node in nodes:
             if path.ended:
-                self.checker.warn(node, "unreachable", "this statement is never reached")
+                self.warn(
+                    node,
+                    "unreachable",
+                    "this statement is never reached",
+                    "remove it, or what leaves before",
+                )
                 return path
             path = self.statement(node, path)
         return path
 
-    def statement(self, node: ast.Statement | ast.Declaration, path: _Path) -> _Path:
+    def statement(self, node: ast.Statement | ast.Declaration, path: Path) -> Path:
         handler = _STATEMENTS.get(type(node))
         return handler(self, node, path) if handler else path
 
-    def variable(self, node: ast.Variable, path: _Path) -> _Path:
+    def variable(self, node: ast.Variable, path: Path) -> Path:
         if node.value is not None:
-            return self._set(self.expression(node.value, path), node)
-        if self._scalar(node):
-            self.followed.add(node)
+            return self.expression(node.value, path)
+        return self.fresh(node, path)
+
+    def constant(self, node: ast.Constant, path: Path) -> Path:
         return path
 
-    def constant(self, node: ast.Constant, path: _Path) -> _Path:
-        return path
-
-    def _set(self, path: _Path, declaration: ast.Declaration) -> _Path:
-        return _Path(path.assigned | {declaration})
-
-    def assignment(self, node: ast.Assignment, path: _Path) -> _Path:
+    def assignment(self, node: ast.Assignment, path: Path) -> Path:
         path = self.expression(node.right, path)
         if node.operator:
             path = self.expression(node.left, path)
         return self.target(node.left, path)
 
-    def target(self, node: ast.Expression, path: _Path) -> _Path:
+    def target(self, node: ast.Expression, path: Path) -> Path:
         """node is assigned to; indices in it are read."""
-        while isinstance(node, (ast.Member, ast.Index, ast.Slice, ast.PlusSlice)):
-            if isinstance(node, ast.Index):
-                path = self.expression(node.index, path)
+        while isinstance(node, (ast.Slice, ast.PlusSlice)):
             node = node.base
-        declaration = self.program.decl_of.get(node)
-        if declaration is None or declaration not in self.followed:
-            return path
-        return self._set(path, declaration)
+        place = self.place(node)
+        if place is not None:
+            self.invalid_access(node, place, path)
+            return path.given(place)
+        if isinstance(node, ast.Index):
+            path = self.expression(node.index, path)
+        return self.target(node.base, path) if isinstance(node, (ast.Index, ast.Member)) else path
 
-    def call_statement(self, node: ast.CallStatement, path: _Path) -> _Path:
+    def call_statement(self, node: ast.CallStatement, path: Path) -> Path:
         return self.expression(node.call, path)
 
-    def block(self, node: ast.Block, path: _Path) -> _Path:
+    def block(self, node: ast.Block, path: Path) -> Path:
         return self.statements(node.statements, path)
 
-    def branch(self, node: ast.If, path: _Path) -> _Path:
+    def branch(self, node: ast.If, path: Path) -> Path:
         path = self.expression(node.condition, path)
         then = self.statement(node.then, path)
         otherwise = self.statement(node.otherwise, path) if node.otherwise else path
         condition = self.program.const_value.get(node.condition)
         if condition is not None:
             return then if condition else otherwise
-        return _merge([then, otherwise])
+        return merge([then, otherwise])
 
-    def switch(self, node: ast.Switch, path: _Path) -> _Path:
+    def switch(self, node: ast.Switch, path: Path) -> Path:
         path = self.expression(node.subject, path)
         ends = [self.block(c.body, path) for c in node.cases if c.body is not None]
         has_default = any(isinstance(c.label, ast.DefaultKeyset) for c in node.cases)
-        return _merge(ends if has_default and ends else [*ends, path])
+        return merge(ends if has_default and ends else [*ends, path])
 
-    def for_loop(self, node: ast.For, path: _Path) -> _Path:
+    def for_loop(self, node: ast.For, path: Path) -> Path:
         path = self.expression(node.condition, self.statements(node.initial, path))
         inside = self.statement(node.body, path)
-        self.statements(node.updates, _Path(inside.assigned) if not inside.ended else path)
-        return path
+        self.statements(node.updates, path if inside.ended else inside)
+        return Path(path.unset)
 
-    def for_in(self, node: ast.ForIn, path: _Path) -> _Path:
+    def for_in(self, node: ast.ForIn, path: Path) -> Path:
         path = self.expression(node.collection, path)
+        if isinstance(node.variable, ast.Expression):
+            path = self.target(node.variable, path)
         self.statement(node.body, path)
-        return path
+        return Path(path.unset)
 
-    def result(self, node: ast.Return, path: _Path) -> _Path:
+    def result(self, node: ast.Return, path: Path) -> Path:
         if node.value is not None:
             path = self.expression(node.value, path)
-        return _Path(path.assigned, ended=True)
+        self.returns.append(path)
+        return path.end()
 
-    def jump(self, node: ast.Statement, path: _Path) -> _Path:
-        return _Path(path.assigned, ended=True)
+    def jump(self, node: ast.Statement, path: Path) -> Path:
+        return path.end()
 
     # ---- expressions
 
-    def expression(self, node: ast.Expression, path: _Path) -> _Path:
-        if isinstance(node, ast.NameExpression):
-            self._read(node, path)
+    def expression(self, node: ast.Expression, path: Path) -> Path:
+        place = self.place(node)
+        if place is not None:
+            self.read(node, place, path)
             return path
         if isinstance(node, ast.Call):
             return self._call(node, path)
@@ -161,19 +239,22 @@ class _Flow:
                 path = self.expression(child.value, path)
         return path
 
-    def _read(self, node: ast.NameExpression, path: _Path) -> None:
-        declaration = self.program.decl_of.get(node)
-        if declaration in self.followed and declaration not in path.assigned:
-            self.checker.warn(
-                node, "uninitialized_use", f"'{node.name}' may not have been given a value yet"
-            )
-
-    def _call(self, node: ast.Call, path: _Path) -> _Path:
+    def _call(self, node: ast.Call, path: Path) -> Path:
         info = self.program.calls.get(node)
-        if isinstance(node.callee, ast.Member):
-            path = self.expression(node.callee.base, path)
         if info is None:
             return path
+        if info.kind is CallKind.HEADER_METHOD and info.receiver is not None:
+            return self._header_method(info, info.receiver, path)
+        if info.kind is CallKind.SIZE_METHOD:
+            return path
+        if isinstance(node.callee, ast.Member):
+            path = self.expression(node.callee.base, path)
+        path = self._arguments(info, path)
+        if info.kind in (CallKind.ACTION, CallKind.TABLE_APPLY):
+            path = path.without(self.touched)
+        return path
+
+    def _arguments(self, info: CallInfo, path: Path) -> Path:
         outputs: list[ast.Expression] = []
         for bound in info.arguments:
             if bound.value is None:
@@ -181,13 +262,79 @@ class _Flow:
             if bound.parameter.direction != "out":
                 path = self.expression(bound.value, path)
             if bound.parameter.direction in ("out", "inout"):
+                self._overlap(bound.value, outputs)
                 outputs.append(bound.value)
         for output in outputs:
             path = self.target(output, path)
         return path
 
+    def _overlap(self, value: ast.Expression, outputs: list[ast.Expression]) -> None:
+        place = self.place(value)
+        others = [self.place(output) for output in outputs]
+        for other in others:
+            if place and other and (place.inside(other) or other.inside(place)):
+                self.warn(
+                    value,
+                    "ordering",
+                    f"'{place}' and '{other}' are both changed by this call; the last one counts",
+                    "give the call variables of its own, and assign from them afterwards",
+                )
+                return
 
-_STATEMENTS: dict[type, Callable[[Any, Any, _Path], _Path]] = {
+    def _header_method(self, info: CallInfo, header: ast.Expression, path: Path) -> Path:
+        place = self.place(header)
+        if place is None:
+            return path
+        if info.method == "setInvalid":
+            return path.known_invalid(place)
+        if info.method == "setValid" and place in path.invalid:
+            type_ = self.program.type_of.get(header)
+            assert isinstance(type_, types.Header)
+            fields = {Place(place.declaration, (*place.fields, f.name)) for f in type_.fields}
+            self.header_fields |= fields
+            return Path(path.unset | fields, path.invalid - {place}, path.ended)
+        return path.maybe_valid(place)
+
+    # ---- parsers
+
+    def parser(self, node: ast.ParserDeclaration) -> None:
+        """Every state with what all ways to it have in common."""
+        states = {s.name: s for s in node.states}
+        entries = self._entries(node, states)
+        self.silent = False
+        for name, entry in entries.items():
+            if name in states:
+                self.state(states[name], entry)
+        if "accept" in entries:
+            self.check_outputs(node, node.parameters, entries["accept"])
+
+    def _entries(
+        self, node: ast.ParserDeclaration, states: dict[str, ast.ParserState]
+    ) -> dict[str, Path]:
+        self.silent = True
+        entries = {"start": self.declared(node.locals, self.outputs(node.parameters))}
+        pending = ["start"]
+        while pending:
+            state = states.get(pending.pop())
+            if state is None:
+                continue
+            end = self.state(state, entries[state.name])
+            for name in () if state.transition is None else targets(state.transition):
+                known = entries.get(name)
+                entries[name] = end if known is None else merge([known, end])
+                if entries[name] != known and name not in FINAL_STATES:
+                    pending.append(name)
+        return entries
+
+    def state(self, node: ast.ParserState, path: Path) -> Path:
+        path = self.statements(node.statements, path)
+        if node.transition is not None:
+            for subject in node.transition.subject:
+                path = self.expression(subject, path)
+        return path
+
+
+_STATEMENTS: dict[type, Callable[[Any, Any, Path], Path]] = {
     ast.Variable: _Flow.variable,
     ast.Constant: _Flow.constant,
     ast.Assignment: _Flow.assignment,
@@ -216,11 +363,19 @@ def _check_declaration(checker: Statements, node: ast.Declaration) -> None:
             _check_declaration(checker, local)
     if isinstance(node, ast.FunctionDeclaration):
         _check_function(checker, node)
-    elif isinstance(node, (ast.ActionDeclaration, ast.ControlDeclaration)):
+    elif isinstance(node, ast.ActionDeclaration):
         _Flow(checker).body(node, node.parameters, node.body)
+    elif isinstance(node, ast.ControlDeclaration):
+        actions = [a for a in node.locals if isinstance(a, ast.ActionDeclaration)]
+        touched: set[ast.Node] = {
+            checker.program.decl_of[n]
+            for action in actions
+            for n in ast.walk(action.body)
+            if isinstance(n, ast.NameExpression) and n in checker.program.decl_of
+        }
+        _Flow(checker, touched).body(node, node.parameters, node.body, node.locals)
     elif isinstance(node, ast.ParserDeclaration):
-        for state in node.states:
-            _Flow(checker).statements(state.statements, _Path(frozenset()))
+        _Flow(checker).parser(node)
     elif isinstance(node, ast.Instantiation):
         for method in node.initializer or ():
             _check_declaration(checker, method)

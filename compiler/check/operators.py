@@ -384,6 +384,8 @@ def _cast_allowed(source: types.Type, target: types.Type, value: Value | None) -
     wrapped = inner is not source or outer is not target
     if wrapped and inner == outer:
         return True
+    if isinstance(source, types.NewType) or isinstance(target, types.NewType):
+        return isinstance(inner, types.Integer) and isinstance(outer, types.Bits)
     if isinstance(inner, types.Integer):
         boolean = isinstance(outer, types.Boolean) and value in (0, 1)
         return boolean or isinstance(outer, (types.Bits, types.Integer))

@@ -7,7 +7,7 @@ from compiler.check.arguments import pair
 from compiler.check.context import Frame
 from compiler.check.same import same_expression
 from compiler.check.statements import Statements
-from compiler.typed import BoundArgument, TypedProgram
+from compiler.typed import BoundArgument, TypedProgram, Value
 
 _KEY_TYPES = (
     types.Bits,
@@ -16,6 +16,17 @@ _KEY_TYPES = (
     types.SerializableEnum,
     types.Error,
     types.NewType,
+    types.Varbit,
+)
+_DATA_TYPES = (
+    types.Bits,
+    types.Boolean,
+    types.Enum,
+    types.Error,
+    types.NewType,
+    types.SerializableEnum,
+    types.TypeVariable,
+    types.Unknown,
     types.Varbit,
 )
 
@@ -31,6 +42,7 @@ class Tables(Statements):
             for entry in node.entries:
                 self._entry(node, entry, keys)
             self._priorities(node)
+            self._check_duplicates(node)
             for property_ in node.properties:
                 self._property(property_)
         if node.entries and not node.keys:
@@ -79,9 +91,21 @@ class Tables(Statements):
                 self.error(reference, f"action '{reference.name}' is listed twice")
                 continue
             seen[action] = reference
+            self._check_action_data(reference, action)
             directed = tuple(p for p in self._parameters(action) if p.direction)
             arguments = reference.arguments or ()
             self._bind_action(reference, directed, arguments)
+
+    def _check_action_data(self, reference: ast.ActionRef, action: ast.ActionDeclaration) -> None:
+        """What the control plane gives must be a number, a truth value or a name of one."""
+        for parameter in self._parameters(action):
+            if not parameter.direction and not isinstance(parameter.type, _DATA_TYPES):
+                self.error(
+                    reference,
+                    f"the control plane cannot give action '{action.name}' its parameter "
+                    f"'{parameter.name}' of type {parameter.type}",
+                    "pass the fields one by one",
+                )
 
     def _resolve_action(self, reference: ast.ActionRef) -> ast.ActionDeclaration | None:
         entry = self.lookup(reference.name, reference.absolute)
@@ -171,6 +195,20 @@ class Tables(Statements):
         elif node.entries[0].priority is None:
             self.error(node.entries[0], "the first entry needs a priority, since another has one")
 
+    def _check_duplicates(self, node: ast.TableDeclaration) -> None:
+        """No two const entries of a table that only matches exactly have the same key."""
+        if not node.entries_constant or any(k.match_kind.name != "exact" for k in node.keys):
+            return
+        seen: dict[tuple[Value | None, ...], ast.TableEntry] = {}
+        for entry in node.entries:
+            written = entry.keyset
+            parts = written.elements if isinstance(written, ast.ListExpression) else (written,)
+            values = tuple(self.program.const_value.get(part) for part in parts)
+            if None not in values and values in seen:
+                first = seen[values].keyset.position
+                self.error(written, f"this key already has an entry, at {first}")
+            seen.setdefault(values, entry)
+
     def _priority(self, table: ast.TableDeclaration, node: ast.TableEntry) -> None:
         if node.constant and table.entries_constant:
             self.warn(node, "mismatch", "const before an entry of const entries has no effect")
@@ -225,6 +263,10 @@ class Tables(Statements):
             return
         if isinstance(type_, types.Set):
             self._check_set(keyset, type_, key)
+            self._check_known_parts(keyset)
+            return
+        if isinstance(keyset, ast.Call):
+            self.error(keyset, "a call cannot be a key", "put its result into a variable first")
             return
         fine = self.coerce(keyset, key, "the key")
         if fine and self.frame.kind == "table" and not self.known(keyset):
@@ -246,6 +288,13 @@ class Tables(Statements):
         if all(self.coerce(p, key, "the key") for p in parts):
             self.program.type_of[keyset] = types.Set(key)
             self._check_range_order(keyset)
+
+    def _check_known_parts(self, keyset: ast.Expression) -> None:
+        if isinstance(keyset, (ast.Range, ast.Mask)) and self.frame.kind == "state":
+            for part in ast.children(keyset):
+                assert isinstance(part, ast.Expression)
+                if not self.known(part):
+                    self.error(part, "the parts of a range or a mask must be known at compile time")
 
     def _check_range_order(self, keyset: ast.Expression) -> None:
         if isinstance(keyset, ast.Range):

@@ -160,6 +160,8 @@ class TypeResolver(Context):
         problem = _parameter_problem(parameter.direction, type_, owner)
         if parameter.optional and owner in ("action", "function"):
             problem = "@optional belongs in externs, packages, parsers and controls"
+        if isinstance(type_, types.Block) and _has_body(type_):
+            problem = f"{type_} is one block, not a type of blocks"
         if problem:
             self.error(parameter.type_ref, f"parameter '{parameter.name}': {problem}")
         self.record(parameter, type_)
@@ -218,6 +220,10 @@ _TYPE_DECLARATIONS = (
 
 def type_parameters(declaration: ast.Declaration) -> tuple[ast.TypeParameter, ...]:
     return getattr(declaration, "type_parameters", ())
+
+
+def _has_body(block: types.Block) -> bool:
+    return isinstance(block.declaration, (ast.ParserDeclaration, ast.ControlDeclaration))
 
 
 def _arguments(count: int) -> str:

@@ -284,6 +284,8 @@ class BlockParser(DeclarationParser):
             found.entries_constant = constant
             found.entries = self.until("}", self._entry)
         elif name == "default_action":
+            if "actions" not in found.written:
+                self.diagnostics.error(place, "the actions must stand before the default action")
             found.default_constant = constant
             found.default_action = self._action_ref(annotations)
             self.expect(";")

@@ -265,3 +265,36 @@ def test_errors_in_a_digest_are_named() -> None:
         m.type_spec.WhichOneof("type_spec") for m in info.type_info.structs["report_t"].members
     ]
     assert kinds == ["error", "bool"]
+
+
+def test_structured_annotations_and_documentation() -> None:
+    info = p4info_of(
+        locals="""
+        @brief("short") @description("long") @tuned[depth = 1 + 2, name = "x", on = true]
+        action set(@order[3, "four", false] bit<8> v) { hdr.h.a = v; }
+        table t { key = { hdr.h.a : exact @brief("the key") @unit[4]; } actions = { set; } }
+        """,
+        apply="t.apply();",
+    )
+    (action,) = [a for a in info.actions if a.preamble.name == "I.set"]
+    assert (action.preamble.doc.brief, action.preamble.doc.description) == ("short", "long")
+    (tuned,) = action.preamble.structured_annotations
+    pairs = {p.key: p.value for p in tuned.kv_pair_list.kv_pairs}
+    assert tuned.name == "tuned" and pairs["depth"].int64_value == 3
+    assert pairs["name"].string_value == "x" and pairs["on"].bool_value is True
+    (order,) = action.params[0].structured_annotations
+    values = [e.WhichOneof("value") for e in order.expression_list.expressions]
+    assert values == ["int64_value", "string_value", "bool_value"]
+    (field,) = info.tables[0].match_fields
+    assert field.doc.brief == "the key" and field.structured_annotations[0].name == "unit"
+    assert not field.annotations and not action.preamble.annotations
+
+
+def test_types_only_where_there_are_some() -> None:
+    assert not p4info_of().HasField("type_info")
+    info = p4info_of(
+        locals="table t { key = { std.parser_error : exact; } actions = { NoAction; } }",
+        apply="t.apply();",
+    )
+    (field,) = info.tables[0].match_fields
+    assert field.bitwidth == 0 and "NoError" in info.type_info.error.members

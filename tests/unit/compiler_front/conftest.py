@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from compiler import ast
-from compiler.diagnostics import Diagnostics
+from compiler.diagnostics import Diagnostic, Diagnostics
 from compiler.frontend import check_text, parse_text
 from compiler.typed import TypedProgram
 
 FILE = "test.p4"
+UNUSED = " is unused"
 
 
 @dataclass
@@ -89,12 +90,29 @@ def errors_of() -> Callable[[str], list[tuple[int, str]]]:
 
 @pytest.fixture
 def warnings_of() -> Callable[[str], list[tuple[int, str]]]:
-    """(line, kind) of each warning in a program without errors."""
+    """(line, kind) of each warning in a program without errors, but those of unused declarations,
+    of which the small programs of tests are full."""
 
     def run(text: str) -> list[tuple[int, str]]:
-        diagnostics = Diagnostics()
-        program = check_text(text, FILE, diagnostics)
-        assert program is not None, [d.message for d in diagnostics.entries]
-        return [(d.position.line, d.kind) for d in diagnostics.entries if d.level == "warning"]
+        warnings = _warnings(text)
+        return [(d.position.line, d.kind) for d in warnings if not d.message.endswith(UNUSED)]
 
     return run
+
+
+@pytest.fixture
+def unused_in() -> Callable[[str], list[str]]:
+    """What is unused in a program without errors, as the warnings call it."""
+
+    def run(text: str) -> list[str]:
+        messages = [d.message for d in _warnings(text)]
+        return [m.removesuffix(UNUSED) for m in messages if m.endswith(UNUSED)]
+
+    return run
+
+
+def _warnings(text: str) -> list[Diagnostic]:
+    diagnostics = Diagnostics()
+    program = check_text(text, FILE, diagnostics)
+    assert program is not None, [d.message for d in diagnostics.entries]
+    return [d for d in diagnostics.entries if d.level == "warning"]

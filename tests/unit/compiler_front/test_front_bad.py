@@ -1,4 +1,5 @@
-"""One mistake, one file, one exact message: every bad/*.p4 against its .err.
+"""One mistake, one file, one exact message: every bad/*.p4, which does not compile, and every
+warned/*.p4, which does, against its .err.
 
 `BLESS=1 pytest ...` (make bless) rewrites the .err files; read the diff.
 """
@@ -14,8 +15,8 @@ from compiler.diagnostics import Diagnostics, render, summary
 from compiler.frontend import compile_file
 from compiler.preprocess import INCLUDE_DIR, Options
 
-FOLDER = Path(__file__).parent / "bad"
-MISTAKES = sorted(FOLDER.glob("*.p4"))
+HERE = Path(__file__).parent
+MISTAKES = sorted((*HERE.glob("bad/*.p4"), *HERE.glob("warned/*.p4")))
 
 
 def report(path: Path) -> str:
@@ -23,13 +24,14 @@ def report(path: Path) -> str:
     diagnostics = Diagnostics()
     compile_file(path.name, Options(), diagnostics)
     text = render(diagnostics.entries) + summary(diagnostics) + "\n"
-    assert diagnostics.failed, f"{path.name} compiles"
+    assert diagnostics.failed == (path.parent.name == "bad"), text
+    assert diagnostics.entries, f"{path.name} is not warned of"
     return text.replace(str(INCLUDE_DIR), "<include>")
 
 
 @pytest.mark.parametrize("path", MISTAKES, ids=lambda p: p.stem)
 def test_golden_message(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(FOLDER)
+    monkeypatch.chdir(path.parent)
     expected = path.with_suffix(".err")
     printed = report(path)
     if os.environ.get("BLESS"):
@@ -38,4 +40,5 @@ def test_golden_message(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_no_expectation_without_mistake() -> None:
-    assert {p.stem for p in FOLDER.glob("*.err")} == {p.stem for p in MISTAKES}
+    expected = (*HERE.glob("bad/*.err"), *HERE.glob("warned/*.err"))
+    assert {p.with_suffix(".p4") for p in expected} == set(MISTAKES)

@@ -84,6 +84,31 @@ def test_accepts_the_flags_of_p4c(folder: Path) -> None:
     assert (folder / "info").read_text().startswith("# proto-file:")
 
 
+def test_warning_flags_take_no_argument_of_their_own(folder: Path) -> None:
+    done = run(folder, "-O", "--Wdisable", "--Wwarn", "--Winfo", "--ndebug", "prog.p4")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("flag", ["--top4=x", "--toJSON", "-MD", "--p4runtime-entries-files=a.txt"])
+def test_refuses_what_it_cannot_mean(folder: Path, flag: str) -> None:
+    done = run(folder, flag, "prog.p4")
+    assert done.returncode == 2 and "is not supported: " in done.stderr
+
+
+def test_source_that_is_preprocessed_already(folder: Path) -> None:
+    (folder / "plain.p4").write_text(run(folder, "-E", "prog.p4").stdout)
+    done = run(folder, "--nocpp", "plain.p4", "-o", "out.json")
+    assert (done.returncode, done.stderr) == (0, "")
+    (folder / "macro.p4").write_text("#define A 1\nconst bit<8> k = A;\n")
+    assert run(folder, "--nocpp", "macro.p4", "--show", "types").returncode == 1
+
+
+def test_number_of_errors_shown(folder: Path) -> None:
+    (folder / "bad.p4").write_text("".join(f"const bit<8> k{i} = x{i};\n" for i in range(9)))
+    done = run(folder, "--maxErrorCount", "3", "bad.p4")
+    assert done.stderr.count(" error: ") == 3 and done.stderr.endswith("9 errors\n")
+
+
 @pytest.mark.parametrize(
     ("stage", "piece"),
     [
@@ -160,7 +185,7 @@ def test_binary_and_strange_files(folder: Path) -> None:
 
 
 def test_werror_and_wdisable(folder: Path) -> None:
-    (folder / "warn.p4").write_text("const bit<8> k = 300;\n")
+    (folder / "warn.p4").write_text('@noWarn("unused") const bit<8> k = 300;\n')
     plain = run(folder, "warn.p4", "--show", "types")
     assert plain.returncode == 0 and "warning: 300 does not fit" in plain.stderr
     for flag in ("--Werror", "--Werror=overflow"):

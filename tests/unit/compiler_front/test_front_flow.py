@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 Warnings = Callable[[str], list[tuple[int, str]]]
-UNSET = "uninitialized_use"
+UNSET = "uninitialized-use"
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_in_functions(warnings_of: Warnings, body: str, expected: list[tuple[int
 
 def test_output_never_set(warnings_of: Warnings) -> None:
     text = "void f(in bool c,\nout bit<8> v) { if (c) v = 1; }"
-    assert warnings_of(text) == [(2, "uninitialized_out_param")]
+    assert warnings_of(text) == [(2, "uninitialized-out-param")]
 
 
 def test_shadowing(warnings_of: Warnings) -> None:
@@ -57,3 +57,48 @@ def test_action_and_apply_and_state(warnings_of: Warnings) -> None:
         "parser r(out bit<8> y) { state start { bit<8> s;\ny = s; transition accept; } }"
     )
     assert warnings_of(text) == [(2, UNSET), (4, UNSET), (6, UNSET)]
+
+
+INVALID = "invalid-header"
+HEADERS = "header h_t { bit<8> a; bit<8> b; } struct s_t { h_t h; h_t g; h_t[2] k; } "
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("h_t l;\nx = l.a;", [(2, INVALID)]),
+        ("h_t l;\nl = s.h;\nx = l.a;", []),
+        ("h_t l;\nl.setValid();\nx = l.a;", [(3, UNSET)]),
+        ("h_t l;\nl.setValid(); l.a = 1;\nx = l.a;", []),
+        ("s.h.setInvalid();\nx = s.h.a;\nx = s.g.a;", [(2, INVALID)]),
+        ("s.h.setInvalid();\nif (s.h.isValid()) { x = s.h.a; }", []),
+        ("if (x == 1) { s.h.setInvalid(); }\nx = s.h.a;", []),
+        ("s.h.setInvalid();\nrevive();\nx = s.h.a;", []),
+        ("h_t l;\nrevive();\nx = l.a;", [(3, INVALID)]),
+        ("s_t l;\nl.k[0].a = 1;\nx = l.k[1].a;", []),
+        ("s_t l;\ns = l;", []),
+        ("both(x,\nx);", [(2, "ordering")]),
+        ("both(s.h.a,\ns.h.b);", []),
+    ],
+)
+def test_headers_in_controls(
+    warnings_of: Warnings, body: str, expected: list[tuple[int, str]]
+) -> None:
+    actions = (
+        "action revive() { s.h.setValid(); }"
+        "action both(out bit<8> p, out bit<8> q) { p = 1; q = 2; }"
+    )
+    text = f"{HEADERS} control c(inout s_t s, inout bit<8> x) {{ {actions} apply {{ {body} }} }}"
+    assert warnings_of(text) == expected
+
+
+def test_headers_along_the_states_of_a_parser(warnings_of: Warnings) -> None:
+    text = (
+        HEADERS + "extern source { void extract<T>(out T t); }\n"
+        "parser p(source f, out s_t s, out bit<8> x) {\n"
+        "state start { f.extract(s.h); transition select(s.h.a) { 1: one; 2: two; } }\n"
+        "state one { f.extract(s.g); x = s.g.a; transition both; }\n"
+        "state two { x = s.g.a;\ntransition both; }\n"
+        "state both { x = s.g.b + s.h.b;\ntransition accept; } }"
+    )
+    assert warnings_of(text) == [(5, INVALID)]

@@ -1,0 +1,93 @@
+"""Places in variables, and what is known about them on the way to a statement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from compiler import ast, types
+
+_SCALAR = (
+    types.Bits,
+    types.Boolean,
+    types.Enum,
+    types.SerializableEnum,
+    types.Error,
+    types.NewType,
+)
+
+
+class Place(NamedTuple):
+    """A variable or parameter (fields empty), or a field in it."""
+
+    declaration: ast.Declaration
+    fields: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return ".".join((self.declaration.name, *self.fields))
+
+    def inside(self, outer: Place) -> bool:
+        """Whether this is outer or a part of it."""
+        depth = len(outer.fields)
+        return self.declaration is outer.declaration and self.fields[:depth] == outer.fields
+
+
+Places = frozenset[Place]
+NO_PLACES: Places = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """How far control can come: unset may have no value, invalid headers surely are;
+    ended: it cannot come here."""
+
+    unset: Places = NO_PLACES
+    invalid: Places = NO_PLACES
+    ended: bool = False
+
+    def end(self) -> Path:
+        return Path(self.unset, self.invalid, ended=True)
+
+    def known_invalid(self, place: Place) -> Path:
+        unset = frozenset(p for p in self.unset if not p.inside(place))
+        return Path(unset, self.invalid | {place}, self.ended)
+
+    def given(self, place: Place) -> Path:
+        """After place was given a value; in it, headers may be valid."""
+        if not self.unset and not self.invalid:
+            return self
+        return self._only(lambda p: not p.inside(place))
+
+    def maybe_valid(self, place: Place) -> Path:
+        return Path(self.unset, self.invalid - {place}, self.ended)
+
+    def without(self, declarations: set[ast.Node]) -> Path:
+        return self._only(lambda p: p.declaration not in declarations)
+
+    def _only(self, wanted: Callable[[Place], bool]) -> Path:
+        return Path(
+            frozenset(filter(wanted, self.unset)),
+            frozenset(filter(wanted, self.invalid)),
+            self.ended,
+        )
+
+
+def merge(paths: list[Path]) -> Path:
+    open_paths = [p for p in paths if not p.ended]
+    if not open_paths:
+        return Path(ended=True)
+    return Path(
+        frozenset.union(*(p.unset for p in open_paths)),
+        frozenset.intersection(*(p.invalid for p in open_paths)),
+    )
+
+
+def leaves(place: Place, type_: types.Type | None) -> Iterator[tuple[Place, types.Type]]:
+    """The scalars and headers in a type; those in stacks, unions and headers left out."""
+    if isinstance(type_, (*_SCALAR, types.Header)):
+        yield place, type_
+    elif isinstance(type_, types.Struct):
+        for field in type_.fields:
+            inner = Place(place.declaration, (*place.fields, field.name))
+            yield from leaves(inner, field.type)

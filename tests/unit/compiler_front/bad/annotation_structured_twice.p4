@@ -1,0 +1,3 @@
+@tuned[1]
+@tuned[2]
+const bit<8> k = 1;

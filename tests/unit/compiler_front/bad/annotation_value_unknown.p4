@@ -1,0 +1,2 @@
+@tuned[{1, 2}]
+const bit<8> k = 1;

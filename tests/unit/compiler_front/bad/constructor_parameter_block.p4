@@ -1,0 +1,6 @@
+control inner() {
+    apply {}
+}
+control outer()(inner i) {
+    apply {}
+}

@@ -1,0 +1,1 @@
+@deprecated(1) const bit<8> k = 1;

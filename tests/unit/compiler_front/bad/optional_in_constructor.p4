@@ -1,0 +1,3 @@
+control c()(@optional bit<8> x) {
+    apply {}
+}

@@ -1,0 +1,8 @@
+control c() {
+    action nothing() {}
+    table t {
+        default_action = nothing;
+        actions = { nothing; }
+    }
+    apply { t.apply(); }
+}

@@ -1,0 +1,5 @@
+control c(inout bit<8> x) {
+    apply {
+        bit<8> x = 1;
+    }
+}

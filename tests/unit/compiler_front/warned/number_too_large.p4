@@ -1,0 +1,1 @@
+@noWarn("unused") const bit<8> k = 300;

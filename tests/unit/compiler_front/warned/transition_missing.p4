@@ -1,0 +1,5 @@
+#include <core.p4>
+@noWarn("unused")
+parser p(packet_in packet) {
+    state start { packet.advance(8); }
+}

@@ -1,0 +1,3 @@
+control spare(inout bit<8> x) {
+    apply { x = 2; }
+}

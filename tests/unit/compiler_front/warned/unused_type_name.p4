@@ -1,0 +1,1 @@
+typedef bit<48> spare_t;
