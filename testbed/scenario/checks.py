@@ -12,16 +12,21 @@ from hosts.driver import default_window
 from testbed.plan import job_trees
 from testbed.scenario import faults, graph
 from testbed.scenario.errors import nearest
-from testbed.scenario.jobs import Tenant, Unplaced, hosts_of, tenants
+from testbed.scenario.jobs import (
+    ETHERNET_BYTES,
+    Tenant,
+    Unplaced,
+    hosts_of,
+    lanes_that_fit,
+    tenants,
+)
 from testbed.scenario.reader import Reader
-from testbed.scenario.schema import LANES_MAX, OF_KIND, SLOTS_MAX, Job, Scenario
+from testbed.scenario.schema import OF_KIND, SLOTS_MAX, Job, Scenario
 from testbed.scenario.schema import Topology as Shape
 from topologies import Topology
 
 P4_FOLDER = Path(__file__).resolve().parents[2] / "p4"
 TENSORS_MAX_BYTES = 2**33
-ETHERNET_BYTES = 14
-IP_OVERHEAD_BYTES = wire.frame_bytes(0) - ETHERNET_BYTES
 
 # Of the 64 packets that wait at an egress port of BMv2's before it drops the next; the rest is for
 # what is sent again. Measured, quickstart: none lost up to 64, one in 74 with 113 in flight.
@@ -32,11 +37,6 @@ SHAPE_KEYS = tuple(item.name for item in fields(Shape) if item.name != "kind")
 Finding = tuple[str, str, str]
 """Key path, what is wrong, what is allowed."""
 Finder = Callable[..., Iterator[Finding]]
-
-
-def lanes_that_fit(mtu_bytes: int) -> int:
-    """The most lanes that a packet of at most `mtu_bytes` (IP header counted) holds."""
-    return min(LANES_MAX, (mtu_bytes - IP_OVERHEAD_BYTES) // wire.VALUE_BYTES)
 
 
 def check(scenario: Scenario, reader: Reader) -> None:
@@ -54,7 +54,7 @@ def check(scenario: Scenario, reader: Reader) -> None:
     report(_target)
     report(_lanes)
     report(_window)
-    if not report(_shape):
+    if not (report(_queues) and report(_shape)):
         return
     built = graph.topology(
         replace(scenario, links=replace(scenario.links, overrides=()), faults=())
@@ -76,12 +76,21 @@ _READS = {
     "_target": {"switch.target", "backend"},
     "_lanes": {"switch.lanes", "links.mtu"},
     "_window": {"workload.window", "switch.slots"},
+    "_queues": {"links.queue", "links.mtu", "links.overrides"},
     "_shape": {"topology", *(f"topology.{name}" for name in ("kind", *SHAPE_KEYS))},
     "_tensors": {"workload.elements", "jobs"},
     "_overrides": {"links.overrides"},
     "_jobs": {"jobs", "switch.slots", "switch.partition"},
     "_trees": {"jobs"},
-    "problems": {"faults", "jobs", "workload.rounds", "workload.elements", "switch.lanes"},
+    "problems": {
+        "faults",
+        "jobs",
+        "links.loss",
+        "links.overrides",
+        "switch.lanes",
+        "workload.elements",
+        "workload.rounds",
+    },
 }
 
 
@@ -166,6 +175,18 @@ def _window(scenario: Scenario) -> Iterator[Finding]:
     if window is not None and window > scenario.switch.slots:
         what = f"a window of {window} chunks is more than the switch has slots"
         yield "workload.window", what, f"at most switch.slots, {scenario.switch.slots}"
+
+
+def _queues(scenario: Scenario) -> Iterator[Finding]:
+    """Every queue holds a frame of the MTU, or nothing would ever leave it."""
+    frame_bytes = scenario.links.mtu_bytes + ETHERNET_BYTES
+    stated = [("links.queue", scenario.links.queue_bytes)]
+    for i, override in enumerate(scenario.links.overrides):
+        stated.append((f"links.overrides[{i}].queue", override.queue_bytes))
+    for path, queue_bytes in stated:
+        if queue_bytes is not None and queue_bytes < frame_bytes:
+            what = f"{queue_bytes} bytes hold no frame of {frame_bytes}"
+            yield path, what, f"at least {frame_bytes}B with an MTU of {scenario.links.mtu_bytes}"
 
 
 def _shape(scenario: Scenario) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from testbed import faults
-from testbed.scenario.jobs import Tenant, chunks_of
+from testbed.scenario.jobs import Tenant, chunks_of, lanes_that_fit
 from testbed.scenario.schema import ChunkMark, FaultEntry, Scenario, yaml_name
 from topologies import Link, Topology
 from topologies.graph import (
@@ -135,6 +135,7 @@ def problems(scenario: Scenario, graph: Topology, jobs: Sequence[Tenant]) -> Ite
         yield from wrong or _time_problems(scenario, entry, jobs, f"faults[{i}]")
     if sound:
         yield from _overlaps(scenario, graph, jobs)
+        yield from _doubled(scenario, graph)
 
 
 def _entry_problems(
@@ -147,7 +148,9 @@ def _entry_problems(
     missing = [name for name in (kind.target, *kind.needs) if name not in _given(entry)]
     for name in missing:
         yield path, f"{entry.kind} needs '{name}'", ", ".join(kind.keys)
-    if entry.job is not None and entry.job not in {job.name for job in jobs}:
+    if entry.every is not None and (entry.count or 1) > entry.every:
+        yield f"{path}.count", f"{entry.count} packets of every {entry.every}", "at most 'every'"
+    elif entry.job is not None and entry.job not in {job.name for job in jobs}:
         names = ", ".join(job.name for job in jobs)
         yield f"{path}.job", f"no such job '{entry.job}'", names
     elif not missing and not list(_actions(entry, graph, jobs)):
@@ -194,11 +197,11 @@ def _mark_problems(
     if mark.round >= job.workload.rounds:
         what = f"is after the end: {job.name} has {job.workload.rounds} rounds"
         yield f"{path}.round", what, f"0 to {job.workload.rounds - 1}"
-    if scenario.switch.lanes:
-        chunks = chunks_of(job, scenario.switch.lanes)
-        if mark.chunk >= chunks:
-            what = f"is after the end: a round of {job.name} has {chunks} chunks"
-            yield f"{path}.chunk", what, f"0 to {chunks - 1}"
+    lanes = scenario.switch.lanes or lanes_that_fit(scenario.links.mtu_bytes)
+    chunks = chunks_of(job, lanes)
+    if mark.chunk >= chunks:
+        what = f"is after the end: a round of {job.name} has {chunks} chunks"
+        yield f"{path}.chunk", what, f"0 to {chunks - 1}"
 
 
 def _overlaps(scenario: Scenario, graph: Topology, jobs: Sequence[Tenant]) -> Iterator[Finding]:
@@ -217,6 +220,38 @@ def _overlaps(scenario: Scenario, graph: Topology, jobs: Sequence[Tenant]) -> It
                     yield f"faults[{i}].at", what, "spans that do not overlap"
                     return
             spans.setdefault(key, []).append((start, end, i))
+
+
+def _doubled(scenario: Scenario, graph: Topology) -> Iterator[Finding]:
+    """A direction has at most one impairment of a kind for the whole run."""
+    own = scenario.links
+    lossy = {"links.loss": own.loss} | {
+        f"links.overrides[{i}].loss": each.loss or 0.0 for i, each in enumerate(own.overrides)
+    }
+    matches = ["*", *(each.match for each in own.overrides)]
+    entries = [
+        (path, "loss", match)
+        for (path, loss), match in zip(lossy.items(), matches, strict=True)
+        if loss
+    ]
+    for i, entry in enumerate(scenario.faults):
+        if not is_constant(entry):
+            continue
+        for path, kind, match in entries:
+            if kind == entry.kind and _meet(match, entry.link, graph):
+                what = f"{kind} of {entry.link} for the whole run is said by {path} already"
+                yield f"faults[{i}]", what, "one of the two"
+                return
+        entries.append((f"faults[{i}]", entry.kind, entry.link or ""))
+
+
+def _meet(one: str, other: str | None, graph: Topology) -> bool:
+    """Whether two patterns have a direction in common."""
+    return any(
+        _matches(one, link.name, way) and _matches(other, link.name, way)
+        for link in graph.links
+        for way, _, _, _ in link.directions()
+    )
 
 
 def _what_and_where(action: faults.Action) -> tuple[Any, ...]:

@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from math import ceil
 
+from hosts import wire
 from testbed.plan import MAX_JOBS
 from testbed.plan import Job as PlannedJob
-from testbed.scenario.schema import Job, Scenario, Workload
+from testbed.scenario.schema import LANES_MAX, Job, Scenario, Workload
 from topologies import Topology
 
 FIRST_NUMBER = 1
+ETHERNET_BYTES = 14
+IP_OVERHEAD_BYTES = wire.frame_bytes(0) - ETHERNET_BYTES
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,11 @@ def divide(slots: int, shares: Sequence[int]) -> list[int]:
     for i in range(slots - sum(parts)):
         parts[i % len(parts)] += 1
     return parts
+
+
+def lanes_that_fit(mtu_bytes: int) -> int:
+    """The most lanes that a packet of at most `mtu_bytes` (IP header counted) holds."""
+    return min(LANES_MAX, (mtu_bytes - IP_OVERHEAD_BYTES) // wire.VALUE_BYTES)
 
 
 def chunks_of(tenant: Tenant, lanes: int) -> int:

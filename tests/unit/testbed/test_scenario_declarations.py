@@ -146,6 +146,38 @@ WRONG = {
         fault("kind: link_down, link: h1-s1, at_chunk: {chunk: 2740}", "switch: {lanes: 365}"),
         "faults[0].at_chunk.chunk: is after the end: a round of job1 has 2740 chunks",
     ),
+    "a chunk after the last, as many lanes as fit": (
+        fault("kind: link_down, link: h1-s1, at_chunk: {chunk: 2740}"),
+        "faults[0].at_chunk.chunk: is after the end: a round of job1 has 2740 chunks",
+    ),
+    "more of a period than it has": (
+        fault("kind: periodic, link: h1-s1, every: 3, count: 4"),
+        "faults[0].count: 4 packets of every 3; allowed: at most 'every'",
+    ),
+    "loss said by links already": (
+        fault('kind: loss, link: "h1->s1", probability: 1%', "links: {loss: 2%}"),
+        "faults[0]: loss of h1->s1 for the whole run is said by links.loss already",
+    ),
+    "loss said by an override already": (
+        fault(
+            "kind: loss, link: h1-s1, probability: 1%",
+            "links: {overrides: [{match: h2-s1, loss: 1%}, {match: h1-*, loss: 2%}]}",
+        ),
+        "faults[0]: loss of h1-s1 for the whole run is said by links.overrides[1].loss already",
+    ),
+    "corruption said twice": (
+        "faults:\n- {kind: corrupt, link: h1-s1, probability: 1%}\n"
+        '- {kind: corrupt, link: "*", probability: 2%}',
+        "faults[1]: corrupt of * for the whole run is said by faults[0] already",
+    ),
+    "a queue that holds no frame": (
+        "links: {mtu: 9000, queue: 2kB}",
+        "links.queue: 2000 bytes hold no frame of 9014; allowed: at least 9014B",
+    ),
+    "an override's queue that holds no frame": (
+        "links: {mtu: 9000, overrides: [{match: h1-s1, queue: 9kB}]}",
+        "links.overrides[0].queue: 9000 bytes hold no frame of 9014",
+    ),
     "after the end of every job": (
         fault("kind: link_down, link: h1-s1, at: 5s", "jobs: [{end: 4s}]"),
         "faults[0].at: is after the end of every job, 4 s; allowed: an earlier time",
