@@ -164,7 +164,7 @@ class Conductor:
 
     def fill(self, switch: str) -> None:
         assert self._plan is not None
-        self.backend.install(switch, self._plan.entries[switch])
+        self.backend.install(switch, self._fill(switch, self._plan.entries[switch]))
         self.tell("switch_emptied", switch=switch)
 
     def foreign_frames(self, fault: Fault) -> Iterator[bytes]:
