@@ -4,26 +4,90 @@
 
 #include "bytes.h"
 
-/* RFC 1071; an odd last byte is the high half of a word. The sum is taken in host order, 32 bits at a time, which the
- * compiler vectorises, and swapped at the end (RFC 1071, 2B). */
-static inline uint64_t hash_csum16(const uint8_t *p, uint32_t len)
-{
-	uint32_t words = len / 4, rest = len % 4;
-	uint64_t sum = 0;
-	uint32_t word;
+/* RFC 1071 over pieces that lie apart; an odd last byte is the high half of a word. Pieces that lie side by side are
+ * summed together. */
+struct csum {
+	const uint8_t *run;
+	uint32_t run_len;
+	bool odd; /* an odd number of bytes came before the run */
+	uint64_t sum; /* of what came before: congruent modulo 2^16 - 1, and 0 only if all of it is */
+};
 
-	for (uint32_t i = 0; i < words; i++) {
-		memcpy(&word, p + 4 * i, sizeof(word));
-		sum += word;
+typedef uint32_t csum_lanes __attribute__((vector_size(64)));
+
+/* The sum folded to 16 bits, in host order; it is swapped at the end (RFC 1071, 2B). */
+static inline uint64_t csum_words(const uint8_t *p, uint32_t len)
+{
+	csum_lanes low = {0}, high = {0};
+	uint64_t sum = 0, word = 0;
+
+	/* No lane overflows below 64 bytes * 2^16. */
+	for (; len >= sizeof(low); p += sizeof(low), len -= sizeof(low)) {
+		csum_lanes words;
+
+		memcpy(&words, p, sizeof(words));
+		low += words & 0xffff;
+		high += words >> 16;
 	}
-	if (rest) {
-		word = 0;
-		memcpy(&word, p + 4 * words, rest);
-		sum += word;
+	low += high;
+	for (unsigned int i = 0; i < sizeof(low) / sizeof(low[0]); i++)
+		sum += low[i];
+	for (; len >= sizeof(word); p += sizeof(word), len -= sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		sum += (word & UINT32_MAX) + (word >> 32);
 	}
+	word = 0;
+	for (uint32_t i = 0; i < len; i++)
+		word |= (uint64_t)p[i] << 8 * i;
+	sum += (word & UINT32_MAX) + (word >> 32);
 	while (sum >> 16)
 		sum = (sum & 0xffff) + (sum >> 16);
-	return __builtin_bswap16((uint16_t)~sum);
+	return sum;
+}
+
+static inline void csum_flush(struct csum *c)
+{
+	uint64_t sum = csum_words(c->run, c->run_len);
+
+	c->sum += c->odd ? sum : __builtin_bswap16((uint16_t)sum);
+	c->odd ^= c->run_len & 1;
+	c->run_len = 0;
+}
+
+/* The next len bytes. */
+static inline void csum_add(struct csum *c, const uint8_t *p, uint32_t len)
+{
+	if (p == c->run + c->run_len) {
+		c->run_len += len;
+		return;
+	}
+	if (c->run_len)
+		csum_flush(c);
+	c->run = p;
+	c->run_len = len;
+}
+
+/* The next len bytes, at most 8, as a number: modulo 2^16 - 1 only the parity of its last byte's place counts. */
+static inline void csum_value(struct csum *c, uint64_t value, unsigned int len)
+{
+	if (c->run_len)
+		csum_flush(c);
+	c->odd ^= len & 1;
+	c->sum += ((value & UINT32_MAX) + (value >> 32)) << (c->odd ? 8 : 0);
+}
+
+static inline uint64_t csum_end(struct csum *c)
+{
+	if (c->run_len)
+		csum_flush(c);
+	while (c->sum >> 16)
+		c->sum = (c->sum & 0xffff) + (c->sum >> 16);
+	return (uint16_t)~c->sum;
+}
+
+static inline uint64_t hash_csum16(const uint8_t *p, uint32_t len)
+{
+	return __builtin_bswap16((uint16_t)~csum_words(p, len));
 }
 
 static inline uint64_t hash_cksum16(const uint8_t *p, uint32_t len)

@@ -8,7 +8,7 @@ from switch.model import Calculation, CalculationInput, Checksum, Field, Header
 from switch.reading.calculations import input_bits
 from switch.translate.expressions import Expressions
 from switch.translate.layout import Layout, integer_type
-from switch.translate.packing import Piece, write_pieces
+from switch.translate.packing import Piece, byte_runs, joined, write_pieces
 from switch.translate.writer import Writer, comment, u64
 
 
@@ -23,10 +23,18 @@ class CalculationWriter:
         self.layout = layout
         self.out = out
         self.calculation = calculation
+        groups = groupby(self.inputs(), key=self.group_of)
+        aligned = all(self.group_bits(list(items)) % 8 == 0 for _, items in groups)
+        self.in_place = aligned and calculation.algorithm in ("csum16", "cksum16")
+        """Whether fields are summed where they are, instead of being gathered first."""
+
+    def inputs(self) -> list[CalculationInput]:
+        """All but the payload."""
+        return [i for i in self.calculation.inputs if i.kind != "payload"]
 
     def write(self) -> None:
         out = self.out
-        inputs = [i for i in self.calculation.inputs if i.kind != "payload"]
+        inputs = self.inputs()
         with_payload = len(inputs) != len(self.calculation.inputs)
         groups = [(key, list(items)) for key, items in groupby(inputs, key=self.group_of)]
         out.line(f"/* {comment(self.calculation.name)} */")
@@ -35,6 +43,8 @@ class CalculationWriter:
             "(struct pipeline *p, const struct packet *k)"
         ):
             out.line("uint8_t *d = p->scratch;")
+            if self.in_place:
+                out.line("struct csum c = {d, 0, false, 0};")
             out.line()
             out.line("(void)k;")
             if all(self.group_bits(items) % 8 == 0 for _, items in groups):
@@ -44,8 +54,17 @@ class CalculationWriter:
                 self.write_unaligned(groups)
             if with_payload:
                 self.write_payload()
-            algorithm = self.calculation.algorithm
-            out.line(f"return hash_{algorithm}(p->scratch, (uint32_t)(d - p->scratch));")
+            if self.in_place:
+                out.line("return csum_end(&c);")
+            else:
+                algorithm = self.calculation.algorithm
+                out.line(f"return hash_{algorithm}(p->scratch, (uint32_t)(d - p->scratch));")
+
+    def add_gathered(self) -> None:
+        """Sum what was gathered in p->scratch, which is free again."""
+        self.out.line("csum_add(&c, p->scratch, (uint32_t)(d - p->scratch));")
+        self.out.line("csum_flush(&c);")
+        self.out.line("d = p->scratch;")
 
     def group_of(self, item: CalculationInput) -> int:
         """Inputs that are skipped together: those of one header (constants: never skipped)."""
@@ -101,19 +120,42 @@ class CalculationWriter:
                 assert item.header
                 name = self.layout.types[item.header.type.name]
                 self.out.line(f"d = emit_{name}(&{self.member(item.header)}, d);")
+                if self.in_place:
+                    self.add_gathered()
             elif item.field and item.field.variable:
                 self.flush(pieces)
                 assert item.header
                 length = self.layout.length(item.header.type, item.field)
                 access = self.layout.field(item.header.type, item.field)
                 member = self.member(item.header)
-                self.out.line(f"memcpy(d, {member}.{access}, {member}.{length});")
-                self.out.line(f"d += {member}.{length};")
+                if self.in_place:
+                    self.out.line(f"csum_add(&c, {member}.{access}, {member}.{length});")
+                else:
+                    self.out.line(f"memcpy(d, {member}.{access}, {member}.{length});")
+                    self.out.line(f"d += {member}.{length};")
             else:
                 pieces.append(self.piece(item))
         self.flush(pieces)
 
+    def sum_pieces(self, pieces: list[Piece]) -> None:
+        """Pieces that together are whole bytes, without a detour through memory where possible."""
+        for run in byte_runs(pieces):
+            bits = sum(p.bits for p in run)
+            assert bits % 8 == 0
+            if len(run) == 1 and run[0].wide:
+                self.out.line(f"csum_add(&c, {run[0].text}, {bits // 8});")
+            elif bits <= 64 and not any(p.wide for p in run):
+                self.out.line(f"csum_value(&c, {joined(run)}, {bits // 8});")
+            else:
+                write_pieces(self.out, "d", run)
+                self.out.line(f"d += {bits // 8};")
+                self.add_gathered()
+
     def flush(self, pieces: list[Piece]) -> None:
+        if self.in_place:
+            self.sum_pieces(pieces)
+            pieces.clear()
+            return
         write_pieces(self.out, "d", pieces)
         bits = sum(p.bits for p in pieces)
         assert bits % 8 == 0
@@ -155,8 +197,11 @@ class CalculationWriter:
             out.line()
             out.line("if (len > k->flow.truncate)")
             out.line("\tlen = k->flow.truncate;")
-            out.line("memcpy(d, k->flow.payload, len);")
-            out.line("d += len;")
+            if self.in_place:
+                out.line("csum_add(&c, k->flow.payload, len);")
+            else:
+                out.line("memcpy(d, k->flow.payload, len);")
+                out.line("d += len;")
 
 
 def raw(layout: Layout, header: Header, field: Field) -> str:

@@ -46,6 +46,33 @@ def write_pieces(out: Writer, pointer: str, pieces: list[Piece], start: int = 0)
         flush(out, pointer, run_start, run)
 
 
+def byte_runs(pieces: list[Piece]) -> list[list[Piece]]:
+    """The pieces in runs of whole bytes, up to a machine word where they can be: narrow ones
+    together, wide ones that are whole bytes alone."""
+    runs: list[list[Piece]] = []
+    run: list[Piece] = []
+    for piece in pieces:
+        whole = sum(p.bits for p in run) % 8 == 0
+        if run and whole and (piece.wide or sum(p.bits for p in [*run, piece]) > 64):
+            runs.append(run)
+            run = []
+        run.append(piece)
+        if run == [piece] and piece.wide and piece.bits % 8 == 0:
+            runs.append(run)
+            run = []
+    return [*runs, run] if run else runs
+
+
+def joined(run: list[Piece]) -> str:
+    """Narrow pieces side by side as one number."""
+    left = sum(p.bits for p in run)
+    parts = []
+    for piece in run:
+        left -= piece.bits
+        parts.append(f"{piece.text} << {left}" if left else piece.text)
+    return " | ".join(parts)
+
+
 def write_wide(out: Writer, pointer: str, bit: int, piece: Piece) -> None:
     if bit % 8 == 0 and piece.bits % 8 == 0:
         out.line(f"memcpy({pointer} + {bit // 8}, {piece.text}, {piece.bits // 8});")
@@ -57,12 +84,7 @@ def flush(out: Writer, pointer: str, start: int, run: list[Piece]) -> None:
     """One store for a run of whole bytes that fits a machine word, else one for each piece."""
     total = sum(p.bits for p in run)
     if start % 8 == 0 and total % 8 == 0 and total <= 64 and not any(p.wide for p in run):
-        parts = []
-        left = total
-        for piece in run:
-            left -= piece.bits
-            parts.append(f"{piece.text} << {left}" if left else piece.text)
-        out.line(f"store_be({pointer} + {start // 8}, {' | '.join(parts)}, {total // 8});")
+        out.line(f"store_be({pointer} + {start // 8}, {joined(run)}, {total // 8});")
         return
     bit = start
     for piece in run:
