@@ -22,7 +22,8 @@ struct meter {
 
 static inline void bucket_fill(struct bucket *b, uint64_t now_us)
 {
-	uint64_t given = (uint64_t)((double)now_us * b->per_us);
+	double exact = (double)now_us * b->per_us;
+	uint64_t given = exact < 0x1p63 ? (uint64_t)exact : UINT64_C(1) << 63;
 
 	if (given <= b->given)
 		return;
@@ -54,7 +55,7 @@ static inline int meter_set(struct meter *m, const struct pl_rate *rates)
 		return 0;
 	}
 	for (uint32_t i = 0; i < METER_RATES; i++) {
-		/* A rate whose product with the clock fits 64 bits for ever; also refuses NaN. */
+		/* Also refuses NaN. */
 		if (!(rates[i].per_us >= 0 && rates[i].per_us <= 1e6))
 			return -EINVAL;
 	}
