@@ -10,6 +10,21 @@ from compiler.diagnostics import MAX_ERRORS, Diagnostics
 from compiler.preprocess import Options
 
 VERSION = "0.1.0"
+WARNING_KINDS = (
+    "deprecated",
+    "invalid",
+    "invalid-header",
+    "mismatch",
+    "ordering",
+    "overflow",
+    "parser-transition",
+    "preprocessor",
+    "shadow",
+    "uninitialized-out-param",
+    "uninitialized-use",
+    "unreachable",
+    "unused",
+)
 STAGES = ("preprocessed", "tokens", "ast", "types", "ir", "json")
 WARNING_FLAGS = ("--Wdisable", "--Werror", "--Wwarn", "--Winfo")
 # Flags that change nothing here: there is one way to unroll and inline, and no passes to choose.
@@ -45,9 +60,8 @@ P4INFO_FORMATS = {
     "bin": "binary",
 }
 _EPILOG = """exit status: 0 on success, 1 on errors in the program or its files, 2 on a wrong
-command line. Kinds of warnings, for --Wdisable and --Werror: deprecated, ignore-prop, invalid,
-invalid-header, mismatch, ordering, overflow, parser-transition, preprocessor, shadow,
-uninitialized-out-param, uninitialized-use, unreachable, unused."""
+command line. Kinds of warnings, for --Wdisable and --Werror: """
+_EPILOG += ", ".join(WARNING_KINDS)
 
 
 @dataclass(frozen=True, slots=True)

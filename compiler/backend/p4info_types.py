@@ -151,9 +151,15 @@ def translation_of(shape: types.NewType) -> tuple[str, int | None] | None:
     annotation = shape.declaration.annotation("p4runtime_translation")
     if annotation is None:
         return None
-    words = annotation.text
-    numbers = [int(word) for word in words if word.isdigit()]
-    return words[0].strip('"'), numbers[-1] if numbers else None
+    match annotation.text:
+        case [uri, ",", "string"]:
+            return uri.strip('"'), None
+        case [uri, ",", width] | [uri, ",", "bit", "<", width, ">"] if width.isdigit():
+            return uri.strip('"'), int(width)
+    where = annotation.position
+    raise Unsupported(
+        where, "this translation", "write `string`, `bit<W>` or a width after the URI"
+    )
 
 
 def bitwidth(shape: types.Type) -> int:

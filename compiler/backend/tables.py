@@ -390,6 +390,12 @@ def _written_priorities(scope: Tables, declaration: ast.TableDeclaration, step: 
             values.append(value)
         else:
             values.append(values[-1] + step if values else first)
+        if values[-1] < 0:
+            raise Unsupported(
+                entry.position,
+                f"an entry of priority {values[-1]}",
+                "the first priority is too small for so many entries and priority_delta",
+            )
     return values
 
 

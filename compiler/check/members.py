@@ -136,8 +136,6 @@ class Members(Operators):
                     return f"'{node.member}' of {owner} cannot be changed"
                 node = node.base
             elif isinstance(node, (ast.Index, ast.Slice, ast.PlusSlice)):
-                if isinstance(self.program.type_of.get(node.base), types.Tuple):
-                    return "a tuple's elements cannot be changed"
                 node = node.base
             else:
                 return "this is not a variable"

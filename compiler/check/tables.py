@@ -68,6 +68,9 @@ class Tables(Statements):
         if not isinstance(type_, _KEY_TYPES):
             return self.error(node.expression, f"a key cannot have type {type_}")
         self._key_name(node)
+        if node.expression in self.program.const_value:
+            hint = "remove it from the key"
+            self.warn(node.expression, "mismatch", "this key is the same for all packets", hint)
         return type_
 
     def _key_name(self, node: ast.KeyElement) -> None:

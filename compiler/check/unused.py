@@ -73,10 +73,18 @@ def _exempt(node: ast.Declaration) -> bool:
         return True
     if isinstance(node, ast.FunctionDeclaration) and node.body is None:
         return True
+    if isinstance(node, ast.Constant) and _is_assertion(node.value):
+        return True
     return any(
         a.name == "noWarn" and any(getattr(x, "value", None) == "unused" for x in a.arguments)
         for a in node.annotations
     )
+
+
+def _is_assertion(value: ast.Expression) -> bool:
+    """Whether value is a static_assert, which is there for its effect."""
+    callee = value.callee if isinstance(value, ast.Call) else None
+    return isinstance(callee, ast.NameExpression) and callee.name == "static_assert"
 
 
 def _hint(node: ast.Declaration) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from bmv2_arithmetic import evaluate
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler import types
@@ -46,6 +46,7 @@ def within(expr: ir.Expr, value: int) -> bool:
     return (low is None or low <= value) and (high is None or value <= high)
 
 
+@settings(deadline=None)
 @given(typed_pair(), st.sampled_from(sorted(PLAIN)), st.sampled_from(["field", "constant"]))
 def test_operators_wrap_to_the_type(
     pair: tuple[types.Bits, int, int], operator: str, right_as: str
@@ -58,6 +59,7 @@ def test_operators_wrap_to_the_type(
     assert within(expr, got)
 
 
+@settings(deadline=None)
 @given(typed_pair(), st.sampled_from(["+", "*", "-"]), st.sampled_from(["+", "-", "^"]))
 def test_nested_operators(pair: tuple[types.Bits, int, int], inner: str, outer: str) -> None:
     shape, a, b = pair
@@ -68,6 +70,7 @@ def test_nested_operators(pair: tuple[types.Bits, int, int], inner: str, outer: 
     assert evaluate(expr, {"a": a, "b": b}) == expected
 
 
+@settings(deadline=None)
 @given(typed_pair(), st.sampled_from(["<<", ">>"]), st.integers(0, 300), st.booleans())
 def test_shifts(
     pair: tuple[types.Bits, int, int], operator: str, count: int, constant: bool
@@ -89,6 +92,7 @@ def test_a_huge_shift_count_is_never_given_to_bmv2() -> None:
     assert evaluate(expr, {"a": 255, "n": 1 << 31}) == 0
 
 
+@settings(deadline=None)
 @given(typed_pair(), st.sampled_from(["|+|", "|-|"]))
 def test_saturation(pair: tuple[types.Bits, int, int], operator: str) -> None:
     shape, a, b = pair
@@ -98,6 +102,7 @@ def test_saturation(pair: tuple[types.Bits, int, int], operator: str) -> None:
     assert evaluate(expr, {"a": a, "b": b}) == max(low, min(high, exact))
 
 
+@settings(deadline=None)
 @given(typed_pair(), st.sampled_from(["-", "~", "+"]))
 def test_unary(pair: tuple[types.Bits, int, int], operator: str) -> None:
     shape, a, _ = pair
@@ -106,6 +111,7 @@ def test_unary(pair: tuple[types.Bits, int, int], operator: str) -> None:
     assert evaluate(expr, {"a": a}) == to_type(exact, shape.width, shape.signed)
 
 
+@settings(deadline=None)
 @given(typed_pair(), typed_pair())
 def test_concatenation(
     left: tuple[types.Bits, int, int], right: tuple[types.Bits, int, int]
@@ -116,6 +122,7 @@ def test_concatenation(
     assert evaluate(expr, {"a": a, "b": b}) == expected
 
 
+@settings(deadline=None)
 @given(st.data(), WIDTHS)
 def test_slices_on_both_sides(data: st.DataObject, width: int) -> None:
     shape = types.Bits(width)
@@ -132,6 +139,7 @@ def test_slices_on_both_sides(data: st.DataObject, width: int) -> None:
     assert evaluate(written, {"a": whole, "p": part}) == int(text, 2)
 
 
+@settings(deadline=None)
 @given(typed_pair(), WIDTHS, st.booleans())
 def test_casts(pair: tuple[types.Bits, int, int], width: int, signed: bool) -> None:
     source, a, _ = pair

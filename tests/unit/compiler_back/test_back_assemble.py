@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from bmv2_arithmetic import evaluate
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler.backend import arithmetic, ir
@@ -79,6 +79,7 @@ statements = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(statements, max_size=5), st.tuples(*[st.integers(0, 1)] * 3))
 def test_flat_code_does_what_the_tree_does(
     body: list[ir.Statement], flags: tuple[int, int, int]

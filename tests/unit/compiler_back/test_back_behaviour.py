@@ -26,6 +26,16 @@ def load(document: dict[str, Any], folder: Path) -> Pipeline:
     return Pipeline.load(path, seed=0)
 
 
+def test_elements_of_a_tuple_are_assigned_one_by_one(tmp_path: Path) -> None:
+    document = json_of(
+        apply="""tuple<bit<8>, bit<16>> t = { hdr.h.a, hdr.h.c };
+        t[1] = t[1] + 1; t[0][3:0] = 0x5; hdr.h.b = t[0]; hdr.h.c = t[1]; std.egress_spec = 2;"""
+    )
+    assert load(document, tmp_path).process(1, bytes.fromhex("a7001234"), 0) == [
+        (2, bytes.fromhex("a7a51235"))
+    ]
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_random_programs(seed: int, tmp_path: Path) -> None:
     generator = Generator(seed)

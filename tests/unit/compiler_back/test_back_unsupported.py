@@ -104,3 +104,26 @@ def test_a_direct_counter_without_table() -> None:
 def test_a_program_without_main() -> None:
     _, _, errors = compile_text("#include <core.p4>\nconst bit<8> X = 1;\n")
     assert errors == ("2:14: no package is instantiated as main",)
+
+
+@pytest.mark.parametrize("written", ['("u", bool)', '("u", bit<5+3>)', "()", '("u")'])
+def test_translations_of_unknown_form(written: str) -> None:
+    found = errors_of(
+        types=f"@p4runtime_translation{written} type bit<9> port_t;",
+        locals="action a(port_t p) { std.egress_spec = (bit<9>)p; } table t { actions = { a; } }",
+        apply="t.apply();",
+    )
+    assert found == ["not supported yet: this translation"]
+
+
+def test_entries_whose_priority_would_be_negative() -> None:
+    found = errors_of(
+        locals="""table t {
+            key = { hdr.h.a : ternary; }
+            actions = { NoAction; }
+            priority_delta = 10;
+            entries = { priority = 12 : 1 : NoAction(); 2 : NoAction(); 3 : NoAction(); }
+        }""",
+        apply="t.apply();",
+    )
+    assert found == ["not supported yet: an entry of priority -8"]

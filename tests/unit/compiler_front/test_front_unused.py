@@ -51,3 +51,8 @@ def test_uses_of_every_kind(unused_in: Unused) -> None:
 
 def test_what_the_includes_declare_is_not_ours_to_use(unused_in: Unused) -> None:
     assert unused_in("const bit<8> __version = 1;\nextern void log(in bit<8> unread);") == []
+
+
+def test_an_assertion_is_there_for_its_effect(unused_in: Unused) -> None:
+    assertion = "extern bool static_assert(bool check);"
+    assert unused_in(f"{assertion} const bool fits = static_assert(2 > 1);") == []
