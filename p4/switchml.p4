@@ -81,6 +81,8 @@ control SwitchmlVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
         verify_checksum(hdr.aggregation.isValid() && hdr.udp.checksum != 0
                         && hdr.udp.checksum != 0xffff,
             UDP_CHECKED, hdr.udp.checksum, HashAlgorithm.csum16);
+        verify_checksum(hdr.aggregation.isValid() && hdr.udp.checksum == 0xffff,
+            UDP_CHECKED, meta.zero, HashAlgorithm.csum16);
     }
 }
 

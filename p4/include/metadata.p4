@@ -18,6 +18,7 @@ struct metadata_t {
     bool      settled;      // the cell holds the job's final sum, not this switch's part of it
     workers_t before;       // who had contributed before this packet
     workers_t after;
+    bit<16>   zero;         // nobody writes it: what a checksum that may not be written 0 is compared with
     bool      rewritten;    // the IPv4 header changed; otherwise its checksum is left as it came
 }
 

@@ -201,6 +201,28 @@ def test_every_damaged_bit_is_refused(pipeline: Pipeline) -> None:
     assert counted(pipeline, "new", 0) == 0
 
 
+def summing_to(sum16: int) -> Contribution:
+    """A contribution of worker 0 whose UDP checksum is `sum16`: its last value sees to that."""
+    plain = chunk(0)
+    for last in range(2**16):
+        packet = Contribution(1, 0, 1, INT32, 0, (*plain.values[:-1], last))
+        if contribution(1, packet)[40:42] == sum16.to_bytes(2, "big"):
+            return packet
+    raise AssertionError("every sum is reached by one of the values")
+
+
+def test_a_sum_of_zero_is_checked_like_any_other(pipeline: Pipeline) -> None:
+    """RFC 768 writes it 0xffff, since 0 says that there is none."""
+    frame = contribution(1, summing_to(0xFFFF))
+    for bit in range(42 * 8, len(frame) * 8):
+        damaged = bytearray(frame)
+        damaged[bit // 8] ^= 1 << bit % 8
+        assert pipeline.process(1, bytes(damaged)) == []
+    assert counted(pipeline, "new", 0) == 0
+    pipeline.process(1, frame)
+    assert counted(pipeline, "new", 0) == 1
+
+
 def test_no_udp_checksum_is_accepted(pipeline: Pipeline) -> None:
     """RFC 768: 0 says that the sender computed none."""
     frame = bytearray(contribution(1, chunk(0)))
