@@ -128,8 +128,6 @@ class ParserBody(Externs):
         return scalar_width(self.operand_type(expression))
 
     def _select_key(self, expression: ast.Expression) -> ir.Expr:
-        if self._is_lookahead(expression):
-            return ir.Lookahead(0, self._key_width(expression))
         shape = self.operand_type(expression)
         if not is_scalar(shape):
             raise self.unsupported(expression, f"a select key of type {shape}")
@@ -138,13 +136,6 @@ class ParserBody(Externs):
             return expr
         bits = types.Bits(max(1, scalar_width(shape)))
         return self.keep(arithmetic.unsigned(expr, bits.width), bits)
-
-    def _is_lookahead(self, expression: ast.Expression) -> bool:
-        if not isinstance(expression, ast.Call):
-            return False
-        shape = self.operand_type(expression)
-        called = self.typed.calls[expression].method
-        return called == "lookahead" and is_scalar(shape) and not is_signed(shape)
 
     def _cases(self, transition: ast.Transition, widths: Sequence[int]) -> list[ir.Transition]:
         transitions: list[ir.Transition] = []

@@ -459,3 +459,17 @@ def test_value_sets_of_structs() -> None:
     start = named(document["parsers"][0]["parse_states"], "start")
     first = start["transitions"][0]
     assert (first["type"], first["value"], first["next_state"]) == ("parse_vset", "P.known", "one")
+
+
+def test_a_lookahead_is_no_key_of_a_transition() -> None:
+    """BMv2 finds a packet too short for a lookahead in a statement, not in a key."""
+    document = json_of(
+        parser="""state start { packet.extract(hdr.h);
+            transition select(packet.lookahead<bit<8>>()) { 1: more; default: accept; } }
+            state more { meta.m = 1; transition accept; }"""
+    )
+    start = named(document["parsers"][0]["parse_states"], "start")
+    look = start["parser_ops"][-1]
+    assert look["op"] == "set"
+    assert look["parameters"][1] == {"type": "lookahead", "value": [0, 8]}
+    assert start["transition_key"] == [look["parameters"][0]]
