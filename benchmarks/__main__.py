@@ -1,7 +1,7 @@
 """`python -m benchmarks [NAME...]`: runs the benchmarks, prints their rows and keeps them as JSON.
 
-A benchmark is a module of this folder with `run() -> list` of dataclasses that have the fields
-part, what, value, unit, baseline and ratio; a RuntimeError from it is one line saying what lacks.
+A benchmark is a module of this folder with `run() -> list[Row]` (row.py); a RuntimeError from it is
+one line saying what lacks.
 """
 
 from __future__ import annotations

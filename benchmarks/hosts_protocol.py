@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.row import Row
 from hosts import quantise
 from hosts.wire import RESULT, Batch
 from hosts.worker import Job, Worker
@@ -20,18 +20,6 @@ ELEMENTS = 1 << 20
 WORKERS = 4
 WINDOW = 128
 REPEATS = 7
-
-
-@dataclass(frozen=True)
-class Row:
-    """One figure and what it is compared with: `ratio` is `value` over the value of `baseline`."""
-
-    part: str
-    what: str
-    value: float
-    unit: str
-    baseline: str
-    ratio: float
 
 
 def run() -> list[Row]:

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.row import Row
 from testbed.network.p4runtime import P4RuntimeClient
 from testbed.plan import Entries, Job, job_entries
 from testbed.program import Program, compile_program
@@ -44,18 +45,6 @@ FLOW_WINDOW = 64
 SECONDS = 0.7
 REPETITIONS = 5
 START_S = 30.0
-
-
-@dataclass(frozen=True)
-class Row:
-    """One figure and what it is compared with: `ratio` is `value` over the value of `baseline`."""
-
-    part: str
-    what: str
-    value: float
-    unit: str
-    baseline: str
-    ratio: float
 
 
 @dataclass

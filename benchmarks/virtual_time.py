@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from benchmarks.row import Row
 from testbed.explore.trial import attempt
 from testbed.program import REPOSITORY, compile_program
 from testbed.scenario.schema import Links, Scenario, Switch, Timeouts, Topology, Workload
@@ -19,18 +20,6 @@ from testbed.virtual import Chip
 ELEMENTS, LANES, SLOTS, WORKERS_PER_RACK = 65_536, 365, 64, 16
 RACKS = (4, 16, 64)
 LOSS = 0.01
-
-
-@dataclass(frozen=True)
-class Row:
-    """One figure and what it is compared with: `ratio` is `value` over that of `baseline`."""
-
-    part: str
-    what: str
-    value: float
-    unit: str
-    baseline: str
-    ratio: float
 
 
 @dataclass(frozen=True)
