@@ -119,6 +119,7 @@ class Builder:
     def _table(self, site: TableSite) -> None:
         table, declaration = site.table, site.declaration
         message = self.info.tables.add()
+        self.info.type_info.SetInParent()
         self._preamble(message, "table", table.name, declaration.annotations)
         self._match_fields(message, site)
         self._action_refs(message, site)
@@ -207,7 +208,8 @@ class Builder:
         message = self.info.actions.add()
         annotations = declaration.annotations if declaration is not None else ()
         self._preamble(message, "action", name, annotations)
-        if declaration is None:
+        in_tables = any(name == a.name for site in self.unit.tables for a in site.table.actions)
+        if declaration is None or not in_tables:
             return
         shape = self.typed.type_of_declaration[declaration]
         assert isinstance(shape, types.Action)
@@ -280,6 +282,8 @@ class Builder:
         assert isinstance(size, int)
         message.size = size
         message.with_selector = instance.declaration.name == "action_selector"
+        if not message.with_selector:
+            return
         for annotation in annotations:
             given = annotation.arguments[0] if annotation.arguments else None
             if annotation.name == "max_group_size" and isinstance(given, ast.IntLiteral):

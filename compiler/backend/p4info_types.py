@@ -73,10 +73,7 @@ class TypeSpecs:
             entry = self._info.new_types[name]
             translation = translation_of(shape)
             if translation is None:
-                base: types.Type = shape
-                while isinstance(base, types.NewType):
-                    base = base.underlying
-                self._fill(entry.original_type, base, where)
+                self._fill(entry.original_type, _base(shape), where)
             else:
                 uri, width = translation
                 entry.translated_type.uri = uri
@@ -143,6 +140,13 @@ def _bits(spec: Message, shape: types.Bits) -> None:
         spec.bit.bitwidth = shape.width
 
 
+def _base(shape: types.Type) -> types.Type:
+    """shape without its layers of `type`; only the outermost one's translation counts."""
+    while isinstance(shape, types.NewType):
+        shape = shape.underlying
+    return shape
+
+
 def translation_of(shape: types.NewType) -> tuple[str, int | None] | None:
     """(uri, bits on the controller's side; None for a string) of @p4runtime_translation.
 
@@ -164,9 +168,7 @@ def translation_of(shape: types.NewType) -> tuple[str, int | None] | None:
 
 def bitwidth(shape: types.Type) -> int:
     """The width the controller sees; 0 for a string."""
-    if isinstance(shape, types.NewType):
-        translation = translation_of(shape)
-        if translation is not None:
-            return translation[1] or 0
-        return bitwidth(shape.underlying)
-    return types.width_bits(shape) or 0
+    translation = translation_of(shape) if isinstance(shape, types.NewType) else None
+    if translation is not None:
+        return translation[1] or 0
+    return types.width_bits(_base(shape)) or 0

@@ -290,11 +290,43 @@ def test_structured_annotations_and_documentation() -> None:
     assert not field.annotations and not action.preamble.annotations
 
 
-def test_types_only_where_there_are_some() -> None:
-    assert not p4info_of().HasField("type_info")
+def test_a_key_of_type_error_has_no_width() -> None:
     info = p4info_of(
         locals="table t { key = { std.parser_error : exact; } actions = { NoAction; } }",
         apply="t.apply();",
     )
     (field,) = info.tables[0].match_fields
     assert field.bitwidth == 0 and "NoError" in info.type_info.error.members
+
+
+def test_an_action_that_no_table_offers_has_no_parameters() -> None:
+    info = p4info_of(locals="action own(bit<8> v) { hdr.h.a = v; }", apply="own(3);")
+    assert list(only(info.actions, "I.own").params) == []
+
+
+def test_translation_of_the_outermost_type_counts() -> None:
+    info = p4info_of(
+        types='@p4runtime_translation("u", 12) type bit<8> in_t; type in_t out_t;',
+        locals="""action set(in_t x, out_t y) { hdr.h.a = (bit<8>)x; }
+            table t { actions = { set; } }""",
+        apply="t.apply();",
+    )
+    assert [p.bitwidth for p in only(info.actions, "I.set").params] == [12, 8]
+
+
+def test_a_field_whose_name_begins_with_a_dot_is_named_by_it_alone() -> None:
+    info = p4info_of(
+        meta='@name(".other.m") bit<8> m;',
+        locals="table t { key = { meta.m : exact; } actions = { NoAction; } }",
+        apply="t.apply();",
+    )
+    assert info.tables[0].match_fields[0].name == "other.m"
+
+
+def test_groups_belong_to_selectors() -> None:
+    info = p4info_of(
+        locals="""table t { key = { hdr.h.a : exact; } actions = { NoAction; }
+            @name("p") @max_group_size(9) implementation = action_profile(4); }""",
+        apply="t.apply();",
+    )
+    assert info.action_profiles[0].max_group_size == 0
