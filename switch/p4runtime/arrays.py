@@ -101,11 +101,7 @@ class DirectCounters:
         if query.table_entry.table_id:
             tables = [self._table(query.table_entry)]
         for table in tables:
-            if query.table_entry.match:
-                chosen = [self._entries.find(table, query.table_entry)]
-            else:
-                chosen = self._entries.entries(table)
-            for stored in chosen:
+            for stored in self._entries.chosen(table, query.table_entry):
                 packets, bytes_ = self._pipeline.direct_counter_read(table.name, stored.handle)
                 entity = Entity()
                 entry = entity.direct_counter_entry

@@ -75,11 +75,7 @@ class DirectMeters:
         if query.table_entry.table_id:
             tables = [self._table(query.table_entry)]
         for table in tables:
-            if query.table_entry.match:
-                chosen = [self._entries.find(table, query.table_entry)]
-            else:
-                chosen = self._entries.entries(table)
-            for stored in chosen:
+            for stored in self._entries.chosen(table, query.table_entry):
                 entity = Entity()
                 entry = entity.direct_meter_entry
                 entry.table_entry.CopyFrom(stored.message)

@@ -227,6 +227,10 @@ class TableEntries:
         """All entries of a table but the default."""
         return list(self._contents[table.id].entries.values())
 
+    def chosen(self, table: Table, query: p4runtime_pb2.TableEntry) -> list[Stored]:
+        """The entry that a query's match names, or NOT_FOUND; without a match all entries."""
+        return [self.find(table, query)] if query.match else self.entries(table)
+
     def read(self, query: p4runtime_pb2.TableEntry) -> Iterator[Entity]:
         """Entries that fit the query's set fields (P4Runtime 1.4, wildcard reads)."""
         for table, stored in self._select(query):
