@@ -1,0 +1,138 @@
+"""Parsers, controls, tables and what they are made of; the whole program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from compiler.ast.declarations import Declaration, Parameter, TypeParameter
+from compiler.ast.expressions import Argument, Expression, NameExpression
+from compiler.ast.node import Annotation, Node
+from compiler.ast.statements import Block, Statement
+from compiler.ast.typerefs import TypeRef
+
+
+@dataclass(eq=False, slots=True)
+class SelectCase(Node):
+    """keyset: one expression, or a parenthesized ListExpression for several keys."""
+
+    keyset: Expression
+    target: StateRef
+
+
+@dataclass(eq=False, slots=True)
+class StateRef(Node):
+    """The name of a state to go to; "accept" and "reject" included."""
+
+    name: str
+
+
+@dataclass(eq=False, slots=True)
+class Transition(Node):
+    """`transition target;` (subject empty) or `transition select(subject) { cases }`."""
+
+    target: StateRef | None
+    subject: tuple[Expression, ...] = ()
+    cases: tuple[SelectCase, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class ParserState(Declaration):
+    """transition None: implicit `transition reject`."""
+
+    statements: tuple[Statement | Declaration, ...]
+    transition: Transition | None
+
+
+@dataclass(eq=False, slots=True)
+class ValueSet(Declaration):
+    """`value_set<T>(size) name;`."""
+
+    type_ref: TypeRef
+    size: Expression
+
+
+@dataclass(eq=False, slots=True)
+class ParserDeclaration(Declaration):
+    type_parameters: tuple[TypeParameter, ...]
+    parameters: tuple[Parameter, ...]
+    constructor_parameters: tuple[Parameter, ...]
+    locals: tuple[Declaration, ...]
+    states: tuple[ParserState, ...]
+
+
+@dataclass(eq=False, slots=True)
+class ControlDeclaration(Declaration):
+    type_parameters: tuple[TypeParameter, ...]
+    parameters: tuple[Parameter, ...]
+    constructor_parameters: tuple[Parameter, ...]
+    locals: tuple[Declaration, ...]
+    body: Block
+
+
+@dataclass(eq=False, slots=True)
+class KeyElement(Node):
+    """`expression : match_kind @annotations;`."""
+
+    expression: Expression
+    match_kind: NameExpression
+    annotations: tuple[Annotation, ...]
+
+
+@dataclass(eq=False, slots=True)
+class ActionRef(Node):
+    """`name` or `name(arguments)` in a table's action list, entries and default action.
+
+    arguments None: written without parentheses.
+    """
+
+    name: str
+    absolute: bool
+    arguments: tuple[Argument, ...] | None
+    annotations: tuple[Annotation, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class TableEntry(Node):
+    """`const priority=p: keyset : action @annotations;`.
+
+    keyset: one expression, or a parenthesized ListExpression for several keys.
+    """
+
+    keyset: Expression
+    action: ActionRef
+    annotations: tuple[Annotation, ...]
+    priority: Expression | None = None
+    constant: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class TableProperty(Node):
+    """A property other than key, actions, entries and default_action: `[const] name = value;`."""
+
+    name: str
+    value: Expression
+    constant: bool
+    annotations: tuple[Annotation, ...] = ()
+
+
+@dataclass(eq=False, slots=True)
+class TableDeclaration(Declaration):
+    keys: tuple[KeyElement, ...] = ()
+    actions: tuple[ActionRef, ...] = ()
+    entries: tuple[TableEntry, ...] = ()
+    entries_constant: bool = False
+    default_action: ActionRef | None = None
+    default_constant: bool = False
+    properties: tuple[TableProperty, ...] = ()
+    # which of key, actions, entries, default_action were written at all
+    written: frozenset[str] = frozenset()
+
+    def property(self, name: str) -> TableProperty | None:
+        return next((p for p in self.properties if p.name == name), None)
+
+
+@dataclass(eq=False, slots=True)
+class Program(Node):
+    declarations: tuple[Declaration, ...]
+    # annotations without a declaration, as `@pragma` lines at the end of a file
+    annotations: tuple[Annotation, ...] = field(default=())

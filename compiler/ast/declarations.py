@@ -1,0 +1,159 @@
+"""Declarations that may stand at the top level or in blocks, and their parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.ast.expressions import Argument, Expression
+from compiler.ast.node import Annotation, Node
+from compiler.ast.statements import Block
+from compiler.ast.typerefs import TypeRef
+
+
+@dataclass(eq=False, slots=True)
+class Declaration(Node):
+    """Anything with a name; position is the name's place."""
+
+    name: str
+    annotations: tuple[Annotation, ...]
+
+    def annotation(self, name: str) -> Annotation | None:
+        """The last annotation called name, if any."""
+        return next((a for a in reversed(self.annotations) if a.name == name), None)
+
+
+@dataclass(eq=False, slots=True)
+class Parameter(Declaration):
+    """direction: "", "in", "out", "inout"."""
+
+    direction: str
+    type_ref: TypeRef
+    default: Expression | None = None
+
+    @property
+    def optional(self) -> bool:
+        return self.annotation("optional") is not None
+
+
+@dataclass(eq=False, slots=True)
+class TypeParameter(Declaration):
+    """`T` in `<T, U>`."""
+
+
+@dataclass(eq=False, slots=True)
+class Constant(Declaration):
+    type_ref: TypeRef
+    value: Expression
+
+
+@dataclass(eq=False, slots=True)
+class Variable(Declaration):
+    type_ref: TypeRef
+    value: Expression | None
+
+
+@dataclass(eq=False, slots=True)
+class Instantiation(Declaration):
+    """`Type(arguments) name;`; initializer holds abstract methods' bodies `= { ... }`."""
+
+    type_ref: TypeRef
+    arguments: tuple[Argument, ...]
+    initializer: tuple[Declaration, ...] | None = None
+
+
+@dataclass(eq=False, slots=True)
+class StructField(Declaration):
+    type_ref: TypeRef
+
+
+@dataclass(eq=False, slots=True)
+class StructDeclaration(Declaration):
+    """kind: "struct", "header" or "header_union"."""
+
+    kind: str
+    type_parameters: tuple[TypeParameter, ...]
+    fields: tuple[StructField, ...]
+
+
+@dataclass(eq=False, slots=True)
+class EnumMember(Declaration):
+    """A member of an enum, of `error` or of `match_kind`; value only in serializable enums."""
+
+    value: Expression | None = None
+
+
+@dataclass(eq=False, slots=True)
+class EnumDeclaration(Declaration):
+    """underlying None: plain enum; else a serializable one."""
+
+    underlying: TypeRef | None
+    members: tuple[EnumMember, ...]
+
+
+@dataclass(eq=False, slots=True)
+class ErrorDeclaration(Declaration):
+    """One `error { ... }`; name is "error". All of a program's are merged."""
+
+    members: tuple[EnumMember, ...]
+
+
+@dataclass(eq=False, slots=True)
+class MatchKindDeclaration(Declaration):
+    """One `match_kind { ... }`; name is "match_kind". All of a program's are merged."""
+
+    members: tuple[EnumMember, ...]
+
+
+@dataclass(eq=False, slots=True)
+class TypedefDeclaration(Declaration):
+    """`typedef T name` (new_type False) or `type T name` (new_type True)."""
+
+    type_ref: TypeRef
+    new_type: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class FunctionDeclaration(Declaration):
+    """A function; body None: extern function or method. A constructor has no return type."""
+
+    return_type: TypeRef | None
+    type_parameters: tuple[TypeParameter, ...]
+    parameters: tuple[Parameter, ...]
+    body: Block | None = None
+    abstract: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class ExternDeclaration(Declaration):
+    """Constructors are the methods that bear the extern's own name."""
+
+    type_parameters: tuple[TypeParameter, ...]
+    methods: tuple[FunctionDeclaration, ...]
+
+
+@dataclass(eq=False, slots=True)
+class ActionDeclaration(Declaration):
+    parameters: tuple[Parameter, ...]
+    body: Block
+
+
+@dataclass(eq=False, slots=True)
+class PackageDeclaration(Declaration):
+    type_parameters: tuple[TypeParameter, ...]
+    parameters: tuple[Parameter, ...]
+
+
+@dataclass(eq=False, slots=True)
+class ParserTypeDeclaration(Declaration):
+    """`parser P<T>(...);`."""
+
+    type_parameters: tuple[TypeParameter, ...]
+    parameters: tuple[Parameter, ...]
+
+
+@dataclass(eq=False, slots=True)
+class ControlTypeDeclaration(Declaration):
+    """`control C<T>(...);`."""
+
+    type_parameters: tuple[TypeParameter, ...]
+    parameters: tuple[Parameter, ...]

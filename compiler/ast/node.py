@@ -1,0 +1,55 @@
+"""What all nodes of the tree are, annotations, and how to walk over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+from compiler.source import Position
+
+if TYPE_CHECKING:
+    from compiler.ast.expressions import Expression
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    position: Position
+
+
+@dataclass(eq=False, slots=True)
+class Annotation(Node):
+    """`@name`, `@name(...)`, `@name[...]`; `@pragma name ...` is an annotation as well.
+
+    arguments: the body read as an expression list (empty when it is none); pairs: the body
+    read as `key = value` list; text: the body's tokens, as written.
+    """
+
+    name: str
+    text: tuple[str, ...] = ()
+    arguments: tuple[Expression, ...] = ()
+    pairs: tuple[tuple[str, Expression], ...] = ()
+    structured: bool = False
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly below node, in the order of their fields."""
+    for entry in fields(node):
+        yield from _nodes_in(getattr(node, entry.name))
+
+
+def _nodes_in(value: object) -> Iterator[Node]:
+    if isinstance(value, Node):
+        yield value
+    elif isinstance(value, tuple) and not isinstance(value, Position):
+        for item in value:
+            yield from _nodes_in(item)
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """node and everything below it, parents first, without recursion."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        yield current
+        stack.extend(reversed(list(children(current))))

@@ -1,0 +1,155 @@
+"""Types that are not made of other types, and those that name one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from compiler import ast
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """Base of all types."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown(Type):
+    """The type of what was already reported as an error; fits everything."""
+
+    def __str__(self) -> str:
+        return "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Bits(Type):
+    """`bit<width>`, or `int<width>` where signed."""
+
+    width: int
+    signed: bool = False
+
+    def __str__(self) -> str:
+        return f"{'int' if self.signed else 'bit'}<{self.width}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Varbit(Type):
+    """`varbit<width>`: up to width bits."""
+
+    width: int
+
+    def __str__(self) -> str:
+        return f"varbit<{self.width}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Integer(Type):
+    """`int`: arbitrary precision, known at compile time."""
+
+    def __str__(self) -> str:
+        return "int"
+
+
+@dataclass(frozen=True, slots=True)
+class Boolean(Type):
+    def __str__(self) -> str:
+        return "bool"
+
+
+@dataclass(frozen=True, slots=True)
+class String(Type):
+    def __str__(self) -> str:
+        return "string"
+
+
+@dataclass(frozen=True, slots=True)
+class Error(Type):
+    """`error`; members are EnumMember declarations in TypedProgram.errors."""
+
+    def __str__(self) -> str:
+        return "error"
+
+
+@dataclass(frozen=True, slots=True)
+class MatchKind(Type):
+    def __str__(self) -> str:
+        return "match_kind"
+
+
+@dataclass(frozen=True, slots=True)
+class Void(Type):
+    def __str__(self) -> str:
+        return "void"
+
+
+@dataclass(frozen=True, slots=True)
+class DontCare(Type):
+    """The type of `_`, and a type argument left to inference."""
+
+    def __str__(self) -> str:
+        return "_"
+
+
+@dataclass(frozen=True, slots=True)
+class State(Type):
+    """The type of a parser state's name."""
+
+    def __str__(self) -> str:
+        return "state"
+
+
+@dataclass(frozen=True, slots=True)
+class TypeVariable(Type):
+    """A type parameter inside its own declaration; bindings map its declaration."""
+
+    declaration: ast.TypeParameter
+
+    def __str__(self) -> str:
+        return self.declaration.name
+
+
+@dataclass(frozen=True, slots=True)
+class NewType(Type):
+    """`type underlying name`."""
+
+    declaration: ast.TypedefDeclaration
+    underlying: Type = field(compare=False)
+
+    def __str__(self) -> str:
+        return self.declaration.name
+
+
+@dataclass(frozen=True, slots=True)
+class Enum(Type):
+    """An enum without underlying type; its members are declaration.members."""
+
+    declaration: ast.EnumDeclaration
+
+    def __str__(self) -> str:
+        return self.declaration.name
+
+
+@dataclass(frozen=True, slots=True)
+class SerializableEnum(Type):
+    """`enum bit<W> E { ... }`; the members' values are in TypedProgram.enum_values."""
+
+    declaration: ast.EnumDeclaration
+    underlying: Bits = field(compare=False)
+
+    def __str__(self) -> str:
+        return self.declaration.name
+
+
+UNKNOWN = Unknown()
+INTEGER = Integer()
+BOOLEAN = Boolean()
+STRING = String()
+ERROR = Error()
+MATCH_KIND = MatchKind()
+VOID = Void()
+DONT_CARE = DontCare()
+STATE = State()
+BIT32 = Bits(32)
+
+
+def angle(arguments: tuple[Type, ...]) -> str:
+    return f"<{', '.join(map(str, arguments))}>" if arguments else ""

@@ -1,0 +1,139 @@
+"""Types made of other types: structs, headers, stacks, tuples, lists, sets, literals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from compiler import ast
+from compiler.types.base import Type, angle
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a struct-like type; declaration None for types the compiler makes up."""
+
+    name: str
+    type: Type
+    declaration: ast.StructField | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StructLike(Type):
+    """What struct, header and header_union share; fields are in the order of declaration."""
+
+    declaration: ast.StructDeclaration
+    arguments: tuple[Type, ...] = ()
+    fields: tuple[Field, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.declaration.name
+
+    def field(self, name: str) -> Field | None:
+        return next((f for f in self.fields if f.name == name), None)
+
+    def __str__(self) -> str:
+        return self.name + angle(self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Struct(StructLike):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Header(StructLike):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderUnion(StructLike):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyResult(Type):
+    """What `t.apply()` returns: a struct of hit, miss (bool) and action_run (ActionRun)."""
+
+    table: ast.TableDeclaration
+
+    def __str__(self) -> str:
+        return f"apply_result({self.table.name})"
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRun(Type):
+    """The enum of a table's actions: the type of `t.apply().action_run`."""
+
+    table: ast.TableDeclaration
+
+    def __str__(self) -> str:
+        return f"action_list({self.table.name})"
+
+
+@dataclass(frozen=True, slots=True)
+class Stack(Type):
+    """A header stack: element is a Header or HeaderUnion (or a type variable)."""
+
+    element: Type
+    size: int
+
+    def __str__(self) -> str:
+        return f"{self.element}[{self.size}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple(Type):
+    elements: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return "tuple" + (angle(self.elements) or "<>")
+
+
+@dataclass(frozen=True, slots=True)
+class List(Type):
+    """`list<element>`: a compile-time list of any length."""
+
+    element: Type
+
+    def __str__(self) -> str:
+        return f"list<{self.element}>"
+
+
+@dataclass(frozen=True, slots=True)
+class StructLiteral(Type):
+    """`{ a = x, ... }` that no context has given a nominal type yet."""
+
+    fields: tuple[Field, ...]
+
+    def field(self, name: str) -> Field | None:
+        return next((f for f in self.fields if f.name == name), None)
+
+    def __str__(self) -> str:
+        return "{ " + ", ".join(f"{f.type} {f.name}" for f in self.fields) + " }"
+
+
+@dataclass(frozen=True, slots=True)
+class InvalidLiteral(Type):
+    """`{#}` that no context has given a header type yet."""
+
+    def __str__(self) -> str:
+        return "{#}"
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultLiteral(Type):
+    """`...` that no context has given a type yet."""
+
+    def __str__(self) -> str:
+        return "..."
+
+
+@dataclass(frozen=True, slots=True)
+class Set(Type):
+    """The type of keysets: ranges, masks, value sets, `_`."""
+
+    element: Type
+
+    def __str__(self) -> str:
+        return f"set<{self.element}>"
