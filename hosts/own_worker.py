@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeGuard
 
 from numpy.typing import NDArray
 
@@ -39,14 +39,22 @@ def load(spec: str) -> type[AllReducer]:
     """
     if not spec:
         return AllReducer
-    module, _, name = spec.rpartition(":")
+    name, _, wanted = spec.rpartition(":")
     try:
-        found = getattr(_module(module), name, None)
+        module = _module(name)
     except Exception as error:  # whatever a user's module does
-        raise ValueError(f"{module}: {type(error).__name__}: {error}") from error
-    if not (isinstance(found, type) and issubclass(found, AllReducer)):
-        raise ValueError(f"{module} has no class {name} that is a subclass of hosts.AllReducer")
+        raise ValueError(f"{name}: {type(error).__name__}: {error}") from error
+    found = getattr(module, wanted, None)
+    if not _is_worker(found):
+        own = (each for each, value in vars(module).items() if _is_worker(value))
+        others = ", ".join(each for each in own if each != AllReducer.__name__)
+        what = f"{name} has no class {wanted} that is a subclass of hosts.AllReducer"
+        raise ValueError(f"{what}; it has {others}" if others else what)
     return found
+
+
+def _is_worker(value: Any) -> TypeGuard[type[AllReducer]]:
+    return isinstance(value, type) and issubclass(value, AllReducer)
 
 
 def combine_of(spec: str) -> Combine | None:

@@ -10,8 +10,8 @@ from typing import Any
 from hosts import wire
 from hosts.driver import default_window
 from testbed.plan import job_trees
-from testbed.scenario import faults, graph
-from testbed.scenario.errors import nearest
+from testbed.scenario import expected_names, faults, graph
+from testbed.scenario.errors import nearest, nearest_file
 from testbed.scenario.jobs import (
     ETHERNET_BYTES,
     Tenant,
@@ -65,6 +65,7 @@ def check(scenario: Scenario, reader: Reader) -> None:
         report(_tensors, jobs)
         report(_trees, built, jobs)
         report(faults.problems, built, jobs)
+        report(expected_names.unknown_names, built, jobs)
 
 
 def _section(path: str) -> str:
@@ -82,6 +83,7 @@ _READS = {
     "_overrides": {"links.overrides"},
     "_jobs": {"jobs", "switch.slots", "switch.partition"},
     "_trees": {"jobs"},
+    "unknown_names": {"jobs"},
     "problems": {
         "faults",
         "jobs",
@@ -147,11 +149,12 @@ def find_program(program: str, scenario_folder: Path) -> Path | None:
     return next((path.resolve() for path in candidates if path.is_file()), None)
 
 
-def program_problem(program: str) -> tuple[str, str]:
+def program_problem(program: str, scenario_folder: Path) -> tuple[str, str]:
     """What is wrong with a program that was not found, and what is allowed."""
     known = sorted(path.stem for path in P4_FOLDER.glob("*.p4"))
+    near = nearest(program, known) or nearest_file(program, (scenario_folder, Path()), "*.p4")
     return (
-        f"no such program '{program}'{nearest(program, known)}",
+        f"no such program '{program}'{near}",
         f"{', '.join(known)} (from p4/), or the path of a .p4 file",
     )
 
@@ -195,8 +198,9 @@ def _shape(scenario: Scenario) -> Iterator[Finding]:
     for name in SHAPE_KEYS:
         default = getattr(type(shape)(), name)
         if getattr(shape, name) != default and name not in OF_KIND[shape.kind]:
-            what = f"has no meaning for {shape.kind}"
-            yield f"topology.{name}", what, ", ".join(OF_KIND[shape.kind])
+            allowed = OF_KIND[shape.kind]
+            what = f"has no meaning for {shape.kind}{nearest(name, allowed)}"
+            yield f"topology.{name}", what, ", ".join(allowed)
             return
     try:
         built = graph.SHAPES[shape.kind](graph.resolved(shape))
@@ -217,8 +221,9 @@ def _jobs(scenario: Scenario, built: Topology) -> Iterator[Finding]:
             yield f"jobs[{i}].name", f"'{job.name}' is the name of another job", "a name of its own"
         names.add(job.name)
         if not hosts_of(job, built):
-            hosts = ", ".join(host.name for host in built.hosts)
-            yield f"jobs[{i}].workers", "match no host", f"{hosts}, or patterns of them"
+            hosts = [host.name for host in built.hosts]
+            what = f"match no host{nearest(', '.join(job.workers), hosts)}"
+            yield f"jobs[{i}].workers", what, f"{', '.join(hosts)}, or patterns of them"
         if job.end_s is not None and job.end_s <= job.start_s:
             yield f"jobs[{i}].end", "is not after 'start'", "a later time"
     try:
@@ -254,6 +259,7 @@ def _tensors(scenario: Scenario, jobs: Sequence[Tenant]) -> Iterator[Finding]:
 def _overrides(scenario: Scenario, built: Topology) -> Iterator[Finding]:
     for i, override in enumerate(scenario.links.overrides):
         if not graph.matches(override, built):
-            names = ", ".join(link.name for link in built.links)
-            what = f"'{override.match}' matches no link"
-            yield f"links.overrides[{i}].match", what, f"{names}, or a pattern of them"
+            names = [link.name for link in built.links]
+            what = f"'{override.match}' matches no link{nearest(override.match, names)}"
+            allowed = f"{', '.join(names)}, or a pattern of them"
+            yield f"links.overrides[{i}].match", what, allowed

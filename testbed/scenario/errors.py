@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,26 @@ def quote(text: str, limit: int = 60) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """`, did you mean 'x'?` for the most similar known word, or nothing."""
-    found = get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f", did you mean {quote(found[0])}?" if found else ""
+    """`, did you mean 'x'?` for the most similar known word, or nothing.
+
+    Case does not count, nor which end of a link is named first, and a word that is part of one
+    known word alone means that one.
+    """
+    words = {each.casefold(): each for each in known}
+    turned = "-".join(reversed(word.casefold().split("-")))
+    near = get_close_matches(word.casefold(), list(words), n=1, cutoff=0.6)
+    found = [turned] if turned in words else near
+    if not found and len(word) > 2:
+        parts = [each for each in words if word.casefold() in each or each in word.casefold()]
+        found = parts if len(parts) == 1 else []
+    return f", did you mean {quote(words[found[0]])}?" if found else ""
+
+
+def nearest_file(given: str, folders: Iterable[Path], pattern: str = "*") -> str:
+    """As `nearest`, of the files that lie where `given` would be, from one of the folders."""
+    parent = Path(given).parent
+    try:
+        found = [path for folder in folders for path in (folder / parent).glob(pattern)]
+    except (OSError, ValueError):  # a name that no file can have
+        return ""
+    return nearest(given, sorted({str(parent / path.name) for path in found}))

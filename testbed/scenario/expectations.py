@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from testbed.scenario.document import Items, Mapping, Node, Scalar
-from testbed.scenario.errors import Problem, nearest, quote
+from testbed.scenario.errors import Problem, Where, nearest, quote
 from testbed.scenario.kinds import Wrong, decimal, duration, integer
 from testbed.scenario.metric_names import GROWTH, METRICS, pattern_of, type_of
 
 Value: TypeAlias = "bool | int | float | str"
 MATCHERS = ("equals", "min", "max")
+OF_FAILURE = ("worker", "job", "within")
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,11 @@ def _same(value: Any, wanted: Value) -> bool:
     return isinstance(value, bool) == isinstance(wanted, bool) and value == wanted
 
 
-def read_expect(node: Node, problems: list[Problem], swept: bool) -> tuple[Expectation, ...]:
-    """The expectations of an `expect:` section; what is wrong is appended to `problems`."""
+def read_expect(
+    node: Node, problems: list[Problem], places: dict[str, Where], swept: bool
+) -> tuple[Expectation, ...]:
+    """The expectations of an `expect:` section; what is wrong is appended to `problems`, and where
+    each metric stands to `places`."""
     if not isinstance(node, Mapping):
         problems.append(
             Problem(node.where, "expect", "is not a mapping", "metric: value or metric: {min, max}")
@@ -61,10 +65,11 @@ def read_expect(node: Node, problems: list[Problem], swept: bool) -> tuple[Expec
     found: dict[str, Expectation] = {}
     for name, value in node.entries:
         path = f"expect.{name.text}"
+        places[path] = value.where
         if name.text in found:
             problems.append(Problem(name.where, path, "is given twice"))
         if name.text == "failure":
-            problem = _read_failure(value, found)
+            problem = _read_failure(value, found, places)
         else:
             problem = _unknown(name, swept) or _read_one(name.text, value, found)
         if problem:
@@ -73,14 +78,23 @@ def read_expect(node: Node, problems: list[Problem], swept: bool) -> tuple[Expec
     return tuple(found.values())
 
 
-def _read_failure(node: Node, found: dict[str, Expectation]) -> tuple[str, str] | None:
+def _read_failure(
+    node: Node, found: dict[str, Expectation], places: dict[str, Where]
+) -> tuple[str, str] | None:
     """`failure: {worker: h3, job: a, within: 12s}`: how the run is to fail."""
     allowed = "worker: host, job: name, within: time"
     if not isinstance(node, Mapping) or not node.entries:
         return "is not a mapping", allowed
+    given: set[str] = set()
     for name, value in node.entries:
-        if not isinstance(value, Scalar) or name.text not in ("worker", "job", "within"):
-            return f"unknown or wrong {quote(name.text)}", allowed
+        if name.text not in OF_FAILURE:
+            return f"unknown key {quote(name.text)}{nearest(name.text, OF_FAILURE)}", allowed
+        if not isinstance(value, Scalar) or not value.text:
+            return f"{quote(name.text)} has no value, or several", allowed
+        if name.text in given:
+            return f"{quote(name.text)} is given twice", allowed
+        given.add(name.text)
+        places[f"expect.failure.{name.text}"] = value.where
         if name.text == "within":
             try:
                 seconds = duration().read(value)

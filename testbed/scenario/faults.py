@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from testbed import faults
+from testbed.scenario.errors import nearest
 from testbed.scenario.jobs import Tenant, chunks_of, lanes_that_fit
 from testbed.scenario.schema import ChunkMark, FaultEntry, Scenario, yaml_name
 from topologies import Link, Topology
@@ -144,19 +145,24 @@ def _entry_problems(
     kind = KINDS[entry.kind]
     for name in _given(entry):
         if name not in kind.keys:
-            yield f"{path}.{name}", f"has no meaning for {entry.kind}", ", ".join(kind.keys)
+            what = f"has no meaning for {entry.kind}{nearest(name, kind.keys)}"
+            yield f"{path}.{name}", what, ", ".join(kind.keys)
     missing = [name for name in (kind.target, *kind.needs) if name not in _given(entry)]
     for name in missing:
         yield path, f"{entry.kind} needs '{name}'", ", ".join(kind.keys)
     if entry.every is not None and (entry.count or 1) > entry.every:
         yield f"{path}.count", f"{entry.count} packets of every {entry.every}", "at most 'every'"
     elif entry.job is not None and entry.job not in {job.name for job in jobs}:
-        names = ", ".join(job.name for job in jobs)
-        yield f"{path}.job", f"no such job '{entry.job}'", names
+        yield f"{path}.job", *_no_such_job(entry.job, jobs)
     elif not missing and not list(_actions(entry, graph, jobs)):
-        pattern = getattr(entry, kind.target)
-        allowed = f"{', '.join(_targets(kind.target, graph))}, or a pattern of them"
-        yield f"{path}.{kind.target}", f"'{pattern}' matches no {kind.target}", allowed
+        pattern, known = getattr(entry, kind.target), _targets(kind.target, graph)
+        what = f"'{pattern}' matches no {kind.target}{nearest(pattern, known)}"
+        yield f"{path}.{kind.target}", what, f"{', '.join(known)}, or a pattern of them"
+
+
+def _no_such_job(name: str | None, jobs: Sequence[Tenant]) -> tuple[str, str]:
+    known = [job.name for job in jobs]
+    return f"no such job '{name}'{nearest(name or '', known)}", ", ".join(known)
 
 
 def _time_problems(
@@ -192,7 +198,7 @@ def _mark_problems(
 ) -> Iterator[Finding]:
     job = next((job for job in jobs if mark.job in (None, job.name)), None)
     if job is None:
-        yield f"{path}.job", f"no such job '{mark.job}'", ", ".join(job.name for job in jobs)
+        yield f"{path}.job", *_no_such_job(mark.job, jobs)
         return
     if mark.round >= job.workload.rounds:
         what = f"is after the end: {job.name} has {job.workload.rounds} rounds"

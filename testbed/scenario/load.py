@@ -11,7 +11,7 @@ from pathlib import Path
 from hosts import AllReducer, own_worker
 from testbed.scenario import checks
 from testbed.scenario.document import Mapping, Node, Scalar, parse, read_file, with_value
-from testbed.scenario.errors import Problem, ScenarioError, Where, nearest, quote
+from testbed.scenario.errors import Problem, ScenarioError, Where, nearest, nearest_file, quote
 from testbed.scenario.jobs import inherited
 from testbed.scenario.metric_names import GROWTH
 from testbed.scenario.reader import Reader
@@ -134,7 +134,7 @@ def _point(
     checks.check(scenario, reader)
     program = checks.find_program(scenario.switch.program, path.resolve().parent)
     if program is None and not any(p.path == "switch.program" for p in reader.problems):
-        what, allowed = checks.program_problem(scenario.switch.program)
+        what, allowed = checks.program_problem(scenario.switch.program, path.resolve().parent)
         reader.problem(reader.place("switch.program"), "switch.program", what, allowed)
     if reader.problems or program is None:
         return None, reader.problems
@@ -177,7 +177,8 @@ def _with_workers(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
                 raise ValueError("in virtual time only its `combine` can be its own")
         except ValueError as error:
             allowed = "module:Class, a subclass of hosts.AllReducer"
-            reader.problem(reader.place(path), path, str(error), allowed)
+            what = f"{error}{_nearest_module(spec, folder)}"
+            reader.problem(reader.place(path), path, what, allowed)
         return replace(workload, worker=spec)
 
     jobs = (
@@ -188,6 +189,14 @@ def _with_workers(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
     return replace(scenario, workload=own, jobs=tuple(jobs))
 
 
+def _nearest_module(spec: str, folder: Path) -> str:
+    """What a worker's module may have been meant to be, if there is no such file."""
+    module = spec.rpartition(":")[0]
+    if Path(module).is_file():
+        return ""
+    return nearest_file(module.removesuffix(".py") + ".py", (folder, Path.cwd()), "*.py")
+
+
 def _with_entries(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
     """The file or folder of own entries as it was found; what it holds is the program's matter."""
     given = scenario.switch.entries
@@ -196,7 +205,8 @@ def _with_entries(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
     found = next((path for path in (folder / given, Path(given)) if path.exists()), None)
     if found is None:
         allowed = "a path from the scenario's folder or from where you are"
-        what = f"no such file or folder {quote(given)}"
+        near = nearest_file(given, (folder, Path()))
+        what = f"no such file or folder {quote(given)}{near}"
         reader.problem(reader.place("switch.entries"), "switch.entries", what, allowed)
         return scenario
     return replace(scenario, switch=replace(scenario.switch, entries=str(found.resolve())))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-_JOB: dict[str, str] = {
+OF_JOB: dict[str, str] = {
     "error.max_abs": "float32: largest distance from a float64 sum; null for int32",
     "error.bound": "float32: what quantisation can cost at most; null for int32",
     "error.within": "float32: true if every sum is within its own bound; null for int32",
@@ -43,10 +43,10 @@ METRICS: dict[str, str] = {
     "reason": "why not, in one line; empty if ok",
     "exact": "true if all integer sums of all workers and rounds are right, bit for bit",
     "wrong_sums": "integer sums that differ from an independent computation",
-    **_JOB,
+    **OF_JOB,
     "jobs.*.exact": "as `exact`, of one job by name",
     "jobs.*.wrong_sums": "as `wrong_sums`",
-    **{f"jobs.*.{path}": "" for path in _JOB},
+    **{f"jobs.*.{path}": "" for path in OF_JOB},
     "fairness.jain": "Jain's index of the jobs' elements_per_s by share: 1 is fair, 1/n is not",
     "fairness.shares.*": "this job's part of all jobs' elements_per_s",
     "failure.job": "the job that could not end; `failure` is null if all did",

@@ -55,7 +55,7 @@ class Reader:
             key_path = f"{path}.{name.text}" if path else name.text
             item = known.get(name.text)
             if item is None:
-                what = f"unknown key{nearest(name.text, known)}"
+                what = f"unknown key{nearest(name.text, known) or _elsewhere(name.text)}"
                 self.problem(name.where, key_path, what, ", ".join(known))
             else:
                 self.places[key_path] = child.where
@@ -86,7 +86,7 @@ class Reader:
         if "items" in item.metadata:
             return self._items(item.metadata["items"], node, path)
         if item.metadata["special"] == "expect":
-            return read_expect(node, self.problems, self.swept)
+            return read_expect(node, self.problems, self.places, self.swept)
         return self._sweep(node, path)
 
     def _scalar(self, kind: Kind, node: Node, path: str, default: Any) -> Any:
@@ -139,6 +139,12 @@ class Reader:
             self.problem(node.where, key_path, what, f"at most {SWEEP_VALUES_MAX} values")
             return None
         return Axis(name.text, tuple(scalars))
+
+
+def _elsewhere(name: str) -> str:
+    """`, did you mean 'links.loss'?` for a key that stands in the wrong section."""
+    paths = [path for path, _, _ in keys() if path.rpartition(".")[2] == name and "[" not in path]
+    return f", did you mean {' or '.join(map(quote, paths))}?" if paths else ""
 
 
 def _names(cls: Any) -> list[str]:

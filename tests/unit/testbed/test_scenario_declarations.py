@@ -94,7 +94,7 @@ WRONG = {
     ),
     "an unknown link": (
         fault("kind: link_down, link: h9-s1"),
-        "faults[0].link: 'h9-s1' matches no link; allowed: h1-s1, h2-s1",
+        "faults[0].link: 'h9-s1' matches no link, did you mean 'h4-s1'?; allowed: h1-s1, h2-s1",
     ),
     "an unknown worker": (
         fault("kind: worker_pause, worker: h9"),

@@ -103,7 +103,8 @@ ONE_MISTAKE = {
     ),
     "override of nothing": (
         "links:\n  overrides:\n  - {match: h9-s1, loss: 1%}",
-        "s.yaml:3: links.overrides[0].match: 'h9-s1' matches no link; allowed: h1-s1, h2-s1,",
+        "s.yaml:3: links.overrides[0].match: 'h9-s1' matches no link, did you mean 'h4-s1'?; "
+        "allowed: h1-s1, h2-s1,",
     ),
     "override with an unknown key": (
         "links:\n  overrides:\n  - {macth: h1-s1}",
@@ -126,6 +127,81 @@ ONE_MISTAKE = {
     "growth of one run": (
         "expect: {growth.link_bound_ratio: 1}",
         "s.yaml:1: expect.growth.link_bound_ratio: 'growth.link_bound_ratio' needs a sweep",
+    ),
+    "expected worker that is not": (
+        "topology: {workers: 3}\nexpect: {workers.3.timeouts: 0}",
+        "s.yaml:2: expect.workers.3.timeouts: no such worker (by rank) '3'; allowed: 0, 1, 2",
+    ),
+    "expected failure of nobody": (
+        "expect:\n  failure:\n    worker: h9",
+        "s.yaml:3: expect.failure.worker: no such host with a worker 'h9'; allowed: h1, h2, h3, h4",
+    ),
+    "expected failure of another job's worker": (
+        "jobs: [{name: a, workers: h1}, {name: b, workers: h2}]\n"
+        "expect: {failure: {job: a, worker: h2}}",
+        "s.yaml:2: expect.failure.worker: no such host with a worker 'h2'; allowed: h1",
+    ),
+    "expected failure, misspelt": (
+        "expect: {failure: {worke: h1}}",
+        "s.yaml:1: expect.failure: unknown key 'worke', did you mean 'worker'?; allowed: worker:",
+    ),
+    "expected failure without a value": (
+        "expect: {failure: {worker: }}",
+        "s.yaml:1: expect.failure: 'worker' has no value",
+    ),
+    "expected switch that is not": (
+        "expect: {switches.s2.cpu_s: 1}",
+        "s.yaml:1: expect.switches.s2.cpu_s: no such switch 's2'; allowed: s1",
+    ),
+    "expected link, turned round": (
+        "expect: {links.s1-h1.h1->s1.seen: 1}",
+        "s.yaml:1: expect.links.s1-h1.h1->s1.seen: no such link 's1-h1', did you mean 'h1-s1'?",
+    ),
+    "expected direction that is not": (
+        "expect: {links.h1-s1.h2->s1.seen: 1}",
+        "s.yaml:1: expect.links.h1-s1.h2->s1.seen: no such direction 'h2->s1', did you mean 'h1->",
+    ),
+    "expected job that is not": (
+        "expect: {jobs.job2.exact: true}",
+        "s.yaml:1: expect.jobs.job2.exact: no such job 'job2', did you mean 'job1'?; allowed: job1",
+    ),
+    "expected worker of a job that is not": (
+        "expect: {jobs.job1.workers.4.sent: 1}",
+        "s.yaml:1: expect.jobs.job1.workers.4.sent: no such worker (by rank) '4'; allowed: 0, 1, 2",
+    ),
+    "expected share that is not": (
+        "expect: {fairness.shares.a: 1}",
+        "s.yaml:1: expect.fairness.shares.a: no such job 'a'; allowed: job1",
+    ),
+    "expected count that is not": (
+        "expect: {switches.s1.jobs.job1.stal: 1}",
+        "s.yaml:1: expect.switches.s1.jobs.job1.stal: no such count of packets 'stal', did you "
+        "mean 'stale'?",
+    ),
+    "expected of one job of two": (
+        "jobs: [{name: a}, {name: b}]\nexpect: {workers.0.sent: 1}",
+        "s.yaml:2: expect.workers.0.sent: 'workers.0.sent' is of one job, and there are 2; "
+        "allowed: jobs.a.workers.0.sent, jobs.b.workers.0.sent",
+    ),
+    "expected growth of no worker": (
+        "sweep: {seed: [1, 2]}\nexpect: {growth.workers.9.sent: 1}",
+        "s.yaml:2: expect.growth.workers.9.sent: no such worker (by rank) '9'; allowed: 0, 1, 2, 3",
+    ),
+    "expected verdict that is none": (
+        "expect: {fidelity.verdict: cpubound}",
+        "s.yaml:1: expect.fidelity.verdict: no such verdict 'cpubound', did you mean 'cpu-bound'?",
+    ),
+    "a key of another section": (
+        "loss: 1%",
+        "s.yaml:1: loss: unknown key, did you mean 'links.loss'?; allowed: name,",
+    ),
+    "a word in capitals": (
+        "backend: VIRTUAL",
+        "s.yaml:1: backend: unknown 'VIRTUAL', did you mean 'virtual'?",
+    ),
+    "half a word": (
+        "topology: {kind: fat}",
+        "s.yaml:1: topology.kind: unknown 'fat', did you mean 'fat_tree'?",
     ),
     "sweep over nothing": ("sweep: {seed: []}", "s.yaml:1: sweep.seed: is not a list; allowed"),
     "sweep of an unknown key": (
@@ -206,3 +282,15 @@ def test_a_missing_file_says_so(tmp_path: Path) -> None:
         load(tmp_path / "no-such.yaml")
     with pytest.raises(ScenarioError, match="cannot read the file: Is a directory"):
         load(tmp_path)
+
+
+def test_a_file_that_is_not_there_names_the_most_similar(tmp_path: Path) -> None:
+    for name in ("maximum.p4", "run.json", "maximum.py"):
+        (tmp_path / name).touch()
+    text = "switch: {program: maximum, entries: runn.json}\nworkload: {worker: 'maximun:M'}"
+    found = complaints(tmp_path, text)
+    assert [line.partition("did you mean ")[2].partition("?")[0] for line in found] == [
+        "'maximum.py'",
+        "'run.json'",
+        "'maximum.p4'",
+    ]
