@@ -46,6 +46,7 @@ class Run:
             text=True,
             env={**os.environ, key: value},
             start_new_session=True,
+            preexec_fn=heed_hangup,
         )
 
     def await_stage(self) -> dict[str, Any]:
@@ -77,6 +78,11 @@ class Run:
         """
         until(lambda: not self.members(), lambda: f"processes {self.members()} are left")
         assert world() == self.before
+
+
+def heed_hangup() -> None:
+    """A run under nohup ignores SIGHUP, as it should; so would every run these tests start."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def until(condition: Any, complaint: Any) -> None:
