@@ -21,10 +21,13 @@ class Arrays(Profiles):
         )
         check(result, f"multicast group {group}")
 
-    def set_clone_session(self, session: int, replicas: Sequence[tuple[int, int]]) -> None:
-        """Set a clone session's (port, rid) copies; an empty list deletes it."""
+    def set_clone_session(
+        self, session: int, replicas: Sequence[tuple[int, int]], max_bytes: int = 0
+    ) -> None:
+        """Set a clone session's (port, rid) copies; an empty list deletes it. With max_bytes no
+        copy leaves longer than that."""
         result = self.library.pl_clone_session(
-            self.handle, session % (1 << 32), *self._replicas(replicas)
+            self.handle, session % (1 << 32), *self._replicas(replicas), max_bytes
         )
         check(result, f"clone session {session}")
 

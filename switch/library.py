@@ -41,6 +41,8 @@ REPLICAS = ctypes.POINTER(Replica)
 PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "pl_new": (POINTER, (U64,)),
     "pl_free": (None, (POINTER,)),
+    "pl_lock": (None, (POINTER,)),
+    "pl_unlock": (None, (POINTER,)),
     "pl_set_limits": (None, (POINTER, U16, U32)),
     "pl_table_add": (INT, (POINTER, U32, BYTES, BYTES, I32, U32, BYTES, U64_OUT)),
     "pl_table_modify": (INT, (POINTER, U32, U64, U32, BYTES)),
@@ -66,7 +68,7 @@ PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "pl_take_messages": (U32, (POINTER, BYTES, U32)),
     "pl_take_digests": (U32, (POINTER, BYTES, U32)),
     "pl_multicast_group": (INT, (POINTER, U32, REPLICAS, U32)),
-    "pl_clone_session": (INT, (POINTER, U32, REPLICAS, U32)),
+    "pl_clone_session": (INT, (POINTER, U32, REPLICAS, U32, U32)),
     "pl_counter_read": (INT, (POINTER, U32, U32, U64_OUT, U64_OUT)),
     "pl_counter_write": (INT, (POINTER, U32, U32, U64, U64)),
     "pl_register_read": (INT, (POINTER, U32, U32, BYTES)),

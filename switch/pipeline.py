@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from switch.build import build_library
@@ -73,6 +75,15 @@ class Pipeline(State):
     def set_limits(self, drop_port: int = 511, priority_queues: int = 1) -> None:
         """The egress_spec that means drop, and the number of priorities before packets drop."""
         self.library.pl_set_limits(self.handle, drop_port, priority_queues)
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """What is changed within comes between two packets, all of it."""
+        self.library.pl_lock(self.handle)
+        try:
+            yield
+        finally:
+            self.library.pl_unlock(self.handle)
 
     def process(self, port: int, frame: bytes, now_us: int = 0) -> list[tuple[int, bytes]]:
         """Run one packet; the (port, frame) copies it leads to, in BMv2's order."""

@@ -14,6 +14,9 @@ from switch.matches import Group, Match, Member
 from switch.model import Action, Table
 from switch.program import Program
 
+DEFAULT_ENTRY = (1 << 64) - 1
+"""As a handle: the counter and meter of the default entry (PL_DEFAULT_ENTRY of pipeline.h)."""
+
 
 @dataclass(frozen=True)
 class Entry:

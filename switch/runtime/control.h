@@ -42,11 +42,15 @@ static int make_arrays(struct pipeline *p)
 struct pipeline *pl_new(uint64_t seed)
 {
 	struct pipeline *p = calloc(1, sizeof(*p));
+	pthread_mutexattr_t recursive;
 	int error;
 
 	if (!p)
 		return NULL;
-	pthread_mutex_init(&p->lock, NULL);
+	pthread_mutexattr_init(&recursive);
+	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&p->lock, &recursive);
+	pthread_mutexattr_destroy(&recursive);
 	p->random = seed;
 	p->drop_port = 511;
 	p->priority_queues = 1;
@@ -115,17 +119,18 @@ int pl_multicast_group(struct pipeline *p, uint32_t group, const struct pl_repli
 	if (!group)
 		return -EINVAL;
 	pl_lock(p);
-	error = replicas_set(p->group, group, GROUPS, replicas, count);
+	error = replicas_set(p->group, group, GROUPS, replicas, count, NO_TRUNCATION);
 	pl_unlock(p);
 	return error;
 }
 
-int pl_clone_session(struct pipeline *p, uint32_t session, const struct pl_replica *replicas, uint32_t count)
+int pl_clone_session(struct pipeline *p, uint32_t session, const struct pl_replica *replicas, uint32_t count,
+		     uint32_t max_bytes)
 {
 	int error;
 
 	pl_lock(p);
-	error = replicas_set(p->session, session, SESSIONS, replicas, count);
+	error = replicas_set(p->session, session, SESSIONS, replicas, count, max_bytes ? max_bytes : NO_TRUNCATION);
 	pl_unlock(p);
 	return error;
 }

@@ -33,7 +33,7 @@ static int metered_entry(struct pipeline *p, uint32_t table, uint64_t handle, st
 		return -EINVAL;
 	if (!table_shapes[table].meters)
 		return -EPERM;
-	e = table_entry(&p->table[table], handle);
+	e = table_resources(&p->table[table], handle);
 	*m = e ? entry_meter(&p->table[table], e) : NULL;
 	return e ? 0 : -ENOENT;
 }

@@ -235,7 +235,7 @@ static int counted_entry(struct pipeline *p, uint32_t table, uint64_t handle, st
 		return -EINVAL;
 	if (!table_shapes[table].counters)
 		return -EPERM;
-	*e = table_entry(&p->table[table], handle);
+	*e = table_resources(&p->table[table], handle);
 	return *e ? 0 : -ENOENT;
 }
 

@@ -293,6 +293,12 @@ static inline struct entry *table_entry(const struct table *t, uint64_t handle)
 	return e->used && e->generation == handle >> 32 ? e : NULL;
 }
 
+/* What holds the counter and the meter of an entry or of the default entry, or NULL. */
+static inline struct entry *table_resources(const struct table *t, uint64_t handle)
+{
+	return handle == PL_DEFAULT_ENTRY ? t->missed : table_entry(t, handle);
+}
+
 static inline int table_modify(struct table *t, uint64_t handle, const struct choice *c)
 {
 	struct entry *e = table_entry(t, handle);
@@ -357,7 +363,8 @@ static inline int table_init(struct table *t, const struct table_shape *shape,
 	t->stride = t->meter + (shape->meters ? (uint32_t)sizeof(struct meter) : 0);
 	t->default_action = shape->default_action;
 	t->default_args = calloc(1, shape->args_bytes + 1);
-	if (!t->default_args)
+	t->missed = calloc(1, t->stride);
+	if (!t->default_args || !t->missed)
 		return -ENOMEM;
 	if (shape->default_action >= 0)
 		memcpy(t->default_args, shape->default_args,
@@ -384,6 +391,7 @@ static inline void table_free(struct table *t)
 	free(t->prefix);
 	free(t->masked);
 	free(t->default_args);
+	free(t->missed);
 }
 
 #endif

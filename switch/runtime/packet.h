@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #define CLONE_REQUESTED 0x8000 /* beside a session of 15 bits */
+#define NO_TRUNCATION UINT32_MAX
 
 struct flow {
 	const uint8_t *payload; /* what follows the parsed headers */

@@ -26,6 +26,7 @@ struct pl_sink {
 struct pipeline *pl_new(uint64_t seed);
 void pl_free(struct pipeline *p);
 
+/* Who holds the lock may call the control functions too: no packet comes in between. */
 void pl_lock(struct pipeline *p);
 void pl_unlock(struct pipeline *p);
 /* What the command line may change: the port that means drop (511), queues of a port by priority (1). */
@@ -58,6 +59,8 @@ int pl_table_add_indirect(struct pipeline *p, uint32_t table, const uint8_t *key
 int pl_table_modify_indirect(struct pipeline *p, uint32_t table, uint64_t handle, uint32_t target);
 int pl_table_set_default_indirect(struct pipeline *p, uint32_t table, uint32_t target);
 
+/* As the handle of a counter or meter: the default entry, which is what a miss takes. */
+#define PL_DEFAULT_ENTRY UINT64_MAX
 /* Packets and bytes (as received) that matched an entry; -EPERM where the table has no direct counters. */
 int pl_entry_counter_read(struct pipeline *p, uint32_t table, uint64_t handle, uint64_t *packets, uint64_t *bytes);
 int pl_entry_counter_write(struct pipeline *p, uint32_t table, uint64_t handle, uint64_t packets, uint64_t bytes);
@@ -92,7 +95,9 @@ struct pl_replica {
 	uint16_t rid;
 };
 int pl_multicast_group(struct pipeline *p, uint32_t group, const struct pl_replica *replicas, uint32_t count);
-int pl_clone_session(struct pipeline *p, uint32_t session, const struct pl_replica *replicas, uint32_t count);
+/* max_bytes: a copy leaves no longer than this; 0: as long as it is. */
+int pl_clone_session(struct pipeline *p, uint32_t session, const struct pl_replica *replicas, uint32_t count,
+		     uint32_t max_bytes);
 
 int pl_counter_read(struct pipeline *p, uint32_t counter, uint32_t index, uint64_t *packets, uint64_t *bytes);
 int pl_counter_write(struct pipeline *p, uint32_t counter, uint32_t index, uint64_t packets, uint64_t bytes);

@@ -13,6 +13,7 @@
 
 struct replicas {
 	uint32_t count;
+	uint32_t max_bytes; /* the copies leave no longer than this */
 	struct pl_replica replica[];
 };
 
@@ -37,7 +38,7 @@ static inline void replicas_sort(struct replicas *list)
 
 /* Set the list with that number; count 0 deletes it. */
 static inline int replicas_set(struct replicas **lists, uint32_t number, uint32_t numbers,
-			       const struct pl_replica *replicas, uint32_t count)
+			       const struct pl_replica *replicas, uint32_t count, uint32_t max_bytes)
 {
 	struct replicas *list = NULL;
 
@@ -48,6 +49,7 @@ static inline int replicas_set(struct replicas **lists, uint32_t number, uint32_
 		if (!list)
 			return -ENOMEM;
 		list->count = count;
+		list->max_bytes = max_bytes;
 		memcpy(list->replica, replicas, count * sizeof(*replicas));
 		replicas_sort(list);
 	}

@@ -70,6 +70,7 @@ struct table {
 	uint8_t *masked;          /* lpm: room for one key */
 	int64_t default_action;
 	uint8_t *default_args;
+	struct entry *missed; /* counter and meter of the default entry */
 };
 
 static inline struct entry *table_slot(const struct table *t, uint32_t slot)

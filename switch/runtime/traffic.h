@@ -7,7 +7,6 @@
 
 #define MAX_FRAME 65535
 #define MAX_PASSES 1024
-#define NO_TRUNCATION UINT32_MAX
 
 enum instance_type { NORMAL, INGRESS_CLONE, EGRESS_CLONE, COALESCED, RECIRCULATED, REPLICATION, RESUBMITTED };
 
@@ -149,6 +148,7 @@ static void replicate(struct pipeline *p, unsigned int level, const struct repli
 
 		*copy = p->work[level].packet;
 		copy_start(copy);
+		copy->flow.truncate = list->max_bytes;
 		set_egress_rid(copy, list->replica[i].rid);
 		TRACE("copy: port %u, rid %u\n", list->replica[i].port, list->replica[i].rid);
 		run_egress(p, level + 1, list->replica[i].port);

@@ -69,7 +69,8 @@ class ControlWriter:
 
     def direct_action(self, table: Table) -> Action | None:
         """The action of a table that can do nothing else."""
-        fixed = table.const_default and not table.keys
+        counted = table.direct_counters or table.meter
+        fixed = table.const_default and not table.keys and not counted
         return table.default_action if fixed else None
 
     def next_after_miss(self, table: Table) -> str | None:

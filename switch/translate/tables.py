@@ -165,24 +165,38 @@ class TableApply:
             out.line("action = e->action;")
             if not table.profile:
                 out.line(f"args = entry_args({size}, e);")
-            if table.direct_counters:
-                out.line("e->packets++;")
-                out.line("e->bytes += k->flow.ingress_length;")
             if table.support_timeout:
                 out.line("e->hit = true;")
-            if table.meter:
-                self.write_meter(table.meter)
+        self.write_resources()
         if table.profile:
             self.write_member(table.profile)
         out.line("(void)args;")
 
+    def write_resources(self) -> None:
+        """Counter and meter of the entry, on a miss those of the default entry."""
+        if not (self.table.direct_counters or self.table.meter):
+            return
+        with self.out.block("", "}"):
+            self.out.line("struct entry *taken = e ? e : t->missed;")
+            self.out.line()
+            if self.table.direct_counters:
+                self.out.line("taken->packets++;")
+                self.out.line("taken->bytes += k->flow.ingress_length;")
+            if self.table.meter:
+                self.write_meter(self.table.meter)
+
     def write_meter(self, meter: Meter) -> None:
-        """The colour of the entry's meter, before its action."""
+        """The colour of the meter, before the action. A default entry's that nobody has configured
+        leaves the field as it is, as a miss does in BMv2."""
         assert meter.target
         units = "k->flow.ingress_length" if meter.bytes else "1"
-        self.out.line(f"uint32_t colour = meter_execute(entry_meter(t, e), {units}, p->now_us);")
-        self.out.line()
-        ActionWriter(self.layout, self.out).assign(meter.target, Text("", "colour", Range(0, 2)))
+        with self.out.block("if (e || entry_meter(t, taken)->configured)"):
+            self.out.line(
+                f"uint32_t colour = meter_execute(entry_meter(t, taken), {units}, p->now_us);"
+            )
+            self.out.line()
+            writer = ActionWriter(self.layout, self.out)
+            writer.assign(meter.target, Text("", "colour", Range(0, 2)))
 
     def write_member(self, profile: Profile) -> None:
         """`action`, so far what the entry refers to, becomes the member's, -1 if there is none."""

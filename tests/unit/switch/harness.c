@@ -124,7 +124,7 @@ static void run_replicas(struct pipeline *p, bool group)
 	uint32_t number = get32(), count = get32();
 	struct pl_replica *list = (struct pl_replica *)get_bytes(count * (uint32_t)sizeof(*list));
 	int32_t result = group ? pl_multicast_group(p, number, list, count)
-			       : pl_clone_session(p, number, list, count);
+			       : pl_clone_session(p, number, list, count, 0);
 
 	put(&result, sizeof(result));
 	free(list);

@@ -103,6 +103,28 @@ def test_ingress_clone_is_the_packet_as_it_came_with_the_listed_fields() -> None
     assert p.process(0, b"\1!") == [(7, b"\x41!"), (2, b"\x40!")]
 
 
+@pytest.mark.parametrize("way", ["clone_ingress", "clone_egress"])
+def test_a_clone_session_cuts_its_copies_but_not_the_packet(way: str) -> None:
+    here = [call(f"{way}_pkt_to_egress", hexstr(3), hexstr(1))]
+    there = [assign("egress_spec", 2)]
+    first = op("==", field("standard_metadata", "instance_type"), hexstr(0))
+    b = Builder(a=8)
+    b.packet_header("h", [["x", 8]])
+    b.state("start", [extract("h")], [], [transition(None, 0, None)])
+    b.document["field_lists"].append({"id": 1, "name": "none", "elements": []})
+    egress = here if way == "clone_egress" else []
+    b.run("i", b.action("ingress_a", there + (here if not egress else [])), None, "ingress")
+    b.condition("e_if", first, "e", None, "egress")
+    b.run("e", b.action("egress_a", egress), None, "egress")
+    p = Pipeline.of(Program.parse(b.json()))
+    p.set_clone_session(3, [(8, 0), (9, 1)], max_bytes=3)
+    frame = bytes(range(60))
+    assert sorted(p.process(0, frame)) == [(2, frame), (8, frame[:3]), (9, frame[:3])]
+    assert sorted(p.process(0, b"\1\2")) == [(2, b"\1\2"), (8, b"\1\2"), (9, b"\1\2")]
+    p.set_clone_session(3, [(8, 0)])
+    assert sorted(p.process(0, frame)) == [(2, frame), (8, frame)]
+
+
 @pytest.mark.parametrize("way", ["clone_ingress", "clone_egress", "resubmit", "recirculate"])
 def test_wide_metadata_of_a_field_list_is_kept(way: str) -> None:
     """The word is set once, from the packet; the copy or second pass writes it into the packet."""

@@ -8,6 +8,7 @@ import pytest
 from switch_p4 import instance
 
 from switch import Exact, Lpm, MeterRates, Pipeline, PipelineError, Range, Ternary
+from switch.tables import DEFAULT_ENTRY
 
 METERS = """
     meter(16, MeterType.packets) packets;
@@ -110,6 +111,46 @@ def test_a_new_entry_does_not_inherit_the_meter_of_the_one_before(metered: Pipel
     metered.table_delete("I.t", handle)
     metered.table_add("I.t", [Exact(1)], "I.leave")
     assert own_colour(metered, 1) == 0
+
+
+def test_the_default_entry_has_a_meter_once_it_is_configured(metered: Pipeline) -> None:
+    metered.table_add("I.t", [Exact(1)], "I.leave")
+    unmetered = 3
+    assert own_colour(metered, 7) == unmetered
+    metered.direct_meter_write("I.t", DEFAULT_ENTRY, MeterRates(0, 5, 0, 9))
+    assert metered.direct_meter_read("I.t", DEFAULT_ENTRY) == MeterRates(0, 5, 0, 9)
+    assert [own_colour(metered, key) for key in (7, 8, 9, 1)] == [0, 1, 2, 0]
+    metered.direct_meter_write("I.t", DEFAULT_ENTRY, None)
+    assert own_colour(metered, 7) == unmetered
+
+
+COUNTED = """
+    direct_counter(CounterType.packets_and_bytes) hits;
+    direct_counter(CounterType.packets_and_bytes) all;
+    action one() { hits.count(); }
+    action any() { all.count(); }
+    table t {
+        key = { hdr.h.a : exact; }
+        actions = { one; }
+        counters = hits;
+        const default_action = one();
+    }
+    table always { actions = { any; } counters = all; const default_action = any(); }
+    apply { t.apply(); always.apply(); }
+"""
+
+
+def test_the_default_entry_counts_misses(tmp_path: Path) -> None:
+    p = instance(tmp_path, ingress=COUNTED)
+    entry = p.table_add("I.t", [Exact(1)], "I.one")
+    for key, length in ((1, 10), (2, 20), (3, 30)):
+        p.process(0, bytes([key]) + bytes(length - 1))
+    assert p.direct_counter_read("I.t", entry) == (1, 10)
+    assert p.direct_counter_read("I.t", DEFAULT_ENTRY) == (2, 50)
+    assert p.direct_counter_read("I.always", DEFAULT_ENTRY) == (3, 60)
+    p.direct_counter_write("I.t", DEFAULT_ENTRY, 7, 700)
+    p.process(0, bytes([4, 0, 0, 0]))
+    assert p.direct_counter_read("I.t", DEFAULT_ENTRY) == (8, 704)
 
 
 def test_wrong_rates_and_meters_are_said(metered: Pipeline) -> None:
