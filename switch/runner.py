@@ -141,7 +141,8 @@ def _load(options: Options) -> Pipeline | None:
     try:
         return make_pipeline(options, Program.read(options.json))
     except PipelineError as error:
-        raise StartError(EXIT_PROGRAM, f"{options.json}: {error}") from None
+        said = str(error).removeprefix(f"{options.json}: ")  # not every one names the file
+        raise StartError(EXIT_PROGRAM, f"{options.json}: {said}") from None
     except OSError as error:
         raise StartError(EXIT_MACHINE, f"{options.json}: {error.strerror or error}") from None
 

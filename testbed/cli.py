@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import io
 import sys
 import tempfile
 import traceback
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
+from testbed import terminal
 from testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
 from testbed.scenario import ScenarioError, find, load, names
 
@@ -24,19 +25,22 @@ EXIT_CODES = """exit codes:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code. Never shows a traceback."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without UTF-8 is no reason to stop
+    terminal.prepare()
     try:
-        return _dispatch(words)
+        code = _dispatch(words)
+        sys.stdout.flush()
+        return code
     except ScenarioError as error:
         return _fail(INVALID, str(error))
     except BrokenPipeError:
-        sys.stderr.close()  # whoever read us has gone; Python would complain at exit
+        terminal.outlet(sys.stdout).flush()  # whoever read us has gone
         return FAILED
     except ModuleNotFoundError:
         raise  # __main__.py names it
-    except Exception as error:  # a bug of ours
+    except Exception as error:
+        if terminal.is_full(error):
+            terminal.outlet(sys.stdout).flush()
+            return _fail(FAILED, terminal.cannot_write(error, "the output"))
         return _fail(FAILED, _bug(error))
 
 
@@ -88,8 +92,10 @@ def _run(options: argparse.Namespace) -> int:
     from testbed.record import ResultsError
     from testbed.run import run
 
+    out, err = terminal.outlet(sys.stdout), terminal.outlet(sys.stderr)
     try:
-        return run(suite, Path(options.results), options.set, sys.stdout)
+        with redirect_stdout(out), redirect_stderr(err):
+            return run(suite, Path(options.results), options.set, out)
     except CompileError as error:
         return _fail(INVALID, str(error))
     except ResultsError as error:

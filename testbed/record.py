@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -46,10 +47,12 @@ class RunFolder:
         self.write(name, json.dumps(value, indent=2, allow_nan=False) + "\n")
 
     def fail(self, reason: str) -> None:
-        """Say why there is no result; a metrics.json that already says more is kept."""
+        """Say why there is no result; a metrics.json that already says more is kept, and so is the
+        first one where the disk is full."""
         known = json.loads((self.path / "metrics.json").read_text())
         if known == NOT_FINISHED:
-            self.write_json("metrics.json", {"ok": False, "reason": reason})
+            with contextlib.suppress(OSError):
+                self.write_json("metrics.json", {"ok": False, "reason": reason})
 
 
 class EventLog:

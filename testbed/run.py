@@ -27,6 +27,7 @@ from testbed.scenario.graph import topology
 from testbed.scenario.jobs import tenants
 from testbed.scenario.metric_names import GROWTH
 from testbed.summary import run_summary, sweep_summary
+from testbed.terminal import cannot_write, is_full
 
 
 def run(suite: Suite, results: Path, settings: Sequence[str], out: TextIO) -> int:
@@ -98,13 +99,22 @@ def _run_points(
         except KeyboardInterrupt:
             own.fail("interrupted")
             return INTERRUPTED
-        except Exception as error:  # ours: a bug is shown as one line, its trace goes to a file
-            log = own.logs / "testbed.log"
-            log.write_text(traceback.format_exc())
-            own.fail(f"internal error: {error!r}")
-            print(f"internal error: {error!r}; the trace is in {log}", file=sys.stderr)
+        except Exception as error:
+            print(_broken(error, own), file=sys.stderr)
             return FAILED
     return PASSED
+
+
+def _broken(error: Exception, folder: RunFolder) -> str:
+    """One line, kept in the folder too; a bug of ours leaves its trace in a file."""
+    if is_full(error):
+        line = cannot_write(error, folder.path)
+        folder.fail(line)
+        return line
+    log = folder.logs / "testbed.log"
+    log.write_text(traceback.format_exc())
+    folder.fail(f"internal error: {error!r}")
+    return f"internal error: {error!r}; the trace is in {log}"
 
 
 def _run_point(
@@ -130,15 +140,24 @@ def _report_failures(measured: Measurements, missed: Sequence[str]) -> None:
 
 def _conclude(suite: Suite, folder: RunFolder, code: int, out: TextIO) -> None:
     """What is left to say and to draw when the network is gone, however it went."""
+    try:
+        _complete(suite, folder, code)
+    except OSError as error:
+        if not is_full(error):
+            raise
+        print(cannot_write(error, folder.path), file=sys.stderr)
+    metrics = _metrics(folder)
+    summary = sweep_summary if "points" in metrics else run_summary
+    print(summary(suite.name, metrics, folder.path), file=out, flush=True)
+
+
+def _complete(suite: Suite, folder: RunFolder, code: int) -> None:
     if suite.axes:
         folder.write_json("metrics.json", _sweep_metrics(suite, folder))
     elif code > LACKING:
         folder.fail("interrupted" if code == INTERRUPTED else f"killed by signal {code - 128}")
     _add_hashes(suite, folder)
-    metrics = _metrics(folder)
     report.write(folder.path)
-    summary = sweep_summary if suite.axes else run_summary
-    print(summary(suite.name, metrics, folder.path), file=out, flush=True)
 
 
 def _add_hashes(suite: Suite, folder: RunFolder) -> None:

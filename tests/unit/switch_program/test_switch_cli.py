@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from switch import Program
-from switch.cli import EXIT_USAGE, UsageError, main, parse
+from switch.cli import EXIT_PROGRAM, EXIT_USAGE, UsageError, main, parse
 from switch.io import Loss
 from switch.runner import make_pipeline
 
@@ -120,3 +120,11 @@ def test_losses_are_read() -> None:
         ]
     )
     assert options.losses == (Loss(1, False, 255, 1 << 64), Loss(2, True, 1, 0))
+
+
+def test_a_program_that_is_none_is_named_once(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "none.json"
+    path.write_text("root:x:0:0")
+    assert main([str(path)]) == EXIT_PROGRAM
+    said = f"switch: {path}: is not JSON: Expecting value: line 1 column 1 (char 0)\n"
+    assert capsys.readouterr().err == said

@@ -1,7 +1,10 @@
 """The command line: exit codes and lines, with the network replaced where one would be needed."""
 
+import errno
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -117,6 +120,49 @@ def test_results_that_cannot_be_written_are_exit_code_2(capsys, fake, tmp_path: 
     (tmp_path / "file").write_text("")
     assert cli.main(["run", "quickstart", "--results", str(tmp_path / "file")]) == 2
     assert re.match(r"cannot write results: .*/file.*: Not a directory\n", capsys.readouterr().err)
+
+
+def test_a_full_disk_is_one_line_and_no_bug(capsys, fake, tmp_path: Path) -> None:
+    fake(measure=raising(OSError(errno.ENOSPC, "No space left on device")))
+    assert cli.main(["run", "quickstart", "--results", str(tmp_path)]) == 1
+    shown = capsys.readouterr()
+    assert re.fullmatch(r"cannot write /\S+: No space left on device\n", shown.err)
+    assert "FAILED  quickstart" in shown.out
+    assert "No space left" in metrics(tmp_path)["reason"]
+    assert not (tmp_path / "quickstart/latest/logs/testbed.log").exists()
+
+
+def test_a_report_that_finds_no_room_leaves_the_verdict(
+    capsys, fake, monkeypatch, tmp_path: Path
+) -> None:
+    fake(measure=raising(NodeFailed("s1", "the switch ended", ["x"], tmp_path / "none")))
+    full = OSError(errno.ENOSPC, "No space left on device", "/r/report.html")
+    monkeypatch.setattr(run.report, "write", raising(full))
+    assert cli.main(["run", "quickstart", "--results", str(tmp_path)]) == 1
+    shown = capsys.readouterr()
+    assert shown.err.endswith("cannot write /r/report.html: No space left on device\n")
+    assert "s1: the switch ended" in shown.out
+
+
+@pytest.mark.parametrize("streams", [">&-", ">&- 2>&- <&-", ">/dev/full 2>/dev/full", "| true"])
+def test_a_run_needs_nobody_who_listens(tmp_path: Path, streams: str) -> None:
+    words = (
+        f"run quickstart --set backend=virtual --set workload.elements=9000 --results {tmp_path}"
+    )
+    shell = f"{{ {sys.executable} -m testbed {words}; echo $? >{tmp_path}/code; }} {streams}"
+    subprocess.run(["sh", "-c", shell], check=False, timeout=60)
+    assert (tmp_path / "code").read_text() == "0\n"
+    assert metrics(tmp_path)["ok"] is True
+
+
+@pytest.mark.parametrize(("streams", "code"), [(">&-", 0), (">/dev/full", 1), ("| true", 1)])
+def test_output_that_nobody_takes_is_no_bug(tmp_path: Path, streams: str, code: int) -> None:
+    shell = f"{{ {sys.executable} -m testbed list; echo $? >{tmp_path}/code; }} {streams}"
+    done = subprocess.run(["sh", "-c", shell], stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (tmp_path / "code").read_text() == f"{code}\n"
+    assert done.stderr == (
+        "cannot write the output: No space left on device\n" * (streams[-4:] == "full")
+    )
 
 
 def test_a_switch_that_dies_is_exit_code_1_and_the_reason_is_kept(
