@@ -100,7 +100,8 @@ class Conductor:
         for job in self.jobs:
             for done in job.result.rounds[len(job.result.verdicts) :]:
                 self._judge_round(job.result, done)
-        self.outcome.never_begun = [str(m) for m in self.mishaps if m.began_ns is None]
+        never = (str(m) for m in self.mishaps if m.began_ns is None)
+        self.outcome.never_begun = list(dict.fromkeys(never))  # one of a host, not of each job
 
     def _start_the_clock(self) -> None:
         """Times count from when the workers of all jobs are ready, or have failed to be."""
@@ -309,7 +310,7 @@ class Conductor:
             for m in self.mishaps
             if m.began_ns is not None
         ]
-        return f" (faults: {', '.join(begun)})" if begun else ""
+        return f" (faults: {', '.join(dict.fromkeys(begun))})" if begun else ""
 
 
 __all__ = ["Conductor"]

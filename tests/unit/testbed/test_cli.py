@@ -219,3 +219,19 @@ def test_a_sweep_that_broke_off_is_not_ok(fake, tmp_path: Path) -> None:
     assert (found["ok"], found["exact"], len(found["points"])) == (False, False, 3)
     assert "interrupted" in found["reason"]
     assert "did not finish" in found["reason"]
+
+
+def test_a_fault_that_meets_two_jobs_is_told_once(capsys, tmp_path: Path) -> None:
+    scenario = tmp_path / "two.yaml"
+    scenario.write_text(
+        "backend: virtual\n"
+        "jobs: [{name: a}, {name: b}]\n"
+        "workload: {elements: 50000, give_up: 200ms}\n"
+        "faults: [{kind: worker_crash, worker: h1, at: 5ms}, "
+        "{kind: worker_crash, worker: h2, at: 10min}]\n"
+    )
+    assert cli.main(["run", str(scenario), "--results", str(tmp_path)]) == 1
+    for line in capsys.readouterr().err.splitlines():
+        assert line.count("worker_crash h1") == 1, line
+    found = metrics(tmp_path, "two")["faults"]
+    assert found["never_begun_faults"] == ["worker_crash h2 at 600 s"]
