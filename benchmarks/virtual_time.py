@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from benchmarks.row import Row
 from testbed.explore.trial import attempt
-from testbed.program import REPOSITORY, compile_program
+from testbed.places import REPOSITORY
+from testbed.program import compile_program
 from testbed.scenario.schema import Links, Scenario, Switch, Timeouts, Topology, Workload
 from testbed.virtual import Chip
 

@@ -18,8 +18,9 @@ from typing import Any
 from switch.program import Program as Described
 from testbed.exit_codes import INVALID, PASSED
 from testbed.experiment import all_entries, fill
+from testbed.places import REPOSITORY
 from testbed.plan import Entries, TableEntry
-from testbed.program import REPOSITORY, Program, compile_program
+from testbed.program import Program, compile_program
 from testbed.scenario import ScenarioError, find, load
 from testbed.scenario.graph import topology
 from topologies import Link, LinkEnd, Topology

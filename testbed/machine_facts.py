@@ -12,7 +12,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from testbed.program import REPOSITORY, Program
+from testbed.places import REPOSITORY
+from testbed.program import Program
 from testbed.scenario import Suite
 
 MANIFEST_VERSION = 1

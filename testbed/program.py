@@ -16,12 +16,12 @@ from typing import Any
 
 from switch.build import cache_directory
 from testbed.errors import MachineLacks
+from testbed.places import IS_CHECKOUT, P4_FOLDER, REPOSITORY
 from testbed.plan import Entries
 
-REPOSITORY = Path(__file__).resolve().parents[1]
 CACHE = REPOSITORY / "build" / "programs"
-"""Where products are kept; in the user's cache directory if the checkout is another's."""
-INCLUDES = REPOSITORY / "p4"
+"""Where products are kept; in the user's cache directory if there is no checkout of his own."""
+INCLUDES = P4_FOLDER
 P4C_REMEDY = (
     "run `./setup.sh --peers`, which installs p4c (p4lang-p4c of p4lang's packages), or leave "
     "switch.compiler at agglab"
@@ -92,7 +92,7 @@ def _called(objects: list[dict[str, Any]], name: str, kind: str) -> dict[str, An
 
 def _cache() -> Path:
     build = REPOSITORY / "build"
-    if os.access(build if build.exists() else REPOSITORY, os.W_OK):
+    if IS_CHECKOUT and os.access(build if build.exists() else REPOSITORY, os.W_OK):
         return CACHE
     return cache_directory() / "programs"
 

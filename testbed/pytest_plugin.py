@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 
 from testbed.exit_codes import FAILED, LACKING, PASSED
+from testbed.places import REPOSITORY
 
-REPOSITORY = Path(__file__).resolve().parents[1]
 TIMEOUT_S = 600.0
 INTERRUPT_S = 15.0
 """A run that is told to stop tidies up in less."""

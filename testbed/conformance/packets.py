@@ -10,7 +10,8 @@ from pathlib import Path
 
 import switch
 from testbed.conformance.pairs import DoesNotCompile, Pair, compile_with
-from testbed.program import INCLUDES, REPOSITORY
+from testbed.places import REPOSITORY
+from testbed.program import INCLUDES
 from testbed.stf import Binder, Command, Engine, Expect, Library, Run, StfError, parse
 from testbed.stf.bmv2 import Bmv2
 from testbed.stf.show import differing_fields, side_by_side

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from testbed.conformance.pairs import Pair
 from testbed.exit_codes import FAILED, LACKING, PASSED
-from testbed.program import REPOSITORY
+from testbed.places import REPOSITORY
 from testbed.scenario import find, load, names
 
 Sums = Mapping[tuple[str, int], str]

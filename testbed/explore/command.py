@@ -12,7 +12,8 @@ from typing import TextIO
 from testbed.exit_codes import FAILED, INVALID, PASSED
 from testbed.explore.interleavings import WINDOW, Wrong, enumerate_all
 from testbed.explore.search import explore
-from testbed.program import REPOSITORY, CompileError
+from testbed.places import P4_FOLDER
+from testbed.program import CompileError
 
 SCHEDULES, DEPTH, CHUNKS = 100_000, 10, 5
 
@@ -68,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--depth", type=_whole, default=DEPTH, metavar="N", help="steps of the interleavings"
     )
-    own = str(REPOSITORY / "p4" / "switchml.p4")
+    own = str(P4_FOLDER / "switchml.p4")
     parser.add_argument("--program", default=own, metavar="P4", help="the switch program")
     folder = "results/explore"
     parser.add_argument("--found", default=folder, metavar="DIR", help=f"scenarios; {folder}")

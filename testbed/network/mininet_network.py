@@ -25,10 +25,9 @@ from testbed.network.targets import (
     Target,
     start_switch,
 )
+from testbed.places import REPOSITORY
 from testbed.statistics import NetworkStatistics
 from topologies import Direction, Link, LinkEnd, Topology, interface_name
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 class MininetNetwork:
@@ -140,7 +139,7 @@ class MininetNetwork:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env={**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})},
+                env={**os.environ, "PYTHONPATH": str(REPOSITORY), **(environment or {})},
             )
         put_first(popen.pid)
         process = NodeProcess(node, name, command, log, popen)

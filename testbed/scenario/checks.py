@@ -9,6 +9,7 @@ from typing import Any
 
 from hosts import wire
 from hosts.driver import default_window
+from testbed.places import P4_FOLDER
 from testbed.plan import job_trees
 from testbed.scenario import expected_names, faults, graph
 from testbed.scenario.errors import nearest, nearest_file
@@ -25,7 +26,6 @@ from testbed.scenario.schema import OF_KIND, SLOTS_MAX, Job, Scenario
 from testbed.scenario.schema import Topology as Shape
 from topologies import Topology
 
-P4_FOLDER = Path(__file__).resolve().parents[2] / "p4"
 TENSORS_MAX_BYTES = 2**33
 
 # Of the 64 packets that wait at an egress port of BMv2's before it drops the next; the rest is for

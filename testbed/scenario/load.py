@@ -9,6 +9,7 @@ from math import prod
 from pathlib import Path
 
 from hosts import AllReducer, own_worker
+from testbed.places import SCENARIO_FOLDER
 from testbed.scenario import checks
 from testbed.scenario.document import Mapping, Node, Scalar, parse, read_file, with_value
 from testbed.scenario.errors import Problem, ScenarioError, Where, nearest, nearest_file, quote
@@ -17,7 +18,6 @@ from testbed.scenario.metric_names import GROWTH
 from testbed.scenario.reader import Reader
 from testbed.scenario.schema import Axis, Expectation, Graph, Scenario, Workload, yaml_name
 
-SCENARIO_FOLDER = Path(__file__).resolve().parents[2] / "scenarios"
 POINTS_MAX = 64
 
 

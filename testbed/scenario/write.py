@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from testbed.scenario.checks import P4_FOLDER
+from testbed.places import P4_FOLDER
 from testbed.scenario.load import Suite
 from testbed.scenario.schema import Scenario, key_of, yaml_name
 

@@ -9,7 +9,7 @@ import pytest
 from testbed.explore import interleavings
 from testbed.explore.command import main
 from testbed.explore.interleavings import Wrong, enumerate_all
-from testbed.program import REPOSITORY
+from testbed.places import REPOSITORY
 
 PROGRAM = REPOSITORY / "p4" / "switchml.p4"
 

@@ -11,7 +11,8 @@ from testbed.explore.schedules import LANES, SLOTS, schedule
 from testbed.explore.search import minimal, search, write
 from testbed.explore.shrink import sound
 from testbed.explore.trial import Finding, attempt
-from testbed.program import REPOSITORY, compile_program
+from testbed.places import REPOSITORY
+from testbed.program import compile_program
 from testbed.scenario import load
 from testbed.virtual import Chip
 

@@ -12,7 +12,7 @@ from testbed.conformance import command, packets, pairs, scenarios
 from testbed.conformance.packets import Case, Outcome
 from testbed.conformance.pairs import Pair
 from testbed.conformance.scenarios import Ran
-from testbed.program import REPOSITORY
+from testbed.places import REPOSITORY
 from testbed.stf import Binder, parse
 from testbed.stf.bmv2 import TOOLS
 

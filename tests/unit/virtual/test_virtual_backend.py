@@ -15,8 +15,9 @@ from testbed.backend import Event, WorkerId
 from testbed.explore.schedules import LANES, SLOTS
 from testbed.explore.trial import attempt
 from testbed.faults import AtTime, Fault, Impair, LinkDown
+from testbed.places import REPOSITORY
 from testbed.plan import Job, plan
-from testbed.program import REPOSITORY, compile_program
+from testbed.program import compile_program
 from testbed.scenario.schema import FaultEntry, Links, Scenario, Switch, Timeouts, Workload
 from testbed.scenario.schema import Topology as Shape
 from testbed.virtual import Chip, NeverEnds, VirtualBackend

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from testbed.program import REPOSITORY
+from testbed.places import REPOSITORY
 from testbed.run import run
 from testbed.scenario import find, load
 
