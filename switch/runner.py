@@ -107,8 +107,9 @@ def _run(options: Options, stack: contextlib.ExitStack) -> None:
     messages = MessageLog(loop.set_pipeline, LOG.debug)
     if detail(options) is not Detail.NOTHING:
         stack.callback(messages.start().stop)
-    device = _device(options, messages.install, pipeline)
-    server = _server(options, loop, device)
+    links = _links(options)
+    device = _device(options, messages.install, pipeline, links)
+    server = _server(options, loop, device, links)
     started = time.monotonic()
 
     def read() -> dict[str, Any]:
@@ -182,14 +183,23 @@ def _open_ports(options: Options) -> PacketLoop:
         raise StartError(code, str(error)) from None
 
 
+def _links(options: Options) -> Any:
+    from switch.p4runtime.links import Links
+
+    return Links(options.interfaces, () if options.cpu_port is None else (options.cpu_port,))
+
+
 def _device(
-    options: Options, install: Callable[[Pipeline | None], None], pipeline: Pipeline | None
+    options: Options,
+    install: Callable[[Pipeline | None], None],
+    pipeline: Pipeline | None,
+    links: Any,
 ) -> Any:
     from switch.p4runtime.device import Device
     from switch.p4runtime.status import StatusError
     from switch.p4runtime.text import read_p4info
 
-    device = Device(install, functools.partial(make_pipeline, options), pipeline)
+    device = Device(install, functools.partial(make_pipeline, options), pipeline, links)
     if pipeline is None or options.p4info is None or options.json is None:
         return device
     try:
@@ -202,13 +212,13 @@ def _device(
     return device
 
 
-def _server(options: Options, loop: PacketLoop, device: Any) -> Any:
+def _server(options: Options, loop: PacketLoop, device: Any, links: Any) -> Any:
     # gRPC's core writes to standard error by itself.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from switch.p4runtime.server import AddressError, Server
 
     try:
-        return Server(options.grpc_address, options.device_id, device, loop.controller)
+        return Server(options.grpc_address, options.device_id, device, loop.controller, links)
     except AddressError as error:
         raise StartError(EXIT_ADDRESS, str(error)) from None
 

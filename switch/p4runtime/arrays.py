@@ -115,8 +115,6 @@ class DirectCounters:
         table = find(self._tables, "table", message.table_id)
         if not table.direct_counter:
             raise invalid(f"table {table.name}: it has no direct counter")
-        if message.is_default_action:
-            raise unsupported(f"table {table.name}: the direct counter of the default entry")
         return table
 
 

@@ -13,11 +13,13 @@ from p4.v1.p4runtime_pb2 import (
     SetForwardingPipelineConfigRequest,
     StreamMessageResponse,
     Update,
+    WriteRequest,
 )
 
 from switch import Pipeline, PipelineError, Program
 from switch.p4runtime.arrays import Counters, DirectCounters, Registers
 from switch.p4runtime.digests import Digests
+from switch.p4runtime.links import Links
 from switch.p4runtime.meters import DirectMeters, Meters
 from switch.p4runtime.p4info import P4InfoIndex
 from switch.p4runtime.profiles import ActionProfiles, Groups, Members
@@ -51,13 +53,18 @@ _MODIFIED = ("counter_entry", "register_entry", "meter_entry", "value_set_entry"
 class Forwarding:
     """One program with its P4Info and everything clients have written to it."""
 
-    def __init__(self, config: p4runtime_pb2.ForwardingPipelineConfig, pipeline: Pipeline) -> None:
+    def __init__(
+        self,
+        config: p4runtime_pb2.ForwardingPipelineConfig,
+        pipeline: Pipeline,
+        links: Links,
+    ) -> None:
         self.config = config
         self.pipeline = pipeline
         self.index = P4InfoIndex(config.p4info)
         self.index.check_program(pipeline.program)
-        self._profiles = ActionProfiles(self.index, pipeline)
-        self.tables = tables = TableEntries(self.index, pipeline, self._profiles)
+        self.profiles = ActionProfiles(self.index, pipeline, links)
+        self.tables = tables = TableEntries(self.index, pipeline, self.profiles)
         self.digests = Digests(self.index, pipeline)
         self._handlers: dict[str, Any] = {
             "table_entry": tables,
@@ -66,8 +73,8 @@ class Forwarding:
             "register_entry": Registers(self.index, pipeline),
             "meter_entry": Meters(self.index, pipeline),
             "direct_meter_entry": DirectMeters(self.index, pipeline, tables),
-            "action_profile_member": Members(self._profiles),
-            "action_profile_group": Groups(self._profiles),
+            "action_profile_member": Members(self.profiles),
+            "action_profile_group": Groups(self.profiles),
             "value_set_entry": ValueSets(self.index, pipeline),
             "digest_entry": self.digests,
             "packet_replication_engine_entry": Replication(pipeline),
@@ -82,6 +89,36 @@ class Forwarding:
             self._handler(name).write(update.type, getattr(update.entity, name))
         except PipelineError as error:
             raise invalid(str(error)) from error
+
+    def before(self, update: Update) -> list[Update]:
+        """What undoes an update that has not been made yet, in its order."""
+        name = _entity_name(update.entity)
+        if name == "table_entry":
+            held = self.tables.held(update.type, update.entity.table_entry)
+        else:
+            try:
+                held = list(self.read(update.entity))
+            except StatusError:
+                held = []
+        if update.type == Update.INSERT:
+            return [Update(type=Update.DELETE, entity=update.entity)]
+        kind = Update.INSERT if update.type == Update.DELETE else Update.MODIFY
+        return [Update(type=kind, entity=entity) for entity in held]
+
+    def write_all(self, updates: list[Update]) -> list[StatusError | None]:
+        """Apply all updates or, when one fails, none; what became of each."""
+        undo: list[Update] = []
+        for done, update in enumerate(updates):
+            try:
+                back = self.before(update)
+                self.write(update)
+            except StatusError as error:
+                for earlier in undo:
+                    self.write(earlier)
+                others = [StatusError(Code.ABORTED, f"update {done} failed")] * len(updates)
+                return [*others[:done], error, *others[done + 1 :]]
+            undo = back + undo
+        return [None] * len(updates)
 
     def read(self, query: Entity) -> Iterator[Entity]:
         """Everything that fits one query."""
@@ -124,6 +161,14 @@ def _entity_name(entity: Entity) -> str:
     return str(name)
 
 
+def _tried(forwarding: Forwarding, update: Update) -> StatusError | None:
+    try:
+        forwarding.write(update)
+    except StatusError as error:
+        return error
+    return None
+
+
 def _everything(name: str) -> Entity:
     query = Entity()
     getattr(query, name).SetInParent()
@@ -134,11 +179,16 @@ class Device:
     """What the RPCs act on. Not thread-safe but for `prepare`: the caller locks."""
 
     def __init__(
-        self, install: Install, make: Make = Pipeline.of, running: Pipeline | None = None
+        self,
+        install: Install,
+        make: Make = Pipeline.of,
+        running: Pipeline | None = None,
+        links: Links | None = None,
     ) -> None:
         self._install = install
         self._make = make
         self._running = running
+        self._links = links or Links({})
         self._committed: Forwarding | None = None
         self._saved: Forwarding | None = None
 
@@ -146,7 +196,7 @@ class Device:
         """Serve the program that runs already; StatusError when the P4Info is not its own."""
         assert self._running is not None
         message = p4runtime_pb2.ForwardingPipelineConfig(p4info=p4info, p4_device_config=config)
-        self._committed = Forwarding(message, self._running)
+        self._committed = Forwarding(message, self._running, self._links)
 
     @property
     def current(self) -> Forwarding:
@@ -173,7 +223,7 @@ class Device:
             raise invalid("config.p4_device_config: empty, expected BMv2 JSON")
         pipeline = self._load(request.config.p4_device_config)
         try:
-            return Forwarding(request.config, pipeline)
+            return Forwarding(request.config, pipeline, self._links)
         except StatusError:
             pipeline.close()
             raise
@@ -250,16 +300,23 @@ class Device:
         running = self._committed
         return running is not None and (running.digests.wanted or running.tables.timed)
 
-    def write(self, updates: list[Update]) -> None:
-        """Apply a batch; BatchError when an update fails, the others are applied."""
+    def links_changed(self) -> None:
+        """A port came up or went down: groups have other members."""
+        for forwarding in (self._committed, self._saved):
+            if forwarding is not None:
+                forwarding.profiles.links_changed()
+
+    def write(self, updates: list[Update], atomicity: int = WriteRequest.CONTINUE_ON_ERROR) -> None:
+        """Apply a batch; BatchError when an update fails. The others are then applied nevertheless
+        or, where atomicity asks for it, none is."""
         forwarding = self.current
-        results: list[StatusError | None] = []
-        for update in updates:
-            try:
-                forwarding.write(update)
-                results.append(None)
-            except StatusError as error:
-                results.append(error)
+        if atomicity == WriteRequest.CONTINUE_ON_ERROR:
+            results = [_tried(forwarding, update) for update in updates]
+        elif atomicity == WriteRequest.ROLLBACK_ON_ERROR:
+            results = forwarding.write_all(updates)
+        else:
+            with forwarding.pipeline.at_once():
+                results = forwarding.write_all(updates)
         if any(results):
             raise BatchError(results)
 

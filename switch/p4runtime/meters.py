@@ -89,6 +89,4 @@ class DirectMeters:
         table = find(self._tables, "table", message.table_id)
         if not table.direct_meter:
             raise invalid(f"table {table.name}: it has no direct meter")
-        if message.is_default_action:
-            raise unsupported(f"table {table.name}: the direct meter of the default entry")
         return table

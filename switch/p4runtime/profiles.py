@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias, TypeVar
 
 from p4.v1 import p4runtime_pb2
 from p4.v1.p4runtime_pb2 import ActionProfileGroup, ActionProfileMember, Entity, Update
 
 from switch import Group, Member, Pipeline, PipelineError
+from switch.p4runtime.bytestring import decode
+from switch.p4runtime.links import Links
 from switch.p4runtime.matches import decode_params, encode_action
 from switch.p4runtime.p4info import P4InfoIndex, Profile, Table, find
-from switch.p4runtime.status import Code, StatusError, invalid, unsupported
+from switch.p4runtime.status import Code, StatusError, invalid
 
 MAX_WEIGHT = 1 << 16
 """A member of weight w is in its group w times, as with BMv2."""
+PORT_BITS = 9
+
+Item: TypeAlias = ActionProfileGroup.Member | p4runtime_pb2.ActionProfileAction
 
 
 @dataclass
@@ -29,6 +34,16 @@ class _Member:
 class _Group:
     message: ActionProfileGroup
     group: Group
+    choices: list[Choice]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One member of a group: how often it is in it, and the port that it depends on, if any."""
+
+    member: Member
+    weight: int
+    watched: int | None
 
 
 @dataclass(frozen=True)
@@ -37,7 +52,7 @@ class ActionSet:
 
     profile: Profile
     group: Group
-    members: tuple[Member, ...]
+    choices: tuple[Choice, ...]
 
 
 Stored = TypeVar("Stored")
@@ -46,9 +61,11 @@ Stored = TypeVar("Stored")
 class ActionProfiles:
     """The action profiles of one installed program."""
 
-    def __init__(self, index: P4InfoIndex, pipeline: Pipeline) -> None:
+    def __init__(self, index: P4InfoIndex, pipeline: Pipeline, links: Links) -> None:
         self._index = index
         self._pipeline = pipeline
+        self._links = links
+        self._sets: dict[tuple[int, Group], ActionSet] = {}
         self._members: dict[int, dict[int, _Member]] = {id_: {} for id_ in index.profiles}
         self._groups: dict[int, dict[int, _Group]] = {id_: {} for id_ in index.profiles}
 
@@ -90,10 +107,14 @@ class ActionProfiles:
         stored.action.CopyFrom(encode_action(action, args).action)
 
     def _delete_member(self, profile: Profile, where: str, id_: int) -> None:
+        member = self._members[profile.id][id_].member
+        # A group keeps a member whose port is down, though the data plane's has it no longer.
+        groups = self._groups[profile.id].items()
+        users = [g for g, known in groups if any(c.member == member for c in known.choices)]
+        if users:
+            raise StatusError(Code.FAILED_PRECONDITION, f"{where}: group_id {users[0]} has it")
         with _in_use(where):
-            self._pipeline.profile_delete_member(
-                profile.name, self._members[profile.id][id_].member
-            )
+            self._pipeline.profile_delete_member(profile.name, member)
         del self._members[profile.id][id_]
 
     def read_members(self, query: ActionProfileMember) -> Iterator[Entity]:
@@ -117,23 +138,45 @@ class ActionProfiles:
                 self._pipeline.profile_delete_group(profile.name, groups[message.group_id].group)
             del groups[message.group_id]
             return
-        members = self._group_members(profile, where, message)
+        choices = self._group_choices(profile, where, message)
         if kind == Update.INSERT:
-            group = self._pipeline.profile_add_group(profile.name, members)
-            groups[message.group_id] = _Group(ActionProfileGroup(), group)
+            group = self._pipeline.profile_add_group(profile.name, self._active(choices))
+            groups[message.group_id] = _Group(ActionProfileGroup(), group, choices)
         else:
             old = groups[message.group_id]
             if message.max_size and message.max_size != old.message.max_size:
                 raise invalid(f"{where}: max_size cannot be changed")
-            self._pipeline.profile_set_group(profile.name, old.group, members)
+            self._pipeline.profile_set_group(profile.name, old.group, self._active(choices))
+            old.choices = choices
         max_size = message.max_size or groups[message.group_id].message.max_size
         groups[message.group_id].message.CopyFrom(message)
         groups[message.group_id].message.max_size = max_size
 
-    def _group_members(
+    def _active(self, choices: Iterable[Choice]) -> list[Member]:
+        """The members that packets may choose: those whose port is up, by weight."""
+        return [
+            choice.member
+            for choice in choices
+            if choice.watched is None or self._links.up(choice.watched)
+            for _ in range(choice.weight)
+        ]
+
+    def links_changed(self) -> None:
+        """Put members whose port came up into their groups, and take those out whose went down."""
+        for id_, groups in self._groups.items():
+            for known in groups.values():
+                self._update(self._profile(id_), known.group, known.choices)
+        for made in self._sets.values():
+            self._update(made.profile, made.group, made.choices)
+
+    def _update(self, profile: Profile, group: Group, choices: Sequence[Choice]) -> None:
+        if any(choice.watched is not None for choice in choices):
+            self._pipeline.profile_set_group(profile.name, group, self._active(choices))
+
+    def _group_choices(
         self, profile: Profile, where: str, message: ActionProfileGroup
-    ) -> list[Member]:
-        members: list[Member] = []
+    ) -> list[Choice]:
+        choices: list[Choice] = []
         seen = set()
         for item in message.members:
             stored = self._members[profile.id].get(item.member_id)
@@ -142,10 +185,26 @@ class ActionProfiles:
             if item.member_id in seen:
                 raise invalid(f"{where}: member_id {item.member_id} is given twice")
             seen.add(item.member_id)
-            _check_member(where, item)
-            members += [stored.member] * item.weight
-        _check_size(profile, where, len(members), message.max_size)
-        return members
+            choices.append(self._choice(where, stored.member, item))
+        _check_size(profile, where, sum(c.weight for c in choices), message.max_size)
+        return choices
+
+    def _choice(self, where: str, member: Member, item: Item) -> Choice:
+        if not 1 <= item.weight <= MAX_WEIGHT:
+            raise invalid(f"{where}: weight {item.weight}, allowed is 1 to {MAX_WEIGHT}")
+        return Choice(member, item.weight, self._watched(where, item))
+
+    def _watched(self, where: str, item: Item) -> int | None:
+        """The port that a member depends on; `watch` is the older way to say it."""
+        if item.WhichOneof("watch_kind") == "watch_port" and item.watch_port:
+            port = decode(item.watch_port, PORT_BITS, f"{where}, watch_port")
+        elif item.watch:
+            port = item.watch
+        else:
+            return None
+        if port not in self._links:
+            raise invalid(f"{where}: watch port {port}: the switch has none of that number")
+        return port
 
     def read_groups(self, query: ActionProfileGroup) -> Iterator[Entity]:
         """One group, all of a profile (group_id 0), or of all profiles."""
@@ -182,25 +241,22 @@ class ActionProfiles:
         where = f"table {table.name}, action_profile_action_set"
         if not profile.with_selector:
             raise invalid(f"{where}: its action profile has no selector")
-        for item in message.action_profile_actions:
-            _check_member(where, item)
-        weight = sum(item.weight for item in message.action_profile_actions)
-        _check_size(profile, where, weight, 0)
+        nobody = Member(0)
+        asked = [self._choice(where, nobody, item) for item in message.action_profile_actions]
+        _check_size(profile, where, sum(choice.weight for choice in asked), 0)
         wanted = [self._decode(profile, a.action) for a in message.action_profile_actions]
         members = [self._pipeline.profile_add_member(profile.name, *w) for w in wanted]
-        repeated = [
-            member
-            for member, item in zip(members, message.action_profile_actions, strict=True)
-            for _ in range(item.weight)
-        ]
-        group = self._pipeline.profile_add_group(profile.name, repeated)
-        return ActionSet(profile, group, tuple(members))
+        choices = tuple(replace(c, member=m) for c, m in zip(asked, members, strict=True))
+        group = self._pipeline.profile_add_group(profile.name, self._active(choices))
+        made = self._sets[profile.id, group] = ActionSet(profile, group, choices)
+        return made
 
     def release(self, made: ActionSet) -> None:
         """Give back what make_set made; nothing refers to it any more."""
+        del self._sets[made.profile.id, made.group]
         self._pipeline.profile_delete_group(made.profile.name, made.group)
-        for member in made.members:
-            self._pipeline.profile_delete_member(made.profile.name, member)
+        for choice in made.choices:
+            self._pipeline.profile_delete_member(made.profile.name, choice.member)
 
 
 class Members:
@@ -226,15 +282,6 @@ def _check_existence(where: str, id_: int, kind: int, exists: bool) -> None:
         raise StatusError(Code.ALREADY_EXISTS, f"{where}: exists")
     if kind != Update.INSERT and not exists:
         raise StatusError(Code.NOT_FOUND, f"{where}: does not exist")
-
-
-def _check_member(
-    where: str, item: ActionProfileGroup.Member | p4runtime_pb2.ActionProfileAction
-) -> None:
-    if not 1 <= item.weight <= MAX_WEIGHT:
-        raise invalid(f"{where}: weight {item.weight}, allowed is 1 to {MAX_WEIGHT}")
-    if item.WhichOneof("watch_kind"):
-        raise unsupported(f"{where}: {item.WhichOneof('watch_kind')}")
 
 
 def _check_size(profile: Profile, where: str, weight: int, max_size: int) -> None:

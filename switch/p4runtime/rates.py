@@ -5,7 +5,8 @@ from __future__ import annotations
 from p4.v1.p4runtime_pb2 import MeterConfig
 
 from switch import MeterRates
-from switch.p4runtime.status import invalid, unsupported
+from switch.p4runtime.status import invalid
+from switch.state import MAX_PER_S
 
 
 def decode_rates(where: str, config: MeterConfig) -> MeterRates:
@@ -13,8 +14,10 @@ def decode_rates(where: str, config: MeterConfig) -> MeterRates:
     for name in ("cir", "cburst", "pir", "pburst"):
         if getattr(config, name) < 0:
             raise invalid(f"{where}: {name} is negative")
+    if config.pir > MAX_PER_S:
+        raise invalid(f"{where}: pir {config.pir}, allowed is up to {MAX_PER_S:.0f}")
     if config.eburst:
-        raise unsupported(f"{where}: eburst (a single-rate meter)")
+        raise invalid(f"{where}: eburst given, it has two rates")
     if config.cir > config.pir:
         raise invalid(f"{where}: cir {config.cir} is above pir {config.pir}")
     return MeterRates(config.cir, config.cburst, config.pir, config.pburst)

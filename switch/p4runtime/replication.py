@@ -60,11 +60,13 @@ class Replication:
             self._pipeline.set_clone_session(session, [])
             del self._sessions[session]
             return
-        if message.packet_length_bytes:
-            raise unsupported(f"{where}: packet_length_bytes")
         if message.class_of_service:
             raise unsupported(f"{where}: class_of_service")
-        self._pipeline.set_clone_session(session, _replicas(where, message.replicas))
+        if message.packet_length_bytes < 0:
+            raise invalid(f"{where}: packet_length_bytes is negative")
+        self._pipeline.set_clone_session(
+            session, _replicas(where, message.replicas), message.packet_length_bytes
+        )
         self._sessions[session] = CloneSessionEntry()
         self._sessions[session].CopyFrom(message)
 

@@ -11,6 +11,7 @@ from p4.v1 import p4runtime_pb2_grpc
 
 from switch.io.stats_socket import taken
 from switch.p4runtime.device import Device
+from switch.p4runtime.links import Links
 from switch.p4runtime.packets import receive_frames
 from switch.p4runtime.service import MAX_CONTROLLERS, P4RuntimeService
 
@@ -33,7 +34,12 @@ class Server:
     """A P4Runtime server on one address, `host:port` or `unix:/path`."""
 
     def __init__(
-        self, address: str, device_id: int, device: Device, controller: socket.socket | None
+        self,
+        address: str,
+        device_id: int,
+        device: Device,
+        controller: socket.socket | None,
+        links: Links | None = None,
     ) -> None:
         options = [
             # Two servers must not share a port: the second would get some of the calls.
@@ -42,6 +48,7 @@ class Server:
             ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
         ]
         self._controller = controller
+        self._links = links or Links({})
         self._stopping = threading.Event()
         self._grpc = grpc.server(ThreadPoolExecutor(THREADS), options=options)
         self._service = P4RuntimeService(device_id, device, controller)
@@ -65,6 +72,7 @@ class Server:
             )
             reader.start()
         threading.Thread(target=self._watch, daemon=True).start()
+        self._links.watch(self._service.links_changed)
         self._grpc.start()
 
     def _watch(self) -> None:
@@ -76,4 +84,5 @@ class Server:
     def stop(self) -> None:
         """End all calls and streams."""
         self._stopping.set()
+        self._links.close()
         self._grpc.stop(grace=None).wait()

@@ -16,7 +16,7 @@ from p4.v1.p4runtime_pb2 import GetForwardingPipelineConfigRequest
 from switch.p4runtime.arbitration import Arbitration, election_number
 from switch.p4runtime.device import Device
 from switch.p4runtime.packets import decode_packet_in, encode_packet_out
-from switch.p4runtime.status import BatchError, Code, StatusError, unsupported
+from switch.p4runtime.status import BatchError, Code, StatusError, invalid, unsupported
 
 API_VERSION = "1.4.1"
 MAX_CONTROLLERS = 16
@@ -60,13 +60,12 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
     def Write(
         self, request: p4runtime_pb2.WriteRequest, context: grpc.ServicerContext
     ) -> p4runtime_pb2.WriteResponse:
-        """Apply a batch of updates, in order, going on after errors."""
+        """Apply a batch of updates, in order."""
         with _errors_to(context), self._lock:
             self._check_primary(request)
-            if request.atomicity != p4runtime_pb2.WriteRequest.CONTINUE_ON_ERROR:
-                name = p4runtime_pb2.WriteRequest.Atomicity.Name(request.atomicity)
-                raise unsupported(f"atomicity {name}")
-            self._device.write(list(request.updates))
+            if request.atomicity not in p4runtime_pb2.WriteRequest.Atomicity.values():
+                raise invalid(f"atomicity: {request.atomicity} is none")
+            self._device.write(list(request.updates), request.atomicity)
         return p4runtime_pb2.WriteResponse()
 
     def Read(
@@ -225,6 +224,11 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
             for stream in primaries:
                 stream.send(notice)
         return watched
+
+    def links_changed(self) -> None:
+        """A port came up or went down."""
+        with self._lock:
+            self._device.links_changed()
 
     def packet_in(self, frame: bytes) -> None:
         """A frame from the CPU port goes to every primary."""

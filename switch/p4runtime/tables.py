@@ -15,6 +15,7 @@ from switch.p4runtime.p4info import P4InfoIndex, Table, find
 from switch.p4runtime.profiles import ActionProfiles, ActionSet
 from switch.p4runtime.rates import decode_rates, encode_rates
 from switch.p4runtime.status import Code, StatusError, invalid, unsupported
+from switch.tables import DEFAULT_ENTRY
 
 Key = tuple[tuple[Match, ...], int]
 """What tells the entries of a table apart: the match and the priority."""
@@ -132,9 +133,7 @@ class TableEntries:
         contents.entries[key] = Stored(
             _with_cookies(stored, message), handle, chosen.made, now_ns, now_ns
         )
-        self._write_counter(table, handle, message)
-        if rates is not None:
-            self._pipeline.direct_meter_write(table.name, handle, rates)
+        self._write_resources(table, handle, message, rates)
 
     def _choose(self, table: Table, message: p4runtime_pb2.TableAction) -> Chosen:
         """What an entry is to do; of an action set the group is made, for the entry to own."""
@@ -171,9 +170,7 @@ class TableEntries:
             _with_cookies(stored.message, message)
             stored.message.idle_timeout_ns = message.idle_timeout_ns
         stored.last_hit_ns = stored.noticed_ns = self._clock_ns()
-        self._write_counter(table, stored.handle, message)
-        if rates is not None:
-            self._pipeline.direct_meter_write(table.name, stored.handle, rates)
+        self._write_resources(table, stored.handle, message, rates)
 
     def _change(self, table: Table, stored: Stored, chosen: Chosen) -> None:
         if chosen.target is None:
@@ -201,11 +198,14 @@ class TableEntries:
             raise StatusError(
                 Code.PERMISSION_DENIED, f"table {table.name}: its default action is const"
             )
-        for name in ("counter_data", "meter_config"):
-            if message.HasField(name):
-                raise unsupported(f"{name} of a default entry")
+        if message.idle_timeout_ns:
+            raise invalid(f"table {table.name}: a default entry does not time out")
         if table.profile is not None:
-            raise unsupported(f"table {table.name}: the default entry with an action profile")
+            raise invalid(
+                f"table {table.name}: with an action profile its default is always NoAction"
+            )
+        self._check_counter(table, message)
+        rates = _rates(table, message)
         contents = self._contents[table.id]
         wanted = message.action if message.HasField("action") else contents.original
         if wanted is None:
@@ -215,9 +215,32 @@ class TableEntries:
         contents.default = _default_entry(table, encode_action(action, args))
         if message.HasField("action"):
             _with_cookies(contents.default, message)
+        self._write_resources(table, DEFAULT_ENTRY, message, rates)
+
+    def held(self, kind: int, message: p4runtime_pb2.TableEntry) -> list[Entity]:
+        """The entry that a write changes, to be written again as it is; nothing if there is none.
+        Its counter is part of it where the write changes that."""
+        try:
+            table = find(self._index.tables, "table", message.table_id)
+            if message.is_default_action:
+                default = self._contents[table.id].default
+                stored = Stored(default, DEFAULT_ENTRY) if default else None
+            else:
+                stored = self._contents[table.id].entries.get(_key(table, message))
+        except StatusError:
+            return []
+        if stored is None or stored.message.is_const:
+            return []
+        query = p4runtime_pb2.TableEntry()
+        query.meter_config.SetInParent()
+        if kind == Update.DELETE or message.HasField("counter_data"):
+            query.counter_data.SetInParent()
+        return [self._answer(table, stored, query)]
 
     def find(self, table: Table, message: p4runtime_pb2.TableEntry) -> Stored:
-        """The entry that a message's match and priority name, or NOT_FOUND."""
+        """The entry that a message's match and priority name or the default entry, or NOT_FOUND."""
+        if message.is_default_action:
+            return self._default(table)
         stored = self._contents[table.id].entries.get(_key(table, message))
         if stored is None:
             raise StatusError(Code.NOT_FOUND, f"table {table.name}: no such entry")
@@ -228,26 +251,38 @@ class TableEntries:
         return list(self._contents[table.id].entries.values())
 
     def chosen(self, table: Table, query: p4runtime_pb2.TableEntry) -> list[Stored]:
-        """The entry that a query's match names, or NOT_FOUND; without a match all entries."""
-        return [self.find(table, query)] if query.match else self.entries(table)
+        """The entry that a query's match names, or NOT_FOUND; without a match all entries but the
+        default, which is_default_action asks for."""
+        one = query.match or query.is_default_action
+        return [self.find(table, query)] if one else self.entries(table)
+
+    def _default(self, table: Table) -> Stored:
+        default = self._contents[table.id].default
+        assert default is not None
+        return Stored(default, DEFAULT_ENTRY)
 
     def read(self, query: p4runtime_pb2.TableEntry) -> Iterator[Entity]:
         """Entries that fit the query's set fields (P4Runtime 1.4, wildcard reads)."""
         for table, stored in self._select(query):
-            entity = Entity(table_entry=stored.message)
-            if query.HasField("counter_data") and table.direct_counter and stored.handle >= 0:
-                packets, bytes_ = self._pipeline.direct_counter_read(table.name, stored.handle)
-                entity.table_entry.counter_data.packet_count = packets
-                entity.table_entry.counter_data.byte_count = bytes_
-            if query.HasField("meter_config") and table.direct_meter and stored.handle >= 0:
-                rates = self._pipeline.direct_meter_read(table.name, stored.handle)
-                if rates is not None:
-                    entity.table_entry.meter_config.CopyFrom(encode_rates(rates))
-            if query.HasField("time_since_last_hit") and table.idle_timeout and stored.handle >= 0:
+            entity = self._answer(table, stored, query)
+            if query.HasField("time_since_last_hit"):
                 self._touch(table, stored)
                 elapsed_ns = self._clock_ns() - stored.last_hit_ns
                 entity.table_entry.time_since_last_hit.elapsed_ns = elapsed_ns
             yield entity
+
+    def _answer(self, table: Table, stored: Stored, query: p4runtime_pb2.TableEntry) -> Entity:
+        """An entry with the counter and meter that the query asks for."""
+        entity = Entity(table_entry=stored.message)
+        if query.HasField("counter_data") and table.direct_counter:
+            packets, bytes_ = self._pipeline.direct_counter_read(table.name, stored.handle)
+            entity.table_entry.counter_data.packet_count = packets
+            entity.table_entry.counter_data.byte_count = bytes_
+        if query.HasField("meter_config") and table.direct_meter:
+            rates = self._pipeline.direct_meter_read(table.name, stored.handle)
+            if rates is not None:
+                entity.table_entry.meter_config.CopyFrom(encode_rates(rates))
+        return entity
 
     def _touch(self, table: Table, stored: Stored) -> None:
         """Note the time if the entry was hit since it was last asked."""
@@ -281,6 +316,10 @@ class TableEntries:
         if query.table_id:
             tables = [find(self._index.tables, "table", query.table_id)]
         for table in tables:
+            timed = table.idle_timeout and not query.is_default_action
+            if query.HasField("time_since_last_hit") and query.table_id and not timed:
+                what = "a default entry does" if query.is_default_action else "its entries do"
+                raise invalid(f"table {table.name}: time_since_last_hit asked, {what} not time out")
             for stored in self._candidates(table, query):
                 if _fits(stored.message, query):
                     yield table, stored
@@ -288,7 +327,7 @@ class TableEntries:
     def _candidates(self, table: Table, query: p4runtime_pb2.TableEntry) -> list[Stored]:
         contents = self._contents[table.id]
         if query.is_default_action:
-            return [Stored(contents.default, -1)] if contents.default else []
+            return [self._default(table)]
         if not query.table_id or not query.match:
             return list(contents.entries.values())
         wanted = decode_match(table, query.match)
@@ -298,12 +337,21 @@ class TableEntries:
         if message.HasField("counter_data") and not table.direct_counter:
             raise invalid(f"table {table.name}: counter_data given, it has no direct counter")
 
-    def _write_counter(self, table: Table, handle: int, message: p4runtime_pb2.TableEntry) -> None:
+    def _write_resources(
+        self,
+        table: Table,
+        handle: int,
+        message: p4runtime_pb2.TableEntry,
+        rates: MeterRates | None,
+    ) -> None:
+        """A counter that is not given stays; a meter that is not given is none any more."""
         if message.HasField("counter_data"):
             data = message.counter_data
             self._pipeline.direct_counter_write(
                 table.name, handle, data.packet_count, data.byte_count
             )
+        if table.direct_meter:
+            self._pipeline.direct_meter_write(table.name, handle, rates)
 
 
 def _key(table: Table, message: p4runtime_pb2.TableEntry) -> Key:

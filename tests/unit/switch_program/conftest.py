@@ -24,6 +24,7 @@ from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
 from switch import Pipeline
 from switch.p4runtime.device import Device
+from switch.p4runtime.links import Links
 from switch.p4runtime.server import Server
 from switch.p4runtime.text import read_p4info
 
@@ -132,6 +133,25 @@ def ids(entities_config: Any) -> Ids:
     return Ids(entities_config.p4info)
 
 
+class FakeLinks(Links):
+    """Ports 1 to 20, which a test pulls out and puts in."""
+
+    def __init__(self) -> None:
+        super().__init__({}, always=range(1, 21))
+        self.down: set[int] = set()
+
+    def up(self, port: int) -> bool:
+        return port not in self.down
+
+    def watch(self, changed: Callable[[], None]) -> None:
+        self.tell = changed
+
+    def pull(self, *ports: int) -> None:
+        """Exactly these have no link now."""
+        self.down = set(ports)
+        self.tell()
+
+
 class Switch:
     """A server without interfaces; `installed` is what the data plane would run."""
 
@@ -139,8 +159,9 @@ class Switch:
         self.address = f"unix:{folder}/grpc"
         self.installed: list[Pipeline | None] = []
         self.clients: list[Client] = []
-        self.device = Device(self.installed.append)
-        self.server = Server(self.address, DEVICE_ID, self.device, None)
+        self.links = FakeLinks()
+        self.device = Device(self.installed.append, links=self.links)
+        self.server = Server(self.address, DEVICE_ID, self.device, None, self.links)
         self.server.start()
 
     @property

@@ -211,9 +211,9 @@ def test_requests_for_the_wrong_device_and_atomicity(primary: Any) -> None:
     request = p4runtime_pb2.ReadRequest(device_id=8)
     assert code_of(lambda: list(primary.stub.Read(request))) == "NOT_FOUND"
     write = p4runtime_pb2.WriteRequest(
-        device_id=DEVICE_ID, election_id=primary.election_id, atomicity="ROLLBACK_ON_ERROR"
+        device_id=DEVICE_ID, election_id=primary.election_id, atomicity=3
     )
-    assert code_of(lambda: primary.stub.Write(write)) == "UNIMPLEMENTED"
+    assert code_of(lambda: primary.stub.Write(write)) == "INVALID_ARGUMENT"
 
 
 def test_two_servers_cannot_share_a_port() -> None:

@@ -215,6 +215,10 @@ def test_clone_sessions(primary: Any, switch_server: Any, ids: Any) -> None:
     out = switch_server.pipeline.process(1, FRAME)
     assert sorted(port for port, _ in out) == [2, 3]
     assert primary.read(session(0)) == [session(5, 3)]
+    primary.write(("MODIFY", session(5, 3, packet_length_bytes=20)))
+    copies = dict(switch_server.pipeline.process(1, FRAME))
+    assert (len(copies[2]), len(copies[3])) == (len(FRAME), 20)
+    assert primary.read(session(5)) == [session(5, 3, packet_length_bytes=20)]
     primary.write(("DELETE", session(5)))
     assert [port for port, _ in switch_server.pipeline.process(1, FRAME)] == [2]
 
@@ -234,7 +238,8 @@ def test_wrong_groups_and_sessions(primary: Any) -> None:
         ("INSERT", group(7, (5, 65536))),
         ("INSERT", session(40000, 3)),
         ("INSERT", backup),
-        ("INSERT", session(5, 3, packet_length_bytes=64)),
+        ("INSERT", session(5, 3, class_of_service=1)),
+        ("INSERT", session(5, 3, packet_length_bytes=-1)),
         ("INSERT", Entity(packet_replication_engine_entry={})),
     )
     assert [code for code, _ in refused] == [
@@ -244,5 +249,6 @@ def test_wrong_groups_and_sessions(primary: Any) -> None:
         *["INVALID_ARGUMENT"] * 5,
         "UNIMPLEMENTED",
         "UNIMPLEMENTED",
+        "INVALID_ARGUMENT",
         "INVALID_ARGUMENT",
     ]

@@ -352,7 +352,92 @@ def test_everything_is_carried_over_to_the_next_program(
 def test_default_entries_of_tables_with_profiles_are_refused(client: Any, id_of: Any) -> None:
     message = TableEntry(table_id=id_of("tables", "I.shared"), is_default_action=True)
     message.action.action.CopyFrom(action(id_of, "I.mark"))
-    assert client.refused(("MODIFY", Entity(table_entry=message)))[0][0] == "UNIMPLEMENTED"
+    assert client.refused(("MODIFY", Entity(table_entry=message)))[0][0] == "INVALID_ARGUMENT"
+
+
+def watching(entity: Entity, ports: dict[int, int]) -> Entity:
+    """The group with watch ports: member_id -> port."""
+    for item in entity.action_profile_group.members:
+        if item.member_id in ports:
+            item.watch_port = bytes([ports[item.member_id]])
+    return entity
+
+
+def test_members_whose_port_is_down_are_not_chosen(
+    client: Any, switch_server: Any, id_of: Any
+) -> None:
+    links = switch_server.links
+    links.pull(8)
+    client.write(*(("INSERT", member(id_of, n)) for n in (4, 9, 12)))
+    written = watching(group(id_of, 1, {4: 1, 9: 1, 12: 1}), {4: 7, 9: 8})
+    client.write(("INSERT", written), ("INSERT", to_group(id_of, 5, 1)))
+    assert ports(switch_server, 5, range(4)) == [4, 12, 4, 12]
+    links.pull(7)
+    assert ports(switch_server, 5, range(4)) == [9, 12, 9, 12]
+    refused = client.refused(("DELETE", member(id_of, 4)))
+    assert refused[0][0] == "FAILED_PRECONDITION"
+    assert client.read(group(id_of, 1, {})) == [written]
+    links.pull()
+    assert ports(switch_server, 5, range(6)) == [4, 9, 12, 4, 9, 12]
+    links.pull(7, 8)
+    alone = watching(group(id_of, 1, {4: 1, 9: 1}), {4: 7, 9: 8})
+    client.write(("MODIFY", alone))
+    assert ports(switch_server, 5, range(2)) == [0, 0]
+    client.write(("MODIFY", group(id_of, 1, {4: 1})))
+    assert ports(switch_server, 5, range(2)) == [4, 4]
+    client.write(("MODIFY", watching(group(id_of, 1, {4: 1}), {})))
+    elsewhere = watching(group(id_of, 1, {4: 1}), {4: 77})
+    assert "77" in client.refused(("MODIFY", elsewhere))[0][1]
+
+
+def test_an_action_set_watches_ports_too(client: Any, switch_server: Any, id_of: Any) -> None:
+    entity = entry(id_of, "I.balanced", 5)
+    actions = entity.table_entry.action.action_profile_action_set.action_profile_actions
+    for port in (7, 8):
+        item = actions.add(weight=1, watch_port=bytes([port]))
+        item.action.CopyFrom(action(id_of, "I.set", b"\x01", bytes([port])))
+    client.write(("INSERT", entity))
+    switch_server.links.pull(7)
+    assert ports(switch_server, 5, range(2)) == [8, 8]
+    assert client.read(entry(id_of, "I.balanced", 5)) == [entity]
+    client.write(("DELETE", entity))
+    switch_server.links.pull()
+    assert switch_server.pipeline.profile_add_group("I.chooser").number == 0
+
+
+def test_the_default_entry_has_a_meter(client: Any, switch_server: Any, id_of: Any) -> None:
+    rates = MeterConfig(cburst=1, pburst=2)
+    default = TableEntry(table_id=id_of("tables", "I.metered"), is_default_action=True)
+    direct = Entity(direct_meter_entry=DirectMeterEntry(table_entry=default, config=rates))
+    paint = TableEntry(table_id=id_of("tables", "I.metered"), is_default_action=True)
+    paint.action.action.CopyFrom(action(id_of, "I.paint"))
+    client.write(("MODIFY", Entity(table_entry=paint)), ("MODIFY", direct))
+    assert [c for _, c in colours(switch_server, 5, 0, 4)] == [0, 1, 2, 2]
+    assert client.read(direct)[0].direct_meter_entry.config == rates
+    asked = Entity(table_entry=default)
+    asked.table_entry.meter_config.SetInParent()
+    assert client.read(asked)[0].table_entry.meter_config == rates
+    client.write(("MODIFY", Entity(table_entry=paint)))
+    assert not client.read(asked)[0].table_entry.HasField("meter_config")
+    asked.table_entry.time_since_last_hit.SetInParent()
+    with pytest.raises(grpc.RpcError) as caught:
+        client.read(asked)
+    assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_a_meter_that_a_change_does_not_name_is_none_any_more(client: Any, id_of: Any) -> None:
+    entity = entry(id_of, "I.metered", 5)
+    entity.table_entry.action.action.CopyFrom(action(id_of, "I.paint"))
+    entity.table_entry.meter_config.CopyFrom(MeterConfig(cburst=1, pburst=2))
+    client.write(("INSERT", entity))
+    entity.table_entry.ClearField("meter_config")
+    client.write(("MODIFY", entity))
+    query = Entity(direct_meter_entry=DirectMeterEntry(table_entry=entity.table_entry))
+    query.direct_meter_entry.table_entry.ClearField("action")
+    assert not client.read(query)[0].direct_meter_entry.HasField("config")
+    for wrong in (MeterConfig(eburst=1), MeterConfig(pir=10**13)):
+        entity.table_entry.meter_config.CopyFrom(wrong)
+        assert client.refused(("MODIFY", entity))[0][0] == "INVALID_ARGUMENT"
 
 
 def test_a_p4info_of_another_program_is_refused(client: Any, config: Any) -> None:
