@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from compiler import ast, types
 from compiler.backend import arithmetic, ir
-from compiler.backend.expressions import Expressions
+from compiler.backend.comparisons import Comparisons
 from compiler.backend.places import (
     HeaderPlace,
     InvalidPlace,
     LastHeader,
+    MovingSlicePlace,
     Place,
     Scalar,
+    SelectedPlace,
     SlicePlace,
     StackPlace,
     StructPlace,
@@ -25,7 +27,7 @@ from compiler.backend.places import (
 )
 
 
-class Assignments(Expressions):
+class Assignments(Comparisons):
     def assignment(self, statement: ast.Assignment) -> None:
         """`left = right` and the compound `left op= right`."""
         has_call = any(isinstance(n, ast.Call) for n in ast.walk(statement.right))
@@ -50,6 +52,12 @@ class Assignments(Expressions):
         if isinstance(target, SlicePlace):
             self._store_slice(target, expr)
             return
+        if isinstance(target, MovingSlicePlace):
+            self._store_moving(target, expr)
+            return
+        if isinstance(target, SelectedPlace):
+            self._store_selected(target, expr)
+            return
         assert isinstance(target, Scalar), target
         data = arithmetic.as_data(expr)
         if not is_signed(target.type):
@@ -59,17 +67,42 @@ class Assignments(Expressions):
 
     def _store_slice(self, target: SlicePlace, expr: ir.Expr) -> None:
         base = target.base
-        assert isinstance(base, Scalar), base
         width = scalar_width(base.type)
-        whole = arithmetic.unsigned(base.ref, width)
+        whole = arithmetic.unsigned(self.read(base, _at(self)), width)
         part = arithmetic.unsigned(arithmetic.as_data(expr), target.high - target.low + 1)
         merged = arithmetic.replace_bits(whole, width, target.high, target.low, part)
         self.store(base, arithmetic.wrap(merged, width, is_signed(base.type)))
 
+    def _store_moving(self, target: MovingSlicePlace, expr: ir.Expr) -> None:
+        """The bits at start are cleared and set; what lies beyond the end of base is dropped."""
+        base, shape = target.base, types.Bits(scalar_width(target.base.type))
+        whole = arithmetic.unsigned(self.read(base, _at(self)), shape.width)
+        part = arithmetic.unsigned(arithmetic.as_data(expr), scalar_width(target.type))
+        field = arithmetic.constant(arithmetic.mask(scalar_width(target.type)), shape)
+        hole = arithmetic.binary("<<", field, target.start, shape)
+        rest = arithmetic.binary("&", whole, arithmetic.unary("~", hole, shape), shape)
+        placed = arithmetic.binary("<<", part, target.start, shape)
+        merged = arithmetic.binary("|", rest, placed, shape)
+        self.store(base, arithmetic.wrap(merged, shape.width, is_signed(base.type)))
+
+    def _store_selected(self, target: SelectedPlace, expr: ir.Expr) -> None:
+        value = expr if isinstance(expr, (ir.Const, ir.Truth)) else self.keep(expr, target.type)
+        self.select_chain(target, lambda place: self.store(place, value), [])
+
+    def _assign_selected(self, target: Place, source: SelectedPlace) -> None:
+        """From the element that an index picks; what is beyond the last is invalid."""
+        with self.into([]) as outside:
+            self.invalidate(target)
+        self.select_chain(source, lambda place: self.assign(target, place), outside)
+
     def assign(self, target: Place, source: Place) -> None:
         """Any value into a place of its type."""
-        if isinstance(target, (Scalar, SlicePlace)):
+        if is_scalar(target.type):
             self.store(target, self.read(source, _at(self)))
+        elif isinstance(source, SelectedPlace):
+            self._assign_selected(target, source)
+        elif isinstance(target, SelectedPlace):
+            self.select_chain(target, lambda place: self.assign(place, source), [])
         elif isinstance(target, VarbitPlace):
             assert isinstance(source, VarbitPlace), source
             self.emit("assign_VL", target.ref, source.ref)
@@ -159,6 +192,8 @@ class Assignments(Expressions):
         elif isinstance(place, UnionPlace):
             for member in place.members.values():
                 self.invalidate(member)
+        elif isinstance(place, SelectedPlace):
+            self.select_chain(place, self.invalidate, [])
 
     def output(self, expression: ast.Expression) -> tuple[ir.Expr, Place | None]:
         """Where an extern can put a scalar: a field, and the real target if that is none."""
@@ -177,5 +212,5 @@ class Assignments(Expressions):
         self.store(target, arithmetic.as_boolean(ref) if boolean else ref)
 
 
-def _at(scope: Expressions) -> ast.Node:
+def _at(scope: Comparisons) -> ast.Node:
     return ast.Node(scope.position)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from compiler import ast, types
 from compiler.backend import arithmetic, ir
@@ -11,16 +11,17 @@ from compiler.backend.places import (
     InvalidPlace,
     LastHeader,
     LastUnionMember,
+    MovingSlicePlace,
     NextHeader,
     NextUnionMember,
     Place,
     Scalar,
+    SelectedPlace,
     SlicePlace,
     StackPlace,
     StructPlace,
     UnionPlace,
     Value,
-    VarbitPlace,
     WithFields,
     is_scalar,
     members_of,
@@ -42,6 +43,13 @@ class Expressions(Scope):
         raise NotImplementedError
 
     def assign(self, target: Place, source: Place) -> None:
+        raise NotImplementedError
+
+    def equal(self, left: Place, right: Place, where: ast.Node) -> ir.Expr:
+        """Equality of headers, structs, stacks, unions."""
+        raise NotImplementedError
+
+    def is_valid(self, place: Place, where: ast.Node) -> ir.Expr:
         raise NotImplementedError
 
     # ------------------------------------------------------------------ scalars
@@ -112,7 +120,41 @@ class Expressions(Scope):
             whole = self.read(place.base, where)
             bits = arithmetic.unsigned(whole, scalar_width(place.base.type))
             return arithmetic.slice_bits(bits, place.high, place.low)
+        if isinstance(place, MovingSlicePlace):
+            return self._moving_bits(place, where)
+        if isinstance(place, SelectedPlace) and is_scalar(place.type):
+            return self._selected(place, where)
         raise self.unsupported(where, f"a value of type {place.type} in this expression")
+
+    def _moving_bits(self, place: MovingSlicePlace, where: ast.Node) -> ir.Expr:
+        shape = types.Bits(scalar_width(place.base.type))
+        bits = arithmetic.unsigned(self.read(place.base, where), shape.width)
+        shifted = arithmetic.binary(">>", bits, place.start, shape)
+        return arithmetic.wrap(shifted, scalar_width(place.type))
+
+    def _selected(self, place: SelectedPlace, where: ast.Node) -> ir.Expr:
+        """The value of the alternative that the index picks, 0 beyond the last."""
+        boolean = isinstance(plain(place.type), types.Boolean)
+        chosen: ir.Expr = ir.Const(0, max(1, scalar_width(place.type)))
+        for number, alternative in reversed(list(enumerate(place.alternatives))):
+            value = arithmetic.as_data(self.read(alternative, where))
+            chosen = arithmetic.choose(self.picks(place, number), value, chosen)
+        return arithmetic.as_boolean(chosen) if boolean else chosen
+
+    def picks(self, place: SelectedPlace, number: int) -> ir.Expr:
+        """Whether the index picks this alternative."""
+        return arithmetic.compare("==", place.index, ir.Const(number, 32))
+
+    def select_chain(
+        self, place: SelectedPlace, branch: Callable[[Place], None], otherwise: list[ir.Statement]
+    ) -> None:
+        """Code for each alternative, the one that the index picks is executed."""
+        code = otherwise
+        for number, alternative in reversed(list(enumerate(place.alternatives))):
+            with self.into([]) as body:
+                branch(alternative)
+            code = [ir.If(self.position, self.picks(place, number), body, code)]
+        self.code.extend(code)
 
     def _cast(self, expression: ast.Cast) -> ir.Expr:
         source, target = self.type_of(expression.operand), self.type_of(expression)
@@ -163,7 +205,8 @@ class Expressions(Scope):
             return self._short_circuit(expression)
         shape = self.type_of(expression.left)
         if operator in ("==", "!=") and not is_scalar(shape):
-            equal = self._aggregate_equal(expression)
+            sides = self.operands((expression.left, expression.right))
+            equal = self.equal(sides[0], sides[1], expression)
             return equal if operator == "==" else arithmetic.negate(equal)
         left, right = self.values((expression.left, expression.right))
         if operator in arithmetic.COMPARISONS:
@@ -217,72 +260,6 @@ class Expressions(Scope):
         self.code.append(ir.If(expression.position, condition, then_code, other_code))
         return self.read(result, expression)
 
-    # --------------------------------------------------------------- comparisons
-
-    def _aggregate_equal(self, expression: ast.Binary) -> ir.Expr:
-        left, right = self.operands((expression.left, expression.right))
-        return self.equal(left, right, expression)
-
-    def equal(self, left: Place, right: Place, where: ast.Node) -> ir.Expr:
-        """Member-wise equality; headers are equal when both are invalid, too (section 8.17)."""
-        if isinstance(left, InvalidPlace) or isinstance(right, InvalidPlace):
-            other = right if isinstance(left, InvalidPlace) else left
-            return arithmetic.negate(self.is_valid(other, where))
-        if isinstance(left, HeaderPlace) or isinstance(right, HeaderPlace):
-            return self._headers_equal(left, right, where)
-        if isinstance(left, StackPlace) and isinstance(right, StackPlace):
-            pairs = list(zip(left.elements, right.elements, strict=True))
-            return self._all_equal(pairs, where)
-        if isinstance(left, StructPlace) and isinstance(right, StructPlace):
-            values = zip(left.members.values(), right.members.values(), strict=True)
-            return self._all_equal(list(values), where)
-        if isinstance(left, UnionPlace) and isinstance(right, UnionPlace):
-            values = zip(left.members.values(), right.members.values(), strict=True)
-            return self._all_equal(list(values), where)
-        if isinstance(left, VarbitPlace) and isinstance(right, VarbitPlace):
-            return ir.Op("==", left.ref, right.ref)
-        return arithmetic.compare("==", self.read(left, where), self.read(right, where))
-
-    def _all_equal(self, pairs: list[tuple[Place, Place]], where: ast.Node) -> ir.Expr:
-        result: ir.Expr = arithmetic.TRUE
-        for left, right in pairs:
-            result = arithmetic.both(result, self.equal(left, right, where))
-        return result
-
-    def _headers_equal(self, left: Place, right: Place, where: ast.Node) -> ir.Expr:
-        parts = [self._header_fields(side) for side in (left, right)]
-        same = self._all_equal(list(zip(*parts, strict=True)), where)
-        valid = [self.is_valid(side, where) for side in (left, right)]
-        both_valid = arithmetic.both(arithmetic.both(*valid), same)
-        none_valid = arithmetic.both(*(arithmetic.negate(v) for v in valid))
-        return arithmetic.either(none_valid, both_valid)
-
-    def _header_fields(self, place: Place) -> list[Place]:
-        if isinstance(place, HeaderPlace):
-            return place.fields()
-        assert isinstance(place, StructPlace), place
-        return list(place.members.values())
-
-    def is_valid(self, place: Place, where: ast.Node) -> ir.Expr:
-        if isinstance(place, StructPlace):
-            return arithmetic.TRUE
-        if isinstance(place, InvalidPlace):
-            return arithmetic.FALSE
-        if isinstance(place, UnionPlace):
-            return ir.Op("valid_union", None, place.expr)
-        if isinstance(place, LastHeader):
-            place = self.last_as_header(place)
-        if not isinstance(place, HeaderPlace):
-            raise self.unsupported(where, "the validity of this value")
-        if place.name is not None:
-            return arithmetic.as_boolean(ir.FieldRef(place.name, "$valid$", 1))
-        return ir.Op("valid", None, place.expr)
-
-    def last_as_header(self, place: LastHeader) -> HeaderPlace:
-        stack = place.stack.expr
-        index = ir.Op("last_stack_index", None, stack)
-        return HeaderPlace(place.type, ir.Op("dereference_header_stack", stack, index))
-
     # ------------------------------------------------------------------- places
 
     def place(self, expression: ast.Expression, freeze: bool = False) -> Place:
@@ -299,6 +276,8 @@ class Expressions(Scope):
             return self._index(expression, freeze)
         if isinstance(expression, ast.Slice):
             return self._slice(expression, freeze)
+        if isinstance(expression, ast.PlusSlice):
+            return self._plus_slice(expression, freeze)
         if isinstance(expression, ast.Call):
             result = self.call_value(expression)
             assert result is not None
@@ -377,6 +356,8 @@ class Expressions(Scope):
             return self._stack_property(base, name, expression)
         if isinstance(base, (StructPlace, UnionPlace)) and name in base.members:
             return base.members[name]
+        if isinstance(base, SelectedPlace):
+            return base.member(name, self.type_of(expression))
         if isinstance(base, LastHeader) and base.stack.of_unions:
             return LastUnionMember(self.type_of(expression), base.stack, name)
         if isinstance(base, WithFields):
@@ -413,24 +394,41 @@ class Expressions(Scope):
             if index.value >= len(base.elements):
                 raise self.unsupported(expression, "an index outside the header stack")
             return base.elements[index.value]
+        element = self.type_of(expression)
         if base.of_unions:
-            raise self.unsupported(expression, "an index known at run time only into header unions")
+            kept = self.keep(index, self.operand_type(expression.index))
+            return SelectedPlace(element, kept, base.elements)
         if freeze:
             index = self.keep(index, self.operand_type(expression.index))
-        element = self.type_of(expression)
-        return HeaderPlace(element, ir.Op("dereference_header_stack", base.expr, index))
+        return HeaderPlace(element, ir.Op("dereference_header_stack", base.expr, index), base)
 
     def _slice(self, expression: ast.Slice, freeze: bool) -> Place:
         high, low = self.evaluated(expression.high), self.evaluated(expression.low)
         if not isinstance(high, int) or not isinstance(low, int):
             raise self.unsupported(expression, "a slice whose bounds are not constant")
-        if isinstance(expression.base, (ast.NameExpression, ast.Member, ast.Slice, ast.Index)):
-            base = self.place(expression.base, freeze)
-        else:
-            base = Value(self.type_of(expression.base), self.value(expression.base))
-        if isinstance(base, SlicePlace):
-            return SlicePlace(self.type_of(expression), base.base, high + base.low, low + base.low)
-        return SlicePlace(self.type_of(expression), base, high, low)
+        return _bits_of(self._sliced(expression.base, freeze), self.type_of(expression), high, low)
+
+    def _sliced(self, base: ast.Expression, freeze: bool) -> Place:
+        if isinstance(base, (ast.NameExpression, ast.Member, ast.Slice, ast.PlusSlice, ast.Index)):
+            return self.place(base, freeze)
+        return Value(self.type_of(base), self.value(base))
+
+    def _plus_slice(self, expression: ast.PlusSlice, freeze: bool) -> Place:
+        shape = self.type_of(expression)
+        base = self._sliced(expression.base, freeze)
+        start = self.value(expression.start)
+        if isinstance(start, ir.Const):
+            return _bits_of(base, shape, start.value + scalar_width(shape) - 1, start.value)
+        if freeze:
+            start = self.keep(start, self.operand_type(expression.start))
+        return MovingSlicePlace(shape, base, start)
+
+
+def _bits_of(base: Place, shape: types.Type, high: int, low: int) -> SlicePlace:
+    """Bits high..low of base, which may be a slice itself."""
+    if isinstance(base, SlicePlace):
+        return SlicePlace(shape, base.base, high + base.low, low + base.low)
+    return SlicePlace(shape, base, high, low)
 
 
 def _is_constant(place: Place) -> bool:

@@ -11,11 +11,13 @@ from compiler.backend.places import (
     HeaderPlace,
     Place,
     Scalar,
+    SelectedPlace,
     StackPlace,
     StructPlace,
     UnionPlace,
     VarbitPlace,
     WithFields,
+    is_scalar,
     is_signed,
     plain,
     scalar_width,
@@ -160,9 +162,11 @@ class Externs(Statements):
         if isinstance(place, UnionPlace):
             return [p for m in place.members.values() for p in self._flat(m, where)]
         if isinstance(place, HeaderPlace):
-            if place.name is None:
-                raise self.unsupported(where, "a header found at run time in this list")
-            return [(place.expr, place.type)]
+            kept = place if place.name is not None else self.set_aside(place)
+            assert isinstance(kept, HeaderPlace)
+            return [(kept.expr, kept.type)]
+        if isinstance(place, SelectedPlace) and not is_scalar(place.type):
+            return self._flat(self.set_aside(place), where)
         if isinstance(place, VarbitPlace):
             return [(place.ref, place.type)]
         return [(arithmetic.as_data(self.read(place, where)), place.type)]
@@ -184,6 +188,8 @@ class Externs(Statements):
             return [p for m in place.members.values() for p in self._members(m, where)]
         if isinstance(place, WithFields):
             return [p for m in place.fields() for p in self._members(m, where)]
+        if isinstance(place, SelectedPlace) and not is_scalar(place.type):
+            return self._members(self.set_aside(place), where)
         return [(arithmetic.as_data(self.read(place, where)), place.type)]
 
     def _sample(self, expr: ir.Expr, shape: types.Type) -> ir.Expr:

@@ -12,11 +12,13 @@ from compiler.backend.effects import Effects
 from compiler.backend.externs import Externs
 from compiler.backend.keysets import Choice, choices_of
 from compiler.backend.places import (
+    ERROR_BITS,
     HeaderPlace,
     NextHeader,
     NextUnionMember,
     Place,
     Scalar,
+    SelectedPlace,
     StackPlace,
     StructPlace,
     is_scalar,
@@ -221,26 +223,48 @@ class ParserBody(Externs):
                 raise self.unsupported(call, "extract(_) of a header of this type")
             self.emit("advance", ir.Const(width, 32))
             return
-        kind, name = self._extract_target(argument)
-        target = ir.ObjectRef(kind, name if isinstance(name, str) else ".".join(name))
-        operands: list[ir.Expr] = [target]
-        if isinstance(name, tuple):
-            operands = [ir.ObjectRef(kind, name[0]), ir.ObjectRef("member", name[1])]
-        if len(info.arguments) > 1:
-            length = self.value(self.argument(info, 1))
-            self.emit("extract_VL", *operands, length)
-        else:
-            self.emit("extract", *operands)
-
-    def _extract_target(self, argument: ast.Expression) -> tuple[str, str | tuple[str, str]]:
         place = self.place(argument)
+        if isinstance(place, HeaderPlace) and place.stack is not None:
+            place = self._found_header(place, place.stack)
+        length = self.value(self.argument(info, 1)) if len(info.arguments) > 1 else None
+        if isinstance(place, SelectedPlace):
+            self._extract_selected(place, length)
+        else:
+            self._extract_to(place, length)
+
+    def _found_header(self, place: HeaderPlace, stack: StackPlace) -> SelectedPlace:
+        """stack[i] as the list of elements that BMv2 needs, whose targets are constant."""
+        assert isinstance(place.expr, ir.Op)
+        index = self.keep(place.expr.right, types.BIT32)
+        return SelectedPlace(place.type, index, stack.elements)
+
+    def _extract_selected(self, place: SelectedPlace, length: ir.Expr | None) -> None:
+        """A state for each element; an index beyond the last is an error, as with `next`."""
+        if length is not None and not isinstance(length, ir.Const):
+            length = self.keep(length, types.BIT32)
+        with self.into([]) as outside:
+            self.emit("verify", arithmetic.FALSE, self._error_number("StackOutOfBounds"))
+        self.select_chain(place, lambda one: self._extract_to(one, length), outside)
+
+    def _error_number(self, name: str) -> ir.Const:
+        codes = {member.name: code for member, code in self.typed.error_codes.items()}
+        return ir.Const(codes.get(name, 0), ERROR_BITS)
+
+    def _extract_to(self, place: Place, length: ir.Expr | None) -> None:
+        operands: list[ir.Expr]
         if isinstance(place, NextHeader):
-            return "stack", place.stack.name
-        if isinstance(place, NextUnionMember):
-            return "union_stack", (place.stack.name, place.member)
-        if isinstance(place, HeaderPlace) and place.name is not None:
-            return "regular", place.name
-        raise self.unsupported(argument, "extracting to this header")
+            operands = [ir.ObjectRef("stack", place.stack.name)]
+        elif isinstance(place, NextUnionMember):
+            stack = ir.ObjectRef("union_stack", place.stack.name)
+            operands = [stack, ir.ObjectRef("member", place.member)]
+        elif isinstance(place, HeaderPlace) and place.name is not None:
+            operands = [ir.ObjectRef("regular", place.name)]
+        else:
+            raise Unsupported(self.position, "extracting to this header")
+        if length is None:
+            self.emit("extract", *operands)
+        else:
+            self.emit("extract_VL", *operands, length)
 
     def _advance(self, call: ast.Call, info: CallInfo) -> None:
         self.emit("advance", self.value(self.argument(info, 0)))

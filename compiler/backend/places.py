@@ -78,6 +78,25 @@ class SlicePlace(Place):
 
 
 @dataclass
+class MovingSlicePlace(Place):
+    """Bits of base from bit start up, which is known at run time."""
+
+    base: Place
+    start: ir.Expr
+
+
+@dataclass
+class SelectedPlace(Place):
+    """The one of alternatives that index, a field, picks at run time; nothing beyond the last."""
+
+    index: ir.Expr
+    alternatives: list[Place]
+
+    def member(self, name: str, shape: types.Type) -> SelectedPlace:
+        return SelectedPlace(shape, self.index, [member_of(a, name) for a in self.alternatives])
+
+
+@dataclass
 class VarbitPlace(Place):
     ref: ir.FieldRef
 
@@ -121,9 +140,10 @@ class WithFields(Place):
 
 @dataclass
 class HeaderPlace(WithFields):
-    """A header: an instance by name, or one found at run time by an expression."""
+    """A header: an instance by name, or one found at run time by an expression in a stack."""
 
     expr: ir.Expr
+    stack: StackPlace | None = None
 
     @property
     def name(self) -> str | None:
@@ -219,6 +239,14 @@ class UnionPlace(Place):
     members: dict[str, Place] = field(default_factory=dict)
 
 
+def member_of(place: Place, name: str) -> Place:
+    """The member of a struct, union or header by its name."""
+    if isinstance(place, WithFields):
+        return place.member(name)
+    assert isinstance(place, (StructPlace, UnionPlace)), place
+    return place.members[name]
+
+
 def leaves(subject: types.Type) -> Iterator[tuple[str, types.Type]]:
     """(dotted name, type) of every field of a header or struct, nested structs opened."""
     for name, shape in members_of(subject):
@@ -244,8 +272,11 @@ def footprint(place: Place) -> Iterator[str]:
     """Names of everything a place covers; two places overlap when they share one."""
     if isinstance(place, (Scalar, VarbitPlace)):
         yield str(place.ref)
-    elif isinstance(place, SlicePlace):
+    elif isinstance(place, (SlicePlace, MovingSlicePlace)):
         yield from footprint(place.base)
+    elif isinstance(place, SelectedPlace):
+        for part in place.alternatives:
+            yield from footprint(part)
     elif isinstance(place, HeaderPlace):
         yield str(place.expr)
         for part in place.fields():

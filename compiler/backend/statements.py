@@ -13,6 +13,7 @@ from compiler.backend.places import (
     InvalidPlace,
     LastHeader,
     Place,
+    SelectedPlace,
     StackPlace,
     StructPlace,
     UnionPlace,
@@ -265,13 +266,18 @@ class Statements(Calls):
             count = self.value(given) if given is not None else ir.Const(1, 32)
             self.emit("push" if info.method == "push_front" else "pop", place.expr, count)
             return None
+        if isinstance(place, SelectedPlace):
+            self.select_chain(place, lambda one: self._set_validity(call, info.method, one), [])
+        else:
+            self._set_validity(call, info.method, place)
+        return None
+
+    def _set_validity(self, call: ast.Call, method: str, place: Place) -> None:
         if isinstance(place, LastHeader):
             place = self.last_as_header(place)
         if isinstance(place, InvalidPlace) or not isinstance(place, (HeaderPlace, UnionPlace)):
-            raise self.unsupported(call, f"{info.method} of this value")
-        if info.method == "setInvalid" and isinstance(place, UnionPlace):
+            raise self.unsupported(call, f"{method} of this value")
+        if method == "setInvalid" and isinstance(place, UnionPlace):
             self.invalidate(place)
-            return None
-        op = "add_header" if info.method == "setValid" else "remove_header"
-        self.emit(op, place.expr)
-        return None
+            return
+        self.emit("add_header" if method == "setValid" else "remove_header", place.expr)

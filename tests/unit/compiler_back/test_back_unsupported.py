@@ -59,11 +59,6 @@ CASES = {
         "locals": "Mine() m;",
         "apply": "m.go();",
     },
-    "an index known at run time only into header unions": {
-        "types": "header u_t { bit<8> v; } header_union un_t { u_t one; u_t two; }",
-        "headers": "un_t[2] u;",
-        "apply": "hdr.u[hdr.h.a].one.v = 1;",
-    },
 }
 
 
