@@ -265,7 +265,7 @@ def _fill_script(graph: Topology, thrift: bool) -> str:
         for ip, mac in neighbours(graph, host.name):
             lines.append(f"mnexec -a $pid ip neigh replace {ip} lladdr {mac} dev {host.name}-eth0")
     if not thrift:
-        python = shlex.quote(str(REPOSITORY / ".venv/bin/python"))
+        python = shlex.quote(sys.executable)
         lines.append(f"export PYTHONPATH={shlex.quote(str(REPOSITORY))}")
         for number, switch in enumerate(graph.switches):
             address = f"127.0.0.1:{GRPC_PORT + number}"

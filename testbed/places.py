@@ -13,8 +13,9 @@ PROGRAM = "p4/switchml.p4"
 
 def _shared() -> Path:
     """The folder that has p4/ and scenarios/."""
-    if (REPOSITORY / PROGRAM).is_file():
-        return REPOSITORY
+    for folder in (REPOSITORY, REPOSITORY / "share/agglab"):  # the second: pip install --target
+        if (folder / PROGRAM).is_file():
+            return folder
     for file in metadata.files("agglab") or ():
         if file.as_posix().endswith(f"share/agglab/{PROGRAM}"):
             return Path(str(file.locate())).resolve().parents[1]

@@ -1,0 +1,65 @@
+"""What `pip install` of a wheel leaves is whole: it runs away from the checkout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PARTS = ("compiler", "switch", "hosts", "topologies", "testbed", "p4", "scenarios")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the packages, as pip makes it of a copy of the sources."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
+    for part in PARTS:
+        shutil.copytree(ROOT / part, source / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / file, source)
+    options = ["--quiet", "--no-deps", "--no-build-isolation", "--target", str(target)]
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True)
+    return target
+
+
+def words(installed: Path, cwd: Path, *command: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(installed), "XDG_CACHE_HOME": str(cwd)}
+    done = subprocess.run(
+        [sys.executable, *command], cwd=cwd, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_file_of_the_packages_is_there(installed: Path) -> None:
+    for part in PARTS:
+        home = (
+            installed / part if (installed / part).is_dir() else installed / "share/agglab" / part
+        )
+        found = {file.relative_to(home) for file in home.rglob("*") if file.is_file()}
+        for file in (ROOT / part).rglob("*"):
+            if file.is_file() and file.suffix != ".pyc":
+                assert file.relative_to(ROOT / part) in found, file
+
+
+def test_a_scenario_runs_away_from_the_checkout(installed: Path, tmp_path: Path) -> None:
+    said = words(
+        installed,
+        tmp_path,
+        *("-m", "testbed", "run", "quickstart", "--results", str(tmp_path / "results")),
+        *("--set", "backend=virtual", "--set", "workload.elements=9000"),
+    )
+    assert "PASSED  quickstart" in said
+    assert list((tmp_path / "agglab/programs").glob("switchml-*.json"))
+    assert not (installed / "build").exists()
+
+
+def test_the_drop_in_finds_its_python(installed: Path, tmp_path: Path) -> None:
+    script = installed / "switch/bin/agglab-switch"
+    done = subprocess.run([script, "--version"], capture_output=True, text=True)
+    assert done.stdout.startswith("agglab switch"), done.stderr
