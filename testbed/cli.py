@@ -78,7 +78,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    suite = load(find(options.scenario), options.set)
+    suite = load(find(options.scenario), options.set, options.folder)
     runs = f"{len(suite.points)} runs" if suite.axes else "one run"
     print(f"{suite.source}: valid, {runs}")
     return PASSED
@@ -86,7 +86,7 @@ def _check(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     """The network's modules are imported only now: `check` and `list` need no Mininet."""
-    suite = load(find(options.scenario), options.set)
+    suite = load(find(options.scenario), options.set, options.folder)
     from testbed.errors import MachineLacks
     from testbed.program import CompileError
     from testbed.record import ResultsError
@@ -141,6 +141,12 @@ def _parser() -> argparse.ArgumentParser:
             default=[],
             metavar="KEY=VALUE",
             help="change one key, such as links.loss=1%% (may be repeated)",
+        )
+        command.add_argument(
+            "--folder",
+            type=Path,
+            metavar="DIR",
+            help="where paths in the scenario count from (default: its own folder)",
         )
     run.add_argument("--results", default="results", metavar="DIR", help="where results go")
     commands.add_parser("clean", help="remove what killed runs left behind")

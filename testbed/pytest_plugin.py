@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ from testbed.exit_codes import FAILED, LACKING, PASSED
 from testbed.places import REPOSITORY
 
 TIMEOUT_S = 600.0
+NAME_MAX = 50
 INTERRUPT_S = 15.0
 """A run that is told to stop tidies up in less."""
 
@@ -63,25 +65,28 @@ class Scenarios:
         """Run it, in a process of its own.
 
         scenario: a name from `python -m testbed list`, a path (from the test's folder, or from
-        pytest's root), YAML text, or a mapping. settings: further keys, such
-        as {"links.loss": "1%"}. check: a missed expectation fails the test. The test is skipped
-        where the machine lacks something, fails where the scenario is invalid.
+        pytest's root, as are the paths in it), YAML text, or a mapping. settings: further keys,
+        such as {"links.loss": "1%"}. check: a missed expectation fails the test. The test is
+        skipped where the machine lacks something, fails where the scenario is invalid.
         """
         words = [f"{key}={_value(value)}" for key, value in (settings or {}).items()]
-        command = [sys.executable, "-m", "testbed", "run", self._file(scenario)]
+        command = [sys.executable, "-m", "testbed", "run", *self._file(scenario)]
         command += [word for setting in words for word in ("--set", setting)]
         code, out, err = self._run([*command, "--results", str(self._results)], timeout_s)
         said = (out + err).strip()
-        self._item.add_report_section("call", "agglab", said)
         if code == LACKING:
             pytest.skip(err.strip())
         folder = _folder(out, self._results)
         if folder is None or code not in (PASSED, FAILED) or (check and code == FAILED):
-            pytest.fail(f"the scenario's exit code is {code}\n{said}", pytrace=False)
+            reason = _reason(folder, err)
+            rest = "" if said == reason else f"\n{said}"
+            pytest.fail(f"{reason} (exit code {code}){rest}", pytrace=False)
+        self._item.add_report_section("call", "agglab", said)
         metrics = json.loads((folder / "metrics.json").read_text())
         return Result(code == PASSED, metrics, folder, out)
 
-    def _file(self, scenario: str | os.PathLike[str] | Mapping[str, Any]) -> str:
+    def _file(self, scenario: str | os.PathLike[str] | Mapping[str, Any]) -> list[str]:
+        """The scenario's words on the command line."""
         if isinstance(scenario, Mapping):
             return self._write(json.dumps(scenario, default=str))  # JSON is YAML
         text = os.fspath(scenario)
@@ -89,21 +94,23 @@ class Scenarios:
             return self._write(text)
         for folder in (self._item.path.parent, self._item.config.rootpath):
             if (folder / text).is_file():
-                return str(folder / text)
-        return text
+                return [str(folder / text)]
+        return [text]
 
-    def _write(self, text: str) -> str:
+    def _write(self, text: str) -> list[str]:
+        """A file named for the test, with paths that count from the test's folder."""
         self._runs += 1
-        path = self._scratch / f"scenario-{self._runs}.yaml"
+        name = re.sub(r"[^A-Za-z0-9_-]+", "-", self._item.name)[:NAME_MAX].strip("-_") or "test"
+        path = self._scratch / f"{name}-{self._runs}.yaml"
         path.write_text(text)
-        return str(path)
+        return [str(path), "--folder", str(self._item.path.parent)]
 
     def _run(self, command: list[str], timeout_s: float) -> tuple[int, str, str]:
-        """In the test's folder, so that a P4 program beside the test is found."""
+        """At pytest's root: what is not found beside scenario or test is looked for there."""
         paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
         process = subprocess.Popen(
             command,
-            cwd=self._item.path.parent,
+            cwd=self._item.config.rootpath,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -150,6 +157,15 @@ def _stopped(process: subprocess.Popen[str]) -> str:
 def _value(value: object) -> str:
     """As it is written in YAML."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _reason(folder: Path | None, err: str) -> str:
+    """What a test's failure is called, in one line."""
+    if folder is not None:
+        reason = str(json.loads((folder / "metrics.json").read_text()).get("reason") or "")
+    else:
+        reason = next(iter(err.splitlines()), "")
+    return reason or "the scenario failed"
 
 
 def _folder(out: str, results: Path) -> Path | None:

@@ -70,8 +70,12 @@ def names() -> list[str]:
     return sorted(path.stem for path in SCENARIO_FOLDER.glob("*.yaml"))
 
 
-def load(path: Path, settings: Iterable[str] = ()) -> Suite:
-    """Read and check `path` with `key=value` settings; raises ScenarioError with all problems."""
+def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -> Suite:
+    """Read and check `path` with `key=value` settings; raises ScenarioError with all problems.
+
+    folder: where the paths in it count from, instead of its own.
+    """
+    home = folder or path.resolve().parent
     root = _with_settings(read_file(path), settings)
     first = Reader(root, swept=_has_sweep(root))
     base = first.scenario()
@@ -80,7 +84,7 @@ def load(path: Path, settings: Iterable[str] = ()) -> Suite:
         first.problem(first.place("sweep"), "sweep", f"makes {count} runs", f"at most {POINTS_MAX}")
         raise ScenarioError(first.problems)
     choices = list(product(*(axis.values for axis in base.sweep)))
-    readings = [_point(root, base.sweep, choice, path) for choice in choices]
+    readings = [_point(root, base.sweep, choice, path, home) for choice in choices]
     problems = [] if base.sweep else list(first.problems)
     for _, found in readings:
         problems += found
@@ -125,16 +129,16 @@ def _relocated(node: Node, where: Where) -> Node:
 
 
 def _point(
-    root: Node, axes: tuple[Axis, ...], choice: tuple[Scalar, ...], path: Path
+    root: Node, axes: tuple[Axis, ...], choice: tuple[Scalar, ...], path: Path, home: Path
 ) -> tuple[Point | None, list[Problem]]:
     for axis, scalar in zip(axes, choice, strict=True):
         root = with_value(root, axis.path, scalar)
     reader = Reader(root, swept=bool(axes))
-    scenario = _completed(reader.scenario(), reader, path.resolve().parent)
+    scenario = _completed(reader.scenario(), reader, home)
     checks.check(scenario, reader)
-    program = checks.find_program(scenario.switch.program, path.resolve().parent)
+    program = checks.find_program(scenario.switch.program, home)
     if program is None and not any(p.path == "switch.program" for p in reader.problems):
-        what, allowed = checks.program_problem(scenario.switch.program, path.resolve().parent)
+        what, allowed = checks.program_problem(scenario.switch.program, home)
         reader.problem(reader.place("switch.program"), "switch.program", what, allowed)
     if reader.problems or program is None:
         return None, reader.problems

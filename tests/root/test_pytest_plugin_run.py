@@ -33,8 +33,8 @@ def test_runs_end_as_their_tests_should(pytester: pytest.Pytester) -> None:
     done.assert_outcomes(passed=1, failed=3)
     done.stdout.fnmatch_lines(
         [
-            *("*exit code is 1*", "*expected totals.retransmitted*", "*/results/scenario-1/*"),
-            *("*exit code is 2*", "*did you mean 'workers'?*"),
+            *("*expected totals.retransmitted*(exit code 1)", "*/results/test_missed-1/*"),
+            "*did you mean 'workers'?*(exit code 2)",
             "*took more than 0.01 s*",
         ]
     )

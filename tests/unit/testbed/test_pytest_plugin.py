@@ -29,7 +29,8 @@ class Fake:
         if code in (0, 1):
             folder = Path(command[-1]) / "fake/run-7"
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / "metrics.json").write_text(json.dumps({"ok": not code, "totals": {"new": 9}}))
+            metrics = {"ok": not code, "reason": "it broke" * code, "totals": {"new": 9}}
+            (folder / "metrics.json").write_text(json.dumps(metrics))
             lines = [{"event": "round", "round": 4}, {"event": "start"}, {"event": "round"}]
             (folder / "events.jsonl").write_text("".join(f"{json.dumps(x)}\n" for x in lines))
             out += f"\n  results   {folder}\n"
@@ -61,7 +62,7 @@ def test_a_missed_expectation_fails_with_summary_and_folder(pytester, fake) -> N
     fake.answer = (1, "FAILED  fake\n  reason    expected exact: true, got false", "")
     done = outcome(pytester, 'scenario("loss")')
     done.assert_outcomes(failed=1)
-    done.stdout.fnmatch_lines(["*exit code is 1*", "*expected exact: true*", "*fake/run-7*"])
+    done.stdout.fnmatch_lines(["it broke (exit code 1)", "*expected exact: true*", "*fake/run-7*"])
 
 
 def test_a_missed_expectation_can_be_what_a_test_is_about(pytester, fake) -> None:
@@ -80,7 +81,7 @@ def test_an_invalid_scenario_fails_with_its_lines(pytester, fake) -> None:
     fake.answer = (2, "", "mine.yaml:3: topology.workers: '65' is too large")
     done = outcome(pytester, 'scenario("topology: {workers: 65}", check=False)')
     done.assert_outcomes(failed=1)
-    done.stdout.fnmatch_lines(["*exit code is 2*", "*'65' is too large*"])
+    done.stdout.fnmatch_lines(["*'65' is too large (exit code 2)*"])
 
 
 def test_a_lack_of_the_machine_skips_and_is_named(pytester, fake) -> None:
@@ -119,3 +120,19 @@ def test_settings_and_results_folder_reach_the_command_line(pytester, fake) -> N
         *("--set", "workload.rounds=2"),
     ]
     assert words[6:] == ["--results", str(pytester.path / "kept")]
+
+
+def test_paths_in_text_count_from_the_test_and_from_the_root(pytester, monkeypatch) -> None:
+    """Really started, and refused: the program that is found does not compile."""
+    (pytester.mkdir("tests") / "test_mine.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.parametrize('name', ['beside.p4', 'p4/mine.p4'])\n"
+        "def test_it(scenario, name):\n"
+        "    scenario({'backend': 'virtual', 'switch': {'program': name}})\n"
+    )
+    pytester.mkdir("p4")
+    for place in ("tests/beside.p4", "p4/mine.p4"):
+        (pytester.path / place).write_text("control\n")
+    done = pytester.runpytest_inprocess("--rootdir", str(pytester.path), "tests")
+    done.assert_outcomes(failed=2)
+    done.stdout.fnmatch_lines(["*tests/beside.p4:*error:*", "*p4/mine.p4:*error:*"])
