@@ -229,7 +229,7 @@ class Tables(Externs):
         if not is_scalar(shape):
             raise self.unsupported(element.expression, f"a key of type {shape}")
         expr = arithmetic.as_data(self.value(element.expression))
-        if isinstance(expr, ir.FieldRef):
+        if isinstance(expr, ir.FieldRef) and expr.width == scalar_width(shape):
             return ir.Key(kind, name, expr)
         if known is not None:
             self.emit("assign", known.target, expr)

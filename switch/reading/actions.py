@@ -53,9 +53,11 @@ def ignore(_reader: Reader, _node: Node) -> str:
 
 
 def read_vector(reader: Reader, node: Node) -> Argument:
-    """What log_msg prints; None for what is no number."""
+    """What log_msg prints; None for what is no number. p4c writes `{}` where there is nothing."""
     if node["type"].text() != "parameters_vector":
         raise node["type"].error("must be 'parameters_vector'")
+    if node["value"].value == {}:
+        return ()
     found = [reader.read(item) for item in node["value"].elements()]
     return tuple(v if isinstance(v, Data) else None for v in found)
 

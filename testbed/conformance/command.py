@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from testbed.conformance import packets, pairs, scenarios
+from testbed.conformance import packets, pairs, randomised, scenarios
 from testbed.conformance.packets import Case
 from testbed.conformance.pairs import Pair
 from testbed.exit_codes import FAILED, LACKING, PASSED
@@ -32,6 +32,14 @@ def main(words: Sequence[str]) -> int:
     )
     parser.add_argument("--packets", action="store_true", help="no scenarios (no root needed)")
     parser.add_argument("--scenarios", action="store_true", help="no packet tests")
+    parser.add_argument(
+        "--random", type=int, metavar="N", help="N random programs and their packets, nothing else"
+    )
+    parser.add_argument("--first-seed", type=int, default=1, metavar="S", help="of the N (1)")
+    parser.add_argument(
+        "--shrink-s", type=float, default=240.0, metavar="T", help="for each that differs (240)"
+    )
+    parser.add_argument("--workers", type=int, default=randomised.default_workers(), metavar="W")
     parser.add_argument("--results", type=Path, default=RESULTS, metavar="DIR")
     parser.add_argument("only", nargs="*", help="names of programs or scenarios; all if none")
     options = parser.parse_args(words)
@@ -39,6 +47,10 @@ def main(words: Sequence[str]) -> int:
     print(f"pairs: {', '.join(map(str, here))}")
     for name, what in absent.items():
         print(f"absent: {name} (not on PATH: {what}): nothing is compared with it")
+    if options.random:
+        seeds = range(options.first_seed, options.first_seed + options.random)
+        code = randomised.run(seeds, here, options.results, options.workers, options.shrink_s)
+        return code if code == FAILED or len(here) > 1 else LACKING
     codes = [] if options.scenarios else [_packets(here, options.only)]
     codes += [] if options.packets else [_scenarios(here, options.only, options.results)]
     if FAILED in codes:

@@ -28,7 +28,6 @@ TOOLS = (PROGRAM, thrift_cli.PROGRAM)
 PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
 PCAP_HEADER_BYTES, RECORD_HEADER_BYTES = 24, 16
 QUIET_S = 0.25
-"""So long nothing must come out before all is taken to have come."""
 START_S = 20.0
 PRIORITY_MAX = 10_000
 FIRST_PORT, PORT_COUNT, PORT_STEP = 20_000, 10_000, 7
@@ -43,12 +42,20 @@ def missing_tools() -> list[str]:
 class Bmv2:
     """One simple_switch process; use it as a context manager.
 
-    folder: empty, for its files. commands: the script, whose ports are opened.
+    folder: empty, for its files. commands: the script, whose ports are opened. quiet_s: so long
+    nothing must come out before all is taken to have come.
     StfError if it does not start, refuses a command or dies.
     """
 
-    def __init__(self, json_path: Path, folder: Path, commands: Sequence[Command]) -> None:
+    def __init__(
+        self,
+        json_path: Path,
+        folder: Path,
+        commands: Sequence[Command],
+        quiet_s: float = QUIET_S,
+    ) -> None:
         self._folder = folder
+        self._quiet_s = quiet_s
         self._sent = 0
         self._remaining: dict[int, int] = {}
         for command in commands:
@@ -137,7 +144,7 @@ class Bmv2:
 
     def wait(self) -> None:
         size, since = -1, time.monotonic()
-        while time.monotonic() - since < QUIET_S:
+        while time.monotonic() - since < self._quiet_s:
             outputs = [self._output(port) for port in self._ports]
             now = sum(path.stat().st_size for path in outputs if path.exists())
             if now != size:

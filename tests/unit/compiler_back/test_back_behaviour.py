@@ -36,6 +36,20 @@ def test_elements_of_a_tuple_are_assigned_one_by_one(tmp_path: Path) -> None:
     ]
 
 
+def test_a_key_that_is_cast_has_the_width_of_the_cast(tmp_path: Path) -> None:
+    document = json_of(
+        locals="""action to(bit<8> v) { hdr.h.b = v; }
+            table t { key = { (bit<16>)hdr.h.a: lpm @name("a"); } actions = { to; }
+                      const entries = { 0x0010 &&& 0xfff0: to(1); 0x1000 &&& 0xf000: to(2); }
+                      const default_action = to(3); }""",
+        apply="t.apply(); std.egress_spec = 2;",
+    )
+    pipeline = load(document, tmp_path)
+    for frame, expected in {"17000000": "1701", "10000000": "1001", "20000000": "2003"}.items():
+        ((_, out),) = pipeline.process(1, bytes.fromhex(frame), 0)
+        assert out.hex() == expected + "0000"
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_random_programs(seed: int, tmp_path: Path) -> None:
     generator = Generator(seed)

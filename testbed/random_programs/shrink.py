@@ -1,0 +1,125 @@
+"""Smaller programs and scripts that still do what was asked: lines and blocks go, conditions open,
+operands take the place of their expressions.
+
+It knows of P4 only that braces and parentheses match; what no longer compiles is no candidate.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+Test = Callable[[str], bool]
+OPERATOR = re.compile(r" (?:[-+*/%&|^]|<<|>>|==|!=|<=?|>=?|&&|\|\||\+\+|\|\+\||\|-\||\?|:) ")
+
+
+def shrink_lines(text: str, test: Test) -> str:
+    """Leave out lines, largest parts first, while `test` holds; braces stay in balance."""
+    lines = text.splitlines()
+    size = max(1, len(lines) // 2)
+    while size:
+        at = 0
+        while at < len(lines):
+            end = at + size
+            cut = lines[:at] + lines[end:]
+            if _balanced(lines[at:end]) and test("\n".join(cut) + "\n"):
+                lines = cut
+            else:
+                at += max(1, size // 2)
+        size //= 2
+    return "\n".join(lines) + "\n"
+
+
+def shrink_program(text: str, test: Test) -> str:
+    """Until nothing more can go: lines, whole blocks, the heads of blocks, expressions."""
+    before = ""
+    while before != text:
+        before = text
+        text = shrink_lines(text, test)
+        for candidates in (_without_blocks, _opened_blocks, _simpler):
+            text = _try_each(text, candidates, test)
+    return text
+
+
+def _try_each(text: str, candidates: Callable[[str], Iterator[str]], test: Test) -> str:
+    """Take the first candidate that holds, until there is none."""
+    taken = True
+    while taken:
+        taken = False
+        for candidate in candidates(text):
+            if len(candidate) < len(text) and test(candidate):
+                text, taken = candidate, True
+                break
+    return text
+
+
+def _balanced(lines: list[str]) -> bool:
+    depth = 0
+    for line in lines:
+        for sign in line:
+            depth += (sign == "{") - (sign == "}")
+            if depth < 0:
+                return False
+    return depth == 0
+
+
+def _blocks(lines: list[str]) -> Iterator[tuple[int, int]]:
+    """(first line, last line) of every block, `} else {` ends one and begins another."""
+    opened: list[int] = []
+    for at, line in enumerate(lines):
+        if line.startswith("}") and opened:
+            yield opened.pop(), at
+        if line.endswith("{"):
+            opened.append(at)
+
+
+def _without_blocks(text: str) -> Iterator[str]:
+    lines = text.splitlines()
+    for first, last in sorted(_blocks(lines), key=lambda b: b[0] - b[1]):
+        kept = ["}"] if lines[first].startswith("}") else []
+        kept += ["else {"] if lines[last].startswith("} else") and not kept else []
+        yield "\n".join([*lines[:first], *kept, *lines[last + 1 :]]) + "\n"
+
+
+def _opened_blocks(text: str) -> Iterator[str]:
+    """What stands in a block, without its head; of if and else, one."""
+    lines = text.splitlines()
+    for first, last in _blocks(lines):
+        if lines[last] == "}" and not lines[first].startswith("}"):
+            inner = lines[first + 1 : last]
+            yield "\n".join([*lines[:first], *inner, *lines[last + 1 :]]) + "\n"
+
+
+def _groups(line: str) -> Iterator[tuple[int, int]]:
+    opened: list[int] = []
+    for at, sign in enumerate(line):
+        if sign == "(":
+            opened.append(at)
+        elif sign == ")" and opened:
+            yield opened.pop(), at + 1
+
+
+def _simpler(text: str) -> Iterator[str]:
+    """Each parenthesised expression as one of its operands, or as what is cast."""
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
+        for start, end in sorted(_groups(line), key=lambda g: g[0] - g[1]):
+            for part in _operands(line[start + 1 : end - 1]):
+                new = line[:start] + part + line[end:]
+                yield "\n".join([*lines[:number], new, *lines[number + 1 :]]) + "\n"
+
+
+def _operands(inner: str) -> Iterator[str]:
+    depth, last, parts = 0, 0, []
+    for at, sign in enumerate(inner):
+        depth += (sign in "([{") - (sign in ")]}")
+        if depth == 0 and (found := OPERATOR.match(inner, at)):
+            parts.append(inner[last:at])
+            last = found.end()
+    parts.append(inner[last:])
+    if len(parts) > 1:
+        yield from parts
+    elif inner.startswith("("):  # a cast: ((type)value)
+        yield inner[inner.index(")") + 1 :]
+    elif inner[:1] in "-~!":
+        yield inner[1:]
