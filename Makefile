@@ -46,7 +46,7 @@ check: setup  ## validate one without running it: NAME= or FILE=
 
 compile: setup  ## compile PROGRAM (p4/switchml.p4) for LANES and SLOTS into build/
 	@mkdir -p build
-	@$(PYTHON) -m compiler "$$PROGRAM" "-DLANES=$$LANES" "-DSLOTS=$$SLOTS" \
+	@$(PYTHON) -m compiler "$$PROGRAM" -I p4 "-DLANES=$$LANES" "-DSLOTS=$$SLOTS" \
 		-o "build/$$(basename "$$PROGRAM" .p4).json" \
 		--p4runtime-files "build/$$(basename "$$PROGRAM" .p4).p4info.txtpb"
 	@echo "build/$$(basename "$$PROGRAM" .p4).json"

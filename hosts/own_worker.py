@@ -11,15 +11,22 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeGuard
 
+import numpy as np
 from numpy.typing import NDArray
 
 from hosts.all_reduce import AllReducer
 
 Combine = Callable[[Sequence[NDArray[Any]]], NDArray[Any]]
+SAMPLE = (3, -2, 1)
+
+
+class WorkerError(ValueError):
+    """A worker class that cannot be used: one line."""
 
 
 def find(spec: str, folders: Sequence[Path]) -> str:
@@ -35,7 +42,7 @@ def find(spec: str, folders: Sequence[Path]) -> str:
 def load(spec: str) -> type[AllReducer]:
     """The class of `module:Class` or `/path/to/file.py:Class`; AllReducer for an empty one.
 
-    Runs the module. Raises ValueError, in one line, if that does not give a subclass of AllReducer.
+    Runs the module. Raises WorkerError if that does not give a subclass of AllReducer.
     """
     if not spec:
         return AllReducer
@@ -43,13 +50,13 @@ def load(spec: str) -> type[AllReducer]:
     try:
         module = _module(name)
     except Exception as error:  # whatever a user's module does
-        raise ValueError(f"{name}: {type(error).__name__}: {error}") from error
+        raise WorkerError(f"{name}: {type(error).__name__}: {error}") from error
     found = getattr(module, wanted, None)
     if not _is_worker(found):
         own = (each for each, value in vars(module).items() if _is_worker(value))
         others = ", ".join(each for each in own if each != AllReducer.__name__)
         what = f"{name} has no class {wanted} that is a subclass of hosts.AllReducer"
-        raise ValueError(f"{what}; it has {others}" if others else what)
+        raise WorkerError(f"{what}; it has {others}" if others else what)
     return found
 
 
@@ -58,8 +65,32 @@ def _is_worker(value: Any) -> TypeGuard[type[AllReducer]]:
 
 
 def combine_of(spec: str) -> Combine | None:
-    """The class's own `combine`; None where the switch adds."""
-    return getattr(load(spec), "combine", None)
+    """The class's own `combine`; None where the switch adds. What it makes is checked: it raises
+    WorkerError for anything but an array of numbers like the given ones."""
+    own = getattr(load(spec), "combine", None)
+    return partial(_combined, spec, own) if own else None
+
+
+def try_combine(spec: str, dtype: str) -> None:
+    """Raise WorkerError if the class's `combine` fails on a few values of two workers."""
+    combine = combine_of(spec)
+    if combine:
+        sample = np.array(SAMPLE, np.float64 if dtype == "float32" else np.int64)
+        combine([sample, sample[::-1]])
+
+
+def _combined(spec: str, own: Combine, inputs: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    name = f"{spec}: combine"
+    try:
+        made = np.asarray(own(inputs))
+    except Exception as error:  # whatever a user's function does
+        hint = " (it needs @staticmethod)" if "positional argument" in str(error) else ""
+        raise WorkerError(f"{name}: {type(error).__name__}: {error}{hint}") from error
+    if made.shape != inputs[0].shape:
+        raise WorkerError(f"{name} made {made.shape} of arrays {inputs[0].shape}")
+    if made.dtype.kind not in ("iuf" if inputs[0].dtype.kind == "f" else "iu"):
+        raise WorkerError(f"{name} made {made.dtype} of {inputs[0].dtype}")
+    return made
 
 
 def _module(name: str) -> ModuleType:

@@ -63,7 +63,7 @@ def compile_program(source: Path, compiler: str, lanes: int, slots: int) -> Prog
 def check_fits(program: Program, entries: Entries) -> None:
     """Raise CompileError if the program lacks a table, action, key or parameter to be filled."""
     description = json.loads(program.json.read_text())
-    tables = [table for pipe in description["pipelines"] for table in pipe["tables"]]
+    tables = [t for pipe in description["pipelines"] for t in pipe["tables"] if t["key"]]
     kinds = {
         (e.table, e.action, *sorted(e.match), *sorted(e.parameters)): e for e in entries.tables
     }
@@ -78,7 +78,8 @@ def check_fits(program: Program, entries: Entries) -> None:
                 _called(action["runtime_data"], name, f"parameter of action {entry.action}")
         except ValueError as error:
             what = f"{program.source}: cannot take part in an all-reduce: {error}"
-            raise CompileError(f"{what} (docs/scenarios.md, own P4 programs)") from None
+            remedy = "a program with tables of its own needs `switch.entries`"
+            raise CompileError(f"{what}; {remedy} (docs/own-programs.md)") from None
 
 
 def _called(objects: list[dict[str, Any]], name: str, kind: str) -> dict[str, Any]:

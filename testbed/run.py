@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
+from hosts.own_worker import WorkerError
 from testbed import report
 from testbed.agents import AgentFailed
 from testbed.errors import MachineLacks, NodeFailed
@@ -92,7 +93,7 @@ def _run_points(
             print(f"{suite.name}: {point.label} ({number + 1} of {len(suite.points)})", file=out)
         try:
             _run_point(point, program, own, scratch / f"p{number}", out)
-        except (NodeFailed, AgentFailed, MachineLacks) as error:
+        except (NodeFailed, AgentFailed, MachineLacks, WorkerError) as error:
             own.fail(str(error))
             print(error.report() if isinstance(error, NodeFailed) else error, file=sys.stderr)
             return LACKING if isinstance(error, MachineLacks) else FAILED

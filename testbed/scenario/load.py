@@ -9,6 +9,7 @@ from math import prod
 from pathlib import Path
 
 from hosts import AllReducer, own_worker
+from hosts.own_worker import WorkerError
 from testbed.places import SCENARIO_FOLDER
 from testbed.scenario import checks
 from testbed.scenario.document import Mapping, Node, Scalar, parse, read_file, with_value
@@ -178,8 +179,9 @@ def _with_workers(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
         try:
             own = own_worker.load(spec)
             if scenario.backend == "virtual" and own.all_reduce is not AllReducer.all_reduce:
-                raise ValueError("in virtual time only its `combine` can be its own")
-        except ValueError as error:
+                raise WorkerError("in virtual time only its `combine` can be its own")
+            own_worker.try_combine(spec, workload.dtype)
+        except WorkerError as error:
             allowed = "module:Class, a subclass of hosts.AllReducer"
             what = f"{error}{_nearest_module(spec, folder)}"
             reader.problem(reader.place(path), path, what, allowed)

@@ -65,3 +65,37 @@ def test_what_cannot_be_a_worker_is_refused_in_a_line(spec: str, said: str) -> N
         own_worker.load(spec)
     assert str(refused.value).startswith(said)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("return inputs[9]", "combine: IndexError: list index out of range"),
+        ("return inputs[0][:-1]", r"combine made \(2,\) of arrays \(3,\)"),
+        ("return inputs[0] * 0.5", "combine made float64 of int64"),
+        ("return None", r"combine made \(\) of arrays \(3,\)"),
+        ("raise SyntaxWarning('x')", "combine: SyntaxWarning: x"),
+    ],
+)
+def test_a_combine_that_makes_something_else_is_refused(
+    tmp_path: Path, body: str, said: str
+) -> None:
+    module = tmp_path / "odd.py"
+    module.write_text(
+        "from hosts import AllReducer\n"
+        "class Odd(AllReducer):\n"
+        "    @staticmethod\n"
+        f"    def combine(inputs):\n        {body}\n"
+    )
+    with pytest.raises(own_worker.WorkerError, match=said):
+        own_worker.try_combine(f"{module}:Odd", "int32")
+
+
+def test_a_combine_with_self_is_told_what_it_needs(tmp_path: Path) -> None:
+    module = tmp_path / "method.py"
+    module.write_text(
+        "from hosts import AllReducer\n"
+        "class M(AllReducer):\n    def combine(self, inputs): return inputs[0]\n"
+    )
+    with pytest.raises(own_worker.WorkerError, match="it needs @staticmethod"):
+        own_worker.try_combine(f"{module}:M", "float32")
