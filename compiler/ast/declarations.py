@@ -18,8 +18,8 @@ class Declaration(Node):
     annotations: tuple[Annotation, ...]
 
     def annotation(self, name: str) -> Annotation | None:
-        """The last annotation called name, if any."""
-        return next((a for a in reversed(self.annotations) if a.name == name), None)
+        """The first annotation called name, if any."""
+        return next((a for a in self.annotations if a.name == name), None)
 
 
 @dataclass(eq=False, slots=True)

@@ -100,11 +100,10 @@ class For(Statement):
 class ForIn(Statement):
     """`for (variable in collection) body`.
 
-    variable is a Variable declared by the loop, or an l-value that exists already;
-    collection a Range, a list or a header stack.
+    collection: a Range, a list or an array.
     """
 
-    variable: Variable | Expression
+    variable: Variable
     collection: Expression
     body: Statement
     annotations: tuple[Annotation, ...] = ()

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from compiler import ast
 from compiler.backend import arithmetic, ir
-from compiler.backend.control import block_bindings
+from compiler.backend.control import block_arguments, block_bindings
+from compiler.backend.effects import Effects
 from compiler.backend.externs import Externs
 from compiler.backend.places import (
     HeaderPlace,
@@ -32,6 +33,21 @@ class ListBody(Externs):
         self.statements(control.body.statements)
         for statement in self.code:
             raise Unsupported(statement.position, f"a computation in {control.name}")
+
+    def control_call(self, call: ast.Call, info: CallInfo) -> Place | None:
+        """A sub-control, whose calls are as good as those of this one."""
+        instance = self.called_instance(call, info)
+        control = instance.declaration
+        assert isinstance(control, ast.ControlDeclaration)
+        bindings = block_bindings(instance)
+        frame = Frame(
+            instance, self.frame.block, instance.name, caller=self.frame, bindings=bindings
+        )
+        self.enter(frame, block_arguments(instance, info), Effects())
+        with self.inside(frame):
+            self.statements(control.body.statements)
+        self.copy_out(frame)
+        return None
 
     def _if(self, statement: ast.If) -> None:
         outer = self.condition

@@ -55,7 +55,7 @@ class ControlBody(Tables):
     # ----------------------------------------------------------------- sub-controls
 
     def control_call(self, call: ast.Call, info: CallInfo) -> Place | None:
-        instance = self._called_instance(call, info)
+        instance = self.called_instance(call, info)
         control = instance.declaration
         assert isinstance(control, ast.ControlDeclaration)
         arguments = block_arguments(instance, info)
@@ -106,16 +106,6 @@ class ControlBody(Tables):
     def _receiver(self, call: ast.Call) -> ast.Declaration | None:
         receiver = self.typed.calls[call].receiver
         return None if receiver is None else self.typed.decl_of.get(receiver)
-
-    def _called_instance(self, call: ast.Call, info: CallInfo) -> Instance:
-        if info.receiver is not None:
-            return self.instance_of(info.receiver)
-        owner = self.frame.instance
-        while owner is not None:
-            if call in owner.children:
-                return owner.children[call]
-            owner = owner.parent
-        raise self.unsupported(call, "applying this control")
 
     def inline_action(
         self, action: ast.ActionDeclaration, arguments: Sequence[BoundArgument]

@@ -68,8 +68,6 @@ def _gather(typed: TypedProgram, node: ast.Node, found: Effects, seen: set[ast.N
             return
     if isinstance(node, ast.Assignment):
         _write(typed, node.left, found)
-    elif isinstance(node, ast.ForIn) and isinstance(node.variable, ast.Expression):
-        _write(typed, node.variable, found)
     elif isinstance(node, ast.Call):
         found.calls = True
         _gather_call(typed, node, found, seen)

@@ -385,22 +385,31 @@ class Expressions(Scope):
 
     def _index(self, expression: ast.Index, freeze: bool) -> Place:
         base = self.place(expression.base, freeze)
-        if isinstance(base, StructPlace):
-            known = self.evaluated(expression.index)
-            return list(base.members.values())[int(known)]  # type: ignore[arg-type]
-        assert isinstance(base, StackPlace), base
+        known = self.evaluated(expression.index)
+        if isinstance(known, ast.EnumMember):
+            known = self.enum_number(known, self.type_of(expression.index))
+        if isinstance(known, int):
+            return self._element(base, known, expression)
         index = self.value(expression.index)
-        if isinstance(index, ir.Const):
-            if index.value >= len(base.elements):
-                raise self.unsupported(expression, "an index outside the header stack")
-            return base.elements[index.value]
-        element = self.type_of(expression)
-        if base.of_unions:
-            kept = self.keep(index, self.operand_type(expression.index))
-            return SelectedPlace(element, kept, base.elements)
-        if freeze:
+        if freeze or not isinstance(base, StackPlace) or base.of_unions:
             index = self.keep(index, self.operand_type(expression.index))
-        return HeaderPlace(element, ir.Op("dereference_header_stack", base.expr, index), base)
+        return self._element(base, index, expression)
+
+    def _element(self, base: Place, index: int | ir.Expr, where: ast.Index) -> Place:
+        """base[index]; an index that is no number is known at run time."""
+        shape = self.type_of(where)
+        if isinstance(base, SelectedPlace):
+            inner = [self._element(a, index, where) for a in base.alternatives]
+            return SelectedPlace(shape, base.index, inner)
+        assert isinstance(base, (StructPlace, StackPlace)), base
+        elements = list(base.members.values()) if isinstance(base, StructPlace) else base.elements
+        if isinstance(index, int):
+            if not 0 <= index < len(elements):
+                raise self.unsupported(where, "an index outside the array")
+            return elements[index]
+        if isinstance(base, StructPlace) or base.of_unions:
+            return SelectedPlace(shape, index, elements)
+        return HeaderPlace(shape, ir.Op("dereference_header_stack", base.expr, index), base)
 
     def _slice(self, expression: ast.Slice, freeze: bool) -> Place:
         high, low = self.evaluated(expression.high), self.evaluated(expression.low)

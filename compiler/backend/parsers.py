@@ -165,7 +165,7 @@ class ParserBody(Externs):
     # ------------------------------------------------------------------- calls
 
     def parser_call(self, call: ast.Call, info: CallInfo) -> Place | None:
-        instance = self._called_instance(call, info)
+        instance = self.called_instance(call, info)
         declaration = instance.declaration
         assert isinstance(declaration, ast.ParserDeclaration)
         prefix = self.unit.names.unique(instance.name)
@@ -185,12 +185,6 @@ class ParserBody(Externs):
         self.code.append(SubParser(self.position, start, resume))
         self.copy_out(frame)
         return None
-
-    def _called_instance(self, call: ast.Call, info: CallInfo) -> Instance:
-        if info.receiver is not None:
-            return self.instance_of(info.receiver)
-        assert self.frame.instance is not None
-        return self.frame.instance.children[call]
 
     def extern_call(self, call: ast.Call, info: CallInfo) -> Place | None:
         if info.kind is CallKind.EXTERN_METHOD and info.target is not None:

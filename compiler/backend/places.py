@@ -42,9 +42,11 @@ def is_signed(subject: types.Type) -> bool:
 
 
 def members_of(subject: types.Type) -> tuple[tuple[str, types.Type], ...]:
-    """(name, type) of a struct's, header's, union's or tuple's members."""
+    """(name, type) of a struct's, header's, union's, tuple's or array's members."""
     if isinstance(subject, (types.StructLike, types.StructLiteral)):
         return tuple((f.name, f.type) for f in subject.fields)
+    if isinstance(subject, types.Stack):
+        return tuple((str(i), subject.element) for i in range(subject.size))
     assert isinstance(subject, types.Tuple), subject
     return tuple((str(i), t) for i, t in enumerate(subject.elements))
 
@@ -103,7 +105,7 @@ class VarbitPlace(Place):
 
 @dataclass
 class StructPlace(Place):
-    """Structs and tuples (members named by their position), in the order of their members."""
+    """Structs, tuples and arrays (members named by position), in the order of their members."""
 
     members: dict[str, Place] = field(default_factory=dict)
 
@@ -121,7 +123,7 @@ class WithFields(Place):
 
     def _part(self, path: tuple[str, ...], shape: types.Type) -> Place:
         held = plain(shape)
-        if isinstance(held, (types.Struct, types.Tuple)):
+        if isinstance(held, (types.Struct, types.Tuple, types.Stack)):
             members = {n: self._part((*path, n), t) for n, t in members_of(held)}
             return StructPlace(shape, members)
         if isinstance(held, types.Varbit):
@@ -250,7 +252,7 @@ def member_of(place: Place, name: str) -> Place:
 def leaves(subject: types.Type) -> Iterator[tuple[str, types.Type]]:
     """(dotted name, type) of every field of a header or struct, nested structs opened."""
     for name, shape in members_of(subject):
-        if isinstance(plain(shape), (types.Struct, types.Tuple)):
+        if isinstance(plain(shape), (types.Struct, types.Tuple, types.Stack)):
             for below, inner in leaves(plain(shape)):
                 yield f"{name}.{below}", inner
         else:

@@ -12,7 +12,7 @@ from compiler.backend.places import Place
 from compiler.backend.storage import Names, Storage, Unsupported
 from compiler.diagnostics import Diagnostics
 from compiler.source import NOWHERE, Position
-from compiler.typed import Instance, TypedProgram, Value
+from compiler.typed import CallInfo, Instance, TypedProgram, Value
 
 
 @dataclass
@@ -197,3 +197,14 @@ class Scope:
         if isinstance(declaration, ast.Instantiation) and declaration in self.typed.globals:
             return self.typed.globals[declaration]
         raise self.unsupported(receiver, "this object")
+
+    def called_instance(self, call: ast.Call, info: CallInfo) -> Instance:
+        """The control or parser that a call of `apply` runs."""
+        if info.receiver is not None:
+            return self.instance_of(info.receiver)
+        owner = self.frame.instance
+        while owner is not None:
+            if call in owner.children:
+                return owner.children[call]
+            owner = owner.parent
+        raise self.unsupported(call, "applying this block")

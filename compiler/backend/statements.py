@@ -192,11 +192,8 @@ class Statements(Calls):
 
     def _for_in(self, statement: ast.ForIn) -> None:
         variable = statement.variable
-        if isinstance(variable, ast.Variable):
-            self.variable(variable)
-            target = self.frame.env[variable]
-        else:
-            target = self.place(variable, freeze=True)
+        self.variable(variable)
+        target = self.frame.env[variable]
         if isinstance(statement.collection, ast.Range):
             self._for_range(statement, target, statement.collection)
             return

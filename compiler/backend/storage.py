@@ -93,9 +93,11 @@ class Storage:
             return self._header(self._names.unique(name), held)
         if isinstance(held, types.HeaderUnion):
             return self._union(self._names.unique(name), held)
-        if isinstance(held, types.Stack):
+        if isinstance(held, types.Stack) and isinstance(
+            held.element, (types.Header, types.HeaderUnion)
+        ):
             return self._stack(self._names.unique(name), held)
-        if isinstance(held, (types.Struct, types.Tuple, types.StructLiteral)):
+        if isinstance(held, (types.Struct, types.Tuple, types.StructLiteral, types.Stack)):
             prefix = f"{name}." if name else ""
             members = {n: self.allocate(prefix + n, t, where) for n, t in members_of(held)}
             return StructPlace(shape, members)

@@ -95,7 +95,7 @@ class Arguments(Members):
         unbound = [v for v in variables if v not in unifier.bindings]
         if unbound and expected is not None:
             unifier.match(result, expected)
-        return self._solved(where, name, unifier, variables) if fine else None
+        return self._solved(where, name, unifier, variables, pairs) if fine else None
 
     def _match_arguments(self, unifier: Unifier, pairs: Pairing) -> bool:
         fine = True
@@ -129,10 +129,16 @@ class Arguments(Members):
         name: str,
         unifier: Unifier,
         variables: tuple[ast.TypeParameter, ...],
+        pairs: Pairing,
     ) -> dict[ast.TypeParameter, types.Type] | None:
+        left_out = {
+            p.type.declaration
+            for p, argument in pairs
+            if argument is None and isinstance(p.type, types.TypeVariable)
+        }
         for variable in variables:
             bound = unifier.bindings.get(variable)
-            if bound is None and isinstance(where, ast.Instantiation):
+            if bound is None and (isinstance(where, ast.Instantiation) or variable in left_out):
                 unifier.bindings[variable] = types.DONT_CARE
             elif problem := _undetermined(bound):
                 self.error(

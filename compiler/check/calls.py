@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from compiler import ast, types
 from compiler.check.arguments import Arguments, Pairing, pair
-from compiler.check.members import HEADER_METHODS, SIZE_METHODS, STACK_METHODS
+from compiler.check.members import HEADER_METHODS, SIZE_METHODS, STACK_METHODS, holds_headers
 from compiler.typed import BoundArgument, CallInfo, CallKind, ConstructionInfo
 
 _BIT32 = types.BIT32
@@ -175,7 +175,7 @@ class Calls(Arguments):
             return self._block_apply(node, callee.base, base)
         if isinstance(base, (types.Header, types.HeaderUnion)) and name in HEADER_METHODS:
             return self._header_call(node, callee, base)
-        if isinstance(base, types.Stack) and name in STACK_METHODS:
+        if isinstance(base, types.Stack) and name in STACK_METHODS and holds_headers(base):
             return self._stack_call(node, callee)
         self.check_loose(node.arguments)
         return self.error(callee.member_position, f"{base} has no method '{name}'")

@@ -17,6 +17,7 @@ _LITERALS = (
 )
 
 _OBJECTS = (types.Block, types.Extern, types.Package)
+_WITHOUT_DEFAULT = (*_OBJECTS, types.List, types.String, types.MatchKind, types.TypeVariable)
 
 
 class Coercion(TypeResolver):
@@ -34,6 +35,19 @@ class Coercion(TypeResolver):
             return True
         self._mismatch(expression, source, target, what)
         return False
+
+    def coerce_assigned(self, expression: ast.Expression, target: types.Type, what: str) -> bool:
+        """coerce(), where a number without width may also become a new type (as in p4c)."""
+        source = self.program.type_of[expression]
+        inner = target
+        while isinstance(inner, types.NewType):
+            inner = inner.underlying
+        if isinstance(source, types.Integer) and isinstance(inner, types.Bits):
+            self.retype_integer(expression, inner)
+            if expression in self.program.const_value:
+                self.program.type_of[expression] = target
+            return True
+        return self.coerce(expression, target, what)
 
     def _mismatch(
         self, expression: ast.Expression, source: types.Type, target: types.Type, what: str
@@ -112,6 +126,9 @@ class Coercion(TypeResolver):
         if isinstance(expression, ast.InvalidHeader):
             return self._coerce_invalid(expression, target, what)
         if isinstance(expression, ast.DefaultInitializer):
+            if isinstance(target, _WITHOUT_DEFAULT):
+                self.error(expression, f"{what} has type {target}, which has no default value")
+                return False
             self.program.type_of[expression] = target
             return True
         if isinstance(expression, ast.StructExpression):

@@ -37,13 +37,14 @@ class Frame:
     """The kind of code being checked, which decides what is allowed in it.
 
     kind: "program", "control", "apply", "parser", "state", "action", "function", "table".
-    result: what `return` must give (functions only).
+    result: what `return` must give (functions only); table: the one whose properties these are.
     """
 
     kind: str
     result: types.Type | None = None
     loops: int = 0
     extern: types.Extern | None = None
+    table: ast.TableDeclaration | None = None
 
 
 class Context:
@@ -127,9 +128,9 @@ class Context:
         outer = self.scope.parent.lookup(declaration.name)
         if outer is None or isinstance(outer, list):
             return
-        if isinstance(outer, ast.Parameter) and isinstance(
-            declaration, (ast.Variable, ast.Constant)
-        ):
+        local = isinstance(declaration, (ast.Variable, ast.Constant))
+        among_statements = self.frame.kind not in ("control", "parser")
+        if isinstance(outer, ast.Parameter) and local and among_statements:
             message = f"'{declaration.name}' is already a parameter, declared at {outer.position}"
             self.error(declaration, message, "give it another name")
             return

@@ -139,12 +139,24 @@ class Declarations(Blocks):
                 owner = "extern constructor" if method.return_type is None else "extern"
                 function = self.function_type(method, owner)
                 self.record(method, function)
+                self._own_type(node, method, function)
                 if method.name == node.name and method.return_type is not None:
                     self.error(method, f"only constructors of '{node.name}' may have its name")
                 signature = (method.name, tuple(p.name for p in method.parameters))
                 if signature in seen:
                     self.error(method, f"'{method.name}' is declared twice with these parameters")
                 seen.append(signature)
+
+    def _own_type(
+        self, owner: ast.ExternDeclaration, method: ast.FunctionDeclaration, type_: types.Function
+    ) -> None:
+        """No parameter or result of a method has the type of the extern that declares it."""
+        places = [(p.declaration or method, p.type) for p in type_.parameters]
+        if method.return_type is not None:
+            places.append((method, type_.result))
+        for place, given in places:
+            if isinstance(given, types.Extern) and given.declaration is owner:
+                self.error(place, f"a method of {owner.name} cannot take or give a {owner.name}")
 
     def check_package(self, node: ast.PackageDeclaration) -> None:
         arguments = tuple(types.TypeVariable(p) for p in node.type_parameters)

@@ -133,7 +133,7 @@ def made_in_properties(
 def _property_name(property_: ast.TableProperty) -> str:
     """What @name before a property calls its object, in full (as p4c does)."""
     names = [a.arguments for a in property_.annotations if a.name == "name"]
-    given = names[-1][0] if names and names[-1] else None
+    given = names[0][0] if names and names[0] else None
     return given.value if isinstance(given, ast.StringLiteral) else ""
 
 

@@ -26,6 +26,8 @@ class Expressions(Calls):
 
     def check_name(self, node: ast.NameExpression, expected: types.Type | None) -> types.Type:
         entry = self.lookup(node.name, node.absolute)
+        if self.frame.table is not None and self.frame.table.name == node.name:
+            return self.error(node, f"'{node.name}' is the table itself here", "rename one of them")
         if entry is None:
             return self.error(node, f"'{node.name}' is not declared", self.suggest(node.name))
         if isinstance(entry, list):

@@ -209,8 +209,6 @@ class _Flow:
 
     def for_in(self, node: ast.ForIn, path: Path) -> Path:
         path = self.expression(node.collection, path)
-        if isinstance(node.variable, ast.Expression):
-            path = self.target(node.variable, path)
         self.statement(node.body, path)
         return Path(path.unset)
 

@@ -11,6 +11,11 @@ HEADER_METHODS = frozenset({"isValid", "setValid", "setInvalid"})
 SIZE_METHODS = frozenset({"minSizeInBits", "minSizeInBytes", "maxSizeInBits", "maxSizeInBytes"})
 
 
+def holds_headers(stack: types.Stack) -> bool:
+    """Whether it is a header stack and not an array of something else."""
+    return isinstance(stack.element, (types.Header, types.HeaderUnion, types.TypeVariable))
+
+
 class Members(Operators):
     def check_member(self, node: ast.Member, expected: types.Type | None) -> types.Type:
         base = self.check(node.base)
@@ -20,7 +25,7 @@ class Members(Operators):
             return self._type_member(node, base.named)
         if isinstance(base, types.StructLike):
             return self._field(node, base)
-        if isinstance(base, types.Stack):
+        if isinstance(base, types.Stack) and (node.member == "size" or holds_headers(base)):
             return self._stack_member(node, base)
         if isinstance(base, types.ApplyResult):
             return self._apply_result(node, base)

@@ -182,9 +182,12 @@ class Operators(Coercion):
             problem = _operand_problem(operator, type_)
             if problem:
                 return self.error(operand, problem)
-        divisor = self.program.const_value.get(node.right)
-        if operator in ("/", "%") and isinstance(divisor, int) and divisor < 0:
-            return self.error(node.right, f"operator {operator} is not defined on negative numbers")
+        if operator in ("/", "%"):
+            for operand in (node.left, node.right):
+                value = self.program.const_value.get(operand)
+                if isinstance(value, int) and value < 0:
+                    problem = f"operator {operator} is not defined on negative numbers"
+                    return self.error(operand, problem)
         if left != right and not self._unify_operands(node, left, right):
             return types.BOOLEAN if operator in _ORDER else types.UNKNOWN
         common = self.program.type_of[node.left]

@@ -47,7 +47,7 @@ class Statements(Expressions):
             return
         if not self._assignable(node.left, target) or isinstance(value, types.Unknown):
             return
-        self.coerce(node.right, target, "the left side")
+        self.coerce_assigned(node.right, target, "the left side")
 
     def _assignable(self, left: ast.Expression, target: types.Type) -> bool:
         problem = self.lvalue_problem(left)
@@ -78,16 +78,16 @@ class Statements(Expressions):
         self.record(node, type_)
         if node.value is not None:
             self.check(node.value, type_)
-            self.coerce(node.value, type_, f"variable '{node.name}'")
+            self.coerce_assigned(node.value, type_, f"variable '{node.name}'")
         self.declare(node)
 
     def check_constant(self, node: ast.Constant) -> None:
-        type_ = self.resolve(node.type_ref)
+        type_ = self.definite_type(node.type_ref)
         if isinstance(type_, _UNASSIGNABLE):
             type_ = self.error(node.type_ref, f"a constant cannot have type {type_}")
         self.record(node, type_)
         value = self.check(node.value, type_)
-        fine = self.coerce(node.value, type_, f"constant '{node.name}'")
+        fine = self.coerce_assigned(node.value, type_, f"constant '{node.name}'")
         if fine and not isinstance(value, types.Unknown) and not self.known(node.value):
             self.error(node.value, f"the value of '{node.name}' is not known at compile time")
         self.declare(node)
@@ -163,15 +163,10 @@ class Statements(Expressions):
 
     def check_for_in(self, node: ast.ForIn) -> None:
         with self.nested_scope():
-            if isinstance(node.variable, ast.Variable):
-                type_ = self.value_type(node.variable.type_ref, f"variable '{node.variable.name}'")
-                self.record(node.variable, type_)
-                self._collection(node, type_)
-                self.declare(node.variable)
-            else:
-                type_ = self.check(node.variable)
-                self._assignable(node.variable, type_)
-                self._collection(node, type_)
+            type_ = self.value_type(node.variable.type_ref, f"variable '{node.variable.name}'")
+            self.record(node.variable, type_)
+            self._collection(node, type_)
+            self.declare(node.variable)
             self._loop_body(node.body)
 
     def _collection(self, node: ast.ForIn, type_: types.Type) -> None:
@@ -220,7 +215,8 @@ class Statements(Expressions):
         if isinstance(case.label, ast.DefaultKeyset):
             value = "default"
             if not last:
-                self.error(case, "the default label must be the last one")
+                behind = node.cases[node.cases.index(case) + 1]
+                self.error(behind, "this label follows 'default', which must be the last one")
         elif isinstance(subject, types.ActionRun):
             value = self._action_label(case.label, subject)
         else:

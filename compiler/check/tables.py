@@ -18,22 +18,11 @@ _KEY_TYPES = (
     types.NewType,
     types.Varbit,
 )
-_DATA_TYPES = (
-    types.Bits,
-    types.Boolean,
-    types.Enum,
-    types.Error,
-    types.NewType,
-    types.SerializableEnum,
-    types.TypeVariable,
-    types.Unknown,
-    types.Varbit,
-)
 
 
 class Tables(Statements):
     def check_table(self, node: ast.TableDeclaration) -> None:
-        with self.code(Frame("table")):
+        with self.code(Frame("table", table=node)):
             keys = tuple(self._key(k) for k in node.keys)
             if "actions" not in node.written:
                 self.error(node, f"table '{node.name}' has no actions")
@@ -46,7 +35,7 @@ class Tables(Statements):
             for property_ in node.properties:
                 self._property(property_)
         if node.entries and not node.keys:
-            self.error(node.entries[0], f"entries in table '{node.name}', which has no key")
+            self.error(node, f"entries in table '{node.name}', which has no key")
         self.record(node, types.Table(node))
         self.declare(node)
 
@@ -94,21 +83,9 @@ class Tables(Statements):
                 self.error(reference, f"action '{reference.name}' is listed twice")
                 continue
             seen[action] = reference
-            self._check_action_data(reference, action)
             directed = tuple(p for p in self._parameters(action) if p.direction)
             arguments = reference.arguments or ()
             self._bind_action(reference, directed, arguments)
-
-    def _check_action_data(self, reference: ast.ActionRef, action: ast.ActionDeclaration) -> None:
-        """What the control plane gives must be a number, a truth value or a name of one."""
-        for parameter in self._parameters(action):
-            if not parameter.direction and not isinstance(parameter.type, _DATA_TYPES):
-                self.error(
-                    reference,
-                    f"the control plane cannot give action '{action.name}' its parameter "
-                    f"'{parameter.name}' of type {parameter.type}",
-                    "pass the fields one by one",
-                )
 
     def _resolve_action(self, reference: ast.ActionRef) -> ast.ActionDeclaration | None:
         entry = self.lookup(reference.name, reference.absolute)
@@ -166,10 +143,25 @@ class Tables(Statements):
 
     def _default_action(self, node: ast.TableDeclaration) -> None:
         if node.default_action is None:
+            self._check_no_action()
             return
         listed = self._listed(node, node.default_action)
         if listed is not None and any(a.name == "tableonly" for a in listed.annotations):
             self.error(node.default_action, "an action marked @tableonly as default action")
+
+    def _check_no_action(self) -> None:
+        """The default of tables that name none, where the program declares it itself."""
+        entry = self.lookup("NoAction", absolute=True)
+        declared = entry[0] if isinstance(entry, list) else entry
+        if declared is None or (
+            isinstance(declared, ast.ActionDeclaration) and not declared.parameters
+        ):
+            return
+        self.error(
+            declared,
+            "tables without default action need NoAction to be an action without parameters",
+            "give this another name, or every table a default action",
+        )
 
     # ---- entries
 

@@ -107,6 +107,8 @@ class TypeResolver(Context):
         if len(parameters) != len(arguments):
             takes = _arguments(len(parameters)) if parameters else "no type arguments"
             return self.error(ref, f"{ref.base.name} takes {takes}, not {len(arguments)}")
+        if any(_mentions(a, self.program.decl_of[ref.base]) for a in arguments):
+            return self.error(ref, f"{ref.base.name} is its own type argument")
         result = types.substitute(base, dict(zip(parameters, arguments, strict=True)))
         if isinstance(result, types.StructLike):
             for field in result.fields:
@@ -122,8 +124,8 @@ class TypeResolver(Context):
             return types.UNKNOWN
         if isinstance(element, _OBJECTS):
             return self.error(ref, f"arrays of {element} are not supported")
-        if not isinstance(element, (types.Header, types.HeaderUnion, types.TypeVariable)):
-            return self.error(ref, f"a stack's elements must be headers, not {element}")
+        if isinstance(element, (*_CONSTANT_ONLY, types.Void, types.DontCare, types.Varbit)):
+            return self.error(ref, f"the elements of an array cannot have type {element}")
         if not 0 <= size <= MAX_STACK_SIZE:
             return self.error(ref.size, f"size {size} of a stack is outside 0..{MAX_STACK_SIZE}")
         return types.Stack(element, size)
@@ -138,9 +140,16 @@ class TypeResolver(Context):
 
     # ---- what may stand where
 
+    def definite_type(self, ref: ast.TypeRef) -> types.Type:
+        """resolve(), where nothing could infer a type argument `_`."""
+        result = self.resolve(ref)
+        if isinstance(result, types.StructLike) and types.DONT_CARE in result.arguments:
+            return self.error(ref, f"{result} here needs all its type arguments")
+        return result
+
     def value_type(self, ref: ast.TypeRef, what: str) -> types.Type:
         """The type of a variable: objects, void and compile-time-only types are refused."""
-        result = self.resolve(ref)
+        result = self.definite_type(ref)
         if isinstance(result, (*_OBJECTS, types.Void, types.DontCare)):
             return self.error(ref, f"{what} cannot have type {result}")
         if isinstance(result, _CONSTANT_ONLY):
@@ -222,6 +231,20 @@ def type_parameters(declaration: ast.Declaration) -> tuple[ast.TypeParameter, ..
     return getattr(declaration, "type_parameters", ())
 
 
+def _mentions(type_: types.Type, declaration: ast.Declaration) -> bool:
+    """Whether a type is made with that of declaration."""
+    parts: tuple[types.Type, ...] = ()
+    if isinstance(type_, (types.StructLike, types.Extern, types.Block, types.Package)):
+        if type_.declaration is declaration:
+            return True
+        parts = type_.arguments
+    elif isinstance(type_, types.Tuple):
+        parts = type_.elements
+    elif isinstance(type_, (types.Stack, types.List)):
+        parts = (type_.element,)
+    return any(_mentions(part, declaration) for part in parts)
+
+
 def _has_body(block: types.Block) -> bool:
     return isinstance(block.declaration, (ast.ParserDeclaration, ast.ControlDeclaration))
 
@@ -245,7 +268,7 @@ def field_problem(owner: types.StructLike, type_: types.Type) -> str:
         return _header_field_problem(type_)
     if isinstance(owner, types.HeaderUnion):
         return "" if isinstance(type_, types.Header) else f"a union holds headers, not {type_}"
-    if isinstance(type_, (types.Integer, types.MatchKind)):
+    if isinstance(type_, _CONSTANT_ONLY):
         return f"{type_} is not allowed"
     return element_problem(type_)
 
@@ -256,6 +279,8 @@ def _header_field_problem(type_: types.Type) -> str:
     allowed = (types.Bits, types.Varbit, types.Boolean, types.SerializableEnum, types.TypeVariable)
     if isinstance(type_, (*allowed, types.Unknown)):
         return ""
+    if isinstance(type_, types.Stack):
+        return _header_field_problem(type_.element)
     if isinstance(type_, types.Struct):
         problems = (_header_field_problem(f.type) for f in type_.fields)
         return next((p for p in problems if p), "")

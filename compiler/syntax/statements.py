@@ -216,7 +216,7 @@ class StatementParser(AnnotationParser):
                 if self.accept(","):
                     first += self._for_items()
             elif self.at_name() and self.peek().kind == "in":
-                return self._for_in(start, None, inner, annotations)
+                self.fail("the loop's variable needs a type", hint="for (bit<8> i in ...)")
             else:
                 first = () if self.at(";") else self._for_items()
             return self._for_rest(start, first, annotations)
@@ -224,7 +224,7 @@ class StatementParser(AnnotationParser):
     def _for_in(
         self,
         start: Position,
-        type_ref: ast.TypeRef | None,
+        type_ref: ast.TypeRef,
         inner: tuple[ast.Annotation, ...],
         annotations: tuple[ast.Annotation, ...],
     ) -> ast.ForIn:
@@ -232,12 +232,8 @@ class StatementParser(AnnotationParser):
         self.expect("in")
         collection = self.simple_keyset()
         self.expect(")")
-        variable: ast.Variable | ast.Expression
-        if type_ref is None:
-            variable = ast.NameExpression(name.position, name.text)
-        else:
-            self.declare(name.text, is_type=False)
-            variable = ast.Variable(name.position, name.text, inner, type_ref, None)
+        self.declare(name.text, is_type=False)
+        variable = ast.Variable(name.position, name.text, inner, type_ref, None)
         return ast.ForIn(start, variable, collection, self.statement(), annotations)
 
     def _for_items(self) -> tuple[Item, ...]:

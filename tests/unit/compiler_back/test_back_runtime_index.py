@@ -156,3 +156,45 @@ def test_stack_of_headers(name: str, tmp_path: Path) -> None:
         apply=STACK_APPLY,
     )
     assert run(text, sent, tmp_path) == bytes.fromhex(expected).hex()
+
+
+ARRAY_LOCALS = "const bit<8>[4] SQUARES = { 0, 1, 4, 9 };"
+ARRAY_APPLY = """std.egress_spec = 2;
+    meta.pairs[0] = { 0xa, false }; meta.pairs[1] = { 0xb, true }; meta.pairs[2] = { 0xc, true };
+    bit<8> i = hdr.i.i; bit<8> j = hdr.i.j;
+    if (hdr.i.op == 0) { meta.bytes[i] = 7; hdr.i.n = meta.bytes[0] ++ meta.bytes[1]; }
+    else if (hdr.i.op == 1) { hdr.i.n = SQUARES[i] ++ SQUARES[j]; }
+    else if (hdr.i.op == 2) {
+        pair_t p = meta.pairs[i];
+        meta.pairs[j] = p;
+        if (meta.pairs[j] == p && meta.pairs[i].set) { hdr.i.n = 8w1 ++ meta.pairs[1].x; }
+    }
+    else if (hdr.i.op == 3) {
+        meta.grid[i][j] = 3; meta.grid[j][i] = 4; meta.grid[1][j][7:4] = 5;
+        hdr.i.n = meta.grid[0][1] ++ meta.grid[1][0];
+    }
+    else if (hdr.i.op == 4) { for (bit<8> b in SQUARES) { hdr.i.n = hdr.i.n + (8w0 ++ b); } }"""
+ARRAYS = {
+    "written": ("0000 01 00 00", "0007 01 00 00"),
+    "constant": ("0000 02 03 01", "0409 02 03 01"),
+    "of structs": ("0000 02 01 02", "010c 02 01 02"),
+    "of structs, member false": ("0000 00 01 02", "0000 00 01 02"),
+    "of arrays": ("0000 00 01 03", "0304 00 01 03"),
+    "of arrays, a slice": ("0000 01 00 03", "0453 01 00 03"),
+    "walked through": ("0100 00 00 04", "010e 00 00 04"),
+}
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_arrays_of_anything(name: str, tmp_path: Path) -> None:
+    sent, expected = ARRAYS[name]
+    text = program_text(
+        types="""header i_t { bit<16> n; bit<8> i; bit<8> j; bit<8> op; }
+            struct pair_t { bit<8> x; bool set; }""",
+        headers="i_t i;",
+        meta="bit<8>[2] bytes; pair_t[3] pairs; bit<8>[2][2] grid;",
+        parser="state start { packet.extract(hdr.i); transition accept; }",
+        locals=ARRAY_LOCALS,
+        apply=ARRAY_APPLY,
+    )
+    assert run(text, sent, tmp_path) == bytes.fromhex(expected).hex()

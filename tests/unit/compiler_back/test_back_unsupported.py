@@ -17,6 +17,11 @@ CASES = {
         "types": "header two_t { varbit<8> x; varbit<8> y; }",
         "headers": "two_t o;",
     },
+    "an action parameter of type pair_t": {
+        "types": "struct pair_t { bit<8> x; bit<8> y; }",
+        "locals": "action a(pair_t p) { hdr.h.a = p.x; } table t { actions = { a; NoAction; } }",
+        "apply": "t.apply();",
+    },
     "a register of": {"locals": "register<h_t>(3) r;"},
     "emit under a condition": {"deparser": "if (hdr.h.a == 1) { packet.emit(hdr.h); }"},
     "a computed value in a checksum's data": {

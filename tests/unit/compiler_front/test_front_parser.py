@@ -160,7 +160,7 @@ LOOPS = """
 action a(inout bit<8> x) {
     for (bit<8> i = 0, bit<8> j = 1; i < 5; i += 1, j = j + 2) { x = x + i; continue; }
     @unroll for (bit<8> k in 1 .. 5) x -= k;
-    for (x in {1, 2}) { break; }
+    for (bit<8> y in {1, 2}) { break; }
 }
 """
 
@@ -171,8 +171,8 @@ def test_loops(parse: Parse) -> None:
     first, second, third = action.body.statements
     assert isinstance(first, ast.For) and len(first.initial) == 2 and len(first.updates) == 2
     assert isinstance(second, ast.ForIn) and second.annotations[0].name == "unroll"
-    assert isinstance(second.variable, ast.Variable) and isinstance(second.collection, ast.Range)
-    assert isinstance(third, ast.ForIn) and isinstance(third.variable, ast.NameExpression)
+    assert isinstance(second.collection, ast.Range) and second.variable.name == "k"
+    assert isinstance(third, ast.ForIn) and isinstance(third.collection, ast.ListExpression)
 
 
 def test_else_if_chain_is_nested_to_the_right(parse: Parse) -> None:

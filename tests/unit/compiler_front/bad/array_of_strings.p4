@@ -1,0 +1,4 @@
+struct s {
+    bit<8>[4] fine;
+    string[2] names;
+}

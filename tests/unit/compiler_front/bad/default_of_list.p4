@@ -1,0 +1,3 @@
+extern e {
+    e(list<bit<8>> sizes = ...);
+}

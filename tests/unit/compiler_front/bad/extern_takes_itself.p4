@@ -1,0 +1,4 @@
+extern cell {
+    cell();
+    void copy(cell other);
+}

@@ -1,3 +1,0 @@
-struct s {
-    bit<8>[4] a;
-}

@@ -1,0 +1,4 @@
+struct s {
+    string name;
+    list<bit<8>> sizes;
+}

@@ -1,0 +1,3 @@
+struct box<T> { T content; }
+typedef box<bit<8>> small;
+typedef box<small> nested;
