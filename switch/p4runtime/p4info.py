@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from p4.config.v1 import p4info_pb2, p4types_pb2
 
 from switch import Program
-from switch.p4runtime.status import Code, StatusError, invalid, unsupported
+from switch.p4runtime.status import invalid, unsupported
 
 WITH_PRIORITY = ("TERNARY", "RANGE", "OPTIONAL")
 """Match kinds whose entries need a priority."""
@@ -161,11 +161,11 @@ class P4InfoIndex:
 
 
 def find(things: dict[int, Found], kind: str, id_: int) -> Found:
-    """The thing with an id, or NOT_FOUND."""
+    """The thing with an id, or INVALID_ARGUMENT."""
     try:
         return things[id_]
     except KeyError:
-        raise StatusError(Code.NOT_FOUND, f"{kind}_id {id_:#x}: not in the P4Info") from None
+        raise invalid(f"{kind}_id {id_:#x}: not in the P4Info") from None
 
 
 def _fields(messages: Iterable[Any]) -> tuple[Field, ...]:

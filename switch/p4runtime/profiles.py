@@ -120,7 +120,7 @@ class ActionProfiles:
     def read_members(self, query: ActionProfileMember) -> Iterator[Entity]:
         """One member, all of a profile (member_id 0), or of all profiles."""
         for profile in self._chosen(query.action_profile_id):
-            for stored in _select(self._members[profile.id], query.member_id, "member_id"):
+            for stored in _select(self._members[profile.id], query.member_id):
                 yield Entity(action_profile_member=stored.message)
 
     # ---- groups
@@ -209,7 +209,7 @@ class ActionProfiles:
     def read_groups(self, query: ActionProfileGroup) -> Iterator[Entity]:
         """One group, all of a profile (group_id 0), or of all profiles."""
         for profile in self._chosen(query.action_profile_id):
-            for stored in _select(self._groups[profile.id], query.group_id, "group_id"):
+            for stored in _select(self._groups[profile.id], query.group_id):
                 yield Entity(action_profile_group=stored.message)
 
     def _chosen(self, id_: int) -> list[Profile]:
@@ -303,9 +303,6 @@ def _in_use(where: str) -> Iterator[None]:
         raise StatusError(Code.FAILED_PRECONDITION, f"{where}: {error}") from error
 
 
-def _select(stored: dict[int, Stored], wanted: int, what: str) -> list[Stored]:
-    if not wanted:
-        return [stored[key] for key in sorted(stored)]
-    if wanted not in stored:
-        raise StatusError(Code.NOT_FOUND, f"{what} {wanted}: does not exist")
-    return [stored[wanted]]
+def _select(stored: dict[int, Stored], wanted: int) -> list[Stored]:
+    """The wanted one, if there is one of that number, or with 0 all."""
+    return [stored[key] for key in sorted(stored) if wanted in (0, key)]

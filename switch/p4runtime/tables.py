@@ -95,9 +95,8 @@ class TableEntries:
     def write(self, kind: int, message: p4runtime_pb2.TableEntry) -> None:
         """Insert, modify or delete; StatusError says what is wrong."""
         table = find(self._index.tables, "table", message.table_id)
-        _check_fields(table, message)
-        if message.is_const:
-            raise invalid(f"table {table.name}: is_const may not be set in a write")
+        if kind != Update.DELETE:
+            _check_fields(table, message)
         if message.is_default_action:
             self._write_default(table, kind, message)
             return
@@ -303,7 +302,7 @@ class TableEntries:
                 self._touch(table, stored)
                 if self._clock_ns() - stored.noticed_ns >= timeout_ns:
                     stored.noticed_ns = self._clock_ns()
-                    found.append(stored.message)
+                    found.append(_without_action(stored.message))
         return found
 
     @property
@@ -364,6 +363,8 @@ def _key(table: Table, message: p4runtime_pb2.TableEntry) -> Key:
 
 def _check_fields(table: Table, message: p4runtime_pb2.TableEntry) -> None:
     """What a write may not carry."""
+    if message.is_const:
+        raise invalid(f"table {table.name}: is_const may not be set in a write")
     if message.HasField("meter_counter_data"):
         raise unsupported(f"table {table.name}: meter_counter_data")
     if message.HasField("time_since_last_hit"):
@@ -388,6 +389,14 @@ def _with_cookies(
     stored.controller_metadata = message.controller_metadata
     stored.metadata = message.metadata
     return stored
+
+
+def _without_action(entry: p4runtime_pb2.TableEntry) -> p4runtime_pb2.TableEntry:
+    """What an IdleTimeoutNotification holds: the key, the timeout, and what the client noted."""
+    told = p4runtime_pb2.TableEntry()
+    told.CopyFrom(entry)
+    told.ClearField("action")
+    return told
 
 
 def _default_entry(
