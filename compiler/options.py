@@ -12,6 +12,9 @@ from compiler.preprocess import Options
 VERSION = "0.1.0"
 WARNING_KINDS = (
     "deprecated",
+    "duplicate-priorities",
+    "entries-out-of-priority-order",
+    "ignore-prop",
     "invalid",
     "invalid-header",
     "mismatch",
@@ -20,9 +23,11 @@ WARNING_KINDS = (
     "parser-transition",
     "preprocessor",
     "shadow",
+    "table-keys",
     "uninitialized-out-param",
     "uninitialized-use",
     "unreachable",
+    "unsupported",
     "unused",
 )
 STAGES = ("preprocessed", "tokens", "ast", "types", "ir", "json")

@@ -121,6 +121,7 @@ class TableDeclaration(Declaration):
     actions: tuple[ActionRef, ...] = ()
     entries: tuple[TableEntry, ...] = ()
     entries_constant: bool = False
+    entries_annotations: tuple[Annotation, ...] = ()
     default_action: ActionRef | None = None
     default_constant: bool = False
     properties: tuple[TableProperty, ...] = ()

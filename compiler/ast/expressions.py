@@ -140,11 +140,12 @@ class Cast(Expression):
 
 @dataclass(eq=False, slots=True)
 class Conditional(Expression):
-    """`condition ? then : otherwise`."""
+    """`condition ? then : otherwise`; parenthesized: between parentheses of its own."""
 
     condition: Expression
     then: Expression
     otherwise: Expression
+    parenthesized: bool = False
 
 
 @dataclass(eq=False, slots=True)

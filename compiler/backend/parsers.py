@@ -103,12 +103,19 @@ class ParserBody(Externs):
         except Unsupported as problem:
             self.unit.report(problem)
 
-    def target(self, name: str) -> str | None:
-        return self.parser.accept if name == "accept" else self._named_target(name)
-
-    def _named_target(self, name: str) -> str | None:
+    def target(self, reference: ast.StateRef) -> str | None:
         """BMv2 has no reject: parsing ends (explicit rejects carry no error on BMv2)."""
-        return None if name == "reject" else self.parser.names[name]
+        if reference.name == "accept":
+            return self.parser.accept
+        if reference.name != "reject":
+            return self.parser.names[reference.name]
+        self.unit.diagnostics.warning(
+            reference.position,
+            "reject only ends the parser on BMv2: the packet goes on to ingress, without an error",
+            "verify(false, error.X) sets parser_error, which ingress can look at",
+            "unsupported",
+        )
+        return None
 
     # --------------------------------------------------------------- transitions
 
@@ -118,7 +125,7 @@ class ParserBody(Externs):
             return [], [ir.Transition("default", None)]
         self.position = transition.position
         if transition.target is not None:
-            return [], [ir.Transition("default", self.target(transition.target.name))]
+            return [], [ir.Transition("default", self.target(transition.target))]
         keys = [self._select_key(e) for e in transition.subject]
         widths = [self._key_width(e) for e in transition.subject]
         transitions = self._cases(transition, widths)
@@ -142,7 +149,7 @@ class ParserBody(Externs):
     def _cases(self, transition: ast.Transition, widths: Sequence[int]) -> list[ir.Transition]:
         transitions: list[ir.Transition] = []
         for case in transition.cases:
-            following = self.target(case.target.name)
+            following = self.target(case.target)
             for choice in choices_of(self, case.keyset, widths):
                 transitions.append(self._case(choice, widths, following))
                 if transitions[-1].kind == "default":

@@ -176,6 +176,14 @@ class Tables(Externs):
             table.actions.append(action)
         table.default_action = action
         table.default_arguments = self._data_arguments(reference)
+        if table.profile is not None:
+            self.unit.diagnostics.warning(
+                declaration.position,
+                f"the default action of {table.name} has no effect on BMv2: the table has an "
+                "action profile",
+                "the control plane gives it a default member or group",
+                "unsupported",
+            )
         table.default_constant = declaration.default_constant
 
     def _no_action(self, control: Frame, table: ir.Table) -> ir.Action:

@@ -199,6 +199,11 @@ class Blocks(Tables):
             self._target(transition.target, states)
             return
         subjects = [self._subject(s) for s in transition.subject]
+        following = {case.target.name for case in transition.cases}
+        if len(transition.cases) > 1 and len(following) == 1 and transition.subject:
+            message = f"all cases of this select lead to '{min(following)}'"
+            hint = f"write `transition {min(following)};`"
+            self.warn(transition.subject[0], "parser-transition", message, hint)
         for case in transition.cases:
             self._select_keyset(case.keyset, subjects)
             self._target(case.target, states)
@@ -289,6 +294,11 @@ class Blocks(Tables):
         ends = any(_may_end(states[name]) for name in reached)
         if not ends and "start" in states and not _dangling_targets(states):
             self.error(node, f"parser '{node.name}' reaches neither accept nor reject")
+        accepts = any("accept" in _target_names(states[name]) for name in reached)
+        if ends and not accepts and "start" in states:
+            self.warn(
+                node, "unreachable", f"parser '{node.name}' never accepts", "all its ways reject"
+            )
         for state in node.states:
             if state.name not in reached and "start" in states:
                 self.warn(
@@ -310,6 +320,10 @@ def targets(transition: ast.Transition) -> list[str]:
     if transition.target is not None:
         return [transition.target.name]
     return [case.target.name for case in transition.cases]
+
+
+def _target_names(state: ast.ParserState) -> list[str]:
+    return [] if state.transition is None else targets(state.transition)
 
 
 def _may_end(state: ast.ParserState) -> bool:

@@ -92,7 +92,7 @@ class Calls(Arguments):
         declaration = chosen[0].declaration
         assert declaration is not None
         self.program.decl_of[callee] = declaration
-        self._deprecated(node, declaration)
+        self.warn_deprecated(node, declaration)
         if callee.name == "verify" and declaration.body is None and self.frame.kind != "state":
             self.error(node, "'verify' can be called in parser states only")
         kind = CallKind.FUNCTION if declaration.body else CallKind.EXTERN_FUNCTION
@@ -103,7 +103,7 @@ class Calls(Arguments):
             self._static_assert(node)
         return result
 
-    def _deprecated(self, node: ast.Call, declaration: ast.FunctionDeclaration) -> None:
+    def warn_deprecated(self, node: ast.Node, declaration: ast.Declaration) -> None:
         annotation = declaration.annotation("deprecated")
         if annotation is not None:
             reason = annotation.arguments[0] if annotation.arguments else None
@@ -250,7 +250,7 @@ class Calls(Arguments):
             return types.UNKNOWN
         declaration = chosen[0].declaration
         assert declaration is not None
-        self._deprecated(node, declaration)
+        self.warn_deprecated(node, declaration)
         kind = CallKind.ABSTRACT_METHOD if declaration.abstract else CallKind.EXTERN_METHOD
         outer = dict(zip(base.declaration.type_parameters, base.arguments, strict=True))
         result = self._finish(node, callee.member, kind, callee.base, chosen, outer, expected)

@@ -126,8 +126,10 @@ class Context:
         if self.scope.parent is None or isinstance(declaration, ast.TypeParameter):
             return
         outer = self.scope.parent.lookup(declaration.name)
-        if outer is None or isinstance(outer, list):
+        if outer is None:
             return
+        if isinstance(outer, list):
+            outer = outer[0]
         local = isinstance(declaration, (ast.Variable, ast.Constant))
         among_statements = self.frame.kind not in ("control", "parser")
         if isinstance(outer, ast.Parameter) and local and among_statements:

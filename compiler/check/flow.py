@@ -1,5 +1,5 @@
 """What control flow tells: missing returns, unreachable statements, values that may be unset and
-headers that are surely invalid.
+headers that are or may be invalid.
 
 Followed are the variables and out parameters of a body (action, function, apply block, all states
 of a parser), field by field; stacks and unions are not. What is reported is certain or one branch
@@ -13,7 +13,7 @@ from typing import Any
 
 from compiler import ast, types
 from compiler.check.blocks import FINAL_STATES, targets
-from compiler.check.paths import Path, Place, leaves, merge
+from compiler.check.paths import Path, Place, Places, leaves, merge
 from compiler.check.statements import Statements
 from compiler.typed import CallInfo, CallKind, TypedProgram
 
@@ -79,7 +79,7 @@ class _Flow:
         unset, invalid = set(path.unset), set(path.invalid)
         for place, leaf in leaves(Place(declaration), type_):
             (invalid if isinstance(leaf, types.Header) else unset).add(place)
-        return Path(frozenset(unset), frozenset(invalid), path.ended)
+        return Path(frozenset(unset), frozenset(invalid), path.doubtful, path.ended)
 
     def place(self, node: ast.Expression) -> Place | None:
         """The place that node names; None for anything else and within stacks and unions."""
@@ -106,21 +106,19 @@ class _Flow:
         )
         return min(found, key=str, default=None)
 
-    def header_of(self, place: Place, path: Path) -> Place | None:
-        """The surely invalid header that place is a field of."""
-        found = (h for h in path.invalid if place != h and place.inside(h))
-        return next(found, None)
-
     def invalid_access(self, node: ast.Expression, place: Place, path: Path) -> bool:
-        header = self.header_of(place, path)
-        if header is not None:
-            self.warn(
-                node,
-                "invalid-header",
-                f"'{header}' is not valid here, so its fields have no value",
-                f"extract it, assign to it or call {header}.setValid() before",
-            )
-        return header is not None
+        """Warns where place is a field of a header that is or may be invalid."""
+        surely, maybe = _header_of(place, path.invalid), _header_of(place, path.doubtful)
+        header = surely or maybe
+        if header is None:
+            return False
+        problem = "is not valid here" if surely else "is not valid on all ways to here"
+        hint = f"extract it, assign to it or call {header}.setValid() before"
+        if maybe:
+            hint = f"ask for {header}.isValid() before"
+        message = f"'{header}' {problem}, so its fields may have no value"
+        self.warn(node, "invalid-header", message, hint)
+        return True
 
     def read(self, node: ast.Expression, place: Place, path: Path) -> None:
         if self.invalid_access(node, place, path):
@@ -290,7 +288,7 @@ class _Flow:
             assert isinstance(type_, types.Header)
             fields = {Place(place.declaration, (*place.fields, f.name)) for f in type_.fields}
             self.header_fields |= fields
-            return Path(path.unset | fields, path.invalid - {place}, path.ended)
+            return Path(path.unset | fields, path.invalid - {place}, path.doubtful, path.ended)
         return path.maybe_valid(place)
 
     # ---- parsers
@@ -330,6 +328,11 @@ class _Flow:
             for subject in node.transition.subject:
                 path = self.expression(subject, path)
         return path
+
+
+def _header_of(place: Place, headers: Places) -> Place | None:
+    """The one of headers that place is a field of."""
+    return next((h for h in headers if place != h and place.inside(h)), None)
 
 
 _STATEMENTS: dict[type, Callable[[Any, Any, Path], Path]] = {

@@ -46,6 +46,10 @@ class Operators(Coercion):
         value = self.program.const_value.get(node.operand)
         if value is not None:
             self.set_constant(node, unary(node.operator, value, type_))
+        negative = node.operator == "-" and isinstance(value, int) and value > 0
+        if negative and isinstance(type_, types.Bits) and not type_.signed:
+            wrapped = self.program.const_value[node]
+            self.warn(node, "mismatch", f"-{value} is no {type_}; it becomes {wrapped}")
         return type_
 
     # ---- binary
@@ -207,10 +211,19 @@ class Operators(Coercion):
             self.error(node.condition, f"the condition of ?: must be bool, not {condition}")
         if isinstance(then, types.Unknown) or isinstance(otherwise, types.Unknown):
             return types.UNKNOWN
+        self._chained(node, otherwise)
         result = self._branches(node, then, otherwise, expected)
         if not isinstance(result, types.Unknown):
             self._fold_conditional(node)
         return result
+
+    def _chained(self, node: ast.Conditional, otherwise: types.Type) -> None:
+        """p4c takes `a ? b : c ? d : e` the other way round, where the types allow it."""
+        inner = node.otherwise
+        chained = isinstance(inner, ast.Conditional) and not inner.parenthesized
+        if chained and isinstance(otherwise, types.Boolean):
+            message = "this ?: is the last operand of the one before; p4c groups them differently"
+            self.warn(inner, "ordering", message, "write parentheses")
 
     def _branches(
         self,

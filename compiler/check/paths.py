@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from compiler import ast, types
@@ -39,28 +39,29 @@ NO_PLACES: Places = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """How far control can come: unset may have no value, invalid headers surely are;
-    ended: it cannot come here."""
+    """How far control can come: unset may have no value, invalid headers surely are, doubtful ones
+    may be; ended: it cannot come here."""
 
     unset: Places = NO_PLACES
     invalid: Places = NO_PLACES
+    doubtful: Places = NO_PLACES
     ended: bool = False
 
     def end(self) -> Path:
-        return Path(self.unset, self.invalid, ended=True)
+        return replace(self, ended=True)
 
     def known_invalid(self, place: Place) -> Path:
         unset = frozenset(p for p in self.unset if not p.inside(place))
-        return Path(unset, self.invalid | {place}, self.ended)
+        return Path(unset, self.invalid | {place}, self.doubtful - {place}, self.ended)
 
     def given(self, place: Place) -> Path:
         """After place was given a value; in it, headers may be valid."""
-        if not self.unset and not self.invalid:
+        if not self.unset and not self.invalid and not self.doubtful:
             return self
         return self._only(lambda p: not p.inside(place))
 
     def maybe_valid(self, place: Place) -> Path:
-        return Path(self.unset, self.invalid - {place}, self.ended)
+        return Path(self.unset, self.invalid - {place}, self.doubtful - {place}, self.ended)
 
     def without(self, declarations: set[ast.Node]) -> Path:
         return self._only(lambda p: p.declaration not in declarations)
@@ -69,6 +70,7 @@ class Path:
         return Path(
             frozenset(filter(wanted, self.unset)),
             frozenset(filter(wanted, self.invalid)),
+            frozenset(filter(wanted, self.doubtful)),
             self.ended,
         )
 
@@ -77,10 +79,9 @@ def merge(paths: list[Path]) -> Path:
     open_paths = [p for p in paths if not p.ended]
     if not open_paths:
         return Path(ended=True)
-    return Path(
-        frozenset.union(*(p.unset for p in open_paths)),
-        frozenset.intersection(*(p.invalid for p in open_paths)),
-    )
+    invalid = frozenset.intersection(*(p.invalid for p in open_paths))
+    somewhere = frozenset.union(*(p.invalid | p.doubtful for p in open_paths))
+    return Path(frozenset.union(*(p.unset for p in open_paths)), invalid, somewhere - invalid)
 
 
 def leaves(place: Place, type_: types.Type | None) -> Iterator[tuple[Place, types.Type]]:

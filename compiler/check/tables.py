@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from compiler import ast, types
 from compiler.check.arguments import pair
-from compiler.check.context import Frame
+from compiler.check.context import Frame, did_you_mean
+from compiler.check.entries import check_order
 from compiler.check.same import same_expression
 from compiler.check.statements import Statements
 from compiler.typed import BoundArgument, TypedProgram, Value
@@ -18,6 +19,18 @@ _KEY_TYPES = (
     types.NewType,
     types.Varbit,
 )
+
+
+# Of the language (largest_priority_wins, priority_delta, size) and of v1model.
+KNOWN_PROPERTIES = {
+    "counters",
+    "implementation",
+    "largest_priority_wins",
+    "meters",
+    "priority_delta",
+    "size",
+    "support_timeout",
+}
 
 
 class Tables(Statements):
@@ -34,6 +47,8 @@ class Tables(Statements):
             self._check_duplicates(node)
             for property_ in node.properties:
                 self._property(property_)
+            check_order(self, node)
+            self._check_size(node)
         if node.entries and not node.keys:
             self.error(node, f"entries in table '{node.name}', which has no key")
         self.record(node, types.Table(node))
@@ -95,6 +110,7 @@ class Tables(Statements):
             self.error(reference, f"action '{reference.name}' {problem}", hint)
             return None
         self.program.decl_of[reference] = entry
+        self.warn_deprecated(reference, entry)
         return entry
 
     def _parameters(self, action: ast.ActionDeclaration) -> tuple[types.ParameterType, ...]:
@@ -302,12 +318,26 @@ class Tables(Statements):
 
     def _property(self, node: ast.TableProperty) -> None:
         type_ = self.check(node.value)
+        if node.name not in KNOWN_PROPERTIES:
+            hint = did_you_mean(node.name, KNOWN_PROPERTIES)
+            self.warn(node, "ignore-prop", f"no target knows the property '{node.name}'", hint)
         if node.name in ("size", "priority_delta"):
             self._number_property(node, type_)
         elif node.name == "largest_priority_wins" and not isinstance(
             type_, (types.Boolean, types.Unknown)
         ):
             self.error(node.value, f"'{node.name}' must be bool, not {type_}")
+
+    def _check_size(self, node: ast.TableDeclaration) -> None:
+        size = node.property("size")
+        if size is None:
+            return
+        reason = "" if node.keys else "no key"
+        if node.keys and node.entries_constant:
+            reason = "only const entries"
+        if reason:
+            message = f"the size of table '{node.name}' has no effect: it has {reason}"
+            self.warn(node, "mismatch", message, "remove it")
 
     def _number_property(self, node: ast.TableProperty, type_: types.Type) -> None:
         if isinstance(type_, types.Unknown):

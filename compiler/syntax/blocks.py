@@ -20,6 +20,7 @@ class _Properties:
     actions: tuple[ast.ActionRef, ...] = ()
     entries: tuple[ast.TableEntry, ...] = ()
     entries_constant: bool = False
+    entries_annotations: Annotations = ()
     default_action: ast.ActionRef | None = None
     default_constant: bool = False
     others: list[ast.TableProperty] = field(default_factory=list)
@@ -244,6 +245,7 @@ class BlockParser(DeclarationParser):
             found.actions,
             found.entries,
             found.entries_constant,
+            found.entries_annotations,
             found.default_action,
             found.default_constant,
             tuple(found.others),
@@ -281,7 +283,7 @@ class BlockParser(DeclarationParser):
             found.actions = self.until("}", self._listed_action)
         elif name == "entries":
             self.expect("{")
-            found.entries_constant = constant
+            found.entries_constant, found.entries_annotations = constant, annotations
             found.entries = self.until("}", self._entry)
         elif name == "default_action":
             if "actions" not in found.written:

@@ -227,6 +227,8 @@ class ExpressionParser(TypeParser):
         self.expect("(")
         result = self.expression()
         self.expect(")")
+        if isinstance(result, ast.Conditional):
+            result.parenthesized = True
         return result
 
     def _special_literal(self) -> ast.Expression:

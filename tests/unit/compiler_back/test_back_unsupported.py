@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from back_program import compile_text, errors_of, program_text
+
+from compiler.backend import emit
+from compiler.diagnostics import Diagnostics
+from compiler.frontend import compile_file
+from compiler.preprocess import Options
 
 CASES = {
     "clone of kind I2E outside ingress": {"egress": "clone(CloneType.I2E, 1);"},
@@ -127,3 +134,25 @@ def test_entries_whose_priority_would_be_negative() -> None:
         apply="t.apply();",
     )
     assert found == ["not supported yet: an entry of priority -8"]
+
+
+def test_what_bmv2_ignores_is_warned_of(tmp_path: Path) -> None:
+    path = tmp_path / "prog.p4"
+    path.write_text(
+        program_text(
+            parser="""state start { packet.extract(hdr.h);
+                transition select(hdr.h.a) { 1: reject; default: accept; } }""",
+            locals="""action_profile(16) ap;
+                table t { key = { hdr.h.a: exact; } actions = { NoAction; }
+                    default_action = NoAction(); implementation = ap; }
+                table u { key = { hdr.h.a: exact; } actions = { NoAction; }
+                    implementation = ap; }""",
+            apply="t.apply(); u.apply();",
+        )
+    )
+    diagnostics = Diagnostics()
+    typed = compile_file(str(path), Options(), diagnostics)
+    assert typed is not None and emit(typed, diagnostics) is not None
+    lines = path.read_text().splitlines()
+    told = [(d.kind, lines[d.position.line - 1].strip()[:10]) for d in diagnostics.entries]
+    assert told == [("unsupported", "transition"), ("unsupported", "table t { ")]

@@ -72,7 +72,9 @@ HEADERS = "header h_t { bit<8> a; bit<8> b; } struct s_t { h_t h; h_t g; h_t[2] 
         ("h_t l;\nl.setValid(); l.a = 1;\nx = l.a;", []),
         ("s.h.setInvalid();\nx = s.h.a;\nx = s.g.a;", [(2, INVALID)]),
         ("s.h.setInvalid();\nif (s.h.isValid()) { x = s.h.a; }", []),
-        ("if (x == 1) { s.h.setInvalid(); }\nx = s.h.a;", []),
+        ("if (x == 1) { s.h.setInvalid(); }\nx = s.h.a;", [(2, INVALID)]),
+        ("if (x == 1) { s.h.setInvalid(); }\nif (s.h.isValid()) { x = s.h.a; }", []),
+        ("if (x == 1) { s.h.setInvalid(); }\nrevive();\nx = s.h.a;", []),
         ("s.h.setInvalid();\nrevive();\nx = s.h.a;", []),
         ("h_t l;\nrevive();\nx = l.a;", [(3, INVALID)]),
         ("s_t l;\nl.k[0].a = 1;\nx = l.k[1].a;", []),
@@ -101,4 +103,4 @@ def test_headers_along_the_states_of_a_parser(warnings_of: Warnings) -> None:
         "state two { x = s.g.a;\ntransition both; }\n"
         "state both { x = s.g.b + s.h.b;\ntransition accept; } }"
     )
-    assert warnings_of(text) == [(5, INVALID)]
+    assert warnings_of(text) == [(5, INVALID), (7, INVALID)]

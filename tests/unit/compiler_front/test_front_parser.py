@@ -65,7 +65,9 @@ def test_precedence(parse: Parse, text: str, tree: object) -> None:
 
 def test_conditional_is_right_associative(parse: Parse) -> None:
     found = expression(parse, "a ? b : c ? d : e")
-    assert found == ("Conditional", "a", "b", ("Conditional", "c", "d", "e"))
+    assert found == ("Conditional", "a", "b", ("Conditional", "c", "d", "e", False), False)
+    found = expression(parse, "a ? b : (c ? d : e)")
+    assert found == ("Conditional", "a", "b", ("Conditional", "c", "d", "e", True), False)
 
 
 def test_cast_binds_tighter_than_operators(parse: Parse) -> None:
