@@ -82,7 +82,7 @@ class Digests:
 
     def write(self, kind: int, message: DigestEntry) -> None:
         """Ask for a digest, change how it is sent, or want it no longer."""
-        digest = find(self._digests, "digest", message.digest_id)
+        digest = find(self._digests, "digest", message.digest_id, Code.NOT_FOUND)
         where = f"digest {digest.name}"
         exists = digest.id in self._streams
         if kind == Update.INSERT and exists:
@@ -104,7 +104,7 @@ class Digests:
     def read(self, query: DigestEntry) -> Iterator[Entity]:
         """One digest's configuration, or all (digest_id 0)."""
         if query.digest_id:
-            find(self._digests, "digest", query.digest_id)
+            find(self._digests, "digest", query.digest_id, Code.NOT_FOUND)
         for id_, stream in self._streams.items():
             if query.digest_id in (0, id_):
                 yield Entity(digest_entry=DigestEntry(digest_id=id_, config=stream.config))
@@ -125,6 +125,6 @@ class Digests:
 
     def acknowledge(self, message: DigestListAck) -> None:
         """A controller has seen a list."""
-        digest = find(self._digests, "digest", message.digest_id)
+        digest = find(self._digests, "digest", message.digest_id, Code.NOT_FOUND)
         if digest.id in self._streams:
             self._streams[digest.id].acknowledge(message.list_id)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from p4.config.v1 import p4info_pb2, p4types_pb2
 
 from switch import Program
-from switch.p4runtime.status import invalid, unsupported
+from switch.p4runtime.status import Code, StatusError, invalid, unsupported
 
 WITH_PRIORITY = ("TERNARY", "RANGE", "OPTIONAL")
 """Match kinds whose entries need a priority."""
@@ -160,12 +160,14 @@ class P4InfoIndex:
                     raise invalid(f"P4Info: {kind} {thing.name} is not in the device configuration")
 
 
-def find(things: dict[int, Found], kind: str, id_: int) -> Found:
-    """The thing with an id, or INVALID_ARGUMENT."""
+def find(
+    things: dict[int, Found], kind: str, id_: int, code: Code = Code.INVALID_ARGUMENT
+) -> Found:
+    """The thing with an id, or a StatusError with the code."""
     try:
         return things[id_]
     except KeyError:
-        raise invalid(f"{kind}_id {id_:#x}: not in the P4Info") from None
+        raise StatusError(code, f"{kind}_id {id_:#x}: not in the P4Info") from None
 
 
 def _fields(messages: Iterable[Any]) -> tuple[Field, ...]:

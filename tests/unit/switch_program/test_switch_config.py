@@ -260,7 +260,7 @@ def test_an_acknowledgement_of_an_unknown_digest_is_answered(primary: Any) -> No
     request.digest_ack.digest_id = 4
     primary.requests.put(request)
     error = next(primary.stream).error
-    assert error.canonical_code == grpc.StatusCode.INVALID_ARGUMENT.value[0]
+    assert error.canonical_code == grpc.StatusCode.NOT_FOUND.value[0]
     assert "digest_id 0x4" in error.message and error.digest_list_ack.digest_list_ack.digest_id == 4
 
 
