@@ -1,0 +1,191 @@
+"""Expressions: unbounded integers, booleans and references to BMv2 objects, as in the JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from compiler.backend.ranges import UNBOUNDED, Range, op_range, width_range
+
+BOOLEAN_OPS = frozenset(
+    {"==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "d2b", "valid", "valid_union"}
+)
+
+
+@dataclass(frozen=True)
+class Expr:
+    @property
+    def range(self) -> Range:
+        return UNBOUNDED
+
+    @property
+    def is_boolean(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True)
+class Const(Expr):
+    """width: bits of the P4 type, for how many digits are printed."""
+
+    value: int
+    width: int = 0
+
+    @property
+    def range(self) -> Range:
+        return (self.value, self.value)
+
+
+@dataclass(frozen=True)
+class Truth(Expr):
+    value: bool
+
+    @property
+    def is_boolean(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class FieldRef(Expr):
+    """A field of a header instance; booleans are fields of one bit, read as data."""
+
+    header: str
+    field: str
+    width: int
+    signed: bool = False
+
+    @property
+    def range(self) -> Range:
+        return width_range(self.width, self.signed)
+
+
+@dataclass(frozen=True)
+class LastField(Expr):
+    """A field of the last valid element of a header stack (`stack_field`)."""
+
+    stack: str
+    field: str
+    width: int
+    signed: bool = False
+
+    @property
+    def range(self) -> Range:
+        return width_range(self.width, self.signed)
+
+
+@dataclass(frozen=True)
+class UnionLastField(Expr):
+    """A field of the last valid union of a stack of unions; transition keys only."""
+
+    stack: str
+    member: str
+    field: str
+    width: int
+
+
+@dataclass(frozen=True)
+class ActionData(Expr):
+    """An action's run-time argument, always unsigned."""
+
+    index: int
+    width: int
+
+    @property
+    def range(self) -> Range:
+        return width_range(self.width, False)
+
+
+@dataclass(frozen=True)
+class ObjectRef(Expr):
+    """A header, header_stack, header_union, register_array, calculation, ... by name."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Text(Expr):
+    value: str
+
+
+@dataclass(frozen=True)
+class Vector(Expr):
+    """The values of a log message."""
+
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Lookahead(Expr):
+    """Bits ahead of the parser's position: `set` and transition keys only."""
+
+    offset: int
+    width: int
+
+    @property
+    def range(self) -> Range:
+        return width_range(self.width, False)
+
+
+@dataclass(frozen=True)
+class Access(Expr):
+    """`access_field` of a header or `access_union_header` of a union found at run time."""
+
+    op: str
+    base: Expr
+    offset: int
+    width: int = 0
+    signed: bool = False
+
+    @property
+    def range(self) -> Range:
+        return width_range(self.width, self.signed) if self.op == "access_field" else UNBOUNDED
+
+
+@dataclass(frozen=True)
+class Op(Expr):
+    """An operator; left is None for unary ones, condition belongs to `?` alone."""
+
+    op: str
+    left: Expr | None
+    right: Expr
+    condition: Expr | None = None
+    _range: Range = field(default=UNBOUNDED, compare=False, repr=False)
+    # operators on the longest way down, this one included
+    depth: int = field(default=1, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_range", self._bounds())
+        below = [o.depth for o in operands(self) if isinstance(o, Op)]
+        object.__setattr__(self, "depth", 1 + max(below, default=0))
+
+    def _bounds(self) -> Range:
+        if self.op in BOOLEAN_OPS:
+            return UNBOUNDED
+        left = self.left.range if self.left is not None else (0, 0)
+        return op_range(self.op, left, self.right.range)
+
+    @property
+    def range(self) -> Range:
+        return self._range
+
+    @property
+    def is_boolean(self) -> bool:
+        return self.right.is_boolean if self.op == "?" else self.op in BOOLEAN_OPS
+
+
+def operands(expr: Expr) -> Iterator[Expr]:
+    """The expressions directly below expr."""
+    if isinstance(expr, Op):
+        yield from (e for e in (expr.condition, expr.left, expr.right) if e is not None)
+    elif isinstance(expr, Access):
+        yield expr.base
+    elif isinstance(expr, Vector):
+        yield from expr.items
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    stack = [expr]
+    while stack:
+        current = stack.pop()
+        yield current
+        stack.extend(operands(current))

@@ -1,0 +1,236 @@
+"""Header types, tables, parser states, arrays: what the JSON declares; the whole program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from compiler.backend.ir.expressions import Expr, FieldRef
+from compiler.backend.ir.statements import Primitive, Statement
+from compiler.source import Position
+
+
+@dataclass
+class HeaderType:
+    """fields: (name, bits or "*", signed); max_length_bytes only with a variable field."""
+
+    name: str
+    fields: list[tuple[str, int | str, bool]]
+    max_length_bytes: int | None = None
+
+
+@dataclass
+class HeaderInstance:
+    name: str
+    type_name: str
+    metadata: bool = False
+
+
+@dataclass
+class HeaderStack:
+    name: str
+    type_name: str
+    members: list[str]
+
+
+@dataclass
+class UnionType:
+    """headers: (member's name, header type's name)."""
+
+    name: str
+    headers: list[tuple[str, str]]
+
+
+@dataclass
+class UnionInstance:
+    name: str
+    type_name: str
+    members: list[str]
+
+
+@dataclass
+class Action:
+    name: str
+    parameters: list[tuple[str, int]]
+    primitives: list[Primitive]
+    position: Position
+    # what the primitives are assembled from
+    body: list[Statement] = field(default_factory=list)
+
+
+@dataclass
+class Key:
+    match_kind: str
+    name: str
+    target: FieldRef
+
+
+@dataclass
+class Entry:
+    """keys: (kind, value, other): prefix length, mask or end of the range by kind."""
+
+    keys: list[tuple[str, int, int]]
+    action: Action
+    arguments: list[int]
+    priority: int
+    position: Position
+
+
+@dataclass
+class ActionProfile:
+    """selector: (hash algorithm, input) or None."""
+
+    name: str
+    size: int
+    selector: tuple[str, list[Expr]] | None
+    position: Position
+
+
+@dataclass
+class Table:
+    name: str
+    position: Position
+    keys: list[Key]
+    actions: list[Action]
+    size: int = 1024
+    default_action: Action | None = None
+    default_arguments: list[int] = field(default_factory=list)
+    default_constant: bool = False
+    entries: list[Entry] | None = None
+    support_timeout: bool = False
+    counters: bool = False
+    meter: str | None = None
+    profile: ActionProfile | None = None
+    # where control goes next, filled by the graph pass
+    next_tables: dict[str, str | None] = field(default_factory=dict)
+    base_default_next: str | None = None
+
+    @property
+    def match_type(self) -> str:
+        kinds = {key.match_kind for key in self.keys}
+        return next((k for k in ("range", "ternary", "lpm") if k in kinds), "exact")
+
+
+@dataclass
+class Conditional:
+    name: str
+    condition: Expr
+    position: Position
+    true_next: str | None = None
+    false_next: str | None = None
+
+
+@dataclass
+class Pipeline:
+    name: str
+    position: Position
+    tables: list[Table] = field(default_factory=list)
+    conditionals: list[Conditional] = field(default_factory=list)
+    profiles: list[ActionProfile] = field(default_factory=list)
+    init: str | None = None
+    body: list[Statement] = field(default_factory=list)
+
+
+@dataclass
+class ParserOp:
+    """op as in the JSON; primitive holds the call where op is "primitive"."""
+
+    op: str
+    parameters: tuple[Expr, ...] = ()
+    primitive: Primitive | None = None
+    # "regular", "stack" or "union_stack" for extracts, with the target's name(s)
+    extract: tuple[str, str | tuple[str, str]] | None = None
+
+
+@dataclass
+class Transition:
+    """kind: "default", "hexstr" or "parse_vset"; value: with every key padded to bytes."""
+
+    kind: str
+    next_state: str | None
+    value: int | str = 0
+    mask: int | None = None
+
+
+@dataclass
+class ParserState:
+    name: str
+    position: Position
+    ops: list[ParserOp] = field(default_factory=list)
+    keys: list[Expr] = field(default_factory=list)
+    transitions: list[Transition] = field(default_factory=list)
+
+    @property
+    def key_bytes(self) -> int:
+        return sum((key.width + 7) // 8 for key in self.keys)  # type: ignore[attr-defined]
+
+
+@dataclass
+class Calculation:
+    """input: (expression, bits of a constant); payload: the rest of the packet follows."""
+
+    name: str
+    algorithm: str
+    input: list[Expr]
+    payload: bool
+    position: Position
+
+
+@dataclass
+class Checksum:
+    name: str
+    target: FieldRef
+    calculation: str
+    condition: Expr
+    verify: bool
+    position: Position
+
+
+@dataclass
+class Array:
+    """A register, counter or meter array; direct ones are bound to a table."""
+
+    name: str
+    position: Position
+    size: int
+    width: int = 0
+    table: str | None = None
+    unit: str = ""
+    result: FieldRef | None = None
+
+
+@dataclass
+class FieldList:
+    name: str
+    identifier: int
+    elements: list[Expr]
+    position: Position
+
+
+@dataclass
+class Program:
+    """Everything the JSON holds, in the order in which it is printed."""
+
+    name: str
+    header_types: list[HeaderType] = field(default_factory=list)
+    headers: list[HeaderInstance] = field(default_factory=list)
+    header_stacks: list[HeaderStack] = field(default_factory=list)
+    union_types: list[UnionType] = field(default_factory=list)
+    unions: list[UnionInstance] = field(default_factory=list)
+    union_stacks: list[HeaderStack] = field(default_factory=list)
+    field_lists: list[FieldList] = field(default_factory=list)
+    learn_lists: list[FieldList] = field(default_factory=list)
+    errors: list[tuple[str, int]] = field(default_factory=list)
+    enums: list[tuple[str, list[tuple[str, int]]]] = field(default_factory=list)
+    init_state: str = "start"
+    parser_states: list[ParserState] = field(default_factory=list)
+    # name, bits, most members, place
+    value_sets: list[tuple[str, int, int, Position]] = field(default_factory=list)
+    deparse_order: list[str] = field(default_factory=list)
+    deparser_position: Position | None = None
+    meters: list[Array] = field(default_factory=list)
+    counters: list[Array] = field(default_factory=list)
+    registers: list[Array] = field(default_factory=list)
+    calculations: list[Calculation] = field(default_factory=list)
+    checksums: list[Checksum] = field(default_factory=list)
+    actions: list[Action] = field(default_factory=list)
+    pipelines: list[Pipeline] = field(default_factory=list)

@@ -1,0 +1,80 @@
+"""Statements: primitives, ifs, jumps and table applications."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from compiler.backend.ir.expressions import Const, Expr, FieldRef
+from compiler.source import Position
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass
+class Statement:
+    position: Position
+
+
+@dataclass
+class Primitive(Statement):
+    op: str
+    parameters: tuple[Expr, ...]
+
+
+@dataclass
+class If(Statement):
+    condition: Expr
+    then: list[Statement]
+    otherwise: list[Statement]
+
+
+@dataclass
+class Goto(Statement):
+    label: int
+
+
+@dataclass
+class Label(Statement):
+    label: int
+
+
+@dataclass
+class Exit(Statement):
+    """Ends the pipeline for this packet."""
+
+
+@dataclass
+class Apply(Statement):
+    """One application of a table; what follows may depend on hit or on the action run.
+
+    kind: "next", "hit" (branches "hit" and "miss") or "action" (branches by the action's name;
+    names not listed go to `default`).
+    """
+
+    table: str
+    kind: str = "next"
+    branches: dict[str, list[Statement]] = field(default_factory=dict)
+    default: list[Statement] = field(default_factory=list)
+    # variable and value by which a table applied at several places knows this one
+    caller: tuple[FieldRef, Const] | None = None
+
+
+def bodies(statement: Statement) -> Iterator[list[Statement]]:
+    """The statement lists directly below statement."""
+    if isinstance(statement, If):
+        yield statement.then
+        yield statement.otherwise
+    elif isinstance(statement, Apply):
+        yield from statement.branches.values()
+        yield statement.default
+
+
+def flatten(statements: list[Statement]) -> Iterator[Statement]:
+    """statements and all that is nested in them."""
+    for statement in statements:
+        yield statement
+        for body in bodies(statement):
+            yield from flatten(body)
