@@ -132,23 +132,50 @@ def _split(run: list[ir.Statement], body: list[ir.Statement]) -> list[list[ir.St
     }
     labels = {s.label for s in ir.flatten(run) if isinstance(s, ir.Label)}
     jumps = {s.label for s in ir.flatten(run) if isinstance(s, ir.Goto)}
-    return [run] if jumps <= labels and not labels & elsewhere else _cut(run)
+    if jumps <= labels and not labels & elsewhere:
+        return [run]
+    return _cut(run, (jumps - labels) | (labels & elsewhere))
 
 
-def _cut(run: list[ir.Statement]) -> list[list[ir.Statement]]:
+def _cut(run: list[ir.Statement], leaving: set[int]) -> list[list[ir.Statement]]:
+    """Statements that touch a label of `leaving` stand alone, and with them what jumps over them;
+    what jumps only within itself, like a loop, stays together."""
     groups: list[list[ir.Statement]] = []
     current: list[ir.Statement] = []
-    for statement in run:
-        jumps = {s.label for s in ir.flatten([statement]) if isinstance(s, ir.Goto)}
-        nested = {s.label for s in ir.flatten([statement]) if isinstance(s, ir.Label)}
-        single = bool(jumps - nested) or isinstance(statement, ir.Label)
-        if single:
+    alone = _standing_alone(run, leaving)
+    for index, statement in enumerate(run):
+        if index in alone:
             groups += [current] if current else []
             groups.append([statement])
             current = []
         else:
             current.append(statement)
     return [*groups, *([current] if current else [])]
+
+
+def _standing_alone(run: list[ir.Statement], leaving: set[int]) -> set[int]:
+    """Grows until no jump leads from one group into another."""
+    touched = [_labels_of(statement) for statement in run]
+    places: dict[int, list[int]] = {}
+    for index, labels in enumerate(touched):
+        for label in labels:
+            places.setdefault(label, []).append(index)
+    cut: set[int] = set()
+    found = set(leaving)
+    while found - cut:
+        cut |= found
+        alone = {i for i, labels in enumerate(touched) if labels & cut}
+        spans = {label: (at[0], at[-1]) for label, at in places.items() if len(at) > 1}
+        found = {n for n, (low, high) in spans.items() if any(low <= i <= high for i in alone)}
+    return {i for i, labels in enumerate(touched) if labels & cut}
+
+
+def _labels_of(statement: ir.Statement) -> set[int]:
+    """Labels that a statement has or jumps to, but for those that are its own affair."""
+    inside = list(ir.flatten([statement]))
+    jumps = {s.label for s in inside if isinstance(s, ir.Goto)}
+    labels = {s.label for s in inside if isinstance(s, ir.Label)}
+    return jumps ^ labels
 
 
 def _group(graph: Graph, group: list[ir.Statement], following: Target) -> Target:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import switch
+from switch.build import build_library
+from switch.translate import translate
 from testbed.conformance.pairs import DoesNotCompile, Pair, compile_with
 from testbed.errors import ControlError
 from testbed.random_programs.program import PORTS
@@ -84,11 +86,9 @@ def _run(
         if target == "bmv2":
             with Bmv2(json_path, folder, [*commands, *WITNESSES], quiet_s) as engine:
                 return _execute(document, engine, commands)
-        pipeline = switch.Pipeline.load(json_path)
-        try:
+        program = switch.Program.read(json_path)
+        with switch.Pipeline(program, build_library(translate(program), quick=True)) as pipeline:
             return _execute(document, Library(pipeline), commands)
-        finally:
-            pipeline.close()
     except (StfError, ControlError, switch.ProgramError, switch.PipelineError) as error:
         text = str(error).replace(str(json_path), "prog.json")
         return Outcome({}, refused=f"does not run: {text[:300]}")

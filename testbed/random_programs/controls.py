@@ -12,6 +12,7 @@ from testbed.random_programs.kinds import (
     Bits,
     Choice,
     Kind,
+    Scalar,
     Scope,
     Source,
     Struct,
@@ -22,7 +23,7 @@ from testbed.random_programs.statements import Externs, Lines, Place, Statements
 CONTROL, ACTION = Place("control"), Place("action")
 KEY_KINDS = ("exact", "exact", "exact", "lpm", "ternary", "ternary", "range", "optional")
 RANKED = ("ternary", "range", "optional")
-DATA: tuple[Kind, ...] = (Bits(8), Bits(16), Bits(9), Bits(72), Bits(8, True), BOOL)
+DATA: tuple[Kind, ...] = (Bits(8), Bits(16), Bits(9), Bits(72), Bits(8, True))
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Controls:
             self.statements.flow = [self._apply, self._hit, self._action_run, self._direct]
         local = []
         self.current = Control(scope)
-        for kind in (Bits(8), self.random.choice(DATA)):
+        for kind in (Bits(8), self.random.choice([*DATA, BOOL])):
             name = self.source.name("c")
             value = self.statements.expressions.of(kind, Scope(()), 0)
             self.current.declarations.append(f"{kind} {name} = {value};")
@@ -148,27 +149,27 @@ class Controls:
         default = self._chosen(actions) if self.source.chance(0.8) else None
         if default:
             lines.append(f"{'const ' * self.source.chance(0.3)}default_action = {default};")
-        installed = [(a, b) for a, b in actions if b is not None]
-        if keys and installed:
+        if keys and actions:
             at_run_time = self.runtime_entries and self.source.chance(0.5)
             if at_run_time and all(not isinstance(k, Choice) for _, _, k in keys):
-                self._script_entries(name, keys, [a for a, _ in installed])
+                self._script_entries(name, keys, [a for a, _ in actions])
             else:
-                lines += self._const_entries(keys, installed)
+                lines += self._const_entries(keys, actions)
         lines += [f"size = {self.random.choice([16, 64, 1024])};", "}"]
         self.current.declarations += lines
         return name, [a.name for a, _ in actions]
 
     def _keys(self, scope: Scope) -> list[tuple[str, str, Kind]]:
-        """(text, match kind, type); at most one lpm, as BMv2 has it."""
+        """(text, match kind, type); at most one lpm, as BMv2 has it, of what p4c takes."""
         keys: list[tuple[str, str, Kind]] = []
+        choices: tuple[Scalar, ...] = (BOOL, COLOUR, CODE)
         for _ in range(self.random.choice([0, 1, 1, 1, 2, 2, 3])):
             which = self.random.random()
             if which < 0.1 and scope.headers:
                 keys.append((f"{self.random.choice(scope.headers).text}.isValid()", "exact", BOOL))
                 continue
             if which < 0.2:
-                choice = self.random.choice([BOOL, COLOUR, CODE])
+                choice = self.random.choice(choices)
                 known = scope.of(choice)
                 if known:
                     keys.append((self.random.choice(known), "exact", choice))
@@ -177,21 +178,21 @@ class Controls:
             shape = self.random.choice(shapes)
             text = self.statements.expression(shape, replace(scope, functions=()), 1)
             kind = self.random.choice(KEY_KINDS)
-            if kind == "lpm" and any(k == "lpm" for _, k, _ in keys):
+            if kind == "lpm" and (shape.width > 64 or any(k == "lpm" for _, k, _ in keys)):
                 kind = "exact"
             keys.append((text, kind, shape))
         return keys
 
-    def _chosen(self, actions: Sequence[tuple[Action, str | None]]) -> str:
+    def _chosen(self, actions: Sequence[tuple[Action, str]]) -> str:
         """A call with constant data."""
         if not actions:
             return "NoAction()"
         action, bound = self.random.choice(actions)
         data = [self.statements.expressions.of(k, Scope(()), 0) for _, k in action.data]
-        return f"{action.name}({', '.join([bound] * bool(bound) + data)})"  # type: ignore[list-item]
+        return f"{action.name}({', '.join([bound] * bool(bound) + data)})"
 
     def _const_entries(
-        self, keys: list[tuple[str, str, Kind]], actions: list[tuple[Action, str | None]]
+        self, keys: list[tuple[str, str, Kind]], actions: Sequence[tuple[Action, str]]
     ) -> Lines:
         ranked = any(kind in RANKED for _, kind, _ in keys)
         numbered = ranked and self.source.chance(0.3)

@@ -204,8 +204,9 @@ class Expressions:
             return f"({left} {self.random.choice(['&&', '||'])} {right})"
         if which < 0.4:
             return f"(!{self.condition(scope, depth - 1)})"
-        if which < 0.45:
-            left, right = self.condition(scope, depth - 1), self.condition(scope, depth - 1)
+        known = scope.of(BOOL)
+        if which < 0.45 and known:  # of anything larger p4c loses the type
+            left, right = self.random.choice(known), self.random.choice([*known, "true"])
             return f"({left} {self.random.choice(['==', '!='])} {right})"
         calls = [f for f in scope.functions if f.result == BOOL]
         if which < 0.55 and calls:
@@ -225,7 +226,7 @@ class Expressions:
     def comparison(self, scope: Scope, depth: int) -> str:
         """Of numbers, enums, structs or headers."""
         whole = [v for v in (*scope.variables, *scope.headers) if isinstance(v.kind, Struct)]
-        if whole and self.source.chance(0.15):
+        if whole and self.source.chance(0.06):
             one = self.random.choice(whole)
             other = self.random.choice([v for v in whole if v.kind == one.kind])
             return f"({one.text} {self.random.choice(['==', '!='])} {other.text})"

@@ -48,7 +48,7 @@ class Parsers:
             goals.append("reject")
         keys = [self._key(scope) for _ in range(self.random.choice([1, 1, 2]))]
         lines = [f"transition select({', '.join(text for text, _ in keys)}) {{"]
-        if len(keys) == 1 and keys[0][1] == 8 and self.source.chance(0.2):
+        if len(keys) == 1 and keys[0][1] == 8 and behind != ["more"] and self.source.chance(0.2):
             lines.append("pvs: accept;")
         for _ in range(self.random.randrange(1, 4)):
             labels = [self._label(width) for _, width in keys]

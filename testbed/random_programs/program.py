@@ -70,7 +70,7 @@ class _Draw:
         self.comes_back = chance(0.3)
         widths = [*HEADER_WIDTHS, 40]
         if chance(0.15):
-            widths.append(self.random.choice([200, 512, 2056, 2300]))
+            widths.append(self.random.choice([200, 512, 2048, 2300]))
         self.widths = tuple(widths)
         self.expressions = Expressions(self.source, self.widths[:-1], chance(0.04))
         self.statements = Statements(self.source, self.expressions)
@@ -197,7 +197,8 @@ class _Draw:
             parameters = tuple(
                 ("in" if isinstance(k, Struct) and d == "out" else d, k) for d, k in parameters
             )
-            result = self.random.choice([Bits(8), Bits(16), Bits(8, True), BOOL])
+            results: tuple[Scalar, ...] = (Bits(8), Bits(16), Bits(8, True), BOOL)
+            result = self.random.choice(results)
             made.append(Function(self.source.name("f"), parameters, result))
             lines += function_text(made[-1], self.statements, ())
         return tuple(made), lines
@@ -234,7 +235,7 @@ class _Draw:
         self.statements.cell = "std.egress_port" if egress else "hdr.h.sel"
         externs.traffic = [
             *(lambda text=text: [text] for text in self._plain_traffic(egress)),  # type: ignore[misc]
-            *(lambda text=text: text for text in self._copies(egress)),  # type: ignore[misc]
+            *(lambda text=text: text for text in self._copies(egress)),
         ]
         self.statements.externs = externs
         first = self._settle()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 Test = Callable[[str], bool]
 OPERATOR = re.compile(r" (?:[-+*/%&|^]|<<|>>|==|!=|<=?|>=?|&&|\|\||\+\+|\|\+\||\|-\||\?|:) ")
@@ -31,25 +32,27 @@ def shrink_lines(text: str, test: Test) -> str:
 
 
 def shrink_program(text: str, test: Test) -> str:
-    """Until nothing more can go: lines, whole blocks, the heads of blocks, expressions."""
+    """Until nothing more can go: whole blocks, lines, the heads of blocks, expressions."""
     before = ""
     while before != text:
         before = text
+        text = _try_each(text, _without_blocks, test)
         text = shrink_lines(text, test)
-        for candidates in (_without_blocks, _opened_blocks, _simpler):
+        for candidates in (_opened_blocks, _simpler):
             text = _try_each(text, candidates, test)
     return text
 
 
 def _try_each(text: str, candidates: Callable[[str], Iterator[str]], test: Test) -> str:
-    """Take the first candidate that holds, until there is none."""
-    taken = True
-    while taken:
-        taken = False
-        for candidate in candidates(text):
+    """Take candidates that hold; after each go on behind the place where it was."""
+    number, found = 0, True
+    while found:
+        found = False
+        for candidate in islice(candidates(text), number, None):
             if len(candidate) < len(text) and test(candidate):
-                text, taken = candidate, True
+                text, found = candidate, True
                 break
+            number += 1
     return text
 
 

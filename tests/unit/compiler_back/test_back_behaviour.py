@@ -50,6 +50,20 @@ def test_a_key_that_is_cast_has_the_width_of_the_cast(tmp_path: Path) -> None:
         assert out.hex() == expected + "0000"
 
 
+def test_a_loop_stays_whole_where_others_leave(tmp_path: Path) -> None:
+    """`return` cuts the code before a table into pieces; a loop among them is not cut."""
+    document = json_of(
+        locals="""action count() { for (bit<8> i = 0; i < 3; i = i + 1) { hdr.h.a = hdr.h.a + 2; } }
+            table t { key = { hdr.h.b: exact; } actions = { NoAction; } }""",
+        apply="""std.egress_spec = 2; count(); if (hdr.h.b == 1) { hdr.h.c = 7; return; }
+            count(); t.apply(); hdr.h.c = 9;""",
+    )
+    pipeline = load(document, tmp_path)
+    for frame, expected in {"01010000": "07010007", "01020000": "0d020009"}.items():
+        ((_, out),) = pipeline.process(1, bytes.fromhex(frame), 0)
+        assert out.hex() == expected
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_random_programs(seed: int, tmp_path: Path) -> None:
     generator = Generator(seed)
