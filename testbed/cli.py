@@ -11,9 +11,25 @@ from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 from testbed import terminal
+from testbed.errors import MachineLacks
 from testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
+from testbed.program import CompileError
 from testbed.scenario import ScenarioError, find, load, names
+from testbed.scenario.errors import nearest, quote
 
+COMMANDS = (
+    "list",
+    "check",
+    "run",
+    "clean",
+    "report",
+    "export",
+    "fill",
+    "doctor",
+    "conformance",
+    "explore",
+    "stf",
+)
 EXIT_CODES = """exit codes:
   0  every expectation of the scenario holds
   1  one does not, or the run broke off
@@ -30,8 +46,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = _dispatch(words)
         sys.stdout.flush()
         return code
-    except ScenarioError as error:
+    except (ScenarioError, CompileError) as error:
         return _fail(INVALID, str(error))
+    except MachineLacks as error:
+        return _fail(LACKING, str(error))
     except BrokenPipeError:
         terminal.outlet(sys.stdout).flush()  # whoever read us has gone
         return FAILED
@@ -65,9 +83,16 @@ def _dispatch(words: list[str]) -> int:
         from testbed.explore import command as explore
 
         return explore.main(words[1:])
-    options = _parser().parse_args(words)
+    parser = _parser()
+    if words[:1] and not words[0].startswith("-") and words[0] not in COMMANDS:
+        parser.error(f"no command {quote(words[0])}{nearest(words[0], COMMANDS)}; {_known()}")
+    options = parser.parse_args(words)
     command = {"list": _list, "check": _check, "run": _run, "clean": _clean, "report": _report}
     return command[options.command](options)
+
+
+def _known() -> str:
+    return f"allowed: {', '.join(COMMANDS)}"
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -87,8 +112,6 @@ def _check(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     """The network's modules are imported only now: `check` and `list` need no Mininet."""
     suite = load(find(options.scenario), options.set, options.folder)
-    from testbed.errors import MachineLacks
-    from testbed.program import CompileError
     from testbed.record import ResultsError
     from testbed.run import run
 
@@ -96,12 +119,8 @@ def _run(options: argparse.Namespace) -> int:
     try:
         with redirect_stdout(out), redirect_stderr(err):
             return run(suite, Path(options.results), options.set, out)
-    except CompileError as error:
-        return _fail(INVALID, str(error))
     except ResultsError as error:
         return _fail(INVALID, f"cannot write results: {error}")
-    except MachineLacks as error:
-        return _fail(LACKING, str(error))
 
 
 def _clean(options: argparse.Namespace) -> int:

@@ -26,6 +26,8 @@ from testbed.scenario.graph import topology
 from topologies import Link, LinkEnd, Topology
 from topologies.graph import AGGREGATOR_IP, AGGREGATOR_MAC, PREFIX_LENGTH
 
+ANSWER_S = 10.0
+"""So long `fill` waits for a switch."""
 OUR_SWITCH = REPOSITORY / "switch/bin/agglab-switch"
 GRPC_PORT = 9559
 MBIT = 10**6
@@ -70,7 +72,10 @@ def main(words: Sequence[str]) -> int:
             write_tutorial(exported, out)
         else:
             write_p4app(exported, out, options.switch)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        print(f"cannot export: {error.filename}: {error.strerror}", file=sys.stderr)
+        return INVALID
+    except ValueError as error:
         print(f"cannot export {options.scenario}: {error}", file=sys.stderr)
         return INVALID
     print(out)
@@ -300,12 +305,20 @@ def fill_main(words: Sequence[str]) -> int:
         entries = read(options.runtime, Described.read(program))
         client = P4RuntimeClient(options.address, options.device_id, p4info)
         try:
+            if not client.answers(ANSWER_S):
+                raise ControlError(f"nobody answers P4Runtime at {options.address}")
             client.become_primary()
             client.set_pipeline(program.read_bytes())
             client.insert(entries)
         finally:
             client.close()
-    except (OSError, KeyError, ValueError, ControlError, ScenarioError) as error:
+    except OSError as error:
+        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
+        return INVALID
+    except KeyError as error:
+        print(f"{options.runtime}: lacks {error}", file=sys.stderr)
+        return INVALID
+    except (ValueError, ControlError, ScenarioError) as error:
         print(f"{options.runtime}: {error}", file=sys.stderr)
         return INVALID
     return PASSED

@@ -52,10 +52,9 @@ def _enumerate(program: Path, depth: int, out: TextIO) -> bool:
 
 
 def _whole(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"{value} is below 0")
-    return value
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 0 or more")
+    return int(text)
 
 
 def _parser() -> argparse.ArgumentParser:

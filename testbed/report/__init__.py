@@ -9,27 +9,36 @@ from typing import Any
 from testbed.report.figures import run_figures, sweep_figures
 from testbed.report.page import page
 
+WRONG_SHAPE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+"""What drawing raises where a file does not hold what it should."""
+
 
 class NoResults(Exception):
     """This is not the folder of a run; one line."""
 
 
 def write(folder: Path) -> Path:
-    """(Re)draw the folder and the points inside it; returns the path of report.html."""
+    """(Re)draw the folder and the points inside it; returns the path of report.html.
+
+    Raises NoResults for files that are missing, damaged or of another version.
+    """
     for point in sorted(folder.glob("point-*")):
         write(point)
     metrics = _json(folder / "metrics.json")
     events = _events(folder / "events.jsonl")
     manifest = _manifest(folder)
-    figures = sweep_figures(metrics) if "points" in metrics else run_figures(metrics, events)
     scenario = folder / "scenario.yaml"
-    text = scenario.read_text(encoding="utf-8") if scenario.is_file() else ""
-    for name, svg in figures.items():
-        (folder / name).write_text(svg, encoding="utf-8")
-    report = folder / "report.html"
+    text = scenario.read_text(encoding="utf-8", errors="replace") if scenario.is_file() else ""
     name = str(manifest.get("scenario", folder.name))
-    report.write_text(page(name, metrics, figures, text, manifest), encoding="utf-8")
-    return report
+    try:
+        drawn = sweep_figures(metrics) if "points" in metrics else run_figures(metrics, events)
+        files = {**drawn, "report.html": page(name, metrics, drawn, text, manifest)}
+    except WRONG_SHAPE as error:
+        what = f"metrics.json or events.jsonl is damaged or another version's: {error!r}"
+        raise NoResults(f"{folder}: {what}") from error
+    for file, content in files.items():
+        (folder / file).write_text(content, encoding="utf-8")
+    return folder / "report.html"
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -55,7 +64,7 @@ def _events(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         return []
     events = []
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             events.append(json.loads(line))
         except ValueError:

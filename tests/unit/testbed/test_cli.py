@@ -94,6 +94,34 @@ def test_a_wrong_command_line_is_exit_code_2(capsys, words: list[str]) -> None:
     assert "usage: python -m testbed" in capsys.readouterr().err
 
 
+def test_an_unknown_command_names_the_nearest(capsys) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["rnu"])
+    assert "no command 'rnu', did you mean 'run'?; allowed: list, check" in capsys.readouterr().err
+
+
+def test_an_export_of_a_program_with_errors_is_exit_code_2(capsys, tmp_path: Path) -> None:
+    (tmp_path / "bad.p4").write_text("control\n")
+    words = ["--to", "tutorial", "--out", str(tmp_path / "out")]
+    assert (
+        cli.main(["export", "quickstart", "--set", f"switch.program={tmp_path}/bad.p4", *words])
+        == 2
+    )
+    assert capsys.readouterr().err.startswith(f"{tmp_path}/bad.p4:")
+
+
+def test_filling_a_switch_that_is_not_there_ends(capsys, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("testbed.export.ANSWER_S", 0.05)
+    out = tmp_path / "out"
+    assert cli.main(["export", "quickstart", "--to", "tutorial", "--out", str(out)]) == 0
+    assert cli.main(["fill", f"unix:{tmp_path}/nobody", "1", f"{out}/s1-runtime.json"]) == 2
+    said = f"{out}/s1-runtime.json: nobody answers P4Runtime at unix:{tmp_path}/nobody\n"
+    assert capsys.readouterr().err == said
+    (tmp_path / "empty.json").write_text("{}")
+    assert cli.main(["fill", "unix:x", "1", f"{tmp_path}/empty.json"]) == 2
+    assert capsys.readouterr().err == f"{tmp_path}/empty.json: lacks 'p4info'\n"
+
+
 def test_what_the_machine_lacks_is_exit_code_3(capsys, fake, tmp_path: Path) -> None:
     fake(lacks=lambda *_: [MachineLacks("root", "run as root, or with sudo")])
     assert cli.main(["run", "quickstart", "--results", str(tmp_path / "r")]) == 3

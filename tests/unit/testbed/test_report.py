@@ -178,6 +178,33 @@ def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
         report.write(tmp_path)
 
 
+@pytest.mark.parametrize("path", ["ok", "jobs", "totals.other_drops", "fidelity.reasons"])
+@pytest.mark.parametrize("value", [None, 7, "x", [1]])
+def test_a_folder_of_another_version_is_named(folder: Path, path: str, value: object) -> None:
+    metrics = json.loads(json.dumps(METRICS))
+    *above, last = path.split(".")
+    section = metrics
+    for name in above:
+        section = section[name]
+    if value is None:
+        del section[last]
+    else:
+        section[last] = value
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    before = sorted(folder.iterdir())
+    try:
+        report.write(folder)
+    except report.NoResults as error:
+        assert "metrics.json or events.jsonl is damaged or another version's" in str(error)
+        assert sorted(folder.iterdir()) == before, "half a report"
+
+
+def test_what_is_no_text_is_drawn_as_far_as_it_goes(folder: Path) -> None:
+    (folder / "events.jsonl").write_bytes(b"\xff\xfe\n")
+    (folder / "scenario.yaml").write_bytes(b"name: caf\xe9\n")
+    assert "caf\N{REPLACEMENT CHARACTER}" in report.write(folder).read_text(encoding="utf-8")
+
+
 @given(st.floats(1e-12, 1e12))
 def test_ticks_are_round_and_few(top: float) -> None:
     step = tick_step(top)
