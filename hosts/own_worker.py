@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -34,7 +35,7 @@ def find(spec: str, folders: Sequence[Path]) -> str:
     module, _, name = spec.partition(":")
     relative = module if module.endswith(".py") else module.replace(".", "/") + ".py"
     for folder in folders:
-        if (folder / relative).is_file():
+        if os.path.isfile(folder / relative):
             return f"{(folder / relative).resolve()}:{name}"
     return spec
 

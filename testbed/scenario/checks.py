@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -146,7 +147,7 @@ def find_program(program: str, scenario_folder: Path) -> Path | None:
     """The .p4 file that `switch.program` means, or None."""
     candidates = [P4_FOLDER / f"{program}.p4"] if "/" not in program else []
     candidates += [scenario_folder / program, Path(program)]
-    return next((path.resolve() for path in candidates if path.is_file()), None)
+    return next((path.resolve() for path in candidates if os.path.isfile(path)), None)
 
 
 def program_problem(program: str, scenario_folder: Path) -> tuple[str, str]:

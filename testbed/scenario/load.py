@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from itertools import product
@@ -198,7 +199,7 @@ def _with_workers(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
 def _nearest_module(spec: str, folder: Path) -> str:
     """What a worker's module may have been meant to be, if there is no such file."""
     module = spec.rpartition(":")[0]
-    if Path(module).is_file():
+    if os.path.isfile(module):
         return ""
     return nearest_file(module.removesuffix(".py") + ".py", (folder, Path.cwd()), "*.py")
 
@@ -208,7 +209,7 @@ def _with_entries(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
     given = scenario.switch.entries
     if not given:
         return scenario
-    found = next((path for path in (folder / given, Path(given)) if path.exists()), None)
+    found = next((path for path in (folder / given, Path(given)) if os.path.exists(path)), None)
     if found is None:
         allowed = "a path from the scenario's folder or from where you are"
         near = nearest_file(given, (folder, Path()))

@@ -97,6 +97,14 @@ ONE_MISTAKE = {
         "switch: {program: switchmk}",
         "s.yaml:1: switch.program: no such program 'switchmk', did you mean 'switchml'?; allowed:",
     ),
+    "a program whose name no file can have": (
+        f"switch: {{program: {'a' * 300}}}",
+        "s.yaml:1: switch.program: no such program 'aaa",
+    ),
+    "entries whose name no file can have": (
+        f"switch: {{entries: {'a' * 300}}}",
+        "s.yaml:1: switch.entries: no such file or folder 'aaa",
+    ),
     "missing program file": (
         "switch: {program: no/such.p4}",
         "s.yaml:1: switch.program: no such program 'no/such.p4'; allowed: switchml (from p4/)",
