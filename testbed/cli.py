@@ -15,7 +15,7 @@ from testbed.errors import MachineLacks
 from testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
 from testbed.program import CompileError
 from testbed.scenario import ScenarioError, find, load, names
-from testbed.scenario.errors import nearest, quote
+from testbed.scenario.errors import nearest, one_line, quote
 
 COMMANDS = (
     "list",
@@ -190,4 +190,4 @@ def _bug(error: Exception) -> str:
         "w", prefix="agglab-", suffix=".log", delete=False, encoding="utf-8"
     ) as log:
         log.write(traceback.format_exc())
-    return f"internal error: {error!r}; the trace is in {log.name}"
+    return f"internal error: {one_line(repr(error), 200)}; the trace is in {log.name}"

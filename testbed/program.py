@@ -134,7 +134,7 @@ def _content_hash(source: Path, words: list[str], command: list[str]) -> str:
     for word in words:
         digest.update(word.encode() + b"\0")
     for path in sorted({source, *_included(source)}) + list(_compiler_files(command)):
-        digest.update(str(path).encode() + b"\0")
+        digest.update(os.fsencode(path) + b"\0")
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()
 

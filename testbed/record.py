@@ -38,9 +38,9 @@ class RunFolder:
         return RunFolder(self.path / f"point-{number}")
 
     def write(self, name: str, text: str) -> None:
-        """All or nothing: a reader never sees half a file."""
+        """All or nothing: a reader never sees half a file. Names that are no UTF-8 get a '?'."""
         part = self.path / f".{name}.part"
-        part.write_text(text, encoding="utf-8")
+        part.write_text(text, encoding="utf-8", errors="replace")
         os.replace(part, self.path / name)
 
     def write_json(self, name: str, value: Any) -> None:

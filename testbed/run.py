@@ -23,6 +23,7 @@ from testbed.metrics import compute, failures, lookup, memory_needed_bytes, shor
 from testbed.program import Program, check_fits, compile_program
 from testbed.record import NOT_FINISHED, RunFolder, new_run_folder
 from testbed.scenario import Point, Suite, suite_to_yaml, to_yaml
+from testbed.scenario.errors import one_line
 from testbed.scenario.faults import expand
 from testbed.scenario.graph import topology
 from testbed.scenario.jobs import tenants
@@ -114,8 +115,9 @@ def _broken(error: Exception, folder: RunFolder) -> str:
         return line
     log = folder.logs / "testbed.log"
     log.write_text(traceback.format_exc())
-    folder.fail(f"internal error: {error!r}")
-    return f"internal error: {error!r}; the trace is in {log}"
+    what = f"internal error: {one_line(repr(error), 200)}"
+    folder.fail(what)
+    return f"{what}; the trace is in {log}"
 
 
 def _run_point(

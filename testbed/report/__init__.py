@@ -37,7 +37,7 @@ def write(folder: Path) -> Path:
         what = f"metrics.json or events.jsonl is damaged or another version's: {error!r}"
         raise NoResults(f"{folder}: {what}") from error
     for file, content in files.items():
-        (folder / file).write_text(content, encoding="utf-8")
+        (folder / file).write_text(content, encoding="utf-8", errors="replace")
     return folder / "report.html"
 
 

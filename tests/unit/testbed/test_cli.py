@@ -2,7 +2,9 @@
 
 import errno
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 
 from testbed import cli, run
 from testbed.network import MachineLacks, NodeFailed
+from testbed.places import P4_FOLDER
 from testbed.program import CompileError, Program
 from testbed.scenario import names
 
@@ -263,3 +266,14 @@ def test_a_fault_that_meets_two_jobs_is_told_once(capsys, tmp_path: Path) -> Non
         assert line.count("worker_crash h1") == 1, line
     found = metrics(tmp_path, "two")["faults"]
     assert found["never_begun_faults"] == ["worker_crash h2 at 600 s"]
+
+
+def test_a_name_that_is_no_utf_8_is_no_obstacle(tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    folder.mkdir()
+    scenario = folder / "s.yaml"
+    scenario.write_text("backend: virtual\nworkload: {elements: 3000}\n")
+    shutil.copy(P4_FOLDER / "switchml.p4", folder)
+    words = ["run", str(scenario), "--set", "switch.program=switchml.p4", "--results"]
+    assert cli.main([*words, str(tmp_path / "r")]) == 0
+    assert (tmp_path / "r/s/latest/report.html").is_file()
