@@ -57,11 +57,11 @@ def _run(request: Request, diagnostics: Diagnostics) -> None:
         _print(show.typed(program))
         return
     if request.show == "ir":
-        _show_ir(program, diagnostics)
+        _show_ir(program, request, diagnostics)
         return
     from compiler.backend import emit
 
-    emitted = emit(program, diagnostics)
+    emitted = emit(program, diagnostics, request.emit_externs)
     if emitted is not None and not diagnostics.failed:
         _write_results(request, *emitted, diagnostics)
 
@@ -78,10 +78,10 @@ _EARLY_STAGES: dict[str | None, Callable[[str, str, Diagnostics], str | None]] =
 }
 
 
-def _show_ir(program: Any, diagnostics: Diagnostics) -> None:
+def _show_ir(program: Any, request: Request, diagnostics: Diagnostics) -> None:
     from compiler import backend
 
-    text = backend.show_ir(program, diagnostics)
+    text = backend.show_ir(program, diagnostics, request.emit_externs)
     if text is not None:
         _print(text)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
 
 from compiler.diagnostics import MAX_ERRORS, Diagnostics
 from compiler.preprocess import Options
@@ -34,7 +36,7 @@ STAGES = ("preprocessed", "tokens", "ast", "types", "ir", "json")
 WARNING_FLAGS = ("--Wdisable", "--Werror", "--Wwarn", "--Winfo")
 # Flags that change nothing here: there is one way to unroll and inline, and no passes to choose.
 WITHOUT_EFFECT = (
-    "--emit-externs",
+    "--doNotEmitIncludes",
     "--ndebug",
     "--loopsUnroll",
     "--parser-inline-opt",
@@ -55,8 +57,10 @@ REFUSED = {
     "--p4runtime-entries-file": "entries are in the JSON",
     "--p4runtime-entries-files": "entries are in the JSON",
     "--disable-annotations": "remove the annotations from the program",
-    "-M": "write the rule by hand",
 }
+# Flags of the preprocessor that take no argument, and those that take one.
+DEPENDENCY_FLAGS = ("-M", "-MD", "-MG", "-MP")
+DEPENDENCY_OPTIONS = ("-MF", "-MT", "-MQ")
 P4INFO_FORMATS = {
     "txtpb": "text",
     "txt": "text",
@@ -79,21 +83,33 @@ class Request:
     p4info_files: tuple[tuple[str, str], ...]
     show: str | None
     max_errors: int = MAX_ERRORS
+    emit_externs: bool = False
 
 
 class UsageError(Exception):
     """The command line makes no sense; the message says why."""
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """One line, without the list of flags before it."""
+        self.exit(2, f"{self.prog}: error: {message} (--help lists the flags)\n")
+
+
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="python -m compiler",
         description="Compile P4_16 for v1model to BMv2 JSON and P4Info.",
         epilog=_EPILOG,
         allow_abbrev=False,
     )
     parser.add_argument("program", help="the P4 source file")
-    parser.add_argument("-o", metavar="FILE", dest="json_file", help="where to write the BMv2 JSON")
+    parser.add_argument(
+        "-o",
+        metavar="FILE",
+        dest="json_file",
+        help="where to write the BMv2 JSON; in a folder it gets the program's name",
+    )
     parser.add_argument(
         "--p4runtime-files",
         metavar="FILES",
@@ -112,11 +128,28 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("-U", metavar="NAME", action="append", default=[], dest="undefines")
     parser.add_argument("-E", action="store_true", dest="only_preprocess", help="preprocess only")
     parser.add_argument("--nocpp", action="store_true", help="the source is preprocessed already")
+    _add_dependencies(parser)
     parser.add_argument("--show", choices=STAGES, help="print what a stage made, and stop")
+    parser.add_argument(
+        "--emit-externs",
+        action="store_true",
+        help="leave extern functions and objects of the program's own to modules that BMv2 loads",
+    )
     _add_language(parser)
     _add_warnings(parser)
     parser.add_argument("--version", action="version", version=f"agglab p4 compiler {VERSION}")
     return parser
+
+
+def _add_dependencies(parser: argparse.ArgumentParser) -> None:
+    """The preprocessor's flags for make's rules, and its warnings."""
+    for flag in DEPENDENCY_FLAGS:
+        parser.add_argument(
+            flag, action="append_const", const=flag, dest="dependencies", help="to the preprocessor"
+        )
+    for flag in DEPENDENCY_OPTIONS:
+        parser.add_argument(flag, metavar="NAME", help="to the preprocessor")
+    parser.add_argument("-W", metavar="FLAG", action="append", default=[], dest="cpp_warnings")
 
 
 def _add_language(parser: argparse.ArgumentParser) -> None:
@@ -158,7 +191,7 @@ def complete(arguments: Sequence[str]) -> list[str]:
     for index, argument in enumerate(arguments):
         if argument == "--":
             return [*out, *arguments[index:]]
-        name = "-M" if argument.startswith("-M") else argument.partition("=")[0]
+        name = argument.partition("=")[0]
         if name in REFUSED:
             raise UsageError(f"{name} is not supported: {REFUSED[name]}")
         if argument in WARNING_FLAGS:
@@ -182,16 +215,34 @@ def read(
         tuple(arguments.defines),
         tuple(arguments.undefines),
         preprocessed=arguments.nocpp,
+        flags=_preprocessor_flags(arguments),
     )
-    show = "preprocessed" if arguments.only_preprocess else arguments.show
+    only_preprocess = arguments.only_preprocess or "-M" in (arguments.dependencies or ())
     return Request(
         arguments.program,
         preprocessing,
-        arguments.json_file,
+        _json_file(arguments),
         _p4info_files(arguments),
-        show,
+        "preprocessed" if only_preprocess else arguments.show,
         arguments.max_errors,
+        arguments.emit_externs,
     )
+
+
+def _preprocessor_flags(arguments: argparse.Namespace) -> tuple[str, ...]:
+    words = list(arguments.dependencies or ())
+    for flag in DEPENDENCY_OPTIONS:
+        value = getattr(arguments, flag[1:])
+        words += [flag, value] if value is not None else []
+    return (*words, *(f"-W{warning}" for warning in arguments.cpp_warnings))
+
+
+def _json_file(arguments: argparse.Namespace) -> str | None:
+    """-o, which may name a folder."""
+    name: str | None = arguments.json_file
+    if name is None or not (name.endswith("/") or Path(name).is_dir()):
+        return name
+    return str(Path(name) / f"{Path(arguments.program).stem}.json")
 
 
 def _p4info_files(arguments: argparse.Namespace) -> tuple[tuple[str, str], ...]:

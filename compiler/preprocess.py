@@ -29,13 +29,14 @@ class Options:
     """What the command line says about preprocessing; all in the order given.
 
     defines: `NAME` or `NAME=value`; undefines: `NAME`; includes: folders to search before ours;
-    preprocessed: the file is taken as it is.
+    preprocessed: the file is taken as it is; flags: more of the preprocessor's own.
     """
 
     includes: tuple[str, ...] = ()
     defines: tuple[str, ...] = ()
     undefines: tuple[str, ...] = ()
     preprocessed: bool = False
+    flags: tuple[str, ...] = ()
 
 
 def preprocess(path: str, options: Options, diagnostics: Diagnostics) -> str | None:
@@ -84,6 +85,7 @@ def _command(compiler: str, path: str, options: Options) -> list[str]:
     command += ["-I", str(INCLUDE_DIR)]
     command += [f"-D{define}" for define in options.defines]
     command += [f"-U{name}" for name in options.undefines]
+    command += options.flags
     return [*command, "--", path] if path.startswith("-") else [*command, path]
 
 

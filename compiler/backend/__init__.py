@@ -17,16 +17,24 @@ from compiler.frontend import with_deep_stack
 from compiler.typed import TypedProgram
 
 
-def emit(program: TypedProgram, diagnostics: Diagnostics) -> tuple[dict[str, Any], Any] | None:
-    """(BMv2 JSON, p4.config.v1.P4Info), or None after errors, which are in diagnostics."""
-    return with_deep_stack(lambda: _emit(program, diagnostics))
+def emit(
+    program: TypedProgram, diagnostics: Diagnostics, emit_externs: bool = False
+) -> tuple[dict[str, Any], Any] | None:
+    """(BMv2 JSON, p4.config.v1.P4Info), or None after errors, which are in diagnostics.
+
+    emit_externs: extern functions and objects that v1model does not declare are left to modules
+    that BMv2 loads.
+    """
+    return with_deep_stack(lambda: _emit(program, diagnostics, emit_externs))
 
 
-def _emit(program: TypedProgram, diagnostics: Diagnostics) -> tuple[dict[str, Any], Any] | None:
+def _emit(
+    program: TypedProgram, diagnostics: Diagnostics, emit_externs: bool
+) -> tuple[dict[str, Any], Any] | None:
     from compiler.backend.p4info import p4info
 
     lines_of.cache_clear()
-    work = lower(program, diagnostics)
+    work = lower(program, diagnostics, emit_externs)
     if work is None:
         return None
     document = Writer(work.unit.program, lines_of).document()
@@ -34,13 +42,15 @@ def _emit(program: TypedProgram, diagnostics: Diagnostics) -> tuple[dict[str, An
     return None if diagnostics.failed else (document, info)
 
 
-def show_ir(program: TypedProgram, diagnostics: Diagnostics) -> str | None:
+def show_ir(
+    program: TypedProgram, diagnostics: Diagnostics, emit_externs: bool = False
+) -> str | None:
     """The program after lowering, as text; None after errors."""
-    return with_deep_stack(lambda: _show_ir(program, diagnostics))
+    return with_deep_stack(lambda: _show_ir(program, diagnostics, emit_externs))
 
 
-def _show_ir(program: TypedProgram, diagnostics: Diagnostics) -> str | None:
-    work = lower(program, diagnostics)
+def _show_ir(program: TypedProgram, diagnostics: Diagnostics, emit_externs: bool) -> str | None:
+    work = lower(program, diagnostics, emit_externs)
     return None if work is None else program_text(work.unit.program)
 
 

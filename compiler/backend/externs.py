@@ -6,7 +6,14 @@ from collections.abc import Callable
 
 from compiler import ast, types
 from compiler.backend import arithmetic, ir
-from compiler.backend.objects import counter_of, digest_name, meter_of, register_of
+from compiler.backend.objects import (
+    EMIT_EXTERNS,
+    V1MODEL_OBJECTS,
+    counter_of,
+    digest_name,
+    meter_of,
+    register_of,
+)
 from compiler.backend.places import (
     HeaderPlace,
     Place,
@@ -37,9 +44,12 @@ class Externs(Statements):
             self._method(call, info)
             return None
         handler = FUNCTIONS.get(info.method)
-        if handler is None:
-            raise self.unsupported(call, f"the extern function {info.method}")
-        handler(self, call, info)
+        if handler is not None:
+            handler(self, call, info)
+            return None
+        if not self.unit.emit_externs:
+            raise self.unsupported(call, f"the extern function {info.method}", EMIT_EXTERNS)
+        self._module_primitive(call, info, info.method)
         return None
 
     def argument(self, info: CallInfo, index: int) -> ast.Expression:
@@ -57,9 +67,42 @@ class Externs(Statements):
         instance = self.instance_of(info.receiver)
         kind = instance.declaration.name
         handler = METHODS.get((kind, info.method))
-        if handler is None:
+        if handler is not None:
+            handler(self, instance, info)
+            return
+        if kind in V1MODEL_OBJECTS or not self.unit.emit_externs:
             raise self.unsupported(call, f"{kind}.{info.method}")
-        handler(self, instance, info)
+        receiver = ir.ObjectRef("extern", instance.name)
+        self._module_primitive(call, info, f"_{kind}_{info.method}", receiver)
+
+    def _module_primitive(
+        self, call: ast.Call, info: CallInfo, op: str, *operands: ir.Expr
+    ) -> None:
+        """A primitive that a module gives to BMv2; what it writes to is a field or a header."""
+        if not isinstance(info.result, types.Void):
+            raise self.unsupported(call, f"the result of {info.method}", "use an out parameter")
+        given: list[ir.Expr] = list(operands)
+        written: list[tuple[ir.Expr, Place | None]] = []
+        for bound in info.arguments:
+            if bound.value is None:
+                raise self.unsupported(call, f"{info.method} without all its arguments")
+            if bound.parameter.direction in ("out", "inout") and is_scalar(bound.parameter.type):
+                written.append(self._field_for(bound.value, bound.parameter.direction))
+                given.append(written[-1][0])
+            elif isinstance(plain(self.type_of(bound.value)), types.String):
+                given.append(self.value(bound.value))
+            else:
+                given += [value for value, _ in self.flat_values(bound.value)]
+        self.emit(op, *given)
+        for ref, target in written:
+            self.deliver(ref, target)
+
+    def _field_for(self, argument: ast.Expression, direction: str) -> tuple[ir.Expr, Place | None]:
+        """output(), with the value that an inout parameter begins with."""
+        ref, target = self.output(argument)
+        if target is not None and direction == "inout":
+            self.emit("assign", ref, arithmetic.as_data(self.read(target, argument)))
+        return ref, target
 
     def register_read(self, instance: Instance, info: CallInfo) -> None:
         ref, target = self.output(self.argument(info, 0))

@@ -82,7 +82,9 @@ class Writer:
             "pipelines": [self._pipeline(i, p) for i, p in enumerate(program.pipelines)],
             "checksums": [self._checksum(i, c) for i, c in enumerate(program.checksums)],
             "force_arith": [],
-            "extern_instances": [],
+            "extern_instances": [
+                self._extern(i, e) for i, e in enumerate(program.extern_instances)
+            ],
             "field_aliases": self._aliases(),
             "program": program.name,
             "__meta__": {"version": VERSION, "compiler": f"agglab {compiler_name}"},
@@ -227,6 +229,16 @@ class Writer:
             **self._source(register.position),
             "size": register.size,
             "bitwidth": register.width,
+        }
+
+    def _extern(self, number: int, extern: ir.ExternInstance) -> Json:
+        attributes = [{"name": n, **self.parameter(value)} for n, value in extern.attributes]
+        return {
+            "name": extern.name,
+            "id": number,
+            "type": extern.type_name,
+            **self._source(extern.position),
+            "attribute_values": attributes,
         }
 
     def _calculation(self, number: int, calculation: ir.Calculation) -> Json:

@@ -195,10 +195,12 @@ PASSES: tuple[Callable[[Compilation], None], ...] = (
 )
 
 
-def lower(typed: TypedProgram, diagnostics: Diagnostics) -> Compilation | None:
+def lower(
+    typed: TypedProgram, diagnostics: Diagnostics, emit_externs: bool = False
+) -> Compilation | None:
     """Runs the passes; None if any of them reported an error."""
     program = ir.Program(typed.tree.position.file)
-    work = Compilation(Unit(typed, diagnostics, program, Storage(program)))
+    work = Compilation(Unit(typed, diagnostics, program, Storage(program), emit_externs))
     for run in PASSES:
         try:
             run(work)

@@ -12,7 +12,15 @@ from compiler.backend.storage import Unsupported, control_plane_name
 from compiler.source import NOWHERE, Position
 from compiler.typed import Instance
 
+EMIT_EXTERNS = "with --emit-externs it is left to a module that simple_switch loads"
 PROFILE_KINDS = frozenset({"action_profile", "action_selector"})
+V1MODEL_OBJECTS = PROFILE_KINDS | {
+    "register",
+    "counter",
+    "meter",
+    "direct_counter",
+    "direct_meter",
+}
 
 
 def extern_instances(instance: Instance) -> Iterator[Instance]:
@@ -29,7 +37,8 @@ def declare_externs(unit: Unit, instances: Iterable[Instance]) -> None:
     for instance in instances:
         try:
             declare_extern(unit, instance)
-            unit.externs.append(instance)
+            if instance.declaration.name in V1MODEL_OBJECTS:
+                unit.externs.append(instance)
         except Unsupported as problem:
             unit.report(problem)
 
@@ -43,7 +52,24 @@ def declare_extern(unit: Unit, instance: Instance) -> None:
     elif kind in ("meter", "direct_meter"):
         meter_of(unit, instance)
     elif kind not in PROFILE_KINDS:
-        raise Unsupported(position_of(instance), f"the extern object {kind}")
+        _declare_module_object(unit, instance)
+
+
+def _declare_module_object(unit: Unit, instance: Instance) -> None:
+    """An object that a module of BMv2's makes from the constructor's arguments."""
+    kind, where = instance.declaration.name, position_of(instance)
+    if not unit.emit_externs:
+        raise Unsupported(where, f"the extern object {kind}", EMIT_EXTERNS)
+    attributes: list[tuple[str, ir.Expr]] = []
+    for name, value in instance.arguments.items():
+        if isinstance(value, str):
+            attributes.append((name, ir.Text(value)))
+        elif isinstance(value, int):
+            attributes.append((name, ir.Const(int(value))))
+        else:
+            raise Unsupported(where, f"the argument '{name}' of the extern object {kind}")
+    extern = ir.ExternInstance(instance.name, kind, attributes, where)
+    unit.program.extern_instances.append(extern)
 
 
 def position_of(instance: Instance) -> Position:

@@ -42,6 +42,8 @@ class Unit:
     diagnostics: Diagnostics
     program: ir.Program
     storage: Storage
+    # whether extern functions and objects that v1model does not declare are left to BMv2's modules
+    emit_externs: bool = False
     names: Names = field(default_factory=Names)
     # extern instances that became arrays, and the arrays by name
     arrays: dict[int, ir.Array] = field(default_factory=dict)

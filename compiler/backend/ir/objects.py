@@ -199,6 +199,16 @@ class Array:
 
 
 @dataclass
+class ExternInstance:
+    """An object of a type that a module gives to BMv2, with its constructor's arguments by name."""
+
+    name: str
+    type_name: str
+    attributes: list[tuple[str, Expr]]
+    position: Position
+
+
+@dataclass
 class FieldList:
     name: str
     identifier: int
@@ -232,5 +242,6 @@ class Program:
     registers: list[Array] = field(default_factory=list)
     calculations: list[Calculation] = field(default_factory=list)
     checksums: list[Checksum] = field(default_factory=list)
+    extern_instances: list[ExternInstance] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
     pipelines: list[Pipeline] = field(default_factory=list)

@@ -89,7 +89,7 @@ def test_warning_flags_take_no_argument_of_their_own(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("flag", ["--top4=x", "--toJSON", "-MD", "--p4runtime-entries-files=a.txt"])
+@pytest.mark.parametrize("flag", ["--top4=x", "--toJSON", "--p4runtime-entries-files=a.txt"])
 def test_refuses_what_it_cannot_mean(folder: Path, flag: str) -> None:
     done = run(folder, flag, "prog.p4")
     assert done.returncode == 2 and "is not supported: " in done.stderr
@@ -101,6 +101,49 @@ def test_source_that_is_preprocessed_already(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     (folder / "macro.p4").write_text("#define A 1\nconst bit<8> k = A;\n")
     assert run(folder, "--nocpp", "macro.p4", "--show", "types").returncode == 1
+
+
+def test_json_in_a_folder_has_the_programs_name(folder: Path) -> None:
+    (folder / "build").mkdir()
+    assert run(folder, "prog.p4", "-o", "build").returncode == 0
+    assert run(folder, "prog.p4", "-o", "build/").returncode == 0
+    assert [p.name for p in (folder / "build").iterdir()] == ["prog.json"]
+
+
+def test_rules_for_make(folder: Path) -> None:
+    done = run(folder, "-M", "-MT", "out.json", "prog.p4")
+    assert done.returncode == 0 and done.stdout.startswith("out.json: prog.p4")
+    done = run(folder, "-MD", "-MF", "prog.d", "-Wundef", "-o", "out.json", "prog.p4")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert "core.p4" in (folder / "prog.d").read_text() and (folder / "out.json").exists()
+
+
+def test_externs_of_modules(folder: Path) -> None:
+    own = "extern Acc { Acc(bit<32> n, string name); void add(in bit<8> v, out bit<8> sum); }\n"
+    own += "extern void twist<T>(in T given, inout bit<8> x, string how);\n"
+    text = PROGRAM.replace("control I(", own + "control I(").replace(
+        "apply { s.egress_spec = PORT; }",
+        """Acc(32, "sums") acc;
+        apply { s.egress_spec = PORT; acc.add(h.h.a + 1, h.h.a); twist(h.h, h.h.a, "left"); }""",
+    )
+    (folder / "prog.p4").write_text(text)
+    refused = run(folder, "prog.p4", "-o", "out.json")
+    assert refused.returncode == 1 and "--emit-externs" in refused.stderr
+    done = run(folder, "--emit-externs", "prog.p4", "-o", "out.json", "--p4runtime-files", "a.txt")
+    assert (done.returncode, done.stderr) == (0, "")
+    document = json.loads((folder / "out.json").read_text())
+    (instance,) = document["extern_instances"]
+    assert (instance["name"], instance["type"]) == ("I.acc", "Acc")
+    assert instance["attribute_values"] == [
+        {"name": "n", "type": "hexstr", "value": "0x20"},
+        {"name": "name", "type": "string", "value": "sums"},
+    ]
+    calls = {p["op"]: p["parameters"] for a in document["actions"] for p in a["primitives"]}
+    field = {"type": "field", "value": ["h", "a"]}
+    assert calls["_Acc_add"][0] == {"type": "extern", "value": "I.acc"}
+    assert [calls["_Acc_add"][1]["type"], calls["_Acc_add"][2]] == ["expression", field]
+    left = {"type": "string", "value": "left"}
+    assert calls["twist"] == [{"type": "header", "value": "h"}, field, left]
 
 
 def test_number_of_errors_shown(folder: Path) -> None:
