@@ -1,4 +1,4 @@
-"""The system's C compiler, and a cache of what it made."""
+"""The system's C compiler, and a cache of what it made (programs here, the packet loop in io/)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,6 +17,8 @@ RUNTIME = Path(__file__).resolve().parent / "runtime"
 OPTIMISED = ("-O3", "-march=native")
 QUICK = ("-O0", "-march=native")
 SANITIZED = ("-O0", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+# Faster, with names of functions in reports; for millions of packets.
+FUZZED = ("-O1", *SANITIZED[1:], "-fno-omit-frame-pointer")
 COMMON = ("-std=gnu11", "-fno-strict-aliasing", "-pthread", f"-I{RUNTIME}")
 QUIET = ("-w",)
 # A program may compare what never differs and compute what it does not use.
@@ -24,6 +27,10 @@ USELESS = (
     *("unused-variable", "unused-but-set-variable"),
 )
 STRICT = ("-Wall", "-Wextra", "-Werror", *(f"-Wno-{name}" for name in USELESS))
+
+
+class CompileError(PipelineError):
+    """The compiler refused what it was given."""
 
 
 def cache_directory() -> Path:
@@ -50,8 +57,13 @@ def compiler() -> tuple[str, str]:
 @lru_cache(maxsize=1)
 def runtime_digest() -> str:
     """A hash of the runtime's sources, which every program includes."""
+    return sources_digest(RUNTIME.glob("*.[ch]"))
+
+
+def sources_digest(paths: Iterable[Path]) -> str:
+    """A hash of files, their names included."""
     digest = hashlib.sha256()
-    for path in sorted(RUNTIME.glob("*.[ch]")):
+    for path in sorted(paths):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
@@ -76,34 +88,52 @@ def build_program(source: str) -> Path:
     return build(source, (*SANITIZED, *COMMON, *STRICT), "")
 
 
+def build_fuzzer(source: str) -> Path:
+    """As build_program, optimised a little."""
+    return build(source, (*FUZZED, *COMMON, *QUIET), "")
+
+
 def build(source: str, flags: tuple[str, ...], suffix: str) -> Path:
-    path, identity = compiler()
-    parts = (source, " ".join(flags), path, identity, runtime_digest())
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-    directory = cache_directory() / "switch"
-    target = directory / f"{key}{suffix}"
-    if target.exists():
-        return target
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        compile_to(target, source, [path, *flags])
-    except OSError as error:
-        raise PipelineError(f"{directory}: cannot be written: {error}") from None
+    """Compile a program's C text, which stays beside what was made of it."""
+    with tempfile.TemporaryDirectory() as scratch:
+        text = Path(scratch) / "program.c"
+        text.write_text(source)
+        try:
+            target, new = build_files([text], flags, suffix, source + runtime_digest())
+        except CompileError as error:
+            kept = cache_directory() / "switch" / "failed.c"
+            kept.write_text(source)
+            raise PipelineError(f"{error} (the generated {kept})") from None
+        if new:
+            target.with_suffix(".c").write_text(source)
     return target
 
 
-def compile_to(target: Path, source: str, command: list[str]) -> None:
+def build_files(
+    sources: Sequence[Path], flags: tuple[str, ...], suffix: str, content: str
+) -> tuple[Path, bool]:
+    """What the compiler makes of the sources, from the cache if it is there, and whether it is new.
+    `content` tells them apart from all others, together with flags and compiler."""
+    path, identity = compiler()
+    parts = (content, " ".join(flags), path, identity)
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+    target = cache_directory() / "switch" / f"{key}{suffix}"
+    if target.exists():
+        return target, False
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _compile_to(target, [path, *flags, *map(str, sources)])
+    except OSError as error:
+        raise PipelineError(f"{target.parent}: cannot be written: {error.strerror}") from None
+    return target, True
+
+
+def _compile_to(target: Path, command: list[str]) -> None:
     """Compile beside the target and rename, so that others see all of it or nothing."""
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-        text = Path(scratch) / "program.c"
-        text.write_text(source)
         made = Path(scratch) / "made"
-        arguments = [*command, "-o", str(made), str(text)]
-        done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+        done = subprocess.run([*command, "-o", str(made)], capture_output=True, text=True)
         if done.returncode:
-            kept = target.with_suffix(".failed.c")
-            kept.write_text(source)
             first = next((x for x in done.stderr.splitlines() if "error" in x), done.stderr[:200])
-            raise PipelineError(f"{command[0]} failed on the generated {kept}: {first}")
+            raise CompileError(f"{command[0]} failed: {first}")
         made.replace(target)
-        target.with_suffix(".c").write_text(source)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import functools
 from pathlib import Path
 
 from switch.errors import PipelineError
@@ -78,8 +79,9 @@ PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
 }
 
 
+@functools.cache
 def load_library(path: Path) -> ctypes.CDLL:
-    """The shared object with the prototypes of pipeline.h."""
+    """The shared object with the prototypes of pipeline.h; one for all instances of a program."""
     library = ctypes.CDLL(str(path))
     for name, (result, arguments) in PROTOTYPES.items():
         function = getattr(library, name)

@@ -25,7 +25,6 @@ from switch.cli import (
 from switch.detail import Detail
 from switch.errors import PipelineError
 from switch.io import DEFAULT_COALESCE_US, DEFAULT_RING_FRAMES, PacketLoop, PacketLoopError
-from switch.io.build import BuildError
 from switch.io.stats_socket import StatsSocket
 from switch.messages import MessageLog
 from switch.pipeline import Pipeline
@@ -176,11 +175,11 @@ def _open_ports(options: Options) -> PacketLoop:
             ring_frames=_given(options.ring_frames, DEFAULT_RING_FRAMES),
             coalesce_us=_given(options.coalesce_us, DEFAULT_COALESCE_US),
         )
-    except BuildError as error:
-        raise StartError(EXIT_MACHINE, str(error)) from None
     except PacketLoopError as error:
         code = EXIT_MACHINE if error.permission else EXIT_INTERFACE
         raise StartError(code, str(error)) from None
+    except PipelineError as error:  # there is no compiler
+        raise StartError(EXIT_MACHINE, str(error)) from None
 
 
 def _links(options: Options) -> Any:

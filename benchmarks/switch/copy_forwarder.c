@@ -2,14 +2,15 @@
  *
  * copy_forwarder RING_FRAMES BATCH INTERFACE...
  *
- * The same techniques as the packet loop of switch/io: one thread, a TPACKET_V2 ring a port, sendmmsg, poll when
- * idle. Frames are sent from the ring's own memory, so it copies nothing itself. On SIGTERM it prints one JSON
- * object: packets and processor time.
+ * The same techniques as the packet loop of switch/io: one thread, TPACKET_V2 rings in and out of each port, one system
+ * call for a batch, poll when idle. Each frame is copied from ring to ring. On SIGTERM it prints one JSON object:
+ * packets and processor time.
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/virtio_net.h>
 #include <net/if.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,15 +25,18 @@
 #include <unistd.h>
 
 #define MAX_PORTS 16
-#define MAX_BATCH 256
 #define BLOCK_BYTES (256u << 10)
+#define TX_FRAMES 64
+#define TX_DATA_AT (TPACKET2_HDRLEN - sizeof(struct sockaddr_ll))
+
+struct ring {
+	int fd;
+	uint8_t *memory;
+	uint32_t frame_bytes, per_block, frames, next;
+};
 
 struct port {
-	int rx_fd, tx_fd;
-	uint8_t *ring;
-	uint32_t frame_bytes, per_block, frames, next;
-	struct iovec iov[MAX_BATCH];
-	struct mmsghdr messages[MAX_BATCH];
+	struct ring rx, tx;
 };
 
 static volatile sig_atomic_t stopped;
@@ -64,81 +68,99 @@ static void set_option(int fd, int level, int option, int value)
 		fail("socket option");
 }
 
-static void open_ring(struct port *port, const char *interface, uint32_t frames)
+static void open_ring(struct ring *ring, int kind, uint32_t mtu, uint32_t frames)
 {
-	struct ifreq request = {0};
-	struct tpacket_req ring;
+	struct tpacket_req request;
 
-	port->rx_fd = socket(AF_PACKET, SOCK_RAW, 0);
-	strncpy(request.ifr_name, interface, IF_NAMESIZE - 1);
-	if (port->rx_fd < 0 || ioctl(port->rx_fd, SIOCGIFMTU, &request))
-		fail(interface);
-	set_option(port->rx_fd, SOL_PACKET, PACKET_VERSION, TPACKET_V2);
-	set_option(port->rx_fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1);
-	port->frame_bytes = ((uint32_t)request.ifr_mtu + 160 + 63) & ~63u;
-	port->per_block = BLOCK_BYTES / port->frame_bytes;
-	ring.tp_block_size = BLOCK_BYTES;
-	ring.tp_block_nr = (frames + port->per_block - 1) / port->per_block;
-	ring.tp_frame_size = port->frame_bytes;
-	ring.tp_frame_nr = port->frames = ring.tp_block_nr * port->per_block;
-	if (setsockopt(port->rx_fd, SOL_PACKET, PACKET_RX_RING, &ring, sizeof(ring)))
-		fail("PACKET_RX_RING");
-	port->ring = mmap(NULL, (size_t)ring.tp_block_nr * BLOCK_BYTES, PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_POPULATE, port->rx_fd, 0);
-	if (port->ring == MAP_FAILED)
+	ring->frame_bytes = (mtu + 160 + 63) & ~63u;
+	ring->per_block = BLOCK_BYTES / ring->frame_bytes;
+	request.tp_block_size = BLOCK_BYTES;
+	request.tp_block_nr = (frames + ring->per_block - 1) / ring->per_block;
+	request.tp_frame_size = ring->frame_bytes;
+	request.tp_frame_nr = ring->frames = request.tp_block_nr * ring->per_block;
+	if (setsockopt(ring->fd, SOL_PACKET, kind, &request, sizeof(request)))
+		fail("packet ring");
+	ring->memory = mmap(NULL, (size_t)request.tp_block_nr * BLOCK_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_POPULATE, ring->fd, 0);
+	if (ring->memory == MAP_FAILED)
 		fail("mmap");
+}
+
+static void open_socket(struct ring *ring, const char *interface, uint16_t protocol, int kind, uint32_t frames)
+{
+	struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(protocol)};
+	struct ifreq request = {0};
+
+	ring->fd = socket(AF_PACKET, SOCK_RAW, 0);
+	strncpy(request.ifr_name, interface, IF_NAMESIZE - 1);
+	address.sll_ifindex = (int)if_nametoindex(interface);
+	if (ring->fd < 0 || ioctl(ring->fd, SIOCGIFMTU, &request))
+		fail(interface);
+	set_option(ring->fd, SOL_PACKET, PACKET_VERSION, TPACKET_V2);
+	set_option(ring->fd, SOL_PACKET, kind == PACKET_RX_RING ? PACKET_IGNORE_OUTGOING : PACKET_VNET_HDR, 1);
+	open_ring(ring, kind, (uint32_t)request.ifr_mtu, frames);
+	if (bind(ring->fd, (void *)&address, sizeof(address)))
+		fail(interface);
 }
 
 static void open_port(struct port *port, const char *interface, uint32_t frames)
 {
-	struct sockaddr_ll address = {.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL)};
 	struct packet_mreq promiscuous = {.mr_type = PACKET_MR_PROMISC};
 
-	open_ring(port, interface, frames);
-	address.sll_ifindex = promiscuous.mr_ifindex = (int)if_nametoindex(interface);
-	if (bind(port->rx_fd, (void *)&address, sizeof(address)) ||
-	    setsockopt(port->rx_fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof(promiscuous)))
+	open_socket(&port->rx, interface, ETH_P_ALL, PACKET_RX_RING, frames);
+	promiscuous.mr_ifindex = (int)if_nametoindex(interface);
+	if (setsockopt(port->rx.fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof(promiscuous)))
 		fail(interface);
-	port->tx_fd = socket(AF_PACKET, SOCK_RAW, 0);
-	address.sll_protocol = 0;
-	if (port->tx_fd < 0 || bind(port->tx_fd, (void *)&address, sizeof(address)))
-		fail(interface);
-	set_option(port->tx_fd, SOL_SOCKET, SO_SNDBUFFORCE, 256 << 20);
-	for (int i = 0; i < MAX_BATCH; i++) {
-		port->messages[i].msg_hdr.msg_iov = &port->iov[i];
-		port->messages[i].msg_hdr.msg_iovlen = 1;
-	}
+	open_socket(&port->tx, interface, 0, PACKET_TX_RING, TX_FRAMES);
+	set_option(port->tx.fd, SOL_SOCKET, SO_SNDBUFFORCE, 256 << 20);
 }
 
-static struct tpacket2_hdr *slot_of(const struct port *port, uint32_t index)
+static struct tpacket2_hdr *slot_of(const struct ring *ring)
 {
-	index %= port->frames;
-	return (struct tpacket2_hdr *)(port->ring + (size_t)(index / port->per_block) * BLOCK_BYTES +
-				       (size_t)(index % port->per_block) * port->frame_bytes);
+	return (struct tpacket2_hdr *)(ring->memory + (size_t)(ring->next / ring->per_block) * BLOCK_BYTES +
+				       (size_t)(ring->next % ring->per_block) * ring->frame_bytes);
+}
+
+static void advance(struct ring *ring, struct tpacket2_hdr *slot, uint32_t status)
+{
+	__atomic_store_n(&slot->tp_status, status, __ATOMIC_RELEASE);
+	ring->next = ring->next + 1 < ring->frames ? ring->next + 1 : 0;
+}
+
+static void send_waiting(struct port *port)
+{
+	if (send(port->tx.fd, NULL, 0, MSG_DONTWAIT) < 0)
+		fail("send");
+}
+
+static void copy_frame(struct port *port, const struct tpacket2_hdr *from)
+{
+	struct virtio_net_hdr header = {.hdr_len = (uint16_t)from->tp_snaplen}; /* the kernel copies it all */
+	struct tpacket2_hdr *to = slot_of(&port->tx);
+	uint8_t *data = (uint8_t *)to + TX_DATA_AT;
+
+	if (__atomic_load_n(&to->tp_status, __ATOMIC_ACQUIRE) != TP_STATUS_AVAILABLE)
+		send_waiting(port);
+	memcpy(data, &header, sizeof(header));
+	memcpy(data + sizeof(header), (const uint8_t *)from + from->tp_mac, from->tp_snaplen);
+	to->tp_len = (uint32_t)sizeof(header) + from->tp_snaplen;
+	advance(&port->tx, to, TP_STATUS_SEND_REQUEST);
 }
 
 static uint32_t forward(struct port *port, uint32_t batch)
 {
 	uint32_t count = 0;
-	unsigned int done = 0;
 
-	while (count < batch) {
-		struct tpacket2_hdr *slot = slot_of(port, port->next + count);
+	for (; count < batch; count++) {
+		struct tpacket2_hdr *slot = slot_of(&port->rx);
 
 		if (!(__atomic_load_n(&slot->tp_status, __ATOMIC_ACQUIRE) & TP_STATUS_USER))
 			break;
-		port->iov[count].iov_base = (uint8_t *)slot + slot->tp_mac;
-		port->iov[count].iov_len = slot->tp_snaplen;
-		count++;
+		copy_frame(port, slot);
+		advance(&port->rx, slot, TP_STATUS_KERNEL);
 	}
-	while (done < count) {
-		int sent = sendmmsg(port->tx_fd, port->messages + done, count - done, MSG_DONTWAIT);
-
-		done += sent > 0 ? (unsigned int)sent : 1;
-	}
-	for (uint32_t i = 0; i < count; i++)
-		__atomic_store_n(&slot_of(port, port->next + i)->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
-	port->next = (port->next + count) % port->frames;
+	if (count)
+		send_waiting(port);
 	packets += count;
 	return count;
 }
@@ -157,12 +179,10 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	batch = (uint32_t)atoi(argv[2]);
-	if (batch > MAX_BATCH)
-		batch = MAX_BATCH;
 	sigaction(SIGTERM, &action, NULL);
 	for (int i = 0; i < count; i++) {
 		open_port(&ports[i], argv[3 + i], (uint32_t)atoi(argv[1]));
-		wait_for[i] = (struct pollfd){.fd = ports[i].rx_fd, .events = POLLIN};
+		wait_for[i] = (struct pollfd){.fd = ports[i].rx.fd, .events = POLLIN};
 	}
 	cpu_ns = thread_cpu_ns();
 	puts("ready");

@@ -272,6 +272,7 @@ static struct port *new_port(uint16_t number, int *error)
 		port->number = number;
 		port->rx_fd = -1;
 		port->tx_fd = -1;
+		port->tx_ring.fd = -1;
 	}
 	return port;
 }

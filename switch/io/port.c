@@ -1,10 +1,7 @@
-/* One port: TPACKET_V2 receive ring in, sendmmsg out (see port.h).
+/* A port: opening, closing, and the TPACKET_V2 ring in (see port.h; the way out is in send.c).
  *
  * TPACKET_V2 rather than V3: V3 hands over whole blocks, after a timeout of at least one jiffy (4 ms at
  * HZ=250) when traffic is slow; a window of a few slots would wait that long per round trip.
- * sendmmsg rather than PACKET_TX_RING: on a veth the transmit ring's slot is reported free as soon as the frame
- * crosses to the peer, while a socket there may still hold the slot's pages, so frames could change
- * under their reader. Queueing disciplines of the interface apply (no PACKET_QDISC_BYPASS).
  */
 #include "port.h"
 
@@ -16,57 +13,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
-#define VLAN_TAG_BYTES 4
-#define MACS_BYTES 12
 /* tpacket2_hdr, sockaddr_ll, alignment and the virtio_net_hdr, in front of the frame in its slot */
 #define SLOT_OVERHEAD 128
-#define BLOCK_BYTES (256u << 10)
+/* How far ahead frames are prefetched, and how much of each; the processor itself follows a long one. */
+#define PREFETCH_FRAMES 4
+#define PREFETCH_BYTES 2048
 #define SEND_BUFFER_BYTES (256 << 20)
 #define CPU_BUFFER_BYTES (8 << 20)
 
-static int set_option(int fd, int level, int option, int value)
+int port_set_option(int fd, int level, int option, int value)
 {
 	return setsockopt(fd, level, option, &value, sizeof(value)) ? -errno : 0;
 }
 
-static int interface_mtu(int fd, const char interface[static IF_NAMESIZE])
+int port_mtu(const struct port *port)
 {
 	struct ifreq request = {0};
 
-	memcpy(request.ifr_name, interface, IF_NAMESIZE);
-	return ioctl(fd, SIOCGIFMTU, &request) ? -errno : request.ifr_mtu;
-}
-
-static int map_ring(struct port *port, uint32_t frames, int mtu)
-{
-	uint32_t slot = SLOT_OVERHEAD + VLAN_TAG_BYTES + (uint32_t)mtu + ETH_HLEN + VLAN_TAG_BYTES;
-	struct tpacket_req request;
-	uint32_t blocks;
-
-	port->frame_bytes = (slot + 63) & ~63u;
-	port->block_bytes = BLOCK_BYTES;
-	port->frames_per_block = BLOCK_BYTES / port->frame_bytes;
-	blocks = (frames + port->frames_per_block - 1) / port->frames_per_block;
-	port->frames = blocks * port->frames_per_block;
-	request = (struct tpacket_req){
-		.tp_block_size = BLOCK_BYTES,
-		.tp_block_nr = blocks,
-		.tp_frame_size = port->frame_bytes,
-		.tp_frame_nr = port->frames,
-	};
-	if (setsockopt(port->rx_fd, SOL_PACKET, PACKET_RX_RING, &request, sizeof(request)))
-		return -errno;
-	port->ring_bytes = (size_t)blocks * BLOCK_BYTES;
-	port->ring = mmap(NULL, port->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, port->rx_fd, 0);
-	if (port->ring == MAP_FAILED) {
-		port->ring = NULL;
-		return -errno;
-	}
-	return 0;
+	memcpy(request.ifr_name, port->interface, IF_NAMESIZE);
+	return ioctl(port->rx_fd, SIOCGIFMTU, &request) ? -errno : request.ifr_mtu;
 }
 
 static int bind_to(int fd, int ifindex, uint16_t protocol)
@@ -78,6 +45,15 @@ static int bind_to(int fd, int ifindex, uint16_t protocol)
 	};
 
 	return bind(fd, (struct sockaddr *)&address, sizeof(address)) ? -errno : 0;
+}
+
+/* Frames that wait in the interface's queueing discipline count against the socket's send buffer, which must
+ * therefore never be the tighter limit of the two. */
+int port_bind_sender(int fd, int ifindex)
+{
+	if (port_set_option(fd, SOL_SOCKET, SO_SNDBUFFORCE, SEND_BUFFER_BYTES))
+		port_set_option(fd, SOL_SOCKET, SO_SNDBUF, SEND_BUFFER_BYTES);
+	return bind_to(fd, ifindex, 0);
 }
 
 static int join_promiscuous(int fd, int ifindex)
@@ -97,20 +73,23 @@ static int open_receive(struct port *port, int ifindex, uint32_t frames, const c
 	if (port->rx_fd < 0)
 		return -errno;
 	*step = "MTU";
-	mtu = interface_mtu(port->rx_fd, port->interface);
+	mtu = port_mtu(port);
 	if (mtu < 0)
 		return mtu;
 	*step = "socket options";
-	if ((error = set_option(port->rx_fd, SOL_PACKET, PACKET_VERSION, TPACKET_V2)) ||
-	    (error = set_option(port->rx_fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)) ||
-	    (error = set_option(port->rx_fd, SOL_PACKET, PACKET_VNET_HDR, 1)) ||
-	    (error = set_option(port->rx_fd, SOL_PACKET, PACKET_RESERVE, VLAN_TAG_BYTES)) ||
-	    (error = set_option(port->rx_fd, SOL_PACKET, PACKET_COPY_THRESH, 1)))
+	if ((error = port_set_option(port->rx_fd, SOL_PACKET, PACKET_VERSION, TPACKET_V2)) ||
+	    (error = port_set_option(port->rx_fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)) ||
+	    (error = port_set_option(port->rx_fd, SOL_PACKET, PACKET_VNET_HDR, 1)) ||
+	    (error = port_set_option(port->rx_fd, SOL_PACKET, PACKET_RESERVE, VLAN_TAG_BYTES)) ||
+	    (error = port_set_option(port->rx_fd, SOL_PACKET, PACKET_COPY_THRESH, 1)))
 		return error;
 	/* Frames longer than a slot wait in the socket's queue. */
-	set_option(port->rx_fd, SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20);
+	port_set_option(port->rx_fd, SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20);
 	*step = "receive ring";
-	error = map_ring(port, frames, mtu < 65535 ? mtu : 65535);
+	mtu = mtu < 65535 ? mtu : 65535;
+	frames = frames > PREFETCH_FRAMES ? frames : PREFETCH_FRAMES + 1;
+	error = slots_map(&port->ring, port->rx_fd, PACKET_RX_RING,
+			  SLOT_OVERHEAD + VLAN_TAG_BYTES + (uint32_t)mtu + ETH_HLEN + VLAN_TAG_BYTES, frames);
 	if (error)
 		return error;
 	*step = "bind";
@@ -121,18 +100,23 @@ static int open_receive(struct port *port, int ifindex, uint32_t frames, const c
 	return join_promiscuous(port->rx_fd, ifindex);
 }
 
-/* Frames that wait in the interface's queueing discipline count against the socket's send buffer, which must
- * therefore never be the tighter limit of the two. */
 static int open_send(struct port *port, int ifindex, const char **step)
 {
 	*step = "packet socket";
 	port->tx_fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (port->tx_fd < 0)
 		return -errno;
-	if (set_option(port->tx_fd, SOL_SOCKET, SO_SNDBUFFORCE, SEND_BUFFER_BYTES))
-		set_option(port->tx_fd, SOL_SOCKET, SO_SNDBUF, SEND_BUFFER_BYTES);
 	*step = "bind";
-	return bind_to(port->tx_fd, ifindex, 0);
+	return port_bind_sender(port->tx_fd, ifindex);
+}
+
+/* Without a ring everything goes by the queue. */
+static void open_send_ring(struct port *port, int ifindex)
+{
+	int mtu = port_mtu(port);
+
+	if (mtu > 0)
+		tx_ring_open(&port->tx_ring, ifindex, (uint32_t)mtu + ETH_HLEN);
 }
 
 static int allocate_queue(struct port *port)
@@ -162,6 +146,8 @@ int port_open_interface(struct port *port, uint32_t ring_frames, const char **st
 		error = open_receive(port, (int)ifindex, ring_frames, step);
 	if (!error)
 		error = open_send(port, (int)ifindex, step);
+	if (!error)
+		open_send_ring(port, (int)ifindex);
 	return error;
 }
 
@@ -177,34 +163,25 @@ int port_open_cpu(struct port *port)
 	port->rx_fd = pair[0];
 	port->tx_fd = pair[0];
 	for (int end = 0; end < 2; end++)
-		if (set_option(pair[end], SOL_SOCKET, SO_SNDBUFFORCE, CPU_BUFFER_BYTES))
-			set_option(pair[end], SOL_SOCKET, SO_SNDBUF, CPU_BUFFER_BYTES);
+		if (port_set_option(pair[end], SOL_SOCKET, SO_SNDBUFFORCE, CPU_BUFFER_BYTES))
+			port_set_option(pair[end], SOL_SOCKET, SO_SNDBUF, CPU_BUFFER_BYTES);
 	return pair[1];
 }
 
 void port_close(struct port *port)
 {
-	if (port->ring)
-		munmap(port->ring, port->ring_bytes);
+	slots_unmap(&port->ring);
 	if (port->rx_fd >= 0)
 		close(port->rx_fd);
 	if (port->tx_fd >= 0 && port->tx_fd != port->rx_fd)
 		close(port->tx_fd);
+	tx_ring_close(&port->tx_ring);
 	free(port->oversize);
 	free(port->tx.arena);
 	drop_free(port->drops[0]);
 	drop_free(port->drops[1]);
 	pcap_close(port->pcap_in);
 	pcap_close(port->pcap_out);
-}
-
-static struct tpacket2_hdr *slot_of(const struct port *port, uint32_t index)
-{
-	uint32_t block = index / port->frames_per_block;
-	uint32_t within = index % port->frames_per_block;
-
-	return (struct tpacket2_hdr *)(port->ring + (size_t)block * port->block_bytes +
-				       (size_t)within * port->frame_bytes);
 }
 
 static void note_offload(struct frame *frame, const struct virtio_net_hdr *header)
@@ -252,9 +229,19 @@ static enum rx_result receive_oversize(struct port *port, struct frame *frame)
 	return RX_FRAME;
 }
 
+/* A frame that another processor wrote takes 200 ns/KB to come into this one's cache, unless it is asked for in time. */
+static void prefetch_ahead(const struct port *port, uint32_t len)
+{
+	const uint8_t *slot = (uint8_t *)port->ring.slot[slots_after(&port->ring, port->next, PREFETCH_FRAMES)];
+
+	len = len < PREFETCH_BYTES ? len + SLOT_OVERHEAD : PREFETCH_BYTES;
+	for (uint32_t at = 0; at < len; at += 64)
+		__builtin_prefetch(slot + at);
+}
+
 static enum rx_result receive_from_ring(struct port *port, struct frame *frame)
 {
-	struct tpacket2_hdr *slot = slot_of(port, port->next);
+	struct tpacket2_hdr *slot = port->ring.slot[port->next];
 	uint32_t status = __atomic_load_n(&slot->tp_status, __ATOMIC_ACQUIRE);
 	enum rx_result result = RX_FRAME;
 
@@ -275,6 +262,7 @@ static enum rx_result receive_from_ring(struct port *port, struct frame *frame)
 	}
 	if (status & TP_STATUS_VLAN_VALID)
 		restore_vlan(frame, slot);
+	prefetch_ahead(port, frame->len);
 	return result;
 }
 
@@ -294,7 +282,7 @@ static enum rx_result receive_from_socket(struct port *port, struct frame *frame
 
 enum rx_result port_receive(struct port *port, struct frame *frame)
 {
-	enum rx_result result = port->ring ? receive_from_ring(port, frame) : receive_from_socket(port, frame);
+	enum rx_result result = port->ring.count ? receive_from_ring(port, frame) : receive_from_socket(port, frame);
 
 	if (result == RX_FRAME && port->drops[0] && drop_frame(port->drops[0], frame->len))
 		return RX_SKIPPED;
@@ -307,105 +295,10 @@ enum rx_result port_receive(struct port *port, struct frame *frame)
 
 void port_release(struct port *port)
 {
-	if (!port->ring)
+	if (!port->ring.count)
 		return;
-	__atomic_store_n(&slot_of(port, port->next)->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
-	if (++port->next == port->frames)
-		port->next = 0;
-	__builtin_prefetch(slot_of(port, port->next));
-}
-
-uint8_t *port_reserve(struct port *port, uint32_t max_len)
-{
-	struct tx_queue *tx = &port->tx;
-
-	if (tx->count == TX_BATCH || max_len > TX_ARENA_BYTES - tx->used)
-		port_flush(port);
-	if (max_len > TX_ARENA_BYTES) {
-		port->stats.tx_oversize++;
-		return NULL;
-	}
-	return tx->arena + tx->used;
-}
-
-void port_commit(struct port *port, uint32_t len)
-{
-	struct tx_queue *tx = &port->tx;
-
-	if (port->drops[1] && drop_frame(port->drops[1], len))
-		return;
-	tx->iov[tx->count].iov_base = tx->arena + tx->used;
-	tx->iov[tx->count].iov_len = len;
-	tx->count++;
-	tx->used += (len + 63) & ~63u;
-	if (tx->used > TX_ARENA_BYTES)
-		tx->used = TX_ARENA_BYTES;
-}
-
-static void count_send_error(struct port *port, int error)
-{
-	if (error == ENOBUFS || error == EAGAIN || error == ENOMEM)
-		port->stats.tx_drops++;
-	else if (error == EMSGSIZE)
-		port->stats.tx_oversize++;
-	else
-		port->stats.tx_errors++;
-}
-
-/* sendmmsg ends early at a message that failed and does not say why; trying it again could send a frame that the
- * interface's queue has already counted as dropped. */
-static void count_unnamed_error(struct port *port, size_t len)
-{
-	int mtu = interface_mtu(port->tx_fd, port->interface);
-
-	count_send_error(port, mtu > 0 && len > (size_t)mtu + ETH_HLEN ? EMSGSIZE : ENOBUFS);
-}
-
-static void send_all(struct port *port)
-{
-	struct tx_queue *tx = &port->tx;
-	uint32_t done = 0;
-
-	while (done < tx->count) {
-		int sent = sendmmsg(port->tx_fd, tx->messages + done, tx->count - done, MSG_DONTWAIT);
-
-		if (sent < 0 && errno == EINTR)
-			continue;
-		if (sent < 0)
-			count_send_error(port, errno);
-		for (int i = 0; i < sent; i++)
-			port->stats.tx_bytes += tx->iov[done++].iov_len;
-		port->stats.tx_packets += sent > 0 ? (uint32_t)sent : 0;
-		if (sent > 0 && done < tx->count)
-			count_unnamed_error(port, tx->iov[done].iov_len);
-		done++;
-	}
-}
-
-static void capture_queue(struct port *port)
-{
-	struct timespec now;
-	uint64_t now_ns;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-	for (uint32_t i = 0; i < port->tx.count; i++) {
-		const struct iovec *frame = &port->tx.iov[i];
-
-		if (pcap_write(port->pcap_out, now_ns, frame->iov_base, (uint32_t)frame->iov_len))
-			port->pcap_errors++;
-	}
-}
-
-void port_flush(struct port *port)
-{
-	if (!port->tx.count)
-		return;
-	if (port->pcap_out)
-		capture_queue(port);
-	send_all(port);
-	port->tx.count = 0;
-	port->tx.used = 0;
+	__atomic_store_n(&port->ring.slot[port->next]->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
+	port->next = slots_after(&port->ring, port->next, 1);
 }
 
 void port_collect_ring_drops(struct port *port)
@@ -413,6 +306,6 @@ void port_collect_ring_drops(struct port *port)
 	struct tpacket_stats counts;
 	socklen_t length = sizeof(counts);
 
-	if (port->ring && !getsockopt(port->rx_fd, SOL_PACKET, PACKET_STATISTICS, &counts, &length))
+	if (port->ring.count && !getsockopt(port->rx_fd, SOL_PACKET, PACKET_STATISTICS, &counts, &length))
 		port->stats.ring_drops += counts.tp_drops;
 }

@@ -9,12 +9,17 @@
 #include "drop.h"
 #include "loop.h"
 #include "pcap.h"
+#include "slots.h"
+#include "tx_ring.h"
 
 /* Frames on a wire are shorter; an unsegmented (GSO) frame can be this long, plus Ethernet and a VLAN tag. */
 #define FRAME_MAX (65535 + 18)
+#define MACS_BYTES 12
+#define VLAN_TAG_BYTES 4
 #define TX_BATCH 256
 #define TX_ARENA_BYTES (512u << 10)
 
+/* For frames that the ring does not take. */
 struct tx_queue {
 	uint8_t *arena;
 	uint32_t used;
@@ -27,11 +32,12 @@ struct port {
 	uint16_t number;
 	char interface[IF_NAMESIZE];
 	int rx_fd, tx_fd;
-	uint8_t *ring; /* NULL for the CPU port */
-	size_t ring_bytes;
-	uint32_t block_bytes, frame_bytes, frames_per_block, frames, next;
+	struct slots ring; /* none for the CPU port */
+	uint32_t next;
 	uint8_t *oversize; /* room for one frame that does not fit a slot */
-	struct tx_queue tx;
+	struct tx_ring tx_ring;
+	struct tx_queue tx; /* empty whenever frames wait in tx_ring */
+	uint8_t *in_ring;   /* the frame reserved last, if it is there */
 	struct pcap *pcap_in, *pcap_out;
 	struct drop *drops[2]; /* of received frames, of frames to send; NULL: none */
 	uint64_t pcap_errors;
@@ -47,6 +53,13 @@ struct frame {
 	uint16_t csum_start, csum_offset, gso_size;
 	uint8_t flags, gso_type;
 };
+
+/* The interface's MTU now, or a negative errno. */
+int port_mtu(const struct port *port);
+
+/* For sockets that only send or receive one interface's frames; 0 or a negative errno. */
+int port_set_option(int fd, int level, int option, int value);
+int port_bind_sender(int fd, int ifindex);
 
 enum rx_result { RX_EMPTY, RX_FRAME, RX_SKIPPED };
 

@@ -192,13 +192,29 @@ def test_a_full_egress_queue_is_counted_as_the_queue_counts_it(lab: Lab, running
 
 
 def test_shaping_does_not_run_into_the_sockets_own_limit(lab: Lab, running: Running) -> None:
-    """A queue of 1000 frames holds them: the send buffer must not be the tighter limit."""
+    """A queue of 1000 frames holds them: neither the send buffer nor the ring out, which is full
+    long before, may be the tighter limit, and the order stays."""
     lab.switch.sh("tc qdisc add dev s2 root tbf rate 500mbit burst 10000 limit 20mb")
-    for _ in range(1000):
-        running.hosts[0].send(TO_OTHER + TYPE + bytes(8900))
-    for _ in range(1000):
-        assert len(receive(running.hosts[1])) == 8914
+    for number in range(1000):
+        running.hosts[0].send(TO_OTHER + TYPE + number.to_bytes(4, "big") + bytes(8896))
+    received = [receive(running.hosts[1]) for _ in range(1000)]
+    assert [int.from_bytes(frame[14:18], "big") for frame in received] == list(range(1000))
+    assert {len(frame) for frame in received} == {8914}
     assert running.port(2)["tx_drops"] == 0
+
+
+def test_frames_of_a_time_without_the_interface_never_come_late(lab: Lab, running: Running) -> None:
+    """More of them than the ring out has slots; all are counted, what follows passes in order."""
+    lab.switch.sh("ip link set s2 down")
+    for _ in range(500):
+        running.hosts[0].send(TO_OTHER + TYPE + b"lost" + bytes(8000))
+    wait_until(lambda: running.port(2)["tx_errors"] == 500, "all refused")
+    lab.switch.sh("ip link set s2 up")
+    for number in range(300):
+        running.hosts[0].send(TO_OTHER + TYPE + number.to_bytes(4, "big") + bytes(8000))
+    received = [receive(running.hosts[1])[14:18] for _ in range(300)]
+    assert received == [number.to_bytes(4, "big") for number in range(300)]
+    assert running.port(2)["tx_packets"] == 300
 
 
 def test_a_frame_too_long_for_its_way_out_is_counted(lab: Lab, running: Running) -> None:
