@@ -130,7 +130,7 @@ class Experiment:
 def fill(scenario: Scenario, program: Program) -> Fill:
     """How the scenario's own entries join the planned ones; ScenarioError if they cannot."""
     switches = [switch.name for switch in topology(scenario).switches]
-    return filling(scenario.switch.entries, program.json, switches)
+    return filling(scenario.switch.entries, program.json, switches, scenario.switch.target)
 
 
 def all_entries(scenario: Scenario) -> dict[str, Entries]:

@@ -11,7 +11,8 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from switch.program import Program as Described
 from testbed.exit_codes import INVALID, PASSED
 from testbed.experiment import all_entries, fill
 from testbed.places import REPOSITORY
-from testbed.plan import Entries, TableEntry
+from testbed.plan import Entries, Replica, TableEntry
 from testbed.program import Program, compile_program
 from testbed.scenario import ScenarioError, find, load
 from testbed.scenario.graph import topology
@@ -113,7 +114,7 @@ def full_names(entries: Entries, program: Described) -> Entries:
             entry.default,
         )
 
-    return Entries(tuple(named(entry) for entry in entries.tables), entries.groups)
+    return replace(entries, tables=tuple(named(entry) for entry in entries.tables))
 
 
 def runtime(entries: Entries, p4info: str, program: str) -> dict[str, Any]:
@@ -124,13 +125,22 @@ def runtime(entries: Entries, p4info: str, program: str) -> dict[str, Any]:
         "bmv2_json": program,
         "table_entries": [_runtime_entry(entry) for entry in entries.tables],
         "multicast_group_entries": [
+            {"multicast_group_id": group, "replicas": _runtime_replicas(replicas)}
+            for group, replicas in entries.groups.items()
+        ],
+        "clone_session_entries": [
             {
-                "multicast_group_id": group,
-                "replicas": [{"egress_port": port, "instance": 1} for port in ports],
+                "clone_session_id": number,
+                "replicas": _runtime_replicas(session.replicas),
+                "packet_length_bytes": session.max_bytes,
             }
-            for group, ports in entries.groups.items()
+            for number, session in entries.sessions.items()
         ],
     }
+
+
+def _runtime_replicas(replicas: Sequence[Replica]) -> list[dict[str, int]]:
+    return [{"egress_port": each.port, "instance": each.instance} for each in replicas]
 
 
 def _runtime_entry(entry: TableEntry) -> dict[str, Any]:
@@ -240,12 +250,24 @@ def _p4app_link(graph: Topology, link: Link) -> list[Any]:
 
 def cli_commands(entries: Entries, program: Program) -> Iterator[str]:
     """The same entries as simple_switch_CLI takes them."""
-    from testbed.network.targets.thrift import LEAST_URGENT, ProgramNames
+    from testbed.network.targets.thrift import (
+        FIRST_SESSION_GROUP,
+        LEAST_URGENT,
+        ProgramNames,
+        by_instance,
+    )
 
-    for node, (group, ports) in enumerate(entries.groups.items()):
+    groups = dict(entries.groups)
+    for number, session in entries.sessions.items():
+        groups[FIRST_SESSION_GROUP + number] = session.replicas
+    nodes = count()
+    for group, replicas in groups.items():
         yield f"mc_mgrp_create {group}"
-        yield f"mc_node_create 1 {' '.join(map(str, ports))}"
-        yield f"mc_node_associate {group} {node}"
+        for instance, ports in by_instance(replicas).items():
+            yield f"mc_node_create {instance} {' '.join(map(str, ports))}"
+            yield f"mc_node_associate {group} {next(nodes)}"
+    for number in entries.sessions:
+        yield f"mirroring_add_mc {number} {FIRST_SESSION_GROUP + number}"
     names = ProgramNames(json.loads(program.json.read_text()))
     for entry in entries.tables:
         table, match, action, arguments = names.entry(entry)

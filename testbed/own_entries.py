@@ -1,7 +1,7 @@
 """Table entries of one's own: the files that p4lang's tutorials call `s1-runtime.json`.
 
-Of such a file `table_entries` and `multicast_group_entries` count; `target`, `p4info` and
-`bmv2_json` are what the scenario says.
+Of such a file `table_entries`, `multicast_group_entries` and `clone_session_entries` count;
+`target`, `p4info` and `bmv2_json` are what the scenario says.
 """
 
 from __future__ import annotations
@@ -9,22 +9,25 @@ from __future__ import annotations
 import ipaddress
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from switch.model import Action, Key, Table
 from switch.program import Program
-from testbed.plan import Entries, TableEntry
+from testbed.plan import CloneSession, Entries, Replica, TableEntry
 from testbed.scenario.errors import Problem, ScenarioError, Where, nearest
 
 NOTHING = Entries((), {})
-OF_FILE = ("table_entries", "multicast_group_entries")
+OF_FILE = ("table_entries", "multicast_group_entries", "clone_session_entries")
 IGNORED = ("target", "p4info", "bmv2_json")
 OF_ENTRY = ("table", "match", "action_name", "action_params", "priority", "default_action")
 WITH_PRIORITY = ("ternary", "range")
-GROUP_MAX = 65535
+NUMBER_MAX = 32767
+"""Of groups and clone sessions: BMv2's server keeps the numbers above for the sessions."""
+INSTANCE_MAX = 65535
+BYTES_MAX = 65535
 PORT_MAX = 511
 PRIORITY_MAX = 2**31 - 1
 MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
@@ -42,7 +45,7 @@ def as_planned(switch: str, planned: Entries) -> Entries:
     return planned
 
 
-def filling(path: str, program_json: Path, switches: Sequence[str]) -> Fill:
+def filling(path: str, program_json: Path, switches: Sequence[str], target: str = "native") -> Fill:
     """What `switch.entries` makes of each switch's entries.
 
     path: one file for every switch, a folder with `<switch>-runtime.json` for those that have own
@@ -52,13 +55,25 @@ def filling(path: str, program_json: Path, switches: Sequence[str]) -> Fill:
     if not path:
         return as_planned
     program = Program.read(program_json)
-    own = {switch: read(file, program) for switch, file in _files(Path(path), switches).items()}
+    files = _files(Path(path), switches)
+    own = {switch: read(file, program) for switch, file in files.items()}
+    if target == "bmv2":
+        _check_whole((files[switch], entries) for switch, entries in own.items())
 
     def fill(switch: str, planned: Entries) -> Entries:
         there = tuple(e for e in planned.tables if any(_is(t, e.table) for t in program.tables))
         return merged(replace(planned, tables=there), own.get(switch, NOTHING))
 
     return fill
+
+
+def _check_whole(read_from: Iterable[tuple[Path, Entries]]) -> None:
+    for file, entries in read_from:
+        for number, session in entries.sessions.items():
+            if session.max_bytes:
+                where = f"clone_session_entries.{number}.packet_length_bytes"
+                problem = "BMv2 cannot cut copies"
+                raise ScenarioError([Problem(Where(str(file)), where, problem, "0, or native")])
 
 
 def _files(path: Path, switches: Sequence[str]) -> dict[str, Path]:
@@ -75,7 +90,8 @@ def _files(path: Path, switches: Sequence[str]) -> dict[str, Path]:
 def merged(planned: Entries, own: Entries) -> Entries:
     """Both; own entries and groups take the place of those with the same key."""
     kept = tuple(e for e in planned.tables if not any(_replaces(o, e) for o in own.tables))
-    return Entries(kept + own.tables, {**planned.groups, **own.groups})
+    sessions = {**planned.sessions, **own.sessions}
+    return Entries(kept + own.tables, {**planned.groups, **own.groups}, sessions)
 
 
 def _replaces(own: TableEntry, planned: TableEntry) -> bool:
@@ -118,14 +134,22 @@ class _Reader:
             _check_keys("", content, (*OF_FILE, *IGNORED))
             tables = _list("table_entries", content.get("table_entries", []))
             groups = _list("multicast_group_entries", content.get("multicast_group_entries", []))
+            sessions = _list("clone_session_entries", content.get("clone_session_entries", []))
         except _Wrong as wrong:
             self._note(wrong)
             return NOTHING
         read = [self._tried(self._entry, f"table_entries[{i}]", x) for i, x in enumerate(tables)]
-        ports = [
+        copies = [
             self._tried(_group, f"multicast_group_entries[{i}]", x) for i, x in enumerate(groups)
         ]
-        return Entries(tuple(e for e in read if e), dict(g for g in ports if g))
+        clones = [
+            self._tried(_session, f"clone_session_entries[{i}]", x) for i, x in enumerate(sessions)
+        ]
+        return Entries(
+            tuple(e for e in read if e),
+            dict(group for group in copies if group),
+            dict(session for session in clones if session),
+        )
 
     def _note(self, wrong: _Wrong) -> None:
         self.problems.append(Problem(self._where, *wrong.args))
@@ -233,23 +257,43 @@ def _priority(path: str, value: Any, table: Table, default: bool) -> int:
     return value
 
 
-def _group(path: str, content: Any) -> tuple[int, tuple[int, ...]]:
+def _group(path: str, content: Any) -> tuple[int, tuple[Replica, ...]]:
     _check_keys(path, content, ("multicast_group_id", "replicas"))
-    number = content.get("multicast_group_id")
-    if type(number) is not int or not 1 <= number <= GROUP_MAX:
-        allowed = f"1 to {GROUP_MAX}"
-        raise _Wrong(f"{path}.multicast_group_id", f"{number!r} is no group", allowed)
-    ports = []
-    for i, replica in enumerate(_list(f"{path}.replicas", content.get("replicas"))):
-        place = f"{path}.replicas[{i}]"
-        _check_keys(place, replica, ("egress_port", "instance"))
-        port = replica.get("egress_port")
-        if type(port) is not int or not 0 <= port <= PORT_MAX:
-            raise _Wrong(f"{place}.egress_port", f"{port!r} is no port", f"0 to {PORT_MAX}")
-        if replica.get("instance", 1) != 1:
-            raise _Wrong(f"{place}.instance", "only one copy a port is made", "1")
-        ports.append(port)
-    return number, tuple(ports)
+    number = _integer(path, content, "multicast_group_id", (1, NUMBER_MAX))
+    return number, _replicas(f"{path}.replicas", content.get("replicas"))
+
+
+def _session(path: str, content: Any) -> tuple[int, CloneSession]:
+    _check_keys(path, content, ("clone_session_id", "replicas", "packet_length_bytes"))
+    number = _integer(path, content, "clone_session_id", (1, NUMBER_MAX))
+    length = _integer(path, content, "packet_length_bytes", (0, BYTES_MAX), default=0)
+    return number, CloneSession(_replicas(f"{path}.replicas", content.get("replicas")), length)
+
+
+def _replicas(path: str, content: Any) -> tuple[Replica, ...]:
+    replicas: list[Replica] = []
+    for i, each in enumerate(_list(path, content)):
+        place = f"{path}[{i}]"
+        _check_keys(place, each, ("egress_port", "instance"))
+        replica = Replica(
+            _integer(place, each, "egress_port", (0, PORT_MAX)),
+            _integer(place, each, "instance", (0, INSTANCE_MAX), default=1),
+        )
+        if replica in replicas:
+            what = f"port {replica.port} with instance {replica.instance} is there twice"
+            raise _Wrong(place, what, "each pair once")
+        replicas.append(replica)
+    return tuple(replicas)
+
+
+def _integer(
+    path: str, content: Mapping[str, Any], key: str, bounds: tuple[int, int], default: Any = None
+) -> int:
+    value = content.get(key, default)
+    least, most = bounds
+    if type(value) is not int or not least <= value <= most:
+        raise _Wrong(f"{path}.{key}", f"{value!r} does not fit", f"{least} to {most}")
+    return value
 
 
 def _number(path: str, value: Any, bits: int) -> int:

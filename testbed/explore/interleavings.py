@@ -329,7 +329,7 @@ def enumerate_all(program: Path, chunks: int, depth: int | None) -> Enumerated:
         entries = plan.job_entries(graph, "s1", [job])
         for entry in entries.tables:
             chip.add(pipeline, entry)
-        for group, ports in entries.groups.items():
-            pipeline.set_multicast_group(group, [(port, 0) for port in ports])
+        for group, replicas in entries.groups.items():
+            pipeline.set_multicast_group(group, replicas)
         enumeration = Enumeration(Model(pipeline, chunks))
         return enumeration.exhaust() if depth is None else enumeration.walk(depth)

@@ -6,11 +6,13 @@ fits in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
-from testbed.plan import Entries, TableEntry
+from testbed.plan import CloneSession, Entries, Replica, TableEntry
 
 NO_ENTRIES = Entries((), {})
+Value = TypeVar("Value")
 
 
 def table_changes(old: Entries, new: Entries) -> Iterator[tuple[str, TableEntry]]:
@@ -29,16 +31,27 @@ def table_changes(old: Entries, new: Entries) -> Iterator[tuple[str, TableEntry]
             yield "MODIFY", entry
 
 
-def group_changes(old: Entries, new: Entries) -> Iterator[tuple[str, int, tuple[int, ...]]]:
-    """(kind, group, ports) for every multicast group that is not the same in both."""
-    for group, ports in old.groups.items():
-        if group not in new.groups:
-            yield "DELETE", group, ports
-    for group, ports in new.groups.items():
-        if group not in old.groups:
-            yield "INSERT", group, ports
-        elif ports != old.groups[group]:
-            yield "MODIFY", group, ports
+def group_changes(old: Entries, new: Entries) -> Iterator[tuple[str, int, tuple[Replica, ...]]]:
+    """(kind, group, copies) for every multicast group that is not the same in both."""
+    return _changes(old.groups, new.groups)
+
+
+def session_changes(old: Entries, new: Entries) -> Iterator[tuple[str, int, CloneSession]]:
+    """(kind, number, session) for every clone session that is not the same in both."""
+    return _changes(old.sessions, new.sessions)
+
+
+def _changes(
+    old: Mapping[int, Value], new: Mapping[int, Value]
+) -> Iterator[tuple[str, int, Value]]:
+    for number, value in old.items():
+        if number not in new:
+            yield "DELETE", number, value
+    for number, value in new.items():
+        if number not in old:
+            yield "INSERT", number, value
+        elif value != old[number]:
+            yield "MODIFY", number, value
 
 
 def _key(entry: TableEntry) -> tuple[object, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,13 @@ from p4.v1 import p4runtime_pb2_grpc
 
 from compiler.backend.p4info_messages import new_message
 from testbed.errors import ControlError
-from testbed.network.changes import NO_ENTRIES, group_changes, table_changes
-from testbed.plan import Entries, TableEntry
+from testbed.network.changes import (
+    NO_ENTRIES,
+    group_changes,
+    session_changes,
+    table_changes,
+)
+from testbed.plan import Entries, Replica, TableEntry
 
 # Giving a switch its program includes compiling it, which a busy machine does slowly.
 CALL_TIMEOUT_S = 180.0
@@ -93,8 +98,15 @@ class P4RuntimeClient:
     def change(self, old: Entries, new: Entries) -> None:
         """Turn what `old` filled the switch with into `new`, in one write of what differs."""
         request = pb.WriteRequest(device_id=self._device_id, election_id=self._election_id)
-        for kind, group, ports in group_changes(old, new):
-            self._add_group(request, kind, group, ports)
+        for kind, group, replicas in group_changes(old, new):
+            multicast = _replication(request, kind).multicast_group_entry
+            multicast.multicast_group_id = group
+            _add_replicas(multicast, replicas)
+        for kind, number, session in session_changes(old, new):
+            clone = _replication(request, kind).clone_session_entry
+            clone.session_id = number
+            clone.packet_length_bytes = session.max_bytes
+            _add_replicas(clone, session.replicas)
         for kind, entry in table_changes(old, new):
             # A default entry is always there: it can only be modified, without action to reset it.
             change = "MODIFY" if entry.default else kind
@@ -104,14 +116,6 @@ class P4RuntimeClient:
                 update.entity.table_entry.ClearField("action")
         if request.updates:
             self._explain("write", lambda: self._stub.Write(request, timeout=CALL_TIMEOUT_S))
-
-    @staticmethod
-    def _add_group(request: Any, kind: str, group: int, ports: Sequence[int]) -> None:
-        update = request.updates.add(type=pb.Update.Type.Value(kind))
-        multicast = update.entity.packet_replication_engine_entry.multicast_group_entry
-        multicast.multicast_group_id = group
-        for port in ports:
-            multicast.replicas.add(egress_port=port, instance=1)
 
     def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
         """index -> (packets, bytes) of an indirect counter; named as in TableEntry."""
@@ -158,6 +162,16 @@ class P4RuntimeClient:
         except grpc.RpcError as error:
             whole = f"{error.code().name}: {error.details()}"
             raise P4RuntimeError(f"{what}: {'; '.join(_reasons(error)) or whole}") from error
+
+
+def _replication(request: Any, kind: str) -> Any:
+    update = request.updates.add(type=pb.Update.Type.Value(kind))
+    return update.entity.packet_replication_engine_entry
+
+
+def _add_replicas(message: Any, replicas: Iterable[Replica]) -> None:
+    for replica in replicas:
+        message.replicas.add(egress_port=replica.port, instance=replica.instance)
 
 
 def _reasons(error: Any) -> Iterator[str]:

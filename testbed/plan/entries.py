@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from testbed.plan.tree import Branch, Tree, Wiring, aggregation_tree
 from topologies import Host, Topology
@@ -56,12 +57,29 @@ class TableEntry:
     default: bool = False
 
 
+class Replica(NamedTuple):
+    """A copy of a packet: the port it leaves by, and its number in the program (egress_rid)."""
+
+    port: int
+    instance: int = 1
+
+
+@dataclass(frozen=True)
+class CloneSession:
+    """What becomes of packets that are cloned to it. max_bytes: of each copy; 0 for all of it."""
+
+    replicas: tuple[Replica, ...]
+    max_bytes: int = 0
+
+
 @dataclass(frozen=True)
 class Entries:
-    """What a switch is to be filled with. groups: multicast group id -> ports."""
+    """What a switch is to be filled with. groups: multicast group id -> copies; sessions: by their
+    numbers."""
 
     tables: tuple[TableEntry, ...]
-    groups: dict[int, tuple[int, ...]]
+    groups: dict[int, tuple[Replica, ...]]
+    sessions: dict[int, CloneSession] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -138,13 +156,13 @@ def _tree(wiring: Wiring, job: Job, index: int) -> Tree:
 def _entries(
     wiring: Wiring, switch: str, jobs: Sequence[tuple[int, Job]], trees: Mapping[int, Tree]
 ) -> Entries:
-    groups = {FLOOD_GROUP: wiring.flooding[switch]}
+    groups = {FLOOD_GROUP: tuple(map(Replica, wiring.flooding[switch]))}
     tables = list(_forwarding(wiring, switch))
     for index, job in jobs:
         branch = trees[job.number].branches.get(switch)
         if branch is not None:
             group = FIRST_JOB_GROUP + index
-            groups[group] = tuple(port for port, _ in branch.children)
+            groups[group] = tuple(Replica(port) for port, _ in branch.children)
             tables += _job_tables(wiring.topology, branch, job, index, group)
     return Entries(tuple(tables), groups)
 

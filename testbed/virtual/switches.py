@@ -11,6 +11,7 @@ from switch.matches import Match
 from switch.model import Key
 from switch.program import Program
 from switch.translate import translate
+from testbed.network.changes import NO_ENTRIES, group_changes, session_changes
 from testbed.plan import Entries, TableEntry
 from testbed.statistics import SwitchStatistics
 from testbed.virtual.clock import Clock
@@ -95,7 +96,7 @@ class SwitchNode:
         self._clock, self._chip, self._seed, self._delay_ns = clock, chip, seed, delay_ns
         self._pipeline: Pipeline | None = chip.pipeline(seed)
         self._installed: dict[EntryKey, tuple[TableEntry, int]] = {}
-        self._groups: dict[int, tuple[int, ...]] = {}
+        self._replication = NO_ENTRIES
         self._counted: dict[tuple[str, int], Count] = {}
         self._drops: dict[str, int] = {}
         self._unheard = 0
@@ -140,11 +141,12 @@ class SwitchNode:
         for key, entry in wanted.items():
             if key not in self._installed:
                 self._installed[key] = (entry, self._chip.add(self._pipeline, entry))
-        for group in self._groups.keys() | entries.groups.keys():
-            ports = entries.groups.get(group, ())
-            if ports != self._groups.get(group, ()):
-                self._pipeline.set_multicast_group(group, [(port, 0) for port in ports])
-        self._groups = dict(entries.groups)
+        for kind, group, replicas in group_changes(self._replication, entries):
+            self._pipeline.set_multicast_group(group, [] if kind == "DELETE" else replicas)
+        for kind, number, session in session_changes(self._replication, entries):
+            copies = () if kind == "DELETE" else session.replicas
+            self._pipeline.set_clone_session(number, copies, session.max_bytes)
+        self._replication = entries
 
     def stop(self) -> None:
         """As if its program were killed."""
@@ -152,7 +154,7 @@ class SwitchNode:
             self._put_aside(self._pipeline)
             self._pipeline.close()
         self._pipeline = None
-        self._installed, self._groups = {}, {}
+        self._installed, self._replication = {}, NO_ENTRIES
 
     def close(self) -> None:
         """Free the program; nothing can be asked afterwards."""

@@ -17,8 +17,9 @@ from testbed.plan import Entries
 from testbed.statistics import SwitchStatistics
 
 Result = TypeVar("Result")
-# How long one question for readiness waits before the program's life is looked at again.
-QUESTION_S = 0.2
+# How long one question for readiness waits before the program's life is looked at again: twice as
+# long each time, since on a slow machine an answer itself takes longer than the first.
+QUESTION_S, LONGEST_QUESTION_S = 0.2, 5.0
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,11 @@ class RunningSwitch:
         """Insert groups and table entries beside those that are there; NodeFailed with the switch's
         words if refused."""
         self._ask(lambda: self._control.change(NO_ENTRIES, entries))
-        groups = {**self._filled.groups, **entries.groups}
-        self._filled = Entries((*self._filled.tables, *entries.tables), groups)
+        self._filled = Entries(
+            (*self._filled.tables, *entries.tables),
+            {**self._filled.groups, **entries.groups},
+            {**self._filled.sessions, **entries.sessions},
+        )
 
     def replace(self, entries: Entries) -> None:
         """Make these all that is installed. Only what differs is written, so what stays the same
@@ -157,7 +161,9 @@ def start_switch(
 
 def _await_answer(target: Target, process: NodeProcess, control: Control, timeout_s: float) -> None:
     deadline = time.monotonic() + timeout_s
-    while not control.answers(within_s=QUESTION_S):
+    question_s = QUESTION_S
+    while not control.answers(within_s=question_s):
+        question_s = min(2 * question_s, LONGEST_QUESTION_S)
         status = process.poll()
         if status is not None:
             raise _failed(target, process, f"the switch {exit_in_words(status)} while starting")

@@ -11,18 +11,18 @@ from typing import Any
 
 from testbed import thrift_cli
 from testbed.errors import ControlError
-from testbed.network.changes import group_changes, table_changes
+from testbed.network.changes import group_changes, session_changes, table_changes
 from testbed.network.kernel import network_namespace
 from testbed.network.targets.base import SwitchSetting
-from testbed.plan import Entries, TableEntry
+from testbed.plan import CloneSession, Entries, Replica, TableEntry
 from testbed.thrift_cli import ThriftCli
 
 # BMv2's own default; every switch has a network namespace, and so a loopback, of its own.
 THRIFT_PORT = 9090
 LEAST_URGENT = 2**31 - 1
 """Here the smallest priority wins."""
-# As over P4Runtime, where every replica of a group has instance 1.
-REPLICATION_ID = 1
+FIRST_SESSION_GROUP = 32768
+"""A clone session's copies are those of the group with this number more, as over P4Runtime."""
 PROBE_S = 0.01
 Value = int | tuple[int, int]
 
@@ -37,7 +37,7 @@ class ThriftControl:
         self._json = program_json
         self._cli: ThriftCli | None = None
         self._handles: dict[tuple[str, frozenset[tuple[str, Value]], int], int] = {}
-        self._nodes: dict[int, int] = {}
+        self._nodes: dict[int, dict[int, int]] = {}
 
     def answers(self, within_s: float) -> bool:
         """Whether the Thrift port is open: BMv2 opens it when the program and all ports are in."""
@@ -60,26 +60,41 @@ class ThriftControl:
         self._nodes.clear()
 
     def change(self, old: Entries, new: Entries) -> None:
-        for kind, group, ports in group_changes(old, new):
-            self._change_group(kind, group, ports)
+        for kind, group, replicas in group_changes(old, new):
+            self._change_group(kind, group, replicas)
+        for kind, number, session in session_changes(old, new):
+            self._change_session(kind, number, session)
         for kind, entry in table_changes(old, new):
             self._change_entry(kind, entry)
 
-    def _change_group(self, kind: str, group: int, ports: Sequence[int]) -> None:
-        """A group is one node of BMv2's, with all its ports."""
-        listed = " ".join(map(str, ports))
+    def _change_group(self, kind: str, group: int, replicas: Sequence[Replica]) -> None:
+        """A group is one node of BMv2's for each instance, with all the ports of that instance."""
         if kind == "INSERT":
             self._command(f"mc_mgrp_create {group}")
-            answer = self._command(f"mc_node_create {REPLICATION_ID} {listed}")
-            self._nodes[group] = thrift_cli.handle(answer)
-            self._command(f"mc_node_associate {group} {self._nodes[group]}")
-        elif kind == "MODIFY":
-            self._command(f"mc_node_update {self._nodes[group]} {listed}")
-        else:
-            node = self._nodes.pop(group)
+        nodes = self._nodes.setdefault(group, {})
+        wanted = {} if kind == "DELETE" else by_instance(replicas)
+        for instance in nodes.keys() - wanted.keys():
+            node = nodes.pop(instance)
             self._command(f"mc_node_dissociate {group} {node}")
             self._command(f"mc_node_destroy {node}")
+        for instance, ports in wanted.items():
+            listed = " ".join(map(str, ports))
+            if instance in nodes:
+                self._command(f"mc_node_update {nodes[instance]} {listed}")
+                continue
+            answer = self._command(f"mc_node_create {instance} {listed}")
+            nodes[instance] = thrift_cli.handle(answer)
+            self._command(f"mc_node_associate {group} {nodes[instance]}")
+        if kind == "DELETE":
             self._command(f"mc_mgrp_destroy {group}")
+
+    def _change_session(self, kind: str, number: int, session: CloneSession) -> None:
+        group = FIRST_SESSION_GROUP + number
+        if kind == "DELETE":
+            self._command(f"mirroring_delete {number}")
+        self._change_group(kind, group, session.replicas)
+        if kind == "INSERT":
+            self._command(f"mirroring_add_mc {number} {group}")
 
     def _change_entry(self, kind: str, entry: TableEntry) -> None:
         key = entry.table, frozenset(entry.match.items()), entry.priority
@@ -116,6 +131,14 @@ class ThriftControl:
         if self._cli is None:
             raise ControlError(f"`{line.strip()}`: the session has ended")
         return self._cli.command(line.strip())
+
+
+def by_instance(replicas: Iterable[Replica]) -> dict[int, list[int]]:
+    """instance -> its ports."""
+    found: dict[int, list[int]] = {}
+    for replica in replicas:
+        found.setdefault(replica.instance, []).append(replica.port)
+    return found
 
 
 def _is_open(port: int) -> bool:

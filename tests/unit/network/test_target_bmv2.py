@@ -11,7 +11,7 @@ from testbed.errors import MachineLacks
 from testbed.network.targets import Bmv2Target, NativeTarget, bmv2, choose
 from testbed.network.targets.base import SwitchSetting
 from testbed.network.targets.thrift import ProgramNames, ThriftControl
-from testbed.plan import Entries, TableEntry
+from testbed.plan import CloneSession, Entries, Replica, TableEntry
 
 PROGRAM = {
     "header_types": [
@@ -156,9 +156,50 @@ def test_likely_causes(line: str, cause: str) -> None:
     assert bool(said) == bool(cause)
 
 
+def copies(*ports: int) -> tuple[Replica, ...]:
+    return tuple(map(Replica, ports))
+
+
+def test_instances_and_clone_sessions(control: tuple[ThriftControl, Cli]) -> None:
+    session, cli = control
+    groups = {4: (Replica(1), Replica(2, 7), Replica(3))}
+    old = Entries((), groups, {5: CloneSession((Replica(2, 3), Replica(3, 3)))})
+    session.change(Entries((), {}), old)
+    assert cli.lines == [
+        "mc_mgrp_create 4",
+        "mc_node_create 1 1 3",
+        "mc_node_associate 4 2",
+        "mc_node_create 7 2",
+        "mc_node_associate 4 4",
+        "mc_mgrp_create 32773",
+        "mc_node_create 3 2 3",
+        "mc_node_associate 32773 7",
+        "mirroring_add_mc 5 32773",
+    ]
+    cli.lines[:] = []
+    new = Entries((), {4: (Replica(2, 7), Replica(6, 8))}, {5: CloneSession((Replica(1, 3),))})
+    session.change(old, new)
+    assert cli.lines == [
+        "mc_node_dissociate 4 2",
+        "mc_node_destroy 2",
+        "mc_node_update 4 2",
+        "mc_node_create 8 6",
+        "mc_node_associate 4 4",
+        "mc_node_update 7 1",
+    ]
+    cli.lines[:] = []
+    session.change(new, Entries((), new.groups))
+    assert cli.lines == [
+        "mirroring_delete 5",
+        "mc_node_dissociate 32773 7",
+        "mc_node_destroy 7",
+        "mc_mgrp_destroy 32773",
+    ]
+
+
 def test_entries_are_written_in_the_programs_order(control: tuple[ThriftControl, Cli]) -> None:
     session, cli = control
-    session.change(Entries((), {}), Entries((ENTRY, ALL), {4: (1, 2), 5: (2,)}))
+    session.change(Entries((), {}), Entries((ENTRY, ALL), {4: copies(1, 2), 5: copies(2)}))
     assert cli.lines == [
         "mc_mgrp_create 4",
         "mc_node_create 1 1 2",
@@ -202,11 +243,11 @@ def test_ternary_range_and_default(setting: SwitchSetting, tmp_path: Path) -> No
 
 def test_only_what_differs_is_written(control: tuple[ThriftControl, Cli]) -> None:
     session, cli = control
-    old = Entries((ENTRY, ALL), {4: (1, 2), 5: (2,)})
+    old = Entries((ENTRY, ALL), {4: copies(1, 2), 5: copies(2)})
     session.change(Entries((), {}), old)
     cli.lines[:] = []
     changed = TableEntry("t", ENTRY.match, "forward", {"mark": 3, "port": 1})
-    session.change(old, Entries((changed,), {4: (1,)}))
+    session.change(old, Entries((changed,), {4: copies(1)}))
     assert cli.lines == [
         "mc_node_dissociate 5 5",
         "mc_node_destroy 5",
@@ -224,7 +265,7 @@ def test_a_reset_forgets_handles(control: tuple[ThriftControl, Cli]) -> None:
     assert cli.lines.pop() == "reset_state"
     assert not session._handles
     cli.lines[:] = []
-    session.change(Entries((), {}), Entries((ENTRY,), {4: (1,)}))
+    session.change(Entries((), {}), Entries((ENTRY,), {4: copies(1)}))
     assert [line.split()[0] for line in cli.lines] == [
         "mc_mgrp_create",
         "mc_node_create",

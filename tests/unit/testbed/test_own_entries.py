@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from switch.program import Program
 from testbed import own_entries
 from testbed.network.p4runtime import Names
 from testbed.network.targets import thrift
-from testbed.plan import Entries, TableEntry
+from testbed.plan import CloneSession, Entries, Replica, TableEntry
 from testbed.program import Program as Built
 from testbed.program import compile_program
 from testbed.scenario import ScenarioError
@@ -117,7 +118,7 @@ def test_each_kind_of_value(program: Program, tmp_path: Path) -> None:
         TableEntry("I.some", match, "I.go", parameters, 10),
         TableEntry("I.plain", {}, "I.stop", {}, 0, True),
     )
-    assert entries.groups == {9: (1,), 4: (3, 2)}
+    assert entries.groups == {9: ((1, 1),), 4: ((3, 1), (2, 1))}
 
 
 def test_what_matches_anything_is_left_out(program: Program, tmp_path: Path) -> None:
@@ -156,9 +157,17 @@ def test_a_ternary_value_alone_means_all_its_bits(program: Program, tmp_path: Pa
         ("table_entries/0/action_params/mark", None, "action_params: lacks 'mark'"),
         ("table_entries/1/default_action", "yes", "default_action: 'yes' is no flag"),
         ("table_entries/1/match", {"hdr.h.a": [0, 1]}, "a default action matches nothing"),
-        ("multicast_group_entries/0/multicast_group_id", 0, "0 is no group"),
+        ("multicast_group_entries/0/multicast_group_id", 0, "multicast_group_id: 0 does not fit"),
         ("multicast_group_entries/1/replicas/0/egress_port", -1, "replicas[0].egress_port: -1"),
-        ("multicast_group_entries/0/replicas/0/instance", 2, "only one copy a port is made"),
+        ("multicast_group_entries/0/replicas/0/instance", 65536, "instance: 65536 does not fit"),
+        ("multicast_group_entries/1/replicas/1/egress_port", 3, "replicas[1]: port 3 with"),
+        ("clone_session_entries", [{"clone_session_id": 32768}], "clone_session_id: 32768 does"),
+        ("clone_session_entries", [{"clone_session_id": 1}], "[0].replicas: NoneType is no list"),
+        (
+            "clone_session_entries",
+            [{"clone_session_id": 1, "replicas": [], "packet_length_bytes": -1}],
+            "packet_length_bytes: -1 does not fit",
+        ),
     ],
 )
 def test_mistakes_name_file_and_path(
@@ -198,12 +207,15 @@ def test_own_entries_take_the_place_of_planned_ones_with_the_same_key() -> None:
             TableEntry("macs", {"dst": 8}, "forward", {"port": 2}),
             TableEntry("routes", {"dst": (7, 32)}, "drop"),
         ),
-        {1: (1, 2), 2: (3,)},
+        {1: (Replica(1), Replica(2)), 2: (Replica(3),)},
+        {5: CloneSession((Replica(1),)), 6: CloneSession((Replica(2),))},
     )
     own = Entries((TableEntry("I.f.macs", {"hdr.e.dst": 7}, "I.f.forward", {"port": 9}),), {2: ()})
+    own = replace(own, sessions={6: CloneSession((), 64)})
     both = own_entries.merged(planned, own)
     assert both.tables == (*planned.tables[1:], own.tables[0])
-    assert both.groups == {1: (1, 2), 2: ()}
+    assert both.groups == {1: (Replica(1), Replica(2)), 2: ()}
+    assert both.sessions == {5: CloneSession((Replica(1),)), 6: CloneSession((), 64)}
 
 
 def test_a_folder_has_a_file_for_each_switch_that_has_own_entries(tmp_path: Path) -> None:
@@ -220,13 +232,38 @@ def test_a_folder_has_a_file_for_each_switch_that_has_own_entries(tmp_path: Path
         own_entries.filling(str(tmp_path), program.json, ["s1", "s2"])
 
 
+def test_copies_and_clones(program: Program, tmp_path: Path) -> None:
+    copies = [{"egress_port": 3}, {"egress_port": 3, "instance": 9}, {"egress_port": 1}]
+    session = {"clone_session_id": 7, "replicas": copies[:2], "packet_length_bytes": 60}
+    content = {
+        "multicast_group_entries": [{"multicast_group_id": 2, "replicas": copies}],
+        "clone_session_entries": [session, {"clone_session_id": 8, "replicas": []}],
+    }
+    entries = read(program, tmp_path, content)
+    assert entries.groups == {2: (Replica(3), Replica(3, 9), Replica(1))}
+    assert entries.sessions == {
+        7: CloneSession((Replica(3), Replica(3, 9)), 60),
+        8: CloneSession(()),
+    }
+
+
+def test_bmv2_cuts_no_copies(tmp_path: Path) -> None:
+    program = compile_program(ROOT / "p4/switchml.p4", "agglab", 4, 4)
+    cut = {"clone_session_id": 7, "replicas": [{"egress_port": 1}], "packet_length_bytes": 60}
+    (tmp_path / "own.json").write_text(json.dumps({"clone_session_entries": [cut]}))
+    own_entries.filling(str(tmp_path / "own.json"), program.json, ["s1"])
+    with pytest.raises(ScenarioError, match=r"7\.packet_length_bytes: BMv2 cannot cut"):
+        own_entries.filling(str(tmp_path / "own.json"), program.json, ["s1"], "bmv2")
+
+
 def test_the_example_of_the_docs_is_valid(tmp_path: Path) -> None:
     (example,) = re.findall(
         r"```json\n(.*?)```", (ROOT / "docs/own-programs.md").read_text(), re.DOTALL
     )
     built = compile_program(ROOT / "p4/switchml.p4", "agglab", 4, 4)
     entries = read(Program.read(built.json), tmp_path, example)
-    assert (len(entries.tables), entries.groups) == (2, {9: (1, 2)})
+    assert (len(entries.tables), entries.groups) == (2, {9: (Replica(1), Replica(2, 7))})
+    assert entries.sessions == {5: CloneSession((Replica(3),), 128)}
 
 
 def packet(a: int, b: int, c: int, d: int) -> bytes:

@@ -48,7 +48,9 @@ def by_table(entries: Any, table: str) -> list[TableEntry]:
 def test_two_jobs_written_out() -> None:
     jobs = [Job(1, ("h3", "h1"), 0, 16), Job(900, ("h2",), 16, 4)]
     entries = job_entries(rack(3), "s1", jobs)
-    assert entries.groups == {1: (1, 2, 3), 2: (3, 1), 3: (2,)}
+    ports = {number: tuple(r.port for r in copies) for number, copies in entries.groups.items()}
+    assert ports == {1: (1, 2, 3), 2: (3, 1), 3: (2,)}
+    assert {copy.instance for copies in entries.groups.values() for copy in copies} == {1}
     first = {"all_workers": 3, "first_slot": 0, "slots": 16, "group": 2, "job_index": 0}
     second = {"all_workers": 1, "first_slot": 16, "slots": 4, "group": 3, "job_index": 1}
     root = {"parent": 511}
@@ -91,7 +93,7 @@ def test_every_host_is_forwarded_and_routed_to() -> None:
     assert by_table(entries, "routes")[1] == TableEntry(
         "routes", {"dst": (0x0A000002, 32)}, "route", {"next_hop": 0x020000000002, "port": 2}
     )
-    assert entries.groups == {1: (1, 2)}
+    assert entries.groups == {1: ((1, 1), (2, 1))}
 
 
 @pytest.mark.parametrize(
