@@ -22,7 +22,7 @@ from testbed.network import lacks
 from testbed.network.machine import PROGRAMS
 from testbed.network.targets import bmv2
 from testbed.program import P4C_REMEDY
-from topologies import Corrupt, Direction, Topology, rack
+from topologies import Corrupt, Direction, Duplicate, Topology, rack
 
 CORES_WANTED = 2
 MEMORY_WANTED_BYTES = 2 << 30
@@ -67,6 +67,11 @@ FEATURES = (
         "eBPF (XDP)",
         rack(1, Direction(impairments=(Corrupt(0.5),))),
         "bursts, periodic and listed losses, corruption, links that go down; plain `loss` works",
+    ),
+    Feature(
+        "duplication (eBPF, clsact)",
+        rack(1, Direction(impairments=(Duplicate(0.5),))),
+        "duplicated packets on real links; `backend: virtual` has them",
     ),
     Feature(
         "link delays (netem)",

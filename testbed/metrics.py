@@ -251,6 +251,7 @@ def _links(statistics: NetworkStatistics) -> dict[str, dict[str, dict[str, Any]]
         links.setdefault(way.link, {})[way.direction] = {
             "seen": way.seen,
             "dropped": way.dropped_injected,
+            "duplicated": way.duplicated,
             "bytes": way.bytes,
             "queue_drops": way.dropped_by_queue,
         }

@@ -47,7 +47,11 @@ def _lost(
     trees: Mapping[int, Tree],
 ) -> Lost:
     ways = measured.statistics.directions
-    came = sum(w.seen - w.dropped_injected for w in ways if w.direction.endswith(f"->{switch}"))
+    came = sum(
+        w.seen - w.dropped_injected + w.duplicated
+        for w in ways
+        if w.direction.endswith(f"->{switch}")
+    )
     went = sum(
         w.packets + w.dropped_by_queue for w in ways if w.direction.startswith(f"{switch}->")
     )

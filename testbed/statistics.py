@@ -18,6 +18,7 @@ class DirectionStatistics:
         first 65536 of them when there are more.
     corrupted: frames in which an impairment inverted a bit.
     lost_link_down: frames seen while the link was pulled, none of which counts as dropped.
+    duplicated: copies that impairments made of frames seen, which are not seen themselves.
     """
 
     link: str
@@ -30,6 +31,7 @@ class DirectionStatistics:
     dropped_numbers: tuple[int, ...] = ()
     corrupted: int = 0
     lost_link_down: int = 0
+    duplicated: int = 0
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,16 @@ SYS_BPF = {"x86_64": 321, "aarch64": 280}
 
 BPF_MAP_CREATE, BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM = 0, 1, 2
 BPF_PROG_LOAD, BPF_LINK_CREATE = 5, 28
-BPF_MAP_TYPE_HASH, BPF_MAP_TYPE_ARRAY = 1, 2
-BPF_PROG_TYPE_XDP = 6
+BPF_MAP_TYPE_HASH, BPF_MAP_TYPE_ARRAY, BPF_MAP_TYPE_PERCPU_ARRAY = 1, 2, 6
+BPF_PROG_TYPE_SCHED_CLS, BPF_PROG_TYPE_XDP = 3, 6
 BPF_XDP = 37
 XDP_FLAGS_SKB_MODE = 1 << 1
 XDP_DROP, XDP_PASS = 1, 2
+TC_ACT_OK = 0
 PSEUDO_MAP_FD = 1
 MAP_LOOKUP_ELEM, MAP_UPDATE_ELEM = 1, 2
+SKB_STORE_BYTES, CLONE_REDIRECT, SKB_LOAD_BYTES = 9, 13, 26
+BPF_F_INGRESS = 1
 VERIFIER_LOG_BYTES = 1 << 16
 
 R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, FRAME = range(11)
@@ -139,12 +142,15 @@ class NumberSet:
 
 
 class ArrayMap:
-    """An array map of `entries` values of `value_bytes` (a multiple of 8) each, all zero."""
+    """An array map of `entries` values of `value_bytes` (a multiple of 8) each, all zero.
 
-    def __init__(self, value_bytes: int, entries: int = 1) -> None:
+    kind: BPF_MAP_TYPE_PERCPU_ARRAY gives each processor values of its own, for programs only.
+    """
+
+    def __init__(self, value_bytes: int, entries: int = 1, kind: int = BPF_MAP_TYPE_ARRAY) -> None:
         self.value_bytes = value_bytes
         self.entries = entries
-        attributes = struct.pack("<IIII", BPF_MAP_TYPE_ARRAY, 4, value_bytes, entries)
+        attributes = struct.pack("<IIII", kind, 4, value_bytes, entries)
         self.descriptor = _bpf(BPF_MAP_CREATE, attributes)
 
     def write(self, value: bytes) -> None:
@@ -169,10 +175,10 @@ class ArrayMap:
         os.close(self.descriptor)
 
 
-def load_xdp(code: bytes) -> int:
+def load_program(code: bytes, kind: int) -> int:
     """Load a program and return its descriptor; OSError with the verifier's last words if refused.
 
-    code: instructions of 8 bytes, as `Assembler.code` gives them.
+    code: instructions of 8 bytes, as `Assembler.code` gives them. kind: BPF_PROG_TYPE_*.
     """
     instructions = ctypes.create_string_buffer(code, len(code))
     license_name = ctypes.create_string_buffer(b"Apache-2.0")
@@ -180,7 +186,7 @@ def load_xdp(code: bytes) -> int:
     def load(log: ctypes.Array[ctypes.c_char] | None) -> int:
         attributes = struct.pack(
             "<IIQQIIQ",
-            BPF_PROG_TYPE_XDP,
+            kind,
             len(code) // 8,
             ctypes.addressof(instructions),
             ctypes.addressof(license_name),

@@ -3,6 +3,7 @@
 It runs as XDP in skb mode on the interface where the frames arrive: the frame has then used the
 link's rate and queue, as a frame lost on a wire has, and no socket has seen it yet. (clsact ingress
 comes too late: packet sockets, which P4 switches and tcpdump read, get their copy before it.)
+Where frames are duplicated a second program is at clsact ingress all the same, and makes copies.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from testbed.network import bpf, impaired_code
+from testbed.network import bpf, clsact, impaired_code
 from testbed.network.rules import DirectionRules, Rule
-from topologies import Drop, DropList, GilbertElliott
+from topologies import DropList, GilbertElliott, Impairment
 
 
-def refused() -> OSError | None:
-    """Why this kernel runs no such program for us (rootless containers and user namespaces may
+def refused(*impairments: Impairment) -> OSError | None:
+    """Why this kernel runs no program for these (rootless containers and user namespaces may
     not); None if it does. Tried on the loopback interface of the caller's namespace."""
+    rules = tuple(Rule(each, 0) for each in impairments)
     try:
-        ImpairedDirection("lo", DirectionRules("probe", "probe", (Rule(Drop(0.5), 0),), ())).close()
+        ImpairedDirection("lo", DirectionRules("probe", "probe", rules, ())).close()
     except OSError as error:
         return error
     return None
@@ -33,15 +35,23 @@ def refused() -> OSError | None:
 @dataclass(frozen=True)
 class Counts:
     """seen: frames that arrived; dropped, corrupted: of them; lost: to a pulled link; numbers: the
-    first dropped ones' k, ascending; unsent: dropped where they were to be sent, not on the way."""
+    first dropped ones' k, ascending; copied: copies made; unsent: dropped where they were to be
+    sent, not on the way."""
 
     seen: int
     dropped: int = 0
     corrupted: int = 0
     lost: int = 0
     numbers: tuple[int, ...] = ()
+    copied: int = 0
     unsent: int = 0
     unsent_bytes: int = 0
+
+
+def _load(stack: contextlib.ExitStack, code: bytes, kind: int) -> int:
+    program = bpf.load_program(code, kind)
+    stack.callback(os.close, program)
+    return program
 
 
 class ImpairedDirection:
@@ -57,9 +67,12 @@ class ImpairedDirection:
             self._counters = self._array(stack, impaired_code.COUNTER_BYTES)
             self._numbers = self._array(stack, 8, impaired_code.NUMBERS_KEPT)
             self._control = self._array(stack, 8)
-            code = impaired_code.program(rules, self._maps(stack))
-            program = bpf.load_xdp(code)
-            stack.callback(os.close, program)
+            maps = self._maps(stack)
+            program = _load(stack, impaired_code.program(rules, maps), bpf.BPF_PROG_TYPE_XDP)
+            if impaired_code.copies(rules):
+                code = impaired_code.copier(rules, maps)
+                copier = _load(stack, code, bpf.BPF_PROG_TYPE_SCHED_CLS)
+                stack.callback(clsact.Classifier(copier, interface).close)
             attached = bpf.attach_xdp(program, socket.if_nametoindex(interface))
             stack.callback(os.close, attached)
             self._stack = stack.pop_all()
@@ -73,10 +86,12 @@ class ImpairedDirection:
                 listed = bpf.NumberSet(rule.impairment.numbers)
                 stack.callback(listed.close)
                 lists[place] = listed.descriptor
+        due = bpf.ArrayMap(8, kind=bpf.BPF_MAP_TYPE_PERCPU_ARRAY)
+        stack.callback(due.close)
         counters, numbers, control = (
             each.descriptor for each in (self._counters, self._numbers, self._control)
         )
-        return impaired_code.Maps(counters, numbers, control, states, lists)
+        return impaired_code.Maps(counters, numbers, control, due.descriptor, states, lists)
 
     @staticmethod
     def _array(stack: contextlib.ExitStack, value_bytes: int, entries: int = 1) -> bpf.ArrayMap:
@@ -91,10 +106,11 @@ class ImpairedDirection:
         self._control.write(struct.pack("<Q", bits))
 
     def counts(self) -> Counts:
-        seen, dropped, corrupted, lost = struct.unpack("<4Q", self._counters.read(1))
+        words = struct.unpack("<6Q", self._counters.read(1))
+        seen, dropped, corrupted, lost, copied, _ = words
         kept = self._numbers.read(min(dropped, impaired_code.NUMBERS_KEPT))
         numbers = np.sort(np.frombuffer(kept, dtype="<u8"))
-        return Counts(seen, dropped, corrupted, lost, tuple(int(k) for k in numbers))
+        return Counts(seen, dropped, corrupted, lost, tuple(int(k) for k in numbers), copied)
 
     def close(self) -> None:
         """Detach; the counts are gone."""

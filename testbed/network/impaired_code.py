@@ -2,6 +2,11 @@
 
 Registers: r6 the frame's context, r7 counters, r8 the frame's number k, r9 whether it is dropped;
 r0 to r5 are anybody's. Every rule decides on every frame, so that none changes another's state.
+
+XDP cannot copy a frame to those who will receive it. It notes how many copies are due; `copier`,
+behind the packet sockets on the same processor, has the kernel receive the frame so many times
+more. A copy's source is a group address on its way, which no frame's is: so XDP knows it, mends it
+and neither counts it nor decides on it.
 """
 
 from __future__ import annotations
@@ -13,11 +18,12 @@ from testbed.impairments import ALWAYS, draws, threshold
 from testbed.network import bpf
 from testbed.network.bpf import DW, FRAME, R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, B, W
 from testbed.network.rules import DirectionRules, Rule
-from topologies import Corrupt, Drop, DropList, GilbertElliott, PeriodicDrop
+from topologies import Corrupt, Drop, DropList, Duplicate, GilbertElliott, PeriodicDrop
 
-# Words of the counters' map: frames seen, dropped by impairments, changed, lost to a pulled link.
-SEEN, DROPPED, CORRUPTED, LOST = 0, 8, 16, 24
-COUNTER_BYTES = 32
+# Words of the counters' map: frames seen, dropped by impairments, changed, lost to a pulled link;
+# copies made, and those that have come by again.
+SEEN, DROPPED, CORRUPTED, LOST, COPIED, RETURNED = 0, 8, 16, 24, 32, 40
+COUNTER_BYTES = 48
 # How many dropped frame numbers are kept per direction, from the first on.
 NUMBERS_KEPT = 65536
 # Gilbert-Elliott: states of the last so many frames are known, and so many of them are looked at.
@@ -25,16 +31,20 @@ NUMBERS_KEPT = 65536
 # of the frame before is then not there yet.
 STATES_KEPT = 4096
 LOOK_BACK = 16
+# The first byte of the source address, and its bit that makes it a group's.
+SOURCE_BYTE, GROUP_BIT = 6, 1
+SKB_IFINDEX = 40  # in struct __sk_buff
 
 
 @dataclass(frozen=True)
 class Maps:
     """Descriptors. control: one word, a bit for each of `DirectionRules.faults`; states: by place
-    of the rule; lists: likewise."""
+    of the rule; lists: likewise; due: how often the processor's frame is to be copied."""
 
     counters: int
     numbers: int
     control: int
+    due: int
     states: Mapping[int, int] = field(default_factory=dict)
     lists: Mapping[int, int] = field(default_factory=dict)
 
@@ -45,11 +55,13 @@ def program(rules: DirectionRules, maps: Maps) -> bytes:
     a.alu(R6, "=", R1)
     _point_at(a, maps.counters, "out")
     a.alu(R7, "=", R0)
+    if copies(rules):
+        _let_copies_pass(a)
     a.alu_imm(R8, "=", 1)
     a.fetch_add(R7, SEEN, R8)
     a.alu_imm(R9, "=", 0)
     for place, rule in enumerate(rules.rules):
-        if not isinstance(rule.impairment, Corrupt):
+        if type(rule.impairment) in _DROPPING:
             _DROPPING[type(rule.impairment)](_Place(a, rules, maps, place, rule))
     _lose_if_down(a, rules, maps)
     a.jump_imm("==", R9, 0, "kept")
@@ -58,10 +70,95 @@ def program(rules: DirectionRules, maps: Maps) -> bytes:
     for place, rule in enumerate(rules.rules):
         if isinstance(rule.impairment, Corrupt):
             _corrupt(_Place(a, rules, maps, place, rule))
+        elif isinstance(rule.impairment, Duplicate):
+            _duplicate(_Place(a, rules, maps, place, rule))
     a.label("out")
     a.alu_imm(R0, "=", bpf.XDP_PASS)
     a.exit()
     return a.code()
+
+
+def copies(rules: DirectionRules) -> int:
+    """How many copies of one frame they can ask for; if any, `copier` is needed too."""
+    return sum(isinstance(rule.impairment, Duplicate) for rule in rules.rules)
+
+
+def copier(rules: DirectionRules, maps: Maps) -> bytes:
+    """Code of the classifier behind the packet sockets. r8: the source address's first byte; r9:
+    copies due."""
+    a = bpf.Assembler()
+    a.alu(R6, "=", R1)
+    _point_at(a, maps.due, "out")
+    a.load(R9, R0, 0, DW)
+    a.jump_imm("==", R9, 0, "out")
+    a.alu_imm(R1, "=", 0)
+    a.store(R0, 0, R1, DW)
+    _point_at(a, maps.counters, "out")
+    a.alu(R7, "=", R0)
+    _source_byte(a, bpf.SKB_LOAD_BYTES)
+    a.load(R8, FRAME, -8, B)
+    a.alu(R1, "=", R8)
+    a.alu_imm(R1, "|", GROUP_BIT)
+    a.store(FRAME, -8, R1, B)
+    _source_byte(a, bpf.SKB_STORE_BYTES)
+    for n in range(copies(rules)):
+        a.jump_imm("==", R9, n, "mended")
+        _receive_again(a, f"received {n}")
+    a.label("mended")
+    a.store(FRAME, -8, R8, B)
+    _source_byte(a, bpf.SKB_STORE_BYTES)
+    a.label("out")
+    a.alu_imm(R0, "=", bpf.TC_ACT_OK)
+    a.exit()
+    return a.code()
+
+
+def _source_byte(a: bpf.Assembler, helper: int) -> None:
+    """Between the frame's SOURCE_BYTE and the byte at FRAME - 8."""
+    a.alu(R1, "=", R6)
+    a.alu_imm(R2, "=", SOURCE_BYTE)
+    a.alu(R3, "=", FRAME)
+    a.alu_imm(R3, "+", -8)
+    a.alu_imm(R4, "=", 1)
+    a.alu_imm(R5, "=", 0)
+    a.call(helper)
+    a.jump_imm(">", R0, 0, "out")
+
+
+def _receive_again(a: bpf.Assembler, label: str) -> None:
+    """Counted first: another processor may see the copy before this one goes on."""
+    a.alu_imm(R1, "=", 1)
+    a.fetch_add(R7, COPIED, R1)
+    a.alu(R1, "=", R6)
+    a.load(R2, R6, SKB_IFINDEX, W)
+    a.alu_imm(R3, "=", bpf.BPF_F_INGRESS)
+    a.call(bpf.CLONE_REDIRECT)
+    a.jump_imm("==", R0, 0, label)
+    a.alu_imm(R1, "=", -1)
+    a.fetch_add(R7, COPIED, R1)
+    a.label(label)
+
+
+def _let_copies_pass(a: bpf.Assembler) -> None:
+    a.load(R4, R6, 0, W)
+    a.load(R5, R6, 4, W)
+    a.alu(R3, "=", R4)
+    a.alu_imm(R3, "+", SOURCE_BYTE + 1)
+    a.jump(">", R3, R5, "no copy")
+    a.load(R3, R4, SOURCE_BYTE, B)
+    a.alu(R2, "=", R3)
+    a.alu_imm(R2, "&", GROUP_BIT)
+    a.jump_imm("==", R2, 0, "no copy")
+    a.load(R1, R7, COPIED, DW)
+    a.load(R2, R7, RETURNED, DW)
+    a.jump(">=", R2, R1, "no copy")
+    a.alu_imm(R3, "^", GROUP_BIT)
+    a.store(R4, SOURCE_BYTE, R3, B)
+    a.alu_imm(R1, "=", 1)
+    a.fetch_add(R7, RETURNED, R1)
+    a.alu_imm(R0, "=", bpf.XDP_PASS)
+    a.exit()
+    a.label("no copy")
 
 
 @dataclass(frozen=True)
@@ -246,13 +343,24 @@ def _corrupt(at: _Place) -> None:
     a.label(at.label("end"))
 
 
+def _duplicate(at: _Place) -> None:
+    assert isinstance(at.rule.impairment, Duplicate) and not at.rule.impairment.delay_us
+    at.skip_unless_on()
+    _draw(at.a, at.rule.key)
+    at.skip_unless_below(threshold(at.rule.impairment.probability))
+    _point_at(at.a, at.maps.due, at.label("end"))
+    at.a.alu_imm(R1, "=", 1)
+    at.a.fetch_add(R0, 0, R1)
+    at.a.label(at.label("end"))
+
+
 _DROPPING: Mapping[type, Callable[[_Place], None]] = {
     Drop: _drop,
     GilbertElliott: _gilbert_elliott,
     PeriodicDrop: _periodic,
     DropList: _listed,
 }
-EBPF_KINDS = (*_DROPPING, Corrupt)
+EBPF_KINDS = (*_DROPPING, Corrupt, Duplicate)
 
 
 def _lose_if_down(a: bpf.Assembler, rules: DirectionRules, maps: Maps) -> None:

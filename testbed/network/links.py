@@ -5,8 +5,10 @@ Pure functions of the topology; `mininet_network.py` runs the lines, one program
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from topologies import Direction, Jitter, Reorder, Topology
 from topologies.graph import (
@@ -21,6 +23,14 @@ from topologies.graph import (
 # kept busy, quickstart's ratio was 1.09 with 0.5 ms and 1.055 with 2 ms (medians of 5). Deeper, and
 # the first frames of a round would leave faster than the rate by a visible share.
 BURST_US = 2000
+# How many frames netem holds: more than one end of a veth pair moves in the time it holds them.
+FRAMES_PER_S = 1_000_000
+# Of a distribution for netem: entries (tc has room for less than 16,384), and the one that means its
+# jitter.
+TABLE_ENTRIES, TABLE_UNIT = 8192, 8192
+
+DELAYS = (Jitter, Reorder)
+Delay: TypeAlias = "Jitter | Reorder"
 
 
 def burst_bytes(rate_bps: int, frame_bytes: int) -> int:
@@ -84,98 +94,139 @@ def first_ends(topology: Topology, order: Sequence[str]) -> dict[str, list[str]]
     return ends
 
 
-def rate_lines(interface: str, direction: Direction, frame_bytes: int, rate_bps: int) -> list[str]:
-    """`tc -batch` lines that give a shaped or unshaped interface another rate; no frame is lost."""
-    if direction.rate_bps is None:
-        changed = replace(direction, rate_bps=rate_bps)
-        return [f"qdisc del dev {interface} root"] * bool(direction.delay_us) + _shape(
-            interface, changed, frame_bytes
+@dataclass(frozen=True)
+class Sender:
+    """What shapes the frames an interface sends. at_times: what faults may add to their delay."""
+
+    interface: str
+    direction: Direction
+    frame_bytes: int
+    at_times: tuple[Delay, ...] = ()
+
+    @property
+    def delayed(self) -> bool:
+        """Whether netem is there, at the root."""
+        return bool(self.direction.delay_us or delays(self.direction) or self.at_times)
+
+    @property
+    def _parent(self) -> str:
+        return "parent 20:1" if self.delayed else "root"
+
+    def lines(self) -> list[str]:
+        """`tc -batch` lines: delay (handle 20:), token bucket (1:), the queue before it (10:).
+
+        A delay before the rate is as good as one behind it, and netem behind a bucket would be the
+        bucket's queue: what a frame waits there would count as delay.
+        """
+        shape = [self._netem("add", ())] if self.delayed else []
+        rate_bps = self.direction.rate_bps
+        return shape + ([] if rate_bps is None else self._rate("add", rate_bps))
+
+    def rate_lines(self, rate_bps: int | None) -> list[str]:
+        """Lines that give it another rate, shaped or not; None: its own again. No queue is lost
+        but that of an unshaped one, which gives up its bucket."""
+        own_bps = self.direction.rate_bps
+        if own_bps is not None:
+            return self._rate("change", own_bps if rate_bps is None else rate_bps)
+        if rate_bps is None:
+            return [f"qdisc del dev {self.interface} {self._parent}"]
+        return self._rate("add", rate_bps)
+
+    def _rate(self, verb: str, rate_bps: int) -> list[str]:
+        """A bucket that is changed gives its limit, in bytes, to whatever fifo is under it: the
+        queue is said again."""
+        burst = burst_bytes(rate_bps, self.frame_bytes)
+        # The limit is of the queue TBF brings along, which the child replaces.
+        bucket = f"tbf rate {rate_bps}bit burst {burst} limit {burst}"
+        where = f"qdisc {verb} dev {self.interface}"
+        queue = _queue(self.direction)
+        return [
+            f"{where} {self._parent} handle 1: {bucket}",
+            f"{where} parent 1:1 handle 10: {queue}",
+        ]
+
+    def delay_lines(self, added: Sequence[Delay]) -> list[str]:
+        """Lines that add these of `at_times` to its own delays, and take back others."""
+        return [self._netem("change", added)]
+
+    def _netem(self, verb: str, added: Sequence[Delay]) -> str:
+        drawn = (*delays(self.direction), *added)
+        longest_us = sum(_longest_us(each) for each in (*delays(self.direction), *self.at_times))
+        held = FRAMES_PER_S * (self.direction.delay_us + longest_us) // 1_000_000
+        words = f"delay {self.direction.delay_us}us"
+        span_us = sum(map(_longest_us, drawn))
+        if span_us:
+            # The table's values are below zero: tc wants a delay beside a distribution.
+            words = f"delay {self.direction.delay_us + span_us}us {span_us}us"
+            words += f" distribution {distribution_name(drawn)}"
+        where = f"qdisc {verb} dev {self.interface} root handle 20:"
+        return f"{where} netem {words} limit {max(held, DEFAULT_QUEUE_PACKETS)}"
+
+    def distribution(self, added: Sequence[Delay] = ()) -> dict[str, str]:
+        """The file, if any, that tc reads for the lines with these delays: name -> text."""
+        drawn = (*delays(self.direction), *added)
+        return {f"{distribution_name(drawn)}.dist": distribution(drawn)} if drawn else {}
+
+
+def senders(
+    topology: Topology, at_times: Mapping[str, Sequence[Delay]]
+) -> dict[str, tuple[str, Sender]]:
+    """By direction name: the node that sends there, and how. at_times: by direction name."""
+    return {
+        name: (
+            end.node,
+            Sender(end.interface, direction, link.frame_bytes, tuple(at_times.get(name, ()))),
         )
-    lines = [f"qdisc change dev {interface} root handle 1: {_bucket(rate_bps, frame_bytes)}"]
-    if not _held_by_netem(direction):
-        # A bucket that is changed gives its limit, in bytes, to whatever fifo is under it.
-        lines.append(f"qdisc change dev {interface} parent 1:1 handle 10: {_queue(direction)}")
-    return lines
-
-
-def own_rate_lines(interface: str, direction: Direction, frame_bytes: int) -> list[str]:
-    """`tc -batch` lines that undo `rate_lines`."""
-    if direction.rate_bps is not None:
-        return rate_lines(interface, direction, frame_bytes, direction.rate_bps)
-    return [f"qdisc del dev {interface} root", *_shape(interface, direction, frame_bytes)]
-
-
-def queue_lines(topology: Topology, node: str) -> list[str]:
-    """`tc -batch` lines that shape what leaves each interface of a node."""
-    return [
-        line
         for link in topology.links
-        for _, sender, _, direction in link.directions()
-        if sender.node == node
-        for line in _shape(sender.interface, direction, link.frame_bytes)
-    ]
+        for name, end, _, direction in link.directions()
+    }
 
 
-def _shape(interface: str, direction: Direction, frame_bytes: int) -> list[str]:
-    """A token bucket (handle 1:), under it the queue with its limit (10:) or the delay (20:)."""
-    lines = []
-    parent = "root"
-    if direction.rate_bps is not None:
-        bucket = _bucket(direction.rate_bps, frame_bytes)
-        lines.append(f"qdisc add dev {interface} root handle 1: {bucket}")
-        parent = "parent 1:1"
-    if _held_by_netem(direction):
-        limit = _delay_line_packets(direction, frame_bytes)
-        lines.append(
-            f"qdisc add dev {interface} {parent} handle 20: netem {_delay(direction)} limit {limit}"
-        )
-    elif direction.rate_bps is not None:
-        lines.append(f"qdisc add dev {interface} {parent} handle 10: {_queue(direction)}")
-    return lines
-
-
-def _bucket(rate_bps: int, frame_bytes: int) -> str:
-    burst = burst_bytes(rate_bps, frame_bytes)
-    # The limit is of the queue TBF brings along, which the child replaces.
-    return f"tbf rate {rate_bps}bit burst {burst} limit {burst}"
-
-
-def netem_impairments(direction: Direction) -> tuple[Jitter | Reorder, ...]:
+def delays(direction: Direction) -> tuple[Delay, ...]:
     """Those that netem makes, by chance of its own."""
-    return tuple(each for each in direction.impairments if isinstance(each, (Jitter, Reorder)))
+    return tuple(each for each in direction.impairments if isinstance(each, DELAYS))
 
 
-def _held_by_netem(direction: Direction) -> bool:
-    return bool(direction.delay_us or netem_impairments(direction))
+def distribution_name(drawn: Sequence[Delay]) -> str:
+    """Of the file that `distribution` is written to."""
+    return "-".join(
+        f"jitter{each.max_us}"
+        if isinstance(each, Jitter)
+        else f"reorder{each.probability:g}x{each.delay_us}"
+        for each in drawn
+    )
 
 
-def _delay(direction: Direction) -> str:
-    """netem's jitter is even, to both sides of the delay. Its `reorder P%` sends that share at once
-    and the others after the delay."""
-    words = [f"delay {direction.delay_us}us"]
-    for each in netem_impairments(direction):
-        if isinstance(each, Jitter):
-            half = each.max_us / 2
-            words = [f"delay {direction.delay_us + half:g}us {half:g}us"]
+def distribution(drawn: Sequence[Delay]) -> str:
+    """netem's table for the sum of these delays: it draws an entry for each frame, all alike.
+
+    An entry t means span * (1 + t / 8192), so that from -8192 to 0 it is nothing to all. One delay
+    is as even as the table is long; several are dealt to each other once, by a fixed seed.
+    """
+    span_us = sum(map(_longest_us, drawn)) or 1
+    sums_us = [0.0] * TABLE_ENTRIES
+    for place, each in enumerate(drawn):
+        entries = list(_entries_us(each))
+        if place:
+            random.Random(place).shuffle(entries)
+        sums_us = [total + entry for total, entry in zip(sums_us, entries, strict=True)]
+    return "".join(f"{round(TABLE_UNIT * (total / span_us - 1))}\n" for total in sums_us)
+
+
+def _entries_us(delay: Delay) -> Iterator[float]:
+    late = round(TABLE_ENTRIES * delay.probability) if isinstance(delay, Reorder) else 0
+    for n in range(TABLE_ENTRIES):
+        if isinstance(delay, Jitter):
+            yield delay.max_us * (n + 0.5) / TABLE_ENTRIES
         else:
-            words = [f"delay {each.delay_us}us reorder {100 * (1 - each.probability):g}%"]
-    return words[0]
+            yield delay.delay_us if n < late else 0.0
+
+
+def _longest_us(delay: Delay) -> int:
+    return delay.max_us if isinstance(delay, Jitter) else delay.delay_us
 
 
 def _queue(direction: Direction) -> str:
     if direction.queue_bytes is not None:
         return f"bfifo limit {direction.queue_bytes}"
     return f"pfifo limit {direction.queue_packets or DEFAULT_QUEUE_PACKETS}"
-
-
-def _delay_line_packets(direction: Direction, frame_bytes: int) -> int:
-    """netem holds the queue and the frames under way: as many as the delay holds at the rate."""
-    smallest_frame = 60
-    queue = direction.queue_packets or DEFAULT_QUEUE_PACKETS
-    if direction.queue_bytes is not None:
-        queue = max(1, direction.queue_bytes // frame_bytes)
-    others = netem_impairments(direction)
-    # Unshaped, a veth end moves less than a million frames a second.
-    rate = 1_000_000 if direction.rate_bps is None else direction.rate_bps // (8 * smallest_frame)
-    held = (each.max_us if isinstance(each, Jitter) else each.delay_us for each in others)
-    return queue + rate * (direction.delay_us + sum(held)) // 1_000_000 + 1

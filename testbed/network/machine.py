@@ -8,24 +8,23 @@ import os
 import shutil
 import subprocess
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from testbed.errors import MachineLacks
 from testbed.faults import Action, Fault, Impair, LinkDown, RateChange
 from testbed.network import impaired, kernel
 from testbed.network.impaired_code import EBPF_KINDS
-from testbed.network.links import netem_impairments
+from testbed.network.links import DELAYS, delays
 from topologies import (
     Corrupt,
     Direction,
     Drop,
     DropList,
+    Duplicate,
     GilbertElliott,
     Impairment,
-    Jitter,
     PeriodicDrop,
-    Reorder,
     Topology,
 )
 
@@ -47,6 +46,10 @@ BPF = (
     "run it as root on Linux 5.12 or newer with CONFIG_BPF_SYSCALL, on x86_64 or arm64, or use "
     "`backend: virtual`; without eBPF there is only `loss` for the whole run"
 )
+COPIES = (
+    "use a kernel with CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF (modprobe sch_ingress cls_bpf)"
+    ", or `backend: virtual`"
+)
 USER_NAMESPACES = (
     "run it as root, or allow user namespaces (sysctl user.max_user_namespaces, "
     "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)"
@@ -57,6 +60,7 @@ NOUNS: Mapping[type, str] = {
     PeriodicDrop: "periodic",
     DropList: "drop_list",
     Corrupt: "corrupt",
+    Duplicate: "duplicate",
 }
 VIRTUAL = "use `backend: virtual`, which has it"
 VETH = "use a kernel with CONFIG_VETH (modprobe veth)"
@@ -76,11 +80,12 @@ def lacks(topology: Topology, faults: Sequence[Fault] = ()) -> list[MachineLacks
 @dataclass(frozen=True)
 class Needs:
     """What of the kernel a run will use. ebpf: what for, but for constant loss, which a switch can
-    make too; impossible: what no kernel gives it."""
+    make too; copies: those of them that duplicate; impossible: what no kernel gives it."""
 
     rates: bool
     netem: bool
     ebpf: tuple[str, ...]
+    copies: tuple[str, ...]
     impossible: tuple[Lack, ...]
 
 
@@ -91,25 +96,39 @@ def needs_of(topology: Topology, faults: Sequence[Fault] = ()) -> Needs:
     rated = any(way.rate_bps is not None for _, way in ways)
     return Needs(
         rates=rated or any(isinstance(action, RateChange) for action in actions),
-        netem=any(way.delay_us or netem_impairments(way) for _, way in ways),
-        ebpf=tuple(dict.fromkeys(_ebpf_uses(ways, actions))),
+        netem=any(way.delay_us or delays(way) for _, way in ways)
+        or any(
+            isinstance(action, Impair) and isinstance(action.impairment, DELAYS)
+            for action in actions
+        ),
+        ebpf=tuple(dict.fromkeys(use for use, _ in _ebpf_uses(ways, actions))),
+        copies=tuple(use for use, kind in _ebpf_uses(ways, actions) if kind is Duplicate),
         impossible=(
-            *(lack for name, way in ways for lack in _impossible_always(name, way)),
-            *(lack for action in actions for lack in _impossible_at_times(action)),
+            *(lack for name, way in ways for lack in _impossible(name, way.impairments)),
+            *(
+                lack
+                for action in actions
+                if isinstance(action, Impair)
+                for lack in _impossible(", ".join(action.directions), [action.impairment])
+            ),
         ),
     )
 
 
-def _ebpf_uses(ways: Sequence[tuple[str, Direction]], actions: Sequence[Action]) -> Iterator[str]:
+def _ebpf_uses(
+    ways: Sequence[tuple[str, Direction]], actions: Sequence[Action]
+) -> Iterator[tuple[str, type]]:
+    """What for, and of which kind that is."""
     for name, way in ways:
         for each in way.impairments:
             if isinstance(each, EBPF_KINDS) and not isinstance(each, Drop):
-                yield f"{_noun(each)} on {name}"
+                yield f"{_noun(each)} on {name}", type(each)
     for action in actions:
         if isinstance(action, LinkDown):
-            yield f"link_down of {action.link}"
+            yield f"link_down of {action.link}", LinkDown
         elif isinstance(action, Impair) and isinstance(action.impairment, EBPF_KINDS):
-            yield f"{_noun(action.impairment)} for a time on {', '.join(action.directions)}"
+            use = f"{_noun(action.impairment)} for a time on {', '.join(action.directions)}"
+            yield use, type(action.impairment)
 
 
 def _noun(impairment: Impairment) -> str:
@@ -117,24 +136,9 @@ def _noun(impairment: Impairment) -> str:
     return NOUNS[type(impairment)]
 
 
-def _impossible_always(name: str, way: Direction) -> Iterator[Lack]:
-    for each in way.impairments:
-        if not isinstance(each, (*EBPF_KINDS, Jitter, Reorder)):
-            yield f"a way to {_verb(each)} frames of a real link ({name})", VIRTUAL
-    if any(isinstance(each, Reorder) for each in way.impairments) and (
-        way.delay_us or len(netem_impairments(way)) > 1
-    ):
-        yield f"a way to reorder frames of a real link with a delay or jitter ({name})", VIRTUAL
-
-
-def _impossible_at_times(action: object) -> Iterator[Lack]:
-    if isinstance(action, Impair) and not isinstance(action.impairment, EBPF_KINDS):
-        what = f"a way to {_verb(action.impairment)} frames of a real link for a time"
-        yield f"{what} ({', '.join(action.directions)})", VIRTUAL
-
-
-def _verb(impairment: Impairment) -> str:
-    return {"Jitter": "delay"}.get(type(impairment).__name__, type(impairment).__name__.lower())
+def _impossible(where: str, impairments: Iterable[Impairment]) -> Iterator[Lack]:
+    if any(isinstance(each, Duplicate) and each.delay_us for each in impairments):
+        yield f"a way to delay the copies of frames of a real link ({where})", VIRTUAL
 
 
 def _basics() -> Iterator[Lack]:
@@ -205,6 +209,8 @@ def _impairment_lacks(needs: Needs) -> Iterator[Lack]:
     refused = impaired.refused() if needs.ebpf else None
     if refused is not None:
         yield f"eBPF ({refused}), which {', '.join(needs.ebpf)} need", BPF
+    elif needs.copies and (refused := impaired.refused(Duplicate(0.5))) is not None:
+        yield f"copies by eBPF ({refused}), which {', '.join(needs.copies)} need", COPIES
 
 
 def _accepts(*command: str) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import subprocess
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +28,7 @@ from testbed.network.targets import (
 )
 from testbed.places import REPOSITORY
 from testbed.statistics import NetworkStatistics
-from topologies import Direction, Link, LinkEnd, Topology, interface_name
+from topologies import LinkEnd, Topology, interface_name
 
 
 class MininetNetwork:
@@ -56,6 +57,8 @@ class MininetNetwork:
         self.mininet: Any = None
         self._stack = contextlib.ExitStack()
         self._faults = tuple(faults)
+        self._senders = links.senders(topology, _delays_at_times(faults))
+        self._delaying: dict[str, dict[int, links.Delay]] = {}
         self._impaired: dict[str, ImpairedDirection] = {}
         self._port_drops: dict[str, PortDrop] = {}
         self._switches: dict[str, RunningSwitch] = {}
@@ -222,29 +225,39 @@ class MininetNetwork:
         """What the network does when one of its faults begins (on) or ends."""
         action = fault.action
         assert isinstance(action, (LinkDown, Impair, RateChange)), "a fault of a link"
-        for name, sender, _, settings in self.topology.link(action.link).directions():
+        for name, _, _, _ in self.topology.link(action.link).directions():
             if isinstance(action, LinkDown) or name in action.directions:
+                node, sender = self._senders[name]
                 if isinstance(action, RateChange):
-                    rate = action.rate_bps if on else None
-                    self._set_rate(sender, settings, self.topology.link(action.link), rate)
+                    with network_namespace(self.mininet[node].pid):
+                        _batch("tc", sender.rate_lines(action.rate_bps if on else None))
+                elif isinstance(action, Impair) and isinstance(action.impairment, links.DELAYS):
+                    self._delay(name, fault.number, action.impairment if on else None)
                 else:
                     self._impaired[name].switch(fault.number, on)
 
-    def _set_rate(
-        self, sender: LinkEnd, settings: Direction, link: Link, rate_bps: int | None
-    ) -> None:
-        """None is the direction's own."""
-        if rate_bps is None:
-            lines = links.own_rate_lines(sender.interface, settings, link.frame_bytes)
-        else:
-            lines = links.rate_lines(sender.interface, settings, link.frame_bytes, rate_bps)
-        with network_namespace(self.mininet[sender.node].pid):
-            _batch("tc", lines)
+    def _delay(self, direction: str, fault: int, delay: links.Delay | None) -> None:
+        """What a fault adds to the delay of a direction from now on."""
+        delaying = self._delaying.setdefault(direction, {})
+        delaying.pop(fault, None)
+        if delay is not None:
+            delaying[fault] = delay
+        node, sender = self._senders[direction]
+        added = [delaying[number] for number in sorted(delaying)]
+        with network_namespace(self.mininet[node].pid):
+            self._shape(sender.delay_lines(added), sender.distribution(added))
+
+    def _shape(self, lines: Sequence[str], distributions: Mapping[str, str]) -> None:
+        for name, text in distributions.items():
+            (self.scratch / name).write_text(text)
+        _batch("tc", lines, {"TC_LIB_DIR": str(self.scratch)})
 
     def _configure(self, node: str) -> None:
         """Inside the node's namespace: everything that must hold before its first frame."""
         interfaces.set_sysctls()
-        _batch("tc", links.queue_lines(self.topology, node))
+        own = [sender for sending, sender in self._senders.values() if sending == node]
+        distributions = ChainMap(*(sender.distribution() for sender in own))
+        self._shape([line for sender in own for line in sender.lines()], distributions)
         _batch("ip", links.node_lines(self.topology, node))
 
     def _interfaces(self, node: str) -> list[str]:
@@ -260,11 +273,27 @@ def _refuse_drops(setting: SwitchSetting, target: Target) -> None:
         raise MachineLacks(what, "run as root, or leave `loss` or `target` out")
 
 
-def _batch(program: str, lines: Sequence[str]) -> None:
+def _delays_at_times(faults: Sequence[Fault]) -> dict[str, list[links.Delay]]:
+    """What faults may add to a direction's delay, by its name."""
+    found: dict[str, list[links.Delay]] = {}
+    for fault in faults:
+        if isinstance(fault.action, Impair) and isinstance(fault.action.impairment, links.DELAYS):
+            for name in fault.action.directions:
+                found.setdefault(name, []).append(fault.action.impairment)
+    return found
+
+
+def _batch(
+    program: str, lines: Sequence[str], environment: Mapping[str, str] | None = None
+) -> None:
     """Feed lines to `ip -batch -` or `tc -batch -`; AssertionError with its words if it fails."""
     if not lines:
         return
     done = subprocess.run(
-        [program, "-batch", "-"], input="\n".join(lines) + "\n", capture_output=True, text=True
+        [program, "-batch", "-"],
+        input="\n".join(lines) + "\n",
+        capture_output=True,
+        text=True,
+        env={**os.environ, **(environment or {})},
     )
     assert done.returncode == 0, f"{program} -batch: {done.stderr.strip()} in\n" + "\n".join(lines)

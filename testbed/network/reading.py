@@ -63,6 +63,7 @@ def _direction(
         dropped_numbers=counts.numbers,
         corrupted=counts.corrupted,
         lost_link_down=counts.lost,
+        duplicated=counts.copied,
     )
 
 

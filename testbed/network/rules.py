@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from testbed.faults import Fault, Impair, LinkDown
 from testbed.impairments import direction_key, threshold
+from testbed.network.links import DELAYS
 from topologies import Direction, Drop, Impairment, Link, LinkEnd
 
 
@@ -78,7 +79,8 @@ class DirectionRules:
 def direction_rules(
     link: Link, direction: str, settings: Direction, seed: int, faults: Sequence[Fault]
 ) -> DirectionRules:
-    """Constant impairments in their order, then those of faults by number."""
+    """Constant impairments in their order, then those of faults by number, but for delays: netem
+    makes those, where frames are sent."""
     rules = (*_constant(link, direction, settings, seed), *_begun(link, direction, seed, faults))
     downs = (
         fault.number
@@ -91,7 +93,8 @@ def direction_rules(
 def _constant(link: Link, direction: str, settings: Direction, seed: int) -> Iterator[Rule]:
     for n, impairment in enumerate(settings.impairments):
         part = str(n) if n else ""
-        yield Rule(impairment, direction_key(seed, link.name, direction, part))
+        if not isinstance(impairment, DELAYS):
+            yield Rule(impairment, direction_key(seed, link.name, direction, part))
 
 
 def _begun(link: Link, direction: str, seed: int, faults: Sequence[Fault]) -> Iterator[Rule]:
@@ -99,6 +102,7 @@ def _begun(link: Link, direction: str, seed: int, faults: Sequence[Fault]) -> It
         action = fault.action
         if (
             isinstance(action, Impair)
+            and not isinstance(action.impairment, DELAYS)
             and action.link == link.name
             and direction in action.directions
         ):

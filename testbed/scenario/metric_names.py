@@ -76,6 +76,7 @@ METRICS: dict[str, str] = {
     "switches.*.cpu_s": "processor seconds during the rounds",
     "links.*.*.seen": "packets that arrived at the end of the link, in this direction",
     "links.*.*.dropped": "of them, dropped by injection",
+    "links.*.*.duplicated": "copies of them that injection made, which `seen` does not count",
     "links.*.*.bytes": "bytes that left the sender's queue",
     "links.*.*.queue_drops": "packets the link's queue had no room for",
     "links.*.*.predicted_bytes": "one chunk per slot and tag, whatever is below; null where a "

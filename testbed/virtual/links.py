@@ -50,7 +50,7 @@ class Way:
         self._flying_bytes = 0
         self._schedule = 0
         self._packets = self._bytes = self._seen = self._refused = 0
-        self._dropped = self._corrupted = self._lost = 0
+        self._dropped = self._corrupted = self._lost = self._copied = 0
         self._dropped_numbers: list[int] = []
 
     def send(self, frame: bytes) -> None:
@@ -117,6 +117,7 @@ class Way:
         for bit in fate.flipped:
             frame = flip(frame, bit)
         self._after(fate.late_ns, frame)
+        self._copied += len(fate.copies_ns)
         for behind_ns in fate.copies_ns:
             self._after(fate.late_ns + behind_ns, frame)
 
@@ -176,4 +177,5 @@ class Way:
             dropped_numbers=tuple(self._dropped_numbers),
             corrupted=self._corrupted,
             lost_link_down=self._lost,
+            duplicated=self._copied,
         )

@@ -45,6 +45,7 @@ from testbed.statistics import SwitchStatistics  # noqa: E402
 from topologies import (  # noqa: E402
     Direction,
     Drop,
+    Duplicate,
     GilbertElliott,
     PeriodicDrop,
     Topology,
@@ -229,8 +230,8 @@ def gaps(scratch: Path, impairments: str, numbers: list[int]) -> dict[str, Any]:
         counters = net._impaired["h1->s1"]._counters
         with packet_socket(net, "h1", "h1-eth0", receive=False) as sending:
             for number in numbers:
-                dropped = struct.unpack("<4Q", counters.read(1))[1]
-                counters.write(struct.pack("<4Q", number, dropped, 0, 0))
+                dropped = counters.read(1)[8:16]
+                counters.write((struct.pack("<Q", number) + dropped).ljust(48, b"\0"))
                 sending.send(frame(number, 60))
         return vars(net.statistics().directions[0])
 
@@ -239,16 +240,18 @@ def link_faults(scratch: Path, each: int) -> dict[str, Any]:
     """Five times `each` frames upstream; a fault begins or ends between them."""
     burst = Fault(3, Impair("h1-s1", ("h1->s1",), GilbertElliott(0.05, 0.2)), AtTime(1.0))
     loss = Fault(4, Impair("h1-s1", ("h1->s1",), Drop(0.25)), AtTime(2.0))
+    twice = Fault(5, Impair("h1-s1", ("h1->s1",), Duplicate(0.25)), AtTime(2.0))
     down = Fault(9, LinkDown("h1-s1"), AtTime(3.0), 1.0)
-    steps = ([burst], [loss], [down], [down], [burst, loss])
+    steps = ([burst], [loss, twice], [down], [down], [burst, loss, twice])
+    faults = (burst, loss, twice, down)
     begun: set[int] = set()
     way = Direction(impairments=(PeriodicDrop(100, 1, 50),))
     topology = rack(1, up=way)
-    with MininetNetwork(topology, 7, scratch, scratch / "logs", None, (burst, loss, down)) as net:
+    with MininetNetwork(topology, 7, scratch, scratch / "logs", None, faults) as net:
         sending = packet_socket(net, "h1", "h1-eth0", receive=False)
         receiving = packet_socket(net, "s1", "s1-eth1", receive=True)
-        for turn, faults in enumerate(((), *steps)):
-            for fault in faults:
+        for turn, changing in enumerate(((), *steps)):
+            for fault in changing:
                 (net.end if fault.number in begun else net.begin)(fault)
                 begun ^= {fault.number}
             for number in range(turn * each, (turn + 1) * each):
@@ -277,6 +280,49 @@ def rate_change(scratch: Path, shaped: bool, frames: int) -> dict[str, Any]:
         net.end(fault)
         took.append(seconds())
         return {"took": took, "dropped": net.statistics().directions[0].dropped_by_queue}
+
+
+def delays(scratch: Path, way: str, frames: int, fault: str, gap_s: float) -> dict[str, Any]:
+    """Frames upstream one after the other, `gap_s` apart: number -> microseconds on the way, and
+    the order they came in; then the same while a fault of this kind is on, and after it."""
+    direction = eval(way, vars(topologies))
+    faults = [Fault(0, Impair("h1-s1", ("h1->s1",), eval(fault, vars(topologies))), AtTime(0.0))]
+    topology = rack(1, up=direction)
+    with MininetNetwork(topology, 7, scratch, scratch / "logs", None, faults) as net:
+        sending = packet_socket(net, "h1", "h1-eth0", receive=False)
+        receiving = packet_socket(net, "s1", "s1-eth1", receive=True)
+        parts = []
+        for switch in (lambda _: None, net.begin, net.end):
+            switch(faults[0])
+            sent_ns = []
+            for number in range(frames):
+                sent_ns.append(time.time_ns())
+                sending.send(frame(number, 60))
+                time.sleep(gap_s)
+            arrived = [arrival(receiving) for _ in range(frames)]
+            parts.append([(n, (at_ns - sent_ns[n]) / 1000) for n, at_ns in arrived])
+        return {"parts": parts, "lost": net.statistics().directions[0].dropped_by_queue}
+
+
+def arrival(receiver: socket.socket) -> tuple[int, int]:
+    """A frame's number, and when the kernel received it."""
+    received, ancillary, _, _ = receiver.recvmsg(64, socket.CMSG_SPACE(16))
+    seconds, nanoseconds = struct.unpack("qq", ancillary[0][2][:16])
+    return number_of(received), seconds * 10**9 + nanoseconds
+
+
+def delay_behind_a_queue(scratch: Path, delay_us: int, frames: int) -> dict[str, Any]:
+    """Milliseconds until the first and the last of `frames` frames of 1250 bytes, sent at once at
+    10 Mbit/s: a millisecond each."""
+    way = Direction(rate_bps=10_000_000, delay_us=delay_us, queue_packets=frames)
+    with network(rack(1, up=way), scratch) as net:
+        sending = packet_socket(net, "h1", "h1-eth0", receive=False)
+        receiving = packet_socket(net, "s1", "s1-eth1", receive=True)
+        start_ns = time.time_ns()
+        for number in range(frames):
+            sending.send(frame(number, 1250))
+        times = arrival_times_ns(receiving, frames)
+        return {"ms": [(at - start_ns) / 1e6 for at in (times[0], times[-1])]}
 
 
 def drain_frames(receiver: socket.socket) -> Iterator[bytes]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from testbed.impairments import Fate, decider, deciders, direction_key, flip
-from topologies import Corrupt, Drop, DropList, GilbertElliott, Impairment, PeriodicDrop
+from topologies import Corrupt, Drop, DropList, Duplicate, GilbertElliott, Impairment, PeriodicDrop
 
 pytestmark = pytest.mark.root
 
@@ -37,11 +37,13 @@ KINDS: dict[str, tuple[Impairment, ...]] = {
     "periodic": (PeriodicDrop(7, 2, 30),),
     "list": (DropList((0, 5, 6, 999, 100_000)),),
     "corrupt": (Corrupt(0.3),),
+    "duplicate": (Duplicate(0.2),),
     "all": (
         Corrupt(0.3),
         PeriodicDrop(11),
         GilbertElliott(0.02, 0.2),
         DropList((7,)),
+        Duplicate(0.3),
         Drop(0.1),
     ),
 }
@@ -53,7 +55,7 @@ def test_kernel_does_what_its_twin_says(tmp_path: Path, kind: str) -> None:
     sent = [(head + struct.pack("!I", k)).ljust(60 + k % 900, b"\xa5") for k in range(2000)]
     got = case(tmp_path, "kinds", impairments=repr(KINDS[kind]), frames=len(sent))
     decide = deciders(KINDS[kind], 7, "h1-s1", "h1->s1")
-    dropped, arrived, corrupted = [], [], 0
+    dropped, arrived, corrupted, copied = [], [], 0, 0
     for k, frame in enumerate(sent):
         fate = Fate()
         for each in decide:
@@ -64,12 +66,14 @@ def test_kernel_does_what_its_twin_says(tmp_path: Path, kind: str) -> None:
         for bit in fate.flipped:
             frame = flip(frame, bit)
         corrupted += len(fate.flipped)
-        arrived.append(frame.hex())
+        copied += len(fate.copies_ns)
+        arrived += [frame.hex()] * (1 + len(fate.copies_ns))
     assert got["dropped_numbers"] == dropped
     assert got["received"] == arrived
     assert got["corrupted"] == corrupted
+    assert got["duplicated"] == copied
     assert got["seen"] == len(sent)
-    assert 0 < len(dropped) + corrupted < len(sent)
+    assert 0 < len(dropped) + corrupted + copied < len(sent)
 
 
 @pytest.mark.parametrize("kind", [GilbertElliott(0.2, 0.4), GilbertElliott(0.5, 0.5)])
@@ -90,23 +94,28 @@ def test_bursts_go_on_over_frames_that_are_still_elsewhere(
 def test_faults_begin_and_end_between_frames(tmp_path: Path) -> None:
     each = 400
     got = case(tmp_path, "link_faults", each=each)
-    kinds: dict[int, Impairment] = {3: GilbertElliott(0.05, 0.2), 4: Drop(0.25)}
+    kinds: dict[int, Impairment] = {3: GilbertElliott(0.05, 0.2), 4: Drop(0.25), 5: Duplicate(0.25)}
     decide = {
         number: decider(kind, direction_key(7, "h1-s1", "h1->s1", f"fault{number}"))
         for number, kind in kinds.items()
     }
-    on: list[set[int]] = [set(), {3}, {3, 4}, {3, 4}, {3, 4}, set()]
-    dropped = []
+    on: list[set[int]] = [set(), {3}, {3, 4, 5}, {3, 4, 5}, {3, 4, 5}, set()]
+    lost = range(3 * each, 4 * each)
+    dropped, received = [], []
     for k in range(6 * each):
         fate = Fate(dropped=k >= 50 and (k - 50) % 100 == 0)
         for number in on[k // each]:
             decide[number](k, 60, fate)
+        if k in lost:
+            continue
         if fate.dropped:
             dropped.append(k)
-    lost = range(3 * each, 4 * each)
-    assert got["dropped_numbers"] == [k for k in dropped if k not in lost]
+        else:
+            received += [k] * (1 + len(fate.copies_ns))
+    assert got["dropped_numbers"] == dropped
     assert got["lost_link_down"] == each
-    assert got["received"] == [k for k in range(6 * each) if k not in lost and k not in dropped]
+    assert got["received"] == received
+    assert got["duplicated"] == len(received) - len(set(received)) > 0
     assert got["seen"] == 6 * each
 
 

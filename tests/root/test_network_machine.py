@@ -11,7 +11,8 @@ import pytest
 
 from testbed.faults import AtTime, Fault, Impair
 from testbed.network import lacks
-from topologies import Direction, Drop, Duplicate, Jitter, rack
+from testbed.network.machine import needs_of
+from topologies import Direction, Drop, Duplicate, Jitter, Reorder, rack
 
 pytestmark = pytest.mark.root
 
@@ -55,11 +56,20 @@ def test_root_without_the_right_to_make_namespaces() -> None:
 
 
 def test_what_no_real_link_does_is_refused_by_name() -> None:
-    twice = Direction(impairments=(Drop(0.1), Duplicate(0.5)))
-    late = Fault(1, Impair("h2-s1", ("s1->h2",), Jitter(9)), AtTime(1.0))
-    found = lacks(rack(2).with_directions("h1->s1", impairments=twice.impairments), [late])
+    later = (Drop(0.1), Duplicate(0.5, delay_us=3))
+    at_times = Fault(1, Impair("h2-s1", ("s1->h2",), Duplicate(0.5, 9)), AtTime(1.0))
+    at_once = Fault(2, Impair("h2-s1", ("s1->h2",), Duplicate(0.5)), AtTime(1.0))
+    found = lacks(rack(2).with_directions("h1->s1", impairments=later), [at_times, at_once])
     assert [lack.what for lack in found] == [
-        "a way to duplicate frames of a real link (h1->s1)",
-        "a way to delay frames of a real link for a time (s1->h2)",
+        "a way to delay the copies of frames of a real link (h1->s1)",
+        "a way to delay the copies of frames of a real link (s1->h2)",
     ]
     assert all("backend: virtual" in lack.remedy for lack in found)
+
+
+@pytest.mark.parametrize("delay", [Jitter(9), Reorder(0.5, 9)])
+def test_delays_for_a_time_need_netem_from_the_start(delay: Jitter | Reorder) -> None:
+    late = Fault(1, Impair("h2-s1", ("s1->h2",), delay), AtTime(1.0))
+    assert needs_of(rack(2), [late]).netem
+    assert needs_of(rack(2, Direction(impairments=(delay,)))).netem
+    assert not needs_of(rack(2)).netem

@@ -1,0 +1,89 @@
+"""Delay, jitter and reordering of real links, where the kernel has netem."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+
+from testbed.network import lacks
+from topologies import Direction, Jitter, Reorder, rack
+
+CASES = Path(__file__).with_name("network_cases.py")
+LACKS = [lack.what for lack in lacks(rack(1, Direction(delay_us=1000)))]
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.skipif(bool(LACKS), reason=f"needs {', '.join(LACKS)} (`make machine` has it)"),
+]
+LATE_US = 20_000
+"""Far above what a busy machine adds to a frame's way."""
+
+
+def case(tmp_path: Path, name: str, **arguments: Any) -> Any:
+    """Run a case of network_cases.py and return its result."""
+    result = tmp_path / "result.json"
+    command = [sys.executable, str(CASES), name, json.dumps(arguments), str(result)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout == done.stderr == "", "the terminal stays quiet"
+    return json.loads(result.read_text())
+
+
+def parts(tmp_path: Path, way: Direction, fault: object, frames: int, gap_s: float) -> Any:
+    """Before, during and after the fault: (number, microseconds on the way) as they came."""
+    words = {"way": repr(way), "fault": repr(fault), "frames": frames, "gap_s": gap_s}
+    got = case(tmp_path, "delays", **words)
+    assert got["lost"] == 0
+    for part in got["parts"]:
+        assert sorted(number for number, _ in part) == list(range(frames))
+    return got["parts"]
+
+
+def test_a_delay_and_jitter_for_a_time(tmp_path: Path) -> None:
+    """No frame is early; while jitter is on some are hardly late, some nearly as late as can be."""
+    way = Direction(delay_us=LATE_US)
+    before, during, after = parts(tmp_path, way, Jitter(4 * LATE_US), 100, 0.002)
+    for part in (before, after):
+        assert [number for number, _ in part] == list(range(100))
+        assert min(us for _, us in part) >= LATE_US
+        assert median(us for _, us in part) < 1.5 * LATE_US
+    took = sorted(us for _, us in during)
+    assert LATE_US <= took[0] < 1.5 * LATE_US
+    assert 2 * LATE_US < median(took) < 4 * LATE_US
+    assert took[-1] > 4 * LATE_US
+    assert [number for number, _ in during] != list(range(100)), "frames overtake"
+
+
+def test_jitter_for_the_whole_run_and_reordering_for_a_time(tmp_path: Path) -> None:
+    way = Direction(impairments=(Jitter(1000),))
+    before, during, after = parts(tmp_path, way, Reorder(0.3, LATE_US), 200, 0.001)
+    for part in (before, after):
+        assert all(us < LATE_US for _, us in part[:: len(part) // 2])
+    late = [number for number, us in during if us >= LATE_US]
+    assert 30 < len(late) < 90, "three standard deviations and a half around 60"
+    overtaken = sum(before > after for (before, _), (after, _) in pairwise(during))
+    assert overtaken > 10
+
+
+def test_reordering_keeps_the_order_of_the_others_at_a_rate(tmp_path: Path) -> None:
+    """Frames wait for the rate: those that are not late still come one after the other."""
+    way = Direction(rate_bps=1_000_000, impairments=(Reorder(0.2, LATE_US),))
+    first, _, _ = parts(tmp_path, way, Jitter(1), 200, 0.0)
+    highest, behind = -1, 0
+    for number, _ in first:
+        behind += number < highest
+        highest = max(highest, number)
+    assert 0 < behind < 70, "about a fifth of them"
+
+
+def test_a_delay_is_behind_the_queue_not_part_of_it(tmp_path: Path) -> None:
+    """40 frames of a millisecond each, and 30 ms more for each of them, the last one too."""
+    first, last = case(tmp_path, "delay_behind_a_queue", delay_us=30_000, frames=40)["ms"]
+    assert first >= 30
+    assert last >= 30 + 37, "but for the bucket's two milliseconds"
