@@ -1,0 +1,343 @@
+"""A machine of its own: Debian's packages, Debian's kernel, booted under QEMU, and a command in it.
+
+    python tests/machine/machine.py [--suite bookworm] [--chroot] [--results DIR] [COMMAND ...]
+
+What `vagrant up` does, without a box and without a hypervisor's manager: debootstrap makes a root
+file system, provision.sh sets it up, and COMMAND (`make scenario NAME=quickstart`) runs in the
+repository there, without a network. Exit code: COMMAND's; 3 if this machine lacks something (named)
+or the other could not be made. Nothing is left behind but what --results asks for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import selectors
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PLACE = "agglab"  # the repository's folder in the machine's root directory, as with Vagrant
+STATUS = "var/lib/agglab-machine/status"
+NOT_COPIED = (
+    *(".git", ".venv", ".peers", ".vagrant", "build", "results", "*.egg-info"),
+    *("__pycache__", "*.so", ".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache"),
+)
+PROGRAMS = {
+    "debootstrap": "debootstrap",
+    "mke2fs": "e2fsprogs",
+    "debugfs": "e2fsprogs",
+    "unshare": "util-linux",
+}
+EMULATOR = "qemu-system-x86_64"
+# Inside another virtual machine KVM may show arch-capabilities and then refuse to set them.
+CPU = "max,arch-capabilities=off"
+SILENCE_S = 60
+KERNELS = {"debian": "linux-image-amd64", "ubuntu": "linux-image-virtual"}
+COMPONENTS = {"debian": "main", "ubuntu": "main,universe"}  # Ubuntu's mininet is in universe
+BASE = "systemd-sysv,udev,kmod,ca-certificates"
+SPARE_BYTES = 2 << 30
+# What of this machine's environment another needs to reach the same package registries.
+CARRIED = re.compile(r"(?i:http_proxy|https_proxy|no_proxy)|PIP_.*")
+PREPARE = """
+set -e
+mount -t proc proc "$1/proc"
+mount -t sysfs sysfs "$1/sys"
+mount -t tmpfs tmpfs "$1/run"
+mount -t devpts -o newinstance,ptmxmode=0666 devpts "$1/dev/pts"
+exec chroot "$@"
+"""
+UNIT = """[Unit]
+Description=The command this machine was booted for
+After=multi-user.target
+
+[Service]
+Type=oneshot
+WorkingDirectory=/{place}
+Environment=HOME=/root LANG=C.UTF-8 PYTHONUNBUFFERED=1
+StandardOutput=tty
+StandardError=tty
+TTYPath=/dev/ttyS0
+ExecStart=/bin/bash -c '{{ {command}; }} ; echo $? >/{status}'
+ExecStopPost=-/bin/sh -c 'echo machine: memory at most $(($(cat /sys/fs/cgroup/system.slice/\
+agglab-machine.service/memory.peak) >> 20)) MB, file cache included'
+ExecStopPost=/bin/systemctl --no-block poweroff
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+class Lacking(Exception):
+    """What this machine lacks or could not make, in a line."""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--suite", default="bookworm", help="Debian's or Ubuntu's, e.g. trixie")
+    parser.add_argument("--chroot", action="store_true", help="do not boot: run it in a chroot")
+    parser.add_argument("--results", type=Path, help="copy the machine's results folder to here")
+    parser.add_argument("--memory-mb", type=int, default=4096)
+    parser.add_argument("--processors", type=int, default=2)
+    parser.add_argument("--timeout-s", type=int, default=7200, help="for the booted machine")
+    parser.add_argument("command", nargs="*", default=["make scenario NAME=quickstart"])
+    chosen = parser.parse_args(words)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        check_this_machine(boot=not chosen.chroot)
+        with tempfile.TemporaryDirectory(prefix="agglab-machine-") as folder:
+            return _made_and_run(Path(folder), chosen)
+    except Lacking as lacking:
+        print(f"machine: {lacking}", file=sys.stderr)
+        return 3
+
+
+def _made_and_run(work: Path, chosen: argparse.Namespace) -> int:
+    root, command = work / "root", " ".join(chosen.command)
+    make_root(root, chosen.suite)
+    in_root(root, "provision.sh", f"/{PLACE}/provision.sh")
+    if chosen.chroot:
+        status = in_root(root, command, "/bin/bash", "-c", f"cd /{PLACE} && {command}", check=False)
+        if chosen.results:
+            _keep(root / PLACE / "results", chosen.results)
+        return status
+    image = make_image(root, work / "disk", command)
+    boot(image, root, chosen.processors, chosen.memory_mb, chosen.timeout_s)
+    if chosen.results:
+        _debugfs(image, f"rdump /{PLACE}/results {work}")
+        _keep(work / "results", chosen.results)
+    status_text = _debugfs(image, f"cat /{STATUS}").strip()
+    if not status_text.isdigit():
+        raise Lacking("the machine stopped before its command had ended (its console is above)")
+    return int(status_text)
+
+
+def _keep(found: Path, results: Path) -> None:
+    if found.is_dir():
+        shutil.copytree(found, results, dirs_exist_ok=True)
+        print(f"machine: its results are in {results}", flush=True)
+
+
+def missing(boot: bool) -> str | None:
+    """What this machine lacks to make another, in a line with the remedy; None if nothing."""
+    if os.geteuid() != 0:
+        return "needs root (a root file system has many owners): run as root, or with sudo"
+    if boot and platform.machine() != "x86_64":
+        return f"boots x86-64 machines only, and this one is {platform.machine()}"
+    programs = {**PROGRAMS, **({EMULATOR: "qemu-system-x86"} if boot else {})}
+    absent = [program for program in programs if shutil.which(program) is None]
+    packages = sorted({programs[program] for program in absent})
+    if absent:
+        return f"needs {', '.join(absent)}: apt-get install {' '.join(packages)}"
+    return None
+
+
+def check_this_machine(boot: bool) -> None:
+    lack = missing(boot)
+    if lack is not None:
+        raise Lacking(lack)
+
+
+def make_root(root: Path, suite: str) -> None:
+    """A minimal system of the suite with its kernel, and the repository in it."""
+    vendor = vendor_of(suite)
+    words = ["debootstrap", "--variant=minbase", f"--include={BASE}"]
+    words += [f"--components={COMPONENTS[vendor]}", suite, str(root), *mirror(vendor)]
+    with step(f"debootstrap {suite}"):
+        run("unshare", "--mount", "--pid", "--fork", "--kill-child", *words)
+    _carry_settings(root)
+    in_root(root, "package lists", "apt-get", "update", "-q")
+    kernel = KERNELS[vendor]
+    in_root(root, kernel, "apt-get", "install", "-q", "-y", "--no-install-recommends", kernel)
+    ignored = shutil.ignore_patterns(*NOT_COPIED)
+    shutil.copytree(REPOSITORY, root / PLACE, symlinks=True, ignore=ignored)
+
+
+def vendor_of(suite: str) -> str:
+    """debian or ubuntu, as debootstrap's script for the suite says."""
+    script = Path("/usr/share/debootstrap/scripts", suite)
+    if not script.exists():
+        raise Lacking(f"debootstrap knows no suite {suite}: a newer debootstrap may")
+    return "ubuntu" if "ubuntu" in script.read_text() else "debian"
+
+
+def mirror(vendor: str) -> list[str]:
+    """The one this machine's own packages come from; debootstrap's choice if it is another's."""
+    words = ("apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)", "Created-By: Packages")
+    known = subprocess.run(words, capture_output=True, text=True).stdout.splitlines()
+    same = [line.split()[1] for line in known if line.lower().startswith(f"{vendor} ")]
+    return same[:1]
+
+
+def _carry_settings(root: Path) -> None:
+    """How this machine reaches package registries: resolver, proxy, authorities of its own."""
+    shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
+    own = Path("/usr/local/share/ca-certificates")
+    if own.is_dir():
+        shutil.copytree(own, root / "usr/local/share/ca-certificates", dirs_exist_ok=True)
+        in_root(root, "certificates", "update-ca-certificates")
+    proxies = subprocess.run(["apt-config", "dump"], capture_output=True, text=True).stdout
+    lines = [line for line in proxies.splitlines() if re.match(r"Acquire::https?::Proxy", line)]
+    (root / "etc/apt/apt.conf.d/90proxy").write_text("".join(f"{line}\n" for line in lines))
+    (root / "etc/hostname").write_text(f"{PLACE}\n")
+    (root / "etc/hosts").write_text(f"127.0.0.1 localhost {PLACE}\n")
+    (root / "usr/sbin/policy-rc.d").write_text("#!/bin/sh\nexit 101\n")  # start no services here
+    (root / "usr/sbin/policy-rc.d").chmod(0o755)
+
+
+def in_root(root: Path, what: str, *command: str, check: bool = True) -> int:
+    """Run a command in the root file system, in mount and pid namespaces that end with it."""
+    environment = {key: value for key, value in os.environ.items() if CARRIED.fullmatch(key)}
+    environment |= {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8"}
+    environment |= {"DEBIAN_FRONTEND": "noninteractive", "PYTHONUNBUFFERED": "1"}
+    words = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c", PREPARE, "_"]
+    with step(what):
+        return run(*words, str(root), *command, environment=environment, check=check)
+
+
+def make_image(root: Path, image: Path, command: str) -> Path:
+    """The root file system as an ext4 image; COMMAND becomes the service it boots for."""
+    unit = UNIT.format(place=PLACE, status=STATUS, command=command.replace("'", "'\\''"))
+    (root / STATUS).parent.mkdir(parents=True)
+    service = root / "etc/systemd/system/agglab-machine.service"
+    service.write_text(unit)
+    wants = service.parent / "multi-user.target.wants"
+    wants.mkdir(exist_ok=True)
+    (wants / service.name).symlink_to(f"../{service.name}")
+    with (root / "etc/fstab").open("a") as table:
+        table.write("/dev/vda / ext4 defaults 0 0\n")
+    used = sum(path.lstat().st_blocks * 512 for path in root.rglob("*"))
+    with step(f"image of {used >> 20} MB"):
+        image.touch()
+        os.truncate(image, used * 5 // 4 + SPARE_BYTES)
+        run("mke2fs", "-q", "-t", "ext4", "-d", str(root), str(image))
+    return image
+
+
+def boot(image: Path, root: Path, processors: int, memory_mb: int, timeout_s: int) -> None:
+    """Until the machine has switched itself off; its console is printed as it comes."""
+    kernel = max((root / "boot").glob("vmlinuz-*"))
+    ramdisk = kernel.with_name(kernel.name.replace("vmlinuz", "initrd.img"))
+    append = "root=/dev/vda rw console=ttyS0 panic=-1 systemd.show_status=0"
+    words = ["-cpu", CPU, "-smp", str(processors), "-m", str(memory_mb), "-nodefaults"]
+    words += ["-display", "none", "-no-reboot", "-serial", "stdio", "-nic", "none"]
+    words += ["-kernel", str(kernel), "-initrd", str(ramdisk), "-append", append]
+    words += ["-device", "virtio-rng-pci"]
+    words += ["-drive", f"file={image},format=raw,if=virtio,cache=unsafe"]
+    what = f"{kernel.name.removeprefix('vmlinuz-')}, {processors} processors, {memory_mb} MB"
+    if os.access("/dev/kvm", os.R_OK | os.W_OK):
+        try:
+            with step(f"{what}, KVM"):
+                return _show([EMULATOR, "-accel", "kvm", *words], SILENCE_S, timeout_s)
+        except Silent:
+            print("machine: no kernel starts under KVM here", flush=True)
+    with step(f"{what}, without KVM: ten times slower"):
+        return _show([EMULATOR, "-accel", "tcg,thread=multi", *words], timeout_s, timeout_s)
+
+
+class Silent(Lacking):
+    """The machine ended, or its time did, before its kernel said its name."""
+
+
+def _show(words: Sequence[str], silence_s: int, timeout_s: int) -> None:
+    """Print what the machine's console says, but for the kernel. Silent; Lacking if it fails."""
+    process = subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    console = Console(process, time.monotonic() + silence_s)
+    named = False
+    try:
+        for line in console.lines():
+            if not named and "Linux version" in line:
+                named = True
+                console.deadline = time.monotonic() + timeout_s
+            if not re.match(r"\[ *\d+\.\d+\] ", line):
+                print("|", line, flush=True)
+        if not named:
+            raise Silent("the machine's kernel does not start")
+        if time.monotonic() > console.deadline:
+            raise Lacking("the machine did not end in time (--timeout-s)")
+        if process.wait() != 0:
+            raise Lacking(f"{words[0]} ended with code {process.returncode}")
+    finally:
+        process.kill()
+        process.wait()
+
+
+class Console:
+    """What a process prints, until it has ended or the (monotonic) deadline has come."""
+
+    def __init__(self, process: subprocess.Popen[bytes], deadline: float) -> None:
+        self.deadline = deadline
+        assert process.stdout is not None
+        self._output = process.stdout.fileno()
+
+    def lines(self) -> Iterator[str]:
+        """Each as soon as it is whole; the last one may not be."""
+        waiting = selectors.DefaultSelector()
+        waiting.register(self._output, selectors.EVENT_READ)
+        rest = b""
+        while waiting.select(max(0.0, self.deadline - time.monotonic())):
+            read = os.read(self._output, 65536)
+            if not read:
+                break
+            *lines, rest = (rest + read).split(b"\n")
+            yield from (_plain(line) for line in lines)
+        if rest:
+            yield _plain(rest)
+
+
+def _plain(line: bytes) -> str:
+    """Without what moves a terminal's cursor."""
+    return re.sub(r"\x1b[\[\]()][0-9;?]*[A-Za-z]?|\r", "", line.decode(errors="replace"))
+
+
+def _debugfs(image: Path, request: str) -> str:
+    done = subprocess.run(["debugfs", "-R", request, image], capture_output=True, text=True)
+    return done.stdout
+
+
+def run(*command: str, environment: dict[str, str] | None = None, check: bool = True) -> int:
+    """Its output is printed, each line marked; Lacking if it fails and that matters."""
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            print("|", line.rstrip(), flush=True)
+        status = process.wait()
+    finally:
+        process.kill()
+        process.wait()
+    if check and status != 0:
+        raise Lacking(f"this failed with code {status}: {shlex.join(command)}")
+    return status
+
+
+@contextmanager
+def step(what: str) -> Iterator[None]:
+    print(f"machine: {what} ...", flush=True)
+    start = time.monotonic()
+    yield
+    print(f"machine: {what}: {time.monotonic() - start:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
