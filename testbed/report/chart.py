@@ -24,6 +24,7 @@ COLOURS = (
     "#000000",
 )
 LEGEND_MAX = 8
+LETTER = 6.5  # of the legend and of ticks, about, in pixels
 MARKS_MAX = 24
 
 
@@ -86,6 +87,7 @@ def bars(
     canvas, y = _frame(title, label, [v for s in series for v in s.y], references)
     group = (WIDTH - LEFT - RIGHT) / max(1, len(categories))
     thick = group * 0.7 / max(1, len(series))
+    every = ceil(max((len(c) for c in categories), default=0) * LETTER / group) or 1
     for i, category in enumerate(categories):
         left = LEFT + group * (i + 0.15)
         for j, one in enumerate(series):
@@ -93,7 +95,7 @@ def bars(
             hint = f"{category}, {one.name}: {number(one.y[i])}"
             colour = COLOURS[j % len(COLOURS)]
             canvas.rectangle(left + j * thick, top, thick, y.start - top, colour, hint)
-        if i % ceil(len(categories) / 16) == 0:
+        if i % every == 0:
             canvas.text(left + group * 0.35, y.start + 18, category, "middle", 11)
     return _finished(canvas, y, [s.name for s in series], references)
 
@@ -175,9 +177,12 @@ def _finished(
 
 def _legend(canvas: Canvas, names: Sequence[str]) -> None:
     x = float(LEFT)
-    shown = [*names[:LEGEND_MAX], *(["..."] if len(names) > LEGEND_MAX else [])]
-    for i, name in enumerate(shown):
-        if name != "...":
-            canvas.rectangle(x, 32, 10, 10, COLOURS[i % len(COLOURS)])
+    for i, name in enumerate(names):
+        left = WIDTH - RIGHT - x - 24 - LETTER * len(name)
+        more = f"and {len(names) - i} more"
+        if i == LEGEND_MAX or (i < len(names) - 1 and left < LETTER * len(more)):
+            canvas.text(x, 41, more, size=11)
+            return
+        canvas.rectangle(x, 32, 10, 10, COLOURS[i])
         canvas.text(x + 14, 41, name, size=11)
-        x += 24 + 6.5 * len(name)
+        x += 24 + LETTER * len(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from testbed.metrics import lookup
@@ -77,19 +77,34 @@ def _workers(metrics: Metrics) -> str:
         for name, job in metrics["jobs"].items()
         for rank, worker in job["workers"].items()
     }
-    series = [Series(n, [w[k] for w in workers.values()]) for k, n in AGAIN.items()]
-    return bars("Frames beyond the necessary", "frames", list(workers), series)
+    kept = _most(workers, {name: sum(w[k] for k in AGAIN) for name, w in workers.items()})
+    series = [Series(n, [workers[name][k] for name in kept]) for k, n in AGAIN.items()]
+    title = f"Frames beyond the necessary{_of(kept, workers, 'workers')}"
+    return bars(title, "frames", kept, series)
 
 
 def _drops(metrics: Metrics) -> str:
     ways = {name: way for link in metrics["links"].values() for name, way in link.items()}
-    kept = sorted(ways, key=lambda name: -ways[name]["dropped"] - ways[name]["queue_drops"])
-    labels = sorted(kept[:LABELS_MAX])
+    sums = {name: way["dropped"] + way["queue_drops"] for name, way in ways.items()}
+    labels = _most(ways, sums)
     series = [
         Series("on purpose", [ways[name]["dropped"] for name in labels]),
         Series("by a full queue", [ways[name]["queue_drops"] for name in labels]),
     ]
-    return bars("Packets dropped, by link and direction", "packets", labels, series)
+    title = f"Packets dropped, by link and direction{_of(labels, ways, 'directions')}"
+    return bars(title, "packets", labels, series)
+
+
+def _most(names: Iterable[str], sums: Mapping[str, float]) -> list[str]:
+    """Those that fit a figure, in their own order: the largest."""
+    ordered = list(names)
+    kept = set(sorted(ordered, key=lambda name: -sums[name])[:LABELS_MAX])
+    return [name for name in ordered if name in kept]
+
+
+def _of(kept: Sequence[str], names: Collection[str], what: str) -> str:
+    """What a title adds where not all are shown."""
+    return f" (the {len(kept)} of {len(names)} {what} with most)" if len(kept) < len(names) else ""
 
 
 def _progress(events: Events, metrics: Metrics) -> str:

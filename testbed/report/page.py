@@ -19,9 +19,18 @@ th, td { border-bottom: 1px solid #ddd; padding: 0.2em 0.8em 0.2em 0; text-align
 th:first-child, td:first-child { text-align: left; }
 pre { background: #f5f5f5; padding: 0.8em; overflow-x: auto; font-size: 13px; }
 figure { margin: 1em 0; } svg { max-width: 100%; height: auto; }
+.wide { overflow-x: auto; } td { font-variant-numeric: tabular-nums; }
+.manifest td { text-align: left; overflow-wrap: anywhere; }
+@media (prefers-color-scheme: dark) {
+  body { background: #1c1c1c; color: #ddd; } a { color: #8ab4f8; }
+  pre { background: #2a2a2a; } th, td { border-color: #444; }
+  svg { filter: invert(0.89) hue-rotate(180deg); }
+}
 """
 
 Metrics = Mapping[str, Any]
+ROWS_OPEN = 64
+"""A longer table is folded."""
 
 
 def page(
@@ -79,7 +88,7 @@ def _facts(metrics: Metrics) -> str:
         "fidelity": metrics["fidelity"]["verdict"],
     }
     rows = "".join(
-        f"<tr><td>{escape(k)}</td><td>{escape(show(v))}</td></tr>" for k, v in facts.items()
+        f"<tr><td>{escape(k)}</td><td>{escape(_shown(v))}</td></tr>" for k, v in facts.items()
     )
     failure = metrics["failure"]
     failed = f"<p>Failure: {escape(failure['reason'])}</p>" if failure else ""
@@ -113,7 +122,7 @@ def _several(metrics: Metrics) -> list[str]:
         }
         for name, job in metrics["jobs"].items()
     }
-    jain = f"<p>Jain index of the jobs: {escape(show(metrics['fairness']['jain']))}</p>"
+    jain = f"<p>Jain index of the jobs: {escape(_shown(metrics['fairness']['jain']))}</p>"
     return [_section("Jobs", _table("job", rows) + jain)]
 
 
@@ -137,12 +146,30 @@ def _point(metrics: Metrics) -> dict[str, Any]:
 def _table(first: str, rows: Mapping[str, Metrics], escaped: bool = False) -> str:
     """rows: name -> column -> value; the columns are those of the first row."""
     columns = list(next(iter(rows.values()), {}))
-    head = "".join(f"<th>{escape(c.replace('_', ' '))}</th>" for c in [first, *columns])
+    head = "".join(f"<th>{escape(_heading(c))}</th>" for c in [first, *columns])
     lines = [f"<tr>{head}</tr>"]
     for name, values in rows.items():
-        cells = "".join(f"<td>{escape(show(values.get(c)))}</td>" for c in columns)
+        cells = "".join(f"<td>{escape(_shown(values.get(c)))}</td>" for c in columns)
         lines.append(f"<tr><td>{name if escaped else escape(name)}</td>{cells}</tr>")
-    return f"<table>{''.join(lines)}</table>"
+    table = f"<div class='wide'><table>{''.join(lines)}</table></div>"
+    if len(rows) <= ROWS_OPEN:
+        return table
+    return f"<details><summary>{len(rows)} rows</summary>{table}</details>"
+
+
+def _heading(column: str) -> str:
+    """`cpu_s` is "cpu (s)"."""
+    name = column.removesuffix("_s").replace("_", " ")
+    return f"{name} (s)" if column.endswith("_s") else name
+
+
+def _shown(value: Any) -> str:
+    """For reading: digits in groups, a dash for what there is not."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return show(value)
+    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1e5 else show(value)
 
 
 def _flat_switches(switches: Metrics) -> dict[str, dict[str, Any]]:
@@ -164,7 +191,7 @@ def _manifest(manifest: Metrics) -> str:
         f"<tr><td>{escape(path)}</td><td>{escape(str(value))}</td></tr>"
         for path, value in _leaves(manifest)
     )
-    return f"<table>{rows}</table>"
+    return f"<table class='manifest'>{rows}</table>"
 
 
 def _leaves(value: Any, path: str = "") -> list[tuple[str, Any]]:

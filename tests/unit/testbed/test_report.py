@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed import report
@@ -205,6 +205,34 @@ def test_what_is_no_text_is_drawn_as_far_as_it_goes(folder: Path) -> None:
     assert "caf\N{REPLACEMENT CHARACTER}" in report.write(folder).read_text(encoding="utf-8")
 
 
+def test_many_workers_are_a_figure_and_a_folded_table(folder: Path) -> None:
+    metrics = json.loads(json.dumps(METRICS))
+    worker = next(iter(metrics["jobs"]["job1"]["workers"].values()))
+    workers = {str(n): {**worker, "retransmitted": n} for n in range(200)}
+    metrics["workers"] = metrics["jobs"]["job1"]["workers"] = workers
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    text = report.write(folder).read_text()
+    assert "<summary>200 rows</summary>" in text
+    root = ET.parse(folder / "workers.svg").getroot()
+    labels = [t.text for t in root.iter(f"{SVG}text")]
+    assert "Frames beyond the necessary (the 24 of 200 workers with most)" in labels
+    assert "worker 176" in labels
+    assert "worker 175" not in labels
+
+
+def test_labels_and_legends_do_not_meet() -> None:
+    names = [f"worker {n}" for n in range(1000, 1040)]
+    root = ET.fromstring(bars("t", "frames", names, [Series(n, [1.0] * 40) for n in names]))
+    texts = [(float(t.get("x")), float(t.get("y")), t.text) for t in root.iter(f"{SVG}text")]
+    for y in (41.0, 286.0):
+        row = sorted((x, text) for x, at, text in texts if at == y)
+        assert len(row) > 3
+        assert all(b - a > 5.5 * len(text) for (a, text), (b, _) in zip(row, row[1:], strict=False))
+        assert row[-1][0] + 5.5 * len(row[-1][1]) * (0.5 if y > 50 else 1) <= 680
+    assert any(text.startswith("and ") for _, _, text in texts)
+
+
+@settings(deadline=None)
 @given(st.floats(1e-12, 1e12))
 def test_ticks_are_round_and_few(top: float) -> None:
     step = tick_step(top)
@@ -213,6 +241,7 @@ def test_ticks_are_round_and_few(top: float) -> None:
     assert len(Axis(top, 0, 100).ticks()) <= 6
 
 
+@settings(deadline=None)
 @given(st.lists(st.floats(0, 1e9), min_size=1, max_size=20), st.text(max_size=10))
 def test_charts_are_well_formed(values: list[float], name: str) -> None:
     name = "".join(c for c in name if c.isprintable())
