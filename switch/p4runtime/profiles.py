@@ -53,6 +53,8 @@ class ActionSet:
     profile: Profile
     group: Group
     choices: tuple[Choice, ...]
+    message: p4runtime_pb2.TableAction
+    """The set as it is read back, in canonical form."""
 
 
 Stored = TypeVar("Stored")
@@ -248,7 +250,13 @@ class ActionProfiles:
         members = [self._pipeline.profile_add_member(profile.name, *w) for w in wanted]
         choices = tuple(replace(c, member=m) for c, m in zip(asked, members, strict=True))
         group = self._pipeline.profile_add_group(profile.name, self._active(choices))
-        made = self._sets[profile.id, group] = ActionSet(profile, group, choices)
+        canonical = p4runtime_pb2.TableAction(action_profile_action_set=message)
+        for item, (_, args) in zip(
+            canonical.action_profile_action_set.action_profile_actions, wanted, strict=True
+        ):
+            action = self._index.actions[item.action.action_id]
+            item.action.CopyFrom(encode_action(action, args).action)
+        made = self._sets[profile.id, group] = ActionSet(profile, group, choices, canonical)
         return made
 
     def release(self, made: ActionSet) -> None:

@@ -141,7 +141,7 @@ class TableEntries:
             return Chosen(encode_action(action, args), action.name, args)
         if message.WhichOneof("type") == "action_profile_action_set":
             made = self._profiles.make_set(table, message.action_profile_action_set)
-            return Chosen(message, target=made.group, made=made)
+            return Chosen(made.message, target=made.group, made=made)
         return Chosen(message, target=self._profiles.target(table, message))
 
     def _add(self, table: Table, match: tuple[Match, ...], chosen: Chosen, priority: int) -> int:

@@ -137,7 +137,12 @@ def test_an_action_set_belongs_to_its_entry(client: Any, switch_server: Any, id_
     assert ports(switch_server, 5, range(6)) == [7, 8, 8, 7, 8, 8]
     assert client.read(entry(id_of, "I.balanced", 5)) == [entity]
     actions[1].weight = 1
-    client.write(("MODIFY", entity))
+    padded = Entity()
+    padded.CopyFrom(entity)
+    set_ = padded.table_entry.action.action_profile_action_set
+    set_.action_profile_actions[0].action.params[1].value = b"\0\x07"
+    client.write(("MODIFY", padded))
+    assert client.read(entry(id_of, "I.balanced", 5)) == [entity]
     assert ports(switch_server, 5, range(4)) == [7, 8, 7, 8]
     assert client.read(Entity(action_profile_member=ActionProfileMember())) == []
     client.write(("DELETE", entity))
