@@ -490,6 +490,7 @@ _EXPRESSIONS: dict[type[ir.Expr], Callable[[Writer, Any], Json]] = {
         "value": [e.stack, e.member, e.field],
     },
     ir.ActionData: lambda _, e: {"type": "local", "value": e.index},
+    ir.RegisterCell: lambda w, e: {"type": "register", "value": [e.array, w.expr(e.index)]},
     ir.ObjectRef: lambda _, e: {"type": e.kind, "value": e.name},
     ir.Lookahead: lambda _, e: {"type": "lookahead", "value": [e.offset, e.width]},
 }

@@ -11,6 +11,7 @@ from compiler.backend.assemble import assemble
 from compiler.backend.checks import lower_checksums, lower_deparser
 from compiler.backend.control import lower_control
 from compiler.backend.graph import build_graph
+from compiler.backend.in_place import read_registers_in_place
 from compiler.backend.objects import declare_externs, extern_instances
 from compiler.backend.parsers import lower_parser
 from compiler.backend.places import HeaderPlace, Place, Scalar, StructPlace, members_of, plain
@@ -166,11 +167,13 @@ def assemble_actions(work: Compilation) -> None:
         action.primitives = assemble(action.body)
 
 
-def share_fields(work: Compilation) -> None:
-    """Short-lived variables of an action use the same fields one after another."""
+def save_fields(work: Compilation) -> None:
+    """Wide registers are not copied to be read, and short-lived variables of an action use the same
+    fields one after another."""
     program = work.unit.program
     scalars = program.header_types[0].fields
     own = {name for name, _, _ in scalars if name.startswith(f"{USER_METADATA}.")}
+    read_registers_in_place(program, own)
     share_variables(program, own)
 
 
@@ -190,7 +193,7 @@ PASSES: tuple[Callable[[Compilation], None], ...] = (
     fill_field_lists,
     build_graphs,
     assemble_actions,
-    share_fields,
+    save_fields,
     pad_scalars,
 )
 

@@ -24,6 +24,8 @@ def expr_text(expr: ir.Expr | None) -> str:
         return f"{expr.stack}.last.{expr.field}"
     if isinstance(expr, ir.ActionData):
         return f"data[{expr.index}]"
+    if isinstance(expr, ir.RegisterCell):
+        return f"{expr.array}[{expr_text(expr.index)}]"
     if isinstance(expr, ir.ObjectRef):
         return expr.name
     if isinstance(expr, ir.Lookahead):

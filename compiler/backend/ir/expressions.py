@@ -95,6 +95,19 @@ class ActionData(Expr):
 
 
 @dataclass(frozen=True)
+class RegisterCell(Expr):
+    """What a register holds when the expression is evaluated, always unsigned."""
+
+    array: str
+    index: Expr
+    width: int
+
+    @property
+    def range(self) -> Range:
+        return width_range(self.width, False)
+
+
+@dataclass(frozen=True)
 class ObjectRef(Expr):
     """A header, header_stack, header_union, register_array, calculation, ... by name."""
 
@@ -179,6 +192,8 @@ def operands(expr: Expr) -> Iterator[Expr]:
         yield from (e for e in (expr.condition, expr.left, expr.right) if e is not None)
     elif isinstance(expr, Access):
         yield expr.base
+    elif isinstance(expr, RegisterCell):
+        yield expr.index
     elif isinstance(expr, Vector):
         yield from expr.items
 

@@ -1,0 +1,94 @@
+"""Wide registers that are read into a variable of their own are read where the variable is used.
+
+`r.read(x, i)` copies a register into a field of metadata, which BMv2 and our switch carry along
+with every packet; inside an expression both take the register itself. Only reads wider than 64 bits
+are moved: what is narrow costs little, and BMv2 built with assertions ends on an index out of range
+inside an expression, where `register_read` only leaves the variable as it is.
+"""
+
+from __future__ import annotations
+
+from compiler.backend import ir
+from compiler.backend.lives import (
+    DESTINATIONS,
+    JUMPS,
+    Life,
+    lives_of,
+    private_fields,
+    replaced,
+)
+
+NARROW_BITS = 64
+# Where a primitive takes any expression that has a value.
+VALUES = {"assign": 1, "register_write": 2, "_jump_if_zero": 0}
+# Primitives that change nothing but a register or what DESTINATIONS says.
+TRANSPARENT = frozenset({*DESTINATIONS, *VALUES, "_jump", "count", "log_msg"})
+
+
+def read_registers_in_place(program: ir.Program, user_fields: set[str]) -> None:
+    """user_fields: names of scalars that belong to the program's own metadata."""
+    private = private_fields(program, user_fields)
+    gone: set[str] = set()
+    for action in program.actions:
+        moved = [
+            life
+            for life in lives_of(action)
+            if life.ref.field in private and _may_move(action.primitives, life)
+        ]
+        for life in sorted(moved, key=lambda each: each.first, reverse=True):
+            _move(action.primitives, life)
+        gone |= {life.ref.field for life in moved}
+    scalars = program.header_types[0]
+    scalars.fields = [field for field in scalars.fields if field[0] not in gone]
+
+
+def _may_move(code: list[ir.Primitive], life: Life) -> bool:
+    """Whether what `life` begins with is a read that may happen where its variable is used."""
+    read = code[life.first]
+    if read.op != "register_read" or life.ref.width <= NARROW_BITS or life.ref.signed:
+        return False
+    _, array, index = read.parameters
+    changed = False
+    for primitive in code[life.first + 1 : life.last + 1]:
+        uses = [i for i, e in enumerate(primitive.parameters) if life.ref in ir.walk(e)]
+        if uses and (changed or uses != [VALUES.get(primitive.op)]):
+            return False
+        changed = changed or _may_change(primitive, array, index)
+    return True
+
+
+def _may_change(primitive: ir.Primitive, array: ir.Expr, index: ir.Expr) -> bool:
+    """Whether a primitive may change the register or what its index is made of."""
+    if primitive.op not in TRANSPARENT:
+        return True
+    if primitive.op == "register_write":
+        return primitive.parameters[0] == array
+    written = DESTINATIONS.get(primitive.op)
+    return written is not None and _reads(index, primitive.parameters[written])
+
+
+def _reads(expr: ir.Expr, written: ir.Expr) -> bool:
+    """Whether expr may read what is written: two different fields are known to be apart."""
+    parts = [e for e in ir.walk(expr) if not isinstance(e, (ir.Const, ir.ActionData, ir.Op))]
+    plain = all(isinstance(e, ir.FieldRef) for e in (*parts, written))
+    return bool(parts) and (not plain or written in parts)
+
+
+def _move(code: list[ir.Primitive], life: Life) -> None:
+    _, array, index = code[life.first].parameters
+    assert isinstance(array, ir.ObjectRef)
+    cell = ir.RegisterCell(array.name, index, life.ref.width)
+    for primitive in code[life.first + 1 : life.last + 1]:
+        primitive.parameters = tuple(replaced(e, {life.ref: cell}) for e in primitive.parameters)
+    _remove(code, life.first)
+
+
+def _remove(code: list[ir.Primitive], removed: int) -> None:
+    del code[removed]
+    for primitive in code:
+        if primitive.op in JUMPS:
+            *condition, target = primitive.parameters
+            assert isinstance(target, ir.Const)
+            if target.value > removed:
+                target = ir.Const(target.value - 1, target.width)
+            primitive.parameters = (*condition, target)
