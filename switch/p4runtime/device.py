@@ -19,6 +19,7 @@ from p4.v1.p4runtime_pb2 import (
 from switch import Pipeline, PipelineError, Program
 from switch.p4runtime.arrays import Counters, DirectCounters, Registers
 from switch.p4runtime.digests import Digests
+from switch.p4runtime.legacy import device_data
 from switch.p4runtime.links import Links
 from switch.p4runtime.meters import DirectMeters, Meters
 from switch.p4runtime.p4info import P4InfoIndex
@@ -230,7 +231,7 @@ class Device:
 
     def _load(self, text: bytes) -> Pipeline:
         try:
-            return self._make(Program.parse(text.decode()))
+            return self._make(Program.parse(device_data(text).decode()))
         except (PipelineError, UnicodeDecodeError) as error:
             raise invalid(f"config.p4_device_config: {error}") from error
 

@@ -76,6 +76,22 @@ def test_commit_installs_and_is_read_back(
         assert config.p4_device_config == (entities_config.p4_device_config if program else b"")
 
 
+def test_a_program_inside_a_p4_device_config(
+    primary: Any, switch_server: Any, entities_config: Any
+) -> None:
+    """reassign: true, extras: {}, device_data: the JSON."""
+    json = entities_config.p4_device_config
+    length = bytes([len(json) & 0x7F | 0x80, len(json) >> 7 & 0x7F | 0x80, len(json) >> 14])
+    wrapped = type(entities_config)(p4info=entities_config.p4info)
+    wrapped.p4_device_config = b"\x08\x01\x12\x00\x1a" + length + json
+    installed = len(switch_server.installed)
+    primary.configure("VERIFY_AND_COMMIT", wrapped)
+    assert len(switch_server.installed) == installed + 1
+    for wrong in (b"\x08\x01", b"\x1a\x7f", b"\xff", b"no JSON"):
+        wrapped.p4_device_config = wrong
+        assert code_of(lambda: primary.configure("VERIFY", wrapped)) == "INVALID_ARGUMENT"
+
+
 def test_verify_changes_nothing(primary: Any, switch_server: Any, entities_config: Any) -> None:
     primary.write(("INSERT", group(3)))
     primary.configure("VERIFY", entities_config)
