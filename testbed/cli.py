@@ -27,6 +27,7 @@ COMMANDS = (
     "fill",
     "doctor",
     "conformance",
+    "fuzz",
     "explore",
     "stf",
 )
@@ -67,6 +68,10 @@ def _dispatch(words: list[str]) -> int:
         from testbed import stf
 
         return stf.main(words[1:])
+    if words[:1] == ["fuzz"]:
+        from testbed import fuzz
+
+        return fuzz.main(words[1:])
     if words[:1] == ["conformance"]:
         from testbed import conformance
 
@@ -174,6 +179,9 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("export", help="for p4-utils or p4lang's tutorials", add_help=False)
     commands.add_parser("fill", help="fill a running switch over P4Runtime", add_help=False)
     commands.add_parser("doctor", help="what this machine has and lacks", add_help=False)
+    commands.add_parser(
+        "fuzz", help="malformed inputs of every kind, under sanitizers", add_help=False
+    )
     commands.add_parser("conformance", help="compare with p4c and BMv2", add_help=False)
     commands.add_parser("explore", help="search for bad schedules of faults", add_help=False)
     commands.add_parser("stf", help="run packet tests (.stf)", add_help=False)

@@ -215,7 +215,11 @@ class Externs(Statements):
         return [(arithmetic.as_data(self.read(place, where)), place.type)]
 
     def _simple(self, expr: ir.Expr, shape: types.Type) -> ir.Expr:
-        if isinstance(expr, (ir.FieldRef, ir.ObjectRef)):
+        if isinstance(expr, ir.ObjectRef):
+            return expr
+        if isinstance(expr, ir.FieldRef) and (
+            not is_scalar(shape) or expr.width == max(1, scalar_width(shape))
+        ):
             return expr
         if isinstance(expr, ir.Const):
             return ir.Const(expr.value & arithmetic.mask(expr.width), expr.width)

@@ -141,9 +141,10 @@ class ParserBody(Externs):
         if not is_scalar(shape):
             raise self.unsupported(expression, f"a select key of type {shape}")
         expr = arithmetic.as_data(self.value(expression))
-        if isinstance(expr, (ir.FieldRef, ir.LastField, ir.UnionLastField)):
+        width = max(1, scalar_width(shape))
+        if isinstance(expr, (ir.FieldRef, ir.LastField, ir.UnionLastField)) and expr.width == width:
             return expr
-        bits = types.Bits(max(1, scalar_width(shape)))
+        bits = types.Bits(width)
         return self.keep(arithmetic.unsigned(expr, bits.width), bits)
 
     def _cases(self, transition: ast.Transition, widths: Sequence[int]) -> list[ir.Transition]:

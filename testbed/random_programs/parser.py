@@ -52,6 +52,8 @@ class Parsers:
             lines.append("pvs: accept;")
         for _ in range(self.random.randrange(1, 4)):
             labels = [self._label(width) for _, width in keys]
+            if len(labels) > 1 and self.source.chance(0.2):
+                labels[1] = "_"
             text = labels[0] if len(labels) == 1 else f"({', '.join(labels)})"
             lines.append(f"{text}: {self.random.choice(goals)};")
         if self.source.chance(0.9):
@@ -70,14 +72,14 @@ class Parsers:
         return self.random.choice(known)
 
     def _label(self, width: int) -> str:
+        """Never one that matches all: p4c writes it as a default, which BMv2 tries last."""
         value = self.source.number(width)
         which = self.random.random()
-        if which < 0.15:
-            return "_"
-        if which < 0.5:
-            return f"{value:#x} &&& {self.source.number(width):#x}"
-        if which < 0.7:
-            low, high = sorted((value, self.source.number(width)))
+        mask = self.source.number(width)
+        if which < 0.5 and mask:  # BMv2 compares bits of the value that p4c leaves outside the mask
+            return f"{value & mask:#x} &&& {mask:#x}"
+        low, high = sorted((value, self.source.number(width)))
+        if which < 0.7 and (low, high) != (0, (1 << width) - 1):
             return f"{low:#x} .. {high:#x}"
         return f"{value:#x}"
 

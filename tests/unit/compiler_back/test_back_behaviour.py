@@ -50,6 +50,31 @@ def test_a_key_that_is_cast_has_the_width_of_the_cast(tmp_path: Path) -> None:
         assert out.hex() == expected + "0000"
 
 
+def test_a_select_key_that_is_cast_has_the_width_of_the_cast(tmp_path: Path) -> None:
+    document = json_of(
+        parser="""state start { packet.extract(hdr.h);
+            transition select((bit<16>)hdr.h.a, hdr.h.b) {
+                (0x0017, 1): one; (0x0010 &&& 0xfff0, _): two; default: accept; } }
+            state one { meta.m = 1; transition accept; }
+            state two { meta.m = 2; transition accept; }""",
+        apply="hdr.h.c = (bit<16>)meta.m; std.egress_spec = 2;",
+    )
+    pipeline = load(document, tmp_path)
+    for frame, expected in {"1701": "0001", "1702": "0002", "2702": "0000"}.items():
+        ((_, out),) = pipeline.process(1, bytes.fromhex(frame + "0000"), 0)
+        assert out.hex() == frame + expected
+
+
+def test_a_hashed_value_that_is_cast_has_the_width_of_the_cast(tmp_path: Path) -> None:
+    document = json_of(
+        apply="""std.egress_spec = 2; hash(hdr.h.c, HashAlgorithm.identity, 16w0,
+            { (bit<16>)hdr.h.a, hdr.h.b }, 32w65536);"""
+    )
+    pipeline = load(document, tmp_path)
+    ((_, out),) = pipeline.process(1, bytes.fromhex("12340000"), 0)
+    assert out.hex() == "12341234"  # of 00 12 34 the last two bytes
+
+
 def test_a_loop_stays_whole_where_others_leave(tmp_path: Path) -> None:
     """`return` cuts the code before a table into pieces; a loop among them is not cut."""
     document = json_of(
