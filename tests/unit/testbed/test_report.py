@@ -3,6 +3,7 @@
 import json
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -227,7 +228,7 @@ def test_labels_and_legends_do_not_meet() -> None:
     for y in (41.0, 286.0):
         row = sorted((x, text) for x, at, text in texts if at == y)
         assert len(row) > 3
-        assert all(b - a > 5.5 * len(text) for (a, text), (b, _) in zip(row, row[1:], strict=False))
+        assert all(b - a > 5.5 * len(text) for (a, text), (b, _) in pairwise(row))
         assert row[-1][0] + 5.5 * len(row[-1][1]) * (0.5 if y > 50 else 1) <= 680
     assert any(text.startswith("and ") for _, _, text in texts)
 
