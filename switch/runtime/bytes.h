@@ -159,6 +159,23 @@ static inline void store_wide(uint8_t *p, uint32_t bit, uint32_t bits, const uin
 		store_bits(p, bit + done, 8, *value++);
 }
 
+typedef uint8_t bytes64 __attribute__((vector_size(64), aligned(1), may_alias));
+
+/* The same bytes or other ones, never in part. Compilers call memcpy for what these few moves do at once. */
+static inline void copy_wide(uint8_t *out, const uint8_t *in, uint32_t bytes)
+{
+	uint32_t at = 0;
+
+	if (bytes > 16 * sizeof(bytes64)) {
+		memcpy(out, in, bytes);
+		return;
+	}
+	_Pragma("GCC unroll 16")
+	for (; at + sizeof(bytes64) <= bytes; at += sizeof(bytes64))
+		*(bytes64 *)(out + at) = *(const bytes64 *)(in + at);
+	memcpy(out + at, in + at, bytes - at);
+}
+
 /* Equality of big endian numbers of different lengths. */
 static inline bool same_number(const uint8_t *a, uint32_t a_bytes, const uint8_t *b, uint32_t b_bytes)
 {

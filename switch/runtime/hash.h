@@ -4,6 +4,15 @@
 
 #include "bytes.h"
 
+/* The sum of one long run of bytes, which copies of a packet have in common. Who changes the run forgets it. */
+struct csum_memo {
+	const uint8_t *run;
+	uint32_t run_len; /* 0: none */
+	uint32_t sum;
+};
+
+#define CSUM_MEMO_MIN 512
+
 /* RFC 1071 over pieces that lie apart; an odd last byte is the high half of a word. Pieces that lie side by side are
  * summed together. */
 struct csum {
@@ -11,6 +20,9 @@ struct csum {
 	uint32_t run_len;
 	bool odd; /* an odd number of bytes came before the run */
 	uint64_t sum; /* of what came before: congruent modulo 2^16 - 1, and 0 only if all of it is */
+	struct csum_memo *memo;
+	const uint8_t *own; /* own_len bytes that may change while the memo lasts */
+	uint32_t own_len;
 };
 
 typedef uint32_t csum_lanes __attribute__((vector_size(64)));
@@ -45,13 +57,39 @@ static inline uint64_t csum_words(const uint8_t *p, uint32_t len)
 	return sum;
 }
 
+/* csum_words of the run, remembered if it is long and nobody else's to change. */
+static inline uint64_t csum_run(struct csum *c)
+{
+	struct csum_memo *memo = c->memo;
+	uint64_t sum;
+
+	if (c->run_len < CSUM_MEMO_MIN || (uintptr_t)c->run - (uintptr_t)c->own < c->own_len)
+		return csum_words(c->run, c->run_len);
+	if (c->run == memo->run && c->run_len == memo->run_len)
+		return memo->sum;
+	sum = csum_words(c->run, c->run_len);
+	*memo = (struct csum_memo){c->run, c->run_len, (uint32_t)sum};
+	return sum;
+}
+
+static inline void csum_append(struct csum *c, uint64_t sum, uint32_t len)
+{
+	c->sum += c->odd ? sum : __builtin_bswap16((uint16_t)sum);
+	c->odd ^= len & 1;
+}
+
 static inline void csum_flush(struct csum *c)
 {
-	uint64_t sum = csum_words(c->run, c->run_len);
-
-	c->sum += c->odd ? sum : __builtin_bswap16((uint16_t)sum);
-	c->odd ^= c->run_len & 1;
+	if (c->run_len)
+		csum_append(c, csum_run(c), c->run_len);
 	c->run_len = 0;
+}
+
+/* The next len bytes, which soon hold something else. */
+static inline void csum_gathered(struct csum *c, const uint8_t *p, uint32_t len)
+{
+	csum_flush(c);
+	csum_append(c, csum_words(p, len), len);
 }
 
 /* The next len bytes. */
@@ -61,8 +99,7 @@ static inline void csum_add(struct csum *c, const uint8_t *p, uint32_t len)
 		c->run_len += len;
 		return;
 	}
-	if (c->run_len)
-		csum_flush(c);
+	csum_flush(c);
 	c->run = p;
 	c->run_len = len;
 }
@@ -70,16 +107,14 @@ static inline void csum_add(struct csum *c, const uint8_t *p, uint32_t len)
 /* The next len bytes, at most 8, as a number: modulo 2^16 - 1 only the parity of its last byte's place counts. */
 static inline void csum_value(struct csum *c, uint64_t value, unsigned int len)
 {
-	if (c->run_len)
-		csum_flush(c);
+	csum_flush(c);
 	c->odd ^= len & 1;
 	c->sum += ((value & UINT32_MAX) + (value >> 32)) << (c->odd ? 8 : 0);
 }
 
 static inline uint64_t csum_end(struct csum *c)
 {
-	if (c->run_len)
-		csum_flush(c);
+	csum_flush(c);
 	while (c->sum >> 16)
 		c->sum = (c->sum & 0xffff) + (c->sum >> 16);
 	return (uint16_t)~c->sum;

@@ -82,6 +82,7 @@ struct pipeline {
 	struct replicas *group[GROUPS];
 	struct replicas *session[SESSIONS];
 	uint64_t drops[DROP_REASONS];
+	struct csum_memo csum_memo; /* of a frame, or of the store of a level whose copies are in work */
 	struct collected collected;
 	struct work kept; /* what a resubmitted packet carries into its next pass */
 	struct work work[LEVELS];
@@ -89,5 +90,18 @@ struct pipeline {
 	uint32_t pending_first, pending_count;
 	uint8_t scratch[SCRATCH_BYTES + 8];
 };
+
+/* Where a run is not in the store of the packet's own level, nothing changes it before csum_forget. */
+static inline struct csum csum_begin(struct pipeline *p, const struct packet *k)
+{
+	const struct work *w = (const struct work *)k;
+
+	return (struct csum){.memo = &p->csum_memo, .own = (const uint8_t *)&w->store, .own_len = sizeof(w->store)};
+}
+
+static inline void csum_forget(struct pipeline *p)
+{
+	p->csum_memo.run_len = 0;
+}
 
 #endif

@@ -143,6 +143,7 @@ static void run_egress(struct pipeline *p, unsigned int level, uint16_t port)
 /* One copy for each replica of the packet at work[level], which stays as it is. */
 static void replicate(struct pipeline *p, unsigned int level, const struct replicas *list)
 {
+	csum_forget(p);
 	for (uint32_t i = 0; i < list->count; i++) {
 		struct packet *copy = &p->work[level + 1].packet;
 
@@ -153,6 +154,7 @@ static void replicate(struct pipeline *p, unsigned int level, const struct repli
 		TRACE("copy: port %u, rid %u\n", list->replica[i].port, list->replica[i].rid);
 		run_egress(p, level + 1, list->replica[i].port);
 	}
+	csum_forget(p);
 }
 
 static void ingress_clone(struct pipeline *p, const uint8_t *frame, uint32_t len)
@@ -242,6 +244,7 @@ static void run_ingress(struct pipeline *p, const uint8_t *frame, uint32_t len)
 			p->drops[DROP_LOOP]++;
 			return;
 		}
+		csum_forget(p);
 		parse(p, &w->packet, &w->store, frame, len);
 		set_parser_error(&w->packet, w->packet.flow.parser_error);
 		set_checksum_error(&w->packet, w->packet.flow.checksum_error);

@@ -39,12 +39,12 @@ class CalculationWriter:
         groups = [(key, list(items)) for key, items in groupby(inputs, key=self.group_of)]
         out.line(f"/* {comment(self.calculation.name)} */")
         with out.function(
-            f"static inline uint64_t calculate_{self.calculation.index}"
+            f"static __attribute__((noinline)) uint64_t calculate_{self.calculation.index}"
             "(struct pipeline *p, const struct packet *k)"
         ):
             out.line("uint8_t *d = p->scratch;")
             if self.in_place:
-                out.line("struct csum c = {d, 0, false, 0};")
+                out.line("struct csum c = csum_begin(p, k);")
             out.line()
             out.line("(void)k;")
             if all(self.group_bits(items) % 8 == 0 for _, items in groups):
@@ -62,8 +62,7 @@ class CalculationWriter:
 
     def add_gathered(self) -> None:
         """Sum what was gathered in p->scratch, which is free again."""
-        self.out.line("csum_add(&c, p->scratch, (uint32_t)(d - p->scratch));")
-        self.out.line("csum_flush(&c);")
+        self.out.line("csum_gathered(&c, p->scratch, (uint32_t)(d - p->scratch));")
         self.out.line("d = p->scratch;")
 
     def group_of(self, item: CalculationInput) -> int:

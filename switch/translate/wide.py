@@ -270,7 +270,7 @@ class Wide:
             left, right = self.bytes(lanes.left, bits), self.bytes(lanes.right, bits)
             self.out.line(f"lanes_add_{lanes.lane_bits}({target}, {left}, {right}, {size});")
         elif isinstance(data, Const | ChooseData) or self.in_place(data, bits):
-            self.out.line(f"memmove({target}, {self.bytes(data, bits)}, {size});")
+            self.out.line(f"copy_wide({target}, {self.bytes(data, bits)}, {size});")
         elif isinstance(data, Complement) or (isinstance(data, Arithmetic) and data.op in BITWISE):
             self.store_bitwise(data, bits, target)
         else:
