@@ -18,6 +18,14 @@ class MachineLacks(Exception):
         self.remedy = remedy
 
 
+C_COMPILER = ("cc", "apt-get install gcc libc6-dev")
+
+
+def lacks_program(program: str, remedy: str) -> MachineLacks:
+    """As every scenario and `doctor` says it."""
+    return MachineLacks(f"the program {program}", f"run `make setup`, or {remedy}")
+
+
 class ControlError(Exception):
     """A switch refused, or did not answer, what a controller asked: one line with its reason."""
 

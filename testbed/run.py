@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import sys
 import tempfile
 import traceback
@@ -14,7 +15,7 @@ from typing import Any, TextIO
 from hosts.own_worker import WorkerError
 from testbed import report
 from testbed.agents import AgentFailed
-from testbed.errors import MachineLacks, NodeFailed
+from testbed.errors import C_COMPILER, MachineLacks, NodeFailed, lacks_program
 from testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
 from testbed.experiment import Experiment, all_entries, fill
 from testbed.machine_facts import manifest, memory_available_bytes
@@ -57,6 +58,8 @@ def _check_machine(suite: Suite) -> None:
             for missing in lacks(graph, expand(point.scenario, graph, jobs)):
                 raise missing
             require_target(point.scenario.switch.target)
+        elif not (shutil.which("cc") or shutil.which("gcc")):
+            raise lacks_program(*C_COMPILER)
         need, free = memory_needed_bytes(point.scenario, jobs), memory_available_bytes()
         if need > free:
             what = f"memory: {need / 2**30:.1f} GiB are needed, {free / 2**30:.1f} GiB are free"

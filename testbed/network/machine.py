@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from testbed.errors import MachineLacks
+from testbed.errors import C_COMPILER, MachineLacks
 from testbed.faults import Action, Fault, Impair, LinkDown, RateChange
 from testbed.network import impaired, kernel
 from testbed.network.impaired_code import EBPF_KINDS
@@ -34,7 +34,7 @@ PROGRAMS = {
     "tc": "apt-get install iproute2",
     "mnexec": "apt-get install mininet --no-install-recommends",
     "ifconfig": "apt-get install net-tools",  # Mininet looks for it
-    "cc": "apt-get install gcc libc6-dev",
+    C_COMPILER[0]: C_COMPILER[1],
 }
 PRIVILEGED = "use a machine, or a container started with --privileged, that may make them"
 TBF = "use a kernel with CONFIG_NET_SCH_TBF (modprobe sch_tbf), or leave `rate` out"

@@ -132,6 +132,15 @@ def test_what_the_machine_lacks_is_exit_code_3(capsys, fake, tmp_path: Path) -> 
     assert not (tmp_path / "r").exists()
 
 
+def test_virtual_time_needs_a_c_compiler(capsys, monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    words = ["run", "quickstart", "--set", "backend=virtual", "--results", str(tmp_path / "r")]
+    assert cli.main(words) == 3
+    said = "this machine lacks the program cc: run `make setup`, or apt-get install gcc libc6-dev\n"
+    assert capsys.readouterr().err == said
+    assert not (tmp_path / "r").exists()
+
+
 def test_too_little_memory_is_exit_code_3(capsys, fake, monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setattr(run, "memory_available_bytes", lambda: 2**20)
     assert cli.main(["run", "quickstart", "--results", str(tmp_path / "r")]) == 3
