@@ -123,7 +123,7 @@ def _inputs(pool: ProcessPoolExecutor, name: str, options: argparse.Namespace) -
     size = max(1, total // (options.workers * 8))
     parts = [range(at, min(at + size, total)) for at in range(0, total, size)]
     waiting = [pool.submit(attempt, name, options.seed, part, options.results) for part in parts]
-    done, troubles = 0, []
+    done, troubles = 0, list[str]()
     for future in as_completed(waiting):
         found: Found = future.result()
         done += found.inputs

@@ -19,6 +19,7 @@ from switch.build import build_fuzzer
 from switch.encoding import encode_action, encode_match
 from switch.model import Key, Table
 from switch.translate import translate
+from testbed import stf
 from testbed.places import P4_FOLDER
 from testbed.random_programs import draw_case
 from testbed.stf import Binder, Packet, StfError, parse
@@ -123,11 +124,18 @@ def _scripted(program: Program, binder: Binder, command: Add) -> Iterator[bytes]
         action, args = binder.action(table, command.action, command.args, command.line)
     except StfError:  # names that another program of the same script has
         return
-    kinds = {"lpm": Lpm, "range": Range, "ternary": Ternary, "optional": Ternary}
-    match = [
-        kinds[k.kind](k.value, k.operand) if k.kind in kinds else Exact(k.value) for k in bound
-    ]
+    match = [_bound(k) for k in bound]
     yield from _entry(program.tables[table["name"]], match, action, args, command.priority or 0)
+
+
+def _bound(key: stf.Match) -> Match:
+    if key.kind == "lpm":
+        return Lpm(key.value, key.operand)
+    if key.kind == "range":
+        return Range(key.value, key.operand)
+    if key.kind in ("ternary", "optional"):
+        return Ternary(key.value, key.operand)
+    return Exact(key.value)
 
 
 def _random_entry(rng: random.Random, table: Table) -> Iterator[bytes]:

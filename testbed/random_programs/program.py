@@ -70,7 +70,7 @@ class _Draw:
         self.comes_back = chance(0.3)
         widths = [*HEADER_WIDTHS, 40]
         if chance(0.15):
-            widths.append(self.random.choice([200, 512, 2048, 2300]))
+            widths.append(self.random.choice([200, 512, 1024, 2040]))
         self.widths = tuple(widths)
         self.expressions = Expressions(self.source, self.widths[:-1], chance(0.04))
         self.statements = Statements(self.source, self.expressions)
@@ -234,7 +234,7 @@ class _Draw:
             lines += more
         self.statements.cell = "std.egress_port" if egress else "hdr.h.sel"
         externs.traffic = [
-            *(lambda text=text: [text] for text in self._plain_traffic(egress)),  # type: ignore[misc]
+            *(lambda text=text: [text] for text in self._plain_traffic(egress)),
             *(lambda text=text: text for text in self._copies(egress)),
         ]
         self.statements.externs = externs

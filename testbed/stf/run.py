@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from switch import PipelineError
 from testbed.stf.engine import Engine
 from testbed.stf.names import Binder
 from testbed.stf.script import (
@@ -44,6 +45,8 @@ class Run:
                 getattr(self, "_" + type(command).__name__.lower())(command)
             except StfError as error:
                 raise StfError(str(error), error.line or command.line) from None
+            except PipelineError as refused:
+                raise StfError(str(refused), command.line) from None
         self._collect()
         for port in sorted(self.expected.keys() | self.captured.keys()):
             self._compare(port, self.expected.get(port, []), self.captured.get(port, []))

@@ -187,9 +187,35 @@ HASHES = {
     "csum16": csum16,
     "xor16": xor16,
     "crc16": crc16,
+    "crc16_custom": crc16,
+    "crc32_custom": binascii.crc32,
     "crc32": binascii.crc32,
     "identity": lambda data: int.from_bytes(data[:8], "big"),
 }
+
+
+def constant_entries(
+    table: dict[str, Any], actions: dict[int, dict[str, Any]]
+) -> list[tuple[Any, int, str, list[int]]]:
+    """Entries that the document has, as `Interpreter.entries` holds them."""
+    found = []
+    for entry in table.get("entries", []):
+        match: list[Any] = []
+        for key in entry["match_key"]:
+            kind, value = key["match_type"], int(key.get("key", "0"), 16)
+            if kind == "lpm":
+                match.append((value, key["prefix_length"]))
+            elif kind == "ternary":
+                match.append((value, int(key["mask"], 16)))
+            elif kind == "range":
+                match.append((int(key["start"], 16), int(key["end"], 16)))
+            else:
+                match.append(value)
+        call = entry["action_entry"]
+        name = actions[call["action_id"]]["name"]
+        args = [int(a, 16) for a in call["action_data"]]
+        found.append((match, -entry["priority"], name, args))
+    return found
 
 
 class Interpreter:
@@ -345,7 +371,12 @@ class Interpreter:
             size = data(3) & MASK64
             result = self.calculate(p[2]["value"], k) % (size or 1) + (data(1) & MASK64)
             self.store(p[0], result & MASK64, k, args)
-        elif op != "no_op":
+        elif op == "execute_meter":
+            self.store(p[2], 0, k, args)  # without rates all is green
+        elif op == "assign_VL":
+            target, source = (k.headers[q["value"][0]].fields[q["value"][1]] for q in p[:2])
+            target.bits, target.value = source.bits, source.value
+        elif op not in ("no_op", "log_msg", "assert", "assume"):
             raise NotImplementedError(op)
         return None
 
@@ -524,7 +555,7 @@ class Interpreter:
         for item in state["transitions"]:
             if item["type"] == "default":
                 default = item["next_state"]
-            elif key:
+            elif key and item["type"] == "hexstr":  # value sets are empty here
                 value = int(item["value"], 16)
                 mask = int(item["mask"], 16) if item["mask"] else -1
                 if int.from_bytes(key, "big") & mask == value & mask:
@@ -546,7 +577,7 @@ class Interpreter:
         pipeline = next(p for p in self.document["pipelines"] if p["name"] == name)
         tables = {t["name"]: t for t in pipeline["tables"]}
         conditions = {c["name"]: c for c in pipeline["conditionals"]}
-        calls = {c["name"]: c for c in pipeline["action_calls"]}
+        calls = {c["name"]: c for c in pipeline.get("action_calls", [])}
         node = pipeline["init_table"]
         while node and not k.exit:
             if node in tables:
@@ -581,7 +612,8 @@ class Interpreter:
         """Match values: exact v; lpm (v, length); ternary (v, mask); range (low, high)."""
         key = self.key(table, k)
         best = None
-        for match, priority, action, args in self.entries.get(table["name"], []):
+        installed = self.entries.get(table["name"]) or constant_entries(table, self.actions)
+        for match, priority, action, args in installed:
             prefix = 0
             for (kind, value, bits), m in zip(key, match, strict=True):
                 if kind in ("exact", "valid"):
