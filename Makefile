@@ -1,7 +1,7 @@
 # Agglab: `make` lists the targets. Every target sets up what it needs first (setup.sh, at once when nothing is missing).
 PYTHON := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup doctor export scenario scenarios check compile test lint bless explore bench conformance machine clean
+.PHONY: help setup doctor export scenario scenarios check compile test lint bless explore bench conformance random fuzz machine clean
 
 NAME ?=
 FILE ?= $(if $(NAME),scenarios/$(NAME).yaml)
@@ -15,11 +15,14 @@ LANES ?= 256
 SLOTS ?= 512
 TESTS ?= tests
 SCHEDULES ?= 100000
+N ?= 1000
+SEED ?= 1
+FUZZ ?= 1000000
 SUITE ?= bookworm
 RUN ?= make scenario NAME=quickstart
 
 # The caller's words reach the recipes as environment variables, never as shell text.
-export FILE TO OUT RESULTS BACKEND TARGET PROGRAM LANES SLOTS TESTS SCHEDULES SUITE RUN
+export FILE TO OUT RESULTS BACKEND TARGET PROGRAM LANES SLOTS TESTS SCHEDULES N SEED FUZZ SUITE RUN
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -72,6 +75,12 @@ bench: setup  ## speed, as ratios measured in one run
 
 conformance: setup  ## compare with p4c and BMv2, where installed: programs, packet tests, sums
 	@$(PYTHON) -m testbed conformance
+
+random: setup  ## the same with N=1000 random programs and packets, from SEED=1 on
+	@$(PYTHON) -m testbed conformance --random "$$N" --first-seed "$$SEED"
+
+fuzz: setup  ## FUZZ=1000000 malformed packets under sanitizers, and other inputs; SEED=1
+	@$(PYTHON) -m testbed fuzz --packets "$$FUZZ" --seed "$$SEED"
 
 machine:  ## boot Debian under QEMU, provision it and RUN='make scenario NAME=quickstart' there; SUITE=bookworm
 	@python3 tests/machine/machine.py --suite "$$SUITE" --results "$$RESULTS" "$$RUN"
