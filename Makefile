@@ -19,7 +19,7 @@ N ?= 1000
 SEED ?= 1
 FUZZ ?= 1000000
 SUITE ?= bookworm
-RUN ?= make scenario NAME=quickstart
+RUN ?=
 
 # The caller's words reach the recipes as environment variables, never as shell text.
 export FILE TO OUT RESULTS BACKEND TARGET PROGRAM LANES SLOTS TESTS SCHEDULES N SEED FUZZ SUITE RUN
@@ -82,7 +82,7 @@ random: setup  ## the same with N=1000 random programs and packets, from SEED=1 
 fuzz: setup  ## FUZZ=1000000 malformed packets under sanitizers, and other inputs; SEED=1
 	@$(PYTHON) -m testbed fuzz --packets "$$FUZZ" --seed "$$SEED"
 
-machine:  ## boot Debian under QEMU, provision it and RUN='make scenario NAME=quickstart' there; SUITE=bookworm
+machine:  ## boot Debian under QEMU, provision it and run quickstart, or RUN='make …', there; SUITE=trixie
 	@python3 tests/machine/machine.py --suite "$$SUITE" --results "$$RESULTS" "$$RUN"
 
 clean: setup  ## remove what killed runs left behind, and build products

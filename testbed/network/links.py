@@ -25,8 +25,8 @@ from topologies.graph import (
 BURST_US = 2000
 # How many frames netem holds: more than one end of a veth pair moves in the time it holds them.
 FRAMES_PER_S = 1_000_000
-# Of a distribution for netem: entries (tc has room for less than 16,384), and the one that means its
-# jitter.
+# A distribution for netem: its entries (tc's request holds less than 16,384), and the value that
+# means the whole jitter.
 TABLE_ENTRIES, TABLE_UNIT = 8192, 8192
 
 DELAYS = (Jitter, Reorder)

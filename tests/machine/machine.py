@@ -24,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -43,6 +44,12 @@ EMULATOR = "qemu-system-x86_64"
 # Inside another virtual machine KVM may show arch-capabilities and then refuse to set them.
 CPU = "max,arch-capabilities=off"
 SILENCE_S = 60
+QUICKSTART = "make scenario NAME=quickstart"
+# Without KVM a machine moves about 12 Mbit/s, and compiles for a minute: links it can keep up with.
+SLOW_QUICKSTART = (
+    ".venv/bin/python -m testbed run scenarios/quickstart.yaml --set links.rate=5mbit "
+    "--set timeouts.start=300s"
+)
 KERNELS = {"debian": "linux-image-amd64", "ubuntu": "linux-image-virtual"}
 COMPONENTS = {"debian": "main", "ubuntu": "main,universe"}  # Ubuntu's mininet is in universe
 BASE = "systemd-sysv,udev,kmod,ca-certificates"
@@ -90,7 +97,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--memory-mb", type=int, default=4096)
     parser.add_argument("--processors", type=int, default=2)
     parser.add_argument("--timeout-s", type=int, default=7200, help="for the booted machine")
-    parser.add_argument("command", nargs="*", default=["make scenario NAME=quickstart"])
+    parser.add_argument("command", nargs="*", help=f"{QUICKSTART}, if none is given")
     chosen = parser.parse_args(words)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
@@ -107,12 +114,18 @@ def _made_and_run(work: Path, chosen: argparse.Namespace) -> int:
     make_root(root, chosen.suite)
     in_root(root, "provision.sh", f"/{PLACE}/provision.sh")
     if chosen.chroot:
+        command = command or QUICKSTART
         status = in_root(root, command, "/bin/bash", "-c", f"cd /{PLACE} && {command}", check=False)
         if chosen.results:
             _keep(root / PLACE / "results", chosen.results)
         return status
+    kernel = max((root / "boot").glob("vmlinuz-*"))
+    emulator = Emulator(kernel, chosen.processors, chosen.memory_mb)
+    how = accelerator(emulator)
+    if not command:
+        command = QUICKSTART if how == "kvm" else SLOW_QUICKSTART
     image = make_image(root, work / "disk", command)
-    boot(image, root, chosen.processors, chosen.memory_mb, chosen.timeout_s)
+    boot(emulator, how, image, chosen.timeout_s)
     if chosen.results:
         _debugfs(image, f"rdump /{PLACE}/results {work}")
         _keep(work / "results", chosen.results)
@@ -224,51 +237,74 @@ def make_image(root: Path, image: Path, command: str) -> Path:
     return image
 
 
-def boot(image: Path, root: Path, processors: int, memory_mb: int, timeout_s: int) -> None:
-    """Until the machine has switched itself off; its console is printed as it comes."""
-    kernel = max((root / "boot").glob("vmlinuz-*"))
-    ramdisk = kernel.with_name(kernel.name.replace("vmlinuz", "initrd.img"))
-    append = "root=/dev/vda rw console=ttyS0 panic=-1 systemd.show_status=0"
-    words = ["-cpu", CPU, "-smp", str(processors), "-m", str(memory_mb), "-nodefaults"]
-    words += ["-display", "none", "-no-reboot", "-serial", "stdio", "-nic", "none"]
-    words += ["-kernel", str(kernel), "-initrd", str(ramdisk), "-append", append]
-    words += ["-device", "virtio-rng-pci"]
-    words += ["-drive", f"file={image},format=raw,if=virtio,cache=unsafe"]
-    what = f"{kernel.name.removeprefix('vmlinuz-')}, {processors} processors, {memory_mb} MB"
+@dataclass(frozen=True)
+class Emulator:
+    """How QEMU runs the kernel of a root file system."""
+
+    kernel: Path
+    processors: int
+    memory_mb: int
+
+    @property
+    def what(self) -> str:
+        release = self.kernel.name.removeprefix("vmlinuz-")
+        return f"{release}, {self.processors} processors, {self.memory_mb} MB"
+
+    def words(self, accelerator: str) -> list[str]:
+        ramdisk = self.kernel.with_name(self.kernel.name.replace("vmlinuz", "initrd.img"))
+        append = "root=/dev/vda rw console=ttyS0 panic=-1 systemd.show_status=0"
+        size = ["-smp", str(self.processors), "-m", str(self.memory_mb)]
+        console = ["-nodefaults", "-display", "none", "-serial", "stdio", "-nic", "none"]
+        kernel = ["-kernel", str(self.kernel), "-initrd", str(ramdisk), "-append", append]
+        device = ["-no-reboot", "-device", "virtio-rng-pci"]
+        return [EMULATOR, "-accel", accelerator, "-cpu", CPU, *size, *console, *kernel, *device]
+
+
+def accelerator(emulator: Emulator) -> str:
+    """KVM where this kernel starts under it. That /dev/kvm can be opened is not enough: a machine
+    that is virtual itself may offer it, and only to kernels made for that."""
     if os.access("/dev/kvm", os.R_OK | os.W_OK):
-        try:
-            with step(f"{what}, KVM"):
-                return _show([EMULATOR, "-accel", "kvm", *words], SILENCE_S, timeout_s)
-        except Silent:
-            print("machine: no kernel starts under KVM here", flush=True)
-    with step(f"{what}, without KVM: ten times slower"):
-        return _show([EMULATOR, "-accel", "tcg,thread=multi", *words], timeout_s, timeout_s)
+        with step("does the kernel start under KVM?"):
+            if _starts(emulator.words("kvm"), SILENCE_S):
+                return "kvm"
+    print("machine: no KVM here: ten times slower", flush=True)
+    return "tcg,thread=multi"
 
 
-class Silent(Lacking):
-    """The machine ended, or its time did, before its kernel said its name."""
+def _starts(words: Sequence[str], seconds: float) -> bool:
+    """Whether the kernel says its name within that time."""
+    with _started(words) as process:
+        lines = Console(process, time.monotonic() + seconds).lines()
+        return any("Linux version" in line for line in lines)
 
 
-def _show(words: Sequence[str], silence_s: int, timeout_s: int) -> None:
-    """Print what the machine's console says, but for the kernel. Silent; Lacking if it fails."""
-    process = subprocess.Popen(
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    console = Console(process, time.monotonic() + silence_s)
-    named = False
-    try:
+def boot(emulator: Emulator, how: str, image: Path, timeout_s: float) -> None:
+    """Until the machine has switched itself off; its console is printed as it comes."""
+    drive = ["-drive", f"file={image},format=raw,if=virtio,cache=unsafe"]
+    with step(emulator.what):
+        _show([*emulator.words(how), *drive], timeout_s)
+
+
+def _show(words: Sequence[str], timeout_s: float) -> None:
+    """Print what the machine's console says, but for the kernel. Lacking if it fails."""
+    with _started(words) as process:
+        console = Console(process, time.monotonic() + timeout_s)
         for line in console.lines():
-            if not named and "Linux version" in line:
-                named = True
-                console.deadline = time.monotonic() + timeout_s
             if not re.match(r"\[ *\d+\.\d+\] ", line):
                 print("|", line, flush=True)
-        if not named:
-            raise Silent("the machine's kernel does not start")
         if time.monotonic() > console.deadline:
             raise Lacking("the machine did not end in time (--timeout-s)")
         if process.wait() != 0:
             raise Lacking(f"{words[0]} ended with code {process.returncode}")
+
+
+@contextmanager
+def _started(words: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    try:
+        yield process
     finally:
         process.kill()
         process.wait()
