@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-BENCHMARKS = ("hosts_protocol", "switch_forwarding", "virtual_time")
+BENCHMARKS = ("hosts_protocol", "switch_forwarding", "targets", "virtual_time")
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "bench"
 
 

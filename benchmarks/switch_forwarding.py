@@ -1,75 +1,33 @@
 """Packets per second of the switch running p4/switchml.p4, against a forwarder that only copies.
 
-Four workers on veth pairs; every packet is a new contribution, and the last of each chunk is
-answered to all four, so as many frames leave as enter. The copy forwarder (switch/copy_forwarder.c)
-sends each frame back, with the same system calls. Repetitions are interleaved, medians are taken.
+The copy forwarder (switch/copy_forwarder.c) sends each frame back, with the same system calls.
+Repetitions are interleaved, medians are taken (lab.py).
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import shutil
-import signal
-import socket
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from benchmarks import lab
+from benchmarks.lab import Lab, Samples
 from benchmarks.row import Row
-from testbed.network.p4runtime import P4RuntimeClient
-from testbed.plan import Entries, Job, job_entries
-from testbed.program import Program, compile_program
-from topologies.rack import rack
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
-SOURCES = HERE / "switch"
-COMPILER = "agglab"
 LANES = (64, 256, 2240)
-WORKERS = 4
-SLOTS = 128
-JOB = 1
-MTU = 9100
-RING_FRAMES = 2048
-COPY_BATCH = 64
-DRAIN_PACKETS = WORKERS * 512
-FLOW_WINDOW = 64
-SECONDS = 0.7
 REPETITIONS = 5
-START_S = 30.0
-
-
-@dataclass
-class Samples:
-    """What the repetitions of one forwarder gave: packets/s, and ns of processor time a packet."""
-
-    rates: list[float] = field(default_factory=list)
-    cpu_ns: list[float] = field(default_factory=list)
-
-    def add(self, rate: float, cpu_ns: float) -> None:
-        """One repetition."""
-        self.rates.append(rate)
-        self.cpu_ns.append(cpu_ns)
 
 
 def run() -> list[Row]:
     """All rows; about a minute. RuntimeError names what the machine lacks."""
-    if os.geteuid() != 0:
-        raise RuntimeError("needs root (network namespaces): run as root, or with sudo")
-    rows = []
+    lab.need_root()
+    rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="agglab-bench-") as folder:
-        tools = _build_tools(Path(folder))
+        tools = lab.build_tools(Path(folder))
         for lanes in LANES:
-            with Lab(Path(folder), tools) as lab:
-                rows += _rows(lanes, _measure(lab, lanes))
+            with Lab(Path(folder), tools) as place:
+                rows += _rows(lanes, _measure(place, lanes))
     return rows
 
 
@@ -87,213 +45,11 @@ def _rows(lanes: int, samples: dict[str, Samples]) -> Iterator[Row]:
         yield Row("switch", what, cpu, "ns/packet", "copy forwarder", cpu / copy_cpu)
 
 
-def _measure(lab: Lab, lanes: int) -> dict[str, Samples]:
-    program = compile_program(ROOT / "p4" / "switchml.p4", COMPILER, lanes, SLOTS)
-    kinds = {"copy forwarder": _copy_forwarder, "native switch": _native_switch}
-    if shutil.which("simple_switch") and shutil.which("simple_switch_CLI"):
-        kinds["simple_switch"] = _simple_switch
+def _measure(place: Lab, lanes: int) -> dict[str, Samples]:
+    program = lab.aggregation("agglab", lanes)
+    kinds = {"copy forwarder": lab.copy_forwarder, "native switch": lab.native_switch}
     samples = {name: Samples() for name in kinds}
     for _ in range(REPETITIONS):
         for name, measure in kinds.items():
-            samples[name].add(*measure(lab, lanes, program))
+            samples[name].add(*measure(place, lanes, program))
     return samples
-
-
-def _build_tools(folder: Path) -> dict[str, Path]:
-    tools = {}
-    for name in ("load_generator", "copy_forwarder"):
-        tools[name] = folder / name
-        flags = "-std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O3 -march=native"
-        command = ["cc", *flags.split(), "-o", str(tools[name]), str(SOURCES / f"{name}.c")]
-        if shutil.which("cc") is None:
-            raise RuntimeError("no C compiler: install gcc (apt-get install gcc libc6-dev)")
-        subprocess.run(command, check=True)
-    return tools
-
-
-class Lab:
-    """Two namespaces, the switch's and the workers', joined by a veth pair a worker.
-
-    They live as long as processes that read from this one, so nothing outlives it.
-    """
-
-    def __init__(self, folder: Path, tools: dict[str, Path]) -> None:
-        self.folder = folder
-        self.tools = tools
-        self._holders = [_holder() for _ in range(2)]
-        self.switch_pid, self.workers_pid = (holder.pid for holder in self._holders)
-        for number in range(1, WORKERS + 1):
-            self._sh(
-                self.switch_pid,
-                f"ip link add s{number} mtu {MTU} type veth"
-                f" peer name h{number} mtu {MTU} netns {self.workers_pid}",
-            )
-            self._sh(self.switch_pid, f"ip link set s{number} up")
-            self._sh(self.workers_pid, f"ip link set h{number} up")
-        self._sh(self.switch_pid, "ip link set lo up")
-
-    def _sh(self, pid: int, line: str) -> None:
-        subprocess.run(_inside(pid, line.split()), check=True)
-
-    def offer(self, lanes: int, pid: int) -> dict[str, Any]:
-        """Let the load generator run; the forwarder's pid, or 0 not to fill its rings first."""
-        window = DRAIN_PACKETS if pid else FLOW_WINDOW
-        numbers = [str(n) for n in (lanes, SLOTS, window, SECONDS, pid)]
-        interfaces = [f"h{number}" for number in range(1, WORKERS + 1)]
-        command = [*_on_cpu(1), str(self.tools["load_generator"]), *numbers, *interfaces]
-        text = subprocess.check_output(_inside(self.workers_pid, command))
-        result: dict[str, Any] = json.loads(text)
-        if result["stalls"]:
-            raise RuntimeError(
-                f"answers were missing ({result['stalls']} times): nothing to measure"
-            )
-        return result
-
-    def __enter__(self) -> Lab:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for holder in self._holders:
-            holder.communicate()
-
-
-def _holder() -> subprocess.Popen[bytes]:
-    script = "sysctl -qw net.ipv6.conf.default.disable_ipv6=1; echo; exec cat"
-    command = ["unshare", "--net", "sh", "-c", script]
-    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert holder.stdout is not None
-    if not holder.stdout.readline():
-        raise RuntimeError("cannot make a network namespace: run as root outside a container")
-    return holder
-
-
-def _inside(pid: int, command: list[str]) -> list[str]:
-    return ["nsenter", "--target", str(pid), "--net", *command]
-
-
-def _on_cpu(number: int) -> list[str]:
-    return ["taskset", "-c", str(number)] if (os.cpu_count() or 1) > 1 else []
-
-
-def _drain_rate(result: dict[str, Any]) -> float:
-    """By the first quartile of the drains' times: the others may have waited for the processor."""
-    drains = sorted(result["drain_ns"])
-    return float(result["drain_packets"] / drains[len(drains) // 4] * 1e9)
-
-
-def _copy_forwarder(lab: Lab, lanes: int, program: Program) -> tuple[float, float]:
-    interfaces = [f"s{number}" for number in range(1, WORKERS + 1)]
-    numbers = [str(RING_FRAMES), str(COPY_BATCH)]
-    command = [*_on_cpu(0), str(lab.tools["copy_forwarder"]), *numbers, *interfaces]
-    with _running(lab, command, stdout=subprocess.PIPE, text=True) as process:
-        process.stdout.readline()
-        result = lab.offer(lanes, process.pid)
-        process.terminate()
-        counts = json.loads(process.stdout.read())
-    return _drain_rate(result), counts["cpu_s"] * 1e9 / counts["packets"]
-
-
-def _ports() -> list[str]:
-    return [word for n in range(1, WORKERS + 1) for word in ("-i", f"{n}@s{n}")]
-
-
-def _native_switch(lab: Lab, lanes: int, program: Program) -> tuple[float, float]:
-    stats, grpc = lab.folder / "stats", lab.folder / "grpc"
-    ready, told = os.pipe()
-    command = [*_on_cpu(0), sys.executable, "-m", "switch", *_ports(), str(program.json)]
-    command += ["--p4info", str(program.p4info), "--ring-frames", str(RING_FRAMES)]
-    command += ["--stats-socket", str(stats), "--ready-fd", str(told)]
-    command += ["--", "--grpc-server-addr", f"unix:{grpc}"]
-    with _running(lab, command, pass_fds=[told], cwd=ROOT) as process:
-        os.close(told)
-        with open(ready, "rb") as pipe:
-            if not pipe.read(1):
-                raise RuntimeError("the native switch did not start")
-        _fill(f"unix:{grpc}", program)
-        before = _read_stats(stats)
-        result = lab.offer(lanes, process.pid)
-        after = _read_stats(stats)
-    packets = _received(after) - _received(before)
-    return _drain_rate(result), (after["cpu_ns"] - before["cpu_ns"]) / packets
-
-
-def _received(stats: dict[str, Any]) -> int:
-    return sum(port["rx_packets"] for port in stats["ports"].values())
-
-
-def _read_stats(path: Path) -> dict[str, Any]:
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.connect(str(path))
-        with connection.makefile("rb") as stream:
-            stats: dict[str, Any] = json.loads(stream.read())
-    return stats
-
-
-def _fill(address: str, program: Program) -> None:
-    client = P4RuntimeClient(address, 0, program.p4info)
-    client.become_primary()
-    client.insert(_entries())
-    client.close()
-
-
-def _entries() -> Entries:
-    hosts = tuple(f"h{number}" for number in range(1, WORKERS + 1))
-    return job_entries(rack(WORKERS), "s1", [Job(JOB, hosts, 0, SLOTS)])
-
-
-def _simple_switch(lab: Lab, lanes: int, program: Program) -> tuple[float, float]:
-    """Its receive buffer cannot be filled beforehand, and need not: it is slower than the load."""
-    port = "9090"
-    command = ["simple_switch", *_ports(), "--thrift-port", port, str(program.json)]
-    with _running(lab, command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        cli = _inside(lab.switch_pid, ["simple_switch_CLI", "--thrift-port", port])
-        deadline = time.monotonic() + START_S
-        while subprocess.run(
-            cli, input=_cli_commands(program), text=True, capture_output=True
-        ).returncode:
-            if time.monotonic() > deadline or process.poll() is not None:
-                raise RuntimeError("simple_switch did not start")
-        before = _cpu_s(process.pid)
-        result = lab.offer(lanes, 0)
-        cpu_s = _cpu_s(process.pid) - before
-    return result["answered"] / result["seconds"], cpu_s * 1e9 / result["answered"]
-
-
-def _cli_commands(program: Program) -> str:
-    """The entries for simple_switch_CLI, which knows parameters by their place, not by name."""
-    entries = _entries()
-    actions = json.loads(program.json.read_text())["actions"]
-    order = {a["name"].split(".")[-1]: [p["name"] for p in a["runtime_data"]] for a in actions}
-    lines = []
-    for node, (group, ports) in enumerate(entries.groups.items()):
-        lines.append(f"mc_mgrp_create {group}")
-        lines.append(f"mc_node_create {node} {' '.join(map(str, ports))}")
-        lines.append(f"mc_node_associate {group} {node}")
-    for entry in entries.tables:
-        key = " ".join(_cli_key(value) for value in entry.match.values())
-        arguments = " ".join(str(entry.parameters[name]) for name in order[entry.action])
-        lines.append(f"table_add {entry.table} {entry.action} {key} => {arguments}")
-    return "\n".join(lines) + "\n"
-
-
-def _cli_key(value: int | tuple[int, int]) -> str:
-    return f"{value[0]}/{value[1]}" if isinstance(value, tuple) else str(value)
-
-
-def _cpu_s(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-@contextlib.contextmanager
-def _running(lab: Lab, command: list[str], **options: Any) -> Iterator[Any]:
-    """A process in the switch's namespace, ended afterwards."""
-    process = subprocess.Popen(_inside(lab.switch_pid, command), **options)
-    try:
-        yield process
-    finally:
-        process.send_signal(signal.SIGCONT)
-        process.terminate()
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()

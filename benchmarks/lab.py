@@ -1,0 +1,262 @@
+"""A laboratory for switches under load: four workers on veth pairs, and what runs a switch there.
+
+Every packet is a new contribution, and the last of each chunk is answered to all four, so as many
+frames leave as enter. What runs a switch returns packets/s, and ns of processor time a packet.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from testbed.network.changes import NO_ENTRIES
+from testbed.network.p4runtime import P4RuntimeClient
+from testbed.network.targets import Bmv2Target, SwitchSetting
+from testbed.plan import Entries, Job, job_entries
+from testbed.program import Program, compile_program
+from topologies.rack import rack
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+SOURCES = HERE / "switch"
+WORKERS = 4
+SLOTS = 128
+JOB = 1
+MTU = 9100
+RING_FRAMES = 2048
+COPY_BATCH = 64
+DRAIN_PACKETS = WORKERS * 512
+FLOW_WINDOW = 64
+SECONDS = 0.7
+START_S = 30.0
+ATTEMPTS = 4
+Sample = tuple[float, float]
+
+
+@dataclass
+class Samples:
+    """What the repetitions of one forwarder gave: packets/s, and ns of processor time a packet."""
+
+    rates: list[float] = field(default_factory=list)
+    cpu_ns: list[float] = field(default_factory=list)
+
+    def add(self, rate: float, cpu_ns: float) -> None:
+        """One repetition."""
+        self.rates.append(rate)
+        self.cpu_ns.append(cpu_ns)
+
+
+class Stalled(RuntimeError):
+    """Packets were lost, or a process waited for the processor for longer than 0.2 s."""
+
+
+def patiently(measure: Callable[[], Sample]) -> Sample:
+    """measure(), again where others kept the processors from it."""
+    for _ in range(ATTEMPTS - 1):
+        with contextlib.suppress(Stalled):
+            return measure()
+    return measure()
+
+
+def need_root() -> None:
+    """RuntimeError for anybody else, who cannot make these namespaces."""
+    if os.geteuid() != 0:
+        raise RuntimeError("needs root (network namespaces): run as root, or with sudo")
+
+
+def aggregation(compiler: str, lanes: int) -> Program:
+    """p4/switchml.p4 by one of the compilers."""
+    return compile_program(ROOT / "p4" / "switchml.p4", compiler, lanes, SLOTS)
+
+
+def build_tools(folder: Path) -> dict[str, Path]:
+    """Load generator and copy forwarder, compiled into a folder."""
+    tools = {}
+    for name in ("load_generator", "copy_forwarder"):
+        tools[name] = folder / name
+        flags = "-std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O3 -march=native"
+        command = ["cc", *flags.split(), "-o", str(tools[name]), str(SOURCES / f"{name}.c")]
+        if shutil.which("cc") is None:
+            raise RuntimeError("no C compiler: install gcc (apt-get install gcc libc6-dev)")
+        subprocess.run(command, check=True)
+    return tools
+
+
+class Lab:
+    """Two namespaces, the switch's and the workers', joined by a veth pair a worker.
+
+    They live as long as processes that read from this one, so nothing outlives it.
+    """
+
+    def __init__(self, folder: Path, tools: dict[str, Path]) -> None:
+        self.folder = folder
+        self.tools = tools
+        self._holders = [_holder() for _ in range(2)]
+        self.switch_pid, self.workers_pid = (holder.pid for holder in self._holders)
+        for number in range(1, WORKERS + 1):
+            self._sh(
+                self.switch_pid,
+                f"ip link add s{number} mtu {MTU} type veth"
+                f" peer name h{number} mtu {MTU} netns {self.workers_pid}",
+            )
+            self._sh(self.switch_pid, f"ip link set s{number} up")
+            self._sh(self.workers_pid, f"ip link set h{number} up")
+        self._sh(self.switch_pid, "ip link set lo up")
+
+    def _sh(self, pid: int, line: str) -> None:
+        subprocess.run(_inside(pid, line.split()), check=True)
+
+    def offer(self, lanes: int, pid: int) -> dict[str, Any]:
+        """Let the load generator run; the forwarder's pid, or 0 not to fill its rings first."""
+        window = DRAIN_PACKETS if pid else FLOW_WINDOW
+        numbers = [str(n) for n in (lanes, SLOTS, window, SECONDS, pid)]
+        interfaces = [f"h{number}" for number in range(1, WORKERS + 1)]
+        command = [*_on_cpu(1), str(self.tools["load_generator"]), *numbers, *interfaces]
+        text = subprocess.check_output(_inside(self.workers_pid, command))
+        result: dict[str, Any] = json.loads(text)
+        if result["stalls"]:
+            raise Stalled(f"answers were missing ({result['stalls']} times): nothing to measure")
+        return result
+
+    def __enter__(self) -> Lab:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for holder in self._holders:
+            holder.communicate()
+
+
+def _holder() -> subprocess.Popen[bytes]:
+    script = "sysctl -qw net.ipv6.conf.default.disable_ipv6=1; echo; exec cat"
+    command = ["unshare", "--net", "sh", "-c", script]
+    holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert holder.stdout is not None
+    if not holder.stdout.readline():
+        raise RuntimeError("cannot make a network namespace: run as root outside a container")
+    return holder
+
+
+def _inside(pid: int, command: list[str]) -> list[str]:
+    return ["nsenter", "--target", str(pid), "--net", *command]
+
+
+def _on_cpu(number: int) -> list[str]:
+    return ["taskset", "-c", str(number)] if (os.cpu_count() or 1) > 1 else []
+
+
+def _drain_rate(result: dict[str, Any]) -> float:
+    """By the first quartile of the drains' times: the others may have waited for the processor."""
+    drains = sorted(result["drain_ns"])
+    return float(result["drain_packets"] / drains[len(drains) // 4] * 1e9)
+
+
+def copy_forwarder(lab: Lab, lanes: int, program: Program) -> Sample:
+    """The program is not used."""
+    interfaces = [f"s{number}" for number in range(1, WORKERS + 1)]
+    numbers = [str(RING_FRAMES), str(COPY_BATCH)]
+    command = [*_on_cpu(0), str(lab.tools["copy_forwarder"]), *numbers, *interfaces]
+    with running(lab, command, stdout=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        result = lab.offer(lanes, process.pid)
+        process.terminate()
+        counts = json.loads(process.stdout.read())
+    return _drain_rate(result), counts["cpu_s"] * 1e9 / counts["packets"]
+
+
+def _ports() -> list[str]:
+    return [word for n in range(1, WORKERS + 1) for word in ("-i", f"{n}@s{n}")]
+
+
+def native_switch(lab: Lab, lanes: int, program: Program) -> Sample:
+    """Our switch, its rings filled beforehand."""
+    stats, grpc = lab.folder / "stats", lab.folder / "grpc"
+    ready, told = os.pipe()
+    command = [*_on_cpu(0), sys.executable, "-m", "switch", *_ports(), str(program.json)]
+    command += ["--p4info", str(program.p4info), "--ring-frames", str(RING_FRAMES)]
+    command += ["--stats-socket", str(stats), "--ready-fd", str(told)]
+    command += ["--", "--grpc-server-addr", f"unix:{grpc}"]
+    with running(lab, command, pass_fds=[told], cwd=ROOT) as process:
+        os.close(told)
+        with open(ready, "rb") as pipe:
+            if not pipe.read(1):
+                raise RuntimeError("the native switch did not start")
+        _fill(f"unix:{grpc}", program)
+        before = _read_stats(stats)
+        result = lab.offer(lanes, process.pid)
+        after = _read_stats(stats)
+    packets = _received(after) - _received(before)
+    return _drain_rate(result), (after["cpu_ns"] - before["cpu_ns"]) / packets
+
+
+def _received(stats: dict[str, Any]) -> int:
+    return sum(port["rx_packets"] for port in stats["ports"].values())
+
+
+def _read_stats(path: Path) -> dict[str, Any]:
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(path))
+        with connection.makefile("rb") as stream:
+            stats: dict[str, Any] = json.loads(stream.read())
+    return stats
+
+
+def _fill(address: str, program: Program) -> None:
+    client = P4RuntimeClient(address, 0, program.p4info)
+    client.become_primary()
+    client.insert(entries())
+    client.close()
+
+
+def entries() -> Entries:
+    """What a switch of this laboratory is filled with."""
+    hosts = tuple(f"h{number}" for number in range(1, WORKERS + 1))
+    return job_entries(rack(WORKERS), "s1", [Job(JOB, hosts, 0, SLOTS)])
+
+
+def bmv2(lab: Lab, lanes: int, program: Program, filled: bool = True) -> Sample:
+    """Started and filled as in a run. Its receive buffer cannot be filled beforehand, and need not:
+    it is slower than the load. filled: False for a program without tables."""
+    target = Bmv2Target(program.json, program.p4info)
+    ports = {number: f"s{number}" for number in range(1, WORKERS + 1)}
+    setting = SwitchSetting("s1", 0, ports, lab.folder, None, lab.switch_pid)
+    command = target.command(setting)
+    with running(lab, command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        with contextlib.closing(target.control(setting)) as control:
+            if not control.answers(START_S):
+                raise RuntimeError(f"{command[0]} did not start")
+            control.begin()
+            if filled:
+                control.change(NO_ENTRIES, entries())
+        before = _cpu_s(process.pid)
+        result = lab.offer(lanes, 0)
+        cpu_s = _cpu_s(process.pid) - before
+    return result["answered"] / result["seconds"], cpu_s * 1e9 / result["answered"]
+
+
+def _cpu_s(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def running(lab: Lab, command: list[str], **options: Any) -> Iterator[Any]:
+    """A process in the switch's namespace, ended afterwards."""
+    process = subprocess.Popen(_inside(lab.switch_pid, command), **options)
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGCONT)
+        process.terminate()
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()

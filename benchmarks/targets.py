@@ -1,0 +1,77 @@
+"""The targets beside each other: p4/switchml.p4 on our switch and on BMv2, by both compilers.
+
+Repetitions alternate, medians are taken (lab.py). `frames returned` is BMv2 with a program that
+does nothing else: what is left of its cost however good the compiled program is.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks import lab
+from benchmarks.lab import Lab, Sample, Samples
+from benchmarks.row import Row
+from testbed.errors import MachineLacks
+from testbed.network.targets import require
+from testbed.program import compile_program
+
+LANES = (64, 256, 2048)
+REPETITIONS = 5
+NATIVE, BMV2 = "native", "bmv2"
+
+
+def run() -> list[Row]:
+    """All rows; about a minute. None, with a line on stderr, where BMv2 is not installed.
+    RuntimeError names what else the machine lacks."""
+    lab.need_root()
+    try:
+        require("bmv2")
+    except MachineLacks as lack:
+        print(f"targets: nothing to compare: {lack}", file=sys.stderr)
+        return []
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory(prefix="agglab-bench-") as folder:
+        tools = lab.build_tools(Path(folder))
+        for lanes in LANES:
+            with Lab(Path(folder), tools) as place:
+                rows += _rows(lanes, _measure(place, lanes))
+    return rows
+
+
+def _measure(place: Lab, lanes: int) -> dict[str, Samples]:
+    kinds = _kinds(place, lanes)
+    samples = {name: Samples() for name in kinds}
+    for _ in range(REPETITIONS):
+        for name, measure in kinds.items():
+            samples[name].add(*lab.patiently(measure))
+    return samples
+
+
+def _kinds(place: Lab, lanes: int) -> dict[str, Callable[[], Sample]]:
+    ours = lab.aggregation("agglab", lanes)
+    reflect = compile_program(lab.SOURCES / "reflect.p4", "agglab", lanes, lab.SLOTS)
+    kinds: dict[str, Callable[[], Sample]] = {
+        NATIVE: lambda: lab.native_switch(place, lanes, ours),
+        BMV2: lambda: lab.bmv2(place, lanes, ours),
+    }
+    if shutil.which("p4c-bm2-ss"):
+        theirs = lab.aggregation("p4c", lanes)
+        kinds["bmv2, p4c"] = lambda: lab.bmv2(place, lanes, theirs)
+    kinds["bmv2, frames returned"] = lambda: lab.bmv2(place, lanes, reflect, filled=False)
+    return kinds
+
+
+def _rows(lanes: int, samples: dict[str, Samples]) -> Iterator[Row]:
+    rates = {name: statistics.median(sample.rates) for name, sample in samples.items()}
+    costs = {name: statistics.median(sample.cpu_ns) for name, sample in samples.items()}
+    for name, rate in rates.items():
+        what = f"{name}, {lanes} lanes"
+        yield Row("targets", what, rate, "packets/s", BMV2, rate / rates[BMV2])
+    for name, cost in costs.items():
+        what = f"{name}, {lanes} lanes, cpu"
+        yield Row("targets", what, cost, "ns/packet", NATIVE, cost / costs[NATIVE])
