@@ -13,13 +13,16 @@ from pathlib import Path
 from testbed.conformance import packets, pairs, randomised, scenarios
 from testbed.conformance.packets import Case
 from testbed.conformance.pairs import Pair
-from testbed.exit_codes import FAILED, LACKING, PASSED
+from testbed.errors import MachineLacks
+from testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
 from testbed.places import REPOSITORY
+from testbed.scenario.errors import nearest, quote
 
 RESULTS = REPOSITORY / "build" / "conformance"
 EXIT_CODES = """exit codes:
   0  all pairs that are here agree; peers that are not are named
   1  something differs
+  2  a name is not known
   3  no peer is here to agree with, or the machine lacks what scenarios need"""
 
 
@@ -43,6 +46,11 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--results", type=Path, default=RESULTS, metavar="DIR")
     parser.add_argument("only", nargs="*", help="names of programs or scenarios; all if none")
     options = parser.parse_args(words)
+    if not packets.TESTS.is_dir():
+        raise MachineLacks(f"the packet tests {packets.TESTS}", "run it in a checkout")
+    if options.only and (unknown := _unknown(options.only)):
+        print(unknown, file=sys.stderr)
+        return INVALID
     here, absent = pairs.present(), pairs.absent()
     print(f"pairs: {', '.join(map(str, here))}")
     for name, what in absent.items():
@@ -56,6 +64,18 @@ def main(words: Sequence[str]) -> int:
     if FAILED in codes:
         return FAILED
     return LACKING if LACKING in codes or len(here) == 1 else PASSED
+
+
+def _unknown(only: Sequence[str]) -> str:
+    """A line about the first name that is neither a program's nor a marked scenario's."""
+    known = [case.program.stem for case in packets.cases()] + scenarios.marked()
+    for name in only:
+        if name not in known:
+            what = (
+                f"no program with a packet test and no scenario marked for it{nearest(name, known)}"
+            )
+            return f"conformance: {quote(name)}: {what}"
+    return ""
 
 
 def _packets(here: Sequence[Pair], only: Sequence[str]) -> int:

@@ -16,6 +16,7 @@ from testbed.stf import Binder, Command, Engine, Expect, Library, Run, StfError,
 from testbed.stf.bmv2 import Bmv2
 from testbed.stf.show import differing_fields, side_by_side
 
+TESTS = REPOSITORY / "tests" / "packets"
 FLAGS = ("-I", str(INCLUDES))
 
 
@@ -41,7 +42,7 @@ class Outcome:
 
 def cases() -> list[Case]:
     """Every program and packet test of the repository."""
-    tested = sorted((REPOSITORY / "tests" / "packets").glob("*.p4"))
+    tested = sorted(TESTS.glob("*.p4"))
     programs = [*sorted((REPOSITORY / "p4").glob("*.p4")), *tested]
     return [
         Case(program, script if (script := program.with_suffix(".stf")).is_file() else None)

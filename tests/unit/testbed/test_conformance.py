@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import conformance
+from testbed import cli, conformance
 from testbed.conformance import command, packets, pairs, scenarios
 from testbed.conformance.packets import Case, Outcome
 from testbed.conformance.pairs import Pair
@@ -128,6 +128,17 @@ def test_absent_peers_are_named(no_peers: None, capsys: pytest.CaptureFixture[st
     assert "absent: p4c (not on PATH: p4c-bm2-ss)" in said
     assert "absent: bmv2 (not on PATH: simple_switch, simple_switch_CLI)" in said
     assert "packets: 1 programs, 1 packet tests, 1 pairs: all agree" in said
+
+
+def test_a_name_that_is_not_known_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert conformance.main(["quikstart"]) == 2
+    assert "'quikstart': no program with a packet test and no scenario" in capsys.readouterr().err
+
+
+def test_without_the_packet_tests_it_is_lacking(monkeypatch, tmp_path, capsys) -> None:
+    monkeypatch.setattr(packets, "TESTS", tmp_path / "tests/packets")
+    assert cli.main(["conformance"]) == 3
+    assert capsys.readouterr().err.endswith("tests/packets: run it in a checkout\n")
 
 
 def test_endings(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
