@@ -37,7 +37,7 @@ class _Connection:
         self.closed = not data
         *lines, self._pending = (self._pending + data).split(b"\n")
         if len(self._pending) > LINE_MAX_BYTES:
-            raise AgentFailed(f"{self._name()}: sent a line over {LINE_MAX_BYTES} bytes")
+            raise AgentFailed(f"{self.name()}: sent a line over {LINE_MAX_BYTES} bytes")
         for line in lines:
             yield self._decoded(line)
 
@@ -50,10 +50,11 @@ class _Connection:
         except ValueError:
             event = None
         if not isinstance(event, dict):
-            raise AgentFailed(f"{self._name()}: sent a line that is not a JSON object")
+            raise AgentFailed(f"{self.name()}: sent a line that is not a JSON object")
         return event
 
-    def _name(self) -> str:
+    def name(self) -> str:
+        """For messages."""
         return f"the agent of {self.worker.host}" if self.worker else "an agent"
 
 
@@ -116,7 +117,10 @@ class Agents:
         return events
 
     def _identify(self, connection: _Connection, event: Event) -> None:
-        worker = WorkerId(event.get("job", -1), event.get("name", ""))
+        job, name = event.get("job", -1), event.get("name", "")
+        if not isinstance(job, int) or not isinstance(name, str):
+            raise AgentFailed(f"{connection.name()}: sent a line that is no event")
+        worker = WorkerId(job, name)
         if worker not in self._expected or connection.worker not in (None, worker):
             raise AgentFailed(f"an agent names itself {worker.host!r} of job {worker.job!r}")
         if not isinstance(event.get("rank"), int) or not isinstance(event.get("event"), str):

@@ -34,7 +34,7 @@ PACKETS = 1_000_000
 INPUTS = {"json": 4000, "p4": 2000, "stf": 1000, "scenario": 1000}
 OTHER_INPUTS = 500
 HANG_S = 30
-RANDOM_PROGRAMS = range(1, 9)
+RANDOM_PROGRAMS = range(1, 5)
 AGGREGATION_SHARE = 0.25
 """Of all packets: the program that the laboratory is for."""
 
