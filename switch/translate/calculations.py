@@ -39,7 +39,7 @@ class CalculationWriter:
         groups = [(key, list(items)) for key, items in groupby(inputs, key=self.group_of)]
         out.line(f"/* {comment(self.calculation.name)} */")
         with out.function(
-            f"static __attribute__((noinline)) uint64_t calculate_{self.calculation.index}"
+            f"static __attribute__((noinline, unused)) uint64_t calculate_{self.calculation.index}"
             "(struct pipeline *p, const struct packet *k)"
         ):
             out.line("uint8_t *d = p->scratch;")
