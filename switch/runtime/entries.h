@@ -2,110 +2,18 @@
 #ifndef AGGLAB_ENTRIES_H
 #define AGGLAB_ENTRIES_H
 
-#include <errno.h>
-#include <stdlib.h>
-
-#include "table.h"
-
-static inline bool table_hashed(const struct table *t)
-{
-	return t->shape->kind == MATCH_EXACT || t->shape->kind == MATCH_LPM;
-}
-
-static inline void index_insert(struct table *t, uint32_t slot)
-{
-	struct entry *e = table_slot(t, slot);
-	uint32_t at = hash_key(e->data, t->shape->key_bytes, e->prefix_len) & t->index_mask;
-
-	while (t->index[at])
-		at = (at + 1) & t->index_mask;
-	t->index[at] = slot + 1;
-}
-
-/* Linear probing without tombstones: later entries of the run move up into the gap. */
-static inline void index_remove(struct table *t, uint32_t slot)
-{
-	uint32_t mask = t->index_mask, gap;
-	struct entry *e = table_slot(t, slot);
-
-	gap = hash_key(e->data, t->shape->key_bytes, e->prefix_len) & mask;
-	while (t->index[gap] != slot + 1)
-		gap = (gap + 1) & mask;
-	t->index[gap] = 0;
-	for (uint32_t at = (gap + 1) & mask; t->index[at]; at = (at + 1) & mask) {
-		uint32_t home;
-
-		e = table_slot(t, t->index[at] - 1);
-		home = hash_key(e->data, t->shape->key_bytes, e->prefix_len) & mask;
-		if (((at - home) & mask) >= ((at - gap) & mask)) {
-			t->index[gap] = t->index[at];
-			t->index[at] = 0;
-			gap = at;
-		}
-	}
-}
-
-/* ternary and range: is a tried before b */
-static inline bool comes_before(const struct table *t, uint32_t a, uint32_t b)
-{
-	int32_t pa = table_slot(t, a)->priority, pb = table_slot(t, b)->priority;
-
-	return pa != pb ? pa > pb : a < b;
-}
-
-static inline void order_insert(struct table *t, uint32_t slot)
-{
-	uint32_t at = t->count;
-
-	for (; at && comes_before(t, slot, t->index[at - 1]); at--)
-		t->index[at] = t->index[at - 1];
-	t->index[at] = slot;
-}
-
-static inline void order_remove(struct table *t, uint32_t slot)
-{
-	uint32_t at = 0;
-
-	while (t->index[at] != slot)
-		at++;
-	memmove(t->index + at, t->index + at + 1, (t->count - 1 - at) * sizeof(*t->index));
-}
-
-/* The lengths in use, longest first, from prefix_count. */
-static inline void prefixes_update(struct table *t)
-{
-	t->prefixes = 0;
-	for (uint32_t len = t->shape->field[t->shape->lpm_field].bits + 1u; len--;) {
-		if (t->prefix_count[len])
-			t->prefix[t->prefixes++] = (uint16_t)len;
-	}
-}
+#include "index.h"
 
 static inline int table_grow(struct table *t)
 {
 	uint32_t room = t->room ? 2 * t->room : 16;
-	uint32_t index_size = table_hashed(t) ? 2 * room : room;
-	uint32_t *index;
-	uint8_t *slots;
+	uint8_t *slots = realloc(t->slots, (size_t)room * t->stride);
 
-	slots = realloc(t->slots, (size_t)room * t->stride);
 	if (!slots)
 		return -ENOMEM;
 	t->slots = slots;
-	index = calloc(index_size, sizeof(*index));
-	if (!index)
-		return -ENOMEM;
 	memset(slots + (size_t)t->room * t->stride, 0, (size_t)(room - t->room) * t->stride);
-	if (!table_hashed(t) && t->count)
-		memcpy(index, t->index, t->count * sizeof(*index));
-	free(t->index);
-	t->index = index;
-	t->index_mask = index_size - 1;
 	t->room = room;
-	for (uint32_t slot = 0; table_hashed(t) && slot < room; slot++) {
-		if (table_slot(t, slot)->used)
-			index_insert(t, slot);
-	}
 	return 0;
 }
 
@@ -157,13 +65,14 @@ static inline int field_prepare(const struct key_field *f, uint8_t *value, const
 }
 
 static inline int entry_prepare(const struct table *t, struct entry *e, const uint8_t *key,
-				const uint8_t *mask)
+				const uint8_t *mask, int32_t priority)
 {
 	const struct table_shape *shape = t->shape;
 
+	e->priority = shape->kind == MATCH_EXACT ? 0 : priority;
+
 	memcpy(e->data, key, shape->key_bytes);
 	memcpy(entry_mask(t, e), mask, shape->key_bytes);
-	e->prefix_len = 0;
 	for (uint32_t i = 0; i < shape->fields; i++) {
 		const struct key_field *f = &shape->field[i];
 		int error = field_prepare(f, e->data, entry_mask(t, e));
@@ -171,25 +80,11 @@ static inline int entry_prepare(const struct table *t, struct entry *e, const ui
 		if (error)
 			return error;
 		if (shape->kind == MATCH_LPM && f->kind == MATCH_LPM)
-			e->prefix_len = (uint16_t)prefix_length(entry_mask(t, e) + f->offset, f->bits);
+			e->priority = prefix_length(entry_mask(t, e) + f->offset, f->bits);
 	}
 	for (uint32_t i = 0; shape->static_mask && i < shape->key_bytes; i++)
 		e->data[i] &= shape->static_mask[i];
 	return 0;
-}
-
-static inline bool entry_exists(const struct table *t, struct entry *e)
-{
-	if (table_hashed(t))
-		return table_find_hashed(t, e->data, t->shape->key_bytes, e->prefix_len);
-	for (uint32_t i = 0; i < t->count; i++) {
-		struct entry *other = table_slot(t, t->index[i]);
-
-		if (other->priority == e->priority &&
-		    !memcmp(other->data, e->data, 2 * t->shape->key_bytes))
-			return true;
-	}
-	return false;
 }
 
 /* Whether an action is one of those allowed, and its arguments fit. */
@@ -254,29 +149,23 @@ static inline int table_add(struct table *t, const uint8_t *key, const uint8_t *
 		slot++;
 	t->lowest_free = slot;
 	e = table_slot(t, slot);
-	error = entry_prepare(t, e, key, mask);
+	error = entry_prepare(t, e, key, mask, priority);
 	if (error)
 		return error;
-	e->priority = table_hashed(t) ? 0 : priority;
-	if (entry_exists(t, e))
+	if (index_find_same(t, e))
 		return -EEXIST;
 	if (t->count >= t->shape->max_size)
 		return -ENOSPC;
+	error = index_insert(t, slot);
+	if (error)
+		return error;
 	entry_set(t, e, c);
 	e->used = true;
 	e->hit = false;
 	e->packets = e->bytes = 0;
 	if (t->shape->meters)
 		*entry_meter(t, e) = (struct meter){0};
-	if (table_hashed(t))
-		index_insert(t, slot);
-	else
-		order_insert(t, slot);
 	t->count++;
-	if (t->shape->kind == MATCH_LPM) {
-		t->prefix_count[e->prefix_len]++;
-		prefixes_update(t);
-	}
 	*handle = (uint64_t)e->generation << 32 | slot;
 	return 0;
 }
@@ -315,17 +204,10 @@ static inline int table_delete(struct table *t, uint64_t handle)
 
 	if (!e)
 		return -ENOENT;
-	if (table_hashed(t))
-		index_remove(t, (uint32_t)handle);
-	else
-		order_remove(t, (uint32_t)handle);
+	index_remove(t, (uint32_t)handle);
 	t->count--;
 	if ((uint32_t)handle < t->lowest_free)
 		t->lowest_free = (uint32_t)handle;
-	if (t->shape->kind == MATCH_LPM) {
-		t->prefix_count[e->prefix_len]--;
-		prefixes_update(t);
-	}
 	e->used = false;
 	e->generation++;
 	return 0;
@@ -338,25 +220,12 @@ static inline void table_set_default(struct table *t, const struct choice *c)
 		memcpy(t->default_args, c->args, c->args_bytes);
 }
 
-static inline int table_init_lpm(struct table *t)
-{
-	uint32_t lengths;
-
-	if (t->shape->kind != MATCH_LPM)
-		return 0;
-	lengths = t->shape->field[t->shape->lpm_field].bits + 1u;
-	t->prefix_count = calloc(lengths, sizeof(*t->prefix_count));
-	t->prefix = calloc(lengths, sizeof(*t->prefix));
-	t->masked = calloc(1, t->shape->key_bytes);
-	return t->prefix_count && t->prefix && t->masked ? 0 : -ENOMEM;
-}
-
 /* t is zeroed; on an error table_free still works. */
 static inline int table_init(struct table *t, const struct table_shape *shape,
 			     const struct action_shape *actions)
 {
 	size_t size = sizeof(struct entry) + 2 * (size_t)shape->key_bytes + shape->args_bytes;
-	int error;
+	int error = 0;
 
 	t->shape = shape;
 	t->meter = (uint32_t)((size + 7) / 8 * 8);
@@ -364,12 +233,12 @@ static inline int table_init(struct table *t, const struct table_shape *shape,
 	t->default_action = shape->default_action;
 	t->default_args = calloc(1, shape->args_bytes + 1);
 	t->missed = calloc(1, t->stride);
-	if (!t->default_args || !t->missed)
+	t->masked = calloc(1, shape->key_bytes + 1);
+	if (!t->default_args || !t->missed || !t->masked)
 		return -ENOMEM;
 	if (shape->default_action >= 0)
 		memcpy(t->default_args, shape->default_args,
 		       actions[shape->default_action].args_bytes);
-	error = table_init_lpm(t);
 	for (uint32_t i = 0; !error && i < shape->entries; i++) {
 		const struct const_entry *e = &shape->entry[i];
 		struct choice c;
@@ -386,9 +255,7 @@ static inline int table_init(struct table *t, const struct table_shape *shape,
 static inline void table_free(struct table *t)
 {
 	free(t->slots);
-	free(t->index);
-	free(t->prefix_count);
-	free(t->prefix);
+	index_free(t);
 	free(t->masked);
 	free(t->default_args);
 	free(t->missed);

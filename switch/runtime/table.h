@@ -1,5 +1,5 @@
-/* Match-action tables and their look-ups: entries in slots, found by hash (exact, lpm) or in order of priority
- * (ternary, range). Keys are byte strings, each field padded to bytes, as in pipeline.h. */
+/* Match-action tables and their look-ups (index.h says how entries are found). Keys are byte strings, each field padded
+ * to bytes, as in pipeline.h. */
 #ifndef AGGLAB_TABLE_H
 #define AGGLAB_TABLE_H
 
@@ -33,7 +33,6 @@ struct table_shape {
 	uint32_t key_bytes, args_bytes; /* args_bytes: of the action that has most */
 	uint32_t fields;
 	const struct key_field *field;
-	uint32_t lpm_field;
 	const uint8_t *static_mask; /* ANDed to keys, or NULL */
 	int32_t profile; /* -1: entries hold actions */
 	uint32_t actions;
@@ -46,13 +45,28 @@ struct table_shape {
 
 struct entry {
 	uint64_t packets, bytes;
-	int32_t priority;
+	int32_t priority; /* lpm: the prefix's length */
 	uint32_t generation;
 	uint32_t action; /* with an action profile: a member, or a group | PL_GROUP */
-	uint16_t prefix_len;
+	uint32_t tuple;
 	bool used;
 	bool hit;       /* since somebody last asked */
 	uint8_t data[]; /* key, mask, args, and a struct meter where the table has them */
+};
+
+struct cell {
+	uint32_t slot; /* + 1; 0: empty */
+	uint32_t hash;
+};
+
+struct tuple {
+	uint32_t entries;
+	int32_t priority; /* none of them has more */
+};
+
+struct tuple_order {
+	int32_t priority;
+	uint32_t tuple;
 };
 
 struct table {
@@ -62,12 +76,14 @@ struct table {
 	uint32_t count, room; /* entries in use; slots allocated */
 	uint32_t lowest_free; /* no free slot lies below */
 	uint8_t *slots;
-	uint32_t *index;      /* hash: slot + 1 or 0; ternary and range: slots in order */
-	uint32_t index_mask;
-	uint32_t *prefix_count;   /* lpm: entries of each prefix length */
-	uint16_t *prefix;         /* lpm: the lengths in use, longest first */
-	uint32_t prefixes;
-	uint8_t *masked;          /* lpm: room for one key */
+	struct cell *cell; /* NULL: there has never been an entry */
+	uint32_t cells, cell_mask;
+	struct tuple *tuple;
+	uint8_t *tuple_masks;
+	struct tuple_order *order; /* by descending priority */
+	uint32_t *tuple_cell;	   /* by mask: tuple + 1 or 0 */
+	uint32_t tuples, tuple_room, tuple_cell_mask;
+	uint8_t *masked; /* room for one key */
 	int64_t default_action;
 	uint8_t *default_args;
 	struct entry *missed; /* counter and meter of the default entry */
@@ -88,72 +104,57 @@ static inline uint8_t *entry_args(uint32_t key_bytes, struct entry *e)
 	return e->data + 2 * key_bytes;
 }
 
+static inline uint8_t *tuple_mask(const struct table *t, uint32_t tuple)
+{
+	return t->tuple_masks + (size_t)tuple * t->shape->key_bytes;
+}
+
 static inline struct meter *entry_meter(const struct table *t, struct entry *e)
 {
 	return (struct meter *)((uint8_t *)e + t->meter);
+}
+
+static inline uint64_t hash_mix(uint64_t h, uint64_t word)
+{
+	h = (h ^ word) * UINT64_C(0xff51afd7ed558ccd);
+	return h ^ h >> 32;
+}
+
+static inline uint32_t hash_end(uint64_t h)
+{
+	return (uint32_t)(h * UINT64_C(0xc4ceb9fe1a85ec53) >> 32);
 }
 
 static inline uint32_t hash_key(const uint8_t *key, uint32_t bytes, uint32_t seed)
 {
 	uint64_t h = seed + UINT64_C(0x9e3779b97f4a7c15);
 
-	for (; bytes >= 8; key += 8, bytes -= 8) {
-		h = (h ^ be64(key)) * UINT64_C(0xff51afd7ed558ccd);
-		h ^= h >> 32;
-	}
-	if (bytes) {
-		h = (h ^ load_be(key, bytes)) * UINT64_C(0xff51afd7ed558ccd);
-		h ^= h >> 32;
-	}
-	return (uint32_t)(h * UINT64_C(0xc4ceb9fe1a85ec53) >> 32);
+	for (; bytes >= 8; key += 8, bytes -= 8)
+		h = hash_mix(h, be64(key));
+	return hash_end(bytes ? hash_mix(h, load_be(key, bytes)) : h);
+}
+
+/* hash_key of the key's bits under the mask */
+static inline uint32_t hash_masked(const uint8_t *key, const uint8_t *mask, uint32_t bytes, uint32_t seed)
+{
+	uint64_t h = seed + UINT64_C(0x9e3779b97f4a7c15);
+
+	for (; bytes >= 8; key += 8, mask += 8, bytes -= 8)
+		h = hash_mix(h, be64(key) & be64(mask));
+	return hash_end(bytes ? hash_mix(h, load_be(key, bytes) & load_be(mask, bytes)) : h);
 }
 
 /* key_bytes repeats shape->key_bytes so that the compiler sees the constant */
-static inline struct entry *table_find_hashed(const struct table *t, const uint8_t *key,
-					      uint32_t key_bytes, uint16_t prefix_len)
+static inline struct entry *table_find_exact(const struct table *t, const uint8_t *key, uint32_t key_bytes)
 {
-	uint32_t at = hash_key(key, key_bytes, prefix_len) & t->index_mask;
+	uint32_t hash = hash_key(key, key_bytes, 0);
 
-	for (; t->index[at]; at = (at + 1) & t->index_mask) {
-		struct entry *e = table_slot(t, t->index[at] - 1);
+	if (!t->count)
+		return NULL;
+	for (uint32_t at = hash & t->cell_mask; t->cell[at].slot; at = (at + 1) & t->cell_mask) {
+		struct entry *e = table_slot(t, t->cell[at].slot - 1);
 
-		if (e->prefix_len == prefix_len && !memcmp(e->data, key, key_bytes))
-			return e;
-	}
-	return NULL;
-}
-
-static inline struct entry *table_find_exact(const struct table *t, const uint8_t *key,
-					     uint32_t key_bytes)
-{
-	return t->count ? table_find_hashed(t, key, key_bytes, 0) : NULL;
-}
-
-/* Cut the lpm field of key to prefix_len bits. */
-static inline void mask_prefix(uint8_t *key, const struct key_field *field, uint32_t prefix_len)
-{
-	uint32_t bytes = (field->bits + 7u) / 8;
-	uint32_t keep = prefix_len + 8 * bytes - field->bits;
-
-	key += field->offset;
-	if (keep % 8)
-		key[keep / 8] &= (uint8_t)(0xff00 >> keep % 8);
-	for (uint32_t i = (keep + 7) / 8; i < bytes; i++)
-		key[i] = 0;
-}
-
-static inline struct entry *table_find_lpm(const struct table *t, const uint8_t *key,
-					   uint32_t key_bytes)
-{
-	const struct key_field *field = &t->shape->field[t->shape->lpm_field];
-
-	memcpy(t->masked, key, key_bytes);
-	for (uint32_t i = 0; i < t->prefixes; i++) {
-		struct entry *e;
-
-		mask_prefix(t->masked, field, t->prefix[i]);
-		e = table_find_hashed(t, t->masked, key_bytes, t->prefix[i]);
-		if (e)
+		if (t->cell[at].hash == hash && !memcmp(e->data, key, key_bytes))
 			return e;
 	}
 	return NULL;
@@ -167,18 +168,6 @@ static inline bool matches_ternary(const uint8_t *key, const uint8_t *value, con
 			return false;
 	}
 	return !bytes || (load_be(key, bytes) & load_be(mask, bytes)) == load_be(value, bytes);
-}
-
-static inline struct entry *table_find_ternary(const struct table *t, const uint8_t *key,
-					       uint32_t key_bytes)
-{
-	for (uint32_t i = 0; i < t->count; i++) {
-		struct entry *e = table_slot(t, t->index[i]);
-
-		if (matches_ternary(key, e->data, e->data + key_bytes, key_bytes))
-			return e;
-	}
-	return NULL;
 }
 
 static inline bool matches_fields(const struct table *t, const uint8_t *key, struct entry *e)
@@ -199,17 +188,61 @@ static inline bool matches_fields(const struct table *t, const uint8_t *key, str
 	return true;
 }
 
-static inline struct entry *table_find_range(const struct table *t, const uint8_t *key,
-					     uint32_t key_bytes)
+static inline bool comes_before(const struct entry *a, const struct entry *b)
 {
-	(void)key_bytes;
-	for (uint32_t i = 0; i < t->count; i++) {
-		struct entry *e = table_slot(t, t->index[i]);
+	return a->priority != b->priority ? a->priority > b->priority : a < b;
+}
 
-		if (matches_fields(t, key, e))
-			return e;
+/* Entries in the run of cells that begins at the hash: the best of those that match and of best. */
+static inline struct entry *run_find(const struct table *t, const uint8_t *key, uint32_t key_bytes, bool ranges,
+				     uint32_t hash, struct entry *best)
+{
+	for (uint32_t at = hash & t->cell_mask; t->cell[at].slot; at = (at + 1) & t->cell_mask) {
+		struct entry *e;
+
+		if (t->cell[at].hash != hash)
+			continue;
+		e = table_slot(t, t->cell[at].slot - 1);
+		if (best && !comes_before(e, best))
+			continue;
+		if (ranges ? matches_fields(t, key, e) : matches_ternary(key, e->data, e->data + key_bytes, key_bytes))
+			best = e;
 	}
-	return NULL;
+	return best;
+}
+
+static inline struct entry *table_find_masked(const struct table *t, const uint8_t *key, uint32_t key_bytes,
+					      bool ranges)
+{
+	struct entry *best = NULL;
+
+	for (uint32_t i = 0; i < t->tuples; i++) {
+		uint32_t tuple = t->order[i].tuple;
+
+		if (best && best->priority > t->order[i].priority)
+			break;
+		if (t->tuple[tuple].entries) {
+			const uint8_t *mask = t->tuple_masks + (size_t)tuple * key_bytes;
+
+			best = run_find(t, key, key_bytes, ranges, hash_masked(key, mask, key_bytes, tuple), best);
+		}
+	}
+	return best;
+}
+
+static inline struct entry *table_find_lpm(const struct table *t, const uint8_t *key, uint32_t key_bytes)
+{
+	return table_find_masked(t, key, key_bytes, false);
+}
+
+static inline struct entry *table_find_ternary(const struct table *t, const uint8_t *key, uint32_t key_bytes)
+{
+	return table_find_masked(t, key, key_bytes, false);
+}
+
+static inline struct entry *table_find_range(const struct table *t, const uint8_t *key, uint32_t key_bytes)
+{
+	return table_find_masked(t, key, key_bytes, true);
 }
 
 #endif

@@ -115,7 +115,6 @@ def write_shape(table: Table, out: Writer) -> None:
         "args_bytes": table_args_bytes(table),
         "fields": len(table.keys),
         "field": f"fields_{index}" if table.keys else "NULL",
-        "lpm_field": next((i for i, k in enumerate(table.keys) if k.kind == "lpm"), 0),
         "static_mask": f"static_mask_{index}" if any(k.mask is not None for k in table.keys) else 0,
         "profile": table.profile.index if table.profile else -1,
         "actions": len(table.actions),
