@@ -4,6 +4,8 @@ that fail as it can fail."""
 from __future__ import annotations
 
 import os
+import re
+import signal
 import sys
 from pathlib import Path
 
@@ -78,6 +80,10 @@ def test_the_window_stays_below_its_queues(scenario, stand_in) -> None:
             ],
         ),
         (
+            f"{HELP}echo \"terminate called after throwing 'Json::RuntimeError'\"; kill -ABRT $$",
+            ["was killed by SIGABRT while starting", "likely cause: the program is no JSON"],
+        ),
+        (
             f"{HELP}kill -9 $$",
             ["was killed by SIGKILL while starting", "likely cause: somebody killed it"],
         ),
@@ -91,6 +97,25 @@ def test_a_switch_that_cannot_start_says_why_and_leaves_nothing(
     for words in says:
         assert words in ended.err
     assert scenario.processes() == {}
+
+
+def test_our_switch_killed_at_its_start_leaves_nothing(scenario, wait_until) -> None:
+    process = scenario.start(scenario.write(SMALL.replace("target: bmv2, ", "")))
+    wait_until(lambda: _switches(scenario) != [], "the switch is started")
+    for pid in _switches(scenario):
+        os.kill(pid, signal.SIGKILL)
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 1
+    assert "s1: the switch was killed by SIGKILL" in said
+    assert "likely cause: somebody killed it, or the kernel when memory ran out" in said
+    scratch = re.search(r"unix:(\S+)/s1.grpc", said)
+    assert scratch
+    assert not Path(scratch[1]).exists()
+    assert scenario.processes() == {}
+
+
+def _switches(scenario) -> list[int]:
+    return [pid for pid, command in scenario.processes().items() if " -m switch " in command]
 
 
 def test_a_missing_switch_is_said_before_anything_starts(scenario, tmp_path: Path) -> None:

@@ -174,10 +174,16 @@ def _await_answer(target: Target, process: NodeProcess, control: Control, timeou
 
 def _failed(target: Target, process: NodeProcess, what: str) -> NodeFailed:
     failure = NodeFailed(process.node, what, process.command, process.log)
-    failure.likely_cause = target.likely_cause(failure.log_tail())
-    if not failure.likely_cause and process.poll() == -signal.SIGKILL:
-        failure.likely_cause = "somebody killed it, or the kernel when memory ran out"
+    failure.likely_cause = _likely_cause(process, target, failure.log_tail())
     return failure
+
+
+def _likely_cause(process: NodeProcess, target: Target | None, said: list[str]) -> str:
+    """The target's guess from its last lines, or that it was killed; empty for none."""
+    guess = "" if target is None else target.likely_cause(said)
+    if not guess and process.poll() == -signal.SIGKILL:
+        return "somebody killed it, or the kernel when memory ran out"
+    return guess
 
 
 def ask(
@@ -191,8 +197,7 @@ def ask(
         status = process.poll()
         what = str(refused) if status is None else f"the switch {exit_in_words(status)}: {refused}"
         failure = NodeFailed(process.node, what, process.command, process.log)
-        if target is not None:
-            failure.likely_cause = target.likely_cause([*failure.log_tail(), str(refused)])
+        failure.likely_cause = _likely_cause(process, target, [*failure.log_tail(), str(refused)])
         raise failure from refused
 
 
