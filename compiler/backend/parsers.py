@@ -274,7 +274,14 @@ class ParserBody(Externs):
     def _lookahead(self, call: ast.Call, info: CallInfo) -> Place:
         shape = types.substitute(info.result, self.frame.bindings)
         target = self.temporary(shape)
-        self._look(target, shape, 0, call)
+        with self.into([]) as reading:
+            width = self._look(target, shape, 0, call)
+        if not isinstance(target, Scalar):
+            # BMv2 asks only whether a lookahead's own bytes are there, whatever its offset is.
+            whole = self.temporary(types.Bits(width))
+            assert isinstance(whole, Scalar)
+            self.emit("assign", whole.ref, ir.Lookahead(0, width))
+        self.code.extend(reading)
         return target
 
     def _look(self, target: Place, shape: types.Type, offset: int, where: ast.Node) -> int:

@@ -75,6 +75,18 @@ def test_a_hashed_value_that_is_cast_has_the_width_of_the_cast(tmp_path: Path) -
     assert out.hex() == "12341234"  # of 00 12 34 the last two bytes
 
 
+def test_a_struct_looks_ahead_once_for_all_of_it() -> None:
+    document = json_of(
+        types="struct p_t { bit<4> x; bit<12> y; bit<8> z; }",
+        parser="""state start { p_t p = packet.lookahead<p_t>(); meta.m = (bit<8>)p.x;
+            packet.extract(hdr.h); transition accept; }""",
+    )
+    (state,) = document["parsers"][0]["parse_states"]
+    sets = [op["parameters"][1] for op in state["parser_ops"] if op["op"] == "set"]
+    places = [value["value"] for value in sets if value["type"] == "lookahead"]
+    assert places == [[0, 24], [0, 4], [4, 12], [16, 8]]
+
+
 def test_a_loop_stays_whole_where_others_leave(tmp_path: Path) -> None:
     """`return` cuts the code before a table into pieces; a loop among them is not cut."""
     document = json_of(
