@@ -98,17 +98,20 @@ def judge_seed(seed: int, pairs: Sequence[Pair], results: Path, shrink_s: float)
         return Verdict(seed, "differ", lines=(*_save(case, judged, results, shrink_s), ""))
     if len(judged) < len(outcomes):
         refused = next(o for p, o in outcomes.items() if p not in judged)
-        return Verdict(seed, "refused", len(case.packets), (refused.refused,))
+        reason = " ".join(refused.refused.split())[:160]
+        return Verdict(seed, "refused", len(case.packets), (reason,))
     return Verdict(seed, "agree", len(case.packets))
 
 
 def _judged(outcomes: dict[Pair, Outcome]) -> dict[Pair, Outcome]:
-    """Without p4c where it refuses the program: it knows less of the language than it should."""
-    return {
-        pair: outcome
+    """Without p4c where it refuses the program, or BMv2 what p4c made of it: these are p4c's."""
+    refused = {
+        pair.compiler
         for pair, outcome in outcomes.items()
-        if pair.compiler != "p4c" or not outcome.refused.startswith("does not compile")
+        if pair.compiler == "p4c"
+        and (outcome.refused.startswith("does not compile") or "did not start" in outcome.refused)
     }
+    return {pair: o for pair, o in outcomes.items() if pair.compiler not in refused}
 
 
 def _outcomes(
