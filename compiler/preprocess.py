@@ -6,6 +6,8 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +16,15 @@ from compiler.diagnostics import Diagnostics
 from compiler.source import NOWHERE, Position
 
 INCLUDE_DIR = Path(__file__).parent / "include"
-TIMEOUT_S = 60
+TIMEOUT_S = 20
+MAX_TEXT_BYTES = 64 << 20
 
 _MESSAGE = re.compile(
     r"(?P<file>.+?):(?P<line>\d+):(?:(?P<column>\d+):)? "
     r"(?P<level>fatal error|error|warning): (?P<text>.*)"
 )
 _MISSING = re.compile(r"'?(?P<name>[^':]+)'?(?:: No such file or directory| file not found)")
+_CIRCLE = re.compile(r"#include nested (?:depth|too deeply)")
 _PROGRAM = re.compile(r"[\w.+-]+: (?:fatal )?error: (?P<text>.*)")
 
 
@@ -91,23 +95,44 @@ def _command(compiler: str, path: str, options: Options) -> list[str]:
 
 def _run(command: Sequence[str], diagnostics: Diagnostics) -> str | None:
     environment = {**os.environ, "LC_ALL": "C", "CPATH": "", "C_INCLUDE_PATH": ""}
-    try:
-        done = subprocess.run(command, capture_output=True, env=environment, timeout=TIMEOUT_S)
-    except subprocess.TimeoutExpired:
-        diagnostics.error(NOWHERE, f"the preprocessor did not finish within {TIMEOUT_S} s")
+    with (
+        tempfile.TemporaryFile() as messages,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=messages, env=environment
+        ) as process,
+    ):
+        assert process.stdout is not None
+        timer = threading.Timer(TIMEOUT_S, process.kill)
+        timer.start()
+        text = process.stdout.read(MAX_TEXT_BYTES + 1)
+        if len(text) > MAX_TEXT_BYTES:
+            process.kill()
+        process.wait()
+        timed_out = not timer.is_alive()
+        timer.cancel()
+        messages.seek(0)
+        _report(messages.read().decode("utf-8", "replace"), diagnostics)
+    if timed_out or len(text) > MAX_TEXT_BYTES:
+        diagnostics.error(
+            NOWHERE,
+            f"preprocessing takes more than {TIMEOUT_S} s or {MAX_TEXT_BYTES >> 20} MB of text",
+            "look for macros that multiply themselves",
+        )
         return None
-    _report(done.stderr.decode("utf-8", "replace"), diagnostics)
-    if done.returncode != 0:
+    if process.returncode != 0:
         if not diagnostics.failed:
             diagnostics.error(NOWHERE, f"the preprocessor failed: {' '.join(command)}")
         return None
-    return done.stdout.decode("utf-8", "replace")
+    return text.decode("utf-8", "replace")
 
 
 def _report(text: str, diagnostics: Diagnostics) -> None:
     for line in text.splitlines():
         if match := _MESSAGE.match(line):
             place = Position(match["file"], int(match["line"]), int(match["column"] or 1))
+            if _CIRCLE.match(match["text"]):
+                diagnostics.error(place, "files include each other without end", "add a guard")
+                return
             _report_one(place, match["level"], match["text"], diagnostics)
         elif match := _PROGRAM.match(line):
             diagnostics.error(NOWHERE, match["text"])

@@ -87,13 +87,13 @@ class Assignments(Comparisons):
 
     def _store_selected(self, target: SelectedPlace, expr: ir.Expr) -> None:
         value = expr if isinstance(expr, (ir.Const, ir.Truth)) else self.keep(expr, target.type)
-        self.select_chain(target, lambda place: self.store(place, value), [])
+        self.select_code(target, lambda place: self.store(place, value), [])
 
     def _assign_selected(self, target: Place, source: SelectedPlace) -> None:
         """From the element that an index picks; what is beyond the last is invalid."""
         with self.into([]) as outside:
             self.invalidate(target)
-        self.select_chain(source, lambda place: self.assign(target, place), outside)
+        self.select_code(source, lambda place: self.assign(target, place), outside)
 
     def assign(self, target: Place, source: Place) -> None:
         """Any value into a place of its type."""
@@ -102,7 +102,7 @@ class Assignments(Comparisons):
         elif isinstance(source, SelectedPlace):
             self._assign_selected(target, source)
         elif isinstance(target, SelectedPlace):
-            self.select_chain(target, lambda place: self.assign(place, source), [])
+            self.select_code(target, lambda place: self.assign(place, source), [])
         elif isinstance(target, VarbitPlace):
             assert isinstance(source, VarbitPlace), source
             self.emit("assign_VL", target.ref, source.ref)
@@ -193,7 +193,7 @@ class Assignments(Comparisons):
             for member in place.members.values():
                 self.invalidate(member)
         elif isinstance(place, SelectedPlace):
-            self.select_chain(place, self.invalidate, [])
+            self.select_code(place, self.invalidate, [])
 
     def output(self, expression: ast.Expression) -> tuple[ir.Expr, Place | None]:
         """Where an extern can put a scalar: a field, and the real target if that is none."""

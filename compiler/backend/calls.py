@@ -15,9 +15,11 @@ from compiler.backend.assignments import Assignments
 from compiler.backend.effects import Effects, Path, any_overlap, effects
 from compiler.backend.places import Place, Scalar, SlicePlace, Value, is_scalar
 from compiler.backend.scope import CopyOut, Frame
+from compiler.backend.storage import Unsupported
 from compiler.typed import BoundArgument, CallInfo, CallKind
 
 MAX_INLINE_DEPTH = 64
+MAX_INLINED = 20_000
 PACKETS = frozenset({"packet_in", "packet_out"})
 
 
@@ -126,6 +128,11 @@ class Calls(Assignments):
     def run_body(self, frame: Frame, body: Sequence[ast.Statement | ast.Declaration]) -> None:
         """The callee's statements, its end label, and what it copies out."""
         self.guard_recursion(frame)
+        self.unit.inlined += 1
+        if self.unit.inlined > MAX_INLINED + 1:
+            return
+        if self.unit.inlined > MAX_INLINED:
+            raise Unsupported(self.position, f"more than {MAX_INLINED} inlined calls")
         frame.end = self.unit.new_label()
         with self.inside(frame), self.into([]) as code:
             self.statements(body)

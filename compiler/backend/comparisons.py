@@ -86,11 +86,11 @@ class Comparisons(Expressions):
         return ir.Op("valid", None, place.expr)
 
     def _selected_valid(self, place: SelectedPlace, where: ast.Node) -> ir.Expr:
-        valid: ir.Expr = arithmetic.FALSE
-        for number, alternative in enumerate(place.alternatives):
-            here = arithmetic.both(self.picks(place, number), self.is_valid(alternative, where))
-            valid = arithmetic.either(here, valid)
-        return valid
+        no: ir.Expr = ir.Const(0, 1)
+        data = self.select(
+            place, lambda one: arithmetic.as_data(self.is_valid(one, where)), no, arithmetic.choose
+        )
+        return arithmetic.as_boolean(data)
 
     def last_as_header(self, place: LastHeader) -> HeaderPlace:
         stack = place.stack.expr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from compiler import ast, types
 from compiler.backend import arithmetic, ir
@@ -33,6 +34,12 @@ from compiler.typed import Value as Known
 
 # An operator is two levels of JSON: BMv2's reader goes no deeper than 1000, our switch's than 300.
 MAX_DEPTH = 64
+
+
+# An index known at run time becomes a tree of comparisons with a leaf for each element.
+MAX_ALTERNATIVES = 4096
+
+Made = TypeVar("Made")
 
 
 class Expressions(Scope):
@@ -135,25 +142,58 @@ class Expressions(Scope):
     def _selected(self, place: SelectedPlace, where: ast.Node) -> ir.Expr:
         """The value of the alternative that the index picks, 0 beyond the last."""
         boolean = isinstance(plain(place.type), types.Boolean)
-        chosen: ir.Expr = ir.Const(0, max(1, scalar_width(place.type)))
-        for number, alternative in reversed(list(enumerate(place.alternatives))):
-            value = arithmetic.as_data(self.read(alternative, where))
-            chosen = arithmetic.choose(self.picks(place, number), value, chosen)
-        return arithmetic.as_boolean(chosen) if boolean else chosen
+        nothing: ir.Expr = ir.Const(0, max(1, scalar_width(place.type)))
+        data = self.select(
+            place,
+            lambda one: arithmetic.as_data(self.read(one, where)),
+            nothing,
+            arithmetic.choose,
+        )
+        return arithmetic.as_boolean(data) if boolean else data
 
-    def picks(self, place: SelectedPlace, number: int) -> ir.Expr:
-        """Whether the index picks this alternative."""
-        return arithmetic.compare("==", place.index, ir.Const(number, 32))
+    def select(
+        self,
+        place: SelectedPlace,
+        leaf: Callable[[Place], Made],
+        outside: Made,
+        join: Callable[[ir.Expr, Made, Made], Made],
+    ) -> Made:
+        """A tree of comparisons over what leaf makes of each alternative; join: (condition, then,
+        otherwise) -> their choice."""
 
-    def select_chain(
-        self, place: SelectedPlace, branch: Callable[[Place], None], otherwise: list[ir.Statement]
+        def tree(low: int, high: int) -> Made:
+            if high - low == 1:
+                return leaf(place.alternatives[low])
+            middle = (low + high) // 2
+            below = arithmetic.compare("<", place.index, ir.Const(middle, 32))
+            return join(below, tree(low, middle), tree(middle, high))
+
+        count = len(place.alternatives)
+        inside = arithmetic.compare("<", place.index, ir.Const(count, 32))
+        lowest, highest = place.index.range
+        if lowest is None or lowest < 0:
+            positive = arithmetic.compare(">=", place.index, ir.Const(0, 32))
+            inside = arithmetic.both(positive, inside)
+        elif highest is not None and highest < count:
+            return tree(0, count)
+        return join(inside, tree(0, count), outside) if count else outside
+
+    def select_code(
+        self, place: SelectedPlace, branch: Callable[[Place], None], outside: list[ir.Statement]
     ) -> None:
-        """Code for each alternative, the one that the index picks is executed."""
-        code = otherwise
-        for number, alternative in reversed(list(enumerate(place.alternatives))):
+        """Emits code for each alternative; that of the one that the index picks is executed."""
+
+        def leaf(one: Place) -> list[ir.Statement]:
             with self.into([]) as body:
-                branch(alternative)
-            code = [ir.If(self.position, self.picks(place, number), body, code)]
+                branch(one)
+            return body
+
+        def join(
+            test: ir.Expr, then: list[ir.Statement], otherwise: list[ir.Statement]
+        ) -> list[ir.Statement]:
+            return [ir.If(self.position, test, then, otherwise)]
+
+        code: list[ir.Statement] = self.select(place, leaf, outside, join)
         self.code.extend(code)
 
     def _cast(self, expression: ast.Cast) -> ir.Expr:
@@ -393,7 +433,11 @@ class Expressions(Scope):
         index = self.value(expression.index)
         if freeze or not isinstance(base, StackPlace) or base.of_unions:
             index = self.keep(index, self.operand_type(expression.index))
-        return self._element(base, index, expression)
+        found = self._element(base, index, expression)
+        if _leaf_count(found) > MAX_ALTERNATIVES:
+            problem = f"an index known at run time among more than {MAX_ALTERNATIVES} elements"
+            raise self.unsupported(expression, problem, "use a register")
+        return found
 
     def _element(self, base: Place, index: int | ir.Expr, where: ast.Index) -> Place:
         """base[index]; an index that is no number is known at run time."""
@@ -431,6 +475,11 @@ class Expressions(Scope):
         if freeze:
             start = self.keep(start, self.operand_type(expression.start))
         return MovingSlicePlace(shape, base, start)
+
+
+def _leaf_count(place: Place) -> int:
+    alternatives = place.alternatives if isinstance(place, SelectedPlace) else []
+    return sum(map(_leaf_count, alternatives)) if alternatives else 1
 
 
 def _bits_of(base: Place, shape: types.Type, high: int, low: int) -> SlicePlace:

@@ -246,7 +246,7 @@ class ParserBody(Externs):
             length = self.keep(length, types.BIT32)
         with self.into([]) as outside:
             self.emit("verify", arithmetic.FALSE, self._error_number("StackOutOfBounds"))
-        self.select_chain(place, lambda one: self._extract_to(one, length), outside)
+        self.select_code(place, lambda one: self._extract_to(one, length), outside)
 
     def _error_number(self, name: str) -> ir.Const:
         codes = {member.name: code for member, code in self.typed.error_codes.items()}

@@ -61,6 +61,9 @@ class Unit:
     digests: dict[str, types.Type] = field(default_factory=dict)
     value_sets: list[ValueSetSite] = field(default_factory=list)
     labels: int = 0
+    # calls inlined so far; how often the code at hand is copied by loops that are unrolled
+    inlined: int = 0
+    copies: int = 1
 
     def new_label(self) -> int:
         self.labels += 1

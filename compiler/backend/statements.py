@@ -23,7 +23,9 @@ from compiler.backend.scope import Frame
 from compiler.backend.storage import Unsupported
 from compiler.typed import CallInfo, CallKind
 
+# Copies of a loop's body: a loop over more numbers stays a loop, one over anything else cannot.
 MAX_UNROLLED = 4096
+MAX_COPIES = 20_000
 
 
 class Statements(Calls):
@@ -214,7 +216,9 @@ class Statements(Calls):
             self._for_range_loop(statement, target, low, high)
 
     def _for_constants(self, statement: ast.ForIn, target: Place, numbers: range) -> None:
-        if len(numbers) > MAX_UNROLLED:
+        if not numbers:
+            return
+        if len(numbers) * self.unit.copies > MAX_UNROLLED:
             low, high = (arithmetic.constant(n, target.type) for n in (numbers[0], numbers[-1]))
             self._for_range_loop(statement, target, low, high)
             return
@@ -243,11 +247,16 @@ class Statements(Calls):
 
     def _unrolled(self, statement: ast.ForIn, target: Place, parts: Sequence[Place]) -> None:
         end = self.unit.new_label()
+        outer, self.unit.copies = self.unit.copies, self.unit.copies * max(1, len(parts))
+        if self.unit.copies > MAX_COPIES:
+            self.unit.copies = outer
+            raise self.unsupported(statement, f"loops that take more than {MAX_COPIES} copies")
         for part in parts:
             update = self.unit.new_label()
             self.assign(target, part)
             self._loop_body(statement.body, end, update)
             self.mark(update)
+        self.unit.copies = outer
         self.mark(end)
 
     # ---------------------------------------------------------- built-in methods
@@ -264,7 +273,7 @@ class Statements(Calls):
             self.emit("push" if info.method == "push_front" else "pop", place.expr, count)
             return None
         if isinstance(place, SelectedPlace):
-            self.select_chain(place, lambda one: self._set_validity(call, info.method, one), [])
+            self.select_code(place, lambda one: self._set_validity(call, info.method, one), [])
         else:
             self._set_validity(call, info.method, place)
         return None

@@ -56,6 +56,7 @@ class Context:
         self.frame = Frame("program")
         self.prefix = ""
         self.constructor_parameters: set[ast.Parameter] = set()
+        self.leaf_counts: types.LeafCounts = {}
 
     # ---- diagnostics
 

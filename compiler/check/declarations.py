@@ -7,7 +7,7 @@ from typing import Any
 
 from compiler import ast, types
 from compiler.check.blocks import Blocks
-from compiler.check.typerefs import field_problem
+from compiler.check.typerefs import MAX_LEAVES, field_problem
 
 _STRUCT_TYPES = {
     "struct": types.Struct,
@@ -32,7 +32,11 @@ class Declarations(Blocks):
             for parameter in node.type_parameters:
                 self.declare(parameter)
             fields = tuple(self._struct_field(empty, f) for f in node.fields)
-        self.record(node, make(node, arguments, fields))
+        type_ = make(node, arguments, fields)
+        if self.too_large(type_):
+            self.error(node, f"'{node.name}' has more than {MAX_LEAVES} fields")
+            type_ = empty
+        self.record(node, type_)
         self.declare(node)
 
     def _struct_field(self, owner: types.StructLike, node: ast.StructField) -> types.Field:
@@ -84,6 +88,8 @@ class Declarations(Blocks):
 
     def _member_value(self, member: ast.EnumMember, underlying: types.Bits) -> None:
         assert member.value is not None
+        # of a member whose value is reported below
+        self.program.enum_values[member] = 0
         self.check(member.value, underlying)
         if not self.coerce(member.value, underlying, f"member '{member.name}'"):
             return

@@ -10,6 +10,8 @@ from compiler.source import Position
 
 MAX_WIDTH_BITS = 2048
 MAX_STACK_SIZE = 1 << 16
+# scalars in a struct, array or tuple
+MAX_LEAVES = 1 << 17
 
 _BASE = {
     "bool": types.BOOLEAN,
@@ -24,6 +26,15 @@ _CONSTANT_ONLY = (types.Integer, types.String, types.MatchKind, types.List)
 
 
 class TypeResolver(Context):
+    def too_large(self, type_: types.Type) -> bool:
+        """Whether a type has more parts than any program needs."""
+        return types.leaf_count(type_, self.leaf_counts) > MAX_LEAVES
+
+    def _limited(self, ref: ast.TypeRef, type_: types.Type) -> types.Type:
+        if self.too_large(type_):
+            return self.error(ref, f"a type with more than {MAX_LEAVES} fields")
+        return type_
+
     def resolve(self, ref: ast.TypeRef, generic: bool = False) -> types.Type:
         """The type ref stands for; generic: a name without its type arguments is allowed."""
         result = self._resolve(ref, generic)
@@ -115,7 +126,7 @@ class TypeResolver(Context):
                 problem = field_problem(result, field.type)
                 if problem:
                     return self.error(ref, f"field '{field.name}' of {result}: {problem}")
-        return result
+        return self._limited(ref, result)
 
     def _stack(self, ref: ast.StackTypeRef) -> types.Type:
         element = self.resolve(ref.element)
@@ -128,7 +139,7 @@ class TypeResolver(Context):
             return self.error(ref, f"the elements of an array cannot have type {element}")
         if not 0 <= size <= MAX_STACK_SIZE:
             return self.error(ref.size, f"size {size} of a stack is outside 0..{MAX_STACK_SIZE}")
-        return types.Stack(element, size)
+        return self._limited(ref, types.Stack(element, size))
 
     def _tuple(self, ref: ast.TupleTypeRef) -> types.Type:
         elements = tuple(self.resolve(e) for e in ref.elements)
@@ -136,7 +147,7 @@ class TypeResolver(Context):
             problem = element_problem(element)
             if problem:
                 return self.error(node, f"{problem} in a tuple")
-        return types.Tuple(elements)
+        return self._limited(ref, types.Tuple(elements))
 
     # ---- what may stand where
 

@@ -59,6 +59,7 @@ _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
 # Of one literal: beyond this Python itself refuses decimal conversion, and no width needs it.
 MAX_DIGITS = 4000
+MAX_TOKENS = 1_000_000
 
 
 class Token(NamedTuple):
@@ -99,6 +100,11 @@ class Lexer:
         append = self.tokens.append
         for match in _TOKEN.finditer(self.text):
             kind = match.lastgroup
+            if len(self.tokens) > MAX_TOKENS:
+                place = self._position(match.start(), 1)
+                self.diagnostics.error(place, f"the program has more than {MAX_TOKENS} tokens")
+                self.tokens.clear()
+                break
             if kind == "blank":
                 continue
             if kind == "newline":

@@ -68,6 +68,8 @@ from compiler.types.substitution import (
     substitute_parameters,
 )
 from compiler.types.width import (
+    LeafCounts,
+    leaf_count,
     width_bits,
 )
 
@@ -101,6 +103,7 @@ __all__ = [
     "HeaderUnion",
     "Integer",
     "InvalidLiteral",
+    "LeafCounts",
     "List",
     "MatchKind",
     "NewType",
@@ -125,6 +128,7 @@ __all__ = [
     "Varbit",
     "Void",
     "erase",
+    "leaf_count",
     "substitute",
     "substitute_parameters",
     "width_bits",

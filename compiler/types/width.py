@@ -3,7 +3,25 @@
 from __future__ import annotations
 
 from compiler.types.base import Bits, Boolean, NewType, SerializableEnum, Type
-from compiler.types.compound import Header, Stack, Struct, Tuple
+from compiler.types.compound import Header, Stack, Struct, StructLike, Tuple
+
+LeafCounts = dict[int, tuple[Type, int]]
+
+
+def leaf_count(subject: Type, known: LeafCounts) -> int:
+    """How many scalars and varbits a value of this type has; known: those counted so far."""
+    if id(subject) in known:
+        return known[id(subject)][1]
+    if isinstance(subject, StructLike):
+        count = sum(leaf_count(f.type, known) for f in subject.fields)
+    elif isinstance(subject, Tuple):
+        count = sum(leaf_count(e, known) for e in subject.elements)
+    elif isinstance(subject, Stack):
+        count = subject.size * leaf_count(subject.element, known)
+    else:
+        count = 1
+    known[id(subject)] = subject, count
+    return count
 
 
 def width_bits(subject: Type) -> int | None:

@@ -29,6 +29,21 @@ CASES = {
         "locals": "action a(pair_t p) { hdr.h.a = p.x; } table t { actions = { a; NoAction; } }",
         "apply": "t.apply();",
     },
+    "an index known at run time among more than 4096 elements": {
+        "meta": "bit<8> m; bit<8>[100][100] grid;",
+        "apply": "meta.grid[hdr.h.a][hdr.h.b] = 1;",
+    },
+    "loops that take more than 20000 copies": {
+        "meta": "bit<8> m; bit<8>[200] row;",
+        "apply": """for (bit<8> x in meta.row) { for (bit<8> y in meta.row) { meta.m = y; } }""",
+    },
+    "more than 20000 inlined calls": {
+        "top": "".join(
+            f"bit<8> f{i}(in bit<8> x) {{ return {f'f{i - 1}(x) + f{i - 1}(x)' if i else 'x'}; }}"
+            for i in range(40)
+        ),
+        "apply": "hdr.h.a = f39(hdr.h.b);",
+    },
     "a register of": {"locals": "register<h_t>(3) r;"},
     "emit under a condition": {"deparser": "if (hdr.h.a == 1) { packet.emit(hdr.h); }"},
     "a computed value in a checksum's data": {

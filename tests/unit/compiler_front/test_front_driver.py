@@ -146,6 +146,14 @@ def test_externs_of_modules(folder: Path) -> None:
     assert calls["twist"] == [{"type": "header", "value": "h"}, field, left]
 
 
+def test_macros_that_multiply(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("compiler.preprocess.MAX_TEXT_BYTES", 10_000)
+    (folder / "prog.p4").write_text("#define A B B B B\n#define B C C C C\n" + "A\n" * 1000)
+    diagnostics = Diagnostics()
+    assert preprocess(str(folder / "prog.p4"), Options(), diagnostics) is None
+    assert "preprocessing takes more than" in diagnostics.entries[0].message
+
+
 def test_number_of_errors_shown(folder: Path) -> None:
     (folder / "bad.p4").write_text("".join(f"const bit<8> k{i} = x{i};\n" for i in range(9)))
     done = run(folder, "--maxErrorCount", "3", "bad.p4")

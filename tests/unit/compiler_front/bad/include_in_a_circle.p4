@@ -1,0 +1,1 @@
+#include "include_in_a_circle.p4"
