@@ -9,6 +9,12 @@ from typing import Any
 from testbed.metrics import lookup, show
 
 Metrics = Mapping[str, Any]
+REMEDIES = {
+    "cpu-bound": "the machine was the limit, not the links: larger packets (links.mtu), slower "
+    "links or fewer workers need less of it, switch.target native far less than bmv2",
+    "starved": "other programs kept the run from the processors: repeat it on a quieter machine",
+}
+"""By verdict: what helps where the sums are right and yet an expectation was missed."""
 
 
 def run_summary(name: str, metrics: Metrics, folder: Path) -> str:
@@ -18,6 +24,7 @@ def run_summary(name: str, metrics: Metrics, folder: Path) -> str:
         lines += [f"  {label:<10}{text}" for label, text in _facts(metrics)]
     if metrics["reason"]:
         lines.append(f"  {'reason':<10}{metrics['reason']}")
+    lines += _remedy(metrics, [metrics])
     lines.append(f"  {'results':<10}{folder}")
     return "\n".join(lines)
 
@@ -31,12 +38,22 @@ def sweep_summary(name: str, metrics: Metrics, folder: Path) -> str:
     lines += [f"  growth of {path}: {show(value)}" for path, value in metrics["growth"].items()]
     if metrics["reason"]:
         lines.append(f"  reason    {metrics['reason']}")
+    lines += _remedy(metrics, [point["metrics"] for point in points])
     lines.append(f"  results   {folder}")
     return "\n".join(lines)
 
 
 def _verdict(metrics: Metrics) -> str:
     return "PASSED" if metrics["ok"] else "FAILED"
+
+
+def _remedy(whole: Metrics, runs: Sequence[Metrics]) -> list[str]:
+    """A line for a run, or a sweep, that failed without a wrong sum on a machine too small."""
+    if whole["ok"] or not all(run.get("exact") for run in runs):
+        return []
+    verdicts = [run["fidelity"]["verdict"] for run in runs]
+    found = next((text for verdict, text in REMEDIES.items() if verdict in verdicts), None)
+    return [f"  {'remedy':<10}{found}"] if found else []
 
 
 def _facts(metrics: Metrics) -> list[tuple[str, str]]:
