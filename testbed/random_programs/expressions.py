@@ -144,17 +144,21 @@ class Expressions:
         """Arguments may be one and the same; None where an output has no place to go."""
         arguments = []
         for direction, kind in function.parameters:
-            text = self.argument(direction, kind, scope, depth)
+            text = self.argument(direction, kind, scope, depth, slices=True)
             if text is None:
                 return None
             arguments.append(text)
         return f"{function.name}({', '.join(arguments)})"
 
-    def argument(self, direction: str, kind: Kind, scope: Scope, depth: int) -> str | None:
+    def argument(
+        self, direction: str, kind: Kind, scope: Scope, depth: int, slices: bool = False
+    ) -> str | None:
+        """slices: an output may go to a part of a number; where there may be an `exit` p4c leaves it
+        out."""
         if direction == "in":
             return self.of(kind, scope, depth)
         places = scope.of(kind, writable=True)
-        if isinstance(kind, Bits) and not kind.signed and self.source.chance(0.2):
+        if slices and isinstance(kind, Bits) and not kind.signed and self.source.chance(0.2):
             wider = [
                 (n, k)
                 for n, k in scope.numbers(writable=True, unsigned=True)
