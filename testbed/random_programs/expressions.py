@@ -153,8 +153,7 @@ class Expressions:
     def argument(
         self, direction: str, kind: Kind, scope: Scope, depth: int, slices: bool = False
     ) -> str | None:
-        """slices: an output may go to a part of a number; where there may be an `exit` p4c leaves it
-        out."""
+        """slices: an output may go to a part of a number. At an `exit` p4c forgets such parts."""
         if direction == "in":
             return self.of(kind, scope, depth)
         places = scope.of(kind, writable=True)
