@@ -240,9 +240,8 @@ class Externs(Statements):
         return [(arithmetic.as_data(self.read(place, where)), place.type)]
 
     def _sample(self, expr: ir.Expr, shape: types.Type) -> ir.Expr:
-        """A digest's member as it is now: BMv2 reads the fields when ingress has ended."""
-        if isinstance(expr, ir.Const):
-            return self._simple(expr, shape)
+        """A digest's member as it is now: BMv2 reads fields, and fields only, when ingress has
+        ended."""
         kept = self.keep(expr, types.Bits(1) if isinstance(plain(shape), types.Boolean) else shape)
         assert isinstance(kept, ir.FieldRef)
         return kept

@@ -58,6 +58,7 @@ class Bmv2:
         self._quiet_s = quiet_s
         self._sent = 0
         self._remaining: dict[int, int] = {}
+        self._indirect: set[str] = set()
         for command in commands:
             if isinstance(command, Packet):
                 self._remaining[command.port] = self._remaining.get(command.port, 0) + 1
@@ -169,16 +170,33 @@ class Bmv2:
         self, table: str, keys: list[Match], action: str, args: list[int], priority: int
     ) -> int:
         line = f"table_add {table} {action} {' '.join(map(_key, keys))} => "
-        line += " ".join(map(hex, args))
-        if any(k.kind in ("ternary", "range", "optional") for k in keys):
-            line += f" {PRIORITY_MAX - priority}"  # BMv2: the smaller number wins
+        line += " ".join(map(hex, args)) + _priority(keys, priority)
         return thrift_cli.handle(self._command(line))
+
+    def add_indirect(
+        self, table: str, keys: list[Match], group: bool, target: int, priority: int
+    ) -> int:
+        self._indirect.add(table)
+        verb = "table_indirect_add_with_group" if group else "table_indirect_add"
+        line = f"{verb} {table} {' '.join(map(_key, keys))} => {target}"
+        return thrift_cli.handle(self._command(line + _priority(keys, priority)))
+
+    def add_member(self, profile: str, action: str, args: list[int]) -> int:
+        line = f"act_prof_create_member {profile} {action} {' '.join(map(hex, args))}"
+        return thrift_cli.handle(self._command(line))
+
+    def add_group(self, profile: str, members: list[int]) -> int:
+        group = thrift_cli.handle(self._command(f"act_prof_create_group {profile}"))
+        for member in members:
+            self._command(f"act_prof_add_member_to_group {profile} {member} {group}")
+        return group
 
     def set_default(self, table: str, action: str, args: list[int]) -> None:
         self._command(f"table_set_default {table} {action} {' '.join(map(hex, args))}")
 
     def remove(self, table: str, handle: int) -> None:
-        self._command(f"table_delete {table} {handle}")
+        verb = "table_indirect_delete" if table in self._indirect else "table_delete"
+        self._command(f"{verb} {table} {handle}")
 
     def direct(self, verb: str, name: str, numbers: tuple[int, ...]) -> str:
         return self._command(" ".join([verb, name, *map(str, numbers)])).strip()
@@ -187,11 +205,22 @@ class Bmv2:
         pairs = " ".join(f"{rate:.12f}:{burst}" for rate, burst in rates)
         self._command(f"meter_set_rates {name} {index} {pairs}")
 
+    def set_direct_meter(
+        self, table: str, name: str, handle: int, rates: tuple[tuple[float, int], ...]
+    ) -> None:
+        self.set_meter(name, handle, rates)
+
     def counter(self, name: str, index: int) -> tuple[int, int]:
         return thrift_cli.counter(self._command(f"counter_read {name} {index}"))
 
     def register(self, name: str, index: int) -> int:
         return thrift_cli.register(self._command(f"register_read {name} {index}"))
+
+
+def _priority(keys: list[Match], priority: int) -> str:
+    """BMv2: the smaller number wins."""
+    ordered = any(k.kind in ("ternary", "range", "optional") for k in keys)
+    return f" {PRIORITY_MAX - priority}" if ordered else ""
 
 
 def _key(match: Match) -> str:

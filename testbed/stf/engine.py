@@ -16,10 +16,18 @@ class Engine(Protocol):
     def add(
         self, table: str, keys: list[Match], action: str, args: list[int], priority: int
     ) -> int: ...
+    def add_indirect(
+        self, table: str, keys: list[Match], group: bool, target: int, priority: int
+    ) -> int: ...
+    def add_member(self, profile: str, action: str, args: list[int]) -> int: ...
+    def add_group(self, profile: str, members: list[int]) -> int: ...
     def set_default(self, table: str, action: str, args: list[int]) -> None: ...
     def remove(self, table: str, handle: int) -> None: ...
     def direct(self, verb: str, name: str, numbers: tuple[int, ...]) -> str: ...
     def set_meter(self, name: str, index: int, rates: tuple[tuple[float, int], ...]) -> None: ...
+    def set_direct_meter(
+        self, table: str, name: str, handle: int, rates: tuple[tuple[float, int], ...]
+    ) -> None: ...
     def counter(self, name: str, index: int) -> tuple[int, int]: ...
     def register(self, name: str, index: int) -> int: ...
     def send(self, port: int, frame: bytes) -> None: ...
@@ -44,6 +52,19 @@ class Library:
         match = [_pipeline_key(k) for k in keys]
         return self.pipeline.table_add(table, match, action, args, priority=priority)
 
+    def add_indirect(
+        self, table: str, keys: list[Match], group: bool, target: int, priority: int
+    ) -> int:
+        match = [_pipeline_key(k) for k in keys]
+        chosen = switch.Group(target) if group else switch.Member(target)
+        return self.pipeline.table_add_indirect(table, match, chosen, priority)
+
+    def add_member(self, profile: str, action: str, args: list[int]) -> int:
+        return self.pipeline.profile_add_member(profile, action, args).number
+
+    def add_group(self, profile: str, members: list[int]) -> int:
+        return self.pipeline.profile_add_group(profile, [switch.Member(m) for m in members]).number
+
     def set_default(self, table: str, action: str, args: list[int]) -> None:
         self.pipeline.table_set_default(table, action, args)
 
@@ -51,11 +72,12 @@ class Library:
         self.pipeline.table_delete(table, handle)
 
     def set_meter(self, name: str, index: int, rates: tuple[tuple[float, int], ...]) -> None:
-        if len(rates) != 2:
-            raise StfError("the switch library's meters have two rates")
-        (committed, burst), (peak, peak_burst) = rates
-        in_seconds = switch.MeterRates(committed * 1e6, burst, peak * 1e6, peak_burst)
-        self.pipeline.meter_write(name, index, in_seconds)
+        self.pipeline.meter_write(name, index, _in_seconds(rates))
+
+    def set_direct_meter(
+        self, table: str, name: str, handle: int, rates: tuple[tuple[float, int], ...]
+    ) -> None:
+        self.pipeline.direct_meter_write(table, handle, _in_seconds(rates))
 
     def counter(self, name: str, index: int) -> tuple[int, int]:
         return self.pipeline.counter_read(name, index)
@@ -124,6 +146,13 @@ class Library:
             raise StfError(f"no multicast group {group} was created")
         nodes = [self.nodes[h] for h in self.groups[group]]
         return [(port, rid) for rid, ports in nodes for port in ports]
+
+
+def _in_seconds(rates: tuple[tuple[float, int], ...]) -> switch.MeterRates:
+    if len(rates) != 2:
+        raise StfError("the switch library's meters have two rates")
+    (committed, burst), (peak, peak_burst) = rates
+    return switch.MeterRates(committed * 1e6, burst, peak * 1e6, peak_burst)
 
 
 def _pipeline_key(match: Match) -> switch.Match:

@@ -27,6 +27,9 @@ class Binder:
         types = {t["name"]: t["fields"] for t in program["header_types"]}
         self.fields = {h["name"]: types[h["header_type"]] for h in program["headers"]}
         self.tables = {t["name"]: t for pipe in program["pipelines"] for t in pipe["tables"]}
+        self.profiles = [
+            p["name"] for pipe in program["pipelines"] for p in pipe.get("action_profiles", ())
+        ]
         self.actions = {a["id"]: a for a in program["actions"]}
         self.arrays = {
             kind: [a["name"] for a in program.get(f"{kind}_arrays", ())]
@@ -35,6 +38,18 @@ class Binder:
 
     def table(self, name: str, line: int) -> dict[str, Any]:
         return self.tables[_by_suffix(name, self.tables, "table", line)]
+
+    def profile(self, name: str, line: int) -> str:
+        return _by_suffix(name, self.profiles, "action profile", line)
+
+    def profile_table(self, profile: str) -> dict[str, Any]:
+        """A table of the profile: its actions are the members'."""
+        return next(t for t in self.tables.values() if t.get("action_profile") == profile)
+
+    def metered_table(self, meter: str) -> str | None:
+        """The table whose entries a direct meter is of; None for an array of meters."""
+        found = next(m for m in self.program["meter_arrays"] if m["name"] == meter)
+        return str(found["binding"]) if found.get("is_direct") else None
 
     def array(self, kind: str, name: str, line: int) -> str:
         return _by_suffix(name, self.arrays[kind], kind, line)

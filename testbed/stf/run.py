@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from switch import PipelineError
 from testbed.stf.engine import Engine
-from testbed.stf.names import Binder
+from testbed.stf.names import Binder, Match
 from testbed.stf.script import (
     COMPARE,
     Add,
+    AddIndirect,
     Check,
     Command,
     Direct,
     Expect,
+    Group,
+    Member,
     Packet,
     Pause,
     Remove,
@@ -32,6 +36,7 @@ class Run:
     binder: Binder
     engine: Engine
     entries: dict[str, tuple[str, int]] = field(default_factory=dict)
+    targets: dict[str, tuple[str, int]] = field(default_factory=dict)
     all_entries: list[tuple[str, int]] = field(default_factory=list)
     expected: dict[int, list[Expect]] = field(default_factory=dict)
     captured: dict[int, list[bytes]] = field(default_factory=dict)
@@ -74,15 +79,45 @@ class Run:
                 )
 
     def _add(self, c: Add) -> None:
+        table, keys = self._match(c)
+        action, args = self.binder.action(table, c.action, c.args, c.line)
+        handle = self.engine.add(table["name"], keys, action, args, c.priority or 0)
+        self._keep(c, table["name"], handle)
+
+    def _addindirect(self, c: AddIndirect) -> None:
+        table, keys = self._match(c)
+        kind, number = self._target(c.target, c.line)
+        priority = c.priority or 0
+        handle = self.engine.add_indirect(table["name"], keys, kind == "group", number, priority)
+        self._keep(c, table["name"], handle)
+
+    def _match(self, c: Add | AddIndirect) -> tuple[dict[str, Any], list[Match]]:
         table = self.binder.table(c.table, c.line)
         keys = self.binder.matches(table, c.keys, c.line)
-        action, args = self.binder.action(table, c.action, c.args, c.line)
         if c.priority is None and any(k.kind in ("ternary", "range", "optional") for k in keys):
             raise StfError(f"an entry of {table['name']} needs a priority", c.line)
-        handle = self.engine.add(table["name"], keys, action, args, c.priority or 0)
-        self.all_entries.append((table["name"], handle))
+        return table, keys
+
+    def _keep(self, c: Add | AddIndirect, table: str, handle: int) -> None:
+        self.all_entries.append((table, handle))
         if c.handle:
             self.entries[c.handle] = self.all_entries[-1]
+
+    def _member(self, c: Member) -> None:
+        profile = self.binder.profile(c.profile, c.line)
+        table = self.binder.profile_table(profile)
+        chosen = self.binder.action(table, c.action, c.args, c.line)
+        self.targets[c.name] = ("member", self.engine.add_member(profile, *chosen))
+
+    def _group(self, c: Group) -> None:
+        profile = self.binder.profile(c.profile, c.line)
+        members = [self._target(name, c.line)[1] for name in c.members]
+        self.targets[c.name] = ("group", self.engine.add_group(profile, members))
+
+    def _target(self, name: str, line: int) -> tuple[str, int]:
+        if name not in self.targets:
+            raise StfError(f"no member or group was named `{name}`", line)
+        return self.targets[name]
 
     def _setdefault(self, c: SetDefault) -> None:
         table = self.binder.table(c.table, c.line)
@@ -108,6 +143,13 @@ class Run:
 
     def _setmeter(self, c: SetMeter) -> None:
         name = self.binder.array("meter", c.name, c.line)
+        table = self.binder.metered_table(name)
+        if table or isinstance(c.index, str):
+            if not table or c.index not in self.entries:
+                raise StfError(f"{name} has no entry `{c.index}` of a table of its own", c.line)
+            handle = self.entries[c.index][1]
+            self.engine.set_direct_meter(table, name, handle, c.rates)
+            return
         cells = range(self.binder.size("meter", name)) if c.index is None else [c.index]
         for index in cells:
             self.engine.set_meter(name, index, c.rates)

@@ -67,6 +67,39 @@ class Add:
 
 
 @dataclass(frozen=True)
+class AddIndirect:
+    """An entry of a table with an action profile: what it does is a member or a group."""
+
+    line: int
+    table: str
+    priority: int | None
+    keys: tuple[Key, ...]
+    target: str
+    handle: str | None
+
+
+@dataclass(frozen=True)
+class Member:
+    """An action with its arguments in an action profile, under a name of the script's."""
+
+    line: int
+    profile: str
+    action: str
+    args: tuple[tuple[str, int], ...]
+    name: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """Members of an action selector that packets are spread over."""
+
+    line: int
+    profile: str
+    members: tuple[str, ...]
+    name: str
+
+
+@dataclass(frozen=True)
 class SetDefault:
     line: int
     table: str
@@ -105,11 +138,12 @@ class Direct:
 
 @dataclass(frozen=True)
 class SetMeter:
-    """Rates of one meter, of every one when `index` is None: (units a microsecond, burst)."""
+    """Rates of one meter, of every one when `index` is None: (units a microsecond, burst). Of a
+    direct meter the index is an entry's name."""
 
     line: int
     name: str
-    index: int | None
+    index: int | str | None
     rates: tuple[tuple[float, int], ...]
 
 
@@ -119,7 +153,20 @@ class Pause:
     verb: str  # "wait" (one second passes) or "no_packet" (nothing more has come out)
 
 
-Command = Packet | Expect | Add | SetDefault | Remove | Check | Direct | SetMeter | Pause
+Command = (
+    Packet
+    | Expect
+    | Add
+    | AddIndirect
+    | Member
+    | Group
+    | SetDefault
+    | Remove
+    | Check
+    | Direct
+    | SetMeter
+    | Pause
+)
 
 TOKEN = re.compile(
     r"""\s*(?:
@@ -202,7 +249,7 @@ def _parse_frame(line: int, verb: str, rest: str) -> Packet | Expect:
 
 def _parse_rates(line: int, verb: str, rest: str) -> SetMeter:
     """`meter_set_rates NAME INDEX RATE:BURST RATE:BURST`; of a whole array, without the index."""
-    one = r"(?P<index>\d+)\s+" if verb == "meter_set_rates" else ""
+    one = r"(?P<index>\w+)\s+" if verb == "meter_set_rates" else ""
     found = re.fullmatch(rf"(?P<name>\S+)\s+{one}(?P<rates>(?:[\d.]+:\d+\s*)+)", rest.strip())
     if not found:
         raise StfError(
@@ -213,7 +260,8 @@ def _parse_rates(line: int, verb: str, rest: str) -> SetMeter:
         values = tuple((float(rate), int(burst)) for rate, burst in rates)
     except ValueError:
         raise StfError(f"`{found['rates'].strip()}` are no rates", line) from None
-    return SetMeter(line, found["name"], int(found["index"]) if one else None, values)
+    index = found["index"] if one else None
+    return SetMeter(line, found["name"], int(index) if index and index.isdigit() else index, values)
 
 
 class _Tokens:
@@ -262,19 +310,45 @@ def _integer(text: str) -> int:
 
 
 def _parse_add(tokens: _Tokens, verb: str) -> Add:
+    table, priority, keys = _parse_match(tokens)
+    action, args = _parse_action(tokens)
+    handle = _parse_name(tokens, "the entry") if tokens.next_is("=") else None
+    return Add(tokens.line, table, priority, keys, action, args, handle)
+
+
+def _parse_add_indirect(tokens: _Tokens, verb: str) -> AddIndirect:
+    table, priority, keys = _parse_match(tokens)
+    target = tokens.take("name", "the name of a member or a group")
+    handle = _parse_name(tokens, "the entry") if tokens.next_is("=") else None
+    return AddIndirect(tokens.line, table, priority, keys, target, handle)
+
+
+def _parse_match(tokens: _Tokens) -> tuple[str, int | None, tuple[Key, ...]]:
     table = tokens.take("name", "a table name")
-    priority = None
-    if tokens.peek()[0] == "number":
-        priority = tokens.number("a priority")
+    priority = tokens.number("a priority") if tokens.peek()[0] == "number" else None
     keys = []
     while tokens.peek(1) == ("op", ":"):
         keys.append(_parse_key(tokens))
+    return table, priority, tuple(keys)
+
+
+def _parse_name(tokens: _Tokens, what: str) -> str:
+    tokens.take("op", "`=`", "=")
+    return tokens.take("name", f"a name for {what}")
+
+
+def _parse_member(tokens: _Tokens, verb: str) -> Member:
+    profile = tokens.take("name", "the name of an action profile")
     action, args = _parse_action(tokens)
-    handle = None
-    if tokens.next_is("="):
-        tokens.take("op", "`=`")
-        handle = tokens.take("name", "a name for the entry")
-    return Add(tokens.line, table, priority, tuple(keys), action, args, handle)
+    return Member(tokens.line, profile, action, args, _parse_name(tokens, "the member"))
+
+
+def _parse_group(tokens: _Tokens, verb: str) -> Group:
+    profile = tokens.take("name", "the name of an action selector")
+    members = []
+    while tokens.peek()[0] == "name":
+        members.append(tokens.take("name", "the name of a member"))
+    return Group(tokens.line, profile, tuple(members), _parse_name(tokens, "the group"))
 
 
 def _parse_key(tokens: _Tokens) -> Key:
@@ -345,6 +419,9 @@ def _parse_pause(tokens: _Tokens, verb: str) -> Pause:
 
 PARSERS: dict[str, Callable[[_Tokens, str], Command]] = {
     "add": _parse_add,
+    "add_indirect": _parse_add_indirect,
+    "member": _parse_member,
+    "group": _parse_group,
     "setdefault": _parse_set_default,
     "remove": _parse_remove,
     "check_counter": _parse_check,

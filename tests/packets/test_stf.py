@@ -49,12 +49,23 @@ PROGRAM: dict[str, Any] = {
                         {"match_type": "exact", "target": ["eth", "$valid$"]},
                         {"match_type": "range", "target": ["eth", "kind"]},
                     ],
-                }
-            ]
+                },
+                {
+                    "name": "I.p",
+                    "actions": ["I.set"],
+                    "action_ids": [0],
+                    "action_profile": "I.ap",
+                    "key": [{"match_type": "exact", "target": ["eth", "kind"]}],
+                },
+            ],
+            "action_profiles": [{"name": "I.ap"}],
         }
     ],
     "counter_arrays": [{"name": "I.c"}],
-    "meter_arrays": [{"name": "I.m", "size": 2}],
+    "meter_arrays": [
+        {"name": "I.m", "size": 2},
+        {"name": "I.own", "is_direct": True, "binding": "I.t"},
+    ],
     "register_arrays": [{"name": "I.r"}],
 }
 
@@ -72,6 +83,20 @@ class Echo:
         self.calls.append((table, keys, action, args, priority))
         return len(self.calls)
 
+    def add_indirect(
+        self, table: str, keys: list[Match], group: bool, target: int, priority: int
+    ) -> int:
+        self.calls.append((table, keys, group, target, priority))
+        return len(self.calls)
+
+    def add_member(self, profile: str, action: str, args: list[int]) -> int:
+        self.calls.append((profile, action, args))
+        return len(self.calls)
+
+    def add_group(self, profile: str, members: list[int]) -> int:
+        self.calls.append((profile, members))
+        return len(self.calls)
+
     def set_default(self, table: str, action: str, args: list[int]) -> None:
         self.calls.append((table, action, args))
 
@@ -84,6 +109,11 @@ class Echo:
 
     def set_meter(self, name: str, index: int, rates: tuple[tuple[float, int], ...]) -> None:
         self.calls.append((name, index, rates))
+
+    def set_direct_meter(
+        self, table: str, name: str, handle: int, rates: tuple[tuple[float, int], ...]
+    ) -> None:
+        self.calls.append((table, name, handle, rates))
 
     def counter(self, name: str, index: int) -> tuple[int, int]:
         return 3, 300
@@ -201,6 +231,26 @@ def test_meters_one_and_all() -> None:
     ]
 
 
+def test_a_direct_meter_is_an_entry_s() -> None:
+    _, engine = run("add t 1 dst:1 set(v:2) = e\nmeter_set_rates own e 1:2 3:4")
+    assert engine.calls[1] == ("I.t", "I.own", 1, ((1.0, 2), (3.0, 4)))
+
+
+def test_members_groups_and_the_entries_that_refer_to_them() -> None:
+    _, engine = run(
+        "member ap set(v:7) = m\nmember ap set(v:8) = n\ngroup ap n m n = g\n"
+        "add_indirect p kind:5 g = e\nadd_indirect p kind:6 m\nremove e"
+    )
+    assert engine.calls == [
+        ("I.ap", "I.set", [7]),
+        ("I.ap", "I.set", [8]),
+        ("I.ap", [2, 1, 2]),
+        ("I.p", [Match("exact", 5, 0xFF)], True, 3, 0),
+        ("I.p", [Match("exact", 6, 0xFF)], False, 1, 0),
+        ("I.p", 4),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -210,7 +260,7 @@ def test_meters_one_and_all() -> None:
         ("packet x 10", "`packet` needs a port number"),
         ("packet 0 1*", "`*` is not a hexadecimal digit"),
         ("add t dst:1 set(v:1)", "an entry of I.t needs a priority"),
-        ("add u 1 dst:1 set(v:1)", "no table is called `u`; known: I.t"),
+        ("add u 1 dst:1 set(v:1)", "no table is called `u`; known: I.t, I.p"),
         ("add t 1 source:1 set(v:1)", "table I.t has no key `source`"),
         ("add t 1 dst:1 drop()", "no action in table I.t is called `drop`; known: I.set"),
         ("add t 1 dst:1 set(w:1)", "action I.set takes v"),
@@ -225,6 +275,12 @@ def test_meters_one_and_all() -> None:
         ("mc_node_associate 1", "`mc_node_associate` takes 2 numbers, not 1"),
         ("meter_set_rates m 0.5:3", "`meter_set_rates` takes a name, an index and RATE:BURST"),
         ("meter_array_set_rates m 1.2.3:1", "`1.2.3:1` are no rates"),
+        ("member ap set(v:1)", "expected `=`, found `end of line`"),
+        ("member nap set(v:1) = m", "no action profile is called `nap`; known: I.ap"),
+        ("group ap m = g", "no member or group was named `m`"),
+        ("add_indirect p kind:1 set(v:1)", "unexpected `(`"),
+        ("meter_set_rates m e 1:1 1:1", "I.m has no entry `e` of a table of its own"),
+        ("meter_set_rates own 0 1:1 1:1", "I.own has no entry `0` of a table of its own"),
         ("wait 3", "unexpected `3`"),
     ],
 )

@@ -356,8 +356,7 @@ def test_a_digest_holds_what_was_true_at_the_call(tmp_path: Path) -> None:
     )
     (learn,) = document["learn_lists"]
     fields = [e["value"] for e in learn["elements"]]
-    assert [f[0] for f in fields[:2]] == ["scalars", "scalars"]
-    assert fields[2] == "0x0007"
+    assert [f[0] for f in fields] == ["scalars"] * 3, "BMv2 does not load constants here"
     (table,) = [t for p in document["pipelines"] for t in p["tables"]]
     ops = [op for op, _ in primitives(document, table["actions"][0])]
-    assert ops == ["assign", "assign", "assign", "generate_digest", "assign", "assign"]
+    assert ops == [*["assign"] * 4, "generate_digest", "assign", "assign"]
