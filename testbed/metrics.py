@@ -229,7 +229,7 @@ def _switches(measured: Measurements, lost: Mapping[str, Lost]) -> dict[str, dic
                 }
                 for index, name in enumerate(names)
             },
-            "ring_drops": switch.ring_drops + lost.get(switch.name, NOTHING_LOST).before,
+            "ring_drops": max(switch.ring_drops, lost.get(switch.name, NOTHING_LOST).before),
             "queue_drops": lost.get(switch.name, NOTHING_LOST).after,
             "port_errors": _port_errors(switch),
             "cpu_s": measured.outcome.usage.cpu_s.get(switch.name, 0.0),

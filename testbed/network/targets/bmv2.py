@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
 from testbed.errors import MachineLacks
+from testbed.network.packet_sockets import take_drops
 from testbed.network.process import NodeProcess
 from testbed.network.targets.base import (
     Control,
@@ -39,6 +40,8 @@ LIKELY_CAUSES = {
     "Json::": "the program is no JSON",
     "required by switch target": "the program is no BMv2 JSON of the v1model architecture",
     "cannot be opened": "the compiled program cannot be read",
+    "first phase of device update": "BMv2 cannot load the program; switch.log: debug says why",
+    "Unexpected error in RPC handling": "the program is no JSON",
     "JSON version": "the program was compiled for another version of BMv2",
     "Add port operation failed": "an interface of the switch cannot be opened",
     "Operation not permitted": "the run is not root, or a container forbids packet sockets",
@@ -67,6 +70,7 @@ class Bmv2Target:
     program_json: Path
     p4info: Path
     log: str = "off"
+    _drops: dict[int, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def command(self, setting: SwitchSetting) -> list[str]:
         program = installed()
@@ -95,8 +99,11 @@ class Bmv2Target:
         return next((cause for sign, cause in LIKELY_CAUSES.items() if sign in text), "")
 
     def statistics(self, setting: SwitchSetting, process: NodeProcess) -> SwitchStatistics:
-        """BMv2 counts no drop of its own; see testbed.queue_losses for what can be known."""
-        return SwitchStatistics(setting.name, process.cpu_s(), 0, {})
+        """BMv2 counts no drop of its own: the kernel counts those of its packet sockets, and
+        testbed.queue_losses tells of its queues what can be known."""
+        known = self._drops.get(process.pid, 0) + take_drops(process.pid)
+        self._drops[process.pid] = known
+        return SwitchStatistics(setting.name, process.cpu_s(), known, {})
 
 
 def facts() -> dict[str, object]:
