@@ -279,8 +279,8 @@ class Agent:
             np.abs(self._out[start:stop] - exact), np.arange(0, stop - start, lanes)
         )
         bound = quantise.error_bound(exponents[first:last], workers)
-        ratio = float((worst / bound).max())
-        return {"max_abs": float(worst.max()), "bound": float(bound.max()), "ratio": ratio}
+        ratio = float(np.max(worst / bound))
+        return {"max_abs": float(worst.max()), "bound": float(np.max(bound)), "ratio": ratio}
 
 
 def _serve(config: Config, control: Control) -> int:

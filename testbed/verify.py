@@ -141,7 +141,7 @@ def _errors(
         bound = workers * 0.5 / scale + np.abs(result.astype(np.float64) - exact_result)
         distance = np.abs(result.astype(np.float64) - true_sum)
         max_abs = max(max_abs, float(distance.max()))
-        worst = max(worst, float(bound.max()))
+        worst = max(worst, float(np.max(bound)))
         within = within and bool((distance <= bound * (1 + 1e-9)).all())
     return Verdict(wrong, first, max_abs, worst, within)
 
