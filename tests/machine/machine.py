@@ -29,7 +29,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PLACE = "agglab"  # the repository's folder in the machine's root directory, as with Vagrant
-STATUS = "var/lib/agglab-machine/status"
+SCRIPT, STATUS = "var/lib/agglab-machine/command", "var/lib/agglab-machine/status"
 NOT_COPIED = (
     *(".git", ".venv", ".peers", ".vagrant", "build", "results", "*.egg-info"),
     *("__pycache__", "*.so", ".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache"),
@@ -67,6 +67,8 @@ exec chroot "$@"
 UNIT = """[Unit]
 Description=The command this machine was booted for
 After=multi-user.target
+SuccessAction=poweroff
+FailureAction=poweroff
 
 [Service]
 Type=oneshot
@@ -75,10 +77,9 @@ Environment=HOME=/root LANG=C.UTF-8 PYTHONUNBUFFERED=1
 StandardOutput=tty
 StandardError=tty
 TTYPath=/dev/ttyS0
-ExecStart=/bin/bash -c '{{ {command}; }} ; echo $? >/{status}'
+ExecStart=/bin/bash -c '/bin/bash /{script} 2>&1 | cat; echo $${{PIPESTATUS[0]}} >/{status}'
 ExecStopPost=-/bin/sh -c 'echo machine: memory at most $(($(cat /sys/fs/cgroup/system.slice/\
 agglab-machine.service/memory.peak) >> 20)) MB, file cache included'
-ExecStopPost=/bin/systemctl --no-block poweroff
 
 [Install]
 WantedBy=multi-user.target
@@ -220,8 +221,9 @@ def in_root(root: Path, what: str, *command: str, check: bool = True) -> int:
 
 def make_image(root: Path, image: Path, command: str) -> Path:
     """The root file system as an ext4 image; COMMAND becomes the service it boots for."""
-    unit = UNIT.format(place=PLACE, status=STATUS, command=command.replace("'", "'\\''"))
-    (root / STATUS).parent.mkdir(parents=True)
+    unit = UNIT.format(place=PLACE, script=SCRIPT, status=STATUS)
+    (root / SCRIPT).parent.mkdir(parents=True)
+    (root / SCRIPT).write_text(f"{command}\n")
     service = root / "etc/systemd/system/agglab-machine.service"
     service.write_text(unit)
     wants = service.parent / "multi-user.target.wants"
