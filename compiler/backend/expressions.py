@@ -11,7 +11,6 @@ from compiler.backend.places import (
     HeaderPlace,
     InvalidPlace,
     LastHeader,
-    LastUnionMember,
     MovingSlicePlace,
     NextHeader,
     NextUnionMember,
@@ -25,6 +24,7 @@ from compiler.backend.places import (
     Value,
     WithFields,
     is_scalar,
+    member_of,
     members_of,
     plain,
     scalar_width,
@@ -399,7 +399,7 @@ class Expressions(Scope):
         if isinstance(base, SelectedPlace):
             return base.member(name, self.type_of(expression))
         if isinstance(base, LastHeader) and base.stack.of_unions:
-            return LastUnionMember(self.type_of(expression), base.stack, name)
+            return self.last_union_member(base.stack, name, expression)
         if isinstance(base, WithFields):
             return base.member(name)
         if isinstance(base, NextHeader):
@@ -407,6 +407,12 @@ class Expressions(Scope):
                 raise self.unsupported(expression, "reading the next element of a header stack")
             return NextUnionMember(self.type_of(expression), base.stack, name)
         raise self.unsupported(expression, f"member {name} of this value")
+
+    def last_union_member(self, stack: StackPlace, name: str, where: ast.Member) -> Place:
+        """`stack.last.member` of a stack of unions."""
+        index = self.keep(ir.Op("last_stack_index", None, stack.expr), types.BIT32)
+        shape = self.type_of(where)
+        return SelectedPlace(shape, index, [member_of(e, name) for e in stack.elements])
 
     def apply_result(self, expression: ast.Member) -> Place:
         """`t.apply().hit` and `.miss` inside an expression."""

@@ -14,6 +14,7 @@ from compiler.backend.keysets import Choice, choices_of
 from compiler.backend.places import (
     ERROR_BITS,
     HeaderPlace,
+    LastUnionMember,
     NextHeader,
     NextUnionMember,
     Place,
@@ -57,6 +58,7 @@ class ParserBody(Externs):
         super().__init__(unit, parser.frame)
         self.parser = parser
         self.label_states: dict[int, str] = {}
+        self._bare_key = False
 
     # ------------------------------------------------------------------- parsers
 
@@ -140,12 +142,21 @@ class ParserBody(Externs):
         shape = self.operand_type(expression)
         if not is_scalar(shape):
             raise self.unsupported(expression, f"a select key of type {shape}")
+        is_cast = expression in self.typed.implicit_cast
+        self._bare_key = isinstance(expression, ast.Member) and not is_cast
         expr = arithmetic.as_data(self.value(expression))
+        self._bare_key = False
         width = max(1, scalar_width(shape))
         if isinstance(expr, (ir.FieldRef, ir.LastField, ir.UnionLastField)) and expr.width == width:
             return expr
         bits = types.Bits(width)
         return self.keep(arithmetic.unsigned(expr, bits.width), bits)
+
+    def last_union_member(self, stack: StackPlace, name: str, where: ast.Member) -> Place:
+        """A select's key may be a field of the last union; elsewhere the element is looked for."""
+        if self._bare_key:
+            return LastUnionMember(self.type_of(where), stack, name)
+        return super().last_union_member(stack, name, where)
 
     def _cases(self, transition: ast.Transition, widths: Sequence[int]) -> list[ir.Transition]:
         transitions: list[ir.Transition] = []
@@ -374,10 +385,6 @@ class ParserBody(Externs):
 
     def _op(self, statement: ir.Primitive) -> ir.ParserOp:
         op, operands = statement.op, statement.parameters
-        if any(isinstance(e, ir.UnionLastField) for o in operands for e in ir.walk(o)):
-            raise Unsupported(
-                statement.position, "the last element of a stack of unions outside a select"
-            )
         if op in ("extract", "extract_VL"):
             return _extract_op(op, operands)
         if op == "assign" and isinstance(operands[0], ir.FieldRef):

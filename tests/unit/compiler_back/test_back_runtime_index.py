@@ -198,3 +198,31 @@ def test_arrays_of_anything(name: str, tmp_path: Path) -> None:
         apply=ARRAY_APPLY,
     )
     assert run(text, sent, tmp_path) == bytes.fromhex(expected).hex()
+
+
+def test_last_of_a_stack_of_unions_anywhere(tmp_path: Path) -> None:
+    text = program_text(
+        types=LIST,
+        headers="i_t i; u_t[3] u;",
+        parser="""state start { packet.extract(hdr.i); meta.m = 0; transition next; }
+    state next {
+        transition select(packet.lookahead<bit<8>>()) { 1: read_a; default: read_b; }
+    }
+    state read_a {
+        packet.extract(hdr.u.next.a);
+        meta.m = meta.m + hdr.u.last.a.a;
+        transition more;
+    }
+    state read_b {
+        packet.extract(hdr.u.next.b);
+        meta.m = meta.m + hdr.u.last.b.b[7:0];
+        transition select(hdr.u.last.b.b) { 0x2233: more; default: accept; }
+    }
+    state more {
+        hdr.i.n = hdr.i.n - 1;
+        transition select(hdr.i.n) { 0: accept; default: next; }
+    }""",
+        apply="std.egress_spec = 2; hdr.i.i = meta.m;",
+    )
+    sent, expected = "03 00 00 00 01 11 02 2233 01 02 ff", "00 46 00 00 01 11 02 2233 01 02 ff"
+    assert run(text, sent, tmp_path) == bytes.fromhex(expected).hex()
