@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Callable
@@ -58,7 +59,7 @@ class Progress:
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._stream = stream
-        self._live = stream.isatty()
+        self._live = stream.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
         self._jobs: dict[int, JobState] = {}
         self._drawn = 0
         self._last_s = 0.0

@@ -17,6 +17,24 @@ class Terminal(io.StringIO):
         return True
 
 
+@pytest.fixture(autouse=True)
+def _a_terminal_with_cursor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+
+
+@pytest.mark.parametrize("kind", ["dumb", ""])
+def test_a_terminal_without_a_cursor_gets_plain_lines(monkeypatch, kind: str) -> None:
+    monkeypatch.setenv("TERM", kind)
+    out = Terminal()
+    progress = drawn(out, workers=2, rounds=1)
+    progress.begin_round(1, 0, 0)
+    progress.event(progressed(0, 500, 1.0))
+    progress.draw(10.0)
+    progress.close()
+    assert "\x1b" not in out.getvalue()
+    assert out.getvalue().startswith("round 1/1")
+
+
 def progressed(rank: int, chunks: int, at_s: float, again: int = 0) -> dict:
     return {
         "event": "progress",
