@@ -14,9 +14,10 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
-BENCHMARKS = ("hosts_protocol", "switch_forwarding", "targets", "virtual_time")
+from benchmarks.row import Row
+
+BENCHMARKS = ("hosts_protocol", "switch_forwarding", "targets", "switch_costs", "virtual_time")
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "bench"
 
 
@@ -35,9 +36,7 @@ def main() -> int:
 
 def _run(name: str) -> int:
     try:
-        rows = [
-            dataclasses.asdict(row) for row in importlib.import_module(f"benchmarks.{name}").run()
-        ]
+        rows: list[Row] = importlib.import_module(f"benchmarks.{name}").run()
     except RuntimeError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
@@ -47,13 +46,22 @@ def _run(name: str) -> int:
     return 0
 
 
-def _line(row: dict[str, Any]) -> str:
-    value = f"{row['value']:,.0f}" if row["value"] >= 1000 else f"{row['value']:.4g}"
-    figure = f"{value:>11} {row['unit']:10}"
-    return f"{row['part']:7} {row['what']:38} {figure} {row['ratio']:6.2f} x {row['baseline']}"
+def _line(row: Row) -> str:
+    value = f"{row.value:,.0f}" if row.value >= 1000 else f"{row.value:.4g}"
+    figure = f"{row.part:7} {row.what:38} {value:>11} {row.unit:10}"
+    compared = f"{row.ratio:6.2f} x {row.baseline}" if row.baseline else ""
+    return f"{figure} {compared:25} {_verdict(row)}".rstrip()
 
 
-def _keep(name: str, rows: list[dict[str, Any]]) -> None:
+def _verdict(row: Row) -> str:
+    if row.goal is None:
+        return ""
+    relation = "at most" if row.goal.most else "at least"
+    unit = row.unit if row.goal.of_value else "x"
+    return f"{relation} {row.goal.limit:g} {unit}: {'met' if row.met else 'MISSED'}"
+
+
+def _keep(name: str, rows: list[Row]) -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
     document = {
         "benchmark": name,
@@ -61,7 +69,7 @@ def _keep(name: str, rows: list[dict[str, Any]]) -> None:
         "kernel": os.uname().release,
         "cpus": os.cpu_count(),
         "load_average": os.getloadavg()[0],
-        "rows": rows,
+        "rows": [{**dataclasses.asdict(row), "met": row.met} for row in rows],
     }
     path = RESULTS / f"{name}.json"
     path.write_text(json.dumps(document, indent=1) + "\n")

@@ -177,13 +177,13 @@ def _ports() -> list[str]:
     return [word for n in range(1, WORKERS + 1) for word in ("-i", f"{n}@s{n}")]
 
 
-def native_switch(lab: Lab, lanes: int, program: Program) -> Sample:
-    """Our switch, its rings filled beforehand."""
-    stats, grpc = lab.folder / "stats", lab.folder / "grpc"
+@contextlib.contextmanager
+def native_process(lab: Lab, program: Program, *arguments: str) -> Iterator[Any]:
+    """Our switch in the laboratory, filled and waiting for packets."""
+    grpc = lab.folder / "grpc"
     ready, told = os.pipe()
     command = [*_on_cpu(0), sys.executable, "-m", "switch", *_ports(), str(program.json)]
-    command += ["--p4info", str(program.p4info), "--ring-frames", str(RING_FRAMES)]
-    command += ["--stats-socket", str(stats), "--ready-fd", str(told)]
+    command += ["--p4info", str(program.p4info), "--ready-fd", str(told), *arguments]
     command += ["--", "--grpc-server-addr", f"unix:{grpc}"]
     with running(lab, command, pass_fds=[told], cwd=ROOT) as process:
         os.close(told)
@@ -191,6 +191,14 @@ def native_switch(lab: Lab, lanes: int, program: Program) -> Sample:
             if not pipe.read(1):
                 raise RuntimeError("the native switch did not start")
         _fill(f"unix:{grpc}", program)
+        yield process
+
+
+def native_switch(lab: Lab, lanes: int, program: Program) -> Sample:
+    """Our switch, its rings filled beforehand."""
+    stats = lab.folder / "stats"
+    options = ("--ring-frames", str(RING_FRAMES), "--stats-socket", str(stats))
+    with native_process(lab, program, *options) as process:
         before = _read_stats(stats)
         result = lab.offer(lanes, process.pid)
         after = _read_stats(stats)
@@ -237,13 +245,14 @@ def bmv2(lab: Lab, lanes: int, program: Program, filled: bool = True) -> Sample:
             control.begin()
             if filled:
                 control.change(NO_ENTRIES, entries())
-        before = _cpu_s(process.pid)
+        before = cpu_s(process.pid)
         result = lab.offer(lanes, 0)
-        cpu_s = _cpu_s(process.pid) - before
-    return result["answered"] / result["seconds"], cpu_s * 1e9 / result["answered"]
+        used_s = cpu_s(process.pid) - before
+    return result["answered"] / result["seconds"], used_s * 1e9 / result["answered"]
 
 
-def _cpu_s(pid: int) -> float:
+def cpu_s(pid: int) -> float:
+    """Processor time of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

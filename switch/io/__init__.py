@@ -60,7 +60,8 @@ class Loss:
         return "drop_out" if self.outgoing else "drop_in"
 
 
-DEFAULT_RING_FRAMES = 2048
+DEFAULT_RING_FRAMES = 0
+"""2048, or what fits 8 MiB if that is less (long frames)."""
 DEFAULT_BATCH_FRAMES = 32
 DEFAULT_COALESCE_US = 50
 """Four ports at 100 Mbit/s, 1078-byte frames: 2.8 us of processor time a frame instead of 4.6."""

@@ -24,7 +24,7 @@ struct loop_program {
 };
 
 struct loop_options {
-	uint32_t ring_frames; /* slots of each interface's receive ring */
+	uint32_t ring_frames; /* slots of each interface's receive ring; 0: 2048, or what fits 8 MiB */
 	uint32_t batch;	      /* frames taken from one port before the next port's turn */
 	uint32_t coalesce_us; /* how long to let frames gather after a small batch; 0: not at all */
 };

@@ -20,6 +20,9 @@
 /* How far ahead frames are prefetched, and how much of each; the processor itself follows a long one. */
 #define PREFETCH_FRAMES 4
 #define PREFETCH_BYTES 2048
+/* Unless asked for otherwise. */
+#define RING_FRAMES 2048
+#define MAX_RING_BYTES (8u << 20)
 #define SEND_BUFFER_BYTES (256 << 20)
 #define CPU_BUFFER_BYTES (8 << 20)
 
@@ -66,6 +69,7 @@ static int join_promiscuous(int fd, int ifindex)
 /* Protocol 0 until bind: no frame of another interface gets into the ring. */
 static int open_receive(struct port *port, int ifindex, uint32_t frames, const char **step)
 {
+	uint32_t slot_bytes;
 	int error, mtu;
 
 	*step = "packet socket";
@@ -87,9 +91,11 @@ static int open_receive(struct port *port, int ifindex, uint32_t frames, const c
 	port_set_option(port->rx_fd, SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20);
 	*step = "receive ring";
 	mtu = mtu < 65535 ? mtu : 65535;
+	slot_bytes = SLOT_OVERHEAD + VLAN_TAG_BYTES + (uint32_t)mtu + ETH_HLEN + VLAN_TAG_BYTES;
+	if (!frames)
+		frames = MAX_RING_BYTES / slot_bytes < RING_FRAMES ? MAX_RING_BYTES / slot_bytes : RING_FRAMES;
 	frames = frames > PREFETCH_FRAMES ? frames : PREFETCH_FRAMES + 1;
-	error = slots_map(&port->ring, port->rx_fd, PACKET_RX_RING,
-			  SLOT_OVERHEAD + VLAN_TAG_BYTES + (uint32_t)mtu + ETH_HLEN + VLAN_TAG_BYTES, frames);
+	error = slots_map(&port->ring, port->rx_fd, PACKET_RX_RING, slot_bytes, frames);
 	if (error)
 		return error;
 	*step = "bind";
