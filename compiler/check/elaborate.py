@@ -15,6 +15,7 @@ class _Elaborator:
         self.diagnostics = diagnostics
         self.globals: dict[ast.Declaration, Value] = {}
         self.count = 0
+        self.unnamed_profiles = 0
 
     def run(self) -> Instance | None:
         main: Instance | None = None
@@ -78,6 +79,11 @@ class _Elaborator:
             return child
         return self.program.evaluate(node, {**self.globals, **outer})
 
+    def _unnamed(self) -> str:
+        """What p4c calls the action profiles that tables make without a name."""
+        self.unnamed_profiles += 1
+        return f"action_profile_{self.unnamed_profiles - 1}"
+
     def _locals(self, instance: Instance) -> None:
         """The instances a parser or control declares, and those of its direct applications."""
         block = instance.declaration
@@ -97,7 +103,7 @@ class _Elaborator:
             instance.children[call] = child
         for property_ in made_in_properties(block, self.program):
             info = self.program.constructions[property_.value]
-            name = _property_name(property_) or f"{instance.name}.{info.target.name}"
+            name = _property_name(property_) or self._unnamed()
             child = self.build(property_.value, info, known, name, instance)
             instance.children[property_.value] = child
 

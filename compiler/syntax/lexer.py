@@ -120,8 +120,15 @@ class Lexer:
             else:
                 self._rare(kind or "", text, match.start())
         self._newline(len(self.text))
-        append(Token(END, "", self._position(len(self.text), 1)))
+        append(Token(END, "", self._end()))
         return self.tokens
+
+    def _end(self) -> Position:
+        """Right behind the last token: the preprocessor may have added lines."""
+        if not self.tokens:
+            return self._position(0, 1)
+        file, line, column, length = self.tokens[-1].position
+        return Position(file, line, column + length)
 
     def _position(self, start: int, length: int) -> Position:
         return Position(self.file, self.line, start - self.line_start + 1, length)

@@ -473,3 +473,16 @@ def test_a_lookahead_is_no_key_of_a_transition() -> None:
     assert look["op"] == "set"
     assert look["parameters"][1] == {"type": "lookahead", "value": [0, 8]}
     assert start["transition_key"] == [look["parameters"][0]]
+
+
+def test_profiles_that_tables_make_without_a_name_are_numbered() -> None:
+    table = "table %s { key = { hdr.h.a: exact; } actions = { NoAction; } implementation = %s; }"
+    document = json_of(
+        locals=table % ("t", "action_profile(8)")
+        + table % ("u", "action_profile(9)")
+        + (table % ("v", "action_profile(10)")).replace("impl", '@name("mine") impl'),
+        apply="t.apply(); u.apply(); v.apply();",
+    )
+    profiles = document["pipelines"][0]["action_profiles"]
+    names = [(p["name"], p["max_size"]) for p in profiles]
+    assert names == [("action_profile_0", 8), ("action_profile_1", 9), ("mine", 10)]
