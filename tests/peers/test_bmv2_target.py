@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -36,11 +37,33 @@ def metrics(folder: Path) -> dict[str, Any]:
     return found
 
 
+INTERFACES = {"Thrift": ("simple_switch", CLI), "P4Runtime": ("simple_switch_grpc",)}
+
+
+def only(folder: Path, interface: str, *compilers: str) -> str:
+    """A PATH on which BMv2 has this interface alone."""
+    tools = (*INTERFACES[interface], *compilers)
+    need(*tools)
+    folder.mkdir()
+    for tool in tools:
+        (folder / tool).write_text(f'#!/bin/sh\nexec {shutil.which(tool)} "$@"\n')
+        (folder / tool).chmod(0o755)
+    others = os.environ["PATH"].split(os.pathsep)
+    named = {name for names in INTERFACES.values() for name in names}
+    free = [path for path in others if not any((Path(path) / name).exists() for name in named)]
+    return os.pathsep.join([str(folder), *free])
+
+
+@pytest.fixture(params=INTERFACES)
+def interface(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.mark.parametrize("name", ["quickstart", "loss", "two-racks"])
 @pytest.mark.parametrize("compiler", ["agglab", "p4c"])
-def test_exact_on_bmv2(tmp_path: Path, name: str, compiler: str) -> None:
-    need("simple_switch", CLI, *(["p4c-bm2-ss"] if compiler == "p4c" else []))
-    code, said, folder = run(tmp_path, name, (*SMALL, f"switch.compiler={compiler}"))
+def test_exact_on_bmv2(tmp_path: Path, name: str, compiler: str, interface: str) -> None:
+    path = only(tmp_path / "bin", interface, *(["p4c-bm2-ss"] if compiler == "p4c" else []))
+    code, said, folder = run(tmp_path, name, (*SMALL, f"switch.compiler={compiler}"), path)
     assert code == 0, said
     found = metrics(folder)
     assert found["exact"] is True
@@ -48,18 +71,31 @@ def test_exact_on_bmv2(tmp_path: Path, name: str, compiler: str) -> None:
         assert (switch["ring_drops"], switch["queue_drops"]) == (0, 0)
 
 
-def test_a_restarted_switch_is_filled_again(tmp_path: Path) -> None:
-    need("simple_switch", CLI)
-    code, said, folder = run(tmp_path, "switch-restart", ())
+def test_a_restarted_switch_is_filled_again(tmp_path: Path, interface: str) -> None:
+    """Also with clone sessions and instances of one's own."""
+    own = {
+        "multicast_group_entries": [
+            {"multicast_group_id": 99, "replicas": [{"egress_port": 1}, {"egress_port": 2}]}
+        ],
+        "clone_session_entries": [
+            {"clone_session_id": 5, "replicas": [{"egress_port": 1, "instance": 4}]}
+        ],
+    }
+    own["multicast_group_entries"][0]["replicas"] += [{"egress_port": 2, "instance": 7}]
+    (tmp_path / "own.json").write_text(json.dumps(own))
+    settings = (f"switch.entries={tmp_path}/own.json",)
+    code, said, folder = run(
+        tmp_path, "switch-restart", settings, only(tmp_path / "bin", interface)
+    )
     assert code == 0, said
     assert metrics(folder)["restarts"] > 0
 
 
 def test_what_its_queues_drop_is_counted_apart(tmp_path: Path) -> None:
     """A window that overflows the 64 packets of an egress queue; sums stay exact all the same."""
-    need("simple_switch", CLI)
+    path = only(tmp_path / "bin", "Thrift")
     settings = ("workload.window=512", "switch.slots=512", "links.rate=1gbit")
-    code, said, folder = run(tmp_path, "quickstart", (*settings, "expect={exact: true}"))
+    code, said, folder = run(tmp_path, "quickstart", (*settings, "expect={exact: true}"), path)
     assert code == 0, said
     found = metrics(folder)
     lost = found["switches"]["s1"]["queue_drops"] + found["switches"]["s1"]["ring_drops"]
@@ -77,10 +113,10 @@ def test_what_its_queues_drop_is_counted_apart(tmp_path: Path) -> None:
 )
 def test_a_start_that_fails_has_its_cause(tmp_path: Path, wrapped: str, says: str) -> None:
     """The real switch with a bad program, and with its Thrift port taken."""
-    need("simple_switch", CLI)
+    path = only(tmp_path / "real", "Thrift")
     folder = tmp_path / "bin"
     folder.mkdir()
-    real = subprocess.run(["which", "simple_switch"], capture_output=True, text=True).stdout.strip()
+    real = tmp_path / "real" / "simple_switch"
     script = f"#!/bin/sh\ncase $1 in --*) exec {real} $1;; esac\ncd {tmp_path}\n{wrapped}\n"
     if "9090" in wrapped:
         script += (
@@ -89,7 +125,22 @@ def test_a_start_that_fails_has_its_cause(tmp_path: Path, wrapped: str, says: st
         script += " 2>/dev/null; do :; done\n"
     (folder / "simple_switch").write_text(f'{script}exec {real} "$@"\n')
     (folder / "simple_switch").chmod(0o755)
-    code, said, _ = run(tmp_path, "quickstart", SMALL, f"{folder}:{os.environ['PATH']}")
+    code, said, _ = run(tmp_path, "quickstart", SMALL, f"{folder}:{path}")
     assert code == 1, said
     assert "likely cause: " in said
+    assert says in said
+
+
+@pytest.mark.parametrize(
+    ("wrapped", "says"),
+    [("kill -9 $$", "somebody killed it"), ("echo cannot open >&2; exit 127", "cannot open")],
+)
+def test_a_grpc_switch_that_does_not_start(tmp_path: Path, wrapped: str, says: str) -> None:
+    path = only(tmp_path / "bin", "P4Runtime")
+    script = tmp_path / "bin" / "simple_switch_grpc"
+    help_ = f'#!/bin/sh\ncase $1 in --*) exec {shutil.which(script.name)} "$@";; esac\n'
+    script.write_text(f"{help_}{wrapped}\n")
+    code, said, _ = run(tmp_path, "quickstart", SMALL, path)
+    assert code == 1, said
+    assert "command: simple_switch_grpc -i 1@s1-eth1" in said
     assert says in said

@@ -146,6 +146,7 @@ def test_the_manifest_has_version_and_queues(path: Path) -> None:
         ("TServerSocket::listen() Could not bind to port 9090", "Thrift port"),
         ("terminate called after throwing an instance of 'Json::RuntimeError'", "no JSON"),
         ("Field standard_metadata.egress_port is required by switch target", "v1model"),
+        ("set pipeline: UNKNOWN: Error in first phase of device update", "cannot load"),
         ("all is well", ""),
     ],
 )
