@@ -10,6 +10,11 @@ from pathlib import Path
 os.environ.setdefault("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
 
 import pytest
+from hypothesis import settings
+
+# No test fails for the time it takes: the machine may be slow, or busy.
+settings.register_profile("agglab", deadline=None)
+settings.load_profile("agglab")
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))

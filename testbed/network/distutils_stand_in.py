@@ -11,8 +11,8 @@ import types
 
 
 def provide() -> None:
-    """Put an empty distutils into sys.modules if this Python has none."""
-    if importlib.util.find_spec("distutils") is None:
+    """Put an empty distutils into sys.modules if this Python has none. Safe to repeat."""
+    if "distutils" not in sys.modules and importlib.util.find_spec("distutils") is None:
         version = types.ModuleType("distutils.version")
         version.StrictVersion = str  # type: ignore[attr-defined]
         sys.modules["distutils"] = types.ModuleType("distutils")
