@@ -125,3 +125,55 @@ def test_own_entries_are_checked_before_anything_starts(scenario, tmp_path: Path
     ended = scenario.run(str(tmp_path / "own.yaml"), "--set", "backend=virtual")
     assert (ended.code, ended.folder) == (2, None)
     assert "run.json: table_entries[0].table: 'result' does not exist" in ended.err
+
+
+ALONE = '''
+"""All-reduce by the hosts alone: everyone sends everyone its values, in one datagram."""
+import socket
+
+import numpy as np
+
+from hosts import AllReducer
+
+
+class Alone(AllReducer):
+    def __init__(self, job, rank, workers, lanes, slots, bind, *rest, **more):
+        super().__init__(job, rank, workers, lanes, slots, bind, *rest, **more)
+        self.others = [(f"10.0.0.{n + 1}", 6000) for n in range(workers) if n != rank]
+        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.bind((bind[0], 6000))
+        self.socket.settimeout(10)
+
+    def all_reduce(self, array, out=None, sums=None):
+        out[...] = array
+        for address in self.others:
+            self.socket.sendto(array.tobytes(), address)
+        for _ in self.others:
+            out += np.frombuffer(self.socket.recv(2000), np.int32)
+        return out
+'''
+
+
+@pytest.mark.root
+def test_workers_may_do_without_the_aggregator(scenario, tmp_path: Path) -> None:
+    """A router with its own entries, and workers that send to each other."""
+    (tmp_path / "alone.py").write_text(ALONE)
+    routes = [
+        {
+            "table": "routes",
+            "match": {"h.ip.dst": [f"10.0.0.{n}", 32]},
+            "action_name": "forward",
+            "action_params": {"mac": f"02:00:00:00:00:0{n}", "port": n},
+        }
+        for n in (1, 2, 3)
+    ]
+    (tmp_path / "run.json").write_text(json.dumps({"table_entries": routes}))
+    (tmp_path / "alone.yaml").write_text(
+        "topology: {workers: 3}\n"
+        f"switch: {{program: {ROOT}/tests/packets/ipv4_router.p4, entries: run.json}}\n"
+        'workload: {elements: 300, dtype: int32, rounds: 1, worker: "alone:Alone"}\n'
+        "expect: {exact: true}\n"
+    )
+    ended = scenario.run(str(tmp_path / "alone.yaml"))
+    assert ended.code == 0, ended.out + ended.err
+    assert ended.metrics["links"]["h1-s1"]["h1->s1"]["seen"] == 2
