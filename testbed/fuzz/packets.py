@@ -14,6 +14,7 @@ from compiler.backend import emit
 from compiler.diagnostics import Diagnostics, render
 from compiler.frontend import compile_file
 from compiler.preprocess import Options
+from hosts.wire import Chunk, Kind, datagram_bytes
 from switch import Exact, Lpm, Match, PipelineError, Program, Range, Ternary
 from switch.build import build_fuzzer
 from switch.encoding import encode_action, encode_match
@@ -90,19 +91,19 @@ def _contributions() -> str:
 
 
 def _contribution(slot: int, tag: int) -> bytes:
-    size = 40 + 4 * LANES
+    size = 28 + datagram_bytes(LANES)
     ethernet = bytes.fromhex("02000000fffe020000000001") + b"\x08\x00"
     head = struct.pack(">BBHHHBBHII", 0x45, 0, size, 0, 0, 64, 17, 0, WORKER_IP, AGGREGATOR)
     total = sum(struct.unpack(">10H", head))
     total = (total & 0xFFFF) + (total >> 16)
     head = head[:10] + struct.pack(">H", ~total & 0xFFFF) + head[12:]
     udp = struct.pack(">HHHH", 48866, 48864, size - 20, 0)
-    chunk = struct.pack(">BBHHBBI", 1, 0, 1, slot, 0, 0, tag)
-    return ethernet + head + udp + chunk + bytes(range(256)) * (4 * LANES // 256)
+    values = tuple(range(-5, LANES - 5))
+    return ethernet + head + udp + Chunk(Kind.INT32, 1, slot, tag, values=values).emit()
 
 
 def build(subject: Subject) -> tuple[Path, bytes]:
-    """(the executable, its setup). Raises PipelineError."""
+    """(the executable, its setup). Raises PipelineError; StfError if the script is not its own."""
     diagnostics = Diagnostics()
     options = Options(includes=(str(P4_FOLDER / "include"),), defines=subject.defines)
     typed = compile_file(str(subject.program), options, diagnostics)
@@ -132,12 +133,9 @@ def _setup(program: Program, binder: Binder, subject: Subject) -> Iterator[bytes
 
 
 def _scripted(program: Program, binder: Binder, command: Add) -> Iterator[bytes]:
-    try:
-        table = binder.table(command.table, command.line)
-        bound = binder.matches(table, command.keys, command.line)
-        action, args = binder.action(table, command.action, command.args, command.line)
-    except StfError:  # names that another program of the same script has
-        return
+    table = binder.table(command.table, command.line)
+    bound = binder.matches(table, command.keys, command.line)
+    action, args = binder.action(table, command.action, command.args, command.line)
     match = [_bound(k) for k in bound]
     yield from _entry(program.tables[table["name"]], match, action, args, command.priority or 0)
 
@@ -207,7 +205,7 @@ def send(subject: Subject, folder: Path, seed: int, first: int, count: int) -> S
     """Packets first..first+count of a seed; the setup and what was found stay in folder."""
     try:
         executable, setup = build(subject)
-    except PipelineError as error:
+    except (PipelineError, StfError) as error:
         return Sent(subject.name, 0, 0, trouble=f"does not build: {error}")
     path = folder / f"{subject.name}.setup"
     path.write_bytes(setup)
