@@ -109,7 +109,10 @@ def _judged(outcomes: dict[Pair, Outcome]) -> dict[Pair, Outcome]:
         pair.compiler
         for pair, outcome in outcomes.items()
         if pair.compiler == "p4c"
-        and (outcome.refused.startswith("does not compile") or "did not start" in outcome.refused)
+        and (
+            outcome.refused.startswith("does not compile")
+            or (outcome.refused and pair.switch == "bmv2")
+        )
     }
     return {pair: o for pair, o in outcomes.items() if pair.compiler not in refused}
 
