@@ -6,6 +6,7 @@ import json
 import struct
 import subprocess
 import sys
+from collections import Counter
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,12 @@ KINDS: dict[str, tuple[Impairment, ...]] = {
 }
 
 
+def same_but_for_copies(received: list[Any], expected: list[Any]) -> None:
+    """The same frames as often, in the same order; a copy may be behind others that had come."""
+    assert list(dict.fromkeys(received)) == list(dict.fromkeys(expected))
+    assert Counter(received) == Counter(expected)
+
+
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_kernel_does_what_its_twin_says(tmp_path: Path, kind: str) -> None:
     head = bytes.fromhex("02ee00000001 02ee00000002 88b5")
@@ -69,7 +76,7 @@ def test_kernel_does_what_its_twin_says(tmp_path: Path, kind: str) -> None:
         copied += len(fate.copies_ns)
         arrived += [frame.hex()] * (1 + len(fate.copies_ns))
     assert got["dropped_numbers"] == dropped
-    assert got["received"] == arrived
+    same_but_for_copies(got["received"], arrived)
     assert got["corrupted"] == corrupted
     assert got["duplicated"] == copied
     assert got["seen"] == len(sent)
@@ -114,7 +121,7 @@ def test_faults_begin_and_end_between_frames(tmp_path: Path) -> None:
             received += [k] * (1 + len(fate.copies_ns))
     assert got["dropped_numbers"] == dropped
     assert got["lost_link_down"] == each
-    assert got["received"] == received
+    same_but_for_copies(got["received"], received)
     assert got["duplicated"] == len(received) - len(set(received)) > 0
     assert got["seen"] == 6 * each
 
