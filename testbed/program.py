@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,7 +111,13 @@ def compiler_command(name: str) -> list[str]:
 
 def _compile(command: list[str], bmv2: Path, p4info: Path) -> None:
     """Under temporary names first: a product that exists is complete."""
-    bmv2.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        bmv2.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=bmv2.parent):
+            pass
+    except OSError as error:
+        what = f"a folder for compiled programs ({bmv2.parent}: {error.strerror})"
+        raise MachineLacks(what, "set AGGLAB_CACHE to one that can be written") from None
     part = f".{os.getpid()}"
     new_json, new_p4info = Path(f"{bmv2}{part}"), Path(f"{bmv2}{part}.p4info.txtpb")
     outputs = ["-o", str(new_json), "--p4runtime-files", str(new_p4info)]

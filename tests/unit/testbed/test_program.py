@@ -77,3 +77,11 @@ def test_a_missing_p4c_is_named(monkeypatch: pytest.MonkeyPatch, source: Path) -
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(MachineLacks, match="p4c-bm2-ss, which switch"):
         compile_program(source, "p4c", 256, 128)
+
+
+def test_a_cache_that_cannot_be_written_is_named(monkeypatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(program, "IS_CHECKOUT", False)
+    monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path / "file/cache"))
+    with pytest.raises(MachineLacks, match=r"compiled programs .*Not a directory.*AGGLAB_CACHE"):
+        program.compile_program(program.P4_FOLDER / "switchml.p4", "agglab", 8, 8)
