@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any, TextIO
 
-from testbed.errors import MachineLacks
+from testbed.errors import C_COMPILER, MachineLacks, lacks_program
 from testbed.exit_codes import LACKING, PASSED
 from testbed.machine_facts import first_line, machine
 from testbed.network import lacks
@@ -132,7 +132,11 @@ def _basics() -> Iterator[Check]:
 
 
 def _needed(lack: MachineLacks) -> Check:
-    return Check(lack.what, False, "", True, "every scenario on a network", lack.remedy)
+    everything = lack.what == lacks_program(*C_COMPILER).what
+    costs = (
+        "every scenario" if everything else "every scenario on a network, not `backend: virtual`"
+    )
+    return Check(lack.what, False, "", True, costs, lack.remedy)
 
 
 def _feature(feature: Feature, basic: Sequence[MachineLacks]) -> Check:

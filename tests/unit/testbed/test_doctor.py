@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from testbed import cli, doctor
+from testbed.errors import lacks_program
 from testbed.network import MachineLacks
 from topologies import Topology
 
@@ -99,3 +100,14 @@ def test_few_processors_and_little_memory_are_named(machine, capsys, monkeypatch
     assert "lacks  processors" in text and "fidelity" in text
     assert "lacks  memory" in text and "1.0 GiB" in text
     assert text.startswith("Some Linux 9, Linux 6.1, aarch64\n")
+
+
+def test_what_a_lack_costs_says_whether_virtual_time_goes_on() -> None:
+    costs = {
+        program: doctor._needed(lacks_program(program, "apt-get install it")).costs
+        for program in ("tc", "cc")
+    }
+    assert costs == {
+        "tc": "every scenario on a network, not `backend: virtual`",
+        "cc": "every scenario",
+    }
