@@ -160,7 +160,8 @@ class Controls:
         return name, [a.name for a, _ in actions]
 
     def _keys(self, scope: Scope) -> list[tuple[str, str, Kind]]:
-        """(text, match kind, type); at most one lpm, as BMv2 has it, of what p4c takes."""
+        """(text, match kind, type); at most one lpm, as BMv2 has it, of a width that p4c
+        takes and BMv2 matches as it should."""
         keys: list[tuple[str, str, Kind]] = []
         choices: tuple[Scalar, ...] = (BOOL, COLOUR, CODE)
         for _ in range(self.random.choice([0, 1, 1, 1, 2, 2, 3])):
@@ -178,7 +179,8 @@ class Controls:
             shape = self.random.choice(shapes)
             text = self.statements.expression(shape, replace(scope, functions=()), 1)
             kind = self.random.choice(KEY_KINDS)
-            if kind == "lpm" and (shape.width > 64 or any(k == "lpm" for _, k, _ in keys)):
+            usual = shape.width <= 64 and shape.width % 8 == 0
+            if kind == "lpm" and (not usual or any(k == "lpm" for _, k, _ in keys)):
                 kind = "exact"
             keys.append((text, kind, shape))
         return keys
