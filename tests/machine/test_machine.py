@@ -86,8 +86,3 @@ def test_a_kernel_has_started_when_it_says_its_name(
     script: str, seconds: float, starts: bool
 ) -> None:
     assert machine._starts(["bash", "-c", script], seconds) == starts
-
-
-def test_vagrant_runs_the_same_script() -> None:
-    assert 'inline: "/agglab/provision.sh"' in (ROOT / "Vagrantfile").read_text()
-    assert os.access(ROOT / "provision.sh", os.X_OK)
