@@ -75,8 +75,8 @@ def _compile(compiler: str, program: Path, folder: Path, flags: Sequence[str]) -
 
 def _first_error(said: str) -> str:
     """The message alone, without places and numbers, so that equal faults are counted as one."""
-    found = re.search(r"(?:\[--Werror=[\w-]+\] )?error: .*|.*(?:BUG|Exception|Error:).*", said)
-    return found[0][:160] if found else said.strip()[-160:]
+    found = re.search(r"(?:\[--Werror=[\w-]+\] )?error: .*|.*(?:BUG|Bug:|Exception|Error:).*", said)
+    return re.sub(r"\d+", "N", found[0])[:160] if found else said.strip()[-160:]
 
 
 def _run(
