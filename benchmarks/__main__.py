@@ -58,7 +58,7 @@ def _verdict(row: Row) -> str:
         return ""
     relation = "at most" if row.goal.most else "at least"
     unit = row.unit if row.goal.of_value else "x"
-    return f"{relation} {row.goal.limit:g} {unit}: {'met' if row.met else 'MISSED'}"
+    return f"{relation} {row.goal.limit:.3g} {unit}: {'met' if row.met else 'MISSED'}"
 
 
 def _keep(name: str, rows: list[Row]) -> None:

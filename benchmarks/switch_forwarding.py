@@ -19,6 +19,8 @@ from benchmarks.row import Goal, Row
 LANES = (64, 256, 2240)
 REPETITIONS = 5
 GOALS = {64: Goal(0.9), 256: Goal(0.9)}
+PROCESSOR_GOALS = {lanes: Goal(1 / goal.limit, most=True) for lanes, goal in GOALS.items()}
+"""The same on a machine that others use too, where packets/s say little."""
 
 
 def run() -> list[Row]:
@@ -45,7 +47,8 @@ def _rows(lanes: int, samples: dict[str, Samples]) -> Iterator[Row]:
     for name, sample in samples.items():
         cpu = statistics.median(sample.cpu_ns)
         what = f"{name}, {lanes} lanes, processor"
-        yield Row("switch", what, cpu, "ns/packet", "copy forwarder", cpu / copy_cpu)
+        goal = PROCESSOR_GOALS.get(lanes) if name == "native switch" else None
+        yield Row("switch", what, cpu, "ns/packet", "copy forwarder", cpu / copy_cpu, goal)
 
 
 def _measure(place: Lab, lanes: int) -> dict[str, Samples]:

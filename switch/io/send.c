@@ -111,24 +111,34 @@ static bool too_long(const uint8_t *frame, uint32_t len, int mtu)
 	return mtu > 0 && len > (uint32_t)mtu + ETH_HLEN + (tagged ? VLAN_TAG_BYTES : 0);
 }
 
-static void send_ring(struct port *port)
+static void drop_too_long(struct port *port, uint64_t *packets, uint64_t *bytes)
 {
 	struct tx_ring *ring = &port->tx_ring;
-	int error, mtu = port_mtu(port);
-	uint64_t packets = 0, bytes = 0;
+	int mtu = port_mtu(port);
 	uint32_t len;
 
+	if (mtu > 0 && ring->longest <= (uint32_t)mtu + ETH_HLEN)
+		return;
 	for (uint32_t i = 0; i < ring->waiting; i++) {
 		const uint8_t *frame = tx_ring_frame(ring, i, &len);
 
-		if (too_long(frame, len, mtu)) {
-			port->stats.tx_oversize++;
-			tx_ring_drop(ring, i);
-		} else {
-			packets++;
-			bytes += len;
-		}
+		if (!too_long(frame, len, mtu))
+			continue;
+		port->stats.tx_oversize++;
+		tx_ring_drop(ring, i);
+		--*packets;
+		*bytes -= len;
 	}
+}
+
+static void send_ring(struct port *port)
+{
+	struct tx_ring *ring = &port->tx_ring;
+	uint64_t packets = ring->waiting, bytes = ring->waiting_bytes;
+	uint32_t len;
+	int error;
+
+	drop_too_long(port, &packets, &bytes);
 	while ((error = tx_ring_send(ring))) {
 		if (tx_ring_frame(ring, 0, &len)) {
 			count_send_error(port, error);

@@ -103,7 +103,10 @@ void tx_ring_commit(struct tx_ring *ring, uint32_t len)
 	slot->tp_len = (uint32_t)sizeof(header) + len;
 	__atomic_store_n(&slot->tp_status, TP_STATUS_SEND_REQUEST, __ATOMIC_RELEASE);
 	ring->next = slots_after(&ring->slots, ring->next, 1);
-	ring->waiting++;
+	if (!ring->waiting++)
+		ring->waiting_bytes = ring->longest = 0;
+	ring->waiting_bytes += len;
+	ring->longest = len > ring->longest ? len : ring->longest;
 	__builtin_prefetch(ring->slots.slot[ring->next], 1);
 }
 

@@ -13,6 +13,7 @@ struct tx_ring {
 	uint32_t room;	  /* the longest frame a slot takes */
 	uint32_t next;	  /* the slot to be filled */
 	uint32_t waiting; /* filled, not sent yet: those before next */
+	uint32_t waiting_bytes, longest; /* of those that wait, since none did */
 	bool dropped;	  /* there are slots that the kernel has yet to pass over */
 };
 
