@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from p4.config.v1 import p4info_pb2, p4types_pb2
 
 from switch import Program
+from switch.model import Action as ProgramAction
 from switch.p4runtime.status import Code, StatusError, invalid, unsupported
 
 WITH_PRIORITY = ("TERNARY", "RANGE", "OPTIONAL")
@@ -23,6 +24,8 @@ class Field:
     name: str
     bits: int
     kind: str = ""
+    type: str = ""
+    """The P4 type's name where it is one of its own (`type bit<9> port_t`)."""
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,14 @@ class P4InfoIndex:
         headers = {h.preamble.name: _fields(h.metadata) for h in message.controller_packet_metadata}
         self.packet_in = headers.get("packet_in", ())
         self.packet_out = headers.get("packet_out", ())
+        self._translated = {
+            name
+            for name, new in entries(message.type_info.new_types)
+            if new.WhichOneof("representation") == "translated_type"
+        }
+        for field in (*self.packet_in, *self.packet_out):
+            if field.type in self._translated:
+                raise unsupported(f"P4Info: packet metadata {field.name} of a translated type")
         self._check_references()
 
     def _profile(self, message: p4info_pb2.ActionProfile) -> Profile:
@@ -140,7 +151,8 @@ class P4InfoIndex:
 
     def check_program(self, program: Program) -> None:
         """Raise INVALID_ARGUMENT where the P4Info and the device configuration disagree."""
-        known = {action.name for action in program.actions}
+        known = {action.name: action for action in program.actions}
+        self._narrow(program, known)
         for table in self.tables.values():
             _check_table(table, program)
             for action_id in table.scopes:
@@ -159,6 +171,29 @@ class P4InfoIndex:
                 if thing.name not in existing:
                     raise invalid(f"P4Info: {kind} {thing.name} is not in the device configuration")
 
+    def _narrow(self, program: Program, known: Mapping[str, ProgramAction]) -> None:
+        """Values of translated types are the program's own, in as many bits as it has."""
+        for id_, table in self.tables.items():
+            keys = program.tables[table.name].keys if table.name in program.tables else ()
+            widths = [key.bits for key in keys]
+            self.tables[id_] = replace(table, fields=self._narrowed(table.fields, widths))
+        for id_, action in self.actions.items():
+            widths = [p.bits for p in known[action.name].params] if action.name in known else []
+            self.actions[id_] = replace(action, params=self._narrowed(action.params, widths))
+
+    def _narrowed(self, fields: tuple[Field, ...], widths: list[int]) -> tuple[Field, ...]:
+        if len(fields) != len(widths):
+            return fields
+        return tuple(
+            replace(field, bits=width) if field.type in self._translated else field
+            for field, width in zip(fields, widths, strict=True)
+        )
+
+
+def entries(known: Any) -> list[tuple[str, Any]]:
+    """What is in a map; in classes made for protobuf 3 maps are lists of entries."""
+    return list(known.items()) if hasattr(known, "items") else [(e.key, e.value) for e in known]
+
 
 def find(
     things: dict[int, Found], kind: str, id_: int, code: Code = Code.INVALID_ARGUMENT
@@ -171,7 +206,7 @@ def find(
 
 
 def _fields(messages: Iterable[Any]) -> tuple[Field, ...]:
-    fields = tuple(Field(m.id, m.name, m.bitwidth) for m in messages)
+    fields = tuple(Field(m.id, m.name, m.bitwidth, type=m.type_name.name) for m in messages)
     for field in fields:
         _check_width(field)
     return fields
@@ -184,7 +219,7 @@ def _check_width(field: Field) -> None:
 
 def _match_field(message: p4info_pb2.MatchField) -> Field:
     kind = p4info_pb2.MatchField.MatchType.Name(message.match_type)
-    field = Field(message.id, message.name, message.bitwidth, kind)
+    field = Field(message.id, message.name, message.bitwidth, kind, message.type_name.name)
     if kind == "UNSPECIFIED":
         raise unsupported(f"P4Info: match kind {message.other_match_type!r} of {message.name}")
     _check_width(field)

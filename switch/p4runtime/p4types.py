@@ -9,6 +9,7 @@ from p4.config.v1 import p4types_pb2
 from p4.v1 import p4data_pb2
 
 from switch.p4runtime.bytestring import encode, encode_signed
+from switch.p4runtime.p4info import entries
 from switch.p4runtime.status import invalid, unsupported
 
 Encoder = Callable[[Iterator[int]], p4data_pb2.P4Data]
@@ -56,9 +57,7 @@ def _members(kind: str, members: list[p4data_pb2.P4Data]) -> p4data_pb2.P4Data:
 
 
 def _named(where: str, known: Any, name: str) -> Any:
-    """A map's value; in classes made for protobuf 3 maps are lists of entries."""
-    pairs = known.items() if hasattr(known, "items") else ((e.key, e.value) for e in known)
-    for key, value in pairs:
+    for key, value in entries(known):
         if key == name:
             return value
     raise invalid(f"{where}: P4Info: no type is called {name!r}")
