@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from hosts import own_worker, quantise
 from hosts.all_reduce import AllReducer
 from hosts.control import Aborted, Command, Control, Stopped
-from hosts.driver import Address, default_window
+from hosts.driver import Address, default_window, first_timeout_s
 from hosts.errors import AllReduceError, RoundTimeout
 from hosts.library import BuildError
 from hosts.tensors import make_tensor
@@ -129,6 +129,7 @@ class Agent:
             config.give_up_s,
             on_progress=self._progress,
             on_batch=self._after_batch,
+            first_timeout_s=first_timeout_s(window, config.lanes, config.link_rate_bps),
         )
 
     @property

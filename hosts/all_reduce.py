@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hosts import wire
-from hosts.driver import Address, Gathering, Link, run_round
+from hosts.driver import FIRST_TIMEOUT_MAX_S, Address, Gathering, Link, run_round
 from hosts.errors import AllReduceError
 from hosts.worker import Job, Timing, Worker
 
@@ -23,8 +23,9 @@ class AllReducer:
     All workers of a job call `all_reduce` equally often, with arrays of the same number of elements
     and dtype. `bind` is this worker's address and port, as the switch's table has them. `window` is
     how many slots are used at once, all by default; workers of a job must agree on it. `first_tag`
-    is 1 for a fresh switch. For one thread at a time. Raises ValueError for impossible numbers,
-    AllReduceError if the address cannot be used.
+    is 1 for a fresh switch. `first_timeout_s` is how long to wait for a first result. For one
+    thread at a time. Raises ValueError for impossible numbers, AllReduceError if the address cannot
+    be used.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class AllReducer:
         give_up_s: float = 10.0,
         on_progress: Callable[[int], None] | None = None,
         on_batch: Callable[[], None] | None = None,
+        first_timeout_s: float = FIRST_TIMEOUT_MAX_S,
     ) -> None:
         if not 0 <= rank < workers:
             raise ValueError(f"rank is {rank}; it must be 0 to {workers - 1}")
@@ -49,7 +51,7 @@ class AllReducer:
         self.rank = rank
         self.worker = Worker(
             Job(job, workers, lanes, slots, slots if window is None else window, first_tag),
-            Timing(give_up_ns=round(give_up_s * 1e9)),
+            Timing(initial_rto_ns=round(first_timeout_s * 1e9), give_up_ns=round(give_up_s * 1e9)),
         )
         self._link = Link(self.worker, bind, aggregator)
         self._gathering = Gathering()

@@ -23,6 +23,7 @@ GATHER_MAX_NS = 1_000_000
 PROGRESS_INTERVAL_NS = 200_000_000
 IN_FLIGHT_TIME_S = 0.010
 MIN_WINDOW = 16
+FIRST_TIMEOUT_MIN_S, FIRST_TIMEOUT_MAX_S = 0.020, 0.100
 MAX_BATCH = 128
 
 # asm-generic/socket.h and linux/in.h; Python's socket module lacks them.
@@ -42,6 +43,15 @@ def default_window(slots: int, lanes: int, link_rate_bps: float | None = None) -
         return slots
     frames = IN_FLIGHT_TIME_S * link_rate_bps / (8 * wire.frame_bytes(lanes))
     return min(slots, max(MIN_WINDOW, round(frames)))
+
+
+def first_timeout_s(window: int, lanes: int, link_rate_bps: float | None = None) -> float:
+    """How long to wait for a first result while no round trip has been measured: 20 times what a
+    window takes on the link, within 20 to 100 ms."""
+    if not link_rate_bps:
+        return FIRST_TIMEOUT_MAX_S
+    window_s = window * wire.frame_bytes(lanes) * 8 / link_rate_bps
+    return min(FIRST_TIMEOUT_MAX_S, max(FIRST_TIMEOUT_MIN_S, 20 * window_s))
 
 
 class Link:

@@ -40,7 +40,7 @@ HEADER = np.dtype(
         ("job", ">u2"),
         ("slot", ">u2"),
         ("exponent", "u1"),
-        ("reserved", "u1"),
+        ("attempt", "u1"),
         ("tag", ">u4"),
     ]
 )
@@ -129,11 +129,11 @@ class Batch:
         return self.buffer[: self.count, HEADER_BYTES : datagram_bytes(self.lanes)].view(">i4")
 
     def well_formed(self) -> NDArray[np.bool_]:
-        """For each row in use: version, kind, reserved bits and length are as the format says."""
+        """For each row in use: version, kind and length are as the format says."""
         headers, lengths = self.headers, self.lengths[: self.count]
         kinds = headers["kind"] & ~np.uint8(RESULT)
         expected = np.where(kinds == Kind.EXPONENTS, HEADER_BYTES, datagram_bytes(self.lanes))
-        legal = (headers["version"] == VERSION) & (kinds <= max(Kind)) & (headers["reserved"] == 0)
+        legal = (headers["version"] == VERSION) & (kinds <= max(Kind))
         return legal & (lengths == expected)
 
     def datagram(self, index: int) -> bytes:
@@ -152,6 +152,7 @@ class Chunk:
     exponent: int = 0
     values: tuple[int, ...] = ()
     result: bool = False
+    attempt: int = 0
 
     @classmethod
     def parse(cls, datagram: bytes, lanes: int) -> Chunk | None:
@@ -162,13 +163,13 @@ class Chunk:
         header = batch.headers[0]
         kind = Kind(int(header["kind"]) & ~RESULT)
         values = () if kind is Kind.EXPONENTS else tuple(batch.values[0].tolist())
-        fields = {name: int(header[name]) for name in ("job", "slot", "tag", "exponent")}
+        fields = {name: int(header[name]) for name in ("job", "slot", "tag", "exponent", "attempt")}
         return cls(kind, values=values, result=bool(header["kind"] & RESULT), **fields)
 
     def emit(self) -> bytes:
         """The UDP payload."""
         kind = self.kind | (RESULT if self.result else 0)
-        fields = (VERSION, kind, self.job, self.slot, self.exponent, 0, self.tag)
+        fields = (VERSION, kind, self.job, self.slot, self.exponent, self.attempt, self.tag)
         header = np.array([fields], HEADER)
         return header.tobytes() + np.array(self.values, ">i4").tobytes()
 

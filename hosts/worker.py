@@ -30,12 +30,12 @@ SLOT = np.dtype(
         ("sent_ns", "i8"),
         ("first_sent_ns", "i8"),
         ("order", "u8"),
+        ("first_order", "u8"),
         ("tag", "u4"),
         ("chunk", "u4"),
         ("kind", "u1"),
         ("waiting", "u1"),
-        ("resent", "u1"),
-        ("backoff", "u1"),
+        ("attempt", "u2"),
         ("length", "u4"),
     ]
 )
@@ -65,7 +65,7 @@ class _State(ctypes.Structure):
         *[(name, ctypes.c_uint32) for name in ("job", "lanes", "window", "value_bits")],
         *[
             (name, ctypes.c_int64)
-            for name in ("min_rto_ns", "max_rto_ns", "slack_ns", "give_up_ns")
+            for name in ("min_rto_ns", "min_gap_ns", "max_rto_ns", "slack_ns", "give_up_ns")
         ],
         *[(name, ctypes.c_void_p) for name in ("slots", "frames", "queue")],
         ("frame_stride", ctypes.c_uint64),
@@ -73,7 +73,16 @@ class _State(ctypes.Structure):
         ("elements", ctypes.c_uint64),
         *[
             (name, ctypes.c_uint32)
-            for name in ("kind", "chunks", "chunks_done", "in_flight", "queued", "sampled")
+            for name in (
+                "kind",
+                "chunks",
+                "chunks_done",
+                "in_flight",
+                "queued",
+                "sampled",
+                "lossy",
+                "backoff",
+            )
         ],
         *[
             (name, ctypes.c_int64)
@@ -81,7 +90,6 @@ class _State(ctypes.Structure):
                 "srtt_ns",
                 "rttvar_ns",
                 "rto_ns",
-                "sample_ns",
                 "progress_ns",
                 "probe_ns",
                 "deadline_ns",
@@ -95,13 +103,15 @@ class _State(ctypes.Structure):
 class Timing:
     """When a worker takes a packet for lost, and when it gives up. Nanoseconds.
 
-    The timeout starts at `initial_rto_ns` and follows the measured round trip (RFC 6298) within
-    `min_rto_ns`..`max_rto_ns`, always at least `slack_ns` above its mean: that covers the time for
-    which drivers let results gather.
+    The timeout of silence starts at `initial_rto_ns` and follows the measured round trip (RFC 6298)
+    within `min_rto_ns`..`max_rto_ns`, always at least `slack_ns` above its mean: that covers the
+    time for which drivers let results gather. A packet that others have overtaken is sent again
+    sooner, after `min_gap_ns` at the earliest (docs/hosts.md).
     """
 
     initial_rto_ns: int = 100_000_000
     min_rto_ns: int = 10_000_000
+    min_gap_ns: int = 100_000
     max_rto_ns: int = 1_000_000_000
     slack_ns: int = 4_000_000
     give_up_ns: int = 10_000_000_000
@@ -149,6 +159,7 @@ class Worker:
             window=job.window,
             value_bits=quantise.value_bits(job.workers),
             min_rto_ns=timing.min_rto_ns,
+            min_gap_ns=timing.min_gap_ns,
             max_rto_ns=timing.max_rto_ns,
             slack_ns=timing.slack_ns,
             give_up_ns=timing.give_up_ns,
@@ -263,7 +274,7 @@ class Worker:
         """What the worker holds and waits for, without times and counts; for `thaw` of this worker
         within the same round. Nothing may be on the queue of `poll`."""
         slots = self.slots.copy()
-        for name in ("sent_ns", "first_sent_ns", "order", "resent", "backoff"):
+        for name in ("sent_ns", "first_sent_ns", "order", "first_order"):
             slots[name] = 0
         counts = np.array([self._state.chunks_done, self._state.in_flight], np.uint32)
         return b"".join(array.tobytes() for array in (counts, slots, *self._held()))

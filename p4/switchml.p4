@@ -290,6 +290,8 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                     }
                     if (meta.settled) {
                         answer_one();
+                    } else if ((meta.all_workers & (meta.worker - 1)) != 0) {
+                        wait();  // all children ask again at once: the first of them speaks for all
                     } else {
                         partial_repeated.count(meta.job);
                         send_up();

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, prod
+
+import numpy as np
+from numpy.typing import NDArray
 
 from hosts import wire
 from testbed.plan import Tree
 from testbed.scenario import Scenario
 from testbed.scenario.jobs import Tenant
-from topologies import Topology
+from topologies import Direction, Drop, Topology
+
+COUNTED = 256
+"""Losses of one chunk on the way to one worker; more are as good as impossible."""
+LOSS_MAX = 0.99
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Seconds that no all-reduce can undercut."""
+    """Seconds that no all-reduce can undercut. lossy_s: nor any expected time, with the links'
+    constant independent losses."""
 
     payload_s: float
     link_s: float
+    lossy_s: float
 
 
 def round_bytes(scenario: Scenario, tenant: Tenant, window: int | None = None) -> int:
@@ -48,4 +57,79 @@ def bounds(scenario: Scenario, graph: Topology, tenant: Tenant, tree: Tree) -> B
     rates = [rate for _, _, rate in tree_directions(graph, tree) if rate]
     payload_bits = tenant.workload.elements * wire.VALUE_BYTES * 8
     slowest_bps = min(rates)
-    return Bounds(payload_bits / slowest_bps, round_bytes(scenario, tenant) * 8 / slowest_bps)
+    link_s = round_bytes(scenario, tenant) * 8 / slowest_bps
+    return Bounds(payload_bits / slowest_bps, link_s, _lossy_s(scenario, graph, tenant, tree))
+
+
+def _lossy_s(scenario: Scenario, graph: Topology, tenant: Tenant, tree: Tree) -> float:
+    """The larger of two. Every frame crosses its link, sent 1 / (1 - p) times on average. And a
+    slot's chunks follow each other, each taking a round trip of empty queues and one more for every
+    loss on the worst way to a worker and back."""
+    lanes, window = scenario.switch.lanes, tenant.workload.window
+    assert lanes and window, "a resolved scenario"
+    frame = wire.frame_bytes(lanes)
+    size = round_bytes(scenario, tenant)
+    ways = [way for _, ways in _edges(graph, tree) for way in ways]
+    crossing_s = max(
+        (size * 8 / way.rate_bps / (1 - _loss(way)) for way in ways if way.rate_bps), default=0.0
+    )
+    trips_s = ceil(ceil(tenant.workload.elements / lanes) / window) * _trip_s(graph, tree, frame)
+    if tenant.workload.dtype == "float32":
+        trips_s += _trip_s(graph, tree, wire.frame_bytes(0))
+    return max(crossing_s, trips_s * (1 + _worst_losses(graph, tree)))
+
+
+def _edges(graph: Topology, tree: Tree) -> Iterator[tuple[str, tuple[Direction, Direction]]]:
+    """(the node below, both ways) of every link of a job's tree."""
+    for branch in tree.branches.values():
+        ports = graph.ports(branch.switch)
+        for port, node in branch.children:
+            link = ports[port]
+            yield node, (link.a_to_b, link.b_to_a)
+
+
+def _loss(way: Direction) -> float:
+    """Of a frame by constant independent chance; bursts and lists count for nothing."""
+    passed = [1 - i.probability for i in way.impairments if isinstance(i, Drop)]
+    return min(1 - prod(passed), LOSS_MAX)
+
+
+def _trip_s(graph: Topology, tree: Tree, frame_bytes: int) -> float:
+    """From the worker that is nearest to the root to the root and back, through empty queues."""
+    down = {
+        node: sum(
+            (frame_bytes * 8 / way.rate_bps if way.rate_bps else 0.0) + way.delay_us / 1e6
+            for way in ways
+        )
+        for node, ways in _edges(graph, tree)
+    }
+
+    def nearest_s(node: str) -> float:
+        branch = tree.branches.get(node)
+        if branch is None:
+            return 0.0
+        return min(down[child] + nearest_s(child) for _, child in branch.children)
+
+    return nearest_s(tree.root)
+
+
+def _worst_losses(graph: Topology, tree: Tree) -> float:
+    """Mean over chunks of the number of losses on the unluckiest worker's way, up and down."""
+    edges = dict(_edges(graph, tree))
+    counts = np.arange(COUNTED)
+
+    def below(node: str) -> NDArray[np.float64]:
+        """Chance of each number of losses between this node and the unluckiest worker."""
+        branch = tree.branches.get(node)
+        if branch is None:
+            return (counts == 0).astype(np.float64)
+        at_most = np.ones(COUNTED)
+        for _, child in branch.children:
+            chances = below(child)
+            for way in edges[child]:
+                repeats = _loss(way) ** counts * (1 - _loss(way))
+                chances = np.convolve(chances, repeats)[:COUNTED]
+            at_most *= np.cumsum(chances)
+        return np.diff(at_most, prepend=0.0)
+
+    return float(below(tree.root) @ counts)

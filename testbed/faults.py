@@ -34,8 +34,9 @@ Trigger: TypeAlias = "AtTime | AtChunk"
 
 @dataclass(frozen=True)
 class LinkDown:
-    """Every frame of the link, both ways, is lost; those in its queues too. Ends: it carries
-    again."""
+    """Every frame that arrives at an end of the link meanwhile is lost, having used queue and rate
+    as ever: so is what waits when it goes down, but for what still waits when this ends. Ends: it
+    carries again."""
 
     link: str
 

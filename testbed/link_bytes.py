@@ -34,22 +34,33 @@ def compare(
     measured: Measurements,
     trees: Mapping[int, Tree],
     links: dict[str, dict[str, dict[str, Any]]],
-) -> bool | None:
+) -> tuple[bool | None, str]:
     """Add `predicted_bytes` to every direction of `links`; whether all of them carried that and
-    nothing but what was counted as sent again. None where sessions were broken off or changed, or a
-    queue refused frames: nobody can tell their bytes."""
-    jobs = measured.outcome.jobs
-    unclear = scenario.switch.partition == "dynamic" or any(
-        result.restarts or result.failure for result in jobs
-    )
+    nothing but what was counted as sent again. None, and why, where nobody can tell."""
+    unclear = _unclear(scenario, measured)
     expected = {} if unclear else _expected(scenario, measured, trees)
     for ways in links.values():
         for name, way in ways.items():
             way["predicted_bytes"] = None if unclear else expected.get(name, Expected()).predicted
     ways = {name: way for link in links.values() for name, way in link.items()}
-    if unclear or any(way["queue_drops"] for way in ways.values()):
-        return None
-    return all(expected.get(n, Expected()).allows(way["bytes"]) for n, way in ways.items())
+    full = next((name for name, way in ways.items() if way["queue_drops"]), None)
+    if full and not unclear:
+        unclear = f"the queue of {full} had no room for frames that were counted as sent"
+    if unclear:
+        return None, unclear
+    return all(expected.get(n, Expected()).allows(way["bytes"]) for n, way in ways.items()), ""
+
+
+def _unclear(scenario: Scenario, measured: Measurements) -> str:
+    """Why nobody can tell what the links should have carried; empty where that is known."""
+    for result in measured.outcome.jobs:
+        if result.failure:
+            return f"{result.tenant.name} failed: its last round sent part of its bytes"
+        if result.restarts:
+            return f"{result.tenant.name} ran rounds again: they sent part of their bytes twice"
+    if scenario.switch.partition == "dynamic":
+        return "partition: dynamic changes windows, and so the exponents sent, as jobs come and go"
+    return ""
 
 
 def _expected(

@@ -1,16 +1,14 @@
 /* One SwitchML worker, packet by packet. Clauses are those of docs/protocol.md. */
 #include <endian.h>
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "quantise.h"
 #include "wire.h"
 #include "worker.h"
 
-/* A packet is taken for lost sooner when more than this many sent after it have been answered: RFC 5681's
- * threshold for reordering. */
-#define REORDERING 3
-#define MAX_BACKOFF 16
+#define MAX_BACKOFF 4
 /* How many packets are sent again after a silence. If nothing was lost, because somebody else is late, more
  * would only be in the way; if all was lost, the packets that follow these overtake the others. */
 #define PROBES 8
@@ -84,7 +82,7 @@ static void prepare(struct worker *w, uint32_t index)
 		slot->length += w->lanes * 4;
 	}
 	slot->waiting = 1;
-	slot->resent = 0;
+	slot->attempt = 0;
 	w->in_flight++;
 	w->queue[w->queued++] = index;
 }
@@ -104,24 +102,33 @@ void worker_begin(struct worker *w, int64_t now_ns)
 	}
 }
 
-/* RFC 6298, section 2, in integers. */
-static void take_sample(struct worker *w, int64_t rtt_ns, int64_t now_ns)
+static int64_t within(int64_t low, int64_t value, int64_t high)
 {
-	int64_t error = rtt_ns - w->srtt_ns, margin;
+	return value < low ? low : value > high ? high : value;
+}
+
+static void take_deviation(struct worker *w, int64_t rtt_ns)
+{
+	int64_t error = rtt_ns - w->srtt_ns;
+
+	w->rttvar_ns += ((error < 0 ? -error : error) - w->rttvar_ns) >> 2;
+}
+
+/* RFC 6298, section 2, in integers. */
+static void take_sample(struct worker *w, int64_t rtt_ns)
+{
+	int64_t margin;
 
 	if (!w->sampled) {
 		w->srtt_ns = rtt_ns;
 		w->rttvar_ns = rtt_ns >> 1;
 		w->sampled = 1;
 	} else {
-		w->rttvar_ns += ((error < 0 ? -error : error) - w->rttvar_ns) >> 2;
-		w->srtt_ns += error >> 3;
+		take_deviation(w, rtt_ns);
+		w->srtt_ns += (rtt_ns - w->srtt_ns) >> 3;
 	}
 	margin = 4 * w->rttvar_ns > w->slack_ns ? 4 * w->rttvar_ns : w->slack_ns;
-	w->rto_ns = w->srtt_ns + margin;
-	w->rto_ns = w->rto_ns < w->min_rto_ns ? w->min_rto_ns : w->rto_ns;
-	w->rto_ns = w->rto_ns > w->max_rto_ns ? w->max_rto_ns : w->rto_ns;
-	w->sample_ns = now_ns;
+	w->rto_ns = within(w->min_rto_ns, w->srtt_ns + margin, w->max_rto_ns);
 }
 
 static void take_values(struct worker *w, const struct slot *slot, const uint8_t *datagram)
@@ -166,7 +173,7 @@ static int well_formed(const struct worker *w, const struct wire_header *header,
 {
 	uint32_t kind = header->kind ^ WIRE_RESULT;
 
-	return header->version == WIRE_VERSION && kind <= WIRE_EXPONENTS && header->reserved == 0 &&
+	return header->version == WIRE_VERSION && kind <= WIRE_EXPONENTS &&
 	       length == WIRE_HEADER_BYTES + (kind == WIRE_EXPONENTS ? 0 : 4 * w->lanes) &&
 	       be16toh(header->job) == w->job && be16toh(header->slot) < w->window;
 }
@@ -194,29 +201,34 @@ static struct slot *awaiting(struct worker *w, const struct wire_header *header,
 	return NULL;
 }
 
-static int overtaken(const struct worker *w, const struct slot *slot)
+/* Something that was sent later has been answered. */
+static int overtaken(const struct worker *w, uint64_t order)
 {
-	return slot->order + REORDERING < w->answered_order;
+	return order < w->answered_order;
 }
 
-/* Ends the slot's wait. Karn's rule: what was sent twice measures nothing; and as long as nothing measures,
- * the backed-off timeout stays. Returns the round trip, or -1. */
-static int64_t answered(struct worker *w, struct slot *slot, int64_t now_ns)
+/* Ends the slot's wait. The attempt that the result carries is that of the packet that made the switch send it:
+ * as workers notice a loss at about the same time, it tells which transmission of this worker's it answers.
+ * Returns the round trip, or -1. */
+static int64_t answered(struct worker *w, struct slot *slot, uint8_t attempt, int64_t now_ns)
 {
+	int last = attempt == slot->attempt;
+	uint64_t order = last ? slot->order : slot->first_order;
+
 	slot->waiting = 0;
 	w->in_flight--;
 	w->progress_ns = now_ns;
-	if (slot->resent) {
-		if (w->sampled && w->sample_ns >= slot->first_sent_ns)
-			slot->backoff = 0;
+	w->backoff = 0;
+	if (overtaken(w, order)) {
+		/* Late by somebody's loss, or by a path that changes the order: no usual round trip. */
+		if (w->sampled && !slot->attempt && !attempt)
+			take_deviation(w, now_ns - slot->sent_ns);
 		return -1;
 	}
-	slot->backoff = 0;
-	if (overtaken(w, slot))
-		return -1;
-	if (slot->order > w->answered_order)
-		w->answered_order = slot->order;
-	return now_ns - slot->sent_ns;
+	w->answered_order = order;
+	if (last)
+		return now_ns - slot->sent_ns;
+	return attempt == 0 ? now_ns - slot->first_sent_ns : -1;
 }
 
 uint32_t worker_results(struct worker *w, int64_t now_ns, const uint8_t *rows, uint64_t row_bytes,
@@ -238,7 +250,7 @@ uint32_t worker_results(struct worker *w, int64_t now_ns, const uint8_t *rows, u
 		if (!slot)
 			continue;
 		awaited++;
-		rtt_ns = answered(w, slot, now_ns);
+		rtt_ns = answered(w, slot, header.attempt, now_ns);
 		longest_ns = rtt_ns > longest_ns ? rtt_ns : longest_ns;
 		if (slot->kind != WIRE_EXPONENTS)
 			take_values(w, slot, datagram);
@@ -247,7 +259,7 @@ uint32_t worker_results(struct worker *w, int64_t now_ns, const uint8_t *rows, u
 	}
 	/* One sample a batch: results that were gathered share their arrival time. */
 	if (longest_ns >= 0)
-		take_sample(w, longest_ns, now_ns);
+		take_sample(w, longest_ns);
 	return awaited;
 }
 
@@ -259,16 +271,26 @@ static void transmit(struct worker *w, struct slot *slot, int64_t now_ns)
 	w->bytes_sent += WIRE_LOWER_HEADER_BYTES + slot->length;
 }
 
-/* Results come in the order of sending unless something was lost. So a packet that was overtaken is due one
- * timeout after it was sent; any other one only when there has been silence for that long, and only the
- * silence makes a timeout longer: as long as results come the path is not overloaded. */
+/* How long an overtaken packet's result may take: as long as others' take, and what queues make of that. Never twice
+ * as long, or losses that hold all up would measure as deviation and slow their own repair down. */
+static int64_t gap_ns(const struct worker *w)
+{
+	int64_t margin = within(w->srtt_ns / 4, 4 * w->rttvar_ns, w->srtt_ns);
+
+	return w->sampled ? within(w->min_gap_ns, w->srtt_ns + margin, w->max_rto_ns) : w->rto_ns;
+}
+
+/* Results come in the order of sending unless something was lost. So an overtaken packet has a timeout of its own;
+ * any other one is due only after a silence, and only silence makes a timeout longer: as long as results come the
+ * path is not overloaded. Where nothing was ever lost, silence means that somebody is late. */
 static int64_t due_ns(const struct worker *w, const struct slot *slot)
 {
-	int64_t since = slot->sent_ns, timeout = w->rto_ns << slot->backoff;
+	int64_t since = slot->sent_ns, timeout = gap_ns(w);
 
-	if (!overtaken(w, slot)) {
+	if (!overtaken(w, slot->order)) {
 		since = w->progress_ns > since ? w->progress_ns : since;
 		since = w->probe_ns > since ? w->probe_ns : since;
+		timeout = (w->lossy ? timeout : w->rto_ns) << w->backoff;
 	}
 	return since + (timeout < w->max_rto_ns ? timeout : w->max_rto_ns);
 }
@@ -278,7 +300,8 @@ static void retransmit(struct worker *w, uint32_t index, int64_t now_ns)
 	struct slot *slot = &w->slots[index];
 
 	w->retransmitted++;
-	slot->resent = 1;
+	slot->attempt += slot->attempt < UINT8_MAX;
+	w->frames[index * w->frame_stride + offsetof(struct wire_header, attempt)] = (uint8_t)slot->attempt;
 	transmit(w, slot, now_ns);
 	w->queue[w->queued++] = index;
 }
@@ -294,16 +317,17 @@ static void check_timers(struct worker *w, int64_t now_ns)
 
 		if (!slot->waiting || due_ns(w, slot) > now_ns)
 			continue;
-		if (!overtaken(w, slot)) {
-			if (probes == PROBES)
-				continue;
-			probes++;
-			slot->backoff += slot->backoff < MAX_BACKOFF;
-		}
+		if (overtaken(w, slot->order))
+			w->lossy = 1;
+		else if (probes++ >= PROBES)
+			continue;
 		retransmit(w, index, now_ns);
 	}
-	w->timeouts += probes;
-	w->probe_ns = probes ? now_ns : w->probe_ns;
+	if (probes) {
+		w->timeouts += probes < PROBES ? probes : PROBES;
+		w->probe_ns = now_ns;
+		w->backoff += w->backoff < MAX_BACKOFF;
+	}
 	for (uint32_t index = 0; index < w->window; index++) {
 		if (!w->slots[index].waiting)
 			continue;
@@ -319,8 +343,9 @@ int worker_poll(struct worker *w, int64_t now_ns)
 	for (uint32_t i = 0; i < w->queued; i++) {
 		struct slot *slot = &w->slots[w->queue[i]];
 
-		slot->first_sent_ns = now_ns;
 		transmit(w, slot, now_ns);
+		slot->first_sent_ns = now_ns;
+		slot->first_order = slot->order;
 	}
 	w->deadline_ns = w->in_flight ? w->progress_ns + w->give_up_ns : INT64_MAX;
 	if (w->deadline_ns <= now_ns)

@@ -13,12 +13,12 @@ struct slot {
 	int64_t sent_ns;       /* last transmission */
 	int64_t first_sent_ns; /* first transmission */
 	uint64_t order;        /* position of the last transmission among all */
+	uint64_t first_order;  /* of the first transmission */
 	uint32_t tag;
 	uint32_t chunk;
 	uint8_t kind;
 	uint8_t waiting; /* for a result */
-	uint8_t resent;
-	uint8_t backoff; /* the timeout is doubled so many times */
+	uint16_t attempt; /* how often it was sent again, at most 255: as in its datagram */
 	uint32_t length; /* of the datagram in frames */
 };
 
@@ -28,6 +28,7 @@ struct worker {
 	uint32_t window;
 	uint32_t value_bits;
 	int64_t min_rto_ns;
+	int64_t min_gap_ns;
 	int64_t max_rto_ns;
 	int64_t slack_ns; /* least allowance above the smoothed round trip: results are gathered */
 	int64_t give_up_ns;
@@ -49,10 +50,11 @@ struct worker {
 	uint32_t queued;
 
 	uint32_t sampled; /* a round trip has been measured */
+	uint32_t lossy;   /* results have left gaps */
+	uint32_t backoff; /* the timeout of silence is doubled so many times */
 	int64_t srtt_ns;
 	int64_t rttvar_ns;
 	int64_t rto_ns;
-	int64_t sample_ns;   /* when the last round trip was measured */
 	int64_t progress_ns; /* when the last awaited result came */
 	int64_t probe_ns;    /* when packets were last sent again after a silence */
 	int64_t deadline_ns; /* when worker_poll has something to do even without a result */

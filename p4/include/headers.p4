@@ -57,7 +57,7 @@ header aggregation_t {
     bit<16> job;
     bit<16> slot;
     bit<8>  exponent;
-    bit<8>  reserved;
+    bit<8>  attempt;
     bit<32> tag;
 }
 
@@ -85,7 +85,7 @@ struct headers_t {
     { hdr.ipv4.src, hdr.ipv4.dst, 8w0, hdr.ipv4.protocol, hdr.udp.len, \
       hdr.udp.src_port, hdr.udp.dst_port, hdr.udp.len, \
       hdr.aggregation.version, hdr.aggregation.kind, hdr.aggregation.job, hdr.aggregation.slot, \
-      hdr.aggregation.exponent, hdr.aggregation.reserved, hdr.aggregation.tag \
+      hdr.aggregation.exponent, hdr.aggregation.attempt, hdr.aggregation.tag \
       EACH_WORD(WORD_CHECKED) }
 
 #endif

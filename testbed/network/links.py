@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from testbed.bucket import burst_bytes
 from topologies import Direction, Jitter, Reorder, Topology
 from topologies.graph import (
     AGGREGATOR_IP,
@@ -19,10 +20,6 @@ from topologies.graph import (
     LinkEnd,
 )
 
-# What a late timer loses beyond the bucket is lost for good: on a machine whose processors others
-# kept busy, quickstart's ratio was 1.09 with 0.5 ms and 1.055 with 2 ms (medians of 5). Deeper, and
-# the first frames of a round would leave faster than the rate by a visible share.
-BURST_US = 2000
 # How many frames netem holds: more than one end of a veth pair moves in the time it holds them.
 FRAMES_PER_S = 1_000_000
 # A distribution for netem: its entries (tc's request holds less than 16,384), and the value that
@@ -31,14 +28,6 @@ TABLE_ENTRIES, TABLE_UNIT = 8192, 8192
 
 DELAYS = (Jitter, Reorder)
 Delay: TypeAlias = "Jitter | Reorder"
-
-
-def burst_bytes(rate_bps: int, frame_bytes: int) -> int:
-    """Token bucket's depth: BURST_US at the rate, and never less than two full frames.
-
-    TBF drops, for ever, a frame larger than its bucket.
-    """
-    return max(2 * frame_bytes, rate_bps * BURST_US // 8_000_000)
 
 
 def interface_mac(topology: Topology, end: LinkEnd) -> str:

@@ -72,6 +72,7 @@ class Conductor:
         self._next_tag = 1
         self._rounds_under_way = 0
         self._before: Usage = usage.NOTHING
+        self._under_way_since_ns: int | None = None
 
     def run(self) -> Outcome:
         """Until every job has ended. Raises what the backend raises when it cannot go on."""
@@ -96,7 +97,14 @@ class Conductor:
         self._finish()
         return self.outcome
 
+    def _nothing_under_way(self) -> None:
+        if self._under_way_since_ns is not None:
+            span = (self._under_way_since_ns, self.backend.now_ns())
+            self.outcome.under_way_ns.append(span)
+            self._under_way_since_ns = None
+
     def _finish(self) -> None:
+        self._nothing_under_way()
         for job in self.jobs:
             for done in job.result.rounds[len(job.result.verdicts) :]:
                 self._judge_round(job.result, done)
@@ -264,6 +272,8 @@ class Conductor:
     def round_begins(self, job: JobLife, number: int) -> None:
         if self._rounds_under_way == 0:
             self._before = self.backend.usage()
+        if self._under_way_since_ns is None:
+            self._under_way_since_ns = self.backend.now_ns()
         self._rounds_under_way += 1
         self._progress.begin_round(job.tenant.number, number, self.backend.now_ns())
 
@@ -275,6 +285,8 @@ class Conductor:
         if done is None:
             self.tell("round_broken_off", of=job.tenant.name)
             return
+        if self._rounds_under_way == 0:
+            self._nothing_under_way()
         self._progress.end_round(job.tenant.number, done.time_s)
         if self._judge_at_once:
             self._judge_round(job.result, done)

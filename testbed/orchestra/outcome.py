@@ -64,8 +64,14 @@ class JobResult:
 
 @dataclass
 class Outcome:
-    """All jobs, what the processors did during rounds, and which faults never began."""
+    """All jobs, what the processors did during rounds, and which faults never began.
+
+    under_way_ns: when attempts at rounds, of any job, began and were over, on the backend's clock.
+    One that was broken off is over when the next begins, or the run ends: till then links carry
+    what it left in their queues.
+    """
 
     jobs: list[JobResult]
     usage: Usage = NOTHING
+    under_way_ns: list[tuple[int, int]] = field(default_factory=list)
     never_begun: list[str] = field(default_factory=list)

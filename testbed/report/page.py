@@ -104,6 +104,8 @@ def _job_facts(job: Metrics) -> dict[str, Any]:
         "median time of a round (s)": job["allreduce"]["time_s"]["median"],
         "link bound (s)": job["link_bound_s"],
         "time / link bound": job["link_bound_ratio"],
+        "bound given the loss (s)": job["lossy_bound_s"],
+        "time / bound given the loss": job["lossy_bound_ratio"],
         "aggregated elements per second": job["allreduce"]["ate_per_s"],
         "rounds run again": job["restarts"],
         "workers lost": ", ".join(job["lost_workers"]) or 0,

@@ -19,6 +19,9 @@ OF_JOB: dict[str, str] = {
     "payload_bound_s": "tensor bytes / link rate",
     "link_bound_s": "bytes with headers across the busiest link, none twice / its rate",
     "link_bound_ratio": "median time / link_bound_s",
+    "lossy_bound_s": "what losses allow: the links' time, or a round trip for each chunk of a slot "
+    "and each loss",
+    "lossy_bound_ratio": "median time / lossy_bound_s",
     "rounds": "rounds that ended",
     "restarts": "how often a round was broken off and run again in a new session",
     "lost": "workers that the job went on without (`on_failure: survivors`)",
@@ -83,6 +86,7 @@ METRICS: dict[str, str] = {
     "session was restarted",
     "links_as_predicted": "true if every direction carried its predicted bytes and what was "
     "counted as sent again, no more; null where nobody can tell",
+    "links_unclear": "why nobody can tell; empty if it is not null",
     "fidelity.verdict": "network-bound, cpu-bound or starved; virtual-time on that backend",
     "fidelity.reasons": "the evidence, in sentences",
 }
@@ -92,7 +96,14 @@ GROWTH = "growth."
 """In a sweep, `growth.<path>` is the value at the last point / the value at the first."""
 
 _LISTS = {"allreduce.time_s.all", "fidelity.reasons", "lost_workers"}
-_TEXTS = {"reason", "failure.job", "failure.worker", "failure.reason", "fidelity.verdict"}
+_TEXTS = {
+    "reason",
+    "failure.job",
+    "failure.worker",
+    "failure.reason",
+    "links_unclear",
+    "fidelity.verdict",
+}
 _FLAGS = {"ok", "exact", "error.within", "links_as_predicted"}
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hosts.agent import WAITING_MAX
-from hosts.driver import default_window
+from hosts.driver import default_window, first_timeout_s
 from hosts.errors import AllReduceError, RoundTimeout
 from hosts.tensors import make_tensor
 from hosts.wire import Batch
@@ -63,7 +63,12 @@ class WorkerNode:
     def _configure(self, workers: int, slots: int, window: int, first_tag: int) -> None:
         config = self._config
         job = Job(config["job"], workers, config["lanes"], slots, window, first_tag)
-        self._worker = Worker(job, Timing(give_up_ns=round(config["give_up_s"] * NS_PER_S)))
+        first_s = first_timeout_s(window, config["lanes"], config["link_rate_bps"])
+        timing = Timing(
+            initial_rto_ns=round(first_s * NS_PER_S),
+            give_up_ns=round(config["give_up_s"] * NS_PER_S),
+        )
+        self._worker = Worker(job, timing)
         self._batch = Batch(1, config["lanes"])
 
     # Commands.

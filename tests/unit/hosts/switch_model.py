@@ -55,7 +55,7 @@ class SwitchModel:
         """A contribution from the worker whose rank in its job is `port`."""
         if len(payload) < HEADER.size:
             return self._count("refused")
-        version, kind, job, slot, exponent, _reserved, tag = HEADER.unpack_from(payload)
+        version, kind, job, slot, exponent, attempt, tag = HEADER.unpack_from(payload)
         length = HEADER.size + (0 if kind == EXPONENTS else 4 * self.lanes)
         entry = self.jobs.get(job)
         if (
@@ -84,7 +84,9 @@ class SwitchModel:
             return self._count("refused")
         elif copy.bitmap & bit:
             self._count("duplicate")
-            return [(port, self._result(job, slot, copy))] if copy.bitmap == complete else []
+            if copy.bitmap != complete:
+                return []
+            return [(port, self._result(job, slot, copy, attempt))]
         else:
             copy.bitmap |= bit
             copy.values = [(a + b) % 2**32 for a, b in zip(copy.values, values, strict=True)]
@@ -93,10 +95,10 @@ class SwitchModel:
         if copy.bitmap != complete:
             return []
         self._count("complete")
-        return [(rank, self._result(job, slot, copy)) for rank in range(entry.workers)]
+        return [(rank, self._result(job, slot, copy, attempt)) for rank in range(entry.workers)]
 
-    def _result(self, job: int, slot: int, copy: Copy) -> bytes:
-        header = HEADER.pack(1, copy.kind | 0x80, job, slot, copy.exponent, 0, copy.tag)
+    def _result(self, job: int, slot: int, copy: Copy, attempt: int) -> bytes:
+        header = HEADER.pack(1, copy.kind | 0x80, job, slot, copy.exponent, attempt, copy.tag)
         return header + struct.pack(f"!{len(copy.values)}I", *copy.values)
 
     def _count(self, name: str) -> list[tuple[int, bytes]]:

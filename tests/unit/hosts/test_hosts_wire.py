@@ -69,7 +69,6 @@ def test_a_preamble_has_no_values(slot, exponent):
         KNOWN[:1] + b"\3" + KNOWN[2:],
         KNOWN[:1] + b"\x83" + KNOWN[2:],
         KNOWN[:1] + b"\xff" + KNOWN[2:],
-        KNOWN[:7] + b"\1" + KNOWN[8:],
     ],
 )
 def test_malformed_is_none(datagram):
@@ -121,7 +120,7 @@ def test_lengths_are_those_of_the_protocol():
         "job": 16,
         "slot": 16,
         "exponent": 8,
-        "reserved": 8,
+        "attempt": 8,
         "tag": 32,
     }
 

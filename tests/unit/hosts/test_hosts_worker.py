@@ -223,7 +223,6 @@ def test_foreign_and_malformed_results_are_counted_and_change_nothing():
         good * 20,
         bytes([2]) + good[1:],
         worker.datagram(3),
-        good[:7] + b"\1" + good[8:],
         result_of(worker, 3, job=6),
         result_of(worker, 3, slot=11),
         result_of(worker, 3, slot=65535),

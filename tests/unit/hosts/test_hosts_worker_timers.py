@@ -2,6 +2,7 @@
 
 import heapq
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,17 +26,18 @@ class Conversation:
     def poll(self, now_ms):
         return self.worker.poll(round(now_ms * MS)).tolist()
 
-    def result(self, now_ms, *slots):
+    def result(self, now_ms, *slots, attempt=None):
+        """Of the last attempt, unless it is told."""
         datagrams = []
         for slot in slots:
             sent = Chunk.parse(self.worker.datagram(slot), 1)
-            result = Chunk(sent.kind, 0, slot, sent.tag, values=sent.values, result=True)
-            datagrams.append(result.emit())
+            answered = sent.attempt if attempt is None else attempt
+            datagrams.append(replace(sent, result=True, attempt=answered).emit())
         assert self.worker.on_results(round(now_ms * MS), Batch.of(datagrams, 1)) == len(slots)
 
-    def answer(self, now_ms, *slots):
+    def answer(self, now_ms, *slots, attempt=None):
         """Results, and what the worker sends on them."""
-        self.result(now_ms, *slots)
+        self.result(now_ms, *slots, attempt=attempt)
         return self.poll(now_ms)
 
     @property
@@ -90,31 +92,32 @@ def test_a_batch_gives_one_sample_that_of_its_oldest_packet():
     assert talk.rto_ms == 30 + 4 * 15
 
 
-def test_a_packet_sent_twice_measures_nothing():
+@pytest.mark.parametrize(("attempt", "rtt_ms"), [(2, 50), (0, 350)])
+def test_the_result_tells_which_attempt_it_measures(attempt, rtt_ms):
+    talk = Conversation(window=1)
+    talk.poll(0)
+    assert talk.poll(100) == talk.poll(300) == [0]
+    assert Chunk.parse(talk.worker.datagram(0), 1).attempt == 2
+    talk.answer(350, 0, attempt=attempt)
+    assert talk.rto_ms == min(1000, rtt_ms + 4 * rtt_ms / 2)
+    assert Chunk.parse(talk.worker.datagram(0), 1).attempt == 0
+
+
+def test_an_attempt_that_may_be_another_workers_measures_nothing():
     talk = Conversation(window=1)
     talk.poll(0)
     talk.poll(100)
-    talk.answer(101, 0)
+    talk.poll(300)
+    talk.answer(350, 0, attempt=1)
     assert talk.rto_ms == 100
-
-
-def test_as_long_as_nothing_is_measured_the_doubled_timeout_stays():
-    """Otherwise a round trip above the timeout could never be measured."""
-    talk = Conversation(window=1)
-    talk.poll(0)
-    assert talk.poll(100) == [0]
-    talk.answer(150, 0)
-    assert talk.deadline_ms == 350
-    talk.answer(300, 0)
-    assert talk.rto_ms == 150 + 4 * 75
 
 
 def test_results_of_any_slot_put_off_the_others_timers():
     talk = Conversation()
     talk.poll(0)
-    for now_ms in (60, 120):
-        assert talk.answer(now_ms, 0) == [0]
-    assert talk.poll(180) == []
+    for now_ms, slot in ((60, 0), (120, 1), (180, 2)):
+        assert talk.answer(now_ms, slot) == [slot]
+    assert talk.poll(181) == []
 
 
 def settled(window, rtt_ms=20):
@@ -127,19 +130,42 @@ def settled(window, rtt_ms=20):
     return talk, 59 * rtt_ms
 
 
-def test_an_overtaken_packet_is_sent_again_one_timeout_after_it_was_sent():
+def test_an_overtaken_packet_is_sent_again_a_quarter_more_than_the_round_trip_after_it_was_sent():
     talk, start = settled(window=8)
     assert talk.answer(start + 20, 1, 2, 3, 4, 5, 6, 7) == [1, 2, 3, 4, 5, 6, 7]
-    assert talk.deadline_ms == pytest.approx(start + 24, abs=0.01)
-    assert talk.poll(start + 24.1) == [0]
+    assert talk.deadline_ms == pytest.approx(start + 25, abs=0.01)
+    assert talk.poll(start + 24.9) == []
+    assert talk.poll(start + 25.1) == [0]
     counters = talk.worker.counters
     assert (counters["retransmitted"], counters["timeouts"]) == (1, 0)
 
 
-def test_three_later_results_do_not_make_a_packet_overtaken():
+def test_one_later_result_makes_a_packet_overtaken_and_an_earlier_one_none():
     talk, start = settled(window=8)
-    talk.answer(start + 20, 1, 2, 3)
-    assert talk.poll(start + 24.1) == []
+    assert talk.answer(start + 20, 1) == [1]
+    assert talk.poll(start + 25.1) == [0]
+    talk, start = settled(window=8)
+    assert talk.answer(start + 20, 0) == [0]
+    assert talk.poll(start + 25.1) == []
+
+
+@pytest.mark.parametrize(
+    ("rtts_ms", "gap_ms"),
+    [
+        ((30, 50, 50), 2 * (32.5 + 17.5 / 8)),
+        ((40,) * 4, 40 + 80 * 0.75**3),
+        ((0.01,) * 9, 0.1),
+    ],
+)
+def test_the_gap_timeout_follows_the_deviation_up_to_twice_the_round_trip(rtts_ms, gap_ms):
+    talk = Conversation(window=2)
+    talk.poll(0)
+    now_ms = 0
+    for rtt_ms in rtts_ms[:-1]:
+        now_ms += rtt_ms
+        talk.answer(now_ms, 0, 1)
+    talk.answer(now_ms + rtts_ms[-1], 1)
+    assert talk.deadline_ms - now_ms == pytest.approx(gap_ms, rel=0.02)
 
 
 def test_an_overtaken_packet_is_sent_again_without_back_off_while_results_come():
@@ -152,7 +178,7 @@ def test_an_overtaken_packet_is_sent_again_without_back_off_while_results_come()
         if 0 in slots:
             resent.append(step)
     # Sent after what is answered 20 ms later, overtaken by what is answered 40 ms later.
-    assert resent == [24, 60, 100, 140, 180]
+    assert resent == [25, 60, 100, 140, 180]
 
 
 def test_what_waited_for_somebody_elses_loss_measures_nothing():
@@ -163,19 +189,35 @@ def test_what_waited_for_somebody_elses_loss_measures_nothing():
     assert talk.rto_ms == pytest.approx(before, abs=0.01)
 
 
-def test_after_a_silence_eight_packets_are_sent_again_then_the_next():
+def test_after_a_silence_eight_packets_are_sent_again_and_then_ever_more_rarely():
     talk, start = settled(window=20)
-    sent = talk.silence_until(start + 60)
-    assert [slots for _, slots in sent] == [list(range(8)), list(range(8, 16))]
-    assert [time - start for time, _ in sent] == pytest.approx([24, 48], abs=0.1)
-    assert talk.worker.counters["timeouts"] == 16
+    sent = talk.silence_until(start + 2000)
+    assert [slots for _, slots in sent] == [list(range(8))] * len(sent)
+    steps = [24 * (2**n - 1) for n in range(1, 6)]
+    steps += [steps[-1] + 24 * 16 * n for n in (1, 2, 3)]
+    assert [time - start for time, _ in sent] == pytest.approx(steps, rel=0.01)
+    assert talk.worker.counters["timeouts"] == 8 * len(sent)
+
+
+@pytest.mark.parametrize(("gap", "silence_ms"), [(False, 10), (True, 2.5)])
+def test_silence_is_shorter_where_results_have_left_gaps(gap, silence_ms):
+    talk = Conversation(window=8)
+    talk.poll(0)
+    for count in range(1, 60):
+        talk.answer(count * 2, *range(8))
+    if gap:
+        talk.answer(120, *range(1, 8))
+        assert talk.poll(120.6) == [0]
+    talk.answer(122, *range(8))
+    ((now_ms, slots),) = talk.silence_until(122 + 1.5 * silence_ms)
+    assert slots == list(range(8))
+    assert now_ms == pytest.approx(122 + silence_ms, abs=0.5)
 
 
 def test_all_lost_at_once_is_repaired_by_what_overtakes():
     talk, start = settled(window=100)
     ((now_ms, probes),) = talk.silence_until(start + 30)
-    talk.answer(now_ms + 20, *probes)
-    assert talk.answer(now_ms + 40, *probes) == [*probes, *range(8, 100)]
+    assert talk.answer(now_ms + 20, *probes) == [*probes, *range(8, 100)]
 
 
 def test_giving_up_comes_before_a_retransmission_at_the_same_time():

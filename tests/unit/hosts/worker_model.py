@@ -12,16 +12,16 @@ import struct
 import quantise_model
 from switch_model import EXPONENTS, HEADER, INT32, SCALED
 
-REORDERING = 3
 PROBES = 8
+MAX_BACKOFF = 4
 
 
 class SlotModel:
     def __init__(self, tag: int) -> None:
         self.tag, self.chunk, self.kind = tag, 0, 0
-        self.waiting = self.resent = False
-        self.backoff = 0
-        self.sent_ns = self.first_sent_ns = self.order = 0
+        self.waiting = False
+        self.attempt = 0
+        self.sent_ns = self.first_sent_ns = self.order = self.first_order = 0
         self.datagram = b""
 
 
@@ -36,7 +36,8 @@ class WorkerModel:
         self.slots = [SlotModel((first_tag - 1) % 2**32) for _ in range(window)]
         self.srtt = self.rttvar = None
         self.rto = timing.initial_rto_ns
-        self.sample_ns = self.progress_ns = self.probe_ns = 0
+        self.progress_ns = self.probe_ns = self.backoff = 0
+        self.lossy = False
         self.next_order = self.answered_order = 0
         self.counters = dict.fromkeys(
             ["sent", "received", "retransmitted", "duplicates", "late", "malformed", "timeouts"], 0
@@ -90,14 +91,14 @@ class WorkerModel:
         if slot.kind != EXPONENTS:
             values = [*values, *[0] * (self.lanes - len(values))]
             slot.datagram += struct.pack(f"!{self.lanes}i", *values)
-        slot.waiting, slot.resent = True, False
+        slot.waiting, slot.attempt = True, 0
         self.queue.append(index)
 
     def on_results(self, now_ns, datagrams):
         rtts = [self._on_result(now_ns, datagram) for datagram in datagrams]
         measured = [rtt for rtt in rtts if rtt is not None and rtt >= 0]
         if measured:
-            self._sample(max(measured), now_ns)
+            self._sample(max(measured))
         return sum(rtt is not None for rtt in rtts)
 
     def _on_result(self, now_ns, datagram):
@@ -109,12 +110,9 @@ class WorkerModel:
             return None
         slot.waiting = False
         self.progress_ns = now_ns
-        rtt = -1 if slot.resent or self._overtaken(slot) else now_ns - slot.sent_ns
-        if not slot.resent:
-            self.answered_order = max(self.answered_order, slot.order)
-        if not slot.resent or (self.srtt is not None and self.sample_ns >= slot.first_sent_ns):
-            slot.backoff = 0
-        exponent = HEADER.unpack_from(datagram)[4]
+        self.backoff = 0
+        exponent, attempt = HEADER.unpack_from(datagram)[4:6]
+        rtt = self._round_trip(slot, attempt, now_ns)
         if slot.kind == EXPONENTS:
             slot.kind = SCALED
         else:
@@ -125,12 +123,23 @@ class WorkerModel:
             self._prepare(self.slots.index(slot))
         return rtt
 
+    def _round_trip(self, slot, attempt, now_ns):
+        order, sent_ns = slot.first_order, slot.first_sent_ns
+        if attempt == slot.attempt:
+            order, sent_ns = slot.order, slot.sent_ns
+        if order < self.answered_order:
+            if self.srtt is not None and attempt == slot.attempt == 0:
+                self._deviate(now_ns - sent_ns)
+            return -1
+        self.answered_order = order
+        return now_ns - sent_ns if attempt in (0, slot.attempt) else -1
+
     def _judge(self, datagram):
         if len(datagram) < HEADER.size:
             return "malformed", None
-        version, kind, job, index, _exponent, reserved, tag = HEADER.unpack_from(datagram)
+        version, kind, job, index, _exponent, _attempt, tag = HEADER.unpack_from(datagram)
         length = HEADER.size + (0 if kind == 0x80 | EXPONENTS else 4 * self.lanes)
-        legal = version == 1 and 0x80 <= kind <= 0x82 and reserved == 0 and job == self.job
+        legal = version == 1 and 0x80 <= kind <= 0x82 and job == self.job
         if not legal or len(datagram) != length or index >= self.window:
             return "malformed", None
         slot = self.slots[index]
@@ -151,16 +160,17 @@ class WorkerModel:
                 self.out[index] = quantise_model.dequantise(total, exponent, self.workers)
         self.chunks_done += 1
 
-    def _sample(self, rtt, now_ns):
+    def _deviate(self, rtt):
+        self.rttvar += (abs(rtt - self.srtt) - self.rttvar) // 4
+
+    def _sample(self, rtt):
         if self.srtt is None:
             self.srtt, self.rttvar = rtt, rtt // 2
         else:
-            error = rtt - self.srtt
-            self.rttvar += (abs(error) - self.rttvar) // 4
-            self.srtt += error // 8
+            self._deviate(rtt)
+            self.srtt += (rtt - self.srtt) // 8
         rto = self.srtt + max(4 * self.rttvar, self.timing.slack_ns)
         self.rto = min(max(rto, self.timing.min_rto_ns), self.timing.max_rto_ns)
-        self.sample_ns = now_ns
 
     def _transmit(self, slot, now_ns):
         slot.sent_ns = now_ns
@@ -169,19 +179,27 @@ class WorkerModel:
         self.counters["sent"] += 1
 
     def _overtaken(self, slot):
-        return slot.order + REORDERING < self.answered_order
+        return slot.order < self.answered_order
+
+    def _gap(self):
+        if self.srtt is None:
+            return self.rto
+        margin = min(max(4 * self.rttvar, self.srtt // 4), self.srtt)
+        return max(self.srtt + margin, self.timing.min_gap_ns)
 
     def _due(self, slot):
-        since = slot.sent_ns
-        if not self._overtaken(slot):
-            since = max(since, self.progress_ns, self.probe_ns)
-        return since + min(self.rto << slot.backoff, self.timing.max_rto_ns)
+        if self._overtaken(slot):
+            return slot.sent_ns + min(self._gap(), self.timing.max_rto_ns)
+        since = max(slot.sent_ns, self.progress_ns, self.probe_ns)
+        timeout = self._gap() if self.lossy else self.rto
+        return since + min(timeout << self.backoff, self.timing.max_rto_ns)
 
     def poll(self, now_ns):
         sending, self.queue = self.queue, []
         for index in sending:
-            self.slots[index].first_sent_ns = now_ns
-            self._transmit(self.slots[index], now_ns)
+            slot = self.slots[index]
+            self._transmit(slot, now_ns)
+            slot.first_sent_ns, slot.first_order = now_ns, slot.order
         waiting = [slot for slot in self.slots if slot.waiting]
         self.deadline_ns = self.progress_ns + self.timing.give_up_ns if waiting else 2**63 - 1
         if self.deadline_ns <= now_ns:
@@ -189,10 +207,11 @@ class WorkerModel:
         due = [index for index, slot in enumerate(self.slots) if slot.waiting]
         due = [index for index in due if self._due(self.slots[index]) <= now_ns]
         silent = [index for index in due if not self._overtaken(self.slots[index])]
-        for index in silent[:PROBES]:
-            self.slots[index].backoff = min(self.slots[index].backoff + 1, 16)
-            self.counters["timeouts"] += 1
+        self.lossy = self.lossy or len(silent) < len(due)
+        if silent:
+            self.counters["timeouts"] += len(silent[:PROBES])
             self.probe_ns = now_ns
+            self.backoff = min(self.backoff + 1, MAX_BACKOFF)
         for index in due:
             if index not in silent[PROBES:]:
                 self._resend(index, now_ns)
@@ -203,7 +222,8 @@ class WorkerModel:
 
     def _resend(self, index, now_ns):
         slot = self.slots[index]
-        slot.resent = True
+        slot.attempt = min(slot.attempt + 1, 255)
+        slot.datagram = slot.datagram[:7] + bytes([slot.attempt]) + slot.datagram[8:]
         self.counters["retransmitted"] += 1
         self._transmit(slot, now_ns)
         if self.wrong_first_window and slot.chunk < self.window:

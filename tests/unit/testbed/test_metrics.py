@@ -19,6 +19,7 @@ from testbed.scenario.jobs import tenants
 from testbed.scenario.metric_names import METRICS, pattern_of, type_of
 from testbed.usage import Usage
 from testbed.verify import Verdict
+from topologies import Drop
 
 TEXT = """
 name: hand
@@ -111,6 +112,50 @@ def test_the_slowest_link_is_the_bound(tmp_path: Path) -> None:
     assert limits(s, graph).link_s == pytest.approx(5210 * 8 / 5e6)
 
 
+def test_losses_stretch_what_a_link_takes_and_each_chunk_of_a_slot(tmp_path: Path) -> None:
+    """Two workers, 10 % on each way of each link. A chunk waits for the larger of two sums of two
+    geometric counts; a slot carries 3 chunks of 454 bytes after 54 of exponents, over two links."""
+    s = scenario(tmp_path)
+    graph = topology(s)
+    for link in graph.links:
+        ways = {
+            "a_to_b": replace(link.a_to_b, impairments=(Drop(0.1),), delay_us=50_000),
+            "b_to_a": replace(link.b_to_a, impairments=(Drop(0.1),), delay_us=50_000),
+        }
+        graph = graph.with_link(link.name, **ways)
+    at_most, worst = 0.0, 0.0
+    for count in range(200):
+        at_most += (count + 1) * 0.1**count * 0.9**2
+        worst += 1 - at_most**2
+    trips_s = 4 * 0.1 + 2 * (3 * 454 + 54) * 8 / 10e6
+    assert limits(s, graph).lossy_s == pytest.approx(trips_s * (1 + worst))
+    for link in graph.links:
+        ways = {way: replace(getattr(link, way), delay_us=0) for way in ("a_to_b", "b_to_a")}
+        graph = graph.with_link(link.name, **ways)
+    assert limits(s, graph).lossy_s == pytest.approx(5210 * 8 / 10e6 / 0.9)
+    assert limits(s).lossy_s == limits(s).link_s
+
+
+def test_losses_of_a_shared_link_count_once_and_those_below_by_the_worst(tmp_path: Path) -> None:
+    """Only the racks' links lose: 40 % on the way up. E of the larger of two geometric counts."""
+    path = tmp_path / "tiers.yaml"
+    text = TEXT.replace("{workers: 2}", "{kind: two_tier, racks: 2, workers: 5}")
+    path.write_text(text.replace("DTYPE", "int32"))
+    s = load(path).points[0].scenario
+    graph = topology(s)
+    (tenant,) = tenants(s, graph)
+    tree = plan(graph, [tenant.planned()]).trees[1]
+    for switch, parent in tree.uplinks():
+        link = next(x for x in graph.links if {x.a.node, x.b.node} == {switch, parent})
+        name = "a_to_b" if link.a.node == switch else "b_to_a"
+        way = replace(getattr(link, name), impairments=(Drop(0.4),), delay_us=1_000_000)
+        graph = graph.with_link(link.name, **{name: way})
+    worst = sum(1 - (1 - 0.4**count) ** 2 for count in range(1, 200))
+    trip_s = 1.0 + 4 * 454 * 8 / 10e6
+    found = bounds(s, graph, tenant, tree).lossy_s
+    assert found == pytest.approx(3 * trip_s * (1 + worst))
+
+
 def test_a_round_lasts_from_first_start_to_last_end() -> None:
     both = {0: ended(0, 1.0, 1.9), 1: ended(1, 1.1, 2.0)}
     assert Round(0, (0, 1), both, 500_000_000, 1).time_s == pytest.approx(1.0)
@@ -149,6 +194,40 @@ def test_the_whole_of_it(tmp_path: Path) -> None:
     assert metrics["failure"] is None
     # 600 kB in 2.4 s at 10 Mbit/s is a fifth of what the link carries.
     assert "carried 20% of its rate" in " ".join(metrics["fidelity"]["reasons"])
+
+
+def carried(s: Scenario, measured: Measurements, size: int) -> str:
+    """The share of the busiest link's rate, when so many bytes crossed it."""
+    ways = [replace(way, bytes=size) for way in measured.statistics.directions]
+    statistics = replace(measured.statistics, directions=tuple(ways))
+    metrics = compute(s, topology(s), replace(measured, statistics=statistics))
+    found = re.search(r"carried (\d+%) of its rate", " ".join(metrics["fidelity"]["reasons"]))
+    assert found
+    return found[1]
+
+
+def test_the_rate_of_attempts_that_were_broken_off_is_that_of_their_own_time(
+    tmp_path: Path,
+) -> None:
+    """Rounds took 2.4 s; with what was broken off links had 8 s, and carried 8 MB."""
+    s = scenario(tmp_path)
+    measured = measurements(s)
+    measured.outcome.jobs[0].restarts = 2
+    measured.outcome.under_way_ns = [(0, 5 * 10**9), (6 * 10**9, 9 * 10**9)]
+    assert carried(s, measured, 8_000_000) == "80%"
+    measured.outcome.jobs[0].restarts = 0
+    measured.outcome.jobs[0].failure = Failure("job1", "h2: worker 1 is dead", "h2", 1.5)
+    assert carried(s, measured, 8_000_000) == "80%"
+
+
+def test_what_fits_into_the_token_bucket_is_not_more_than_the_rate(tmp_path: Path) -> None:
+    """A round of 1 ms at 10 Mbit/s: 1250 bytes, and two frames of 1514 that may leave at once."""
+    s = scenario(tmp_path)
+    measured = measurements(s)
+    result = measured.outcome.jobs[0]
+    result.rounds[:] = [Round(0, (0, 1), {r: ended(r, 1, 1.001) for r in (0, 1)}, 0, 1)]
+    assert carried(s, measured, 1250 + 2 * 1514) == "100%"
+    assert carried(s, measured, 1250) == "29%"
 
 
 def counts_of_job() -> dict[str, int]:
@@ -225,7 +304,18 @@ def test_bytes_are_predicted_and_compared(tmp_path: Path) -> None:
     assert compared(h2=-454) is False
     assert compared(s1=454) is False
     measured.outcome.jobs[0].restarts = 1
-    assert compute(s, topology(s), measured)["links_as_predicted"] is None
+    metrics = compute(s, topology(s), measured)
+    assert metrics["links_as_predicted"] is None
+    expected = [Expectation("links_as_predicted", equals=True)]
+    assert failures(metrics, expected) == [
+        "expected links_as_predicted = true, got nothing: "
+        "job1 ran rounds again: they sent part of their bytes twice"
+    ]
+    measured.outcome.jobs[0].restarts = 0
+    metrics = compute(s, topology(s), measured)
+    assert metrics["links_unclear"] == (
+        "the queue of s1->h1 had no room for frames that were counted as sent"
+    )
 
 
 def test_the_documentation_lists_every_metric() -> None:

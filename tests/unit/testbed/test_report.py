@@ -29,6 +29,8 @@ JOB = {
     "payload_bound_s": 0.2,
     "link_bound_s": 0.25,
     "link_bound_ratio": 1.6,
+    "lossy_bound_s": 0.32,
+    "lossy_bound_ratio": 1.25,
     "workers": {
         r: {"sent": 5, "retransmitted": 2, "duplicates": 1, "timeouts": 2} for r in ("0", "1")
     },

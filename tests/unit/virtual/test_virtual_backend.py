@@ -214,7 +214,7 @@ def test_a_link_fault_begins_and_ends(rig: Rig) -> None:
     down = Fault(0, LinkDown("h2-s1"), AtTime(0.0))
     rig.backend.begin(down)
     rig.all(command="round", round=0)
-    rig.backend.wait(50_000_000)
+    rig.backend.wait(10_000_000)
     rig.backend.end(down)
     rig.until("round", 3)
     rig.assert_exact(0)

@@ -1,0 +1,14 @@
+"""The token bucket that gives a real link its rate (docs/network.md)."""
+
+# What a late timer loses beyond the bucket is lost for good: on a machine whose processors others
+# kept busy, quickstart's ratio was 1.09 with 0.5 ms and 1.055 with 2 ms (medians of 5). Deeper, and
+# the first frames of a round would leave faster than the rate by a visible share.
+BURST_US = 2000
+
+
+def burst_bytes(rate_bps: int, frame_bytes: int) -> int:
+    """The bucket's depth: BURST_US at the rate, and never less than two full frames.
+
+    TBF drops, for ever, a frame larger than its bucket.
+    """
+    return max(2 * frame_bytes, rate_bps * BURST_US // 8_000_000)
