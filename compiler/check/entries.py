@@ -76,17 +76,19 @@ def _check_priorities(context: Context, table: ast.TableDeclaration) -> None:
     largest_wins = _property(context, table, "largest_priority_wins", 1)
     delta = _property(context, table, "priority_delta", 1) * (-1 if largest_wins else 1)
     seen: dict[int, ast.TableEntry] = {}
-    previous, in_order = 0, True
+    before: tuple[ast.TableEntry, int] | None = None
+    in_order = True
     for entry, priority in _priorities(context, table, delta):
+        place = entry.keyset.position
         if priority in seen:
-            message = f"another entry has priority {priority}: which one matches is not defined"
-            _warn(context, table, entry, "duplicate-priorities", message)
-        if seen and in_order and (priority - previous) * delta < 0:
+            message = f"the entry at {place} has priority {priority} as well: it may match instead"
+            _warn(context, table, seen[priority], "duplicate-priorities", message)
+        if before is not None and in_order and (priority - before[1]) * delta < 0:
             in_order = False
-            message = f"priority {priority} wins over {previous}, which stands before it"
-            _warn(context, table, entry, "entries-out-of-priority-order", message)
+            message = f"the entry at {place} wins over this one: {priority} against {before[1]}"
+            _warn(context, table, before[0], "entries-out-of-priority-order", message)
         seen.setdefault(priority, entry)
-        previous = priority
+        before = entry, priority
 
 
 def _priorities(

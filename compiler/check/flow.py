@@ -246,6 +246,9 @@ class _Flow:
         if isinstance(node.callee, ast.Member):
             path = self.expression(node.callee.base, path)
         path = self._arguments(info, path)
+        if isinstance(info.target, ast.TableDeclaration):
+            for key in info.target.keys:
+                path = self.expression(key.expression, path)
         if info.kind in (CallKind.ACTION, CallKind.TABLE_APPLY):
             path = path.without(self.touched)
         return path

@@ -140,7 +140,7 @@ def test_names_of_objects_made_in_properties_and_of_renamed_blocks(check: Check)
     assert program.main is not None
     block = program.main.arguments["p"]
     assert block.name == "c"
-    assert [i.name for i in block.children.values()] == ["ap", "c.profile"]
+    assert [i.name for i in block.children.values()] == ["ap", "action_profile_0"]
 
 
 def test_program_without_main_has_none(check: Check) -> None:
