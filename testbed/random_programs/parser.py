@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from testbed.random_programs.kinds import Bits, Scope, Source, Struct, Variable
 from testbed.random_programs.statements import Lines, Place, Statements
 
 PARSER = Place("parser")
+ASSIGNED = re.compile(r"([\w.]+)(?:\[[\d:]+\])? [-+*&|^]*= ")
 PIECES = ("x", "y", "z", "s", "t", "union", "varbit", "advance", "ahead", "verify", "sub", "code")
 
 
@@ -22,6 +25,7 @@ class Parsers:
         self.top: Lines = []
         self.locals: Lines = ["value_set<bit<8>>(4) pvs;"]
         self.scope = Scope(())
+        self.assigned = {"meta.a", "meta.b", "meta.n"}  # by loops and lookaheads
 
     def draw(self, scope: Scope) -> Lines:
         """Declarations and states; scope: metadata and the fields of h."""
@@ -36,8 +40,25 @@ class Parsers:
             lines += [f"state {names[i]} {{", *maker(names[i + 1 :])]
         return [*self.locals, *lines]
 
-    def _statements(self, scope: Scope) -> Lines:
-        return self.statements.block(scope, PARSER, self.random.randrange(2), 0)
+    def _statements(self, scope: Scope, most: int = 1) -> Lines:
+        """Nothing is assigned twice on the way: p4c drops the first of two assignments even where a
+        packet that is too short never gets to the second."""
+        lines: Lines = []
+        for _ in range(self.random.randrange(most + 1)):
+            free = tuple(
+                replace(v, writable=v.writable and not self._taken(v)) for v in scope.variables
+            )
+            new, scope = self.statements.statement(replace(scope, variables=free), PARSER, 0)
+            lines += new
+            self.assigned |= {found[1] for line in new if (found := ASSIGNED.match(line))}
+        return lines
+
+    def _taken(self, variable: Variable) -> bool:
+        """It, a part of it or what it is a part of is assigned somewhere."""
+        text = variable.text
+        return any(
+            f"{n}.".startswith(f"{text}.") or f"{text}.".startswith(f"{n}.") for n in self.assigned
+        )
 
     def _transition(self, behind: Lines, scope: Scope) -> Lines:
         """To one of the states behind, by a select over one or two keys."""
@@ -151,12 +172,12 @@ class Parsers:
 
     def _ahead(self, behind: Lines) -> Lines:
         if self.source.chance(0.5):
-            lines = ["meta.b = packet.lookahead<bit<16>>();"]
+            lines = ["meta.n.b = packet.lookahead<bit<16>>();"]
         else:
             kind, name = self.types["x"], self.source.name("l")
             paths = [t for t, k in kind.leaves(name) if isinstance(k, Bits) and not k.signed]
             lines = [f"{kind} {name} = packet.lookahead<{kind}>();"]
-            lines += [f"meta.a = (bit<8>){path};" for path in paths[:1]]
+            lines += [f"meta.n.a = (bit<8>){path};" for path in paths[:1]]
         return [*lines, *self._transition(behind, self.scope), "}"]
 
     def _verify(self, behind: Lines) -> Lines:
@@ -165,7 +186,7 @@ class Parsers:
         return [f"verify({test}, error.{error});", *self._transition(behind, self.scope), "}"]
 
     def _code(self, behind: Lines) -> Lines:
-        body = self.statements.block(self.scope, PARSER, 2, 0)
+        body = self._statements(self.scope, 3)
         return [*body, *self._transition(behind, self.scope), "}"]
 
     def _sub(self, behind: Lines) -> Lines:
@@ -183,6 +204,8 @@ class Parsers:
         self.scope = outer
         self.locals.append("Sub() sub;")
         given = self.statements.expression(Bits(16), self.scope, 1)
-        places = self.scope.of(Bits(8), writable=True)
-        lines = [f"sub.apply(packet, hdr.k, {self.random.choice(places)}, {given});"]
+        free = [v for v in self.scope.variables if v.kind == Bits(8) and v.writable]
+        place = self.random.choice([v.text for v in free if not self._taken(v)] or ["meta.o.a"])
+        self.assigned.add(place)
+        lines = [f"sub.apply(packet, hdr.k, {place}, {given});"]
         return [*lines, *self._transition(behind, self.scope), "}"]
