@@ -161,8 +161,13 @@ class Blocks(Tables):
         problem = not isinstance(element, (*_SELECTABLE, types.Struct, types.Unknown))
         if problem:
             element = self.error(node.type_ref, f"a value set cannot hold {element}")
-        self.check(node.size)
-        if not self.known(node.size):
+        size = self.check(node.size)
+        value = self.program.const_value.get(node.size)
+        if not isinstance(size, (types.Bits, types.Integer, types.Unknown)):
+            self.error(node.size, f"the size of a value set must be a number, not {size}")
+        elif isinstance(value, int) and value < 0:
+            self.error(node.size, "the size of a value set cannot be negative")
+        elif not self.known(node.size):
             self.error(node.size, "the size of a value set must be known at compile time")
         self.record(node, types.Set(element))
         self.declare(node)
