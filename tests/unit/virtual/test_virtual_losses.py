@@ -1,4 +1,4 @@
-"""What losses cost a job in virtual time: packets sent again, and time against what losses allow."""
+"""What losses cost in virtual time: packets sent again, and time against what losses allow."""
 
 from __future__ import annotations
 
