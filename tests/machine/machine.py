@@ -230,6 +230,8 @@ def make_image(root: Path, image: Path, command: str) -> Path:
     wants = service.parent / "multi-user.target.wants"
     wants.mkdir(exist_ok=True)
     (wants / service.name).symlink_to(f"../{service.name}")
+    # A login there would hang up on whoever has the console open.
+    (service.parent / "serial-getty@ttyS0.service").symlink_to("/dev/null")
     with (root / "etc/fstab").open("a") as table:
         table.write("/dev/vda / ext4 defaults 0 0\n")
     used = sum(path.lstat().st_blocks * 512 for path in root.rglob("*"))
