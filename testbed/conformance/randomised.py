@@ -78,9 +78,17 @@ def _verdicts(
 ) -> Iterator[Verdict]:
     """As they come. BMv2 waits most of the time, so more run than there are processors."""
     judge = partial(judge_seed, pairs=pairs, results=results, shrink_s=shrink_s)
-    with ProcessPoolExecutor(workers) as pool:
+    with (
+        tempfile.TemporaryDirectory(prefix="agglab-random-cache-") as cache,
+        ProcessPoolExecutor(workers, initializer=_build_in, initargs=(cache,)) as pool,
+    ):
         for future in as_completed([pool.submit(judge, seed) for seed in seeds]):
             yield future.result()
+
+
+def _build_in(cache: str) -> None:
+    """Nobody wants these programs again."""
+    os.environ["AGGLAB_CACHE"] = cache
 
 
 def default_workers() -> int:
