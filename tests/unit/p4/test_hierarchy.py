@@ -244,3 +244,18 @@ def test_a_child_cannot_conclude(tree: Callable[[list], Tree]) -> None:
     forged = Contribution(JOB, 0, 1, INT32 | RESULT, 0, value(0, 0, 1))
     assert rack.pipeline.process(1, contribution(1, forged)) == []
     assert rack.pipeline.counter_read("SwitchmlIngress.aggregation.contribution_refused", 0)[0] == 1
+
+
+def test_the_first_child_alone_makes_a_switch_ask_again(tree: Callable[[list], Tree]) -> None:
+    rack = tree([[3]]).nodes[1]
+    frames = [contribution(rank + 1, packet(rank, 0, 1)) for rank in range(3)]
+    [partial] = [out for port in (1, 2, 3) for out in rack.pipeline.process(port, frames[port - 1])]
+    assert partial[0] == UPLINK
+    assert rack.pipeline.process(2, frames[1]) == rack.pipeline.process(3, frames[2]) == []
+    assert rack.pipeline.process(1, frames[0]) == [partial]
+    counters = "SwitchmlIngress.aggregation."
+    assert rack.pipeline.counter_read(counters + "partial_repeated", 0)[0] == 1
+    assert rack.pipeline.counter_read(counters + "contribution_duplicate", 0)[0] == 3
+    final = Contribution(JOB, 0, 1, INT32 | RESULT, 0, value(0, 0, 1))
+    assert len(rack.pipeline.process(UPLINK, contribution(9, final))) == 3
+    assert [port for port, _ in rack.pipeline.process(3, frames[2])] == [3]
