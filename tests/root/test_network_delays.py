@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -45,19 +44,28 @@ def parts(tmp_path: Path, way: Direction, fault: object, frames: int, gap_s: flo
     return got["parts"]
 
 
+def overtaken(part: list[tuple[int, float]]) -> int:
+    """Frames that came after one sent later."""
+    highest, count = -1, 0
+    for number, _ in part:
+        count += number < highest
+        highest = max(highest, number)
+    return count
+
+
 def test_a_delay_and_jitter_for_a_time(tmp_path: Path) -> None:
     """No frame is early; while jitter is on some are hardly late, some nearly as late as can be."""
     way = Direction(delay_us=LATE_US)
     before, during, after = parts(tmp_path, way, Jitter(4 * LATE_US), 100, 0.002)
     for part in (before, after):
-        assert [number for number, _ in part] == list(range(100))
+        assert overtaken(part) < 15, "now and then one by a frame that another processor delivers"
         assert min(us for _, us in part) >= LATE_US
         assert min(us for _, us in part) < 1.5 * LATE_US
     took = sorted(us for _, us in during)
     assert LATE_US <= took[0] < 1.5 * LATE_US
     assert median(took) > 2 * LATE_US
     assert took[-1] > 4 * LATE_US
-    assert [number for number, _ in during] != list(range(100)), "frames overtake"
+    assert overtaken(during) > 30
 
 
 def test_jitter_for_the_whole_run_and_reordering_for_a_time(tmp_path: Path) -> None:
@@ -67,19 +75,14 @@ def test_jitter_for_the_whole_run_and_reordering_for_a_time(tmp_path: Path) -> N
         assert min(us for _, us in part) < LATE_US
     late = [number for number, us in during if us >= LATE_US]
     assert 30 < len(late) < 170, "about 60, and more on a machine that is slow itself"
-    overtaken = sum(before > after for (before, _), (after, _) in pairwise(during))
-    assert overtaken > 10
+    assert overtaken(during) > 10
 
 
 def test_reordering_keeps_the_order_of_the_others_at_a_rate(tmp_path: Path) -> None:
     """Frames wait for the rate: those that are not late still come one after the other."""
     way = Direction(rate_bps=1_000_000, impairments=(Reorder(0.2, LATE_US),))
     first, _, _ = parts(tmp_path, way, Jitter(1), 200, 0.0)
-    highest, behind = -1, 0
-    for number, _ in first:
-        behind += number < highest
-        highest = max(highest, number)
-    assert 0 < behind < 70, "about a fifth of them"
+    assert 0 < overtaken(first) < 70, "about a fifth of them"
 
 
 def test_a_delay_is_behind_the_queue_not_part_of_it(tmp_path: Path) -> None:
