@@ -23,10 +23,13 @@ from pathlib import Path
 from hosts import wire
 
 SOURCES = Path(__file__).parent / "native"
+CPU_INFO = Path("/proc/cpuinfo")
+# On ARM64 clang 14 has no -march=native, and gcc's does not tune.
+NATIVE = "-mcpu=native" if platform.machine() == "aarch64" else "-march=native"
 FLAGS = [
     "-std=gnu11",
     "-O3",
-    "-march=native",
+    NATIVE,
     "-Wall",
     "-Wextra",
     "-Werror",
@@ -35,6 +38,8 @@ FLAGS = [
     "-fPIC",
     "-shared",
 ]
+# Of x86-64: flags, model; of ARM64: Features, CPU implementer, part, ...
+PROCESSOR = ("flags", "model", "Features", "CPU")
 SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 
 
@@ -58,12 +63,12 @@ def _compiler() -> str:
 
 
 def _processor() -> str:
-    """What -march=native depends on."""
+    """What NATIVE depends on."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().split("\n\n", 1)[0].splitlines()
+        lines = CPU_INFO.read_text().split("\n\n", 1)[0].splitlines()
     except OSError:
         return platform.machine()
-    return "".join(line for line in lines if line.startswith(("flags", "Features", "model")))
+    return "".join(line for line in lines if line.startswith(PROCESSOR))
 
 
 def _key(compiler: str, flags: Sequence[str], sources: Sequence[Path]) -> str:
@@ -106,6 +111,11 @@ def build(sanitize: bool = False) -> Path:
     return target
 
 
+def built() -> Path:
+    """The path of what `load` takes: AGGLAB_SANITIZE chooses. Built if the cache has none."""
+    return build(sanitize=os.environ.get("AGGLAB_SANITIZE") == "1")
+
+
 _P, _U32, _U64, _I64, _INT = (
     ctypes.c_void_p,
     ctypes.c_uint32,
@@ -133,7 +143,7 @@ _SIGNATURES = {
 @functools.cache
 def load() -> ctypes.CDLL:
     """The helper, built if need be. Calls into it release the interpreter's lock."""
-    library = ctypes.CDLL(str(build(sanitize=os.environ.get("AGGLAB_SANITIZE") == "1")))
+    library = ctypes.CDLL(str(built()))
     for name, (result, arguments) in _SIGNATURES.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments

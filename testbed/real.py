@@ -17,13 +17,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from hosts import library
+from switch.errors import PipelineError
+from switch.io.build import loop_library
 from testbed import usage
 from testbed.agents import Agents
 from testbed.backend import Command, Event, WorkerId
 from testbed.errors import NodeFailed
 from testbed.faults import Fault
 from testbed.measurements import COUNTERS
-from testbed.network import MininetNetwork, NodeProcess, RunningSwitch, Target
+from testbed.network import MininetNetwork, NativeTarget, NodeProcess, RunningSwitch, Target
 from testbed.network.kernel import network_namespace
 from testbed.plan import Entries
 from testbed.statistics import NetworkStatistics
@@ -64,6 +67,7 @@ class RealBackend:
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> RealBackend:
+        _compile(self._target)
         with self._stack:
             self._stack.enter_context(self._network)
             self._stack.enter_context(self._agents)
@@ -218,3 +222,13 @@ class RealBackend:
 def _environment() -> dict[str, str]:
     """One thread a library: an agent is one worker, and workers outnumber processors."""
     return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def _compile(target: Target) -> None:
+    """What every switch and every agent would compile for itself, on the time of its start. Where
+    that fails, the first of them says why."""
+    with contextlib.suppress(library.BuildError):
+        library.built()
+    if isinstance(target, NativeTarget):
+        with contextlib.suppress(PipelineError):
+            loop_library()

@@ -341,7 +341,12 @@ class FaultEntry:
 
 @dataclass(frozen=True)
 class Timeouts:
-    start_s: float = key("start", duration("1s"), 30.0, "for switches and agents to become ready")
+    start_s: float = key(
+        "start",
+        duration("1s"),
+        30.0,
+        "for switches and agents to become ready, compiling not counted",
+    )
     round_s: float | None = key(
         "round",
         AutoOr(duration("1s"), "60 s, 20 times the link bound and `workload.give_up`"),

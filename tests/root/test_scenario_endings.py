@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,6 +21,17 @@ topology: {workers: 3}
 links: {rate: 20mbit}
 switch: {lanes: 64, slots: 16}
 workload: {elements: 400_000, rounds: 3}
+"""
+
+COLD = """
+name: cold
+topology: {kind: two_tier, racks: 2, workers: 2}
+switch: {lanes: 8, slots: 8}
+workload: {elements: 100}
+"""
+COMPILER = """#!/bin/sh
+[ "$#" -gt 5 ] && echo $(tr '\\0' ' ' </proc/$PPID/cmdline) "$@" >>{log}
+exec {cc} "$@"
 """
 
 
@@ -201,3 +213,24 @@ def test_results_forged_by_another_host_change_no_sum(disturbed) -> None:
     metrics = disturbed("agent-h2.json", "h2-eth0", "2", "forged", "2000")
     assert metrics["exact"] is True
     assert metrics["switches"]["s1"]["packets"]["malformed"] == 2000
+
+
+def test_what_all_programs_share_is_compiled_once_and_before_them(scenario, tmp_path: Path) -> None:
+    """Not on the time that switches and agents have for their start (`timeouts.start`)."""
+    log, compiler = tmp_path / "compiled", tmp_path / "bin/cc"
+    compiler.parent.mkdir()
+    compiler.write_text(COMPILER.format(log=log, cc=shutil.which("cc")))
+    compiler.chmod(0o755)
+    surroundings = {
+        "PATH": f"{compiler.parent}:{os.environ['PATH']}",
+        "AGGLAB_CACHE": str(tmp_path / "cache"),
+    }
+    done = scenario.run(scenario.write(COLD), **surroundings)
+    assert done.code == 0, done.err
+    asked: dict[str, list[str]] = {"io": [], "native": []}
+    for words in map(str.split, log.read_text().splitlines()):
+        for folder in {Path(word).parent.name for word in words if word.endswith(".c")} & set(
+            asked
+        ):
+            asked[folder].append(words[words.index("-m") + 1])
+    assert asked == {"io": ["testbed"], "native": ["testbed"]}
