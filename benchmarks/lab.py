@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from switch.build import NATIVE
 from testbed.network.changes import NO_ENTRIES
 from testbed.network.p4runtime import P4RuntimeClient
 from testbed.network.targets import Bmv2Target, SwitchSetting
@@ -84,7 +85,7 @@ def build_tools(folder: Path) -> dict[str, Path]:
     tools = {}
     for name in ("load_generator", "copy_forwarder"):
         tools[name] = folder / name
-        flags = "-std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O3 -march=native"
+        flags = f"-std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O3 {NATIVE}"
         command = ["cc", *flags.split(), "-o", str(tools[name]), str(SOURCES / f"{name}.c")]
         if shutil.which("cc") is None:
             raise RuntimeError("no C compiler: install gcc (apt-get install gcc libc6-dev)")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 import tempfile
@@ -14,8 +15,10 @@ from pathlib import Path
 from switch.errors import PipelineError
 
 RUNTIME = Path(__file__).resolve().parent / "runtime"
-OPTIMISED = ("-O3", "-march=native")
-QUICK = ("-O0", "-march=native")
+# On ARM64 clang 14 has no -march=native, and gcc's does not tune.
+NATIVE = "-mcpu=native" if platform.machine() == "aarch64" else "-march=native"
+OPTIMISED = ("-O3", NATIVE)
+QUICK = ("-O0", NATIVE)
 SANITIZED = ("-O0", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 # Faster, with names of functions in reports; for millions of packets.
 FUZZED = ("-O1", *SANITIZED[1:], "-fno-omit-frame-pointer")
@@ -44,11 +47,11 @@ def cache_directory() -> Path:
 
 @lru_cache(maxsize=1)
 def compiler() -> tuple[str, str]:
-    """The path of cc and what tells its builds apart: version and what -march=native means."""
+    """The path of cc and what tells its builds apart: version and what NATIVE means."""
     path = shutil.which("cc") or shutil.which("gcc")
     if path is None:
         raise PipelineError("no C compiler: install gcc (apt-get install gcc)")
-    command = [path, "-march=native", "-Q", "--help=target"]
+    command = [path, NATIVE, "-Q", "--help=target"]
     target = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     version = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
     return path, version.stdout + target

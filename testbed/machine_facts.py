@@ -17,6 +17,7 @@ from testbed.program import Program
 from testbed.scenario import Suite
 
 MANIFEST_VERSION = 1
+CPU_INFO = Path("/proc/cpuinfo")
 TOOLS = {"cc": ["cc", "--version"], "ip": ["ip", "-V"]}
 PACKAGES = ("numpy", "PyYAML", "grpcio", "protobuf", "p4runtime", "mininet")
 
@@ -94,10 +95,14 @@ def _os_name() -> str:
 
 def _cpu_model() -> str:
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = CPU_INFO.read_text().splitlines()
     except OSError:
         return ""
-    return next((line.partition(":")[2].strip() for line in lines if "model name" in line), "")
+    pairs = (line.partition(":") for line in lines)
+    facts = {key.strip(): value.strip() for key, _, value in pairs}
+    if "CPU part" in facts:  # ARM64 has numbers only
+        return f"ARM implementer {facts.get('CPU implementer')} part {facts['CPU part']}"
+    return facts.get("model name", "")
 
 
 def _packages() -> dict[str, str | None]:

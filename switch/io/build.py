@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from switch.build import build_files, sources_digest
+from switch.build import NATIVE, build_files, sources_digest
 
 HERE = Path(__file__).resolve().parent
 FLAGS = (
-    *("-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O3", "-march=native"),
+    *("-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-O3", NATIVE),
     *("-fPIC", "-shared", "-pthread"),
 )
 SANITIZED = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")

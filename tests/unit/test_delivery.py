@@ -45,6 +45,37 @@ def test_the_machine_is_pinned_and_small_enough() -> None:
     assert set(re.findall(r"memory = (\d+)", VAGRANTFILE)) == {"4096"}
 
 
+# What the Vagrantfile calls and assigns, a line each, on a machine of the given architecture.
+RECORDER = """
+RbConfig::CONFIG["host_cpu"] = ARGV[0]
+class Recorder
+  def method_missing(name, *values)
+    puts "#{name} #{values}"
+    yield self, self if block_given?
+    self
+  end
+end
+module Vagrant
+  def self.configure(version) = yield(Recorder.new)
+end
+load ARGV[1]
+"""
+
+
+@pytest.mark.skipif(shutil.which("ruby") is None, reason="needs ruby")
+def test_libvirt_gets_a_machine_of_its_own_architecture() -> None:
+    """What vagrant-libvirt chooses by itself is refused on ARM64: ACPI requires UEFI there."""
+    said = {}
+    for architecture in ("x86_64", "aarch64"):
+        command = ["ruby", "-e", RECORDER, architecture, ROOT / "Vagrantfile"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        said[architecture] = done.stdout.splitlines()
+    more = set(said["aarch64"]) - set(said["x86_64"])
+    assert {'machine_type= ["virt"]', 'features= [["acpi"]]'} < more
+    assert any(line.startswith("loader= ") for line in more)
+    assert set(said["x86_64"]) < set(said["aarch64"])
+
+
 def test_vagrant_runs_the_script_that_sets_machines_up() -> None:
     assert 'inline: "/agglab/provision.sh"' in VAGRANTFILE
     assert os.access(ROOT / "provision.sh", os.X_OK)

@@ -12,7 +12,7 @@ from hosts import library
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-CHECKED = ("wire", "quantise", "worker", "all_reduce")
+CHECKED = ("wire", "quantise", "worker", "worker_fuzz", "all_reduce")
 TOO_LONG = "part or refused_port or sums_fit"
 
 
@@ -75,6 +75,18 @@ def test_clang_builds_it_without_a_warning_too(tmp_path, monkeypatch):
     monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path))
     monkeypatch.setenv("CC", "clang")
     assert library.build().exists()
+
+
+@pytest.mark.parametrize("line", ["flags\t: avx2", "Features\t: asimd", "CPU part\t: 0xd0c"])
+def test_it_is_built_again_for_another_processor(line, tmp_path, monkeypatch):
+    """A home folder may be shared by machines, an image be booted on another one."""
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\n{line}\nBogoMIPS\t: 1\n")
+    monkeypatch.setattr(library, "CPU_INFO", tmp_path / "cpuinfo")
+    first = library._key("/bin/sh", [], [])
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\n{line}\nBogoMIPS\t: 2\n")
+    assert library._key("/bin/sh", [], []) == first
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\n{line}1\nBogoMIPS\t: 1\n")
+    assert library._key("/bin/sh", [], []) != first
 
 
 def test_no_compiler_is_one_clear_line(tmp_path, monkeypatch):

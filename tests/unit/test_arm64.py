@@ -1,0 +1,55 @@
+"""The C parts compile for ARM64 without a warning, where there is a compiler for it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from hosts import library, wire
+from switch import build
+from switch.io import build as loop
+from switch.program import Program
+from switch.translate import translate
+from testbed.program import compile_program
+
+COMPILERS = {
+    "aarch64-linux-gnu-gcc": [],
+    # Its headers are those of the package libc6-dev-arm64-cross.
+    "clang": ["--target=aarch64-linux-gnu", "-isystem", "/usr/aarch64-linux-gnu/include"],
+}
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def complaints(compiler: str, flags: Sequence[str], sources: Sequence[Path]) -> str:
+    """What the compiler says of the sources; the flags are those of this machine's builds."""
+    if shutil.which(compiler) is None or not Path("/usr/aarch64-linux-gnu/include").is_dir():
+        pytest.skip("needs apt-get install gcc-aarch64-linux-gnu (and clang)")
+    flags = [flag for flag in flags if flag not in (build.NATIVE, "-shared")]
+    command = [compiler, *COMPILERS[compiler], *flags, "-fsyntax-only", *map(str, sources)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done.stderr or str(done.returncode or "")
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_the_packet_loop(compiler: str) -> None:
+    assert complaints(compiler, loop.FLAGS, sorted(loop.HERE.glob("*.c"))) == ""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_the_hosts_helper(compiler: str, tmp_path: Path) -> None:
+    (tmp_path / "wire.h").write_text(wire.c_header())
+    flags = [*library.FLAGS, f"-I{tmp_path}"]
+    assert complaints(compiler, flags, sorted(library.SOURCES.glob("*.c"))) == ""
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_what_is_made_of_a_program(compiler: str, tmp_path: Path) -> None:
+    json = compile_program(ROOT / "p4" / "switchml.p4", "agglab", 256, 512).json
+    (tmp_path / "program.c").write_text(translate(Program.read(json)))
+    warnings = build.QUIET if compiler == "clang" else build.STRICT
+    flags = [*build.OPTIMISED, *build.COMMON, *warnings]
+    assert complaints(compiler, flags, [tmp_path / "program.c"]) == ""

@@ -1,0 +1,33 @@
+"""What a manifest says of the machine: lines of /proc/cpuinfo as kernels write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from testbed import machine_facts
+
+X86_64 = "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel\t\t: 17\nmodel name\t: Some CPU 9\n\n"
+ARM64 = """processor\t: 0
+BogoMIPS\t: 243.75
+Features\t: fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics
+CPU implementer\t: 0x41
+CPU architecture: 8
+CPU variant\t: 0x3
+CPU part\t: 0xd0c
+CPU revision\t: 1
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "model"),
+    [(X86_64, "Some CPU 9"), (ARM64, "ARM implementer 0x41 part 0xd0c"), ("", "")],
+)
+def test_the_processor_is_named(
+    cpuinfo: str, model: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cpuinfo").write_text(cpuinfo * 2)
+    monkeypatch.setattr(machine_facts, "CPU_INFO", tmp_path / "cpuinfo")
+    assert machine_facts.machine()["cpu"] == model
