@@ -43,7 +43,7 @@ NETEM = (
     "out, or use `backend: virtual`"
 )
 BPF = (
-    "run it as root on Linux 5.12 or newer with CONFIG_BPF_SYSCALL, on x86_64 or arm64, or use "
+    "run it as root on Linux 5.12 (x86_64) or 5.18 (arm64) with CONFIG_BPF_SYSCALL, or newer, or use "
     "`backend: virtual`; without eBPF there is only `loss` for the whole run"
 )
 COPIES = (
