@@ -43,8 +43,8 @@ NETEM = (
     "out, or use `backend: virtual`"
 )
 BPF = (
-    "run it as root on Linux 5.12 (x86_64) or 5.18 (arm64) with CONFIG_BPF_SYSCALL, or newer, or use "
-    "`backend: virtual`; without eBPF there is only `loss` for the whole run"
+    "run it as root on Linux 5.12 (x86_64) or 5.18 (arm64), or newer, with CONFIG_BPF_SYSCALL, or "
+    "use `backend: virtual`; without eBPF there is only `loss` for the whole run"
 )
 COPIES = (
     "use a kernel with CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF (modprobe sch_ingress cls_bpf)"
