@@ -138,6 +138,16 @@ def test_the_very_first_frames_arrive(tmp_path: Path) -> None:
     assert set(seen.values()) == {2}, seen
 
 
+def test_what_was_held_up_is_handled_by_one_processor_a_link(tmp_path: Path) -> None:
+    """As `rps_cpus` says, where the kernel has it: two processors would get frames out of order."""
+    ports = case(tmp_path, "steering")
+    if not ports:
+        pytest.skip("a kernel without CONFIG_RPS")
+    ones = {port: int(mask.replace(",", ""), 16).bit_count() for port, mask in ports.items()}
+    assert ones == {"s1-eth1": 0, "s1-eth2": 1, "s1-eth3": 1, "s1-eth4": 0}
+    assert (ports["s1-eth2"] != ports["s1-eth3"]) == (len(os.sched_getaffinity(0)) > 1)
+
+
 def test_two_networks_in_turn_within_one_run(tmp_path: Path) -> None:
     got = case(tmp_path, "in_turn")
     for found in got["found"]:
@@ -177,6 +187,11 @@ def test_a_switch_that_does_not_start_says_why(
     assert lines[1].endswith("-i 1@s1-eth1 -i 2@s1-eth2")
     assert lines[2].endswith("/logs/switch-s1.log")
     assert lines[-2:] == ["    bad luck", "  likely cause: it said bad luck"]
+
+
+def test_a_silent_switch_has_a_likely_cause_too(tmp_path: Path) -> None:
+    got = case(tmp_path, "switch_fails", line=["sh", "-c", "sleep 1000"], timeout_s=0.5)
+    assert got["report"].splitlines()[-1].startswith("  likely cause: it hangs, or the machine")
 
 
 def test_building_starts_few_programs(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ Result = TypeVar("Result")
 # How long one question for readiness waits before the program's life is looked at again: twice as
 # long each time, since on a slow machine an answer itself takes longer than the first.
 QUESTION_S, LONGEST_QUESTION_S = 0.2, 5.0
+SILENT = "it hangs, or the machine is slow: timeouts.start says how long to wait"
 
 
 @dataclass(frozen=True)
@@ -169,12 +170,12 @@ def _await_answer(target: Target, process: NodeProcess, control: Control, timeou
             raise _failed(target, process, f"the switch {exit_in_words(status)} while starting")
         if time.monotonic() > deadline:
             what = f"the switch did not answer on {control.interface} within {timeout_s:g} s"
-            raise _failed(target, process, what)
+            raise _failed(target, process, what, otherwise=SILENT)
 
 
-def _failed(target: Target, process: NodeProcess, what: str) -> NodeFailed:
+def _failed(target: Target, process: NodeProcess, what: str, otherwise: str = "") -> NodeFailed:
     failure = NodeFailed(process.node, what, process.command, process.log)
-    failure.likely_cause = _likely_cause(process, target, failure.log_tail())
+    failure.likely_cause = _likely_cause(process, target, failure.log_tail()) or otherwise
     return failure
 
 
