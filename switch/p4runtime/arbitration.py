@@ -40,9 +40,8 @@ def election_number(message: p4runtime_pb2.Uint128) -> int:
 class Arbitration:
     """Live controllers of one device. Not thread-safe: the caller locks."""
 
-    def __init__(self, device_id: int, max_clients: int) -> None:
+    def __init__(self, device_id: int) -> None:
         self._device_id = device_id
-        self._max_clients = max_clients
         self._sessions: dict[Client, _Session] = {}
         self._roles: dict[str, _Role] = {}
 
@@ -85,10 +84,6 @@ class Arbitration:
             )
         if message.role.HasField("config"):
             raise invalid("role.config: roles cannot be configured; leave it unset for full access")
-        if session is None and len(self._sessions) >= self._max_clients:
-            raise StatusError(
-                Code.RESOURCE_EXHAUSTED, f"{self._max_clients} controllers are connected already"
-            )
         for other, taken in self._sessions.items():
             if (
                 other is not client

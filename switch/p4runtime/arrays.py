@@ -10,6 +10,7 @@ from p4.v1.p4runtime_pb2 import Entity, Update
 from switch import Pipeline
 from switch.p4runtime.bytestring import decode, decode_signed, encode, encode_signed
 from switch.p4runtime.p4info import Array, P4InfoIndex, Table, find
+from switch.p4runtime.rates import check_counts
 from switch.p4runtime.status import Code, StatusError, invalid, unsupported
 from switch.p4runtime.tables import TableEntries
 
@@ -34,11 +35,6 @@ def indexes(array: Array, message: object) -> range:
     return range(index, index + 1)
 
 
-def _check_counts(what: str, data: p4runtime_pb2.CounterData) -> None:
-    if data.packet_count < 0 or data.byte_count < 0:
-        raise invalid(f"{what}: a count is negative")
-
-
 class Counters:
     """The indirect counters of one installed program."""
 
@@ -50,7 +46,7 @@ class Counters:
         """Set one cell, or all when no index is given."""
         array = find(self._arrays, "counter", message.counter_id)
         only_modify(kind, f"counter {array.name}")
-        _check_counts(array.name, message.data)
+        check_counts(array.name, message.data)
         cells = indexes(array, message)
         if not message.HasField("data"):
             return
@@ -88,7 +84,7 @@ class DirectCounters:
         """Set the counter of one entry."""
         table = self._table(message.table_entry)
         only_modify(kind, f"direct counter of table {table.name}")
-        _check_counts(table.name, message.data)
+        check_counts(table.name, message.data)
         stored = self._entries.find(table, message.table_entry)
         if message.HasField("data"):
             self._pipeline.direct_counter_write(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from switch.p4runtime.status import invalid
 
+SHOWN_BYTES = 64
+"""Of a value in an error, whose text is a header of the answer."""
+
 
 def decode(value: bytes, bits: int, what: str) -> int:
     """The unsigned integer; `what` names the field when it is empty or wider than `bits`."""
@@ -11,7 +14,7 @@ def decode(value: bytes, bits: int, what: str) -> int:
         raise invalid(f"{what}: empty value, expected {bits} bits")
     number = int.from_bytes(value, "big")
     if number.bit_length() > bits:
-        raise invalid(f"{what}: 0x{value.hex()} does not fit {bits} bits")
+        raise invalid(f"{what}: {_shown(value)} does not fit {bits} bits")
     return number
 
 
@@ -26,7 +29,7 @@ def decode_signed(value: bytes, bits: int, what: str) -> int:
         raise invalid(f"{what}: empty value, expected {bits} bits")
     number = int.from_bytes(value, "big", signed=True)
     if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
-        raise invalid(f"{what}: 0x{value.hex()} does not fit {bits} signed bits")
+        raise invalid(f"{what}: {_shown(value)} does not fit {bits} signed bits")
     return number & ((1 << bits) - 1)
 
 
@@ -35,3 +38,8 @@ def encode_signed(content: int, bits: int) -> bytes:
     number = content - (1 << bits) if content >> (bits - 1) else content
     magnitude = number if number >= 0 else ~number
     return number.to_bytes(magnitude.bit_length() // 8 + 1, "big", signed=True)
+
+
+def _shown(value: bytes) -> str:
+    cut = f"... ({len(value)} bytes)" if len(value) > SHOWN_BYTES else ""
+    return f"0x{value[:SHOWN_BYTES].hex()}{cut}"

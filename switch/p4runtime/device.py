@@ -225,7 +225,7 @@ class Device:
         pipeline = self._load(request.config.p4_device_config)
         try:
             return Forwarding(request.config, pipeline, self._links)
-        except StatusError:
+        except BaseException:
             pipeline.close()
             raise
 

@@ -14,7 +14,8 @@ from switch.p4runtime.p4types import Encoder, encoder
 from switch.p4runtime.status import Code, StatusError, invalid
 
 MAX_LIST = 1024
-"""Samples in one message where the controller sets no limit."""
+"""Samples in one message, whatever more the controller would take."""
+FOREVER_NS = 1 << 64
 
 Sample = tuple[int, ...]
 
@@ -30,34 +31,45 @@ class _Stream:
     since_ns: int = 0
     list_id: int = 0
     unacknowledged: dict[Sample, tuple[int, int]] = field(default_factory=dict)
-    """Samples sent: their list_id, and when they may be sent again though nobody has answered."""
+    """Samples sent: their list_id, and when they may be sent again though nobody has answered.
+    Those that wait are here too, as of list 0, if they are to be sent once."""
 
     def add(self, sample: Sample, now_ns: int) -> None:
         """Keep a sample unless it waits already or is on its way."""
-        until = self.unacknowledged.get(sample, (0, 0))[1]
-        if now_ns < until or (self.config.ack_timeout_ns and sample in self.waiting):
+        if now_ns < self.unacknowledged.get(sample, (0, 0))[1]:
             return
+        if self.config.ack_timeout_ns:
+            self.unacknowledged[sample] = (0, FOREVER_NS)
         if not self.waiting:
             self.since_ns = now_ns
         self.waiting.append(sample)
 
     def due(self, now_ns: int) -> Iterator[DigestList]:
         """The lists that are full or have waited long enough."""
-        size = self.config.max_list_size or MAX_LIST
-        while self.waiting and (
-            len(self.waiting) >= size or now_ns - self.since_ns >= self.config.max_timeout_ns
-        ):
-            samples, self.waiting = self.waiting[:size], self.waiting[size:]
+        size = min(self.config.max_list_size or MAX_LIST, MAX_LIST)
+        late = now_ns - self.since_ns >= self.config.max_timeout_ns
+        taken = 0
+        while taken < len(self.waiting) and (late or len(self.waiting) - taken >= size):
+            samples = self.waiting[taken : taken + size]
+            taken += size
             self.list_id += 1
-            if self.config.ack_timeout_ns:
-                until = now_ns + self.config.ack_timeout_ns
-                self.unacknowledged.update((s, (self.list_id, until)) for s in samples)
+            until = now_ns + self.config.ack_timeout_ns
+            self.unacknowledged.update((sample, (self.list_id, until)) for sample in samples)
             yield DigestList(
                 digest_id=self.digest.id,
                 list_id=self.list_id,
                 data=[self.encode(iter(sample)) for sample in samples],
                 timestamp=time.time_ns(),
             )
+        self.waiting = self.waiting[taken:]
+        if taken:
+            self._forget(now_ns)
+
+    def _forget(self, now_ns: int) -> None:
+        """What may be sent again need not be known any more."""
+        self.unacknowledged = {
+            sample: sent for sample, sent in self.unacknowledged.items() if now_ns < sent[1]
+        }
 
     def acknowledge(self, list_id: int) -> None:
         """Forget the samples of a list: equal ones count as new."""
@@ -76,6 +88,7 @@ class Digests:
         clock_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._digests = index.digests
+        self._fields = {known.name: len(known.fields) for known in pipeline.program.learn_lists}
         self._pipeline = pipeline
         self._clock_ns = clock_ns
         self._streams: dict[int, _Stream] = {}
@@ -99,6 +112,7 @@ class Digests:
             self._streams[digest.id].config = message.config
         else:
             encode = encoder(where, digest.spec, digest.types)
+            _check_fields(where, encode, self._fields[digest.name])
             self._streams[digest.id] = _Stream(digest, encode, message.config)
 
     def read(self, query: DigestEntry) -> Iterator[Entity]:
@@ -128,3 +142,15 @@ class Digests:
         digest = find(self._digests, "digest", message.digest_id, Code.NOT_FOUND)
         if digest.id in self._streams:
             self._streams[digest.id].acknowledge(message.list_id)
+
+
+def _check_fields(where: str, encode: Encoder, count: int) -> None:
+    """A type that takes other fields than the program samples would fail with the first sample."""
+    fields = iter((0,) * count)
+    try:
+        encode(fields)
+        fits = next(fields, None) is None
+    except (StopIteration, ValueError):
+        fits = False
+    if not fits:
+        raise invalid(f"{where}: its type in the P4Info does not have the program's {count} fields")

@@ -10,6 +10,7 @@ from p4.config.v1 import p4info_pb2, p4types_pb2
 
 from switch import Program
 from switch.model import Action as ProgramAction
+from switch.model import Table as ProgramTable
 from switch.p4runtime.status import Code, StatusError, invalid, unsupported
 
 WITH_PRIORITY = ("TERNARY", "RANGE", "OPTIONAL")
@@ -129,6 +130,9 @@ class P4InfoIndex:
         for field in (*self.packet_in, *self.packet_out):
             if field.type in self._translated:
                 raise unsupported(f"P4Info: packet metadata {field.name} of a translated type")
+        for name, fields in headers.items():
+            if bits := sum(field.bits for field in fields) % 8:
+                raise invalid(f"P4Info: {name}: {bits} bits more than whole bytes")
         self._check_references()
 
     def _profile(self, message: p4info_pb2.ActionProfile) -> Profile:
@@ -153,23 +157,26 @@ class P4InfoIndex:
         """Raise INVALID_ARGUMENT where the P4Info and the device configuration disagree."""
         known = {action.name: action for action in program.actions}
         self._narrow(program, known)
+        described = {action.name for action in self.actions.values()}
         for table in self.tables.values():
             _check_table(table, program)
+            _check_entries(program.tables[table.name], described)
             for action_id in table.scopes:
-                if (name := self.actions[action_id].name) not in known:
-                    raise invalid(f"P4Info: action {name} is not in the device configuration")
-        named: tuple[tuple[str, Mapping[int, Any], Container[str]], ...] = (
+                _check_action(self.actions[action_id], known)
+        named: tuple[tuple[str, Mapping[int, Any], Mapping[str, Any]], ...] = (
             ("counter", self.counters, program.counters),
             ("meter", self.meters, program.meters),
             ("register", self.registers, program.registers),
             ("action profile", self.profiles, program.profiles),
             ("value set", self.value_sets, program.value_sets),
-            ("digest", self.digests, {learned.name for learned in program.learn_lists}),
+            ("digest", self.digests, {learned.name: learned for learned in program.learn_lists}),
         )
         for kind, things, existing in named:
             for thing in things.values():
                 if thing.name not in existing:
                     raise invalid(f"P4Info: {kind} {thing.name} is not in the device configuration")
+                if isinstance(thing, Array):
+                    _check_cells(f"{kind} {thing.name}", thing.size, existing[thing.name].size)
 
     def _narrow(self, program: Program, known: Mapping[str, ProgramAction]) -> None:
         """Values of translated types are the program's own, in as many bits as it has."""
@@ -215,10 +222,19 @@ def _fields(messages: Iterable[Any]) -> tuple[Field, ...]:
 def _check_width(field: Field) -> None:
     if not field.bits:
         raise unsupported(f"P4Info: {field.name}, a string or translated type")
+    if field.bits < 0:
+        raise invalid(f"P4Info: {field.name}: {field.bits} bits")
+
+
+def _name(kind: Any, value: int) -> str:
+    """A value of an enumeration of P4Info; clients may send any number."""
+    if value not in kind.values():
+        raise invalid(f"P4Info: {kind.DESCRIPTOR.name} {value} is none")
+    return str(kind.Name(value))
 
 
 def _match_field(message: p4info_pb2.MatchField) -> Field:
-    kind = p4info_pb2.MatchField.MatchType.Name(message.match_type)
+    kind = _name(p4info_pb2.MatchField.MatchType, message.match_type)
     field = Field(message.id, message.name, message.bitwidth, kind, message.type_name.name)
     if kind == "UNSPECIFIED":
         raise unsupported(f"P4Info: match kind {message.other_match_type!r} of {message.name}")
@@ -241,7 +257,7 @@ def _digest(message: p4info_pb2.Digest, types: p4types_pb2.P4TypeInfo) -> Digest
 
 def _table(message: p4info_pb2.Table, direct: set[int], metered: set[int]) -> Table:
     notify = p4info_pb2.Table.IdleTimeoutBehavior.Value("NOTIFY_CONTROL")
-    scopes = {r.id: p4info_pb2.ActionRef.Scope.Name(r.scope) for r in message.action_refs}
+    scopes = {r.id: _name(p4info_pb2.ActionRef.Scope, r.scope) for r in message.action_refs}
     return Table(
         id=message.preamble.id,
         name=message.preamble.name,
@@ -289,3 +305,27 @@ def _check_table(table: Table, program: Program) -> None:
             raise invalid(
                 f"P4Info: table {table.name} has {what}, not so in the device configuration"
             )
+
+
+def _check_entries(table: ProgramTable, described: Container[str]) -> None:
+    for entry in table.entries:
+        if entry.action.name not in described:
+            raise invalid(
+                f"P4Info: no action {entry.action.name}, which an entry of table {table.name} has"
+            )
+
+
+def _check_action(action: Action, known: Mapping[str, ProgramAction]) -> None:
+    if action.name not in known:
+        raise invalid(f"P4Info: action {action.name} is not in the device configuration")
+    if len(action.params) != len(known[action.name].params):
+        raise invalid(
+            f"P4Info: action {action.name} has other parameters in the device configuration"
+        )
+
+
+def _check_cells(what: str, described: int, there: int) -> None:
+    if described > there:
+        raise invalid(
+            f"P4Info: {what} has {described} cells, in the device configuration it has {there}"
+        )

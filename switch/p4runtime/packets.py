@@ -26,6 +26,8 @@ def header_bytes(fields: Sequence[Field]) -> int:
 
 def encode_packet_out(fields: Sequence[Field], message: p4runtime_pb2.PacketOut) -> bytes:
     """The frame that enters the switch on its CPU port."""
+    if len(message.payload) > MAX_FRAME:
+        raise invalid(f"packet.payload: {len(message.payload)} bytes, allowed is up to {MAX_FRAME}")
     given = {item.metadata_id: item.value for item in message.metadata}
     if unknown := sorted(given.keys() - {field.id for field in fields}):
         raise invalid(f"packet.metadata: no packet_out field with id {unknown[0]}")

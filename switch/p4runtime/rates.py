@@ -1,12 +1,18 @@
-"""MeterConfig: between P4Runtime's message and the library's rates, both per second."""
+"""MeterConfig and CounterData, checked; rates are per second, here and in the library."""
 
 from __future__ import annotations
 
-from p4.v1.p4runtime_pb2 import MeterConfig
+from p4.v1.p4runtime_pb2 import CounterData, MeterConfig
 
 from switch import MeterRates
 from switch.p4runtime.status import invalid
 from switch.state import MAX_PER_S
+
+
+def check_counts(where: str, data: CounterData) -> None:
+    """INVALID_ARGUMENT for a count that no counter can hold."""
+    if data.packet_count < 0 or data.byte_count < 0:
+        raise invalid(f"{where}: a count is negative")
 
 
 def decode_rates(where: str, config: MeterConfig) -> MeterRates:

@@ -50,7 +50,8 @@ class Server:
         self._controller = controller
         self._links = links or Links({})
         self._stopping = threading.Event()
-        self._grpc = grpc.server(ThreadPoolExecutor(THREADS), options=options)
+        self._threads = ThreadPoolExecutor(THREADS)
+        self._grpc = grpc.server(self._threads, options=options)
         self._service = P4RuntimeService(device_id, device, controller)
         p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(self._service, self._grpc)
         if address.startswith("unix:") and taken(address.removeprefix("unix:")):
@@ -82,7 +83,8 @@ class Server:
             watched = self._service.send_notices()
 
     def stop(self) -> None:
-        """End all calls and streams."""
+        """End all calls and streams; on return none of them acts on the device any more."""
         self._stopping.set()
         self._links.close()
         self._grpc.stop(grace=None).wait()
+        self._threads.shutdown()

@@ -20,6 +20,8 @@ from switch.p4runtime.status import BatchError, Code, StatusError, invalid, unsu
 
 API_VERSION = "1.4.1"
 MAX_CONTROLLERS = 16
+MAX_RETURNED_BYTES = 1 << 17
+"""A refused message that is longer, which no packet-out can be, is not sent back."""
 ENTITIES_A_RESPONSE = 200
 """Entities in one ReadResponse: clients refuse messages above 4 MB."""
 
@@ -29,7 +31,7 @@ _STATUS_CODES = {code.value[0]: code for code in grpc.StatusCode}
 class Stream:
     """One controller's StreamChannel, as the rest of the server sees it."""
 
-    MAX_QUEUED_PACKETS = 1024
+    MAX_QUEUED = 1024
 
     def __init__(self) -> None:
         self.outgoing: queue.SimpleQueue[
@@ -37,8 +39,8 @@ class Stream:
         ] = queue.SimpleQueue()
 
     def send(self, message: p4runtime_pb2.StreamMessageResponse) -> None:
-        """Queue a message; packets are dropped when the controller does not keep up."""
-        if message.HasField("packet") and self.outgoing.qsize() >= self.MAX_QUEUED_PACKETS:
+        """Queue a message; all but elections are dropped when the controller does not keep up."""
+        if not message.HasField("arbitration") and self.outgoing.qsize() >= self.MAX_QUEUED:
             return
         self.outgoing.put(message)
 
@@ -53,7 +55,8 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
     def __init__(self, device_id: int, device: Device, controller: socket.socket | None) -> None:
         self._device = device
         self._controller = controller
-        self._arbitration = Arbitration(device_id, MAX_CONTROLLERS)
+        self._arbitration = Arbitration(device_id)
+        self._streams = 0
         # One lock for election and state: a new primary waits for writes that have begun.
         self._lock = threading.Lock()
 
@@ -139,14 +142,21 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
         reader = threading.Thread(
             target=self._read_stream, args=(stream, request_iterator), daemon=True
         )
-        reader.start()
+        with self._lock:
+            self._streams += 1
+            full = self._streams > MAX_CONTROLLERS
         try:
+            if full:
+                text = f"{MAX_CONTROLLERS} controllers are connected already"
+                _abort(context, Code.RESOURCE_EXHAUSTED, text)
+            reader.start()
             while (message := stream.outgoing.get()) is not None:
                 if isinstance(message, StatusError):
                     _abort(context, message.code, message.message)
                 yield message
         finally:
             with self._lock:
+                self._streams -= 1
                 self._arbitration.disconnect(stream)
 
     def _read_stream(
@@ -182,12 +192,8 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
         except StatusError as error:
             response.error.canonical_code = error.code
             response.error.message = error.message
-        if kind == "packet":
-            response.error.packet_out.packet_out.CopyFrom(request.packet)
-        elif kind == "digest_ack":
-            response.error.digest_list_ack.digest_list_ack.CopyFrom(request.digest_ack)
-        else:
-            response.error.other.other.CopyFrom(request.other)
+        if request.ByteSize() <= MAX_RETURNED_BYTES:
+            _return(request, response.error)
         stream.send(response)
 
     def _packet_out(self, stream: Stream, packet: p4runtime_pb2.PacketOut) -> None:
@@ -250,6 +256,17 @@ class P4RuntimeService(p4runtime_pb2_grpc.P4RuntimeServicer):
         self._arbitration.check_primary(
             request.device_id, request.role, election_number(request.election_id)
         )
+
+
+def _return(request: p4runtime_pb2.StreamMessageRequest, error: p4runtime_pb2.StreamError) -> None:
+    """Put what was refused into the error."""
+    kind = request.WhichOneof("update")
+    if kind == "packet":
+        error.packet_out.packet_out.CopyFrom(request.packet)
+    elif kind == "digest_ack":
+        error.digest_list_ack.digest_list_ack.CopyFrom(request.digest_ack)
+    else:
+        error.other.other.CopyFrom(request.other)
 
 
 @contextlib.contextmanager

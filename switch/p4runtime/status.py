@@ -43,6 +43,10 @@ def unsupported(what: str) -> StatusError:
     return StatusError(Code.UNIMPLEMENTED, f"{what}: not supported by this switch")
 
 
+MAX_STATUS_BYTES = 7000
+"""Details travel in a header, and clients refuse calls whose headers are above 8 KiB."""
+
+
 class BatchError(Exception):
     """Some updates of a Write failed; `results` has one item an update, None where it succeeded."""
 
@@ -53,12 +57,19 @@ class BatchError(Exception):
         self.results = results
 
     def to_status(self) -> status_pb2.Status:
-        """google.rpc.Status with a p4.v1.Error for every update (P4Runtime: error reporting)."""
+        """google.rpc.Status with a p4.v1.Error for every update (P4Runtime: error reporting); of a
+        batch too large for that the codes only, or nothing but this error's text."""
+        for with_texts in (True, False):
+            status = self._status(with_texts)
+            if status.ByteSize() <= MAX_STATUS_BYTES:
+                return status
+        return status_pb2.Status(code=Code.UNKNOWN, message=str(self))
+
+    def _status(self, with_texts: bool) -> status_pb2.Status:
         status = status_pb2.Status(code=Code.UNKNOWN, message=str(self))
         for error in self.results:
-            detail = p4runtime_pb2.Error(canonical_code=Code.OK)
-            if error:
-                detail.canonical_code = error.code
+            detail = p4runtime_pb2.Error(canonical_code=error.code if error else Code.OK)
+            if error and with_texts:
                 detail.message = error.message
                 detail.space = "agglab"
             status.details.add().Pack(detail)

@@ -13,7 +13,7 @@ from switch import Group, Match, Member, MeterRates, Pipeline, PipelineError
 from switch.p4runtime.matches import decode_action, decode_match, encode_action, encode_match
 from switch.p4runtime.p4info import P4InfoIndex, Table, find
 from switch.p4runtime.profiles import ActionProfiles, ActionSet
-from switch.p4runtime.rates import decode_rates, encode_rates
+from switch.p4runtime.rates import check_counts, decode_rates, encode_rates
 from switch.p4runtime.status import Code, StatusError, invalid, unsupported
 from switch.tables import DEFAULT_ENTRY
 
@@ -112,7 +112,7 @@ class TableEntries:
         match, priority = key = _key(table, message)
         if key in contents.entries:
             raise StatusError(Code.ALREADY_EXISTS, f"table {table.name}: the entry exists")
-        self._check_counter(table, message)
+        _check_counter(table, message)
         rates = _rates(table, message)
         room = self._pipeline.program.tables[table.name].max_size
         if len(contents.entries) >= room:
@@ -159,7 +159,7 @@ class TableEntries:
 
     def _modify(self, table: Table, message: p4runtime_pb2.TableEntry) -> None:
         stored = self.find(table, message)
-        self._check_counter(table, message)
+        _check_counter(table, message)
         rates = _rates(table, message)
         if message.HasField("action"):
             if stored.message.is_const:
@@ -203,7 +203,7 @@ class TableEntries:
             raise invalid(
                 f"table {table.name}: with an action profile its default is always NoAction"
             )
-        self._check_counter(table, message)
+        _check_counter(table, message)
         rates = _rates(table, message)
         contents = self._contents[table.id]
         wanted = message.action if message.HasField("action") else contents.original
@@ -332,10 +332,6 @@ class TableEntries:
         wanted = decode_match(table, query.match)
         return [stored for (match, _), stored in contents.entries.items() if match == wanted]
 
-    def _check_counter(self, table: Table, message: p4runtime_pb2.TableEntry) -> None:
-        if message.HasField("counter_data") and not table.direct_counter:
-            raise invalid(f"table {table.name}: counter_data given, it has no direct counter")
-
     def _write_resources(
         self,
         table: Table,
@@ -375,6 +371,12 @@ def _check_fields(table: Table, message: p4runtime_pb2.TableEntry) -> None:
         raise invalid(f"table {table.name}: idle_timeout_ns is negative")
     if message.HasField("meter_config") and not table.direct_meter:
         raise invalid(f"table {table.name}: meter_config given, it has no direct meter")
+
+
+def _check_counter(table: Table, message: p4runtime_pb2.TableEntry) -> None:
+    if message.HasField("counter_data") and not table.direct_counter:
+        raise invalid(f"table {table.name}: counter_data given, it has no direct counter")
+    check_counts(f"table {table.name}", message.counter_data)
 
 
 def _rates(table: Table, message: p4runtime_pb2.TableEntry) -> MeterRates | None:

@@ -45,7 +45,7 @@ def hello(
 
 @pytest.fixture
 def arbitration() -> Arbitration:
-    return Arbitration(DEVICE, max_clients=4)
+    return Arbitration(DEVICE)
 
 
 def refused(arbitration: Arbitration, client: FakeClient, message: object) -> Code:
@@ -128,9 +128,6 @@ def test_refusals_of_a_new_stream(arbitration: Arbitration) -> None:
     configured = hello(12, role="x")
     configured.role.config.SetInParent()
     assert refused(arbitration, FakeClient(), configured) == Code.INVALID_ARGUMENT
-    for number in range(3):
-        arbitration.update(FakeClient(), hello(20 + number))
-    assert refused(arbitration, FakeClient(), hello(30)) == Code.RESOURCE_EXHAUSTED
 
 
 def test_refusals_of_a_live_stream(arbitration: Arbitration) -> None:
