@@ -257,7 +257,7 @@ int loop_new(const struct loop_options *options, struct loop **out)
 	loop->start_ns = clock_ns(CLOCK_MONOTONIC);
 	pthread_mutex_init(&loop->control, NULL);
 	pthread_cond_init(&loop->adopted, NULL);
-	loop->scratch = malloc(FRAME_MAX);
+	loop->scratch = malloc(FRAME_MAX + VLAN_TAG_BYTES);
 	loop->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	*out = loop;
 	return loop->scratch && loop->wake_fd >= 0 ? 0 : -ENOMEM;
@@ -383,11 +383,11 @@ void loop_set_program(struct loop *loop, const struct loop_program *program)
 {
 	pthread_mutex_lock(&loop->control);
 	__atomic_store_n(&loop->wanted, program, __ATOMIC_RELEASE);
+	wake(loop);
+	while (loop->running && loop->current != program)
+		pthread_cond_wait(&loop->adopted, &loop->control);
 	if (!loop->running)
 		loop->current = program;
-	wake(loop);
-	while (loop->current != program)
-		pthread_cond_wait(&loop->adopted, &loop->control);
 	pthread_mutex_unlock(&loop->control);
 }
 
@@ -398,7 +398,11 @@ void loop_stop(struct loop *loop)
 	__atomic_store_n(&loop->stopping, true, __ATOMIC_RELEASE);
 	wake(loop);
 	pthread_join(loop->thread, NULL);
+	/* Who waits for a program to be adopted waits no longer. */
+	pthread_mutex_lock(&loop->control);
 	loop->running = false;
+	pthread_cond_broadcast(&loop->adopted);
+	pthread_mutex_unlock(&loop->control);
 }
 
 void loop_free(struct loop *loop)

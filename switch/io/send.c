@@ -47,6 +47,11 @@ void port_commit(struct port *port, uint32_t len)
 
 	if (port->drops[1] && drop_frame(port->drops[1], len))
 		return;
+	/* No interface takes it, and from the CPU port it would say that the switch has ended. */
+	if (!len) {
+		port->stats.tx_errors++;
+		return;
+	}
 	if (port->in_ring && len > ETH_HLEN) {
 		tx_ring_commit(&port->tx_ring, len);
 		return;

@@ -1,7 +1,7 @@
 /* A program written by hand, so that the packet loop can be tested without the translator.
  *
  * By the destination address: a group address is copied to all of ports 1..3 but the one of entry; a last
- * byte of 0x63 asks for port 99; else port 1 and 2 swap, any other port answers on itself.
+ * byte of 0x63 asks for port 99, of 0x64 for a frame of no bytes; else port 1 and 2 swap, any other port answers on itself.
  */
 #include "../../../switch/runtime/pipeline.h"
 
@@ -59,6 +59,8 @@ void pl_process(struct pipeline *p, uint16_t port, const uint8_t *frame, uint32_
 				copy_to(sink, out, frame, len);
 		return;
 	}
+	if (frame[5] == 0x64)
+		len = 0;
 	if (frame[5] == 0x63)
 		port = 99;
 	else if (port == 1 || port == 2)

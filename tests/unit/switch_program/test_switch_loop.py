@@ -24,6 +24,7 @@ CPU_PORT = 3
 """The stub answers on the port of entry, but on 1 and 2."""
 TO_NOWHERE = bytes.fromhex("020000000063")
 GROUP = bytes.fromhex("ffffffffffff")
+EMPTY = bytes.fromhex("020000000064")
 BACK = bytes.fromhex("020000000001")
 SYS_FUTEX, SYS_POLL = (202, 7) if platform.machine() == "x86_64" else (98, 73)
 
@@ -172,6 +173,15 @@ def test_a_port_that_does_not_exist_is_counted(loop: PacketLoop) -> None:
     assert loop.stats()["no_port_drops"] == 3
 
 
+def test_an_empty_frame_is_no_end_of_the_packets_in(loop: PacketLoop) -> None:
+    """A message of no bytes would look to the controller's end like a switch that has ended."""
+    assert loop.controller is not None
+    loop.controller.send(EMPTY + bytes(54))
+    assert exchange(loop, BACK + bytes(54)) == BACK + bytes(54)
+    counts = loop.stats()["ports"][str(CPU_PORT)]
+    assert (counts["rx_packets"], counts["tx_packets"], counts["tx_errors"]) == (2, 1, 1)
+
+
 def test_without_a_program_frames_are_counted(stub: Stub) -> None:
     with PacketLoop({}, cpu_port=CPU_PORT) as loop:
         loop.start()
@@ -214,6 +224,26 @@ def test_a_swap_waits_until_the_old_program_is_left(loop: PacketLoop, stub_libra
     old.unlock()
     swap.join(10)
     assert not swap.is_alive() and old.drops()["seen"] == 2
+
+
+def test_a_swap_ends_when_the_loop_is_stopped(loop: PacketLoop, stub_library: Path) -> None:
+    old, new = Stub(stub_library), Stub(stub_library)
+    loop.set_pipeline(old)
+    assert loop.controller is not None
+    old.lock()
+    loop.controller.send(BACK + bytes(54))
+    while data_plane_syscall() != SYS_FUTEX:
+        pass
+    swap = threading.Thread(target=loop.set_pipeline, args=(new,), daemon=True)
+    stop = threading.Thread(target=loop.stop, daemon=True)
+    for thread in (swap, stop):
+        thread.start()
+        thread.join(0.1)
+        assert thread.is_alive(), "the loop is in the old program"
+    old.unlock()
+    for thread in (stop, swap):
+        thread.join(10)
+        assert not thread.is_alive()
 
 
 def data_plane_syscall() -> int | None:
