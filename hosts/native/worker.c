@@ -81,7 +81,7 @@ static void prepare(struct worker *w, uint32_t index)
 		put_values(w, slot, (uint32_t *)(frame + WIRE_HEADER_BYTES));
 		slot->length += w->lanes * 4;
 	}
-	slot->waiting = 1;
+	slot->waiting = QUEUED;
 	slot->attempt = 0;
 	w->in_flight++;
 	w->queue[w->queued++] = index;
@@ -190,7 +190,7 @@ static struct slot *awaiting(struct worker *w, const struct wire_header *header,
 	}
 	slot = &w->slots[be16toh(header->slot)];
 	ahead = (int32_t)(be32toh(header->tag) - slot->tag);
-	if (ahead > 0 || (ahead == 0 && (header->kind ^ WIRE_RESULT) != slot->kind))
+	if (ahead > 0 || (ahead == 0 && ((header->kind ^ WIRE_RESULT) != slot->kind || slot->waiting == QUEUED)))
 		w->malformed++;
 	else if (ahead == 0 && slot->waiting)
 		return slot;
@@ -215,7 +215,7 @@ static int64_t answered(struct worker *w, struct slot *slot, uint8_t attempt, in
 	int last = attempt == slot->attempt;
 	uint64_t order = last ? slot->order : slot->first_order;
 
-	slot->waiting = 0;
+	slot->waiting = ANSWERED;
 	w->in_flight--;
 	w->progress_ns = now_ns;
 	w->backoff = 0;
@@ -344,6 +344,7 @@ int worker_poll(struct worker *w, int64_t now_ns)
 		struct slot *slot = &w->slots[w->queue[i]];
 
 		transmit(w, slot, now_ns);
+		slot->waiting = SENT;
 		slot->first_sent_ns = now_ns;
 		slot->first_order = slot->order;
 	}

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+enum { ANSWERED, QUEUED, SENT }; /* slot.waiting */
+
 /* The packet a slot has in flight, or, when nothing is, the last one that was answered. */
 struct slot {
 	int64_t sent_ns;       /* last transmission */
@@ -17,7 +19,7 @@ struct slot {
 	uint32_t tag;
 	uint32_t chunk;
 	uint8_t kind;
-	uint8_t waiting; /* for a result */
+	uint8_t waiting; /* for a result; as long as it is QUEUED there cannot be one */
 	uint16_t attempt; /* how often it was sent again, at most 255: as in its datagram */
 	uint32_t length; /* of the datagram in frames */
 };

@@ -12,7 +12,7 @@ from hosts import library
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-CHECKED = ("wire", "quantise", "worker", "all_reduce")
+CHECKED = ("wire", "quantise", "worker", "worker_fuzz", "all_reduce")
 TOO_LONG = "part or refused_port or sums_fit"
 
 

@@ -144,7 +144,7 @@ class WorkerModel:
             return "malformed", None
         slot = self.slots[index]
         ahead = (tag - slot.tag + 2**31) % 2**32 - 2**31
-        if ahead > 0 or (ahead == 0 and kind & 0x7F != slot.kind):
+        if ahead > 0 or (ahead == 0 and (kind & 0x7F != slot.kind or index in self.queue)):
             return "malformed", None
         if ahead == 0 and slot.waiting:
             return "awaited", slot
