@@ -112,27 +112,36 @@ void pl_set_limits(struct pipeline *p, uint16_t drop_port, uint32_t priority_que
 	pl_unlock(p);
 }
 
+/* Put a new list in a place; the sorting needs no lock. */
+static int set_replicas(struct pipeline *p, struct replicas **place, const struct pl_replica *replicas, uint32_t count,
+			uint32_t max_bytes)
+{
+	struct replicas *list, *old;
+	int error = replicas_new(replicas, count, max_bytes, &list);
+
+	if (error)
+		return error;
+	pl_lock(p);
+	old = *place;
+	*place = list;
+	pl_unlock(p);
+	free(old);
+	return 0;
+}
+
 int pl_multicast_group(struct pipeline *p, uint32_t group, const struct pl_replica *replicas, uint32_t count)
 {
-	int error;
-
-	if (!group)
+	if (!group || group >= GROUPS)
 		return -EINVAL;
-	pl_lock(p);
-	error = replicas_set(p->group, group, GROUPS, replicas, count, NO_TRUNCATION);
-	pl_unlock(p);
-	return error;
+	return set_replicas(p, &p->group[group], replicas, count, NO_TRUNCATION);
 }
 
 int pl_clone_session(struct pipeline *p, uint32_t session, const struct pl_replica *replicas, uint32_t count,
 		     uint32_t max_bytes)
 {
-	int error;
-
-	pl_lock(p);
-	error = replicas_set(p->session, session, SESSIONS, replicas, count, max_bytes ? max_bytes : NO_TRUNCATION);
-	pl_unlock(p);
-	return error;
+	if (session >= SESSIONS)
+		return -EINVAL;
+	return set_replicas(p, &p->session[session], replicas, count, max_bytes ? max_bytes : NO_TRUNCATION);
 }
 
 int pl_counter_read(struct pipeline *p, uint32_t counter, uint32_t index, uint64_t *packets, uint64_t *bytes)

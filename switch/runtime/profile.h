@@ -180,6 +180,13 @@ static inline void group_count_users(struct profile *f, const struct group *g, u
 		profile_slot(f, g->member[i])->users += change;
 }
 
+static inline int compare_numbers(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
 /* The same member may be in a group more than once: it is chosen as much more often. */
 static inline int group_set(struct profile *f, uint32_t group, const uint32_t *members, uint32_t count)
 {
@@ -192,16 +199,11 @@ static inline int group_set(struct profile *f, uint32_t group, const uint32_t *m
 		if (!profile_member(f, members[i]))
 			return -ENOENT;
 	}
-	sorted = malloc((count + 1) * sizeof(*sorted));
+	sorted = malloc(((size_t)count + 1) * sizeof(*sorted));
 	if (!sorted)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t at = i;
-
-		for (; at && sorted[at - 1] > members[i]; at--)
-			sorted[at] = sorted[at - 1];
-		sorted[at] = members[i];
-	}
+	memcpy(sorted, members, count * sizeof(*sorted));
+	qsort(sorted, count, sizeof(*sorted), compare_numbers);
 	group_count_users(f, g, UINT32_MAX);
 	free(g->member);
 	g->member = sorted;

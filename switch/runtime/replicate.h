@@ -36,25 +36,20 @@ static inline void replicas_sort(struct replicas *list)
 	}
 }
 
-/* Set the list with that number; count 0 deletes it. */
-static inline int replicas_set(struct replicas **lists, uint32_t number, uint32_t numbers,
-			       const struct pl_replica *replicas, uint32_t count, uint32_t max_bytes)
+/* A list in that order; NULL for an empty one, which is none. */
+static inline int replicas_new(const struct pl_replica *replicas, uint32_t count, uint32_t max_bytes,
+			       struct replicas **list)
 {
-	struct replicas *list = NULL;
-
-	if (number >= numbers)
-		return -EINVAL;
-	if (count) {
-		list = malloc(sizeof(*list) + count * sizeof(*replicas));
-		if (!list)
-			return -ENOMEM;
-		list->count = count;
-		list->max_bytes = max_bytes;
-		memcpy(list->replica, replicas, count * sizeof(*replicas));
-		replicas_sort(list);
-	}
-	free(lists[number]);
-	lists[number] = list;
+	*list = NULL;
+	if (!count)
+		return 0;
+	*list = malloc(sizeof(**list) + count * sizeof(*replicas));
+	if (!*list)
+		return -ENOMEM;
+	(*list)->count = count;
+	(*list)->max_bytes = max_bytes;
+	memcpy((*list)->replica, replicas, count * sizeof(*replicas));
+	replicas_sort(*list);
 	return 0;
 }
 
