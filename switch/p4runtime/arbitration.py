@@ -11,6 +11,10 @@ from p4.v1 import p4runtime_pb2
 from switch.p4runtime.status import Code, StatusError, invalid
 
 
+MAX_ROLE_LENGTH = 256
+"""Roles are remembered for as long as the switch runs, for their highest election ids."""
+
+
 class Client(Protocol):
     """The stream of one controller."""
 
@@ -78,6 +82,8 @@ class Arbitration:
             raise StatusError(
                 code, f"device_id {message.device_id}: this switch is {self._device_id}"
             )
+        if len(name) > MAX_ROLE_LENGTH:
+            raise invalid(f"role: a name has at most {MAX_ROLE_LENGTH} characters")
         if session and session.role != name:
             raise StatusError(
                 Code.FAILED_PRECONDITION, f"role {name!r}: this stream has role {session.role!r}"

@@ -22,6 +22,8 @@ API_VERSION = "1.4.1"
 MAX_CONTROLLERS = 16
 MAX_RETURNED_BYTES = 1 << 17
 """A refused message that is longer, which no packet-out can be, is not sent back."""
+MAX_TEXT_LENGTH = 1000
+"""Of a status, which is a header: it may hold names that a client has sent."""
 ENTITIES_A_RESPONSE = 200
 """Entities in one ReadResponse: clients refuse messages above 4 MB."""
 
@@ -283,5 +285,5 @@ def _errors_to(context: grpc.ServicerContext) -> Iterator[None]:
 
 
 def _abort(context: grpc.ServicerContext, code: Code, message: str) -> NoReturn:
-    context.abort(_STATUS_CODES[code], message)
+    context.abort(_STATUS_CODES[code], message[:MAX_TEXT_LENGTH])
     raise AssertionError("abort returned")

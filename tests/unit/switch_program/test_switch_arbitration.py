@@ -128,6 +128,7 @@ def test_refusals_of_a_new_stream(arbitration: Arbitration) -> None:
     configured = hello(12, role="x")
     configured.role.config.SetInParent()
     assert refused(arbitration, FakeClient(), configured) == Code.INVALID_ARGUMENT
+    assert refused(arbitration, FakeClient(), hello(12, role="x" * 257)) == Code.INVALID_ARGUMENT
 
 
 def test_refusals_of_a_live_stream(arbitration: Arbitration) -> None:

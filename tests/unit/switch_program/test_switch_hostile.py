@@ -22,6 +22,7 @@ from switch.p4runtime.status import MAX_STATUS_BYTES, BatchError, Code, StatusEr
 
 assert switch.p4runtime
 
+DEVICE_ID = 7
 Change = Callable[[Any], None]
 
 
@@ -139,6 +140,14 @@ def test_a_status_is_never_longer_than_clients_take(count: int) -> None:
 def test_a_long_value_is_not_sent_back_whole(primary: Any, ids: Any) -> None:
     [(code, message)] = primary.refused(("INSERT", entry(ids, 1, b"\xff" * 100_000)))
     assert code == "INVALID_ARGUMENT" and "dst" in message and "100000 bytes" in message
+
+
+def test_a_long_name_is_not_sent_back_whole(primary: Any) -> None:
+    request = p4runtime_pb2.WriteRequest(device_id=DEVICE_ID, role="x" * 100_000)
+    with pytest.raises(grpc.RpcError) as caught:
+        primary.stub.Write(request, timeout=10)
+    assert caught.value.code() == grpc.StatusCode.NOT_FOUND
+    assert caught.value.details().startswith("role 'xxx")
 
 
 def test_a_negative_count_is_refused(primary: Any, ids: Any) -> None:
