@@ -10,7 +10,6 @@ from p4.v1 import p4runtime_pb2
 
 from switch.p4runtime.status import Code, StatusError, invalid
 
-
 MAX_ROLE_LENGTH = 256
 """Roles are remembered for as long as the switch runs, for their highest election ids."""
 
