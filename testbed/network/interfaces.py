@@ -1,14 +1,19 @@
-"""What `ip` has no word for, in the calling thread's namespace: readiness, offloads, IPv6 off."""
+"""What `ip` has no word for, in the calling thread's namespace: readiness, offloads, IPv6 off,
+processors."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
+import os
 import socket
 import struct
 import time
 from collections.abc import Iterable
 from pathlib import Path
+
+from testbed.network import kernel
 
 SIOCGIFFLAGS = 0x8913
 IFF_RUNNING = 0x40
@@ -64,3 +69,31 @@ def offloads_off(interfaces: Iterable[str]) -> None:
                 value = ctypes.create_string_buffer(struct.pack("<II", command, 0), 8)
                 request = struct.pack("16sQ16x", interface.encode(), ctypes.addressof(value))
                 fcntl.ioctl(any_socket, SIOCETHTOOL, request)
+
+
+def handled_by_one_processor(interfaces: Iterable[str], scratch: Path) -> None:
+    """What each interface receives is handled by one processor of ours (receive packet steering).
+
+    A queue of frames that wait is emptied by any processor, each of which hands what it took to its
+    own backlog: one that is held up there is overtaken by frames that another one took later.
+    Needs root, outside of user namespaces too, and CONFIG_RPS; without, nothing is changed.
+    """
+    interfaces = sorted(interfaces)
+    if not interfaces:
+        return
+    processors = sorted(os.sched_getaffinity(0))
+    sys_folder = scratch / "sys"  # sysfs shows the network namespace it was mounted in
+    sys_folder.mkdir(exist_ok=True)
+    with contextlib.suppress(OSError):
+        kernel.mount("sysfs", str(sys_folder), "sysfs", kernel.MS_NOSUID)
+        try:
+            for number, interface in enumerate(interfaces):
+                steering = sys_folder / "class/net" / interface / "queues/rx-0/rps_cpus"
+                steering.write_text(processor_mask(processors[number % len(processors)]))
+        finally:
+            kernel.unmount(str(sys_folder))
+
+
+def processor_mask(processor: int) -> str:
+    """Of one processor, as the kernel reads it: hexadecimal, a comma every 32 bits."""
+    return f"{1 << processor % 32:x}" + ",00000000" * (processor // 32)

@@ -57,6 +57,10 @@ def mount(source: str, target: str, kind: str, flags: int) -> None:
     )
 
 
+def unmount(target: str) -> None:
+    _call("umount2", target.encode(), 0)
+
+
 def private_mounts() -> None:
     """After CLONE_NEWNS: no mount is seen outside, and the namespace's root is this process's.
 

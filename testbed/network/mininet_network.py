@@ -200,6 +200,7 @@ class MininetNetwork:
             with network_namespace(pid):
                 interfaces.wait_until_running(waiting[node])
                 interfaces.offloads_off(self._interfaces(node))
+                interfaces.handled_by_one_processor(self._delayed_to(node), self.scratch)
         self._impair_links()
 
     def _impair_links(self) -> None:
@@ -259,6 +260,15 @@ class MininetNetwork:
         distributions = ChainMap(*(sender.distribution() for sender in own))
         self._shape([line for sender in own for line in sender.lines()], distributions)
         _batch("ip", links.node_lines(self.topology, node))
+
+    def _delayed_to(self, node: str) -> list[str]:
+        """Interfaces of a node whose frames netem has held."""
+        return [
+            receiver.interface
+            for link in self.topology.links
+            for name, _, receiver, _ in link.directions()
+            if receiver.node == node and self._senders[name][1].delayed
+        ]
 
     def _interfaces(self, node: str) -> list[str]:
         return [interface_name(node, port) for port in self.topology.ports(node)]

@@ -35,6 +35,7 @@ from testbed.network import (  # noqa: E402
     NodeFailed,
     NodeProcess,
     RunningSwitch,
+    interfaces,
     isolated,
 )
 from testbed.network.kernel import network_namespace  # noqa: E402
@@ -112,6 +113,17 @@ def receive_until(receiver: socket.socket, last: int) -> list[int]:
     while not numbers or numbers[-1] != last:
         numbers.append(number_of(receiver.recv(65536)))
     return numbers
+
+
+def steering(scratch: Path) -> dict[str, str]:
+    """rps_cpus of four ports, the middle two of which are to be handled by one processor each."""
+    with network(rack(4), scratch) as net, network_namespace(net.mininet["s1"].pid):
+        interfaces.handled_by_one_processor(["s1-eth3", "s1-eth2"], scratch)
+        run(f"mount -t sysfs none {scratch}/sys")
+        return {
+            path.parents[2].name: path.read_text().strip()
+            for path in Path(scratch, "sys/class/net").glob("s1-*/queues/rx-0/rps_cpus")
+        }
 
 
 def connectivity(scratch: Path, workers: int = 3) -> dict[str, Any]:
