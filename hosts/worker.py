@@ -90,6 +90,7 @@ class _State(ctypes.Structure):
                 "srtt_ns",
                 "rttvar_ns",
                 "rto_ns",
+                "late_ns",
                 "progress_ns",
                 "probe_ns",
                 "deadline_ns",

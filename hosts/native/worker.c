@@ -12,6 +12,8 @@
 /* How many packets are sent again after a silence. If nothing was lost, because somebody else is late, more
  * would only be in the way; if all was lost, the packets that follow these overtake the others. */
 #define PROBES 8
+/* A loss makes the worker forget 1 / 2^4 of how late results have been; RFC 8985 forgets it after 16 losses. */
+#define FORGET_LATE 4
 
 static uint64_t first_element(const struct worker *w, uint32_t chunk)
 {
@@ -107,28 +109,28 @@ static int64_t within(int64_t low, int64_t value, int64_t high)
 	return value < low ? low : value > high ? high : value;
 }
 
-static void take_deviation(struct worker *w, int64_t rtt_ns)
-{
-	int64_t error = rtt_ns - w->srtt_ns;
-
-	w->rttvar_ns += ((error < 0 ? -error : error) - w->rttvar_ns) >> 2;
-}
-
 /* RFC 6298, section 2, in integers. */
 static void take_sample(struct worker *w, int64_t rtt_ns)
 {
-	int64_t margin;
+	int64_t error = rtt_ns - w->srtt_ns, margin;
 
 	if (!w->sampled) {
 		w->srtt_ns = rtt_ns;
 		w->rttvar_ns = rtt_ns >> 1;
 		w->sampled = 1;
 	} else {
-		take_deviation(w, rtt_ns);
-		w->srtt_ns += (rtt_ns - w->srtt_ns) >> 3;
+		w->rttvar_ns += ((error < 0 ? -error : error) - w->rttvar_ns) >> 2;
+		w->srtt_ns += error >> 3;
 	}
 	margin = 4 * w->rttvar_ns > w->slack_ns ? 4 * w->rttvar_ns : w->slack_ns;
 	w->rto_ns = within(w->min_rto_ns, w->srtt_ns + margin, w->max_rto_ns);
+}
+
+static void take_lateness(struct worker *w, int64_t late_ns)
+{
+	late_ns = within(0, late_ns, w->srtt_ns);
+	if (late_ns > w->late_ns)
+		w->late_ns = late_ns;
 }
 
 static void take_values(struct worker *w, const struct slot *slot, const uint8_t *datagram)
@@ -220,11 +222,13 @@ static int64_t answered(struct worker *w, struct slot *slot, uint8_t attempt, in
 	w->progress_ns = now_ns;
 	w->backoff = 0;
 	if (overtaken(w, order)) {
-		/* Late by somebody's loss, or by a path that changes the order: no usual round trip. */
-		if (w->sampled && !slot->attempt && !attempt)
-			take_deviation(w, now_ns - slot->sent_ns);
+		/* If it answers what everybody sent first, nothing was lost: it was late. */
+		if (w->sampled && !attempt)
+			take_lateness(w, now_ns - slot->first_sent_ns - w->srtt_ns);
 		return -1;
 	}
+	if (attempt)
+		w->late_ns -= w->late_ns >> FORGET_LATE;
 	w->answered_order = order;
 	if (last)
 		return now_ns - slot->sent_ns;
@@ -271,12 +275,14 @@ static void transmit(struct worker *w, struct slot *slot, int64_t now_ns)
 	w->bytes_sent += WIRE_LOWER_HEADER_BYTES + slot->length;
 }
 
-/* How long an overtaken packet's result may take: as long as others' take, and what queues make of that. Never twice
- * as long, or losses that hold all up would measure as deviation and slow their own repair down. */
+/* How long an overtaken packet's result may take: as long as others' take, and what queues and a path that changes the
+ * order make of that, as in RFC 8985, section 7. Never more than twice as long, or losses that hold all up would
+ * measure as deviation and slow their own repair down. */
 static int64_t gap_ns(const struct worker *w)
 {
 	int64_t margin = within(w->srtt_ns / 4, 4 * w->rttvar_ns, w->srtt_ns);
 
+	margin = within(margin, w->late_ns, w->srtt_ns);
 	return w->sampled ? within(w->min_gap_ns, w->srtt_ns + margin, w->max_rto_ns) : w->rto_ns;
 }
 

@@ -57,6 +57,7 @@ struct worker {
 	int64_t srtt_ns;
 	int64_t rttvar_ns;
 	int64_t rto_ns;
+	int64_t late_ns;     /* how much later than usual results come that were overtaken without a loss */
 	int64_t progress_ns; /* when the last awaited result came */
 	int64_t probe_ns;    /* when packets were last sent again after a silence */
 	int64_t deadline_ns; /* when worker_poll has something to do even without a result */

@@ -181,6 +181,52 @@ def test_an_overtaken_packet_is_sent_again_without_back_off_while_results_come()
     assert resent == [25, 60, 100, 140, 180]
 
 
+class LateOrLost:
+    """Slots 1 to 7 are always answered 20 ms after they were sent, all at once; slot 0 not."""
+
+    def __init__(self):
+        self.talk, self.others_ms = settled(window=8)
+        self.sent_ms = self.others_ms
+
+    def answer_others_until(self, end_ms):
+        while self.others_ms + 20 <= end_ms:
+            self.others_ms += 20
+            self.talk.answer(self.others_ms, 1, 2, 3, 4, 5, 6, 7)
+
+    def answer(self, now_ms, attempt=None):
+        self.answer_others_until(now_ms)
+        assert 0 in self.talk.answer(now_ms, 0, attempt=attempt)
+        self.sent_ms = now_ms
+
+    def resent_ms(self):
+        """When slot 0's packet is sent again, being overtaken."""
+        while self.others_ms < self.sent_ms + 20:
+            self.answer_others_until(self.others_ms + 20)
+        now_ms = self.talk.deadline_ms
+        assert self.talk.poll(now_ms) == [0]
+        return now_ms
+
+
+@pytest.mark.parametrize(("late_ms", "gap_ms"), [(12, 32), (18, 38), (50, 40)])
+def test_a_result_that_was_late_and_not_lost_widens_the_gap_to_twice_the_round_trip(
+    late_ms, gap_ms
+):
+    path = LateOrLost()
+    path.answer(path.sent_ms + 20 + late_ms, attempt=0)
+    assert path.resent_ms() - path.sent_ms == pytest.approx(gap_ms, abs=0.05)
+
+
+def test_losses_make_the_gap_narrower_again():
+    path = LateOrLost()
+    path.answer(path.sent_ms + 38, attempt=0)
+    gaps_ms = []
+    for _ in range(4):
+        resent_ms = path.resent_ms()
+        gaps_ms.append(resent_ms - path.sent_ms)
+        path.answer(resent_ms + 20)
+    assert gaps_ms == pytest.approx([20 + 18 * (15 / 16) ** n for n in range(4)], abs=0.05)
+
+
 def test_what_waited_for_somebody_elses_loss_measures_nothing():
     talk, start = settled(window=8)
     before = talk.rto_ms

@@ -38,6 +38,7 @@ class WorkerModel:
         self.rto = timing.initial_rto_ns
         self.progress_ns = self.probe_ns = self.backoff = 0
         self.lossy = False
+        self.late = 0
         self.next_order = self.answered_order = 0
         self.counters = dict.fromkeys(
             ["sent", "received", "retransmitted", "duplicates", "late", "malformed", "timeouts"], 0
@@ -128,9 +129,12 @@ class WorkerModel:
         if attempt == slot.attempt:
             order, sent_ns = slot.order, slot.sent_ns
         if order < self.answered_order:
-            if self.srtt is not None and attempt == slot.attempt == 0:
-                self._deviate(now_ns - sent_ns)
+            if self.srtt is not None and attempt == 0:
+                late = now_ns - slot.first_sent_ns - self.srtt
+                self.late = max(self.late, min(late, self.srtt))
             return -1
+        if attempt:
+            self.late -= self.late // 16
         self.answered_order = order
         return now_ns - sent_ns if attempt in (0, slot.attempt) else -1
 
@@ -160,14 +164,11 @@ class WorkerModel:
                 self.out[index] = quantise_model.dequantise(total, exponent, self.workers)
         self.chunks_done += 1
 
-    def _deviate(self, rtt):
-        self.rttvar += (abs(rtt - self.srtt) - self.rttvar) // 4
-
     def _sample(self, rtt):
         if self.srtt is None:
             self.srtt, self.rttvar = rtt, rtt // 2
         else:
-            self._deviate(rtt)
+            self.rttvar += (abs(rtt - self.srtt) - self.rttvar) // 4
             self.srtt += (rtt - self.srtt) // 8
         rto = self.srtt + max(4 * self.rttvar, self.timing.slack_ns)
         self.rto = min(max(rto, self.timing.min_rto_ns), self.timing.max_rto_ns)
@@ -184,7 +185,7 @@ class WorkerModel:
     def _gap(self):
         if self.srtt is None:
             return self.rto
-        margin = min(max(4 * self.rttvar, self.srtt // 4), self.srtt)
+        margin = min(max(4 * self.rttvar, self.srtt // 4, self.late), self.srtt)
         return max(self.srtt + margin, self.timing.min_gap_ns)
 
     def _due(self, slot):
