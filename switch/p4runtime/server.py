@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +20,9 @@ from switch.p4runtime.service import MAX_CONTROLLERS, P4RuntimeService
 THREADS = MAX_CONTROLLERS + 16
 MAX_MESSAGE_BYTES = 64 << 20
 """A pipeline configuration holds a whole program; gRPC's own limit is 4 MB."""
+
+MAX_PATH_BYTES = 107
+"""unix(7): 108 with the zero at the end."""
 
 WATCH_S = 0.02
 """How late a digest or an idle entry may be told."""
@@ -54,8 +58,8 @@ class Server:
         self._grpc = grpc.server(self._threads, options=options)
         self._service = P4RuntimeService(device_id, device, controller)
         p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(self._service, self._grpc)
-        if address.startswith("unix:") and taken(address.removeprefix("unix:")):
-            raise AddressError(f"cannot listen on {address}: another process has it")
+        if address.startswith("unix:"):
+            _check_path(address.removeprefix("unix:"))
         try:
             bound = self._grpc.add_insecure_port(address)
         except RuntimeError:
@@ -88,3 +92,12 @@ class Server:
         self._links.close()
         self._grpc.stop(grace=None).wait()
         self._threads.shutdown()
+
+
+def _check_path(path: str) -> None:
+    if len(os.fsencode(path)) > MAX_PATH_BYTES:
+        raise AddressError(
+            f"cannot listen on unix:{path}: a socket's path has at most {MAX_PATH_BYTES} bytes"
+        )
+    if taken(path):
+        raise AddressError(f"cannot listen on unix:{path}: another process has it")

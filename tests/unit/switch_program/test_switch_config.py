@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -241,6 +242,13 @@ def test_two_servers_cannot_share_a_port() -> None:
     with pytest.raises(AddressError, match=address):
         Server(address, 2, device, None)
     server.stop()
+
+
+def test_a_socket_path_that_is_too_long_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / ("x" * 100)
+    folder.mkdir()
+    with pytest.raises(AddressError, match="at most 107 bytes"):
+        Server(f"unix:{folder}/grpc", 0, Device(lambda _: None), None)
 
 
 def test_capabilities(switch_server: Any) -> None:
