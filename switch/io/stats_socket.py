@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+RETRY_S = 0.1
+
 
 def taken(path: str | Path) -> bool:
     """Whether something is in the way at a Unix socket's path; a dead socket is removed."""
@@ -44,6 +46,7 @@ class StatsSocket:
             self._listener.close()
             raise
         self._listener.listen(8)
+        self._closing = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
@@ -52,13 +55,17 @@ class StatsSocket:
             try:
                 connection, _ = self._listener.accept()
             except OSError:
-                return
+                # Closed; or this process has no descriptor left, and will when others close theirs.
+                if self._closing.wait(RETRY_S):
+                    return
+                continue
             with connection, contextlib.suppress(OSError):
                 connection.settimeout(1)
                 connection.sendall(json.dumps(self._read()).encode() + b"\n")
 
     def close(self) -> None:
         """Stop serving and remove the socket's file."""
+        self._closing.set()
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
