@@ -23,7 +23,12 @@ from compiler.backend.places import (
     UnionPlace,
     Value,
     WithFields,
+    bits_of,
+    default_place,
+    is_constant,
     is_scalar,
+    leaf_count,
+    listed_members,
     member_of,
     members_of,
     plain,
@@ -34,7 +39,6 @@ from compiler.typed import Value as Known
 
 # An operator is two levels of JSON: BMv2's reader goes no deeper than 1000, our switch's than 300.
 MAX_DEPTH = 64
-
 
 # An index known at run time becomes a tree of comparisons with a leaf for each element.
 MAX_ALTERNATIVES = 4096
@@ -217,7 +221,7 @@ class Expressions(Scope):
             places.append(self.operand(expression))
             marks.append(len(self.code))
         for i in reversed(range(len(places) - 1)):
-            if marks[i] < len(self.code) and not _is_constant(places[i]):
+            if marks[i] < len(self.code) and not is_constant(places[i]):
                 rest = self.code[marks[i] :]
                 del self.code[marks[i] :]
                 places[i] = self.set_aside(places[i])
@@ -326,7 +330,8 @@ class Expressions(Scope):
 
     def known_place(self, known: Known, shape: types.Type, where: ast.Node) -> Place:
         if isinstance(known, tuple):
-            parts = zip(members_of(plain(shape)), known, strict=True)
+            kinds = listed_members(shape, len(known))
+            parts = zip(kinds, known, strict=True)
             members = {n: self.known_place(v, t, where) for (n, t), v in parts}
             return StructPlace(shape, members)
         return Value(shape, self.known_value(known, shape, where))
@@ -343,19 +348,21 @@ class Expressions(Scope):
     def _literal(self, expression: ast.Expression, shape: types.Type) -> Place:
         if isinstance(expression, ast.InvalidHeader):
             return InvalidPlace(shape)
-        if isinstance(expression, ast.ListExpression) and not expression.has_dots:
-            names = [name for name, _ in members_of(plain(shape))]
+        if isinstance(expression, ast.DefaultInitializer):
+            return default_place(shape)
+        if isinstance(expression, ast.ListExpression):
             parts = self.operands(expression.elements)
-            return StructPlace(shape, dict(zip(names, parts, strict=True)))
-        if isinstance(expression, ast.StructExpression) and not expression.has_dots:
+            names = [name for name, _ in listed_members(shape, len(parts))]
+            return _filled(shape, dict(zip(names, parts, strict=False)))
+        if isinstance(expression, ast.StructExpression):
             values = self.operands([m.value for m in expression.members])
-            given = {m.name: v for m, v in zip(expression.members, values, strict=True)}
-            return StructPlace(shape, {name: given[name] for name, _ in members_of(plain(shape))})
+            members = zip(expression.members, values, strict=True)
+            return _filled(shape, {member.name: value for member, value in members})
         if isinstance(expression, ast.Cast):
             return self._cast_place(expression, shape)
         if isinstance(expression, ast.Conditional) and not is_scalar(shape):
             return self._choose_place(expression, shape)
-        if is_scalar(shape) and not isinstance(expression, (ast.ListExpression,)):
+        if is_scalar(shape):
             return Value(shape, self._scalar(expression))
         raise self.unsupported(expression, f"this expression of type {shape}")
 
@@ -363,7 +370,7 @@ class Expressions(Scope):
         if is_scalar(shape):
             return Value(shape, self._cast(expression))
         operand = self.place(expression.operand)
-        if isinstance(operand, StructPlace) and not isinstance(operand, InvalidPlace):
+        if isinstance(operand, StructPlace) and not isinstance(shape, types.List):
             names = [name for name, _ in members_of(plain(shape))]
             return StructPlace(shape, dict(zip(names, operand.members.values(), strict=True)))
         return operand
@@ -440,7 +447,7 @@ class Expressions(Scope):
         if freeze or not isinstance(base, StackPlace) or base.of_unions:
             index = self.keep(index, self.operand_type(expression.index))
         found = self._element(base, index, expression)
-        if _leaf_count(found) > MAX_ALTERNATIVES:
+        if leaf_count(found) > MAX_ALTERNATIVES:
             problem = f"an index known at run time among more than {MAX_ALTERNATIVES} elements"
             raise self.unsupported(expression, problem, "use a register")
         return found
@@ -465,7 +472,7 @@ class Expressions(Scope):
         high, low = self.evaluated(expression.high), self.evaluated(expression.low)
         if not isinstance(high, int) or not isinstance(low, int):
             raise self.unsupported(expression, "a slice whose bounds are not constant")
-        return _bits_of(self._sliced(expression.base, freeze), self.type_of(expression), high, low)
+        return bits_of(self._sliced(expression.base, freeze), self.type_of(expression), high, low)
 
     def _sliced(self, base: ast.Expression, freeze: bool) -> Place:
         if isinstance(base, (ast.NameExpression, ast.Member, ast.Slice, ast.PlusSlice, ast.Index)):
@@ -477,23 +484,13 @@ class Expressions(Scope):
         base = self._sliced(expression.base, freeze)
         start = self.value(expression.start)
         if isinstance(start, ir.Const):
-            return _bits_of(base, shape, start.value + scalar_width(shape) - 1, start.value)
+            return bits_of(base, shape, start.value + scalar_width(shape) - 1, start.value)
         if freeze:
             start = self.keep(start, self.operand_type(expression.start))
         return MovingSlicePlace(shape, base, start)
 
 
-def _leaf_count(place: Place) -> int:
-    alternatives = place.alternatives if isinstance(place, SelectedPlace) else []
-    return sum(map(_leaf_count, alternatives)) if alternatives else 1
-
-
-def _bits_of(base: Place, shape: types.Type, high: int, low: int) -> SlicePlace:
-    """Bits high..low of base, which may be a slice itself."""
-    if isinstance(base, SlicePlace):
-        return SlicePlace(shape, base.base, high + base.low, low + base.low)
-    return SlicePlace(shape, base, high, low)
-
-
-def _is_constant(place: Place) -> bool:
-    return isinstance(place, Value) and isinstance(place.expr, (ir.Const, ir.Truth))
+def _filled(shape: types.Type, given: dict[str, Place]) -> StructPlace:
+    """The members given, and what `...` stands for in place of the others."""
+    members = listed_members(shape, len(given))
+    return StructPlace(shape, {n: given[n] if n in given else default_place(t) for n, t in members})

@@ -108,7 +108,11 @@ def check_direct_objects(work: Compilation) -> None:
     for its result."""
     unit = work.unit
     for array, where in unit.direct_uses:
-        if array.table is None:
+        if array.table is None and array in unit.program.counters:
+            message = f"{array.name} is attached to no table: it counts nothing"
+            unit.diagnostics.warning(where, message, kind="unused")
+            unit.program.counters.remove(array)
+        elif array.table is None and array in unit.program.meters:
             unit.diagnostics.error(where, f"{array.name} is attached to no table")
     sizes = {site.table.name: site.table.size for site in unit.tables}
     for array in (*unit.program.counters, *unit.program.meters):
@@ -131,10 +135,12 @@ def fill_field_lists(work: Compilation) -> None:
     """`@field_list(n)` on metadata fields, for what clone, resubmit and recirculate keep."""
     lists = {f.name: f for f in work.unit.program.field_lists}
     if lists and work.metadata is not None:
-        _fill(work.metadata, (), lists)
+        _fill(work.unit.typed, work.metadata, (), lists)
 
 
-def _fill(place: Place, inherited: tuple[int, ...], lists: dict[str, ir.FieldList]) -> None:
+def _fill(
+    typed: TypedProgram, place: Place, inherited: tuple[int, ...], lists: dict[str, ir.FieldList]
+) -> None:
     if isinstance(place, Scalar):
         for index in inherited:
             if f"field_list{index}" in lists:
@@ -145,16 +151,18 @@ def _fill(place: Place, inherited: tuple[int, ...], lists: dict[str, ir.FieldLis
     shape = plain(place.type)
     for name, _ in members_of(shape):
         member = place.members[name] if isinstance(place, StructPlace) else place.member(name)
-        _fill(member, (*inherited, *_list_indices(shape, name)), lists)
+        _fill(typed, member, (*inherited, *_list_indices(typed, shape, name)), lists)
 
 
-def _list_indices(shape: types.Type, name: str) -> tuple[int, ...]:
+def _list_indices(typed: TypedProgram, shape: types.Type, name: str) -> tuple[int, ...]:
     found = shape.field(name) if isinstance(shape, types.StructLike) else None
     if found is None or found.declaration is None:
         return ()
     annotation = found.declaration.annotation("field_list")
     given = annotation.arguments if annotation else ()
-    return tuple(a.value for a in given if isinstance(a, ast.IntLiteral))
+    known = (typed.const_value[value] for value in given)
+    numbers = (typed.enum_values[v] if isinstance(v, ast.EnumMember) else v for v in known)
+    return tuple(n for n in numbers if isinstance(n, int))
 
 
 def build_graphs(work: Compilation) -> None:

@@ -12,6 +12,7 @@ from compiler.backend.lower import Compilation
 from compiler.backend.p4info_annotations import annotate, document, string_pairs
 from compiler.backend.p4info_ids import Symbols, member_numbers, written_id
 from compiler.backend.p4info_messages import new_message
+from compiler.backend.p4info_order import in_order, visible
 from compiler.backend.p4info_types import TypeSpecs, bitwidth
 from compiler.backend.places import leaf_fields
 from compiler.backend.scope import TableSite, ValueSetSite
@@ -25,6 +26,7 @@ TABLE_ONLY, DEFAULT_ONLY = 1, 2
 NOTIFY_CONTROL = 1
 PACKAGE_FIELDS = frozenset({"name", "version", "organization", "contact", "url", "arch"})
 UNITS = {"bytes": 1, "packets": 2, "packets_and_bytes": 3}
+PACKAGE_ANNOTATIONS = frozenset({"pkginfo", "platform_property"})
 PROFILE_ANNOTATIONS = frozenset({"max_group_size", "selector_size_semantics", "max_member_weight"})
 
 
@@ -45,19 +47,20 @@ class Builder:
         self.info = new_message("P4Info")
         self.symbols = Symbols()
         self.specs = TypeSpecs(self.info, typed)
+        self.tables, self.actions = in_order(typed, work.unit)
 
     def build(self) -> None:
         self.info.pkg_info.arch = "v1model"
         self._package()
         self._name_everything()
         self.symbols.number_all()
-        for site in self.unit.tables:
+        for site in self.tables:
             self._table(site)
-        for name, declaration in self.unit.control_plane_actions.items():
+        for name, declaration in self.actions.items():
             self._action(name, declaration)
         for instance in self.unit.externs:
             self._extern(instance)
-        for header in self._controller_headers():
+        for header in filter(visible, self._controller_headers()):
             self._controller_header(header)
         for values in self.unit.value_sets:
             self._value_set(values)
@@ -92,6 +95,7 @@ class Builder:
         """What `@pkginfo(...)`, @brief and @description on main say."""
         node = self.typed.main.node if self.typed.main is not None else None
         annotations = getattr(node, "annotations", ())
+        annotate(self.typed, self.info.pkg_info, annotations, PACKAGE_ANNOTATIONS)
         document(self.info.pkg_info, annotations)
         for annotation in annotations:
             if annotation.name == "pkginfo":
@@ -119,7 +123,7 @@ class Builder:
     def _table(self, site: TableSite) -> None:
         table, declaration = site.table, site.declaration
         message = self.info.tables.add()
-        self.info.type_info.SetInParent()
+        self.specs.announce()
         self._preamble(message, "table", table.name, declaration.annotations)
         self._match_fields(message, site)
         self._action_refs(message, site)
@@ -127,11 +131,13 @@ class Builder:
         message.size = site.size
         if table.profile is not None:
             message.implementation_id = self.symbols.number("action_profile", table.profile.name)
-        for instance in self.unit.externs:
-            array = self.unit.arrays.get(id(instance))
-            if array is not None and array.table == table.name:
-                number = self.symbols.number(_extern_kind(instance), instance.name)
-                message.direct_resource_ids.append(number)
+        attached = [
+            (_extern_kind(instance), instance.name)
+            for instance in self.unit.externs
+            if (array := self.unit.arrays.get(id(instance))) and array.table == table.name
+        ]
+        for kind, name in sorted(attached):
+            message.direct_resource_ids.append(self.symbols.number(kind, name))
         if table.support_timeout:
             message.idle_timeout_behavior = NOTIFY_CONTROL
         if table.entries is not None and declaration.entries_constant:
@@ -195,6 +201,7 @@ class Builder:
 
     def _name_type(self, message: Message, shape: types.Type, where: Position) -> None:
         """Names a key's or parameter's user-defined type and describes it in type_info."""
+        self.specs.announce()
         if isinstance(shape, types.NewType):
             message.type_name.name = self.specs.new_type(shape, where)
         elif isinstance(shape, types.SerializableEnum):
@@ -264,6 +271,7 @@ class Builder:
             message.type_spec.CopyFrom(spec)
 
     def _index_type(self, message: Message, instance: Instance) -> None:
+        self.specs.announce()
         assert isinstance(instance.type, types.Extern)
         for argument in instance.type.arguments[int(instance.declaration.name == "register") :]:
             if isinstance(argument, types.NewType) and instance.node is not None:
@@ -275,7 +283,7 @@ class Builder:
     ) -> None:
         name = instance.name
         self._preamble(message, "action_profile", name, annotations, PROFILE_ANNOTATIONS)
-        for site in self.unit.tables:
+        for site in self.tables:
             if site.table.profile is not None and site.table.profile.name == name:
                 message.table_ids.append(self.symbols.number("table", site.table.name))
         size = instance.arguments.get("size")
@@ -311,12 +319,13 @@ class Builder:
         numbers = member_numbers([written_id(f.declaration) for _, f in fields])
         for number, (name, field) in zip(numbers, fields, strict=True):
             assert field.declaration is not None
+            if not visible(field.declaration):
+                continue
             entry = message.metadata.add()
             entry.id, entry.name = number, name
             annotate(self.typed, entry, field.declaration.annotations)
             entry.bitwidth = bitwidth(field.type)
-            if isinstance(field.type, types.NewType):
-                entry.type_name.name = self.specs.new_type(field.type, field.declaration.position)
+            self._name_type(entry, field.type, field.declaration.position)
 
     def _value_set(self, site: ValueSetSite) -> None:
         message = self.info.value_sets.add()

@@ -6,6 +6,7 @@ from typing import Any
 
 from compiler import types
 from compiler.backend.control_names import given_name
+from compiler.backend.p4info_annotations import annotate
 from compiler.backend.p4info_messages import new_message
 from compiler.backend.storage import Unsupported, control_plane_name
 from compiler.source import Position
@@ -19,12 +20,17 @@ class TypeSpecs:
 
     def __init__(self, info: Message, typed: TypedProgram) -> None:
         self._p4info = info
+        self._typed = typed
         self._enum_values = typed.enum_values
         self._errors = sorted(typed.error_codes, key=typed.error_codes.__getitem__)
 
     @property
     def _info(self) -> Message:
         return self._p4info.type_info
+
+    def announce(self) -> None:
+        """There are types, if only plain ones: p4c's P4Info has an empty type_info then."""
+        self._info.SetInParent()
 
     def spec(self, shape: types.Type, where: Position) -> Message:
         """A P4DataTypeSpec."""
@@ -71,6 +77,7 @@ class TypeSpecs:
         name = shape.declaration.name
         if name not in self._info.new_types:
             entry = self._info.new_types[name]
+            annotate(self._typed, entry, shape.declaration.annotations)
             translation = translation_of(shape)
             if translation is None:
                 self._fill(entry.original_type, _base(shape), where)

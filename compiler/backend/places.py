@@ -51,6 +51,13 @@ def members_of(subject: types.Type) -> tuple[tuple[str, types.Type], ...]:
     return tuple((str(i), t) for i, t in enumerate(subject.elements))
 
 
+def listed_members(subject: types.Type, count: int) -> tuple[tuple[str, types.Type], ...]:
+    """members_of, also of a list, whose type does not say that it has count elements."""
+    if isinstance(subject, types.List):
+        return tuple((str(index), subject.element) for index in range(count))
+    return members_of(plain(subject))
+
+
 @dataclass
 class Place:
     type: types.Type
@@ -239,6 +246,35 @@ class UnionPlace(Place):
 
     expr: ir.Expr
     members: dict[str, Place] = field(default_factory=dict)
+
+
+def default_place(shape: types.Type) -> Place:
+    """What `...` stands for (section 7.3): zero, false, the first member, invalid headers."""
+    actual = plain(shape)
+    if isinstance(actual, types.Boolean):
+        return Value(shape, ir.Truth(False))
+    if is_scalar(shape):
+        return Value(shape, ir.Const(0, scalar_width(shape)))
+    if isinstance(actual, (types.Header, types.HeaderUnion)):
+        return InvalidPlace(shape)
+    return StructPlace(shape, {name: default_place(kind) for name, kind in members_of(actual)})
+
+
+def is_constant(place: Place) -> bool:
+    return isinstance(place, Value) and isinstance(place.expr, (ir.Const, ir.Truth))
+
+
+def leaf_count(place: Place) -> int:
+    """How many places an index known at run time chooses among."""
+    alternatives = place.alternatives if isinstance(place, SelectedPlace) else []
+    return sum(map(leaf_count, alternatives)) if alternatives else 1
+
+
+def bits_of(base: Place, shape: types.Type, high: int, low: int) -> SlicePlace:
+    """Bits high..low of base, which may be a slice itself."""
+    if isinstance(base, SlicePlace):
+        return SlicePlace(shape, base.base, high + base.low, low + base.low)
+    return SlicePlace(shape, base, high, low)
 
 
 def member_of(place: Place, name: str) -> Place:

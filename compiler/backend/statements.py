@@ -18,6 +18,7 @@ from compiler.backend.places import (
     StructPlace,
     UnionPlace,
     Value,
+    is_constant,
 )
 from compiler.backend.scope import Frame
 from compiler.backend.storage import Unsupported
@@ -200,13 +201,17 @@ class Statements(Calls):
             self._for_range(statement, target, statement.collection)
             return
         collection = self.place(statement.collection)
-        if isinstance(collection, (StackPlace, StructPlace)):
-            parts = getattr(collection, "elements", None) or list(
-                getattr(collection, "members", {}).values()
-            )
-            self._unrolled(statement, target, parts)
+        if isinstance(collection, StackPlace):
+            self._unrolled(statement, target, collection.elements)
+            return
+        if isinstance(collection, StructPlace):
+            self._unrolled(statement, target, self._kept(list(collection.members.values())))
             return
         raise self.unsupported(statement, "a loop over this collection")
+
+    def _kept(self, parts: list[Place]) -> list[Place]:
+        """A list's elements as they are before the first turn, whatever the body does to them."""
+        return [part if is_constant(part) else self.set_aside(part) for part in parts]
 
     def _for_range(self, statement: ast.ForIn, target: Place, bounds: ast.Range) -> None:
         low, high = self.values((bounds.low, bounds.high))

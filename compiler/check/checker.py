@@ -51,6 +51,11 @@ class Checker(Declarations):
                 self.check(value)
                 if not isinstance(self.program.const_value.get(value), str):
                     self.error(value, "@deprecated needs a string known at compile time")
+            elif annotation.name == "field_list":
+                self.check(value)
+                known = self.program.const_value.get(value)
+                if not isinstance(known, int) and known not in self.program.enum_values:
+                    self.error(value, "@field_list needs numbers known at compile time")
             elif annotation.name == "match" and (
                 not isinstance(value, ast.NameExpression)
                 or value.name not in self.program.match_kinds

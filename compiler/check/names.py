@@ -10,10 +10,12 @@ _KINDS: dict[type, str] = {ast.TableDeclaration: "table", ast.ActionDeclaration:
 
 
 def check_names(program: TypedProgram, diagnostics: Diagnostics) -> None:
-    """Reports each name used twice among objects of one kind."""
+    """Reports each name used twice among objects of one kind. Tables that are never applied, and
+    actions that only they or nothing at all names, are no part of the program and take no name."""
     found: dict[tuple[str, str], ast.Node] = {}
+    named = _named(program)
     for declaration in program.tree.declarations:
-        if isinstance(declaration, ast.ActionDeclaration):
+        if isinstance(declaration, ast.ActionDeclaration) and declaration in named:
             _enter(found, "action", qualified("", declaration), declaration, diagnostics)
     if program.main is not None:
         pending = [program.main, *program.globals.values()]
@@ -23,18 +25,35 @@ def check_names(program: TypedProgram, diagnostics: Diagnostics) -> None:
             if instance in visited:
                 continue
             visited.add(instance)
-            _enter_locals(found, instance, diagnostics)
+            _enter_locals(found, instance, named, diagnostics)
             pending.extend(instance.children.values())
             pending.extend(v for v in instance.arguments.values() if isinstance(v, Instance))
 
 
+def _named(program: TypedProgram) -> set[ast.Node]:
+    """What the program names outside of the tables that it never applies."""
+    used = set(program.decl_of.values())
+    idle = {
+        node
+        for control in program.tree.declarations
+        if isinstance(control, ast.ControlDeclaration)
+        for table in control.locals
+        if isinstance(table, ast.TableDeclaration) and table not in used
+        for node in ast.walk(table)
+    }
+    return {target for reference, target in program.decl_of.items() if reference not in idle}
+
+
 def _enter_locals(
-    found: dict[tuple[str, str], ast.Node], instance: Instance, diagnostics: Diagnostics
+    found: dict[tuple[str, str], ast.Node],
+    instance: Instance,
+    named: set[ast.Node],
+    diagnostics: Diagnostics,
 ) -> None:
     if isinstance(instance.declaration, ast.ControlDeclaration):
         for local in instance.declaration.locals:
             kind = _KINDS.get(type(local))
-            if kind is not None:
+            if kind is not None and local in named:
                 _enter(found, kind, instance.name_of(local), local, diagnostics)
     elif isinstance(instance.type, types.Extern) and instance.node is not None:
         _enter(found, instance.type.name, instance.name, instance.node, diagnostics)

@@ -176,7 +176,8 @@ class Lexer:
     def _marker(self, text: str, place: Position) -> None:
         match = _MARKER.match(text)
         if match is None:
-            self.diagnostics.error(place, f"preprocessor directive without effect: {text.strip()}")
+            message = f"preprocessor directive without effect: {text.strip()}"
+            self.diagnostics.warning(place, message, kind="preprocessor")
             return
         self.line = int(match[1]) - 1  # the newline that ends the marker counts as one
         if match[2] is not None:

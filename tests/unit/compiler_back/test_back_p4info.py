@@ -330,3 +330,64 @@ def test_groups_belong_to_selectors() -> None:
         apply="t.apply();",
     )
     assert info.action_profiles[0].max_group_size == 0
+
+
+ORDERED = {
+    "top": """action outer() { }
+        control Sub(inout headers_t hdr) {
+            action deep() { hdr.h.a = 2; }
+            table inner { key = { hdr.h.a: exact; } actions = { deep; outer; } }
+            apply { inner.apply(); }
+        }""",
+    "locals": """action late() { hdr.h.b = 1; } action early() { hdr.h.b = 2; }
+        table second { key = { hdr.h.b: exact; } actions = { early; late; NoAction; } }
+        Sub() sub;
+        @hidden action unseen() { hdr.h.c = 1; }
+        @hidden table secret { actions = { unseen; } default_action = unseen(); }
+        table first { key = { hdr.h.b: exact; } actions = { late; } }""",
+    "apply": "first.apply(); sub.apply(hdr); second.apply(); secret.apply();",
+}
+
+
+def test_tables_and_actions_are_in_order_of_declaration_and_hidden_ones_left_out() -> None:
+    info = p4info_of(**ORDERED)
+    assert [t.preamble.name for t in info.tables] == ["I.second", "I.sub.inner", "I.first"]
+    names = [a.preamble.name for a in info.actions]
+    assert sorted(names[:2]) == ["NoAction", "outer"]
+    assert names[2:] == ["I.late", "I.early", "I.sub.deep"]
+
+
+def test_direct_counters_come_before_direct_meters() -> None:
+    info = p4info_of(
+        locals="""direct_meter<bit<8>>(MeterType.bytes) m; direct_counter(CounterType.bytes) c;
+            action a() { m.read(hdr.h.a); c.count(); }
+            table t { key = { hdr.h.b: exact; } actions = { a; } meters = m; counters = c; }""",
+        apply="t.apply();",
+    )
+    assert [number >> 24 for number in info.tables[0].direct_resource_ids] == [0x13, 0x15]
+
+
+def test_named_types_of_controller_headers_and_annotations_of_types() -> None:
+    info = p4info_of(
+        types="""enum bit<8> why_t { asked = 5 }
+            @p4runtime_translation("u", string) @mapped({{"zero", 0}}) type bit<9> port_t;
+            @controller_header("packet_in") header in_t {
+                why_t why; @hidden bit<8> pad; port_t port; bit<7> rest; }""",
+        headers="in_t i;",
+    )
+    assert info.type_info.serializable_enums["why_t"].members[0].value == b"\x05"
+    (annotation,) = info.type_info.new_types["port_t"].annotations
+    assert annotation.replace(" ", "") == '@mapped({{"zero",0}})'
+    fields = info.controller_packet_metadata[0].metadata
+    assert [(f.id, f.name, f.bitwidth) for f in fields] == [
+        (1, "why", 8),
+        (3, "port", 0),
+        (4, "rest", 7),
+    ]
+
+
+def test_types_are_told_of_where_something_has_one() -> None:
+    assert not p4info_of(apply="hdr.h.a = 1;").HasField("type_info")
+    assert p4info_of(locals="register<bit<8>>(4) r;", apply="r.write(0, hdr.h.a);").HasField(
+        "type_info"
+    )

@@ -116,11 +116,12 @@ def test_each_problem_is_told_once_and_the_rest_is_looked_at() -> None:
     assert found.count("not supported yet: the extern function mine") == 2
 
 
-def test_a_direct_counter_without_table() -> None:
+def test_a_direct_meter_without_table() -> None:
     found = errors_of(
-        locals="direct_counter(CounterType.packets) c; action a() { c.count(); }", apply="a();"
+        locals="direct_meter<bit<8>>(MeterType.packets) m; action a() { m.read(hdr.h.a); }",
+        apply="a();",
     )
-    assert found == ["I.c is attached to no table"]
+    assert found == ["I.m is attached to no table"]
 
 
 def test_a_program_without_main() -> None:

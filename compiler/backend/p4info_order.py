@@ -1,0 +1,71 @@
+"""The tables and actions of P4Info: which are told of, and in which order.
+
+The order is that of the declarations, with what a control instantiates in place of the instance and
+actions from outside before the control that uses them, as p4c lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compiler import ast
+from compiler.backend.scope import TableSite, Unit
+from compiler.typed import Instance, TypedProgram
+
+TABLE, ACTION = "table", "action"
+Named = tuple[str, str]
+Actions = dict[str, ast.ActionDeclaration | None]
+
+
+def visible(declaration: ast.Declaration | None) -> bool:
+    """What is marked `@hidden` is not the control plane's."""
+    return declaration is None or declaration.annotation("hidden") is None
+
+
+def in_order(typed: TypedProgram, unit: Unit) -> tuple[list[TableSite], Actions]:
+    """The tables and the actions, by full name, that the control plane sees."""
+    sites = {site.table.name: site for site in unit.tables}
+    blocks = typed.main.arguments.values() if typed.main is not None else ()
+    named = [n for b in blocks if isinstance(b, Instance) for n in _named(b, sites)]
+    rank = {name: i for i, name in reversed(list(enumerate(named)))}
+    tables = sorted(unit.tables, key=lambda s: rank.get((TABLE, s.table.name), len(named)))
+    actions = sorted(
+        unit.control_plane_actions.items(), key=lambda a: rank.get((ACTION, a[0]), len(named))
+    )
+    return (
+        [site for site in tables if visible(site.declaration)],
+        {name: declaration for name, declaration in actions if visible(declaration)},
+    )
+
+
+def _named(block: Instance, sites: dict[str, TableSite]) -> Iterator[Named]:
+    yield from _global_actions(block, sites)
+    yield from _declared(block)
+
+
+def _global_actions(block: Instance, sites: dict[str, TableSite]) -> Iterator[Named]:
+    """The actions from outside that tables of a control, and of those inside it, name."""
+    if isinstance(block.declaration, ast.ControlDeclaration):
+        locals_ = block.declaration.locals
+        own = {block.name_of(node) for node in locals_ if isinstance(node, ast.ActionDeclaration)}
+        for name in (block.name_of(n) for n in locals_ if isinstance(n, ast.TableDeclaration)):
+            used = sites[name].table.actions if name in sites else []
+            yield from ((ACTION, action.name) for action in used if action.name not in own)
+        for child in block.children.values():
+            yield from _global_actions(child, sites)
+
+
+def _declared(block: Instance) -> Iterator[Named]:
+    if not isinstance(block.declaration, ast.ControlDeclaration):
+        return
+    locals_ = block.declaration.locals
+    for node, child in block.children.items():
+        if node not in locals_:
+            yield from _declared(child)
+    for node in locals_:
+        if isinstance(node, ast.TableDeclaration):
+            yield TABLE, block.name_of(node)
+        elif isinstance(node, ast.ActionDeclaration):
+            yield ACTION, block.name_of(node)
+        elif node in block.children:
+            yield from _declared(block.children[node])
