@@ -33,7 +33,6 @@ from testbed.statistics import NetworkStatistics
 from testbed.usage import Usage
 from topologies import Topology, interface_name
 
-STOP_S = 10.0
 WATCH_S = 0.1
 """How often the processes are looked at."""
 

@@ -285,13 +285,6 @@ class Topology:
         """The node's links by its own port number, ascending."""
         return dict(self._ports.get(node, {}))
 
-    def port_towards(self, node: str, neighbour: str) -> int:
-        """The port of `node` whose cable leads straight to `neighbour`; KeyError when none does."""
-        for port, link in self.ports(node).items():
-            if neighbour in (link.a.node, link.b.node):
-                return port
-        raise KeyError(f"{node} has no link to {neighbour}")
-
     def with_directions(self, pattern: str, **changes: Any) -> Topology:
         """A copy in which fields of some Directions are others.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -43,6 +44,19 @@ def test_a_rack() -> None:
     ways = [way("h1->s1", 100, 3), way("h2->s1", 102), way("s1->h1", 90, 0, 2), way("s1->h2", 91)]
     found = lost_inside(measured(ways, counters), trees(rack(2), ("h1", "h2")))
     assert found == {"s1": Lost(before=4, after=2 * 93 + 2 - 90 - 2 - 91)}
+
+
+@pytest.mark.parametrize(
+    ("injected", "counted"),
+    [({"lost_link_down": 7}, 93), ({"corrupted": 7}, 93), ({"duplicated": 7}, 107)],
+)
+def test_what_impairments_took_or_made_is_no_loss_of_the_switch(
+    injected: dict[str, int], counted: int
+) -> None:
+    ways = [replace(way("h1->s1", 100), **injected)]
+    for lost in (0, 2):
+        value = measured(ways, {"s1": {"duplicate": counted - lost}})
+        assert lost_inside(value, trees(rack(1), ("h1",))) == {"s1": Lost(before=lost, after=0)}
 
 
 def test_a_tree() -> None:

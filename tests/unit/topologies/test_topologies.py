@@ -60,14 +60,6 @@ def test_directions_name_sender_and_receiver() -> None:
     ]
 
 
-def test_port_towards() -> None:
-    topology = rack(3)
-    assert [topology.port_towards("s1", f"h{n}") for n in (1, 2, 3)] == [1, 2, 3]
-    assert topology.port_towards("h2", "s1") == 0
-    with pytest.raises(KeyError, match="h1 has no link to h2"):
-        topology.port_towards("h1", "h2")
-
-
 def test_with_link_changes_one_direction_of_one_link() -> None:
     topology = rack(3, Direction(rate_bps=1), Direction(rate_bps=2))
     lossy = Direction(rate_bps=3, impairments=(Drop(0.25),))
