@@ -58,19 +58,20 @@ class BatchError(Exception):
 
     def to_status(self) -> status_pb2.Status:
         """google.rpc.Status with a p4.v1.Error for every update (P4Runtime: error reporting); of a
-        batch too large for that the codes only, or nothing but this error's text."""
-        for with_texts in (True, False):
-            status = self._status(with_texts)
+        batch too large for that the first text and all codes, or nothing but this error's text."""
+        for texts in (len(self.results), 1):
+            status = self._status(texts)
             if status.ByteSize() <= MAX_STATUS_BYTES:
                 return status
         return status_pb2.Status(code=Code.UNKNOWN, message=str(self))
 
-    def _status(self, with_texts: bool) -> status_pb2.Status:
+    def _status(self, texts: int) -> status_pb2.Status:
         status = status_pb2.Status(code=Code.UNKNOWN, message=str(self))
         for error in self.results:
             detail = p4runtime_pb2.Error(canonical_code=error.code if error else Code.OK)
-            if error and with_texts:
+            if error and texts:
                 detail.message = error.message
                 detail.space = "agglab"
+                texts -= 1
             status.details.add().Pack(detail)
         return status
