@@ -283,9 +283,9 @@ class Builder:
     ) -> None:
         name = instance.name
         self._preamble(message, "action_profile", name, annotations, PROFILE_ANNOTATIONS)
-        for site in self.tables:
-            if site.table.profile is not None and site.table.profile.name == name:
-                message.table_ids.append(self.symbols.number("table", site.table.name))
+        for table in sorted((site.table for site in self.tables), key=lambda t: t.name):
+            if table.profile is not None and table.profile.name == name:
+                message.table_ids.append(self.symbols.number("table", table.name))
         size = instance.arguments.get("size")
         assert isinstance(size, int)
         message.size = size

@@ -1,7 +1,7 @@
 """The tables and actions of P4Info: which are told of, and in which order.
 
-The order is that of the declarations, with what a control instantiates in place of the instance and
-actions from outside before the control that uses them, as p4c lists them.
+The order is that of the declarations, as p4c lists them: what a control instantiates stands in place
+of the instance, what it applies without one at its end, and actions from outside before it.
 """
 
 from __future__ import annotations
@@ -59,9 +59,6 @@ def _declared(block: Instance) -> Iterator[Named]:
     if not isinstance(block.declaration, ast.ControlDeclaration):
         return
     locals_ = block.declaration.locals
-    for node, child in block.children.items():
-        if node not in locals_:
-            yield from _declared(child)
     for node in locals_:
         if isinstance(node, ast.TableDeclaration):
             yield TABLE, block.name_of(node)
@@ -69,3 +66,6 @@ def _declared(block: Instance) -> Iterator[Named]:
             yield ACTION, block.name_of(node)
         elif node in block.children:
             yield from _declared(block.children[node])
+    for site, child in block.children.items():
+        if site not in locals_:
+            yield from _declared(child)

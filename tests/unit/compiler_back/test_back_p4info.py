@@ -338,6 +338,10 @@ ORDERED = {
             action deep() { hdr.h.a = 2; }
             table inner { key = { hdr.h.a: exact; } actions = { deep; outer; } }
             apply { inner.apply(); }
+        }
+        control Direct(inout headers_t hdr) {
+            table last { actions = { NoAction; } }
+            apply { last.apply(); }
         }""",
     "locals": """action late() { hdr.h.b = 1; } action early() { hdr.h.b = 2; }
         table second { key = { hdr.h.b: exact; } actions = { early; late; NoAction; } }
@@ -345,13 +349,14 @@ ORDERED = {
         @hidden action unseen() { hdr.h.c = 1; }
         @hidden table secret { actions = { unseen; } default_action = unseen(); }
         table first { key = { hdr.h.b: exact; } actions = { late; } }""",
-    "apply": "first.apply(); sub.apply(hdr); second.apply(); secret.apply();",
+    "apply": "Direct.apply(hdr); first.apply(); sub.apply(hdr); second.apply(); secret.apply();",
 }
 
 
 def test_tables_and_actions_are_in_order_of_declaration_and_hidden_ones_left_out() -> None:
     info = p4info_of(**ORDERED)
-    assert [t.preamble.name for t in info.tables] == ["I.second", "I.sub.inner", "I.first"]
+    tables = [t.preamble.name for t in info.tables]
+    assert tables == ["I.second", "I.sub.inner", "I.first", "I.Direct.last"]
     names = [a.preamble.name for a in info.actions]
     assert sorted(names[:2]) == ["NoAction", "outer"]
     assert names[2:] == ["I.late", "I.early", "I.sub.deep"]
