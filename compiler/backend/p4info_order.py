@@ -1,7 +1,7 @@
 """The tables and actions of P4Info: which are told of, and in which order.
 
-The order is that of the declarations, as p4c lists them: what a control instantiates stands in place
-of the instance, what it applies without one at its end, and actions from outside before it.
+The order is that of the declarations, as p4c lists them: what a control instantiates stands in the
+instance's place, what it applies without one at its end, and actions from outside before it.
 """
 
 from __future__ import annotations
