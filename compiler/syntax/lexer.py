@@ -36,10 +36,10 @@ _PUNCTUATION = re.findall(
 )
 
 _TOKEN = re.compile(
-    r"(?P<blank>[ \t\r\f\v]+)"
+    r"(?P<marker>(?:(?<=\n)|(?<![\s\S]))[ \t]*\#[^\n]*)"
+    r"|(?P<blank>[ \t\r\f\v]+)"
     r"|(?P<newline>\n)"
     r"|(?P<comment>//[^\n]*|/\*.*?\*/)"
-    r"|(?P<marker>(?:(?<=\n)|(?<![\s\S]))[ \t]*\#[^\n]*)"
     r"|(?P<pragma>@pragma\b)"
     r"|(?P<identifier>[A-Za-z_][A-Za-z0-9_]*)"
     r"|(?P<integer>[0-9]+[ws][0-9A-Za-z_]*|[0-9][0-9A-Za-z_]*)"

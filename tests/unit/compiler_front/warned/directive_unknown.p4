@@ -3,4 +3,7 @@
 const bool SMALL = true;
 const bool BIG = !SMALL;
 @noWarn("unused")
-action a(out bool x) { x = BIG; }
+action a(out bool x) {
+    # no comment in P4, but left out as by others
+    x = BIG;
+}
