@@ -14,6 +14,7 @@ from pathlib import PurePath
 from compiler import types
 from compiler.backend import ir
 from compiler.backend.assemble import assemble
+from compiler.backend.loops import contain
 from compiler.backend.places import Scalar
 from compiler.backend.scope import Unit
 from compiler.source import Position
@@ -88,7 +89,7 @@ def build_graph(unit: Unit, pipeline: ir.Pipeline) -> None:
 
 def _sequence(graph: Graph, body: list[ir.Statement], following: Target) -> Target:
     """The first node of body; control goes to following after it."""
-    for group in reversed(_groups(_reachable(body))):
+    for group in reversed(_groups(graph.unit, _reachable(body))):
         following = _group(graph, group, following)
     return following
 
@@ -105,24 +106,26 @@ def _reachable(body: list[ir.Statement]) -> list[ir.Statement]:
     return kept
 
 
-def _groups(body: list[ir.Statement]) -> list[list[ir.Statement]]:
+def _groups(unit: Unit, body: list[ir.Statement]) -> list[list[ir.Statement]]:
     """body cut into runs that can be one action, and single statements that cannot."""
     groups: list[list[ir.Statement]] = []
     run: list[ir.Statement] = []
     for statement in body:
         if _has_apply(statement):
-            groups += [*_split(run, body), [statement]]
+            groups += [*_split(unit, run, body), [statement]]
             run = []
         else:
             run.append(statement)
-    return [*groups, *_split(run, body)]
+    return [*groups, *_split(unit, run, body)]
 
 
 def _has_apply(statement: ir.Statement) -> bool:
     return any(isinstance(s, ir.Apply) for s in ir.flatten([statement]))
 
 
-def _split(run: list[ir.Statement], body: list[ir.Statement]) -> list[list[ir.Statement]]:
+def _split(
+    unit: Unit, run: list[ir.Statement], body: list[ir.Statement]
+) -> list[list[ir.Statement]]:
     """A run without tables, cut where jumps leave it or come into it from elsewhere."""
     if not run:
         return []
@@ -134,7 +137,7 @@ def _split(run: list[ir.Statement], body: list[ir.Statement]) -> list[list[ir.St
     jumps = {s.label for s in ir.flatten(run) if isinstance(s, ir.Goto)}
     if jumps <= labels and not labels & elsewhere:
         return [run]
-    return _cut(run, (jumps - labels) | (labels & elsewhere))
+    return _cut(contain(unit, run), (jumps - labels) | (labels & elsewhere))
 
 
 def _cut(run: list[ir.Statement], leaving: set[int]) -> list[list[ir.Statement]]:

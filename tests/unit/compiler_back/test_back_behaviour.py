@@ -137,6 +137,36 @@ def test_random_control_flow(seed: int, tmp_path: Path) -> None:
         assert (port, out.hex()) == (3, encode(env).hex()), frame.hex()
 
 
+def test_a_loop_that_a_return_leaves_between_tables(tmp_path: Path) -> None:
+    """Each way out (return, break, the end) goes on at its own place behind the loop."""
+    document = json_of(
+        locals="""action add(bit<8> v) { hdr.h.b = hdr.h.b + v; }
+            table t { key = { hdr.h.a : exact; } actions = { add; @defaultonly NoAction; }
+                      const entries = { 1 : add(3); } }
+            table u { key = { hdr.h.a : exact; } actions = { add; @defaultonly NoAction; }
+                      const entries = { 1 : add(32); 2 : add(64); } }""",
+        apply="""std.egress_spec = 1;
+            t.apply();
+            for (bit<8> i = 0; i < 4; i = i + 1) {
+                if (hdr.h.c == 7) { return; }
+                for (bit<8> j in 8w1 .. 2) {
+                    if (hdr.h.c == 8 && i == 1) { return; }
+                    if (j == 2) { continue; }
+                    hdr.h.b = hdr.h.b + j;
+                }
+                if (i == (bit<8>)hdr.h.c) { break; }
+            }
+            u.apply();""",
+    )
+    pipeline = load(document, tmp_path)
+    loops = {0: 1, 1: 2, 2: 3, 9: 4, 7: 0, 8: 1}
+    for a, (before, after) in {1: (3, 32), 2: (0, 64), 3: (0, 0)}.items():
+        for c, passes in loops.items():
+            expected = before + passes + (0 if c in (7, 8) else after)
+            ((_, out),) = pipeline.process(1, bytes([a, 0, 0, c]), 0)
+            assert out.hex() == f"{a:02x}{expected:02x}00{c:02x}"
+
+
 def test_a_control_with_a_table_applied_to_different_arguments(tmp_path: Path) -> None:
     """Its parameters have places of their own, copied in and out at each application."""
     inner = """control Swap(inout bit<8> x, in bit<8> y, out bit<16> both) {
