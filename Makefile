@@ -57,6 +57,7 @@ compile: setup  ## compile PROGRAM (p4/switchml.p4) for LANES and SLOTS into bui
 	@echo "build/$$(basename "$$PROGRAM" .p4).json"
 
 test: setup lint  ## every test this machine can run
+	@test -z "$$CI" || ./setup.sh --test-tools
 	@$(PYTHON) -m pytest "$$TESTS"
 
 lint: setup  ## ruff and mypy

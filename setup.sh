@@ -3,6 +3,7 @@
 # system's Mininet. Safe to repeat; a second call that finds nothing changed returns at once.
 # setup.sh --peers adds BMv2 and p4c from p4lang's packages, p4-utils and tshark; of these it goes on without what it
 # cannot get, and says so.
+# setup.sh --test-tools adds what a few tests only skip without: for CI, which runs them all.
 # Exit codes: 0 ready, 2 unknown argument, 3 the machine lacks something and it could not be installed (named).
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
@@ -14,6 +15,7 @@ PACKAGES=(
     ca-certificates       # for pip
     iproute2 util-linux iputils-ping ethtool
 )
+TEST_TOOLS=(shellcheck ruby vagrant clang gcc-aarch64-linux-gnu)
 STAMP=.venv/agglab-setup
 P4LANG=http://download.opensuse.org/repositories/home:/p4lang
 P4_UTILS=https://github.com/nsg-ethz/p4-utils/archive/83b118bbae530b31cc74e7fa32f9174f7c0a1184.tar.gz
@@ -21,8 +23,8 @@ SOURCES=/etc/apt/sources.list.d/p4lang.list
 KEY=/usr/share/keyrings/p4lang.gpg
 
 case "${1-}" in
-    '' | --peers) ;;
-    *) printf 'usage: setup.sh [--peers]\n' >&2; exit 2 ;;
+    '' | --peers | --test-tools) ;;
+    *) printf 'usage: setup.sh [--peers | --test-tools]\n' >&2; exit 2 ;;
 esac
 
 lack() {
@@ -153,7 +155,21 @@ install_peers() {
     fi
 }
 
+install_test_tools() {
+    local missing=() package
+    for package in "${TEST_TOOLS[@]}"; do
+        installed "$package" || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    become_root "--test-tools installs system packages: run it as root, or with sudo"
+    step "package lists" "${ROOT[@]}" apt-get update
+    for package in "${missing[@]}"; do
+        attempt "$package" apt_install "$package" || printf 'setup: going on without %s\n' "$package"
+    done
+}
+
 up_to_date || install_agglab
-if [ "${1-}" = --peers ]; then
-    install_peers
-fi
+case "${1-}" in
+    --peers) install_peers ;;
+    --test-tools) install_test_tools ;;
+esac
