@@ -84,7 +84,7 @@ def test_vagrant_runs_the_script_that_sets_machines_up() -> None:
 
 def test_setup_refuses_what_it_does_not_know() -> None:
     done = subprocess.run([ROOT / "setup.sh", "--peer"], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (2, "usage: setup.sh [--peers]\n")
+    assert (done.returncode, done.stderr) == (2, "usage: setup.sh [--peers | --test-tools]\n")
 
 
 def test_the_workflow_calls_targets_that_exist() -> None:
