@@ -20,6 +20,8 @@ from testbed.stf import Binder, Command, Engine, Expect, Library, Run, StfError,
 from testbed.stf.bmv2 import QUIET_S, Bmv2
 from testbed.stf.script import Add
 
+THRIFT_BITS = 63
+"""Wider registers BMv2 does not tell."""
 WITNESSES = [Expect(0, port, None) for port in range(PORTS)]
 """Every port is opened, whatever the script expects there."""
 
@@ -100,7 +102,7 @@ def _execute(document: dict[str, Any], engine: Engine, commands: list[Command]) 
     run = Run(binder, engine)
     run.execute(c for c in commands if not isinstance(c, Add) or _has_table(binder, c))
     frames = {port: tuple(sorted(found)) for port, found in sorted(run.captured.items())}
-    return Outcome(frames, _counters(document, engine) if len(commands) > run.packets else ())
+    return Outcome(frames, _cells(document, engine) if len(commands) > run.packets else ())
 
 
 def _has_table(binder: Binder, command: Add) -> bool:
@@ -108,15 +110,18 @@ def _has_table(binder: Binder, command: Add) -> bool:
     return any(name.endswith(f".{command.table}") for name in binder.tables)
 
 
-def _counters(document: dict[str, Any], engine: Engine) -> tuple[tuple[str, int, int], ...]:
-    """Packets and bytes of every cell. Asked only where a script has commands: BMv2's command line
-    takes longer to start than all packets."""
-    arrays = [a for a in document["counter_arrays"] if not a.get("is_direct")]
-    return tuple(
-        (f"{array['name']}[{index}]", *engine.counter(array["name"], index))
-        for array in arrays
-        for index in range(array["size"])
-    )
+def _cells(document: dict[str, Any], engine: Engine) -> tuple[tuple[str, int, int], ...]:
+    """Packets and bytes of every counter, and registers, as 0 and their value. Asked only where a
+    script has commands: BMv2's command line takes longer to start than all packets."""
+    found = []
+    for array in document["counter_arrays"]:
+        for index in range(0 if array.get("is_direct") else array["size"]):
+            counted = engine.counter(array["name"], index)
+            found.append((f"{array['name']}[{index}]", *counted))
+    for array in document["register_arrays"]:
+        for index in range(array["size"] if array["bitwidth"] <= THRIFT_BITS else 0):
+            found.append((f"{array['name']}[{index}]", 0, engine.register(array["name"], index)))
+    return tuple(found)
 
 
 def groups(outcomes: Mapping[Pair, Outcome]) -> list[list[Pair]]:
@@ -144,5 +149,5 @@ def describe(outcomes: Mapping[Pair, Outcome]) -> list[str]:
             for who, rest in ((parts[0][0], one - two), (part[0], two - one)):
                 lines += [f"  only {who}: port {port} {f.hex()}" for f in list(rest)[:3]]
         changed = [c for c, d in zip(other.cells, reference.cells, strict=False) if c != d]
-        lines += [f"  {part[0]}: {name}: {n} packets, {size} bytes" for name, n, size in changed]
+        lines += [f"  {part[0]}: {name}: {n}, {size}" for name, n, size in changed]
     return lines

@@ -190,7 +190,7 @@ static void add_entry(struct pipeline *p, FILE *from)
 	free(args);
 }
 
-static void set_replicas(struct pipeline *p, FILE *from, int kind)
+static void read_replicas(struct pipeline *p, FILE *from, int kind)
 {
 	uint32_t wanted = get32(from), count = get32(from);
 	struct pl_replica *list = (struct pl_replica *)get_bytes(from, count * (uint32_t)sizeof(*list));
@@ -210,7 +210,7 @@ static void read_setup(struct pipeline *p, FILE *from)
 		if (kind == 'A') {
 			add_entry(p, from);
 		} else if (kind == 'G' || kind == 'C') {
-			set_replicas(p, from, kind);
+			read_replicas(p, from, kind);
 		} else if (kind == 'F' && corpus_count < MAX_FRAMES) {
 			corpus[corpus_count].length = get32(from);
 			corpus[corpus_count].data = get_bytes(from, corpus[corpus_count].length);

@@ -23,11 +23,11 @@ SHIFT_COUNTS = (Bits(3), Bits(8), Bits(8))
 class Expressions:
     """Text of expressions; every operand stands in parentheses of its own.
 
-    division: of numbers known at run time, which p4c refuses.
+    refused: by p4c for BMv2: divisions of numbers known at run time, loops over a range.
     """
 
-    def __init__(self, source: Source, widths: tuple[int, ...], division: bool) -> None:
-        self.division = division
+    def __init__(self, source: Source, widths: tuple[int, ...], refused: bool) -> None:
+        self.refused = refused
         self.source = source
         self.random = source.random
         self.widths = widths
@@ -70,7 +70,7 @@ class Expressions:
                 makers.append(self._saturating)
             if not shape.signed:
                 makers += [self._slice, self._slice_of]
-                makers += [self._divide] * self.division
+                makers += [self._divide] * self.refused
                 if shape.width > 1:
                     makers.append(self._concatenation)
         return self.random.choice(makers)(shape, scope, depth - 1)

@@ -28,8 +28,11 @@ from testbed.random_programs.statements import Externs, Lines, Statements, funct
 
 PORTS = 4
 PACKETS = 24
+BMV2_ROOM_BYTES = 512
+"""By so much a packet may grow in BMv2; more overruns its buffer."""
 HEADER_WIDTHS = (1, 2, 3, 4, 5, 8, 8, 9, 13, 16, 16, 32, 48, 64, 72, 128)
 STACK = 4
+VARIABLE_BYTES = 1 + 8
 GROUPS = ("mc_mgrp_create 1", "mc_node_create 5 1 2", "mc_node_associate 1 0")
 SESSIONS = ("mirroring_add 1 3", "mirroring_add 2 0")
 FIELD_LIST = 1
@@ -144,6 +147,13 @@ class _Draw:
             *lines,
             *["e_t[4] s;", "e_t[4] t;", "u_t u;", "var_t v;", "var_t w;", "dump_t dump;", "}"],
         ]
+
+    def _largest_bytes(self) -> int:
+        """Of all headers together."""
+        counts = {"s": STACK, "t": STACK}
+        headers = {name: kind for name, kind in self.types.items() if kind.header}
+        bits = sum(size(kind) * counts.get(name, 1) for name, kind in headers.items())
+        return bits // 8 + 2 * VARIABLE_BYTES
 
     def _metadata_text(self) -> Lines:
         """Some of it is in the field list of copies; `again` keeps them from coming back twice."""
@@ -310,6 +320,9 @@ class _Draw:
 
     def case(self) -> Case:
         types = self._declare_types()
+        while self._largest_bytes() > BMV2_ROOM_BYTES:
+            self.widths = HEADER_WIDTHS
+            types = self._declare_types()
         functions, function_lines = self._functions()
         port = [Variable("std.ingress_port", Bits(9), False)]
         seen = [

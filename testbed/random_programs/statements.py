@@ -248,6 +248,8 @@ class Statements:
         inner = scope.adding([Variable(name, Bits(8), writable=False)])
         limit = self.random.randrange(1, 5)
         head = f"for (bit<8> {name} = 0; {name} < {limit}; {name} = {name} + 1) {{"
+        if self.expressions.refused and self.source.chance(0.5):
+            head = f"for (bit<8> {name} in 8w{self.random.randrange(4)} .. 8w{limit}) {{"
         body = self.block(inner, inside, self.random.randrange(1, 4), min(depth, 1))
         return [head, *body, "}"], scope
 
