@@ -1,4 +1,7 @@
-"""`scenario`: run scenarios as a user does, each in a process of its own that carries a marker."""
+"""`scenario`: run scenarios as a user does, each in a process of its own that carries a marker.
+
+Makes `network_case` and `switch_lab` importable by these tests.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).parent))
 PATIENCE_S = 120.0
 MARKER = "AGGLAB_TEST_SCENARIO"
 PYTEST_ONLY = "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"  # set by tests/conftest.py

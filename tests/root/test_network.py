@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from network_case import case
 
 from testbed.network import drop_numbers
 
 pytestmark = pytest.mark.root
 
-CASES = Path(__file__).with_name("network_cases.py")
 # Rates as a share of the rate asked for. Above: never, but for rounding of the token bucket. Below:
 # late timers lose rate, so the best of several attempts must reach it, and a gigabit in frames of
 # 1500 bytes (80,000 timers a second) can do so only where processors are free.
@@ -24,16 +20,6 @@ RATE_TOLERANCE = 0.02
 
 def starved() -> bool:
     return os.getloadavg()[0] > (os.cpu_count() or 1)
-
-
-def case(tmp_path: Path, name: str, **arguments: Any) -> Any:
-    """Run a case of network_cases.py and return its result."""
-    result = tmp_path / "result.json"
-    command = [sys.executable, str(CASES), name, json.dumps(arguments), str(result)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout == done.stderr == "", "the terminal stays quiet"
-    return json.loads(result.read_text())
 
 
 def test_hosts_reach_each_other(tmp_path: Path) -> None:

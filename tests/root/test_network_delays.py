@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pytest
+from network_case import case
 
 from testbed.network import lacks
 from topologies import Direction, Jitter, Reorder, rack
 
-CASES = Path(__file__).with_name("network_cases.py")
 LACKS = [lack.what for lack in lacks(rack(1, Direction(delay_us=1000)))]
 pytestmark = [
     pytest.mark.root,
@@ -22,16 +19,6 @@ pytestmark = [
 ]
 LATE_US = 20_000
 """A busy machine adds to any frame's way, but hardly so much to the quickest of many."""
-
-
-def case(tmp_path: Path, name: str, **arguments: Any) -> Any:
-    """Run a case of network_cases.py and return its result."""
-    result = tmp_path / "result.json"
-    command = [sys.executable, str(CASES), name, json.dumps(arguments), str(result)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout == done.stderr == "", "the terminal stays quiet"
-    return json.loads(result.read_text())
 
 
 def parts(tmp_path: Path, way: Direction, fault: object, frames: int, gap_s: float) -> Any:

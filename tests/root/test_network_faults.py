@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import struct
-import subprocess
-import sys
 from collections import Counter
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pytest
+from network_case import case
 
 from testbed.impairments import Fate, decider, deciders, direction_key, flip
 from topologies import Corrupt, Drop, DropList, Duplicate, GilbertElliott, Impairment, PeriodicDrop
 
 pytestmark = pytest.mark.root
-
-CASES = Path(__file__).with_name("network_cases.py")
-
-
-def case(tmp_path: Path, name: str, **arguments: Any) -> Any:
-    """Run a case of network_cases.py and return its result."""
-    result = tmp_path / "result.json"
-    command = [sys.executable, str(CASES), name, json.dumps(arguments), str(result)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout == done.stderr == "", "the terminal stays quiet"
-    return json.loads(result.read_text())
 
 
 KINDS: dict[str, tuple[Impairment, ...]] = {

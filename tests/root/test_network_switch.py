@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
+from network_case import case
 
 pytestmark = pytest.mark.root
 
 ROOT = Path(__file__).resolve().parents[2]
-CASES = Path(__file__).with_name("network_cases.py")
 LANES = 32
 
 
@@ -26,16 +24,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     command += ["-o", paths["program"], "--p4runtime-files", paths["p4info"]]
     subprocess.run(command, cwd=ROOT, check=True, timeout=120)
     return paths
-
-
-def case(tmp_path: Path, name: str, **arguments: Any) -> Any:
-    """Run a case of network_cases.py and return its result."""
-    result = tmp_path / "result.json"
-    command = [sys.executable, str(CASES), name, json.dumps(arguments), str(result)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout == done.stderr == "", "the terminal stays quiet"
-    return json.loads(result.read_text())
 
 
 def test_hosts_talk_through_the_switch(tmp_path: Path, program: dict[str, str]) -> None:

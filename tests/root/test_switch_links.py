@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import queue
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 from switch_lab import Namespace
 
 from switch.p4runtime.links import Links

@@ -17,8 +17,6 @@ from typing import Any
 
 import pytest
 from scapy.utils import RawPcapReader
-
-sys.path.insert(0, str(Path(__file__).parent))
 from switch_lab import FIXTURES, Lab, receive
 
 from switch.io import PacketLoop

@@ -18,8 +18,6 @@ import grpc
 import pytest
 from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 from scapy.utils import rdpcap
-
-sys.path.insert(0, str(Path(__file__).parent))
 from switch_lab import FIXTURES, Lab, receive
 
 from switch.p4runtime.text import read_p4info
