@@ -1,7 +1,7 @@
 # Agglab: `make` lists the targets. Every target sets up what it needs first (setup.sh, at once when nothing is missing).
 PYTHON := .venv/bin/python
 .DEFAULT_GOAL := help
-.PHONY: help setup doctor export scenario scenarios check compile test lint bless explore bench conformance random fuzz machine clean
+.PHONY: help setup doctor export scenario scenarios check compile test lint bless explore mutants bench conformance random fuzz machine clean
 
 NAME ?=
 FILE ?= $(if $(NAME),scenarios/$(NAME).yaml)
@@ -20,9 +20,10 @@ SEED ?= 1
 FUZZ ?= 1000000
 SUITE ?= bookworm
 RUN ?=
+ONLY ?=
 
 # The caller's words reach the recipes as environment variables, never as shell text.
-export FILE TO OUT RESULTS BACKEND TARGET PROGRAM LANES SLOTS TESTS SCHEDULES N SEED FUZZ SUITE RUN
+export FILE TO OUT RESULTS BACKEND TARGET PROGRAM LANES SLOTS TESTS SCHEDULES N SEED FUZZ SUITE RUN ONLY
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -70,6 +71,9 @@ bless: setup  ## rewrite the golden files; read the diff
 
 explore: setup  ## search for schedules of faults that break it, in virtual time: SCHEDULES=100000
 	@$(PYTHON) -m testbed explore --schedules "$$SCHEDULES"
+
+mutants: setup  ## put faults into a copy of it, one at a time, and see what catches each; ONLY="id ...", docs/mutants.md
+	@set -f; $(PYTHON) -m verification mutants $${ONLY:+--only $$ONLY}
 
 bench: setup  ## speed, as ratios measured in one run
 	@$(PYTHON) -m benchmarks

@@ -15,12 +15,13 @@ PACKAGES=(
     ca-certificates       # for pip
     iproute2 util-linux iputils-ping ethtool
 )
-TEST_TOOLS=(shellcheck ruby vagrant clang gcc-aarch64-linux-gnu)
+TEST_TOOLS=(gnupg shellcheck ruby vagrant clang chromium gcc-aarch64-linux-gnu)
 STAMP=.venv/agglab-setup
-P4LANG=http://download.opensuse.org/repositories/home:/p4lang
+P4LANG=https://download.opensuse.org/repositories/home:/p4lang
 P4_UTILS=https://github.com/nsg-ethz/p4-utils/archive/83b118bbae530b31cc74e7fa32f9174f7c0a1184.tar.gz
 SOURCES=/etc/apt/sources.list.d/p4lang.list
 KEY=/usr/share/keyrings/p4lang.gpg
+KEY_ID=A4666B6753C0F7D1  # home:p4lang OBS Project: the last 16 digits of the key's fingerprint
 
 case "${1-}" in
     '' | --peers | --test-tools) ;;
@@ -110,13 +111,34 @@ p4lang_folder() {
 }
 
 fetch() {
-    curl --fail --silent --show-error --location --connect-timeout 20 --max-time 300 "$@"
+    curl --fail --silent --show-error --location --proto '=https' --proto-redir '=https' \
+        --connect-timeout 20 --max-time 300 "$@"
+}
+
+# holds_p4lang_key FOLDER: whether its Release.key is p4lang's key and no other. Root will trust whatever it signs.
+holds_p4lang_key() {
+    local keys
+    keys=$(gpg --homedir "$1" --batch --quiet --with-colons --show-keys "$1/Release.key" |
+        awk -F: '$1 == "pub" { primary = 1 } $1 == "fpr" && primary { print $10; primary = 0 }') || keys=
+    [ "$(wc -l <<<"$keys")" -eq 1 ] && [[ $keys == *"$KEY_ID" ]] && return 0
+    printf "the key that came is not p4lang's: its fingerprint is %s and should end in %s\n" \
+        "${keys:-missing}" "$KEY_ID" >&2
+    return 1
+}
+
+# fetch_p4lang_key URL FOLDER
+fetch_p4lang_key() {
+    fetch -o "$2/Release.key" "$1/Release.key" && holds_p4lang_key "$2" &&
+        "${ROOT[@]}" gpg --homedir "$2" --batch --yes --dearmor -o "$KEY" "$2/Release.key"
 }
 
 add_p4lang() {
-    local url
+    local url folder status=0
     url=$P4LANG/$(p4lang_folder)
-    fetch "$url/Release.key" | "${ROOT[@]}" gpg --batch --yes --dearmor -o "$KEY" || return 1
+    folder=$(mktemp -d)
+    fetch_p4lang_key "$url" "$folder" || status=1
+    rm -rf "$folder"
+    [ "$status" -eq 0 ] || return 1
     echo "deb [signed-by=$KEY] $url/ /" | "${ROOT[@]}" tee "$SOURCES" || return 1
     "${ROOT[@]}" apt-get update && apt-cache show p4lang-p4c p4lang-bmv2
 }
@@ -126,8 +148,8 @@ install_p4lang() {
         return 0
     fi
     if ! attempt "p4lang's repository" add_p4lang; then
-        "${ROOT[@]}" rm -f "$SOURCES"
-        printf "setup: p4lang's repository has nothing for this machine or cannot be reached: no BMv2, no p4c; going on with the native switch\n"
+        "${ROOT[@]}" rm -f "$SOURCES" "$KEY"
+        printf "setup: p4lang's repository has nothing for this machine, cannot be reached or shows another key: no BMv2, no p4c; going on with the native switch\n"
         return 0
     fi
     attempt "BMv2 and p4c" apt_install p4lang-p4c p4lang-bmv2 ||

@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TextIO
 
-from compiler.source import Position
+from compiler.source import Position, read_source
 
 ERROR = "error"
 WARNING = "warning"
@@ -81,8 +80,14 @@ def render(entries: Iterable[Diagnostic], sources: dict[str, str] | None = None)
     }
     out: list[str] = []
     for entry in entries:
-        out.extend(_render_one(entry, lines_of))
+        out.extend(map(_shown, _render_one(entry, lines_of)))
     return "\n".join(out) + ("\n" if out else "")
+
+
+def _shown(line: str) -> str:
+    """A line with a mark in place of each character that a terminal would act on, or does not
+    show; columns stay."""
+    return "".join(c if c == "\t" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line)
 
 
 def _render_one(entry: Diagnostic, lines_of: dict[str, Sequence[str]]) -> list[str]:
@@ -108,7 +113,7 @@ def _source_line(position: Position, lines_of: dict[str, Sequence[str]]) -> str 
 
 def _read_lines(name: str) -> Sequence[str]:
     try:
-        return Path(name).read_text(encoding="utf-8", errors="replace").split("\n")
+        return read_source(name).split("\n")
     except OSError:
         return ()
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compiler.diagnostics import Diagnostics
-from compiler.source import NOWHERE, Position
+from compiler.source import MAX_TEXT_BYTES, NOWHERE, Position, read_source
 
 INCLUDE_DIR = Path(__file__).parent / "include"
 TIMEOUT_S = 20
-MAX_TEXT_BYTES = 64 << 20
 
 _MESSAGE = re.compile(
     r"(?P<file>.+?):(?P<line>\d+):(?:(?P<column>\d+):)? "
@@ -48,7 +47,7 @@ def preprocess(path: str, options: Options, diagnostics: Diagnostics) -> str | N
     if not _readable(path, diagnostics):
         return None
     if options.preprocessed:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
+        return read_source(path)
     compiler = _find_compiler()
     if compiler is None:
         diagnostics.error(
@@ -65,12 +64,11 @@ def _readable(path: str, diagnostics: Diagnostics) -> bool:
         diagnostics.error(NOWHERE, f"{path}: is a folder, not a P4 program")
         return False
     try:
-        with open(path, "rb") as file:
-            text = file.read()
+        text = read_source(path)
     except OSError as error:
         diagnostics.error(NOWHERE, f"{path}: {error.strerror or error}")
         return False
-    if b"\0" in text:
+    if "\0" in text:
         diagnostics.error(NOWHERE, f"{path}: is binary data, not a P4 program")
         return False
     return True

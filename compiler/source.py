@@ -1,8 +1,13 @@
-"""Places in source text: the one value every token, node and diagnostic carries."""
+"""Source text: how it is read, and places in it, the value every token and node carries."""
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from typing import NamedTuple
+
+MAX_TEXT_BYTES = 64 << 20
 
 
 class Position(NamedTuple):
@@ -18,3 +23,16 @@ class Position(NamedTuple):
 
 
 NOWHERE = Position("<compiler>", 0, 0)
+
+
+def read_source(path: str) -> str:
+    """The text of a file. Raises OSError for anything but a regular file of at most MAX_TEXT_BYTES:
+    a pipe may never end, and a `# line` marker may name any file of the machine."""
+    # O_NONBLOCK: opening a pipe that nobody writes to must not wait; regular files ignore it.
+    with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "is not a regular file", path)
+        text = file.read(MAX_TEXT_BYTES + 1)
+    if len(text) > MAX_TEXT_BYTES:
+        raise OSError(errno.EFBIG, f"is larger than {MAX_TEXT_BYTES >> 20} MB", path)
+    return text.decode("utf-8", "replace")

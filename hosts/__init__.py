@@ -4,6 +4,6 @@ The public names are here; see docs/hosts.md. This folder imports NumPy and itse
 """
 
 from hosts.all_reduce import AllReducer
-from hosts.errors import AllReduceError, NotFinite, RoundTimeout
+from hosts.errors import AllReduceError, NotFinite, RoundTimeout, ShapeMismatch
 
-__all__ = ["AllReduceError", "AllReducer", "NotFinite", "RoundTimeout"]
+__all__ = ["AllReduceError", "AllReducer", "NotFinite", "RoundTimeout", "ShapeMismatch"]

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts import own_worker, quantise
+from hosts import own_worker
 from hosts.all_reduce import AllReducer
 from hosts.control import Aborted, Command, Control, Stopped
 from hosts.driver import Address, default_window, first_timeout_s
@@ -27,6 +29,8 @@ from hosts.library import BuildError
 from hosts.tensors import make_tensor
 
 WAITING_MAX = 64
+NUMBERS = "biufc"
+"""Kinds of NumPy's dtypes."""
 INTEGERS = ("job", "rank", "workers", "lanes", "slots", "first_tag", "elements", "seed")
 
 
@@ -97,8 +101,6 @@ class Agent:
     def __init__(self, config: Config, control: Control) -> None:
         self._config, self._control = config, control
         self._class = own_worker.load(config.worker)
-        # A program that does not add has no sum to be near to.
-        self._adds = own_worker.combine_of(config.worker) is None
         self._members = list(range(config.workers))
         self._marks: list[int] = []
         self._slow_s = 0.0
@@ -108,6 +110,7 @@ class Agent:
         # Filled, so that no page is first touched within a round.
         self._out: NDArray = np.full(config.elements, 1, config.dtype)
         self._sums = np.full(config.elements, 1, np.int32) if self._is_float else None
+        self._received: dict[str, Any] = {}
         self._round = 0
         self._values = self._tensor(0)
         self.failed = False
@@ -188,8 +191,7 @@ class Agent:
             self._report_end("failed", error=_one_line(error), missing=missing)
             return
         # Before the report, so that the next command finds every agent prepared.
-        self._save_sums()
-        report["error"] = self._error() if self._is_float and self._adds else None
+        self._save(self._received)
         self._round, self._values = number + 1, self._tensor(number + 1)
         self._control.send("round", **report)
 
@@ -201,6 +203,7 @@ class Agent:
             event,
             rank=self._config.rank,
             round=self._round,
+            chunks=self._active.worker.chunks_done,
             waiting=[[int(slots["chunk"][s]), s, int(slots["tag"][s])] for s in waiting],
             stats=self._since_start(),
             t_ns=time.monotonic_ns(),
@@ -220,8 +223,11 @@ class Agent:
     def _reduce(self) -> dict[str, Any]:
         self._before = self._active.stats
         cpu_s, start_ns = time.process_time(), time.monotonic_ns()
-        self._active.all_reduce(self._values, out=self._out, sums=self._sums)
+        returned = self._active.all_reduce(self._values, out=self._out, sums=self._sums)
         end_ns, cpu_s = time.monotonic_ns(), time.process_time() - cpu_s
+        self._received = {"result": returned, "sums": self._sums}
+        if returned is not self._out:
+            self._received["out"] = self._out
         return {
             "rank": self._config.rank,
             "round": self._round,
@@ -253,35 +259,28 @@ class Agent:
             config.seed, config.job, config.rank, number, config.elements, config.dtype
         )
 
-    def _save_sums(self) -> None:
+    def _save(self, received: Mapping[str, Any]) -> None:
+        """Leave the arrays that a caller would have now to the testbed. A worker of one's own may
+        return anything; what is no array of numbers is left out and found missing."""
         config = self._config
         if config.sums_dir is None:
             return
-        name = f"job{config.job}-rank{config.rank}-round{self._round}.npy"
-        np.save(Path(config.sums_dir) / name, self._out if self._sums is None else self._sums)
+        folder = Path(config.sums_dir) / f"job{config.job}-rank{config.rank}-round{self._round}"
+        part = folder.with_suffix(".part")
+        for old in (part, folder):  # of an attempt that was broken off
+            shutil.rmtree(old, ignore_errors=True)
+        part.mkdir()
+        for what, array in received.items():
+            if _holds_numbers(array):
+                np.save(part / f"{what}.npy", np.asarray(array))
+        part.rename(folder)  # all of it or nothing, for whoever is killed meanwhile
 
-    def _error(self) -> dict[str, float]:
-        """How far the floats are from a float64 sum of all inputs, over this rank's share of the
-        chunks: the largest difference, the largest bound, and the largest ratio of the two in one
-        chunk."""
-        config, lanes = self._config, self._config.lanes
-        exponents = self._active.worker.exponents
-        place, workers = self._members.index(config.rank), len(self._members)
-        first, last = (exponents.size * n // workers for n in (place, place + 1))
-        start, stop = first * lanes, min(last * lanes, config.elements)
-        if start >= stop:
-            return {"max_abs": 0.0, "bound": 0.0, "ratio": 0.0}
-        exact = np.zeros(stop - start)
-        for rank in self._members:
-            exact += make_tensor(
-                config.seed, config.job, rank, self._round, stop - start, config.dtype, start
-            )
-        worst = np.maximum.reduceat(
-            np.abs(self._out[start:stop] - exact), np.arange(0, stop - start, lanes)
-        )
-        bound = quantise.error_bound(exponents[first:last], workers)
-        ratio = float(np.max(worst / bound))
-        return {"max_abs": float(worst.max()), "bound": float(np.max(bound)), "ratio": ratio}
+
+def _holds_numbers(array: Any) -> bool:
+    """In all of its places: not so a masked array."""
+    if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
+        return False
+    return array.dtype.kind in NUMBERS
 
 
 def _serve(config: Config, control: Control) -> int:

@@ -21,11 +21,12 @@ class AllReducer:
     """One worker of a job: sums arrays over all workers, through the switch.
 
     All workers of a job call `all_reduce` equally often, with arrays of the same number of elements
-    and dtype. `bind` is this worker's address and port, as the switch's table has them. `window` is
-    how many slots are used at once, all by default; workers of a job must agree on it. `first_tag`
-    is 1 for a fresh switch. `first_timeout_s` is how long to wait for a first result. For one
-    thread at a time. Raises ValueError for impossible numbers, AllReduceError if the address cannot
-    be used.
+    and dtype; where they do not, all of them raise ShapeMismatch. `bind` is this worker's address
+    and port, as the switch's table has them. `window` is how many slots are used at once, all by
+    default; workers of a job must agree on it. `first_tag` is any number for a fresh switch.
+    `first_timeout_s` is how long to wait for a first result. For one thread at a time. Raises
+    ValueError for impossible numbers, AllReduceError if the address cannot be used
+    or the lanes do not fit the interface's MTU.
     """
 
     def __init__(
@@ -68,17 +69,18 @@ class AllReducer:
         """The sum of `array` over all workers of the job: same shape and dtype.
 
         int32 is summed modulo 2^32; float32 within `hosts.quantise.error_bound` of the exact sum.
-        `out` takes the result and may be `array`; `sums`, flat and contiguous, takes the integers
-        that the switch returned. Raises TypeError for other dtypes, ValueError for an `out` or
-        `sums` that does not fit, NotFinite for Inf, NaN and sums beyond float32, RoundTimeout when
-        results fail to come. After NotFinite the next call works; after any other AllReduceError
-        none does.
+        `out` takes the result and may be `array`; `sums`, flat, contiguous and aligned, takes the
+        integers that the switch returned. Raises TypeError for other dtypes and for an `out` or
+        `sums` that is no NumPy array, ValueError for one that does not fit, NotFinite for Inf, NaN
+        and sums beyond float32, ShapeMismatch when the workers do not reduce alike, RoundTimeout
+        when results fail to come. After NotFinite the next call works; after any other
+        AllReduceError none does.
         """
         array = np.asarray(array)
         _check_dtype(array)
         _check_out(array, out)
-        _check_sums(array, sums)
-        values = np.ascontiguousarray(array).reshape(-1)
+        _check_sums(array, out, sums)
+        values = np.require(array, requirements=["C", "ALIGNED"]).reshape(-1)
         total = _flat_result(values, out)
         if np.may_share_memory(values, total) and values.ctypes.data != total.ctypes.data:
             values = values.copy()
@@ -106,9 +108,14 @@ class AllReducer:
     @property
     def stats(self) -> dict[str, int]:
         """Counts since the reducer was made: `hosts.worker.COUNTERS`, `kernel_drops` (results that
-        found the socket's buffer full) and `unsent` (datagrams the kernel did not take)."""
-        link = {"kernel_drops": self._link.kernel_drops, "unsent": self._link.unsent}
-        return self.worker.counters | link
+        found the socket's buffer full), `unsent` (datagrams the kernel did not take) and
+        `network_errors` (what ICMP messages reported, forged or not)."""
+        link = self._link
+        return self.worker.counters | {
+            "kernel_drops": link.kernel_drops,
+            "unsent": link.unsent,
+            "network_errors": link.network_errors,
+        }
 
     def close(self) -> None:
         """Release the socket. May be called twice."""
@@ -133,9 +140,15 @@ def _check_dtype(array: NDArray) -> None:
         )
 
 
+def _check_is_array(name: str, given: object) -> None:
+    if not isinstance(given, np.ndarray):
+        raise TypeError(f"{name} is a {type(given).__name__}; it must be a NumPy array")
+
+
 def _check_out(array: NDArray, out: NDArray | None) -> None:
     if out is None:
         return
+    _check_is_array("out", out)
     if out.shape != array.shape or out.dtype != array.dtype:
         raise ValueError(
             f"out is {out.dtype} {out.shape}; the result is {array.dtype} {array.shape}"
@@ -144,15 +157,20 @@ def _check_out(array: NDArray, out: NDArray | None) -> None:
         raise ValueError("out is read-only")
 
 
-def _check_sums(array: NDArray, sums: NDArray[np.int32] | None) -> None:
+def _check_sums(array: NDArray, out: NDArray | None, sums: NDArray[np.int32] | None) -> None:
     if sums is None:
         return
+    _check_is_array("sums", sums)
+    if out is not None and np.may_share_memory(out, sums):
+        raise ValueError("sums and out share memory: each would overwrite the other")
     if sums.dtype != np.int32 or sums.shape != (array.size,) or not sums.flags.carray:
-        raise ValueError(f"sums must be flat, contiguous, writable int32 of {array.size} elements")
+        raise ValueError(
+            f"sums must be flat, contiguous, aligned, writable int32 of {array.size} elements"
+        )
 
 
 def _flat_result(values: NDArray, out: NDArray | None) -> NDArray:
-    """Flat, contiguous memory for the result: that of `out` where it will do."""
-    if out is not None and out.flags.c_contiguous:
-        return out.reshape(-1)
+    """Flat, contiguous, aligned memory for the result: that of `out` where it will do."""
+    if out is not None and out.flags.c_contiguous and out.flags.aligned:
+        return np.asarray(out).reshape(-1)  # a np.matrix has two dimensions whatever is done to it
     return np.empty_like(values)

@@ -28,7 +28,7 @@ MAX_BATCH = 128
 
 # asm-generic/socket.h and linux/in.h; Python's socket module lacks them.
 SO_SNDBUFFORCE, SO_RCVBUFFORCE, SO_MEMINFO = 32, 33, 55
-IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
+IP_MTU_DISCOVER, IP_PMTUDISC_PROBE = 10, 3
 SK_MEMINFO_DROPS = 8
 
 
@@ -57,14 +57,14 @@ def first_timeout_s(window: int, lanes: int, link_rate_bps: float | None = None)
 class Link:
     """A connected UDP socket with the buffers for one worker's traffic.
 
-    Raises AllReduceError if the address cannot be used.
+    Raises AllReduceError if the address cannot be used, or the interface's MTU is too small.
     """
 
     def __init__(self, worker: Worker, bind: Address, aggregator: Address) -> None:
         self._native, self._worker = library.load(), worker
         lanes, window = worker.job.lanes, worker.job.window
         self.aggregator = aggregator
-        self.socket = _open_socket(bind, aggregator, window, wire.frame_bytes(lanes))
+        self.socket = _open_socket(bind, aggregator, window, lanes)
         self.batch = wire.Batch(min(max(window, MIN_WINDOW), MAX_BATCH), lanes)
         self._io: int | None = self._native.io_new(
             self.socket.fileno(),
@@ -76,7 +76,7 @@ class Link:
         if not self._io:
             self.socket.close()
             raise MemoryError("no memory for packet buffers")
-        self._kernel_drops = self._unsent = 0
+        self._kernel_drops = self._unsent = self._network_errors = 0
 
     def send(self, count: int) -> None:
         """Send the datagrams of the first `count` slots of the worker's queue."""
@@ -84,7 +84,8 @@ class Link:
             self._io, self._worker.address, self._worker.queue_address, count
         )
         if error:
-            raise AllReduceError(self._send_error(-error))
+            where = f"{self.aggregator[0]}:{self.aggregator[1]}"
+            raise AllReduceError(f"cannot send to {where}: {os.strerror(-error)}")
 
     def receive(self, gather_ns: int, wait_ns: int) -> wire.Batch:
         """Let results gather for `gather_ns`; with none then, wait `wait_ns` more for the first."""
@@ -110,13 +111,21 @@ class Link:
         return self._unsent
 
     @property
+    def network_errors(self) -> int:
+        """Errors that the network reported, by ICMP messages or an interface that is down. Anyone
+        can send such messages, so they are counted and change nothing."""
+        if not self.closed:
+            self._network_errors = self._native.io_network_errors(self._io)
+        return self._network_errors
+
+    @property
     def closed(self) -> bool:
         """`close` was called; the counts stay."""
         return self._io is None
 
     @property
     def last_error(self) -> str | None:
-        """Why the kernel last refused a datagram, or None."""
+        """The last of the network's errors, or None."""
         code = self._native.io_last_error(self._io)
         return os.strerror(code) if code else None
 
@@ -125,34 +134,27 @@ class Link:
         if self.closed:
             return
         self._kernel_drops, self._unsent = self.kernel_drops, self.unsent
+        self._network_errors = self.network_errors
         self._native.io_free(self._io)
         self._io = None
         self.socket.close()
 
-    def _send_error(self, code: int) -> str:
-        if code != errno.EMSGSIZE:
-            return f"cannot send to {self.aggregator[0]}:{self.aggregator[1]}: {os.strerror(code)}"
-        lanes = self._worker.job.lanes
-        return (
-            f"packets of {lanes} lanes ({wire.frame_bytes(lanes) - 14} bytes of IPv4) exceed the "
-            f"MTU on the way to {self.aggregator[0]}: use fewer lanes or raise the MTU"
-        )
 
-
-def _open_socket(
-    bind: Address, aggregator: Address, window: int, frame_bytes: int
-) -> socket.socket:
-    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+def _open_socket(bind: Address, aggregator: Address, window: int, lanes: int) -> socket.socket:
+    sock = _datagram_socket()
     try:
         sock.setblocking(False)
         # The kernel charges a packet's whole allocation, up to twice its length, and a window may
         # be there twice.
-        room = max(1 << 20, 2 * window * (2 * frame_bytes + 2048))
+        room = max(1 << 20, 2 * window * (2 * wire.frame_bytes(lanes) + 2048))
         _set_buffer(sock, SO_RCVBUFFORCE, socket.SO_RCVBUF, room)
         _set_buffer(sock, SO_SNDBUFFORCE, socket.SO_SNDBUF, room)
-        sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)
         sock.bind(bind)
         sock.connect(aggregator)
+        _check_fits(bind, aggregator, lanes)
+    except AllReduceError:
+        sock.close()
+        raise
     except (OSError, OverflowError) as error:
         sock.close()
         raise AllReduceError(
@@ -160,6 +162,31 @@ def _open_socket(
             f"{getattr(error, 'strerror', None) or error}"
         ) from error
     return sock
+
+
+def _datagram_socket() -> socket.socket:
+    """Datagrams are never cut into fragments, and how long they may be is what the interface says:
+    not an ICMP message, which anyone can send."""
+    sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+    sock.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE)
+    return sock
+
+
+def _check_fits(bind: Address, aggregator: Address, lanes: int) -> None:
+    """The kernel measures a datagram against the interface's MTU when it is given the first part of
+    it; a socket that is closed before the last part (MSG_MORE) has sent nothing."""
+    with _datagram_socket() as probe:
+        probe.bind((bind[0], 0))
+        probe.connect(aggregator)
+        try:
+            probe.send(bytes(wire.datagram_bytes(lanes)), socket.MSG_MORE)
+        except OSError as error:
+            if error.errno != errno.EMSGSIZE:
+                return  # of a state that may pass; what the network says is counted later
+            raise AllReduceError(
+                f"packets of {lanes} lanes ({wire.frame_bytes(lanes) - 14} bytes of IPv4) exceed "
+                f"the MTU of {bind[0]}'s interface: use fewer lanes or raise the MTU"
+            ) from error
 
 
 def _set_buffer(sock: socket.socket, forced: int, limited: int, size: int) -> None:
@@ -200,13 +227,14 @@ def run_round(
     on_batch: Callable[[], None] | None = None,
 ) -> None:
     """Drive a round that has begun to its end. `on_progress(now_ns)` is called five times a second,
-    `on_batch()` whenever packets were waited for.
+    first after 0.1 s, `on_batch()` whenever packets were waited for.
 
     Raises AllReduceError; then the job's slots are out of step and the worker is of no further use.
     """
     received = worker.counters["received"]
     now_ns = time.monotonic_ns()
-    report_ns = now_ns + PROGRESS_INTERVAL_NS
+    # Half an interval early: who looks at the end of an interval finds a report of every worker.
+    report_ns = now_ns + PROGRESS_INTERVAL_NS // 2
     try:
         while not worker.done:
             queue = worker.poll(now_ns)
@@ -228,8 +256,9 @@ def run_round(
 
 def _circumstances(worker: Worker, link: Link, received_before: int) -> str:
     """What else is known about a silence."""
-    if link.last_error:
-        return f"; the kernel's last error was: {link.last_error}"
+    known = ""
     if worker.counters["received"] == received_before:
-        return f"; no packet at all came from {link.aggregator[0]}:{link.aggregator[1]}"
-    return ""
+        known = f"; no packet at all came from {link.aggregator[0]}:{link.aggregator[1]}"
+    if link.last_error:
+        known += f"; the network's last error was: {link.last_error}"
+    return known

@@ -20,5 +20,9 @@ class RoundTimeout(AllReduceError):
         self.missing = list(missing)
 
 
+class ShapeMismatch(AllReduceError):
+    """The workers of the job did not begin the same round: every one of them raises this."""
+
+
 class NotFinite(AllReduceError):
     """Inf or NaN in some worker's input, or a sum too large for float32."""

@@ -15,6 +15,7 @@ import hashlib
 import os
 import platform
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -72,8 +73,8 @@ def _processor() -> str:
 
 
 def _key(compiler: str, flags: Sequence[str], sources: Sequence[Path]) -> str:
-    stat = os.stat(compiler)
-    parts = [compiler, str(stat.st_size), str(stat.st_mtime_ns), *flags, _processor()]
+    found = os.stat(compiler)
+    parts = [compiler, str(found.st_size), str(found.st_mtime_ns), *flags, _processor()]
     parts += [wire.c_header(), *(source.read_text() for source in sources)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
 
@@ -90,6 +91,16 @@ def _compile(compiler: str, flags: Sequence[str], target: Path) -> None:
         os.replace(built, target)
 
 
+def _check_own(folder: Path) -> None:
+    """What is there is loaded as code."""
+    found = folder.stat()
+    if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise BuildError(
+            f"{folder}: others may write to it, and what is there is loaded as code: set"
+            " AGGLAB_CACHE to a folder that only you can write to"
+        )
+
+
 def build(sanitize: bool = False) -> Path:
     """The path of the shared object, built if the cache has none. Processes that ask at once wait
     for the first. Raises BuildError."""
@@ -98,10 +109,11 @@ def build(sanitize: bool = False) -> Path:
     folder = cache_folder()
     sources = sorted([*SOURCES.glob("*.c"), *SOURCES.glob("*.h")])
     target = folder / f"hosts-{_key(compiler, flags, sources)}.so"
-    if target.exists():
-        return target
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check_own(folder)
+        if target.exists():
+            return target
         with open(folder / "hosts.lock", "w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not target.exists():
@@ -136,6 +148,7 @@ _SIGNATURES = {
     "io_receive": (_INT, [_P, _I64, _I64]),
     "io_send": (_INT, [_P, _P, _P, _U32]),
     "io_last_error": (_INT, [_P]),
+    "io_network_errors": (_U64, [_P]),
     "io_unsent": (_U64, [_P]),
 }
 

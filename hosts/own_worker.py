@@ -7,12 +7,15 @@ element by element. Results are verified with it.
 
 from __future__ import annotations
 
+import ast
+import builtins
 import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeGuard
@@ -24,6 +27,8 @@ from hosts.all_reduce import AllReducer
 
 Combine = Callable[[Sequence[NDArray[Any]]], NDArray[Any]]
 SAMPLE = (3, -2, 1)
+ALLOWED = "module:Class, a subclass of hosts.AllReducer"
+ONLY_COMBINE = "in virtual time only its `combine` can be its own"
 
 
 class WorkerError(ValueError):
@@ -38,6 +43,79 @@ def find(spec: str, folders: Sequence[Path]) -> str:
         if os.path.isfile(folder / relative):
             return f"{(folder / relative).resolve()}:{name}"
     return spec
+
+
+def declared(spec: str) -> frozenset[str]:
+    """The methods that the class states itself, from the text alone: nothing of it is run.
+
+    Raises WorkerError if the text has no such class, or one that is no worker for sure. A class
+    that the text takes from elsewhere is left to `load`.
+    """
+    if not spec:
+        return frozenset()
+    name, _, wanted = spec.rpartition(":")
+    file = _source(name)
+    if file is None:
+        return frozenset()
+    try:
+        tree = ast.parse(file.read_bytes(), str(file))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise WorkerError(f"{name}: {type(error).__name__}: {error}") from None
+    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+    classes = {node.name: node for node in statements if isinstance(node, ast.ClassDef)}
+    if wanted not in classes and _binds(statements, wanted):
+        return frozenset()
+    lineage = _lineage(classes, wanted)
+    if lineage is None:
+        raise _no_class(name, wanted, (c for c in classes if c != wanted and _lineage(classes, c)))
+    bodies = (statement for each in lineage for statement in classes[each].body)
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return frozenset(each.name for each in bodies if isinstance(each, functions))
+
+
+def _source(name: str) -> Path | None:
+    """The module's file; None where it is no Python text. Imports nothing."""
+    if name.endswith(".py"):
+        return Path(name)
+    found: ModuleSpec | None = None
+    words = name.split(".")
+    for count in range(1, len(words) + 1):
+        inside = found.submodule_search_locations if found else None
+        module = ".".join(words[:count])
+        finders = (finder.find_spec(module, inside) for finder in sys.meta_path)
+        found = next((spec for spec in finders if spec), None)
+        if found is None:
+            raise WorkerError(f"{name}: ModuleNotFoundError: No module named {module!r}")
+    assert found is not None
+    return Path(found.origin) if found.origin and found.origin.endswith(".py") else None
+
+
+def _binds(statements: Sequence[ast.stmt], name: str) -> bool:
+    """Whether an import or an assignment may give the name a value."""
+    for node in statements:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            if any((each.asname or each.name) in (name, "*") for each in node.names):
+                return True
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(each, ast.Name) and each.id == name for each in targets):
+                return True
+    return False
+
+
+def _lineage(classes: Mapping[str, ast.ClassDef], name: str) -> list[str] | None:
+    """The class and those of the text it derives from; None if nothing it derives from is from
+    elsewhere, so that it is no worker."""
+    seen, waiting, outside = [], [name], False
+    while waiting:
+        each = waiting.pop()
+        if each not in classes or each in seen:
+            outside = outside or (each not in classes and not hasattr(builtins, each))
+            continue
+        seen.append(each)
+        for base in classes[each].bases:
+            waiting.append(base.id if isinstance(base, ast.Name) else ast.unparse(base))
+    return seen if seen and outside else None
 
 
 def load(spec: str) -> type[AllReducer]:
@@ -55,10 +133,14 @@ def load(spec: str) -> type[AllReducer]:
     found = getattr(module, wanted, None)
     if not _is_worker(found):
         own = (each for each, value in vars(module).items() if _is_worker(value))
-        others = ", ".join(each for each in own if each != AllReducer.__name__)
-        what = f"{name} has no class {wanted} that is a subclass of hosts.AllReducer"
-        raise WorkerError(f"{what}; it has {others}" if others else what)
+        raise _no_class(name, wanted, (each for each in own if each != AllReducer.__name__))
     return found
+
+
+def _no_class(name: str, wanted: str, others: Iterable[str]) -> WorkerError:
+    what = f"{name} has no class {wanted} that is a subclass of hosts.AllReducer"
+    known = ", ".join(others)
+    return WorkerError(f"{what}; it has {known}" if known else what)
 
 
 def _is_worker(value: Any) -> TypeGuard[type[AllReducer]]:

@@ -127,8 +127,8 @@ def first_not_finite(values: NDArray[np.float32]) -> int | None:
 def _check(name: str, array: NDArray[np.generic], *dtypes: np.dtype | type | str) -> None:
     if array.dtype not in [np.dtype(dtype) for dtype in dtypes]:
         raise TypeError(f"{name} has dtype {array.dtype}; expected {np.dtype(dtypes[0])}")
-    if array.ndim != 1 or not array.flags.c_contiguous:
-        raise ValueError(f"{name} must be flat and contiguous")
+    if array.ndim != 1 or not array.flags.c_contiguous or not array.flags.aligned:
+        raise ValueError(f"{name} must be flat, contiguous and aligned")
 
 
 def _check_exponents(exponents: NDArray[np.uint8], elements: int, lanes: int) -> None:

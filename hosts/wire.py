@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ class Kind(enum.IntEnum):
 
     INT32 = 0
     SCALED = 1
-    EXPONENTS = 2
+    OPENING = 2
 
 
 HEADER = np.dtype(
@@ -44,10 +44,26 @@ HEADER = np.dtype(
         ("tag", ">u4"),
     ]
 )
-"""The aggregation header; values of type `>i4` follow it."""
+"""The aggregation header; values of type `>i4` follow it, in an `OPENING` two shapes."""
+
+SHAPE = np.dtype(
+    [
+        ("elements", ">u8"),
+        ("workers", ">u4"),
+        ("lanes", ">u2"),
+        ("window", ">u2"),
+        ("dtype", "u1"),
+        ("round", "u1"),
+    ]
+)
+"""What all workers have to agree on before a round. `dtype` is the `Kind` of its values, `round`
+counts modulo 256."""
 
 HEADER_BYTES = HEADER.itemsize
+SHAPE_BYTES = SHAPE.itemsize
 VALUE_BYTES = 4
+OPENING_BYTES = HEADER_BYTES + 2 * SHAPE_BYTES
+"""Length of the UDP payload of an `OPENING`."""
 LOWER_HEADER_BYTES = 14 + 20 + 8
 """Ethernet, IPv4 without options, UDP."""
 MAX_LANES = (65535 - 28 - HEADER_BYTES) // VALUE_BYTES
@@ -59,14 +75,24 @@ def datagram_bytes(lanes: int) -> int:
     return HEADER_BYTES + VALUE_BYTES * lanes
 
 
+def longest_datagram_bytes(lanes: int) -> int:
+    """Length of the longest legal UDP payload."""
+    return max(datagram_bytes(lanes), OPENING_BYTES)
+
+
 def frame_bytes(lanes: int) -> int:
     """Length of the Ethernet frame, without its checksum, of a packet that carries values."""
     return LOWER_HEADER_BYTES + datagram_bytes(lanes)
 
 
-def field_bits() -> dict[str, int]:
-    """Width in bits of each header field, in the order of the wire."""
-    return {name: 8 * HEADER[name].itemsize for name in HEADER.names or ()}
+def opening_frame_bytes() -> int:
+    """Length of the Ethernet frame, without its checksum, of an `OPENING`."""
+    return LOWER_HEADER_BYTES + OPENING_BYTES
+
+
+def field_bits(record: np.dtype = HEADER) -> dict[str, int]:
+    """Width in bits of each field of `HEADER` or `SHAPE`, in the order of the wire."""
+    return {name: 8 * record[name].itemsize for name in record.names or ()}
 
 
 def c_header() -> str:
@@ -79,6 +105,7 @@ def c_header() -> str:
         "#ifndef AGGLAB_WIRE_H\n#define AGGLAB_WIRE_H\n#include <stdint.h>\n"
         f"#define WIRE_VERSION {VERSION}\n#define WIRE_RESULT {RESULT}\n{kinds}"
         f"#define WIRE_HEADER_BYTES {HEADER_BYTES}\n"
+        f"#define WIRE_SHAPE_BYTES {SHAPE_BYTES}\n"
         f"#define WIRE_LOWER_HEADER_BYTES {LOWER_HEADER_BYTES}\n"
         f"struct wire_header {{\n{members}}} __attribute__((packed));\n#endif\n"
     )
@@ -95,7 +122,7 @@ class Batch:
     def __init__(self, capacity: int, lanes: int) -> None:
         self.lanes = lanes
         self.capacity = capacity
-        row = (datagram_bytes(lanes) // 64 + 1) * 64
+        row = (longest_datagram_bytes(lanes) // 64 + 1) * 64
         self.buffer: NDArray[np.uint8] = np.zeros((capacity, row), np.uint8)
         self.lengths: NDArray[np.uint32] = np.zeros(capacity, np.uint32)
         self.count = 0
@@ -132,7 +159,7 @@ class Batch:
         """For each row in use: version, kind and length are as the format says."""
         headers, lengths = self.headers, self.lengths[: self.count]
         kinds = headers["kind"] & ~np.uint8(RESULT)
-        expected = np.where(kinds == Kind.EXPONENTS, HEADER_BYTES, datagram_bytes(self.lanes))
+        expected = np.where(kinds == Kind.OPENING, OPENING_BYTES, datagram_bytes(self.lanes))
         legal = (headers["version"] == VERSION) & (kinds <= max(Kind))
         return legal & (lengths == expected)
 
@@ -142,8 +169,30 @@ class Batch:
 
 
 @dataclass(frozen=True)
+class Shape:
+    """What a worker reduces in a round, and how; `SHAPE` says more."""
+
+    elements: int
+    workers: int
+    lanes: int
+    window: int
+    dtype: int
+    round: int
+
+    @classmethod
+    def parse(cls, data: bytes) -> Shape:
+        """From `SHAPE_BYTES` bytes, whatever they are."""
+        return cls(*np.frombuffer(data, SHAPE)[0].item())
+
+    def emit(self) -> bytes:
+        """As on the wire."""
+        return np.array([astuple(self)], SHAPE).tobytes()
+
+
+@dataclass(frozen=True)
 class Chunk:
-    """One packet: a contribution, or with `result` the sum of all of them."""
+    """One packet: a contribution, or with `result` the sum of all of them. `shapes`: the smallest
+    and the largest of an `OPENING`."""
 
     kind: Kind
     job: int
@@ -151,6 +200,7 @@ class Chunk:
     tag: int
     exponent: int = 0
     values: tuple[int, ...] = ()
+    shapes: tuple[Shape, ...] = ()
     result: bool = False
     attempt: int = 0
 
@@ -162,18 +212,27 @@ class Chunk:
             return None
         header = batch.headers[0]
         kind = Kind(int(header["kind"]) & ~RESULT)
-        values = () if kind is Kind.EXPONENTS else tuple(batch.values[0].tolist())
         fields = {name: int(header[name]) for name in ("job", "slot", "tag", "exponent", "attempt")}
-        return cls(kind, values=values, result=bool(header["kind"] & RESULT), **fields)
+        result = bool(header["kind"] & RESULT)
+        values: tuple[int, ...] = ()
+        shapes: tuple[Shape, ...] = ()
+        if kind is Kind.OPENING:
+            middle = HEADER_BYTES + SHAPE_BYTES
+            shapes = Shape.parse(datagram[HEADER_BYTES:middle]), Shape.parse(datagram[middle:])
+        else:
+            values = tuple(batch.values[0].tolist())
+        return cls(kind, values=values, shapes=shapes, result=result, **fields)
 
     def emit(self) -> bytes:
         """The UDP payload."""
         kind = self.kind | (RESULT if self.result else 0)
         fields = (VERSION, kind, self.job, self.slot, self.exponent, self.attempt, self.tag)
         header = np.array([fields], HEADER)
-        return header.tobytes() + np.array(self.values, ">i4").tobytes()
+        shapes = b"".join(shape.emit() for shape in self.shapes)
+        return header.tobytes() + shapes + np.array(self.values, ">i4").tobytes()
 
     def __str__(self) -> str:
         direction = "result" if self.result else "contribution"
         place = f"job {self.job} slot {self.slot} tag {self.tag} exponent {self.exponent}"
-        return f"{direction} {self.kind.name} {place}, {len(self.values)} values"
+        body = " to ".join(map(str, self.shapes)) or f"{len(self.values)} values"
+        return f"{direction} {self.kind.name} {place}, {body}"

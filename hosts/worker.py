@@ -15,15 +15,16 @@ rounds and words the errors. Times are integers, nanoseconds of any monotonic cl
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+import errno
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hosts import library, quantise, wire
-from hosts.errors import NotFinite, RoundTimeout
-from hosts.wire import Kind
+from hosts.errors import AllReduceError, NotFinite, RoundTimeout, ShapeMismatch
+from hosts.wire import Kind, Shape
 
 SLOT = np.dtype(
     [
@@ -55,6 +56,7 @@ COUNTERS = (
 """Packets; bytes are those of Ethernet frames without checksum. `timeouts` are the retransmissions
 after a silence, the others follow a gap that later results left."""
 
+FROZEN = ("chunks_done", "in_flight", "disagreed")
 MAX_RANGES = 8
 
 
@@ -71,9 +73,11 @@ class _State(ctypes.Structure):
         ("frame_stride", ctypes.c_uint64),
         *[(name, ctypes.c_void_p) for name in ("values", "out", "sums", "exponents")],
         ("elements", ctypes.c_uint64),
+        *[(name, ctypes.c_uint8 * wire.SHAPE_BYTES) for name in ("shape", "smallest", "largest")],
         *[
             (name, ctypes.c_uint32)
             for name in (
+                "disagreed",
                 "kind",
                 "chunks",
                 "chunks_done",
@@ -98,6 +102,11 @@ class _State(ctypes.Structure):
         ],
         *[(name, ctypes.c_uint64) for name in ("next_order", "answered_order", *COUNTERS)],
     ]
+
+
+DTYPES: Mapping[int, str] = {Kind.INT32: "int32", Kind.SCALED: "float32"}
+DETAILS = {name: name for name in ("lanes", "window", "workers")} | {"round": "round (modulo 256)"}
+"""What an error about shapes calls their fields beside elements and dtype."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +145,7 @@ class Job:
         _check_range("job", self.job, 0, 65535)
         _check_range("workers", self.workers, 1, quantise.MAX_WORKERS)
         _check_range("lanes", self.lanes, 1, wire.MAX_LANES)
-        _check_range("slots", self.slots, 1, 65536)
+        _check_range("slots", self.slots, 1, 65535)
         _check_range("window", self.window, 1, self.slots)
         _check_range("first_tag", self.first_tag, 0, 2**32 - 1)
 
@@ -150,7 +159,7 @@ class Worker:
         _check_layout(self._native)
         self.slots: NDArray[np.void] = np.zeros(job.window, SLOT)
         self.slots["tag"] = (job.first_tag - 1) % 2**32
-        stride = -(-wire.datagram_bytes(job.lanes) // 64) * 64
+        stride = -(-wire.longest_datagram_bytes(job.lanes) // 64) * 64
         self.frames: NDArray[np.uint8] = np.zeros((job.window, stride), np.uint8)
         """The datagram each slot has in flight, one a row; its length is `slots["length"]`."""
         self._queue: NDArray[np.uint32] = np.zeros(job.window, np.uint32)
@@ -178,6 +187,7 @@ class Worker:
         self._values: NDArray = np.zeros(0, np.int32)
         self._out: NDArray = self._values
         self._sums: NDArray[np.int32] | None = None
+        self._rounds = 0
 
     def begin(
         self,
@@ -186,8 +196,8 @@ class Worker:
         out: NDArray,
         sums: NDArray[np.int32] | None = None,
     ) -> None:
-        """Start a round: sum `values` (flat, contiguous, int32 or float32) over all workers into
-        `out`.
+        """Start a round: sum `values` (flat, contiguous, aligned, int32 or float32) over all
+        workers into `out`.
 
         `out` has the same shape and dtype and may be `values` itself; `sums` takes the integers the
         switch returned. All three belong to the worker until the round is done. The round before
@@ -196,6 +206,8 @@ class Worker:
         assert self.done, "a round is under way"
         assert out.dtype == values.dtype and out.shape == values.shape == (values.size,)
         assert sums is None or (sums.dtype == np.int32 and sums.shape == values.shape)
+        arrays = (values, out) if sums is None else (values, out, sums)
+        assert all(array.flags.c_contiguous and array.flags.aligned for array in arrays)
         state = self._state
         self._values, self._out, self._sums = values, out, sums
         state.elements = values.size
@@ -205,7 +217,13 @@ class Worker:
         state.values, state.out = values.ctypes.data, out.ctypes.data
         state.sums = None if sums is None else sums.ctypes.data
         state.exponents = self.exponents.ctypes.data
+        state.shape[:] = self._next_shape(values.size, state.kind).emit()
+        self._rounds += 1
         self._native.worker_begin(self.address, now_ns)
+
+    def _next_shape(self, elements: int, kind: int) -> Shape:
+        job = self.job
+        return Shape(elements, job.workers, job.lanes, job.window, kind, self._rounds % 256)
 
     def on_results(self, now_ns: int, batch: wire.Batch) -> int:
         """Take the datagrams of a batch that came at `now_ns`; returns how many were awaited
@@ -224,11 +242,12 @@ class Worker:
         `deadline_ns`.
 
         Raises RoundTimeout, naming what is missing, when no awaited result came for the give-up
-        time.
+        time, and ShapeMismatch, naming this worker's shape and another, when the job's workers did
+        not begin the same round.
         """
         count = self._native.worker_poll(self.address, now_ns)
         if count < 0:
-            raise self._timeout()
+            raise self._failure(-count)
         return self._queue[:count]
 
     @property
@@ -240,7 +259,7 @@ class Worker:
     @property
     def done(self) -> bool:
         """All chunks of the round are summed (or no round has begun)."""
-        return self._state.chunks_done == self._state.chunks
+        return not self._state.in_flight and not self._state.disagreed
 
     @property
     def chunks(self) -> int:
@@ -277,13 +296,14 @@ class Worker:
         slots = self.slots.copy()
         for name in ("sent_ns", "first_sent_ns", "order", "first_order"):
             slots[name] = 0
-        counts = np.array([self._state.chunks_done, self._state.in_flight], np.uint32)
+        counts = np.array([getattr(self._state, name) for name in FROZEN], np.uint32)
         return b"".join(array.tobytes() for array in (counts, slots, *self._held()))
 
     def thaw(self, frozen: bytes) -> None:
         """Be as at `freeze` again."""
-        counts = np.frombuffer(frozen, np.uint32, 2)
-        self._state.chunks_done, self._state.in_flight = counts.tolist()
+        counts = np.frombuffer(frozen, np.uint32, len(FROZEN))
+        for name, count in zip(FROZEN, counts.tolist(), strict=True):
+            setattr(self._state, name, count)
         at = counts.nbytes
         for array in (self.slots, *self._held()):
             array[...] = np.frombuffer(frozen, array.dtype, array.size, at).reshape(array.shape)
@@ -326,6 +346,24 @@ class Worker:
                     "is beyond float32's range"
                 )
 
+    def _failure(self, error: int) -> AllReduceError:
+        if error == errno.EPROTO:
+            return self._mismatch()
+        assert error == errno.ETIMEDOUT
+        return self._timeout()
+
+    def _mismatch(self) -> ShapeMismatch:
+        """Names this worker's shape and the others that are known; all that they differ in."""
+        state = self._state
+        own, *both = (Shape.parse(bytes(s)) for s in (state.shape, state.smallest, state.largest))
+        others = [shape for shape in dict.fromkeys(both) if shape != own]
+        named = [name for name in DETAILS if len({getattr(s, name) for s in (own, *both)}) > 1]
+        listed = " and ".join(f"another {_words(shape, named)}" for shape in others)
+        return ShapeMismatch(
+            f"round {self._rounds - 1} of job {self.job.job}: this worker reduces "
+            f"{_words(own, named)}, {listed}; all workers of a job have to reduce alike"
+        )
+
     def _timeout(self) -> RoundTimeout:
         """Says which chunks and slots have no result."""
         slots = np.flatnonzero(self.slots["waiting"])
@@ -344,6 +382,13 @@ class Worker:
 def _check_range(name: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
         raise ValueError(f"{name} is {value}; it must be {low} to {high}")
+
+
+def _words(shape: Shape, named: Sequence[str]) -> str:
+    """Elements and dtype, and whatever else is `named`."""
+    dtype = DTYPES.get(shape.dtype, f"dtype {shape.dtype}")
+    details = ", ".join(f"{DETAILS[name]} {getattr(shape, name)}" for name in named)
+    return f"{shape.elements} {dtype} elements{' with ' if named else ''}{details}"
 
 
 def _check_layout(native: ctypes.CDLL) -> None:

@@ -9,6 +9,7 @@
 
 #include "include/headers.p4"
 #include "include/metadata.p4"
+#include "include/lower_layers.p4"
 #include "include/forwarding.p4"
 
 #ifndef SLOTS
@@ -23,27 +24,23 @@
 
 const bit<32> NO_JOB = JOBS;  // where packets are counted that belong to no job
 
-const bit<16> EXPONENTS_LENGTH = 20 + 8 + 12;
-const bit<16> VALUES_LENGTH = EXPONENTS_LENGTH + 4 * LANES;
+const bit<16> HEADERS_LENGTH = 20 + 8 + 12;
+const bit<16> OPENING_LENGTH = HEADERS_LENGTH + 2 * 18;
+const bit<16> VALUES_LENGTH = HEADERS_LENGTH + 4 * LANES;
 
 const bit<32> INSTANCE_REPLICATION = 5;
 const port_t  NO_PARENT = 511;
 
 parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                       inout standard_metadata_t standard_metadata) {
-    state start {
-        packet.extract(hdr.ethernet);
-        transition select(hdr.ethernet.ethertype) {
-            ETHERTYPE_IPV4: parse_ipv4;
-            default: accept;
-        }
-    }
+    LowerLayers() lower_layers;
 
-    state parse_ipv4 {
-        packet.extract(hdr.ipv4);
-        transition select(hdr.ipv4.dst, hdr.ipv4.protocol, hdr.ipv4.version, hdr.ipv4.ihl,
-                          hdr.ipv4.more_fragments, hdr.ipv4.fragment_offset) {
-            (AGGREGATOR_IPV4, PROTOCOL_UDP, 4, 5, 0, 0): parse_udp;
+    state start {
+        lower_layers.apply(packet, hdr);
+        // Without tags, options or fragments: the frame's own type is IPv4.
+        transition select(hdr.ethernet.ethertype, hdr.ipv4.dst, hdr.ipv4.protocol, hdr.ipv4.version,
+                          hdr.ipv4.ihl, hdr.ipv4.more_fragments, hdr.ipv4.fragment_offset) {
+            (ETHERTYPE_IPV4, AGGREGATOR_IPV4, PROTOCOL_UDP, 4, 5, 0, 0): parse_udp;
             default: accept;
         }
     }
@@ -63,8 +60,15 @@ parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta
             SCALED: parse_values;
             INT32 | RESULT: parse_values;
             SCALED | RESULT: parse_values;
+            OPENING: parse_opening;
+            OPENING | RESULT: parse_opening;
             default: accept;
         }
+    }
+
+    state parse_opening {
+        packet.extract(hdr.opening);
+        transition accept;
     }
 
     state parse_values {
@@ -94,6 +98,8 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     register<workers_t>(CELLS) contributors;
     register<bit<1>>(CELLS)    finals;
     register<bit<8>>(CELLS)    exponents;
+    register<shape_t>(CELLS)   smallest_shapes;
+    register<shape_t>(CELLS)   largest_shapes;
 #define WORD_REGISTER(name, bits) register<bit<bits>>(CELLS) sum_##name;
     EACH_WORD(WORD_REGISTER)
 
@@ -164,9 +170,10 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         contributors.read(present, meta.cell);
         finals.read(final, meta.cell);
         bit<32> ahead = hdr.aggregation.tag - tag;
-        meta.stale = ahead[31:31] == 1;
-        meta.fresh = ahead != 0 && !meta.stale;
-        meta.other_kind = ahead == 0 && hdr.aggregation.kind != kind;
+        bool used = present != 0;  // a cell that nobody ever contributed to has no tag to compare with
+        meta.stale = used && ahead[31:31] == 1;
+        meta.fresh = !used || (ahead != 0 && !meta.stale);
+        meta.other_kind = !meta.fresh && !meta.stale && hdr.aggregation.kind != kind;
         meta.before = meta.fresh ? 0 : present;
         meta.after = meta.stale || meta.other_kind ? present : meta.before | meta.worker;
         tags.write(meta.cell, meta.stale ? tag : hdr.aggregation.tag);
@@ -206,6 +213,27 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
 
     action get_exponent() {
         exponents.read(hdr.aggregation.exponent, meta.cell);
+    }
+
+    action put_shapes() {
+        smallest_shapes.write(meta.cell, hdr.opening.smallest);
+        largest_shapes.write(meta.cell, hdr.opening.largest);
+    }
+
+    action widen_shapes() {
+        shape_t smallest;
+        shape_t largest;
+        smallest_shapes.read(smallest, meta.cell);
+        largest_shapes.read(largest, meta.cell);
+        hdr.opening.smallest = smallest < hdr.opening.smallest ? smallest : hdr.opening.smallest;
+        hdr.opening.largest = largest > hdr.opening.largest ? largest : hdr.opening.largest;
+        smallest_shapes.write(meta.cell, hdr.opening.smallest);
+        largest_shapes.write(meta.cell, hdr.opening.largest);
+    }
+
+    action get_shapes() {
+        smallest_shapes.read(hdr.opening.smallest, meta.cell);
+        largest_shapes.read(hdr.opening.largest, meta.cell);
     }
 
 #define PUT(name, bits) sum_##name.write(meta.cell, hdr.values.name);
@@ -253,12 +281,12 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
             || standard_metadata.parser_error != error.NoError
             || standard_metadata.checksum_error == 1
             || hdr.aggregation.version != VERSION
-            || (kind & ~RESULT) > EXPONENTS
+            || (kind & ~RESULT) > OPENING
             || ((kind & RESULT) != 0) != (meta.worker == 0)
             || hdr.aggregation.slot >= meta.slots
             || meta.cell >= CELLS
             || (hdr.values.isValid() && hdr.ipv4.total_len != VALUES_LENGTH)
-            || (!hdr.values.isValid() && hdr.ipv4.total_len != EXPONENTS_LENGTH)
+            || (hdr.opening.isValid() && hdr.ipv4.total_len != OPENING_LENGTH)
             || hdr.udp.len + 20 != hdr.ipv4.total_len) {
             refuse();
         } else if (meta.worker == 0) {
@@ -266,7 +294,9 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
             if (meta.fresh) {
                 final_new.count(meta.job);
                 put_exponent();
-                if (hdr.values.isValid()) {
+                if (hdr.opening.isValid()) {
+                    put_shapes();
+                } else {
                     put_values();
                 }
                 answer_all();
@@ -285,7 +315,9 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                 contribution_duplicate.count(meta.job);
                 if (meta.before == meta.all_workers) {
                     get_exponent();
-                    if (hdr.values.isValid()) {
+                    if (hdr.opening.isValid()) {
+                        get_shapes();
+                    } else {
                         get_values();
                     }
                     if (meta.settled) {
@@ -303,12 +335,16 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                 contribution_new.count(meta.job);
                 if (meta.before == 0) {
                     put_exponent();
-                    if (hdr.values.isValid()) {
+                    if (hdr.opening.isValid()) {
+                        put_shapes();
+                    } else {
                         put_values();
                     }
                 } else {
                     raise_exponent();
-                    if (hdr.values.isValid()) {
+                    if (hdr.opening.isValid()) {
+                        widen_shapes();
+                    } else {
                         add_values();
                     }
                 }
@@ -329,23 +365,12 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
 
 control SwitchmlIngress(inout headers_t hdr, inout metadata_t meta,
                         inout standard_metadata_t standard_metadata) {
-    counter(1, CounterType.packets_and_bytes) malformed;
-
     Aggregation() aggregation;
     Forwarding() forwarding;
-
-    action discard() {
-        malformed.count(0);
-        mark_to_drop(standard_metadata);
-    }
 
     apply {
         if (hdr.aggregation.isValid()) {
             aggregation.apply(hdr, meta, standard_metadata);
-        } else if (standard_metadata.parser_error != error.NoError
-                   || (hdr.ipv4.isValid() && hdr.ipv4.dst == AGGREGATOR_IPV4)
-                   || (hdr.ipv4.isValid() && hdr.ipv4.src == AGGREGATOR_IPV4)) {
-            discard();  // also whoever pretends to be the aggregator: its results would be believed
         } else {
             forwarding.apply(hdr, meta, standard_metadata);
         }
@@ -402,9 +427,12 @@ control SwitchmlComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
 control SwitchmlDeparser(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.ethernet);
+        packet.emit(hdr.tags);
         packet.emit(hdr.ipv4);
+        packet.emit(hdr.ipv6);
         packet.emit(hdr.udp);
         packet.emit(hdr.aggregation);
+        packet.emit(hdr.opening);
         packet.emit(hdr.values);
     }
 }

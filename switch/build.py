@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from switch.errors import PipelineError
+from switch.folders import why_not_ours
 
 RUNTIME = Path(__file__).resolve().parent / "runtime"
 # On ARM64 clang 14 has no -march=native, and gcc's does not tune.
@@ -22,8 +23,9 @@ QUICK = ("-O0", NATIVE)
 SANITIZED = ("-O0", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 # Faster, with names of functions in reports; for millions of packets.
 FUZZED = ("-O1", *SANITIZED[1:], "-fno-omit-frame-pointer")
-COMMON = ("-std=gnu11", "-fno-strict-aliasing", "-pthread", f"-I{RUNTIME}")
+COMMON = ("-std=gnu11", "-fno-strict-aliasing", "-pthread")
 QUIET = ("-w",)
+LIMIT_S = 600
 # A program may compare what never differs and compute what it does not use.
 USELESS = (
     *("type-limits", "tautological-compare", "bool-compare", "sign-compare"),
@@ -58,16 +60,31 @@ def compiler() -> tuple[str, str]:
 
 
 @lru_cache(maxsize=1)
+def runtime_texts() -> dict[str, bytes]:
+    """The runtime's sources, which every program includes, by name. Kept: a switch that has dropped
+    its privileges may not be able to open them any more."""
+    return _texts(RUNTIME.glob("*.[ch]"))
+
+
+@lru_cache(maxsize=1)
 def runtime_digest() -> str:
-    """A hash of the runtime's sources, which every program includes."""
-    return sources_digest(RUNTIME.glob("*.[ch]"))
+    """A hash of the runtime's sources."""
+    return _digest(runtime_texts())
 
 
 def sources_digest(paths: Iterable[Path]) -> str:
     """A hash of files, their names included."""
+    return _digest(_texts(paths))
+
+
+def _texts(paths: Iterable[Path]) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(paths)}
+
+
+def _digest(texts: dict[str, bytes]) -> str:
     digest = hashlib.sha256()
-    for path in sorted(paths):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    for name, text in texts.items():
+        digest.update(name.encode() + b"\0" + text)
     return digest.hexdigest()
 
 
@@ -98,45 +115,79 @@ def build_fuzzer(source: str) -> Path:
 
 def build(source: str, flags: tuple[str, ...], suffix: str) -> Path:
     """Compile a program's C text, which stays beside what was made of it."""
-    with tempfile.TemporaryDirectory() as scratch:
-        text = Path(scratch) / "program.c"
-        text.write_text(source)
-        try:
-            target, new = build_files([text], flags, suffix, source + runtime_digest())
-        except CompileError as error:
-            kept = cache_directory() / "switch" / "failed.c"
-            kept.write_text(source)
-            raise PipelineError(f"{error} (the generated {kept})") from None
-        if new:
-            target.with_suffix(".c").write_text(source)
+    target = _target(flags, suffix, source + runtime_digest())
+    if target.exists():
+        return target
+    texts = {"program.c": source.encode(), **runtime_texts()}
+    try:
+        _compile(target, flags, ["program.c"], texts)
+    except CompileError as error:
+        kept = target.parent / "failed.c"
+        kept.write_text(source)
+        raise PipelineError(f"{error} (the generated {kept.resolve()})") from None
+    target.with_suffix(".c").write_text(source)
     return target
 
 
-def build_files(
-    sources: Sequence[Path], flags: tuple[str, ...], suffix: str, content: str
-) -> tuple[Path, bool]:
-    """What the compiler makes of the sources, from the cache if it is there, and whether it is new.
-    `content` tells them apart from all others, together with flags and compiler."""
+def build_files(sources: Sequence[Path], flags: tuple[str, ...], suffix: str, content: str) -> Path:
+    """What the compiler makes of the sources, from the cache if it is there. `content` tells them
+    apart from all others, together with flags and compiler."""
+    target = _target(flags, suffix, content)
+    if not target.exists():
+        _compile(target, flags, [str(path.resolve()) for path in sources], {})
+    return target
+
+
+def _target(flags: tuple[str, ...], suffix: str, content: str) -> Path:
+    """Where the cache has, or will have, what the compiler makes of that."""
     path, identity = compiler()
     parts = (content, " ".join(flags), path, identity)
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-    target = cache_directory() / "switch" / f"{key}{suffix}"
-    if target.exists():
-        return target, False
+    return _cache() / f"{key}{suffix}"
+
+
+def _cache() -> Path:
+    """The cache's folder, made if it lacks. What is in it is loaded as code: PipelineError where
+    somebody else could have put it there."""
+    folder = cache_directory() / "switch"
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _compile_to(target, [path, *flags, *map(str, sources)])
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise PipelineError(f"{folder}: cannot be written: {error.strerror}") from None
+    for path in (cache_directory(), folder):
+        why = why_not_ours(path, follow_link=True)
+        if why is not None:
+            raise PipelineError(
+                f"{path}: {why}, and what is there is loaded as code: set AGGLAB_CACHE to a folder"
+                " that only you can write to"
+            )
+    return folder
+
+
+def _run(command: list[str], folder: str) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT_S)
+    except OSError as error:
+        # A switch that has become another user may not be allowed to run what root may.
+        raise PipelineError(f"{command[0]} cannot be run: {error.strerror}") from None
+
+
+def _compile(
+    target: Path, flags: tuple[str, ...], sources: Sequence[str], texts: dict[str, bytes]
+) -> None:
+    """Compile beside the target and rename, so that others see all of it or nothing. The compiler
+    works in a folder that holds `texts` by name, and paths are told it relative to that one."""
+    command = [compiler()[0], *flags, *sources, "-o", "made"]
+    try:
+        with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
+            for name, text in texts.items():
+                (Path(scratch) / name).write_bytes(text)
+            done = _run(command, scratch)
+            if done.returncode:
+                said = (line for line in done.stderr.splitlines() if "error" in line)
+                raise CompileError(f"{command[0]} failed: {next(said, done.stderr[:200])}")
+            (Path(scratch) / "made").replace(target)
+    except subprocess.TimeoutExpired:
+        raise CompileError(f"{command[0]} took more than {LIMIT_S} s") from None
     except OSError as error:
         raise PipelineError(f"{target.parent}: cannot be written: {error.strerror}") from None
-    return target, True
-
-
-def _compile_to(target: Path, command: list[str]) -> None:
-    """Compile beside the target and rename, so that others see all of it or nothing."""
-    with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-        made = Path(scratch) / "made"
-        done = subprocess.run([*command, "-o", str(made)], capture_output=True, text=True)
-        if done.returncode:
-            first = next((x for x in done.stderr.splitlines() if "error" in x), done.stderr[:200])
-            raise CompileError(f"{command[0]} failed: {first}")
-        made.replace(target)

@@ -15,7 +15,6 @@ from switch.io import Loss
 
 VERSION = "0.1.0"
 JSON_VERSION = "2.24"
-DEFAULT_ADDRESS = "127.0.0.1:9559"
 DROP_PORT = 511
 MAX_PORT = 511
 """v1model's ports are 9 bits wide."""
@@ -33,7 +32,7 @@ EXIT_ADDRESS = 6
 EXIT_CODES = """\
 exit codes: 0 stopped by SIGINT or SIGTERM; 2 wrong command line; 3 the machine lacks something
 (permission, C compiler); 4 the program or its P4Info is wrong; 5 an interface or file cannot be
-used; 6 the gRPC address or a socket path is taken"""
+used; 6 the gRPC address or a socket's path cannot be used"""
 
 # Options of BMv2 that change nothing here: there is no Thrift server, no queue limit to set, and
 # one log file. They are accepted so that scripts written for simple_switch_grpc run.
@@ -63,6 +62,16 @@ class UsageError(Exception):
 
 
 @dataclass(frozen=True)
+class TlsFiles:
+    """Files in PEM form. `cacert` is of who signs clients' certificates: without it clients need
+    none."""
+
+    cert: Path
+    key: Path
+    cacert: Path | None
+
+
+@dataclass(frozen=True)
 class Options:
     """What the command line asks for."""
 
@@ -70,7 +79,9 @@ class Options:
     json: Path | None
     p4info: Path | None
     device_id: int
-    grpc_address: str
+    grpc_address: str | None
+    """None: a Unix socket in a folder of the user's own."""
+    tls: TlsFiles | None
     cpu_port: int | None
     drop_port: int
     priority_queues: int
@@ -87,6 +98,7 @@ class Options:
     losses: tuple[Loss, ...] = ()
     trace: bool = False
     show: str | None = None
+    user: str | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -154,9 +166,10 @@ def _general_parser() -> _Parser:
         prog="python -m switch",
         usage="python -m switch -i PORT@INTERFACE ... [options] prog.json [-- target options]",
         description="A P4 switch: BMv2 JSON compiled to native code, driven over P4Runtime.",
-        epilog=f"target options: --grpc-server-addr ADDR (host:port or unix:/path, default "
-        f"{DEFAULT_ADDRESS}), --cpu-port N, --drop-port N ({DROP_PORT}), --priority-queues N (1). "
-        f"{EXIT_CODES}",
+        epilog="target options: --grpc-server-addr ADDR (host:port or unix:/path; without it a "
+        "Unix socket that only this user reaches), --grpc-server-ssl with --grpc-server-cert FILE, "
+        "--grpc-server-key FILE, and --grpc-server-with-client-auth with --grpc-server-cacert "
+        f"FILE; --cpu-port N, --drop-port N ({DROP_PORT}), --priority-queues N (1). {EXIT_CODES}",
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -186,6 +199,7 @@ def _general_parser() -> _Parser:
     add("--coalesce-us", type=_natural, metavar="N", help="how long frames may gather")
     add("--seed", type=_natural, default=0, metavar="N", help="of the program's random() (0)")
     add("--trace", action="store_true", help="log each packet's way; the same as -L trace")
+    add("--user", metavar="NAME", help="whom root becomes when the ports are open (nobody)")
     add("--show", choices=("c",), help="print the generated C, P4 lines as comments, and end")
     add("-v", "--version", action="version", version=f"agglab switch {VERSION}")
     add("--json-version", action="version", version=JSON_VERSION)
@@ -195,7 +209,12 @@ def _general_parser() -> _Parser:
 
 def _target_parser() -> _Parser:
     parser = _Parser(prog="target options", add_help=False, allow_abbrev=False)
-    parser.add_argument("--grpc-server-addr", default=DEFAULT_ADDRESS)
+    parser.add_argument("--grpc-server-addr")
+    parser.add_argument("--grpc-server-ssl", action="store_true")
+    parser.add_argument("--grpc-server-cert", type=Path)
+    parser.add_argument("--grpc-server-key", type=Path)
+    parser.add_argument("--grpc-server-cacert", type=Path)
+    parser.add_argument("--grpc-server-with-client-auth", action="store_true")
     parser.add_argument("--cpu-port", type=_port)
     parser.add_argument("--drop-port", type=_port, default=DROP_PORT)
     parser.add_argument("--priority-queues", type=_queues, default=1)
@@ -217,6 +236,7 @@ def parse(arguments: Sequence[str]) -> Options:
         p4info=None if given.no_p4 else given.p4info,
         device_id=given.device_id,
         grpc_address=wanted.grpc_server_addr,
+        tls=_tls(wanted),
         cpu_port=wanted.cpu_port or None,
         drop_port=wanted.drop_port,
         priority_queues=wanted.priority_queues,
@@ -232,6 +252,7 @@ def parse(arguments: Sequence[str]) -> Options:
         seed=given.seed,
         trace=given.trace,
         show=given.show,
+        user=given.user,
         losses=tuple(given.drop),
         notes=_notes(given, IGNORED_GENERAL) + _notes(wanted, IGNORED_TARGET | IGNORED_FLAGS),
     )
@@ -273,6 +294,28 @@ def _check(
             raise UsageError(f"argument --drop: port {loss.port} has two of the same direction")
     if given.pcap is not None and not given.pcap.is_dir():
         raise UsageError(f"argument --pcap: no such directory: {given.pcap}")
+
+
+def _tls(wanted: argparse.Namespace) -> TlsFiles | None:
+    """What half of the options asks for is refused: it would be less safe than it looks."""
+    cert, key, cacert = (
+        wanted.grpc_server_cert,
+        wanted.grpc_server_key,
+        wanted.grpc_server_cacert,
+    )
+    clients = wanted.grpc_server_with_client_auth
+    if not wanted.grpc_server_ssl:
+        if cert or key or cacert or clients:
+            raise UsageError("certificates (--grpc-server-...) need --grpc-server-ssl")
+        return None
+    if not cert or not key:
+        raise UsageError("--grpc-server-ssl needs --grpc-server-cert and --grpc-server-key")
+    if clients != bool(cacert):
+        raise UsageError(
+            "--grpc-server-cacert and --grpc-server-with-client-auth need one another: clients are"
+            " checked by both or not at all"
+        )
+    return TlsFiles(cert, key, cacert)
 
 
 def _notes(given: argparse.Namespace, ignored: dict[str, str]) -> tuple[str, ...]:

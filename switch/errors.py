@@ -1,8 +1,15 @@
 """The errors that users of the switch library see."""
 
+from switch.printable import printable
+
+MAX_MESSAGE = 2000
+
 
 class PipelineError(Exception):
     """A wrong use of a pipeline, or a program it cannot run: one line saying what and where."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message)[:MAX_MESSAGE])
 
 
 class ProgramError(PipelineError):

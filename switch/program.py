@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from switch import files
 from switch.errors import PipelineError, ProgramError
 from switch.model import (
     Action,
@@ -44,6 +45,10 @@ from switch.reading.pipelines import PipelineReader
 from switch.reading.scope import Scope, claim
 
 VERSION = (2, 24)
+MAX_STATE_BYTES = 4 << 30
+MAX_PACKET_BYTES = 1 << 20
+FIELD_BYTES, COUNTER_BYTES, METER_BYTES = 16, 16, 72
+"""At most, in an instance."""
 REQUIRED_FIELDS = ("ingress_port", "packet_length", "instance_type", "egress_spec", "egress_port")
 
 
@@ -81,11 +86,18 @@ class Program:
     def read(cls, path: str | Path) -> Program:
         """Read a file; raises ProgramError naming the path of the first node that is wrong."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise PipelineError(f"{path}: cannot be read: {error}") from None
+            return cls.of_file(path, files.read_bytes(path))
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise PipelineError(f"{path}: cannot be read: {reason}") from None
+
+    @classmethod
+    def of_file(cls, path: str | Path, content: bytes) -> Program:
+        """The same for what has been read from the file already."""
         try:
-            return cls.parse(text)
+            return cls.parse(content.decode())
+        except UnicodeDecodeError as error:
+            raise PipelineError(f"{path}: cannot be read: {error}") from None
         except ProgramError as error:
             raise ProgramError(str(path), str(error)) from None
 
@@ -167,6 +179,7 @@ def read_program(root: Node) -> Program:
         field_lists=scope.field_lists,
     )
     check_standard_fields(program, root)
+    check_memory(program, root)
     return program
 
 
@@ -182,6 +195,22 @@ def needed(controls: dict[str, Control], root: Node, name: str) -> Control:
     if name not in controls:
         raise root["pipelines"].error(f"lacks the pipeline '{name}'")
     return controls[name]
+
+
+def check_memory(program: Program, root: Node) -> None:
+    """What instances of the program will allocate."""
+    packet = sum(
+        h.type.max_bits // 8 + FIELD_BYTES * len(h.type.fields) for h in program.headers.values()
+    )
+    if packet > MAX_PACKET_BYTES:
+        raise root["headers"].error(f"the headers have more than {MAX_PACKET_BYTES} bytes together")
+    cells = sum(r.size * max(r.bytes, 8) for r in program.registers.values())
+    cells += sum(c.size for c in program.counters.values()) * COUNTER_BYTES
+    cells += sum(m.size for m in program.meters.values()) * METER_BYTES
+    if cells > MAX_STATE_BYTES:
+        raise root.error(
+            f"registers, counters and meters have more than {MAX_STATE_BYTES >> 30} GiB together"
+        )
 
 
 def check_standard_fields(program: Program, root: Node) -> None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import json
 import logging
 import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import IO, Any
 
+from switch import files
 from switch.cli import (
     EXIT_ADDRESS,
     EXIT_INTERFACE,
@@ -24,10 +27,14 @@ from switch.cli import (
 )
 from switch.detail import Detail
 from switch.errors import PipelineError
+from switch.folders import make_private, state_folder
 from switch.io import DEFAULT_COALESCE_US, DEFAULT_RING_FRAMES, PacketLoop, PacketLoopError
 from switch.io.stats_socket import StatsSocket
+from switch.leftovers import Leftovers
 from switch.messages import MessageLog
 from switch.pipeline import Pipeline
+from switch.printable import printable
+from switch.privileges import Account, PrivilegeError, account, drop, gain_no_more
 from switch.program import Program
 
 LOG = logging.getLogger("switch")
@@ -40,6 +47,10 @@ _LEVELS = {
     "off": logging.CRITICAL + 1,
 }
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+OPEN_TO_ALL = (
+    "warning: P4Runtime on {}: whoever reaches this address can reprogram the switch (without:"
+    " --grpc-server-ssl with --grpc-server-with-client-auth, a Unix socket, or 127.0.0.1)"
+)
 
 
 class StartError(Exception):
@@ -65,7 +76,7 @@ def run(options: Options) -> int:
         with contextlib.ExitStack() as stack:
             _run(options, stack)
     except StartError as error:
-        print(f"switch: {error}", file=sys.stderr)
+        print(f"switch: {printable(str(error))}", file=sys.stderr)
         return error.exit_code
     except _Stopped:
         pass
@@ -74,6 +85,15 @@ def run(options: Options) -> int:
 
 def _stop_starting(number: int, frame: FrameType | None) -> None:
     raise _Stopped
+
+
+class OneLine(logging.Formatter):
+    """What is told, names and requests of strangers included, neither ends its line nor reaches a
+    terminal as a command."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        record.message = printable(record.message)
+        return super().formatMessage(record)
 
 
 def _set_up_log(options: Options) -> None:
@@ -88,7 +108,7 @@ def _set_up_log(options: Options) -> None:
             raise _file_error("--log-file", options.log_file, error) from None
     elif not options.log_console and not options.trace:
         level = max(level, logging.WARNING)
-    handler.setFormatter(logging.Formatter("[%(asctime)s] [%(levelname)s] %(message)s"))
+    handler.setFormatter(OneLine("[%(asctime)s] [%(levelname)s] %(message)s"))
     LOG.addHandler(handler)
     LOG.setLevel(level)
 
@@ -98,17 +118,19 @@ def _file_error(option: str, path: Path, error: OSError) -> StartError:
 
 
 def _run(options: Options, stack: contextlib.ExitStack) -> None:
-    pipeline = _load(options)
-    # From here on signals wait for sigwait: threads started below inherit the mask, so that no
-    # other thread takes them.
+    # Signals wait for sigwait: threads started below inherit the mask, so that no other takes them.
     signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+    account = _whom_to_become(options)
+    sources = _read_sources(options)
+    # Before there is any thread.
+    leftovers = stack.enter_context(Leftovers(apart=account is not None))
     loop = stack.enter_context(_open_ports(options))
     messages = MessageLog(loop.set_pipeline, LOG.debug)
-    if detail(options) is not Detail.NOTHING:
-        stack.callback(messages.start().stop)
     links = _links(options)
-    device = _device(options, messages.install, pipeline, links)
-    server = _server(options, loop, device, links)
+    device = _device(options, messages.install, links)
+    address = _address(options)
+    server = _server(options, address, loop, device, links)
+    leftovers.add(address.removeprefix("unix:"))
     started = time.monotonic()
 
     def read() -> dict[str, Any]:
@@ -116,35 +138,94 @@ def _run(options: Options, stack: contextlib.ExitStack) -> None:
 
     if options.stats_socket is not None:
         stack.callback(_stats_socket(options.stats_socket, read).close)
-    messages.install(pipeline)
+        leftovers.add(options.stats_socket)
+    stats_file = _open_stats_file(options, stack, leftovers)
+    leftovers.complete()
+    if account is not None:
+        _become(account)
+    # Only now anything is compiled or run that others have written.
+    with _stopped_by_signals():
+        _load(options, sources, device)
+    if detail(options) is not Detail.NOTHING:
+        stack.callback(messages.start().stop)
     _start(loop)
     server.start()
     LOG.info(
         "ready: device %d, %s, P4Runtime on %s",
         options.device_id,
         ", ".join(f"{port}@{name}" for port, name in options.interfaces.items()) or "no ports",
-        options.grpc_address,
+        address,
     )
     _tell_ready(options)
     number = signal.sigwait(STOP_SIGNALS)
     LOG.info("%s: stopping", signal.Signals(number).name)
     server.stop()
     loop.stop()
-    _finish(options, read())
+    _finish(options, read(), stats_file)
 
 
-def _load(options: Options) -> Pipeline | None:
-    if options.json is None:
-        return None
-    if not options.json.is_file():
-        raise StartError(EXIT_PROGRAM, f"{options.json}: cannot be opened")
+@contextlib.contextmanager
+def _stopped_by_signals() -> Iterator[None]:
+    """What takes long and has nothing to lose: a signal ends it at once."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
     try:
-        return make_pipeline(options, Program.read(options.json))
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS)
+
+
+def _whom_to_become(options: Options) -> Account | None:
+    try:
+        gain_no_more()
+        return account(options.user)
+    except PrivilegeError as error:
+        raise StartError(EXIT_MACHINE, str(error)) from None
+
+
+def _become(whom: Account) -> None:
+    # What is imported for the first time later may lie where that user cannot read.
+    importlib.import_module("switch.p4runtime.text")
+    try:
+        drop(whom)
+    except PrivilegeError as error:
+        raise StartError(EXIT_MACHINE, str(error)) from None
+    LOG.info("root no more: user %s (%d)", whom.name, whom.uid)
+
+
+@dataclass(frozen=True)
+class _Sources:
+    """What the command line's files hold; nothing of it has been looked at."""
+
+    json: bytes | None
+    p4info: bytes | None
+
+
+def _read_sources(options: Options) -> _Sources:
+    contents = []
+    for path in (options.json, options.p4info):
+        try:
+            contents.append(None if path is None else files.read_bytes(path))
+        except OSError as error:
+            reason = f"{path}: cannot be read: {error.strerror or error}"
+            raise StartError(EXIT_PROGRAM, reason) from None
+    return _Sources(*contents)
+
+
+def _load(options: Options, sources: _Sources, device: Any) -> None:
+    """Compile the command line's program and let the device run it."""
+    if sources.json is None:
+        return
+    assert options.json is not None
+    try:
+        program = Program.of_file(options.json, sources.json)
+        device.run(make_pipeline(options, program))
     except PipelineError as error:
         said = str(error).removeprefix(f"{options.json}: ")  # not every one names the file
         raise StartError(EXIT_PROGRAM, f"{options.json}: {said}") from None
     except OSError as error:
         raise StartError(EXIT_MACHINE, f"{options.json}: {error.strerror or error}") from None
+    if sources.p4info is not None:
+        _describe(options, sources.p4info, sources.json, device)
 
 
 def detail(options: Options) -> Detail:
@@ -188,38 +269,53 @@ def _links(options: Options) -> Any:
     return Links(options.interfaces, () if options.cpu_port is None else (options.cpu_port,))
 
 
-def _device(
-    options: Options,
-    install: Callable[[Pipeline | None], None],
-    pipeline: Pipeline | None,
-    links: Any,
-) -> Any:
+def _device(options: Options, install: Callable[[Pipeline | None], None], links: Any) -> Any:
     from switch.p4runtime.device import Device
+
+    return Device(install, functools.partial(make_pipeline, options), links)
+
+
+def _describe(options: Options, p4info: bytes, config: bytes, device: Any) -> None:
     from switch.p4runtime.status import StatusError
     from switch.p4runtime.text import read_p4info
 
-    device = Device(install, functools.partial(make_pipeline, options), pipeline, links)
-    if pipeline is None or options.p4info is None or options.json is None:
-        return device
     try:
-        p4info = read_p4info(options.p4info.read_bytes())
-        device.describe(p4info, options.json.read_bytes())
-    except OSError as error:
-        raise StartError(EXIT_PROGRAM, f"{options.p4info}: {error.strerror}") from None
+        device.describe(read_p4info(p4info), config)
     except (ValueError, StatusError) as error:
         raise StartError(EXIT_PROGRAM, f"{options.p4info}: {error}") from None
-    return device
 
 
-def _server(options: Options, loop: PacketLoop, device: Any, links: Any) -> Any:
+def _address(options: Options) -> str:
+    """The one asked for, or a Unix socket in a folder that only this user can enter."""
+    if options.grpc_address is not None:
+        return options.grpc_address
+    folder = state_folder()
+    try:
+        make_private(folder)
+    except OSError as error:
+        reason = f"{folder}: {error.strerror or error}: give --grpc-server-addr"
+        raise StartError(EXIT_ADDRESS, reason) from None
+    return f"unix:{folder}/switch-{options.device_id}.grpc"
+
+
+def _server(options: Options, address: str, loop: PacketLoop, device: Any, links: Any) -> Any:
     # gRPC's core writes to standard error by itself.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    from switch.p4runtime.address import is_private
     from switch.p4runtime.server import AddressError, Server
+    from switch.p4runtime.tls import TlsError, credentials
 
     try:
-        return Server(options.grpc_address, options.device_id, device, loop.controller, links)
+        tls = None if options.tls is None else credentials(options.tls)
+        server = Server(address, options.device_id, device, loop.controller, links, tls)
+    except TlsError as error:
+        raise StartError(EXIT_INTERFACE, str(error)) from None
     except AddressError as error:
         raise StartError(EXIT_ADDRESS, str(error)) from None
+    clients_are_known = options.tls is not None and options.tls.cacert is not None
+    if not clients_are_known and not is_private(address):
+        print(f"switch: {printable(OPEN_TO_ALL.format(address))}", file=sys.stderr, flush=True)
+    return server
 
 
 def _stats_socket(path: Path, read: Any) -> StatsSocket:
@@ -259,7 +355,21 @@ def _statistics(options: Options, loop: PacketLoop, started: float) -> dict[str,
     }
 
 
-def _finish(options: Options, statistics: dict[str, Any]) -> None:
+def _open_stats_file(
+    options: Options, stack: contextlib.ExitStack, leftovers: Leftovers
+) -> IO[str] | None:
+    """Opened while that is allowed, and written in the end."""
+    if options.stats_file is None:
+        return None
+    try:
+        file = stack.enter_context(options.stats_file.open("w"))
+    except OSError as error:
+        raise _file_error("--stats-file", options.stats_file, error) from None
+    leftovers.add(options.stats_file)
+    return file
+
+
+def _finish(options: Options, statistics: dict[str, Any], stats_file: IO[str] | None) -> None:
     for port, counts in statistics["ports"].items():
         LOG.info(
             "port %s (%s): %d in, %d out, %d ring drops, %d queue drops",
@@ -270,9 +380,10 @@ def _finish(options: Options, statistics: dict[str, Any]) -> None:
             counts["ring_drops"],
             counts["tx_drops"],
         )
-    if options.stats_file is None:
+    if stats_file is None:
         return
     try:
-        options.stats_file.write_text(json.dumps(statistics, indent=1) + "\n")
+        stats_file.write(json.dumps(statistics, indent=1) + "\n")
+        stats_file.flush()
     except OSError as error:
         LOG.error("--stats-file %s: %s", options.stats_file, error.strerror)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from testbed.exit_codes import INTERRUPTED, LACKING
+from testbed.places import SETUP, install_module
 
 OURS = ("compiler", "hosts", "switch", "testbed", "topologies")
 
@@ -19,7 +20,7 @@ def run() -> int:
         package = (error.name or "").partition(".")[0]
         if package in OURS:
             raise
-        remedy = "run `make setup`, and use .venv/bin/python"
+        remedy = f"{SETUP}, and use .venv/bin/python" if SETUP else install_module(package)
         print(f"this machine lacks the Python module {package}: {remedy}", file=sys.stderr)
         return LACKING
     except KeyboardInterrupt:

@@ -5,8 +5,9 @@ for events, begins and ends faults. A Backend knows no jobs' rounds, no recovery
 
 Commands and events are those of hosts.agent (docs/architecture.md). Each event carries `job` and
 `name` (the host), and `t_ns` on the backend's clock. A backend adds one of its own:
-`{"event": "ended", "job", "name", "rank", "status"}` when a worker's program ended unasked. A
-switch that ends unasked is an exception (NodeFailed) from `wait`.
+`{"event": "ended", "job", "name", "rank", "status"}` when a worker's program ended unasked, with
+the `stats` of a round under way where they are still known (in virtual time). A switch that ends
+unasked is an exception (NodeFailed) from `wait`.
 """
 
 from __future__ import annotations
@@ -16,11 +17,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
 from testbed.faults import Fault
 from testbed.plan import Entries
+from testbed.received import Received
 from testbed.statistics import NetworkStatistics
 from testbed.usage import Usage
 
@@ -65,8 +64,11 @@ class Backend(Protocol):
     def wait(self, until_ns: int) -> list[Event]:
         """Events in the order they happened: returns as soon as there is one, or at `until_ns`."""
 
-    def sums(self, job: int, rank: int, number: int) -> npt.NDArray[np.int32] | None:
-        """The integer sums a worker received in a round, once; None if there are none."""
+    def progress(self) -> list[Event]:
+        """`progress` events for the screen alone, of workers that send none by themselves."""
+
+    def received(self, job: int, rank: int, number: int) -> Received | None:
+        """What a worker had at the end of a round, once; None if it has not come to that end."""
 
     def pause_worker(self, worker: WorkerId, paused: bool) -> None:
         """SIGSTOP, or SIGCONT."""
@@ -105,6 +107,9 @@ class Backend(Protocol):
 
     def statistics(self) -> NetworkStatistics:
         """Every counter of links and switches so far."""
+
+    def carried_bytes(self) -> dict[str, int]:
+        """By direction, bytes that have left the sender's queue so far."""
 
     def usage(self) -> Usage:
         """Processor time so far, by names of switches and hosts; NOTHING on virtual time."""

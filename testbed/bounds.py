@@ -23,24 +23,25 @@ LOSS_MAX = 0.99
 @dataclass(frozen=True)
 class Bounds:
     """Seconds that no all-reduce can undercut. lossy_s: nor any expected time, with the links'
-    constant independent losses."""
+    constant independent losses. window_share: of the busiest link's rate, what a window each round
+    trip through empty queues comes to; 1 where it is no limit."""
 
     payload_s: float
     link_s: float
     lossy_s: float
+    window_share: float
 
 
 def round_bytes(scenario: Scenario, tenant: Tenant, window: int | None = None) -> int:
     """Bytes one round sends over each link of the job's tree, each way: every chunk once, whatever
-    is below; for floats an EXPONENTS frame for each slot of the window too."""
+    is below, and an OPENING frame: for floats one for each slot in use."""
     lanes = scenario.switch.lanes
     window = window or tenant.workload.window
     assert lanes and window, "a resolved scenario"
     chunks = ceil(tenant.workload.elements / lanes)
     size = chunks * wire.frame_bytes(lanes)
-    if tenant.workload.dtype == "float32":
-        size += min(chunks, window) * wire.frame_bytes(0)
-    return size
+    openings = min(chunks, window) if tenant.workload.dtype == "float32" else 1
+    return size + openings * wire.opening_frame_bytes()
 
 
 def tree_directions(graph: Topology, tree: Tree) -> Iterator[tuple[str, str, int | None]]:
@@ -58,7 +59,23 @@ def bounds(scenario: Scenario, graph: Topology, tenant: Tenant, tree: Tree) -> B
     payload_bits = tenant.workload.elements * wire.VALUE_BYTES * 8
     slowest_bps = min(rates)
     link_s = round_bytes(scenario, tenant) * 8 / slowest_bps
-    return Bounds(payload_bits / slowest_bps, link_s, _lossy_s(scenario, graph, tenant, tree))
+    return Bounds(
+        payload_bits / slowest_bps,
+        link_s,
+        _lossy_s(scenario, graph, tenant, tree),
+        _window_share(scenario, graph, tenant, tree, slowest_bps),
+    )
+
+
+def _window_share(
+    scenario: Scenario, graph: Topology, tenant: Tenant, tree: Tree, slowest_bps: int
+) -> float:
+    lanes, window = scenario.switch.lanes, tenant.workload.window
+    assert lanes and window, "a resolved scenario"
+    if ceil(tenant.workload.elements / lanes) <= window:
+        return 1.0
+    frame = wire.frame_bytes(lanes)
+    return min(1.0, window * frame * 8 / slowest_bps / _trip_s(graph, tree, frame))
 
 
 def _lossy_s(scenario: Scenario, graph: Topology, tenant: Tenant, tree: Tree) -> float:
@@ -74,8 +91,7 @@ def _lossy_s(scenario: Scenario, graph: Topology, tenant: Tenant, tree: Tree) ->
         (size * 8 / way.rate_bps / (1 - _loss(way)) for way in ways if way.rate_bps), default=0.0
     )
     trips_s = ceil(ceil(tenant.workload.elements / lanes) / window) * _trip_s(graph, tree, frame)
-    if tenant.workload.dtype == "float32":
-        trips_s += _trip_s(graph, tree, wire.frame_bytes(0))
+    trips_s += _trip_s(graph, tree, wire.opening_frame_bytes())
     return max(crossing_s, trips_s * (1 + _worst_losses(graph, tree)))
 
 

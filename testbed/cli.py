@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import json
+import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 from testbed import terminal
 from testbed.errors import MachineLacks
@@ -16,6 +19,7 @@ from testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
 from testbed.program import CompileError
 from testbed.scenario import ScenarioError, find, load, names
 from testbed.scenario.errors import nearest, one_line, quote
+from testbed.terminal import plain
 
 COMMANDS = (
     "list",
@@ -103,15 +107,44 @@ def _known() -> str:
 def _list(options: argparse.Namespace) -> int:
     width = max((len(name) for name in names()), default=0)
     for name in names():
-        print(f"{name:<{width}}  {load(find(name)).description}")
+        print(plain(f"{name:<{width}}  {load(find(name)).description}"))
     return PASSED
 
 
 def _check(options: argparse.Namespace) -> int:
-    suite = load(find(options.scenario), options.set, options.folder)
+    """Reads and compiles the user's files and runs none of them."""
+    from testbed.prepare import compile_points
+
+    try:
+        suite = load(find(options.scenario), options.set, options.folder)
+        compile_points(suite.points)
+    except (ScenarioError, CompileError) as error:
+        if not options.json:
+            raise
+        print(json.dumps({"valid": False, "problems": _problems(error)}, indent=2))
+        return INVALID
+    if options.json:
+        print(json.dumps({"valid": True, "runs": len(suite.points), "problems": []}, indent=2))
+        return PASSED
     runs = f"{len(suite.points)} runs" if suite.axes else "one run"
     print(f"{suite.source}: valid, {runs}")
     return PASSED
+
+
+def _problems(error: ScenarioError | CompileError) -> list[dict[str, Any]]:
+    """As objects; what a compiler printed is one problem."""
+    if isinstance(error, CompileError):
+        return [{"file": None, "line": None, "path": "switch.program", "what": str(error)}]
+    return [
+        {
+            "file": problem.where.source,
+            "line": problem.where.line,
+            "path": problem.path,
+            "what": problem.what,
+            "allowed": problem.allowed,
+        }
+        for problem in error.problems
+    ]
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -121,15 +154,26 @@ def _run(options: argparse.Namespace) -> int:
     from testbed.run import run
 
     out, err = terminal.outlet(sys.stdout), terminal.outlet(sys.stderr)
+    human, program = (err, out) if options.json else (out, None)
     try:
-        with redirect_stdout(out), redirect_stderr(err):
-            return run(suite, Path(options.results), options.set, out)
+        with redirect_stdout(human), redirect_stderr(err), _interruptible():
+            return run(suite, Path(options.results), options.set, human, program)
     except ResultsError as error:
         return _fail(INVALID, f"cannot write results: {error}")
 
 
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """SIGTERM is as Ctrl-C: the run concludes, with a summary and a folder that says so."""
+    previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
 def _clean(options: argparse.Namespace) -> int:
-    from testbed.network import remove_stale
+    from testbed.scratch import remove_stale
 
     removed = remove_stale()
     print("\n".join(f"removed {what}" for what in removed) or "nothing was left behind")
@@ -157,6 +201,10 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("list", help="the scenarios, a line each")
     check = commands.add_parser("check", help="validate a scenario without running it")
     run = commands.add_parser("run", help="run a scenario")
+    in_json = {
+        check: "the problems as one JSON object on stdout",
+        run: "metrics.json on stdout, and on stderr what is for people",
+    }
     for command in (check, run):
         command.add_argument("scenario", help="a name from `list`, or the path of a .yaml file")
         command.add_argument(
@@ -172,6 +220,7 @@ def _parser() -> argparse.ArgumentParser:
             metavar="DIR",
             help="where paths in the scenario count from (default: its own folder)",
         )
+        command.add_argument("--json", action="store_true", help=in_json[command])
     run.add_argument("--results", default="results", metavar="DIR", help="where results go")
     commands.add_parser("clean", help="remove what killed runs left behind")
     report = commands.add_parser("report", help="draw a result folder's report again")
@@ -189,7 +238,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _fail(code: int, text: str) -> int:
-    print(text, file=sys.stderr)
+    print(plain(text), file=sys.stderr)
     return code
 
 

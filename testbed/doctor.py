@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any, TextIO
@@ -21,12 +21,14 @@ from testbed.machine_facts import first_line, machine
 from testbed.network import lacks
 from testbed.network.machine import PROGRAMS
 from testbed.network.targets import bmv2
+from testbed.peers import bmv2_trouble, p4c_trouble
+from testbed.places import IS_CHECKOUT
 from testbed.program import P4C_REMEDY
 from topologies import Corrupt, Direction, Duplicate, Topology, rack
 
 CORES_WANTED = 2
 MEMORY_WANTED_BYTES = 2 << 30
-PEERS = "run `./setup.sh --peers`"
+PEERS = "run `./setup.sh --peers`" if IS_CHECKOUT else ""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ class Tool:
     programs: tuple[str, ...]
     costs: str
     remedy: str
+    trouble: Callable[[], str] = str
+    """Why it does not run although it is there; empty if it does."""
 
 
 NEEDED = rack(1, Direction(rate_bps=10**8))
@@ -85,14 +89,26 @@ TOOLS = (
         ("simple_switch_grpc", "simple_switch"),
         "`target: bmv2`, and half of the conformance",
         bmv2.REMEDY,
+        bmv2_trouble,
     ),
-    Tool("p4c", ("p4c-bm2-ss",), "`compiler: p4c`, and half of the conformance", P4C_REMEDY),
-    Tool("p4-utils", ("p4run",), "running an exported p4app.json", PEERS),
+    Tool(
+        "p4c",
+        ("p4c-bm2-ss",),
+        "`compiler: p4c`, and half of the conformance",
+        P4C_REMEDY,
+        p4c_trouble,
+    ),
+    Tool(
+        "p4-utils",
+        ("p4run",),
+        "running an exported p4app.json",
+        PEERS or "see github.com/nsg-ethz/p4-utils",
+    ),
     Tool(
         "tshark",
         ("tshark",),
         "reading pcaps on the terminal",
-        f"{PEERS}, or apt-get install tshark",
+        " or ".join(filter(None, (PEERS, "apt-get install tshark"))),
     ),
 )
 
@@ -153,6 +169,8 @@ def _tool(tool: Tool) -> Check:
     paths = [path for program in tool.programs if (path := shutil.which(program))]
     if not paths:
         return Check(tool.name, False, "", False, tool.costs, tool.remedy)
+    if trouble := tool.trouble():
+        return Check(tool.name, False, trouble, False, tool.costs, tool.remedy)
     version = first_line([paths[0], "--version"])
     return Check(tool.name, True, " ".join(paths) + (f": {version}" if version else ""))
 

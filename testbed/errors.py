@@ -6,6 +6,9 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
+from testbed.places import install
+from testbed.terminal import plain
+
 LOG_LINES_SHOWN = 12
 
 
@@ -23,11 +26,22 @@ C_COMPILER = ("cc", "apt-get install gcc libc6-dev")
 
 def lacks_program(program: str, remedy: str) -> MachineLacks:
     """As every scenario and `doctor` says it."""
-    return MachineLacks(f"the program {program}", f"run `make setup`, or {remedy}")
+    return MachineLacks(f"the program {program}", install(remedy))
 
 
 class ControlError(Exception):
     """A switch refused, or did not answer, what a controller asked: one line with its reason."""
+
+
+class CouldNotRun(Exception):
+    """A program of others' that is on PATH did not run: which, and what it said last."""
+
+    def __init__(self, program: str, said: str) -> None:
+        super().__init__(f"{program} could not run: {said}")
+        self.program, self.said = program, said
+
+    def __reduce__(self) -> tuple[type[CouldNotRun], tuple[str, str]]:
+        return CouldNotRun, (self.program, self.said)
 
 
 class NodeFailed(Exception):
@@ -59,7 +73,7 @@ class NodeFailed(Exception):
         lines += [f"    {line}" for line in self.log_tail()]
         if self.likely_cause:
             lines.append(f"  likely cause: {self.likely_cause}")
-        return "\n".join(lines)
+        return plain("\n".join(lines))
 
 
 def exit_in_words(status: int) -> str:

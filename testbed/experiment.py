@@ -14,8 +14,7 @@ from testbed.backend import Backend
 from testbed.measurements import COUNTERS, Cells, Measurements
 from testbed.orchestra.conductor import Conductor
 from testbed.orchestra.outcome import Outcome
-from testbed.own_entries import Fill, filling
-from testbed.plan import Entries, plan
+from testbed.prepare import fill
 from testbed.program import Program
 from testbed.progress import Progress
 from testbed.record import EventLog, RunFolder
@@ -23,6 +22,7 @@ from testbed.scenario import Scenario
 from testbed.scenario.faults import expand
 from testbed.scenario.graph import topology
 from testbed.scenario.jobs import tenants
+from testbed.scratch import note_elsewhere
 
 
 class Experiment:
@@ -43,6 +43,7 @@ class Experiment:
 
     def measure(self) -> Measurements:
         """Build, start, reduce, count. Raises NodeFailed or AgentFailed if a part of it fails."""
+        note_elsewhere(self.scratch.parent, self.sums)
         self.sums.mkdir()
         self.scratch.mkdir()
         try:
@@ -125,19 +126,3 @@ class Experiment:
         """A program of the user's own may count less than ours."""
         read = {kind: backend.counters(switch, name) for kind, name in COUNTERS.items()}
         return {kind: cells for kind, cells in read.items() if cells is not None}
-
-
-def fill(scenario: Scenario, program: Program) -> Fill:
-    """How the scenario's own entries join the planned ones; ScenarioError if they cannot."""
-    switches = [switch.name for switch in topology(scenario).switches]
-    return filling(scenario.switch.entries, program.json, switches, scenario.switch.target)
-
-
-def all_entries(scenario: Scenario) -> dict[str, Entries]:
-    """What every switch is filled with when all jobs have the slots they are declared with."""
-    graph = topology(scenario)
-    slots = {job.number: job.planned() for job in tenants(scenario, graph)}
-    if scenario.switch.partition == "dynamic":
-        first = next(iter(slots.values()))
-        return dict(plan(graph, [first]).entries)
-    return dict(plan(graph, list(slots.values())).entries)

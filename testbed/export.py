@@ -16,11 +16,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from switch.files import read_bytes, read_text
 from switch.program import Program as Described
 from testbed.exit_codes import INVALID, PASSED
-from testbed.experiment import all_entries, fill
 from testbed.places import REPOSITORY
 from testbed.plan import Entries, Replica, TableEntry
+from testbed.prepare import all_entries, fill
 from testbed.program import Program, compile_program
 from testbed.scenario import ScenarioError, find, load
 from testbed.scenario.graph import topology
@@ -314,7 +315,7 @@ def fill_main(words: Sequence[str]) -> int:
     """`python -m testbed fill ADDRESS DEVICE_ID RUNTIME.json`: over P4Runtime, program included."""
     from testbed.errors import ControlError
     from testbed.network.p4runtime import P4RuntimeClient
-    from testbed.own_entries import read
+    from testbed.own_entries import FILE_MAX_BYTES, read
 
     parser = argparse.ArgumentParser(prog="python -m testbed fill")
     parser.add_argument("address", help="such as 127.0.0.1:9559")
@@ -322,7 +323,7 @@ def fill_main(words: Sequence[str]) -> int:
     parser.add_argument("runtime", type=Path, help="s1-runtime.json")
     options = parser.parse_args(words)
     try:
-        content = json.loads(options.runtime.read_text())
+        content = json.loads(read_text(options.runtime, FILE_MAX_BYTES))
         p4info, program = (options.runtime.parent / content[k] for k in ("p4info", "bmv2_json"))
         entries = read(options.runtime, Described.read(program))
         client = P4RuntimeClient(options.address, options.device_id, p4info)
@@ -330,7 +331,7 @@ def fill_main(words: Sequence[str]) -> int:
             if not client.answers(ANSWER_S):
                 raise ControlError(f"nobody answers P4Runtime at {options.address}")
             client.become_primary()
-            client.set_pipeline(program.read_bytes())
+            client.set_pipeline(read_bytes(program))
             client.insert(entries)
         finally:
             client.close()

@@ -1,23 +1,34 @@
-"""Was it the network that was measured, or the machine? The verdict, with the evidence."""
+"""What limited a run: the network, the machine, or neither? The verdict, with the evidence."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from testbed.usage import Usage
 
+OF_THE_MACHINE = ("cpu-bound", "starved")
+"""Verdicts that say nothing of network or program."""
 RATE_REACHED = 0.90  # of the busiest link's rate: then the link was the limit, whatever else was
 CORE_FULL = 0.80  # of one processor, for a process whose work is one thread's
 MACHINE_FULL = 0.85  # of all processors, by this run's processes
 WAITED = 0.15  # of the time, ready to run without a processor
+WAITED_FOR_IDLE = 0.50  # of the time the busiest link was idle, likewise
 STOLEN = 0.05  # of all processors, taken by the hypervisor
+LATE = 0.05  # of the time: then a worker's timer may have expired for want of a processor
+AGAIN = 0.05  # of the frames sent, sent again although nobody had lost them
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the verdict is drawn from; `usage` spans the rounds only.
+    """What the verdict is drawn from; `usage` spans the rounds only, and is zero in virtual time.
 
-    rate_share: bits that crossed the busiest link over what it could carry, in the rounds.
+    rate_share: what crossed the busiest link over what it could carry, in the rounds.
+    sent, retransmitted: frames of all workers; unexplained: of the latter, those that no loss,
+    delay or fault explains. losses: frames lost on the way, for whatever reason.
+    faults: those that kept workers, switches or links from working, in words.
+    window_share: what the window lets cross the busiest link, of its rate; 1 if it is no limit.
+    delayed: links have a delay or jitter. brief: rounds have hardly more chunks than the window.
     """
 
     rate_share: float
@@ -25,27 +36,81 @@ class Evidence:
     processors: int
     injected_drops: int
     other_drops: int
+    sent: int = 0
+    retransmitted: int = 0
+    unexplained: int = 0
+    losses: int = 0
+    faults: tuple[str, ...] = ()
+    window_share: float = 1.0
+    delayed: bool = False
+    brief: bool = False
 
 
 def judge(evidence: Evidence) -> dict[str, object]:
-    """`{"verdict": ..., "reasons": [...]}`, the first reason being the one that decided."""
-    if not evidence.usage.wall_s:
-        why = "no processor took part: time is what links and queues make of it"
-        return {"verdict": "virtual-time", "reasons": [why, *_drops(evidence)]}
-    reasons = [reason for reason in _shortages(evidence) if reason]
+    """`{"verdict": ..., "waited_for": ..., "reasons": [...]}`; the first reason decided."""
     shown = f"the busiest link carried {evidence.rate_share:.0%} of its rate"
+    notes = [shown, *_notes(evidence)]
     if evidence.rate_share >= RATE_REACHED:
-        return {"verdict": "network-bound", "reasons": [shown, *_notes(evidence)]}
-    if reasons:
-        verdict = reasons[0][0]
-        texts = [text for _, text in reasons]
-        return {"verdict": verdict, "reasons": [*texts, shown, *_notes(evidence)]}
-    why = "no process was short of processor time: the rest went into waiting for packets"
-    return {"verdict": "network-bound", "reasons": [why, shown, *_notes(evidence)]}
+        return {"verdict": "network-bound", "waited_for": None, "reasons": notes}
+    short = list(_shortages(evidence))
+    waited_for, why = _waited_for(evidence)
+    if short and waited_for != "timers":
+        texts = [text for _, text in short]
+        return {"verdict": short[0][0], "waited_for": None, "reasons": [*texts, *notes]}
+    return {"verdict": "waiting", "waited_for": waited_for, "reasons": [why, *notes]}
 
 
-def _shortages(evidence: Evidence) -> list[tuple[str, str] | None]:
-    return [_full_core(evidence), _full_machine(evidence), _waited(evidence), _stolen(evidence)]
+def short_of_processors(evidence: Evidence) -> str:
+    """Why a worker's timer may have expired for want of a processor; empty if it may not."""
+    used = evidence.usage
+    if not used.wall_s:
+        return ""
+    for _, text in _shortages(evidence):
+        return text
+    name, wait = _largest(used.wait_s)
+    if wait >= LATE * used.wall_s:
+        return f"{name} waited {_share(wait, evidence)} of the time for a processor"
+    return ""
+
+
+def _waited_for(evidence: Evidence) -> tuple[str, str]:
+    """What kept the links idle, as a word and as a sentence; what is surest comes first."""
+    if evidence.unexplained > AGAIN * evidence.sent:
+        return (
+            "timers",
+            f"workers waited for their retransmission timers: {evidence.unexplained} packets were "
+            "sent again that nobody had lost",
+        )
+    if evidence.faults:
+        return "faults", f"rounds waited for what faults held up: {', '.join(evidence.faults)}"
+    if evidence.window_share < RATE_REACHED:
+        return (
+            "window",
+            "workers waited for results: the window fills "
+            f"{evidence.window_share:.0%} of the bandwidth-delay product",
+        )
+    if evidence.losses:
+        return (
+            "losses",
+            f"workers waited for what was lost: {evidence.losses} frames were, and "
+            f"{evidence.retransmitted} contributions were sent again",
+        )
+    if evidence.brief:
+        return "brevity", "rounds are over before their packets have filled the links"
+    if evidence.delayed:
+        return "delay", "rounds waited for the delay of the links"
+    return "unknown", "neither a link nor a processor was busy, and no counter says why"
+
+
+def _shortages(evidence: Evidence) -> Iterator[tuple[str, str]]:
+    """Of processors: which verdict, and why."""
+    if not evidence.usage.wall_s:
+        return
+    for found in (_full_core(evidence), _full_machine(evidence), _waited(evidence)):
+        if found:
+            yield found
+    if stolen := _stolen(evidence):
+        yield stolen
 
 
 def _full_core(evidence: Evidence) -> tuple[str, str] | None:
@@ -64,8 +129,12 @@ def _full_machine(evidence: Evidence) -> tuple[str, str] | None:
 
 
 def _waited(evidence: Evidence) -> tuple[str, str] | None:
+    """Enough of it to stop anything; or, as each process holds up the others, enough of all to
+    account for half of the time for which the links were idle."""
+    wall_s = evidence.usage.wall_s
     name, wait = _largest(evidence.usage.wait_s)
-    if wait < WAITED * evidence.usage.wall_s:
+    idle = WAITED_FOR_IDLE * (1 - evidence.rate_share)
+    if wait < WAITED * wall_s and sum(evidence.usage.wait_s.values()) < idle * wall_s:
         return None
     capacity = evidence.processors * evidence.usage.wall_s
     others = max(0.0, evidence.usage.busy_s - sum(evidence.usage.cpu_s.values())) / capacity
@@ -81,9 +150,11 @@ def _stolen(evidence: Evidence) -> tuple[str, str] | None:
 
 
 def _notes(evidence: Evidence) -> list[str]:
+    notes = _drops(evidence)
+    if not evidence.usage.wall_s:
+        return [*notes, "no processor took part: time is what links and queues make of it"]
     name, cpu = _largest(evidence.usage.cpu_s)
-    busiest = f"the busiest process, {name}, used {_share(cpu, evidence)} of one processor"
-    return [*_drops(evidence), busiest]
+    return [*notes, f"the busiest process, {name}, used {_share(cpu, evidence)} of one processor"]
 
 
 def _drops(evidence: Evidence) -> list[str]:

@@ -20,6 +20,10 @@ COUNTERS = {
     "final_new": "final_new",
     "final_unneeded": "final_unneeded",
     "malformed": "malformed",
+    "host_errors": "host_errors",
+    "forged": "forged",
+    "forwarded": "forwarded",
+    "unroutable": "unroutable",
 }
 """Our word in metrics.json -> the counter's name in the P4 program."""
 

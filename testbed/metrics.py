@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf, isfinite
 from statistics import median
 from typing import Any
 
 from hosts import wire
-from testbed import fidelity, link_bytes
+from testbed import fidelity, findings, link_bytes
+from testbed.accounts import ON_REAL_LINKS
 from testbed.bounds import bounds
-from testbed.bucket import burst_bytes
+from testbed.faults import Impair
+from testbed.link_share import busiest_share
 from testbed.measurements import Measurements
 from testbed.orchestra.outcome import JobResult, Outcome
 from testbed.plan import Tree, job_trees
 from testbed.queue_losses import Lost, lost_inside
 from testbed.scenario import Scenario
-from testbed.scenario.expectations import Expectation
+from testbed.scenario.expectations import FINDINGS, Expectation
 from testbed.scenario.jobs import Tenant
 from testbed.statistics import NetworkStatistics, SwitchStatistics
 from testbed.verify import combine
 from topologies import Topology
 
 NS_PER_S = 1e9
+OF_ALL_JOBS = ("exact", "wrong_sums", "wrong_results")
 AGENT_COPIES = 5
 WORKER_COUNTS = (
     "sent",
@@ -32,11 +36,13 @@ WORKER_COUNTS = (
     "malformed",
     "timeouts",
     "kernel_drops",
+    "network_errors",
     "bytes_sent",
     "bytes_received",
 )
 SWITCH_DROPS = ("ring_drops", "queue_drops", "port_errors")
 NOTHING_LOST = Lost(0, 0)
+BRIEF_WINDOWS = 4
 PORT_ERRORS = ("rx_truncated", "rx_gso_drops", "tx_oversize", "tx_errors")
 
 
@@ -53,22 +59,45 @@ def compute(scenario: Scenario, graph: Topology, measured: Measurements) -> dict
     links = _links(measured.statistics)
     as_predicted, unclear = link_bytes.compare(scenario, measured, trees, links)
     totals = _totals(jobs, switches, links)
-    metrics = {
+    evidence = _evidence(scenario, graph, jobs, totals, measured)
+    case = findings.Case(
+        measured,
+        graph,
+        trees,
+        jobs,
+        totals,
+        evidence.losses,
+        scenario.switch.target if scenario.backend == "mininet" else "virtual",
+        fidelity.short_of_processors(evidence),
+    )
+    found = findings.find(case)
+    return {
         "exact": all(job["exact"] for job in jobs.values()),
         "wrong_sums": sum(job["wrong_sums"] for job in jobs.values()),
+        "wrong_results": sum(job["wrong_results"] for job in jobs.values()),
+        "first_wrong": next(filter(None, map(_first_wrong, results)), None),
         **_only(jobs),
         "jobs": jobs,
         "fairness": _fairness(results),
         "failure": _failure(measured.outcome),
         "faults": _faults(measured.outcome),
+        "attack": measured.outcome.attacked,
         "totals": totals,
         "switches": switches,
         "links": links,
         "links_as_predicted": as_predicted,
         "links_unclear": unclear,
+        "accounts": _accounts(found, measured),
+        "findings": [finding.to_json() for finding in found],
+        "fidelity": fidelity.judge(evidence),
     }
-    evidence = _evidence(graph, totals, links, measured)
-    return {**metrics, "fidelity": fidelity.judge(evidence)}
+
+
+def _accounts(found: Sequence[findings.Finding], measured: Measurements) -> dict[str, Any]:
+    """Whether every frame is accounted for; null where parts are not counted at one moment."""
+    if not measured.statistics.nodes:
+        return {"balanced": None, "unclear": ON_REAL_LINKS}
+    return {"balanced": all(finding.kind != "accounts" for finding in found), "unclear": ""}
 
 
 def _job(scenario: Scenario, graph: Topology, result: JobResult, tree: Tree) -> dict[str, Any]:
@@ -76,16 +105,17 @@ def _job(scenario: Scenario, graph: Topology, result: JobResult, tree: Tree) -> 
     tenant = result.tenant
     bound = bounds(scenario, graph, tenant, tree)
     times = [done.time_s for done in result.rounds]
-    verdict = combine(result.verdicts) if result.verdicts else None
-    float32 = tenant.workload.dtype == "float32"
+    verdict = combine([verdict for _, verdict in result.judged])
+    judged_floats = result.judged and tenant.workload.dtype == "float32"
     middle = median(times) if times else None
     return {
-        "exact": verdict is not None and verdict.exact,
-        "wrong_sums": verdict.wrong if verdict else 0,
+        "exact": bool(result.verdicts) and verdict.exact,
+        "wrong_sums": verdict.wrong_sums,
+        "wrong_results": verdict.wrong_results,
         "error": {
-            "max_abs": verdict.max_abs if verdict else None,
-            "bound": verdict.bound if verdict else None,
-            "within": verdict.within if verdict and float32 else None,
+            "max_abs": None if verdict.max_abs == inf else verdict.max_abs,
+            "bound": verdict.bound,
+            "within": verdict.wrong_results == 0 if judged_floats else None,
         },
         "allreduce": {
             "time_s": _spread(times),
@@ -96,6 +126,7 @@ def _job(scenario: Scenario, graph: Topology, result: JobResult, tree: Tree) -> 
         "link_bound_ratio": middle / bound.link_s if middle else None,
         "lossy_bound_s": bound.lossy_s,
         "lossy_bound_ratio": middle / bound.lossy_s if middle else None,
+        "window_share": bound.window_share,
         "rounds": len(result.rounds),
         "restarts": result.restarts,
         "lost": len(result.lost),
@@ -110,7 +141,30 @@ def _only(jobs: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     if len(jobs) > 1:
         return {}
     (job,) = jobs.values()
-    return {name: value for name, value in job.items() if name not in ("exact", "wrong_sums")}
+    return {name: value for name, value in job.items() if name not in OF_ALL_JOBS}
+
+
+def _first_wrong(result: JobResult) -> dict[str, Any] | None:
+    """The first array of a job that is wrong, and where."""
+    for number, verdict in sorted(result.judged, key=lambda judged: judged[0]):
+        if first := verdict.first:
+            return {
+                "job": result.tenant.name,
+                "worker": result.tenant.hosts[first.rank],
+                "rank": first.rank,
+                "round": number,
+                "what": first.what,
+                "index": first.index,
+                "expected": first.expected,
+                "allowed": first.allowed,
+                "got": _plain(first.got),
+            }
+    return None
+
+
+def _plain(value: float | int | str) -> float | int | str:
+    """As JSON can hold it, which has no NaN."""
+    return value if isinstance(value, str) or isfinite(value) else str(value)
 
 
 def _throughput(result: JobResult) -> float:
@@ -156,13 +210,57 @@ def _faults(outcome: Outcome) -> dict[str, Any]:
     return {"never_begun": len(outcome.never_begun), "never_begun_faults": outcome.never_begun}
 
 
-def shortcomings(outcome: Outcome, expected: Sequence[Expectation]) -> list[str]:
-    """What a run must not end with unless it is expected: failed jobs, faults that never began."""
+def shortcomings(
+    outcome: Outcome, found: Sequence[Mapping[str, Any]], expected: Sequence[Expectation]
+) -> list[str]:
+    """What a run must not end with unless it is expected: wrong sums or results, failed jobs,
+    faults that never began, findings (as in metrics.json)."""
     stated = {expectation.metric for expectation in expected}
-    found = [f"{fault} never began: the run was over" for fault in outcome.never_begun]
+    missed = [_wrong(r) for r in outcome.jobs if _is_wrong_unexpectedly(r, expected)]
+    missed += [f"{fault} never began: the run was over" for fault in outcome.never_begun]
     if not any(metric.startswith("failure.") for metric in stated):
-        found += [r.failure.reason for r in outcome.jobs if r.failure]
-    return found
+        missed += [r.failure.reason for r in outcome.jobs if r.failure]
+    kinds = [kind for e in expected if e.metric == FINDINGS for kind in e.listed]
+    return missed + findings.unexpected(found, kinds)
+
+
+def _wrong(result: JobResult) -> str:
+    """Where a job's first wrong sum or result is, and how many there are."""
+    first = _first_wrong(result)
+    assert first is not None
+    place = first["what"] if first["index"] is None else f"{first['what']}[{first['index']}]"
+    allowed = "" if first["allowed"] is None else f" within {first['allowed']:.3g}"
+    wanted, got = (
+        f"{value:.9g}" if isinstance(value, float) else value
+        for value in (first["expected"], first["got"])
+    )
+    verdict = combine([verdict for _, verdict in result.judged])
+    return (
+        f"{first['worker']}: worker {first['rank']}: {first['job']}, round {first['round']}: "
+        f"{place} is {got}, expected {wanted}{allowed} "
+        f"({verdict.wrong_sums} sums and {verdict.wrong_results} results are wrong)"
+    )
+
+
+def _is_wrong_unexpectedly(result: JobResult, expected: Sequence[Expectation]) -> bool:
+    """Whether a job's sums or results are wrong although the scenario does not say that these are,
+    or may be. Wrong sums explain wrong results; sums that are right explain none."""
+    verdict = combine([verdict for _, verdict in result.judged])
+    sums, results = (
+        _is_expected(result, expected, flag, count)
+        for flag, count in (("exact", "wrong_sums"), ("error.within", "wrong_results"))
+    )
+    if result.tenant.workload.dtype == "int32":
+        sums = sums or results  # an integer result is the sum
+    results = results or (sums and verdict.wrong_sums > 0)
+    return bool(verdict.wrong_sums and not sums) or bool(verdict.wrong_results and not results)
+
+
+def _is_expected(result: JobResult, expected: Sequence[Expectation], flag: str, count: str) -> bool:
+    """Whether `flag` is expected to be false, or `count` is stated, for this job or for all."""
+    of_job = f"jobs.{result.tenant.name}."
+    stated = {e.metric.removeprefix(of_job): e for e in expected}
+    return count in stated or (flag in stated and stated[flag].equals is False)
 
 
 def memory_needed_bytes(scenario: Scenario, jobs: Sequence[Tenant]) -> int:
@@ -187,10 +285,14 @@ def failures(metrics: Mapping[str, Any], expected: Sequence[Expectation]) -> lis
     """Each expectation that does not hold, as `expected x <= 1, got 2`."""
     missed = []
     for expectation in expected:
+        if expectation.metric == FINDINGS:
+            continue  # a list of its own, judged by `shortcomings`
         value = lookup(metrics, expectation.metric)
         if not expectation.holds(value):
             unclear = expectation.metric == "links_as_predicted" and value is None
             why = f": {metrics['links_unclear']}" if unclear else ""
+            if expectation.metric == "fidelity.verdict" and value in fidelity.OF_THE_MACHINE:
+                why = ": the machine was too slow"
             missed.append(f"expected {expectation}, got {show(value)}{why}")
     return missed
 
@@ -213,9 +315,9 @@ def _spread(times: Sequence[float]) -> dict[str, Any]:
 def _workers(result: JobResult) -> dict[str, dict[str, Any]]:
     workers: dict[str, dict[str, Any]] = {}
     for rank in range(len(result.tenant.hosts)):
-        events = [done.ended[rank] for done in result.rounds if rank in done.ended]
+        events = [report for report in result.reports if report["rank"] == rank]
         counts = {k: sum(event["stats"].get(k, 0) for event in events) for k in WORKER_COUNTS}
-        workers[str(rank)] = {**counts, "cpu_s": sum(event["cpu_s"] for event in events)}
+        workers[str(rank)] = {**counts, "cpu_s": sum(event.get("cpu_s", 0.0) for event in events)}
     return workers
 
 
@@ -257,7 +359,10 @@ def _links(statistics: NetworkStatistics) -> dict[str, dict[str, dict[str, Any]]
         links.setdefault(way.link, {})[way.direction] = {
             "seen": way.seen,
             "dropped": way.dropped_injected,
+            "lost_down": way.lost_link_down,
+            "corrupted": way.corrupted,
             "duplicated": way.duplicated,
+            "packets": way.packets,
             "bytes": way.bytes,
             "queue_drops": way.dropped_by_queue,
         }
@@ -273,54 +378,49 @@ def _totals(
     return {
         "retransmitted": sum(worker["retransmitted"] for worker in workers),
         "injected_drops": sum(way["dropped"] for way in ways),
+        "lost_down": sum(way["lost_down"] for way in ways),
         "other_drops": sum(way["queue_drops"] for way in ways)
         + sum(switch[name] for switch in switches.values() for name in SWITCH_DROPS)
         + sum(worker["kernel_drops"] for worker in workers),
         "malformed": sum(worker["malformed"] for worker in workers)
         + sum(p.get("refused", 0) + p.get("malformed", 0) for p in packets),
+        "forged": sum(p.get("forged", 0) for p in packets),
+        "network_errors": sum(worker["network_errors"] for worker in workers),
     }
 
 
 def _evidence(
-    graph: Topology, totals: Mapping[str, int], links: Mapping[str, Any], measured: Measurements
+    scenario: Scenario,
+    graph: Topology,
+    jobs: Mapping[str, Any],
+    totals: Mapping[str, int],
+    measured: Measurements,
 ) -> fidelity.Evidence:
-    spans = _spans(measured.outcome)
-    shares = [
-        links[link.name][name]["bytes"] / capacity
-        for link in graph.links
-        for name, _, _, way in link.directions()
-        if way.rate_bps and (capacity := _capacity_bytes(way.rate_bps, link.frame_bytes, spans))
-    ]
+    begun, ways = measured.outcome.begun, measured.statistics.directions
+    workers = [worker for job in jobs.values() for worker in job["workers"].values()]
+    lost = totals["injected_drops"] + totals["lost_down"] + totals["other_drops"]
+    losses = lost + sum(way.corrupted for way in ways)
+    delaying = [f for f in begun if isinstance(f.action, Impair)]
+    directions = [way for link in graph.links for _, _, _, way in link.directions()]
     return fidelity.Evidence(
-        rate_share=max(shares, default=0.0),
+        rate_share=busiest_share(graph, measured.outcome, scenario.backend == "mininet"),
         usage=measured.outcome.usage,
         processors=measured.processors,
         injected_drops=totals["injected_drops"],
         other_drops=totals["other_drops"],
+        sent=sum(worker["sent"] for worker in workers),
+        retransmitted=totals["retransmitted"],
+        unexplained=findings.unexplained_repeats(measured, jobs, losses),
+        losses=losses,
+        faults=tuple(dict.fromkeys(type(f.action).__name__ for f in findings.holding_up(begun))),
+        window_share=min(job["window_share"] for job in jobs.values()),
+        delayed=bool(delaying) or any(way.delay_us or way.impairments for way in directions),
+        brief=all(_is_brief(scenario, result) for result in measured.outcome.jobs),
     )
 
 
-def _capacity_bytes(rate_bps: int, frame_bytes: int, spans: Sequence[tuple[int, int]]) -> float:
-    """What a link can carry in these times: each may find its token bucket full."""
-    seconds = sum(end - start for start, end in spans) / NS_PER_S
-    return rate_bps * seconds / 8 + len(spans) * burst_bytes(rate_bps, frame_bytes)
-
-
-def _spans(outcome: Outcome) -> list[tuple[int, int]]:
-    """When at least one job was in a round, ns: all attempts, for all of them sent bytes. Where
-    none was broken off the workers' own times say it most closely."""
-    if any(result.restarts or result.failure for result in outcome.jobs):
-        return outcome.under_way_ns
-    spans = sorted(
-        (min(e["start_ns"] for e in ended), max(e["end_ns"] for e in ended))
-        for result in outcome.jobs
-        for done in result.rounds
-        if (ended := list(done.ended.values()))
-    )
-    joined: list[tuple[int, int]] = []
-    for start, end in spans:
-        if joined and start <= joined[-1][1]:
-            before = joined.pop()
-            start, end = before[0], max(end, before[1])
-        joined.append((start, end))
-    return joined
+def _is_brief(scenario: Scenario, result: JobResult) -> bool:
+    """Rounds of so few windows that filling and emptying the path takes about as long."""
+    workload = result.tenant.workload
+    assert scenario.switch.lanes and workload.window, "a resolved scenario"
+    return workload.elements <= BRIEF_WINDOWS * workload.window * scenario.switch.lanes

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from switch.files import read_text
 from switch.model import Action, Key, Table
 from switch.program import Program
 from testbed.plan import CloneSession, Entries, Replica, TableEntry
@@ -24,6 +25,7 @@ OF_FILE = ("table_entries", "multicast_group_entries", "clone_session_entries")
 IGNORED = ("target", "p4info", "bmv2_json")
 OF_ENTRY = ("table", "match", "action_name", "action_params", "priority", "default_action")
 WITH_PRIORITY = ("ternary", "range")
+FILE_MAX_BYTES = 16 << 20
 NUMBER_MAX = 32767
 """Of groups and clone sessions: BMv2's server keeps the numbers above for the sessions."""
 INSTANCE_MAX = 65535
@@ -110,9 +112,10 @@ def read(path: Path, program: Program) -> Entries:
     """A file's entries, under the program's full names. Raises ScenarioError."""
     where = Where(str(path))
     try:
-        content = json.loads(path.read_text())
+        content = json.loads(read_text(path, FILE_MAX_BYTES))
     except (OSError, ValueError, RecursionError) as error:
-        raise ScenarioError([Problem(where, "", f"cannot be read: {error}")]) from None
+        what = getattr(error, "strerror", None) or error
+        raise ScenarioError([Problem(where, "", f"cannot be read: {what}")]) from None
     reader = _Reader(where, program)
     entries = reader.file(content)
     if reader.problems:

@@ -26,3 +26,34 @@ SHARED = _shared()
 P4_FOLDER = SHARED / "p4"
 SCENARIO_FOLDER = SHARED / "scenarios"
 IS_CHECKOUT = SHARED == REPOSITORY
+SETUP = "run `make setup`" if IS_CHECKOUT else ""
+"""What installs everything; an installed wheel has no such thing."""
+PYTHON_PACKAGES = {
+    "mininet": (
+        "apt-get install mininet --no-install-recommends, and use a virtual environment "
+        "made with --system-site-packages"
+    ),
+    "grpc": "python -m pip install grpcio",
+    "google": "python -m pip install protobuf",
+    "p4": "python -m pip install p4runtime",
+    "yaml": "python -m pip install PyYAML",
+}
+
+
+def install(command: str) -> str:
+    """The remedy for what `command` installs alone, and `make setup` with everything else."""
+    return f"{SETUP}, or {command}" if SETUP else command
+
+
+def install_peer(package: str, name: str) -> str:
+    """The remedy for a peer that p4lang has a Debian package of."""
+    source = f"{package} of p4lang's packages"
+    if IS_CHECKOUT:
+        return f"run `./setup.sh --peers`, which installs {name} ({source})"
+    return f"apt-get install {package} ({source})"
+
+
+def install_module(module: str) -> str:
+    """The remedy for a Python module that cannot be imported."""
+    package = module.partition(".")[0]
+    return SETUP or PYTHON_PACKAGES.get(package, f"python -m pip install {package}")

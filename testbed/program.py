@@ -10,23 +10,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from switch.build import cache_directory
 from testbed.errors import MachineLacks
-from testbed.places import IS_CHECKOUT, P4_FOLDER, REPOSITORY
-from testbed.plan import Entries
+from testbed.places import IS_CHECKOUT, P4_FOLDER, REPOSITORY, install_peer
+from testbed.plan import Entries, TableEntry
 
 CACHE = REPOSITORY / "build" / "programs"
 """Where products are kept; in the user's cache directory if there is no checkout of his own."""
 INCLUDES = P4_FOLDER
-P4C_REMEDY = (
-    "run `./setup.sh --peers`, which installs p4c (p4lang-p4c of p4lang's packages), or leave "
-    "switch.compiler at agglab"
-)
+P4C_REMEDY = f"{install_peer('p4lang-p4c', 'p4c')}, or leave switch.compiler at agglab"
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 
@@ -62,34 +59,68 @@ def compile_program(source: Path, compiler: str, lanes: int, slots: int) -> Prog
 
 
 def check_fits(program: Program, entries: Entries) -> None:
-    """Raise CompileError if the program lacks a table, action, key or parameter to be filled."""
+    """Raise CompileError if the program lacks a table, action, key or parameter to be filled: a
+    line for each."""
     description = json.loads(program.json.read_text())
     tables = [t for pipe in description["pipelines"] for t in pipe["tables"] if t["key"]]
     kinds = {
         (e.table, e.action, *sorted(e.match), *sorted(e.parameters)): e for e in entries.tables
     }
+    lines = []
     for entry in kinds.values():
-        try:
-            table = _called(tables, entry.table, "table")
-            actions = [a for a in description["actions"] if a["name"] in table["actions"]]
-            action = _called(actions, entry.action, f"action of table {entry.table}")
-            for name in entry.match:
-                _called(table["key"], name, f"key of table {entry.table}")
-            for name in entry.parameters:
-                _called(action["runtime_data"], name, f"parameter of action {entry.action}")
-        except ValueError as error:
-            what = f"{program.source}: cannot take part in an all-reduce: {error}"
-            remedy = "a program with tables of its own needs `switch.entries`"
-            raise CompileError(f"{what}; {remedy} (docs/own-programs.md)") from None
+        table = _called(tables, entry.table)
+        if table is None:
+            lines.append(
+                f"cannot take part in an all-reduce: table {entry.table} does not exist; the "
+                f"program has {_names(tables)}; a program with tables of its own needs "
+                f"`switch.entries`"
+            )
+        elif differs := list(_differences(entry, table, description["actions"])):
+            lines.append(
+                f"table {table['name']} has the name of one that every switch is filled with, but "
+                f"{' and '.join(differs)}; the plan fills it with {_signature(entry)}: give it "
+                f"these, or another name"
+            )
+    if lines:
+        where = f"{program.source}: "
+        more = " (docs/own-programs.md)"
+        raise CompileError("\n".join(f"{where}{line}{more}" for line in dict.fromkeys(lines)))
 
 
-def _called(objects: list[dict[str, Any]], name: str, kind: str) -> dict[str, Any]:
+def _differences(
+    entry: TableEntry, table: dict[str, Any], actions: list[dict[str, Any]]
+) -> Iterator[str]:
+    """What the table lacks of an entry that is planned for it."""
+    missing = [name for name in entry.match if not _called(table["key"], name)]
+    exact = [key for key in table["key"] if key["match_type"] == "exact" and not entry.default]
+    if missing or any(not any(_is(key, name) for name in entry.match) for key in exact):
+        yield f"its keys are {_names(table['key'])}"
+    own = [action for action in actions if action["name"] in table["actions"]]
+    action = _called(own, entry.action)
+    if action is None:
+        yield f"it has no action {entry.action}, only {_names(own)}"
+        return
+    parameters = {parameter["name"] for parameter in action["runtime_data"]}
+    if parameters != set(entry.parameters):
+        yield f"its action {entry.action} takes ({', '.join(sorted(parameters))})"
+
+
+def _signature(entry: TableEntry) -> str:
+    """`job, port -> contribute(group, slots)`."""
+    return f"{', '.join(entry.match)} -> {entry.action}({', '.join(entry.parameters)})"
+
+
+def _called(objects: Iterable[dict[str, Any]], name: str) -> dict[str, Any] | None:
     """The object of that name, or with that last part of a name."""
-    for each in objects:
-        if each["name"] == name or each["name"].endswith(f".{name}"):
-            return each
-    known = ", ".join(each["name"] for each in objects)
-    raise ValueError(f"{kind} {name} does not exist; the program has {known}")
+    return next((each for each in objects if _is(each, name)), None)
+
+
+def _is(named: dict[str, Any], name: str) -> bool:
+    return bool(named["name"] == name or named["name"].endswith(f".{name}"))
+
+
+def _names(objects: Iterable[dict[str, Any]]) -> str:
+    return ", ".join(each["name"] for each in objects) or "none"
 
 
 def _cache() -> Path:

@@ -15,7 +15,7 @@ REDRAW_S = 0.2
 PLAIN_S = 5.0  # and doubled each time: a log of a long run stays readable
 PLAIN_MAX_S = 60.0
 PLAIN_LINES_MAX = 17
-BAR_CELLS = 20
+BAR_CELLS, SHORT_BAR_CELLS = 20, 8
 
 
 @dataclass
@@ -42,7 +42,7 @@ class WorkerState:
 
 @dataclass
 class JobState:
-    """One job's current round. frame_bits: what a chunk is on the wire."""
+    """One job's current round, counted from 0. frame_bits: what a chunk is on the wire."""
 
     name: str
     rounds: int
@@ -93,10 +93,15 @@ class Progress:
             state.retransmitted = event["stats"]["retransmitted"]
             state.elapsed_s = max(1e-9, (event["end_ns"] - event["start_ns"]) / 1e9)
 
+    def due(self, now_s: float | None = None) -> bool:
+        """Whether it is time to draw."""
+        now_s = self._clock() if now_s is None else now_s
+        return now_s - self._last_s >= self._pace_s
+
     def draw(self, now_s: float | None = None) -> None:
         """Redraw, or print plain lines, if it is time to."""
         now_s = self._clock() if now_s is None else now_s
-        if now_s - self._last_s < self._pace_s:
+        if not self.due(now_s):
             return
         self._last_s = now_s
         if not self._live:
@@ -104,7 +109,7 @@ class Progress:
         if self._live:
             self._redraw()
         else:
-            self._print(_shortened(self._lines(), PLAIN_LINES_MAX))
+            self._print(_shortened(self._lines(None), PLAIN_LINES_MAX))
 
     def end_round(self, job: int, seconds: float) -> None:
         """Replace the workers' lines by one for the round."""
@@ -114,7 +119,7 @@ class Progress:
         again = sum(worker.retransmitted for worker in state.workers)
         self._print(
             [
-                f"{self._prefix(state)}round {state.round + 1}/{state.rounds}: "
+                f"{self._prefix(state)}round {state.round} of {state.rounds}: "
                 f"{seconds:.4f} s, {again} sent again"
             ]
         )
@@ -132,25 +137,30 @@ class Progress:
     def _prefix(self, job: JobState) -> str:
         return f"{job.name} " if len(self._jobs) > 1 else ""
 
-    def _lines(self) -> list[str]:
+    def _lines(self, columns: int | None) -> list[str]:
         active = [job for job in self._jobs.values() if job.active]
-        return [self._line(job, state) for job in active for state in job.workers]
+        return [self._line(job, state, columns) for job in active for state in job.workers]
 
-    def _line(self, job: JobState, state: WorkerState) -> str:
-        share = state.chunks / state.of
-        full = round(share * BAR_CELLS)
-        bar = "#" * full + "." * (BAR_CELLS - full)
+    def _line(self, job: JobState, state: WorkerState, columns: int | None) -> str:
+        """The most that fits; what there is least room for goes first, the time left never."""
+        who = f"{self._prefix(job)}round {job.round} of {job.rounds} worker {state.rank}:"
+        chunks = f"{state.chunks}/{state.of} chunks"
+        rate, again = _rate(state.rate * job.frame_bits), f"{state.retransmitted} sent again"
         left = "done" if state.done else _left(state.left_s)
-        return (
-            f"{self._prefix(job)}round {job.round + 1}/{job.rounds} worker {state.rank}: [{bar}] "
-            f"{state.chunks}/{state.of} chunks  {_rate(state.rate * job.frame_bits)}  "
-            f"{state.retransmitted} sent again  {left}"
+        forms = (
+            f"{who} {_bar(state, BAR_CELLS)} {chunks}  {rate}  {again}  {left}",
+            f"{who} {_bar(state, SHORT_BAR_CELLS)} {chunks}  {again}  {left}",
+            f"{who} {chunks}  {again}  {left}",
+            f"{who} {chunks}  {left}",
+            f"{self._prefix(job)}{state.rank}: {state.chunks}/{state.of}  {left}",
         )
+        fitting = (form for form in forms if columns is None or len(form) <= columns)
+        return next(fitting, forms[-1][:columns])
 
     def _redraw(self) -> None:
         """One write: up over the lines drawn before, each line erased and written anew."""
         size = shutil.get_terminal_size()
-        lines = self._lines()
+        lines = self._lines(size.columns - 1)
         room = max(1, size.lines - 2)
         lines = _shortened(lines, room)
         up = f"\x1b[{self._drawn}A" if self._drawn else ""
@@ -173,6 +183,11 @@ def _shortened(lines: list[str], room: int) -> list[str]:
     if len(lines) <= room:
         return lines
     return [*lines[: room - 1], f"... and {len(lines) - room + 1} more workers"]
+
+
+def _bar(state: WorkerState, cells: int) -> str:
+    full = round(cells * state.chunks / state.of)
+    return f"[{'#' * full}{'.' * (cells - full)}]"
 
 
 def _rate(bits_per_s: float) -> str:

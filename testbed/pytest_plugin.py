@@ -17,7 +17,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -67,7 +67,8 @@ class Scenarios:
         scenario: a name from `python -m testbed list`, a path (from the test's folder, or from
         pytest's root, as are the paths in it), YAML text, or a mapping. settings: further keys,
         such as {"links.loss": "1%"}. check: a missed expectation fails the test. The test is
-        skipped where the machine lacks something, fails where the scenario is invalid.
+        skipped where the machine lacks something (with --agglab-require it fails), and fails where
+        the scenario is invalid.
         """
         words = [f"{key}={_value(value)}" for key, value in (settings or {}).items()]
         command = [sys.executable, "-m", "testbed", "run", *self._file(scenario)]
@@ -75,7 +76,7 @@ class Scenarios:
         code, out, err = self._run([*command, "--results", str(self._results)], timeout_s)
         said = (out + err).strip()
         if code == LACKING:
-            pytest.skip(err.strip())
+            self._lacking(err.strip())
         folder = _folder(out, self._results)
         if folder is None or code not in (PASSED, FAILED) or (check and code == FAILED):
             reason = _reason(folder, err)
@@ -84,6 +85,11 @@ class Scenarios:
         self._item.add_report_section("call", "agglab", said)
         metrics = json.loads((folder / "metrics.json").read_text())
         return Result(code == PASSED, metrics, folder, out)
+
+    def _lacking(self, what: str) -> NoReturn:
+        if self._item.config.getoption("--agglab-require"):
+            pytest.fail(f"{what} (--agglab-require)", pytrace=False)
+        pytest.skip(what)
 
     def _file(self, scenario: str | os.PathLike[str] | Mapping[str, Any]) -> list[str]:
         """The scenario's words on the command line."""
@@ -141,10 +147,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="DIR",
         help="where runs of the fixture `scenario` leave their folders (default: the test's own)",
     )
+    group.addoption(
+        "--agglab-require",
+        action="store_true",
+        help="fail where the fixture `scenario` would skip because the machine lacks something",
+    )
 
 
 def _stopped(process: subprocess.Popen[str]) -> str:
-    """End it, with the time it takes to tidy up, and return what it had printed."""
+    """End it, with the time it takes to tidy up and to conclude, and return what it said."""
     process.terminate()
     try:
         out, err = process.communicate(timeout=INTERRUPT_S)

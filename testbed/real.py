@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
+import shutil
 import signal
 import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from hosts import library
 from switch.errors import PipelineError
@@ -29,16 +31,19 @@ from testbed.measurements import COUNTERS
 from testbed.network import MininetNetwork, NativeTarget, NodeProcess, RunningSwitch, Target
 from testbed.network.kernel import network_namespace
 from testbed.plan import Entries
+from testbed.received import Array, Received
 from testbed.statistics import NetworkStatistics
 from testbed.usage import Usage
 from topologies import Topology, interface_name
 
+ARRAYS = [field.name for field in fields(Received)]
+NPY_HEADER_BYTES = 128
 WATCH_S = 0.1
 """How often the processes are looked at."""
 
 
 class RealBackend:
-    """See testbed.backend.Backend. sums: a folder for the agents' sums, which can be large."""
+    """See testbed.backend.Backend. sums: a folder for what agents receive, which can be large."""
 
     def __init__(
         self,
@@ -140,13 +145,17 @@ class RealBackend:
             "report": NodeFailed(worker.host, what, process.command, process.log).report(),
         }
 
-    def sums(self, job: int, rank: int, number: int) -> npt.NDArray[np.int32] | None:
-        path = self._sums / f"job{job}-rank{rank}-round{number}.npy"
-        if not path.is_file():
+    def progress(self) -> list[Event]:
+        """None: agents send their own."""
+        return []
+
+    def received(self, job: int, rank: int, number: int) -> Received | None:
+        folder = self._sums / f"job{job}-rank{rank}-round{number}"
+        if not folder.is_dir():
             return None
-        sums: npt.NDArray[np.int32] = np.load(path, mmap_mode="r")
-        path.unlink()
-        return sums
+        received = Received(**{what: _mapped(folder / f"{what}.npy") for what in ARRAYS})
+        shutil.rmtree(folder)
+        return received
 
     def pause_worker(self, worker: WorkerId, paused: bool) -> None:
         self._processes[worker].signal_group(signal.SIGSTOP if paused else signal.SIGCONT)
@@ -165,7 +174,11 @@ class RealBackend:
         if link is None:
             link = self._injectors[host] = self._open(host)
         for frame in frames:
-            link.send(frame)
+            try:
+                link.send(frame)
+            except OSError as error:
+                if error.errno != errno.ENOBUFS:  # the link's queue has dropped and counted it
+                    raise
 
     def _open(self, host: str) -> socket.socket:
         """A packet socket stays in the namespace it was made in."""
@@ -212,10 +225,22 @@ class RealBackend:
     def statistics(self) -> NetworkStatistics:
         return self._network.statistics()
 
+    def carried_bytes(self) -> dict[str, int]:
+        return self._network.carried_bytes()
+
     def usage(self) -> Usage:
         pids = {name: switch.process.pid for name, switch in self._switches.items()}
         pids |= {worker.host: self._processes[worker].pid for worker in self._running}
         return usage.sample(pids, time.monotonic())
+
+
+def _mapped(path: Path) -> Array | None:
+    """A file's array, which stays when the file is gone. One of no elements cannot be mapped."""
+    if not path.is_file():
+        return None
+    empty = path.stat().st_size <= NPY_HEADER_BYTES
+    array: Array = np.load(path, mmap_mode=None if empty else "r")
+    return array
 
 
 def _environment() -> dict[str, str]:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import shutil
 import sys
-import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,11 +16,12 @@ from testbed import report
 from testbed.agents import AgentFailed
 from testbed.errors import C_COMPILER, MachineLacks, NodeFailed, lacks_program
 from testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
-from testbed.experiment import Experiment, all_entries, fill
+from testbed.experiment import Experiment
 from testbed.machine_facts import manifest, memory_available_bytes
 from testbed.measurements import Measurements
 from testbed.metrics import compute, failures, lookup, memory_needed_bytes, shortcomings, show
-from testbed.program import Program, check_fits, compile_program
+from testbed.prepare import compile_points, load_workers
+from testbed.program import Program
 from testbed.record import NOT_FINISHED, RunFolder, new_run_folder
 from testbed.scenario import Point, Suite, suite_to_yaml, to_yaml
 from testbed.scenario.errors import one_line
@@ -29,26 +29,38 @@ from testbed.scenario.faults import expand
 from testbed.scenario.graph import topology
 from testbed.scenario.jobs import tenants
 from testbed.scenario.metric_names import GROWTH
+from testbed.scratch import check_usable, scratch_folder
 from testbed.summary import run_summary, sweep_summary
-from testbed.terminal import cannot_write, is_full
+from testbed.terminal import cannot_write, is_full, plain
 
 
-def run(suite: Suite, results: Path, settings: Sequence[str], out: TextIO) -> int:
-    """Run every point and print the summary; returns the exit code.
+def run(
+    suite: Suite,
+    results: Path,
+    settings: Sequence[str],
+    out: TextIO,
+    metrics_out: TextIO | None = None,
+) -> int:
+    """Run every point and print the summary; returns the exit code. metrics_out: is given
+    metrics.json, too.
 
-    Raises MachineLacks, CompileError or ResultsError before anything has started.
+    Raises MachineLacks, CompileError, ScenarioError or ResultsError before anything has started.
     """
     _check_machine(suite)
-    programs = [_compile(point) for point in suite.points]
+    programs = compile_points(suite.points)
+    load_workers(suite.points)
     folder = new_run_folder(results, suite.name)
     folder.write("scenario.yaml", suite_to_yaml(suite))
     folder.write_json("manifest.json", manifest(suite, programs, settings))
     code = _contained(suite, lambda scratch: _run_points(suite, programs, folder, scratch, out))
     _conclude(suite, folder, code, out)
+    if metrics_out:
+        print((folder.path / "metrics.json").read_text(), end="", file=metrics_out, flush=True)
     return code if code not in (PASSED, FAILED) else _verdict(folder)
 
 
 def _check_machine(suite: Suite) -> None:
+    check_usable()
     for point in suite.points:
         graph = topology(point.scenario)
         jobs = tenants(point.scenario, graph)
@@ -66,24 +78,14 @@ def _check_machine(suite: Suite) -> None:
             raise MachineLacks(what, "take fewer elements, workers or slots")
 
 
-def _compile(point: Point) -> Program:
-    switch = point.scenario.switch
-    assert switch.lanes, "a resolved scenario"
-    program = compile_program(point.program, switch.compiler, switch.lanes, switch.slots)
-    filled = fill(point.scenario, program)
-    for node, entries in all_entries(point.scenario).items():
-        check_fits(program, filled(node, entries))
-    return program
-
-
 def _contained(suite: Suite, run: Callable[[Path], int]) -> int:
     """Real networks run in namespaces of their own; virtual ones leave nothing to contain."""
     if any(point.scenario.backend == "mininet" for point in suite.points):
         from testbed.network import isolated
 
         return isolated(run)
-    with tempfile.TemporaryDirectory(prefix="agglab-") as scratch:
-        return run(Path(scratch))
+    with scratch_folder() as scratch:
+        return run(scratch)
 
 
 def _run_points(
@@ -94,12 +96,14 @@ def _run_points(
         own = folder.point(number) if suite.axes else folder
         if suite.axes:
             own.write("scenario.yaml", to_yaml(point.scenario, point.program))
-            print(f"{suite.name}: {point.label} ({number + 1} of {len(suite.points)})", file=out)
+            label = plain(point.label)
+            print(f"{suite.name}: {label} ({number + 1} of {len(suite.points)})", file=out)
         try:
             _run_point(point, program, own, scratch / f"p{number}", out)
         except (NodeFailed, AgentFailed, MachineLacks, WorkerError) as error:
             own.fail(str(error))
-            print(error.report() if isinstance(error, NodeFailed) else error, file=sys.stderr)
+            text = error.report() if isinstance(error, NodeFailed) else str(error)
+            print(plain(text), file=sys.stderr)
             return LACKING if isinstance(error, MachineLacks) else FAILED
         except KeyboardInterrupt:
             own.fail("interrupted")
@@ -129,7 +133,7 @@ def _run_point(
     measured = Experiment(point.scenario, program, folder, scratch, out).measure()
     metrics = compute(point.scenario, topology(point.scenario), measured)
     expected = point.scenario.expect
-    missed = shortcomings(measured.outcome, expected)
+    missed = shortcomings(measured.outcome, metrics["findings"], expected)
     _report_failures(measured, missed)
     missed += failures(metrics, expected)
     folder.write_json("metrics.json", {"ok": not missed, "reason": "; ".join(missed), **metrics})
@@ -139,9 +143,9 @@ def _report_failures(measured: Measurements, missed: Sequence[str]) -> None:
     """What a person wants to see of a job's failure that nobody expected."""
     for result in measured.outcome.jobs:
         if result.failure and result.failure.reason in missed:
-            print(result.failure.reason, file=sys.stderr)
+            print(plain(result.failure.reason), file=sys.stderr)
             if result.failure.report:
-                print(result.failure.report, file=sys.stderr)
+                print(plain(result.failure.report), file=sys.stderr)
 
 
 def _conclude(suite: Suite, folder: RunFolder, code: int, out: TextIO) -> None:
@@ -154,7 +158,7 @@ def _conclude(suite: Suite, folder: RunFolder, code: int, out: TextIO) -> None:
         print(cannot_write(error, folder.path), file=sys.stderr)
     metrics = _metrics(folder)
     summary = sweep_summary if "points" in metrics else run_summary
-    print(summary(suite.name, metrics, folder.path), file=out, flush=True)
+    print(plain(summary(suite.name, metrics, folder.path)), file=out, flush=True)
 
 
 def _complete(suite: Suite, folder: RunFolder, code: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -19,6 +20,9 @@ class DirectionStatistics:
     corrupted: frames in which an impairment inverted a bit.
     lost_link_down: frames seen while the link was pulled, none of which counts as dropped.
     duplicated: copies that impairments made of frames seen, which are not seen themselves.
+    in_flight: frames that have left the queue or wait in it and have not reached the far end.
+    held: frames seen, and copies, that jitter or reordering has not yet let go.
+    handed_over: frames and copies that the receiving node was given; None where nobody counts them.
     """
 
     link: str
@@ -32,6 +36,9 @@ class DirectionStatistics:
     corrupted: int = 0
     lost_link_down: int = 0
     duplicated: int = 0
+    in_flight: int = 0
+    held: int = 0
+    handed_over: int | None = None
 
 
 @dataclass(frozen=True)
@@ -45,9 +52,45 @@ class SwitchStatistics:
 
 
 @dataclass(frozen=True)
+class NodeStatistics:
+    """What a node of virtual time did with frames.
+
+    received: from its links. Of them, used: given to a program (a worker's socket, the pipeline);
+    unread: of those used, datagrams that no worker has read, or ever will; ignored: of no use to
+    any program here, or none was running. sent: put on links, by direction. waiting: received, and
+    not yet looked at by a switch that takes time. untold_sent, untold_received: what workers that
+    are still in a round (paused, say) have counted in it and told nobody.
+    """
+
+    name: str
+    received: int
+    used: int
+    ignored: int
+    sent: Mapping[str, int]
+    unread: int = 0
+    waiting: int = 0
+    untold_sent: int = 0
+    untold_received: int = 0
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """What workers sent again, by (job's number, host): with a cause in the network or its faults,
+    in consequence of one, and without one. examples: of the last, a few in words."""
+
+    explained: Mapping[tuple[int, str], int]
+    consequences: Mapping[tuple[int, str], int]
+    unexplained: Mapping[tuple[int, str], int]
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class NetworkStatistics:
-    """Everything counted so far. cpu_s: processor seconds by process name (agents and switches)."""
+    """Everything counted so far. cpu_s: processor seconds by process name (agents and switches).
+    nodes, repeats: in virtual time alone, where each frame can be followed."""
 
     directions: tuple[DirectionStatistics, ...]
     switches: tuple[SwitchStatistics, ...]
     cpu_s: dict[str, float]
+    nodes: tuple[NodeStatistics, ...] = ()
+    repeats: Repeats | None = None

@@ -9,6 +9,17 @@ from typing import Any
 from testbed.metrics import lookup, show
 
 Metrics = Mapping[str, Any]
+HEADER = (
+    "point",
+    "verdict",
+    "exact",
+    "time/round",
+    "bound",
+    "ratio",
+    "sent again",
+    "dropped",
+    "fidelity",
+)
 REMEDIES = {
     "cpu-bound": "the machine was the limit, not the links: larger packets (links.mtu), slower "
     "links or fewer workers need less of it, switch.target native far less than bmv2",
@@ -32,8 +43,7 @@ def run_summary(name: str, metrics: Metrics, folder: Path) -> str:
 def sweep_summary(name: str, metrics: Metrics, folder: Path) -> str:
     """One row a point, and the growth that was expected."""
     points = metrics["points"]
-    header = ("point", "exact", "time/round", "bound", "ratio", "sent again", "dropped", "fidelity")
-    rows = [header, *(_row(point) for point in points)]
+    rows = [HEADER, *(_row(point) for point in points)]
     lines = [f"{_verdict(metrics)}  {name}, {len(points)} runs", *_table(rows)]
     lines += [f"  growth of {path}: {show(value)}" for path, value in metrics["growth"].items()]
     if metrics["reason"]:
@@ -49,7 +59,7 @@ def _verdict(metrics: Metrics) -> str:
 
 def _remedy(whole: Metrics, runs: Sequence[Metrics]) -> list[str]:
     """A line for a run, or a sweep, that failed without a wrong sum on a machine too small."""
-    if whole["ok"] or not all(run.get("exact") for run in runs):
+    if whole["ok"] or not all(run.get("exact") and not run["wrong_results"] for run in runs):
         return []
     verdicts = [run["fidelity"]["verdict"] for run in runs]
     found = next((text for verdict, text in REMEDIES.items() if verdict in verdicts), None)
@@ -70,13 +80,16 @@ def _facts(metrics: Metrics) -> list[tuple[str, str]]:
     if metrics["failure"]:
         after_s, reason = metrics["failure"]["after_s"], metrics["failure"]["reason"]
         facts.append(("failure", f"after {after_s:.3g} s: {reason}"))
+    refused = totals["malformed"] + totals["forged"]
     packets = (
         f"{totals['retransmitted']} sent again, {totals['injected_drops']} dropped on purpose, "
-        f"{totals['other_drops']} lost otherwise, {totals['malformed']} refused"
+        f"{totals['lost_down']} lost on links that were down, "
+        f"{totals['other_drops']} lost otherwise, {refused} refused"
     )
     return [
         *facts,
         ("packets", packets),
+        *(("finding", f"{found['kind']}: {found['text']}") for found in metrics["findings"]),
         ("fidelity", f"{verdict['verdict']}: {verdict['reasons'][0]}"),
     ]
 
@@ -84,14 +97,20 @@ def _facts(metrics: Metrics) -> list[tuple[str, str]]:
 def _sums(metrics: Metrics) -> str:
     errors = [job["error"] for job in metrics["jobs"].values()]
     worst = max((e for e in errors if e["max_abs"] is not None), key=_largest, default=None)
-    if metrics["wrong_sums"]:
-        return f"{metrics['wrong_sums']} integer sums are WRONG"
+    if wrong := [text for text in (_wrong(metrics, "sums"), _wrong(metrics, "results")) if text]:
+        return " and ".join(wrong) + " are WRONG"
     if not any(job["rounds"] for job in metrics["jobs"].values()):
         return "no round ended"
     text = "every integer sum is right, bit for bit"
     if worst is not None:
-        text += f"; float error at most {worst['max_abs']:.2g} (allowed {worst['bound']:.2g})"
+        error = f"{worst['max_abs']:.2g} (allowed {worst['bound']:.2g})"
+        text += f"; every float received is off by at most {error}"
     return text
+
+
+def _wrong(metrics: Metrics, what: str) -> str:
+    count = metrics[f"wrong_{what}"]
+    return f"{count} {'integer ' if what == 'sums' else ''}{what}" if count else ""
 
 
 def _largest(error: Metrics) -> float:
@@ -123,11 +142,12 @@ def _row(point: Metrics) -> tuple[str, ...]:
     label = ", ".join(f"{path} {value}" for path, value in point["settings"].items())
     metrics = point["metrics"]
     if "totals" not in metrics:
-        return (label, "no", "-", "-", "-", "-", "-", metrics["reason"])
+        return (label, _verdict(metrics), *["-"] * (len(HEADER) - 2))
     timed = lookup(metrics, "allreduce.time_s.median") is not None
     return (
         label,
-        "yes" if metrics["exact"] else "NO",
+        _verdict(metrics),
+        "yes" if metrics["exact"] and not metrics["wrong_results"] else "NO",
         f"{metrics['allreduce']['time_s']['median']:.4f} s" if timed else "-",
         f"{metrics['link_bound_s']:.4f} s" if timed else "-",
         f"{metrics['link_bound_ratio']:.3f}" if timed else "-",

@@ -5,10 +5,13 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO, TypeGuard, cast
+
+from switch.printable import printable
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 """A file system that takes no more."""
@@ -22,6 +25,12 @@ def is_full(error: Exception) -> TypeGuard[OSError]:
 def cannot_write(error: OSError, path: Path | str) -> str:
     """One line; path: where it was, if the error does not know."""
     return f"cannot write {error.filename or path}: {error.strerror}"
+
+
+def plain(text: str) -> str:
+    """Lines that may hold words of strangers (logs of programs, sources, names), for a terminal:
+    it shows them, whatever they are."""
+    return re.sub(r"[^\n\t]+", lambda part: printable(part[0]), text)
 
 
 def outlet(stream: TextIO) -> TextIO:

@@ -1,4 +1,4 @@
-"""The sums as they must be, computed from the inputs and docs/protocol.md alone.
+"""A round's sums and results as they must be, computed from the inputs and docs/protocol.md alone.
 
 Shares no code with hosts/quantise.py on purpose: two readings of the same text check each other.
 """
@@ -6,14 +6,20 @@ Shares no code with hosts/quantise.py on purpose: two readings of the same text 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from math import ceil, log2
-from typing import Any
+from dataclasses import dataclass, replace
+from math import ceil, inf, isnan, log2
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from testbed.received import Received
+
 BLOCK_ELEMENTS = 1 << 16  # a block of every worker stays in the processor's cache
+FLOAT64_SLACK = 1 + 2.0**-21
+"""The sum of n integers of 31 bits in float64 is off by at most n * 2^-22 of a step, n/2 steps
+being allowed."""
+FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 Array = npt.NDArray[Any]
 Inputs = Callable[[int, int], Sequence[Array]]
@@ -23,66 +29,132 @@ Combine = Callable[[Sequence[Array]], Array]
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """What one round's sums were. Errors are of float32 tensors only, else None.
+class Wrong:
+    """One place where an array is wrong. what: `sum`, `result` or `out`.
 
-    wrong: integer sums that differ, over all workers. first_wrong: (rank, index) of one of them.
-    max_abs: largest distance of a result from the float64 sum; bound: largest that is allowed
-    anywhere; within: whether each element keeps the bound of its own chunk.
+    rank: place in the sequence that was judged. index: None where the whole array is missing, or of
+    another dtype or shape, which `expected` and `got` then describe. allowed: how far from
+    `expected` a float32 may be; None where it has to be equal.
     """
 
-    wrong: int
-    first_wrong: tuple[int, int] | None
-    max_abs: float | None
-    bound: float | None
-    within: bool | None
+    what: str
+    rank: int
+    index: int | None
+    expected: float | int | str
+    got: float | int | str
+    allowed: float | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one round's sums and results were, over all workers.
+
+    wrong_sums: integers that differ. wrong_results: elements of what callers received that differ
+    (int32) or are farther from the float64 sum than their own bound (float32). max_abs: the largest
+    distance of a float32 from the float64 sum, inf if one is no number; bound: the largest that is
+    allowed anywhere. Both are None for int32.
+    """
+
+    wrong_sums: int = 0
+    wrong_results: int = 0
+    first: Wrong | None = None
+    max_abs: float | None = None
+    bound: float | None = None
 
     @property
     def exact(self) -> bool:
-        return self.wrong == 0
+        """All integer sums are right."""
+        return self.wrong_sums == 0
+
+    @property
+    def right(self) -> bool:
+        """All sums are right, and all that callers received."""
+        return self.wrong_sums == self.wrong_results == 0
+
+
+class Judged(NamedTuple):
+    """One array of one worker, or a block of it."""
+
+    rank: int
+    what: str
+    array: Array
+
+
+class Truth(NamedTuple):
+    """Of a block: the integer sums; what callers are to receive, and within which distance (None:
+    the integers themselves)."""
+
+    integers: npt.NDArray[np.int32]
+    values: Array
+    allowed: Array | None
 
 
 def verify(
-    inputs: Inputs, sums: Sequence[Array], lanes: int, combine_values: Combine | None = None
+    inputs: Inputs,
+    received: Sequence[Received],
+    elements: int,
+    dtype: str,
+    lanes: int,
+    combine_values: Combine | None = None,
 ) -> Verdict:
-    """Judge the sums that came back to the workers of one round, a block at a time.
+    """Judge what the workers of one round received, a block at a time.
 
-    sums: what each worker received, int32, one-dimensional, all of the tensor's length.
-    combine_values: instead of the sum.
+    elements, dtype: of every worker's tensor, int32 or float32. combine_values: instead of the sum.
     """
-    elements = sums[0].size
-    for rank, received in enumerate(sums):
-        if received.shape != (elements,) or received.dtype != np.int32:
-            return Verdict(elements * len(sums), (rank, 0), None, None, False)
+    arrays, parts = _fitting(received, elements, dtype)
     step = max(1, BLOCK_ELEMENTS // lanes) * lanes
-    parts = []
     for start in range(0, elements, step):
         block = inputs(start, min(step, elements - start))
-        judge = _judge_floats if block[0].dtype == np.float32 else _judge_integers
-        part = judge(block, [s[start : start + step] for s in sums], lanes, combine_values or _sum)
-        parts.append(_shifted(part, start))
+        truth = (_float_truth if dtype == "float32" else _integer_truth)(
+            block, lanes, combine_values
+        )
+        cut = [Judged(rank, what, a[start : start + step]) for rank, what, a in arrays]
+        parts.append(_shifted(_judge(cut, truth), start))
     return combine(parts)
 
 
 def combine(parts: Sequence[Verdict]) -> Verdict:
     """One verdict over blocks, or over rounds."""
-    first = next((part.first_wrong for part in parts if part.first_wrong), None)
-    wrong = sum(part.wrong for part in parts)
-    if any(part.max_abs is None or part.bound is None for part in parts):
-        within = None if not wrong else False
-        return Verdict(wrong, first, None, None, within)
     return Verdict(
-        wrong,
-        first,
-        max(part.max_abs or 0.0 for part in parts),
-        max(part.bound or 0.0 for part in parts),
-        all(part.within for part in parts),
+        sum(part.wrong_sums for part in parts),
+        sum(part.wrong_results for part in parts),
+        next((part.first for part in parts if part.first), None),
+        max((part.max_abs for part in parts if part.max_abs is not None), default=None),
+        max((part.bound for part in parts if part.bound is not None), default=None),
     )
 
 
 def quantise_bits(workers: int) -> int:
     """b of docs/protocol.md: integers lie within +-(2^b - 1), so that the sum fits int32."""
     return 31 - ceil(log2(workers))
+
+
+def _fitting(
+    received: Sequence[Received], elements: int, dtype: str
+) -> tuple[list[Judged], list[Verdict]]:
+    """The arrays that can be compared, and a verdict of each that cannot: all of it is wrong."""
+    arrays, misfits = [], []
+    for rank, one in enumerate(received):
+        for what, array in one.claims(dtype):
+            wanted = np.dtype("int32" if what == "sum" else dtype)
+            if array is not None and (array.dtype, array.shape) == (wanted, (elements,)):
+                arrays.append(Judged(rank, what, array))
+                continue
+            expected, got = f"{wanted} of {elements}", _described(array)
+            first = Wrong(what, rank, None, expected, got)
+            misfits.append(_wrong(what, elements, first, dtype == "int32"))
+    return arrays, misfits
+
+
+def _described(array: Array | None) -> str:
+    if array is None:
+        return "nothing"
+    return f"{array.dtype} of {' x '.join(map(str, array.shape)) or 'no dimension'}"
+
+
+def _wrong(what: str, count: int, first: Wrong, result_is_sum: bool) -> Verdict:
+    sums = count if what == "sum" or (result_is_sum and what == "result") else 0
+    return Verdict(sums, 0 if what == "sum" else count, first)
 
 
 def _sum(inputs: Sequence[Array]) -> Array:
@@ -92,25 +164,35 @@ def _sum(inputs: Sequence[Array]) -> Array:
     return total
 
 
-def _judge_integers(
-    inputs: Sequence[Array], sums: Sequence[Array], lanes: int, combine_values: Combine
-) -> Verdict:
-    total = combine_values([x.astype(np.int64) for x in inputs])
-    wrong, first = _differences((total & 0xFFFFFFFF).astype(np.uint32).view(np.int32), sums)
-    return Verdict(wrong, first, None, None, None)
+def _integer_truth(inputs: Sequence[Array], lanes: int, combine_values: Combine | None) -> Truth:
+    total = (combine_values or _sum)([x.astype(np.int64) for x in inputs])
+    sums = (total & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+    return Truth(sums, sums, None)
 
 
-def _judge_floats(
-    inputs: Sequence[Array], sums: Sequence[Array], lanes: int, combine_values: Combine
-) -> Verdict:
-    scale = _scales(inputs, lanes)
-    limit = 2.0 ** quantise_bits(len(inputs)) - 1
-    per_element = np.repeat(scale, lanes)[: inputs[0].size]
+def _float_truth(inputs: Sequence[Array], lanes: int, combine_values: Combine | None) -> Truth:
+    """Allowed are a step of rounding at each worker, or what rounding comes to where the switch
+    does not add, and half a unit in the last place for the result's own rounding."""
+    workers = len(inputs)
+    scale = np.repeat(_scales(inputs, lanes), lanes)[: inputs[0].size]
+    limit = 2.0 ** quantise_bits(workers) - 1
     wide = [x.astype(np.float64) for x in inputs]
-    true_sum = combine_values(wide)
-    total = combine_values([np.clip(np.rint(x * per_element), -limit, limit) for x in wide])
-    wrong, first = _differences(total.astype(np.int32), sums)
-    return _errors(wrong, first, sums, per_element, true_sum, len(inputs))
+    merge = combine_values or _sum
+    total = merge([np.clip(np.rint(x * scale), -limit, limit) for x in wide])
+    values = merge(wide)
+    if combine_values is None:
+        rounding = workers * _step_error(workers) / scale
+    else:
+        rounding = np.abs(total / scale - values)
+    farthest = np.minimum(np.abs(values) + rounding, FLOAT32_MAX).astype(np.float32)
+    half_unit = np.spacing(farthest).astype(np.float64) / 2
+    return Truth(total.astype(np.int32), values, rounding * FLOAT64_SLACK + half_unit)
+
+
+def _step_error(workers: int) -> float:
+    """How far from its integer, in steps, a worker's scaled value can be: half a step; or, of a
+    float32 just below 2^b (24 bits), what the limit 2^b - 1 takes away."""
+    return max(0.5, 1 - 2.0 ** (quantise_bits(workers) - 24))
 
 
 def _scales(inputs: Sequence[Array], lanes: int) -> Array:
@@ -125,46 +207,48 @@ def _scales(inputs: Sequence[Array], lanes: int) -> Array:
     return np.ldexp(1.0, quantise_bits(len(inputs)) - (largest - 126))
 
 
-def _errors(
-    wrong: int,
-    first: tuple[int, int] | None,
-    sums: Sequence[Array],
-    scale: Array,
-    true_sum: Array,
-    workers: int,
-) -> Verdict:
-    """Half a step of rounding for each worker, and the last rounding to float32."""
-    max_abs, worst, within = 0.0, 0.0, True
-    for received in _distinct(sums):
-        exact_result = received / scale
-        result = exact_result.astype(np.float32)
-        bound = workers * 0.5 / scale + np.abs(result.astype(np.float64) - exact_result)
-        distance = np.abs(result.astype(np.float64) - true_sum)
-        max_abs = max(max_abs, float(distance.max()))
-        worst = max(worst, float(np.max(bound)))
-        within = within and bool((distance <= bound * (1 + 1e-9)).all())
-    return Verdict(wrong, first, max_abs, worst, within)
+def _judge(arrays: Sequence[Judged], truth: Truth) -> Verdict:
+    """Workers mostly have the same bits; each different array is compared once."""
+    parts: list[Verdict] = []
+    seen: dict[bool, tuple[Array, Verdict]] = {}
+    for one in arrays:
+        is_sum = one.what == "sum"
+        if is_sum not in seen or not _same_bits(seen[is_sum][0], one.array):
+            seen[is_sum] = one.array, _compare(one, truth)
+        verdict = seen[is_sum][1]
+        if verdict.first:
+            verdict = replace(verdict, first=replace(verdict.first, rank=one.rank, what=one.what))
+        parts.append(verdict)
+    return combine(parts)
 
 
-def _distinct(sums: Sequence[Array]) -> list[Array]:
-    """The arrays that are not equal to the first, and the first."""
-    return [sums[0], *(s for s in sums[1:] if not np.array_equal(s, sums[0]))]
+def _same_bits(a: Array, b: Array) -> bool:
+    return np.array_equal(a.view(np.uint32), b.view(np.uint32))
 
 
-def _differences(expected: Array, sums: Sequence[Array]) -> tuple[int, tuple[int, int] | None]:
-    wrong, first = 0, None
-    for rank, received in enumerate(sums):
-        if not np.array_equal(expected, received):
-            places = np.flatnonzero(expected != received)
-            wrong += places.size
-            first = first or (rank, int(places[0]))
-    return wrong, first
+def _compare(one: Judged, truth: Truth) -> Verdict:
+    if one.what == "sum" or truth.allowed is None:
+        places = np.flatnonzero(one.array != truth.integers)
+        if not places.size:
+            return Verdict()
+        at = int(places[0])
+        first = Wrong(one.what, one.rank, at, int(truth.integers[at]), int(one.array[at]))
+        return _wrong(one.what, places.size, first, truth.allowed is None)
+    distance = np.abs(one.array.astype(np.float64) - truth.values)
+    # Not `distance > allowed`, which no NaN is.
+    places = np.flatnonzero(~(distance <= truth.allowed))
+    largest = float(distance.max())
+    verdict = Verdict(0, places.size, None, inf if isnan(largest) else largest)
+    verdict = replace(verdict, bound=float(truth.allowed.max()))
+    if not places.size:
+        return verdict
+    at = int(places[0])
+    expected, got, allowed = (float(a[at]) for a in (truth.values, one.array, truth.allowed))
+    return replace(verdict, first=Wrong(one.what, one.rank, at, expected, got, allowed))
 
 
 def _shifted(verdict: Verdict, offset: int) -> Verdict:
-    if verdict.first_wrong is None:
+    first = verdict.first
+    if first is None or first.index is None:
         return verdict
-    rank, index = verdict.first_wrong
-    return Verdict(
-        verdict.wrong, (rank, index + offset), verdict.max_abs, verdict.bound, verdict.within
-    )
+    return replace(verdict, first=replace(first, index=first.index + offset))

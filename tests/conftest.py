@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 # Every p4runtime release to date (1.6.0) holds generated code that protobuf's C code refuses.
 os.environ.setdefault("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
@@ -18,6 +20,24 @@ settings.load_profile("agglab")
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+
+GRACE_S = 30
+STDERR = pytest.StashKey[int]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[STDERR] = os.dup(2)  # as it is before tests' output is captured
+
+
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> None:
+    """A test beyond its time limit (pyproject.toml) fails by pytest-timeout's signal, unless C code
+    keeps Python from handling it: then the stack, which names the test, and the end of all."""
+    stderr = item.config.stash[STDERR]
+    faulthandler.dump_traceback_later(settings.timeout + GRACE_S, exit=True, file=stderr)
+
+
+def pytest_timeout_cancel_timer(item: pytest.Item) -> None:
+    faulthandler.cancel_dump_traceback_later()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -35,7 +35,9 @@ def written(typed: TypedProgram, expression: ast.Expression) -> str:
     if isinstance(expression, ast.Member):
         member = _member_name(typed, expression)
         # a leading dot says that the name is whole, as in @name(".meta.field")
-        return member[1:] if member[0] == "." else f"{written(typed, expression.base)}.{member}"
+        return (
+            member[1:] if member.startswith(".") else f"{written(typed, expression.base)}.{member}"
+        )
     if isinstance(expression, ast.Index):
         return f"{written(typed, expression.base)}[{written(typed, expression.index)}]"
     if isinstance(expression, ast.Slice):

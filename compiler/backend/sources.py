@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from pathlib import Path
 
-from compiler.source import Position
+from compiler.source import Position, read_source
 
 
 @lru_cache(maxsize=64)
 def lines_of(file: str) -> tuple[str, ...]:
     """A source file's lines; none if it cannot be read (any more)."""
     try:
-        return tuple(Path(file).read_text(encoding="utf-8", errors="replace").split("\n"))
+        return tuple(read_source(file).split("\n"))
     except OSError:
         return ()
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import NamedTuple
 
 from compiler.diagnostics import Diagnostics
-from compiler.source import Position
+from compiler.source import Position, read_source
 
 IDENTIFIER = "identifier"
 INTEGER = "integer"
@@ -197,7 +196,7 @@ class Lexer:
     def _original_line(self) -> str | None:
         if self.file not in self.sources:
             try:
-                text = Path(self.file).read_text(encoding="utf-8", errors="replace")
+                text = read_source(self.file)
             except OSError:
                 text = ""
             self.sources[self.file] = text.split("\n")

@@ -12,6 +12,8 @@
 
 #define SEND_BATCH 256
 #define FULL_WAIT_MS 20
+#define ERRORS_MAX 16 /* read in one call */
+#define NONE UINT32_MAX
 
 struct io {
 	int fd;
@@ -19,7 +21,8 @@ struct io {
 	uint32_t *lengths;
 	struct mmsghdr *receive;
 	struct iovec *rows;
-	int last_error; /* errno of the last datagram the kernel would not take */
+	int last_error; /* errno of the last error that came from the network */
+	uint64_t network_errors;
 	uint64_t unsent;
 	struct mmsghdr send[SEND_BATCH];
 	struct iovec frames[SEND_BATCH];
@@ -63,28 +66,37 @@ struct io *io_new(int fd, uint8_t *rows, uint64_t row_bytes, uint32_t *lengths, 
 	return io;
 }
 
-/* Errors that mean "this datagram, or one before it, is lost": the worker's timers deal with it. */
-static int is_loss(int error)
+/* Errors that only a mistake of ours makes. Any other may be what an ICMP message said, forged or not, or an interface
+ * that is down: an event, which the worker's timers deal with. */
+static int is_ours(int error)
 {
-	return error == ECONNREFUSED || error == ENOBUFS || error == ENETDOWN || error == ENETUNREACH ||
-	       error == EHOSTUNREACH || error == EHOSTDOWN || error == ENOMEM || error == EPERM;
+	return error == EBADF || error == EFAULT || error == EINVAL || error == ENOTSOCK || error == EDESTADDRREQ ||
+	       error == ENOTCONN;
 }
 
+static void note_error(struct io *io, int error)
+{
+	io->last_error = error;
+	io->network_errors++;
+}
+
+/* An error that waits comes up instead of datagrams; reading it clears it. */
 static int receive_now(struct io *io)
 {
-	int count;
+	for (int errors = 0; errors < ERRORS_MAX; errors++) {
+		int count = recvmmsg(io->fd, io->receive, io->capacity, MSG_DONTWAIT, NULL);
 
-	while ((count = recvmmsg(io->fd, io->receive, io->capacity, MSG_DONTWAIT, NULL)) < 0) {
+		for (int i = 0; i < count; i++)
+			io->lengths[i] = io->receive[i].msg_len;
+		if (count >= 0)
+			return count;
 		if (errno == EAGAIN || errno == EINTR)
 			return 0;
-		if (!is_loss(errno))
+		if (is_ours(errno))
 			return -errno;
-		/* What an ICMP message said about an earlier datagram; reading it clears it. */
-		io->last_error = errno;
+		note_error(io, errno);
 	}
-	for (int i = 0; i < count; i++)
-		io->lengths[i] = io->receive[i].msg_len;
-	return count;
+	return 0;
 }
 
 static struct timespec to_timespec(int64_t ns)
@@ -110,9 +122,11 @@ int io_receive(struct io *io, int64_t gather_ns, int64_t wait_ns)
 	return receive_now(io);
 }
 
+/* An error about an earlier datagram comes up once, in place of sending this one, which is therefore tried again; an
+ * error of its own comes up again. */
 static int send_some(struct io *io, uint32_t count)
 {
-	uint32_t done = 0;
+	uint32_t done = 0, failed = NONE;
 
 	while (done < count) {
 		struct pollfd writable = { .fd = io->fd, .events = POLLOUT };
@@ -125,19 +139,23 @@ static int send_some(struct io *io, uint32_t count)
 		} else if (errno == EAGAIN || errno == EINTR) {
 			io->unsent += count - done;
 			return 0;
-		} else if (is_loss(errno)) {
-			io->last_error = errno;
+		} else if (is_ours(errno)) {
+			return -errno;
+		} else {
+			note_error(io, errno);
+			if (failed != done) {
+				failed = done;
+				continue;
+			}
 			io->unsent++;
 			done++;
-		} else {
-			return -errno;
 		}
 	}
 	return 0;
 }
 
-/* Sends the datagrams of count slots of w. Returns 0 or a negative errno: -EMSGSIZE when they do not fit the
- * MTU. What a full queue does not take is counted as unsent and left to the worker's timers. */
+/* Sends the datagrams of count slots of w. Returns 0 or a negative errno. What a full queue does not take, or the
+ * network refuses, is counted as unsent and left to the worker's timers. */
 int io_send(struct io *io, const struct worker *w, const uint32_t *queue, uint32_t count)
 {
 	while (count) {
@@ -160,6 +178,11 @@ int io_send(struct io *io, const struct worker *w, const uint32_t *queue, uint32
 int io_last_error(const struct io *io)
 {
 	return io->last_error;
+}
+
+uint64_t io_network_errors(const struct io *io)
+{
+	return io->network_errors;
 }
 
 uint64_t io_unsent(const struct io *io)

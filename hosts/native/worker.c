@@ -53,14 +53,21 @@ static void put_values(const struct worker *w, const struct slot *slot, uint32_t
 /* "The agreed exponent of chunk c travels one window ahead, in the packet of chunk c - W." */
 static uint8_t exponent_to_announce(const struct worker *w, const struct slot *slot)
 {
-	switch (slot->kind) {
-	case WIRE_EXPONENTS:
-		return own_exponent(w, slot->chunk);
-	case WIRE_SCALED:
-		return own_exponent(w, (uint64_t)slot->chunk + w->window);
-	default:
+	if (w->kind != WIRE_SCALED)
 		return 0;
-	}
+	return own_exponent(w, (uint64_t)slot->chunk + (slot->kind == WIRE_OPENING ? 0 : w->window));
+}
+
+static uint32_t body_bytes(const struct worker *w, uint8_t kind)
+{
+	return kind == WIRE_OPENING ? 2 * WIRE_SHAPE_BYTES : w->lanes * 4;
+}
+
+/* A worker's own shape is both the smallest and the largest it knows. */
+static void put_shapes(const struct worker *w, uint8_t *body)
+{
+	memcpy(body, w->shape, WIRE_SHAPE_BYTES);
+	memcpy(body + WIRE_SHAPE_BYTES, w->shape, WIRE_SHAPE_BYTES);
 }
 
 /* Lays out the slot's next packet and puts the slot on the queue. */
@@ -78,11 +85,11 @@ static void prepare(struct worker *w, uint32_t index)
 	};
 
 	memcpy(frame, &header, sizeof(header));
-	slot->length = WIRE_HEADER_BYTES;
-	if (slot->kind != WIRE_EXPONENTS) {
+	slot->length = WIRE_HEADER_BYTES + body_bytes(w, slot->kind);
+	if (slot->kind == WIRE_OPENING)
+		put_shapes(w, frame + WIRE_HEADER_BYTES);
+	else
 		put_values(w, slot, (uint32_t *)(frame + WIRE_HEADER_BYTES));
-		slot->length += w->lanes * 4;
-	}
 	slot->waiting = QUEUED;
 	slot->attempt = 0;
 	w->in_flight++;
@@ -93,13 +100,15 @@ void worker_begin(struct worker *w, int64_t now_ns)
 {
 	uint32_t used = w->chunks < w->window ? w->chunks : w->window;
 
+	if (!used)
+		used = 1;
 	w->chunks_done = 0;
 	w->in_flight = 0;
 	w->queued = 0;
 	w->progress_ns = now_ns;
 	for (uint32_t index = 0; index < used; index++) {
 		w->slots[index].chunk = index;
-		w->slots[index].kind = w->kind == WIRE_SCALED ? WIRE_EXPONENTS : WIRE_INT32;
+		w->slots[index].kind = w->kind == WIRE_SCALED || index == 0 ? WIRE_OPENING : WIRE_INT32;
 		prepare(w, index);
 	}
 }
@@ -157,11 +166,26 @@ static void take_values(struct worker *w, const struct slot *slot, const uint8_t
 	w->chunks_done++;
 }
 
+/* Whether all workers reduce what this one does. If not, the round has no result. */
+static int take_shapes(struct worker *w, const uint8_t *body)
+{
+	const uint8_t *smallest = body, *largest = body + WIRE_SHAPE_BYTES;
+
+	if (!memcmp(smallest, w->shape, WIRE_SHAPE_BYTES) && !memcmp(largest, w->shape, WIRE_SHAPE_BYTES))
+		return 1;
+	memcpy(w->smallest, smallest, WIRE_SHAPE_BYTES);
+	memcpy(w->largest, largest, WIRE_SHAPE_BYTES);
+	w->disagreed = 1;
+	return 0;
+}
+
 /* What follows on the slot once its packet has been answered. Returns 0 when nothing does. */
 static int advance(struct worker *w, struct slot *slot, uint8_t exponent)
 {
-	if (slot->kind == WIRE_EXPONENTS) {
-		slot->kind = WIRE_SCALED;
+	if (slot->kind == WIRE_OPENING) {
+		if (!w->chunks)
+			return 0;
+		slot->kind = (uint8_t)w->kind;
 	} else if (w->chunks - slot->chunk > w->window) {
 		slot->chunk += w->window;
 	} else {
@@ -175,8 +199,8 @@ static int well_formed(const struct worker *w, const struct wire_header *header,
 {
 	uint32_t kind = header->kind ^ WIRE_RESULT;
 
-	return header->version == WIRE_VERSION && kind <= WIRE_EXPONENTS &&
-	       length == WIRE_HEADER_BYTES + (kind == WIRE_EXPONENTS ? 0 : 4 * w->lanes) &&
+	return header->version == WIRE_VERSION && kind <= WIRE_OPENING &&
+	       length == WIRE_HEADER_BYTES + body_bytes(w, (uint8_t)kind) &&
 	       be16toh(header->job) == w->job && be16toh(header->slot) < w->window;
 }
 
@@ -256,8 +280,10 @@ uint32_t worker_results(struct worker *w, int64_t now_ns, const uint8_t *rows, u
 		awaited++;
 		rtt_ns = answered(w, slot, header.attempt, now_ns);
 		longest_ns = rtt_ns > longest_ns ? rtt_ns : longest_ns;
-		if (slot->kind != WIRE_EXPONENTS)
+		if (slot->kind != WIRE_OPENING)
 			take_values(w, slot, datagram);
+		else if (!take_shapes(w, datagram + WIRE_HEADER_BYTES))
+			break;
 		if (advance(w, slot, header.exponent))
 			prepare(w, (uint32_t)(slot - w->slots));
 	}
@@ -346,6 +372,8 @@ int worker_poll(struct worker *w, int64_t now_ns)
 {
 	int count;
 
+	if (w->disagreed)
+		return -EPROTO;
 	for (uint32_t i = 0; i < w->queued; i++) {
 		struct slot *slot = &w->slots[w->queue[i]];
 

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "wire.h"
+
 enum { ANSWERED, QUEUED, SENT }; /* slot.waiting */
 
 /* The packet a slot has in flight, or, when nothing is, the last one that was answered. */
@@ -45,6 +47,10 @@ struct worker {
 	int32_t *sums;      /* the integer sums, or NULL */
 	uint8_t *exponents; /* agreed, one a chunk */
 	uint64_t elements;
+	uint8_t shape[WIRE_SHAPE_BYTES];     /* the round's, as on the wire */
+	uint8_t smallest[WIRE_SHAPE_BYTES];  /* of all workers', where they disagreed */
+	uint8_t largest[WIRE_SHAPE_BYTES];
+	uint32_t disagreed;
 	uint32_t kind; /* of the round's values: INT32 or SCALED */
 	uint32_t chunks;
 	uint32_t chunks_done;
@@ -75,7 +81,8 @@ struct worker {
 	uint64_t bytes_received;
 };
 
-/* Puts the first packet of every slot the round uses on the queue. The round's fields are set. */
+/* Puts the first packet of every slot the round uses on the queue, of slot 0 at least: all workers meet there, whatever
+ * they reduce. The round's fields are set. */
 void worker_begin(struct worker *w, int64_t now_ns);
 
 /* Takes count datagrams, row_bytes apart. Returns how many were awaited results. */
@@ -83,7 +90,7 @@ uint32_t worker_results(struct worker *w, int64_t now_ns, const uint8_t *rows, u
 			const uint32_t *lengths, uint32_t count);
 
 /* Fills the queue with the slots to send now, new packets first, and sets deadline_ns. Returns how many, or
- * -ETIMEDOUT when no awaited result came for give_up_ns. */
+ * -ETIMEDOUT when no awaited result came for give_up_ns, -EPROTO when the workers disagreed about the round's shape. */
 int worker_poll(struct worker *w, int64_t now_ns);
 
 uint32_t worker_layout(void); /* sizeof(struct worker) << 16 | sizeof(struct slot) */

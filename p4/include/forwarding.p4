@@ -1,5 +1,10 @@
-// Plain forwarding for all that is not aggregation: by MAC address, flooded where the address is unknown; routed by
-// IPv4 prefix where a host sends to the switch's own MAC address.
+// Plain forwarding for all that no other control takes: by MAC address, flooded where the address is unknown; routed by
+// IPv4 prefix where a host sends to the switch's own MAC address. Needs what LowerLayers parses.
+//
+// Whoever hears a datagram from the aggregator's address believes it, so nothing with that address is ever forwarded:
+// what comes from it is forged, and what is for it and was taken by no other control is malformed, as is a frame that
+// cannot be looked into. A host's ICMP message to it has a counter of its own: the kernel of a worker
+// whose program has ended answers results so. Every frame is counted by exactly one of the five counters.
 #ifndef FORWARDING_P4
 #define FORWARDING_P4
 
@@ -7,19 +12,44 @@ const bit<16> FLOOD_GROUP = 1;
 
 control Forwarding(inout headers_t hdr, inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {
+    counter(1, CounterType.packets_and_bytes) forwarded;
+    counter(1, CounterType.packets_and_bytes) unroutable;
+    counter(1, CounterType.packets_and_bytes) malformed;
+    counter(1, CounterType.packets_and_bytes) forged;
+    counter(1, CounterType.packets_and_bytes) host_errors;
+
     action drop() {
+        unroutable.count(0);
+        mark_to_drop(standard_metadata);
+    }
+
+    action refuse_malformed() {
+        malformed.count(0);
+        mark_to_drop(standard_metadata);
+    }
+
+    action refuse_forged() {
+        forged.count(0);
+        mark_to_drop(standard_metadata);
+    }
+
+    action hear_error() {
+        host_errors.count(0);
         mark_to_drop(standard_metadata);
     }
 
     action forward(port_t port) {
+        forwarded.count(0);
         standard_metadata.egress_spec = port;
     }
 
     action flood() {
+        forwarded.count(0);
         standard_metadata.mcast_grp = FLOOD_GROUP;
     }
 
     action route(mac_t next_hop, port_t port) {
+        forwarded.count(0);
         hdr.ethernet.src = AGGREGATOR_MAC;
         hdr.ethernet.dst = next_hop;
         hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
@@ -42,9 +72,22 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta,
     }
 
     apply {
-        if (hdr.ethernet.dst != AGGREGATOR_MAC) {
+        if ((hdr.ipv4.isValid() && hdr.ipv4.src == AGGREGATOR_IPV4)
+            || (hdr.ipv6.isValid() && hdr.ipv6.src_upper == 0 && hdr.ipv6.src_mapped == IPV4_MAPPED
+                && hdr.ipv6.src_ipv4 == AGGREGATOR_IPV4)) {
+            refuse_forged();
+        } else if (standard_metadata.parser_error == error.NoError && hdr.ipv4.isValid()
+                   && hdr.ipv4.dst == AGGREGATOR_IPV4 && hdr.ipv4.protocol == PROTOCOL_ICMP) {
+            hear_error();
+        } else if (standard_metadata.parser_error != error.NoError
+                   || (hdr.ipv4.isValid() && hdr.ipv4.dst == AGGREGATOR_IPV4)
+                   || (hdr.ipv6.isValid() && hdr.ipv6.dst_upper == 0
+                       && hdr.ipv6.dst_mapped == IPV4_MAPPED
+                       && hdr.ipv6.dst_ipv4 == AGGREGATOR_IPV4)) {
+            refuse_malformed();
+        } else if (hdr.ethernet.dst != AGGREGATOR_MAC) {
             macs.apply();
-        } else if (hdr.ipv4.isValid() && hdr.ipv4.ttl > 1) {
+        } else if (hdr.ethernet.ethertype == ETHERTYPE_IPV4 && hdr.ipv4.ttl > 1) {
             routes.apply();
         } else {
             drop();

@@ -21,4 +21,4 @@ def loop_library() -> Path:
     flags = FLAGS + (SANITIZED if os.environ.get("AGGLAB_SANITIZE") == "1" else ())
     seam = HERE.parent / "runtime" / "pipeline.h"
     content = sources_digest([*HERE.glob("*.[ch]"), seam])
-    return build_files(sorted(HERE.glob("*.c")), flags, ".so", content)[0]
+    return build_files(sorted(HERE.glob("*.c")), flags, ".so", content)

@@ -32,7 +32,8 @@ def taken(path: str | Path) -> bool:
 
 
 class StatsSocket:
-    """Serves `read()` from a thread until `close`. Raises OSError when the path is not free."""
+    """Serves `read()` to this user from a thread until `close`. Raises OSError when the path is not
+    free."""
 
     def __init__(self, path: Path, read: Callable[[], dict[str, Any]]) -> None:
         self._path = path
@@ -40,11 +41,14 @@ class StatsSocket:
         if taken(path):
             raise FileExistsError(f"{path} is taken")
         self._listener = socket.socket(socket.AF_UNIX)
+        mask = os.umask(0o077)
         try:
             self._listener.bind(str(path))
         except OSError:
             self._listener.close()
             raise
+        finally:
+            os.umask(mask)
         self._listener.listen(8)
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -70,4 +74,6 @@ class StatsSocket:
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self._thread.join()
-        self._path.unlink(missing_ok=True)
+        # Without the privileges that it was made with it stays (leftovers.py).
+        with contextlib.suppress(PermissionError):
+            self._path.unlink(missing_ok=True)

@@ -183,15 +183,20 @@ class Device:
         self,
         install: Install,
         make: Make = Pipeline.of,
-        running: Pipeline | None = None,
         links: Links | None = None,
     ) -> None:
         self._install = install
         self._make = make
-        self._running = running
+        self._running: Pipeline | None = None
         self._links = links or Links({})
         self._committed: Forwarding | None = None
         self._saved: Forwarding | None = None
+
+    def run(self, pipeline: Pipeline) -> None:
+        """Forward by a program that no client has sent, and that none can write to yet."""
+        assert self._running is None
+        self._install(pipeline)
+        self._running = pipeline
 
     def describe(self, p4info: p4info_pb2.P4Info, config: bytes) -> None:
         """Serve the program that runs already; StatusError when the P4Info is not its own."""

@@ -44,7 +44,9 @@ class Server:
         device: Device,
         controller: socket.socket | None,
         links: Links | None = None,
+        credentials: grpc.ServerCredentials | None = None,
     ) -> None:
+        """credentials: for TLS. A Unix socket is its user's alone."""
         options = [
             # Two servers must not share a port: the second would get some of the calls.
             ("grpc.so_reuseport", 0),
@@ -60,12 +62,19 @@ class Server:
         p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(self._service, self._grpc)
         if address.startswith("unix:"):
             _check_path(address.removeprefix("unix:"))
-        try:
-            bound = self._grpc.add_insecure_port(address)
-        except RuntimeError:
-            bound = 0
-        if not bound:
+        if not self._bind(address, credentials):
             raise AddressError(f"cannot listen on {address}: in use, or no such address")
+
+    def _bind(self, address: str, credentials: grpc.ServerCredentials | None) -> int:
+        mask = os.umask(0o077)
+        try:
+            if credentials is None:
+                return int(self._grpc.add_insecure_port(address))
+            return int(self._grpc.add_secure_port(address, credentials))
+        except RuntimeError:
+            return 0
+        finally:
+            os.umask(mask)
 
     def start(self) -> None:
         """Answer calls from now on."""

@@ -34,16 +34,13 @@ from switch.translate.calculations import call
 from switch.translate.expressions import Expressions
 from switch.translate.layout import Layout, Place, integer_type, type_bits
 from switch.translate.ranges import Range, Text, of_bits
-from switch.translate.steps import Steps, c_text
-from switch.translate.writer import Writer, access, comment, identifier
+from switch.translate.sealed import Sealed
+from switch.translate.steps import Steps
+from switch.translate.writer import Writer, access, comment, quoted
 
 JUMPS = ("_jump", "_jump_if_zero")
 MAX_ROUNDS = 1 << 16
 """Backward jumps that one execution of an action may take."""
-
-
-def function_name(action: Action) -> str:
-    return f"action_{action.index}_{identifier(action.name)}"
 
 
 class ActionWriter:
@@ -63,7 +60,7 @@ class ActionWriter:
         targets = {p.args[-1].value for p in jumps}  # type: ignore[union-attr]
         out.line(f"/* {comment(action.name)} */")
         with out.function(
-            f"static inline void {function_name(action)}"
+            f"static inline void {self.layout.function(action)}"
             "(struct pipeline *p, struct packet *k, struct store *s, const uint8_t *args)"
         ):
             out.line("(void)p, (void)k, (void)s, (void)args;")
@@ -111,7 +108,7 @@ class ActionWriter:
         self.out.line(f"if ({self.expressions.compare('==', condition, Const('', 0))})")
         self.out.line("\t" + self.steps.failed(primitive.source, primitive.op))
 
-    def log(self, text: str, values: tuple[Data | None, ...]) -> None:
+    def log(self, text: Sealed, values: tuple[Data | None, ...]) -> None:
         self.steps.log(text, values, self.expressions)
 
     # ---- assignments
@@ -316,8 +313,8 @@ class ActionWriter:
                 self.steps.line("      written: 0x%llx", written)
 
     def show_index(self, register: Register, index: str) -> None:
-        text = f"      register {c_text(register.name)}[%llu]"
-        self.steps.line(text, f"(unsigned long long){index}")
+        name = quoted(register.name)
+        self.steps.line("      register %s[%llu]", name, f"(unsigned long long){index}")
 
     def count(self, counter: Counter, index: Data) -> None:
         self.out.line(f"uint32_t i = (uint32_t){self.expressions.u64(index)};")

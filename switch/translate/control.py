@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from switch.model import Action, ActionCall, Conditional, Control, Table
 from switch.reading.pipelines import following
-from switch.translate.actions import function_name
 from switch.translate.expressions import Expressions
 from switch.translate.layout import Layout
-from switch.translate.steps import Steps, c_text
+from switch.translate.steps import Steps
 from switch.translate.tables import TableApply
-from switch.translate.writer import Names, Writer, comment
+from switch.translate.writer import Writer, comment, quoted
 
 
 def exits(action: Action) -> bool:
@@ -17,27 +16,26 @@ def exits(action: Action) -> bool:
 
 
 class ControlWriter:
-    """Writes ingress() or egress()."""
+    """Writes ingress() or egress(), which is `name`."""
 
-    def __init__(self, layout: Layout, out: Writer, control: Control) -> None:
+    def __init__(self, layout: Layout, out: Writer, name: str, control: Control) -> None:
+        self.name = name
         self.layout = layout
         self.out = out
         self.control = control
         self.steps = Steps(layout, out)
-        names = Names()
-        self.labels = {name: names.make("node_", name) for name in control.nodes}
+        self.labels = {name: layout.names.make("node", name) for name in control.nodes}
 
     def goto(self, name: str | None) -> str:
-        return f"goto {self.labels[name] if name else 'end'};"
+        return f"goto {self.labels[name] if name is not None else 'end'};"
 
     def write(self) -> None:
         out = self.out
         with out.function(
-            f"static void {self.control.name}"
-            "(struct pipeline *p, struct packet *k, struct store *s)"
+            f"static void {self.name}(struct pipeline *p, struct packet *k, struct store *s)"
         ):
             out.line("(void)p, (void)k, (void)s;")
-            self.steps.line(self.control.name)
+            self.steps.line(self.name)
             out.line(self.goto(self.control.first))
             for name in self.reachable():
                 node = self.control.nodes[name]
@@ -52,13 +50,13 @@ class ControlWriter:
     def reachable(self) -> list[str]:
         """Nodes in depth-first order, so that the text follows the likely path."""
         found: dict[str, None] = {}
-        waiting = [self.control.first] if self.control.first else []
+        waiting = [self.control.first] if self.control.first is not None else []
         while waiting:
             name = waiting.pop()
             if name in found:
                 continue
             found[name] = None
-            waiting += [n for n in reversed(self.next_nodes(name)) if n]
+            waiting += [n for n in reversed(self.next_nodes(name)) if n is not None]
         return list(found)
 
     def next_nodes(self, name: str) -> list[str | None]:
@@ -86,15 +84,15 @@ class ControlWriter:
             if self.steps.tracing:
                 self.out.line(f"bool truth = {condition};")
                 self.out.line()
-                text = c_text(node.source or node.name)
-                self.steps.line(f"  {text}: %s", 'truth ? "true" : "false"')
+                text = quoted(node.source or node.name)
+                self.steps.line("  %s: %s", text, 'truth ? "true" : "false"')
                 condition = "truth"
             self.out.line(f"if ({condition})")
             self.out.line(f"\t{self.goto(node.true_next)}")
             self.out.line(self.goto(node.false_next))
         elif isinstance(node, ActionCall):
-            self.steps.line(f"  {c_text(node.name)}")
-            self.out.line(f"{function_name(node.action)}(p, k, s, NULL);")
+            self.steps.line("  %s", quoted(node.name))
+            self.out.line(f"{self.layout.function(node.action)}(p, k, s, NULL);")
             self.write_exit([node.action])
             self.out.line(self.goto(node.next))
         else:
@@ -110,8 +108,8 @@ class ControlWriter:
         direct = self.direct_action(table)
         self.out.remark(table.source)
         if not direct:
-            place = f" ({c_text(table.source)})" if table.source else ""
-            self.steps.say(f"  table {c_text(table.name)}{place}:")
+            self.steps.place("  table ", table.name, table.source)
+            self.steps.say(":")
         if direct:
             apply.write_constant(direct)
             self.write_exit([direct])
@@ -122,7 +120,7 @@ class ControlWriter:
             for number, action in table.outcomes().items():
                 self.out.line(f"case {number}:")
                 self.steps.action(action)
-                self.out.line(f"\t{function_name(action)}(p, k, s, args);")
+                self.out.line(f"\t{self.layout.function(action)}(p, k, s, args);")
                 self.out.line("\tbreak;")
             self.out.line("default:")
             self.steps.line(", no action")

@@ -1,16 +1,16 @@
 """Where everything lives in C: header structs, the packet, the store of wide fields, registers.
 
-A field of at most 64 bits is an unsigned integer member `f_<name>` (two's complement if signed).
-A wider one is a pointer `w_<name>` to big-endian bytes: in the frame, in the packet's `store`, or
-in that of the packet it was copied from; a write goes to the own store and moves the pointer
-there. A field of variable width also has its length in bytes, `n_<name>`.
+A field of at most 64 bits is an unsigned integer member `f_p4_<name>` (two's complement if signed).
+A wider one is a pointer `w_p4_<name>` to big-endian bytes: in the frame, in the packet's `store`,
+or in that of the packet it was copied from; a write goes to the own store and moves the pointer
+there. A field of variable width also has its length in bytes, `n_p4_<name>`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.model import Field, Header, HeaderType, Register, Stack, Union, UnionStack
+from switch.model import Action, Field, Header, HeaderType, Register, Stack, Union, UnionStack
 from switch.program import Program
 from switch.reading.calculations import input_bits
 from switch.translate.writer import Names, Writer, comment
@@ -68,21 +68,23 @@ class Layout:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        names = Names()
+        self.names = names = Names()
         self.types = {t.name: names.make("", t.name) for t in program.header_types.values()}
         self.members: dict[str, dict[int, str]] = {}
         for header_type in program.header_types.values():
-            self.members[header_type.name] = name_fields(header_type)
-        members = Names()
+            self.members[header_type.name] = {
+                f.index: names.make("w" if f.wide else "f", f.name) for f in header_type.fields
+            }
         self.headers = {
-            h: members.make("h_", h.name)
+            h: names.make("h", h.name)
             for h in program.headers.values()
             if not h.stack and not (h.union and h.union.stack)
         }
         self.stacks: dict[Stack | UnionStack, str] = {}
-        stacks: list[Stack | UnionStack] = [*program.stacks.values()]
-        for stack in [*stacks, *program.union_stacks.values()]:
-            self.stacks[stack] = members.make("s_", stack.name)
+        for stack in program.stacks.values():
+            self.stacks[stack] = names.make("s", stack.name)
+        for union_stack in program.union_stacks.values():
+            self.stacks[union_stack] = names.make("u", union_stack.name)
         self.register_places, self.group_strides, self.group_sizes = place_registers(program)
 
     def has_store(self, header_type: HeaderType) -> bool:
@@ -95,6 +97,10 @@ class Layout:
     def length(self, header_type: HeaderType, field: Field) -> str:
         return "n" + self.field(header_type, field)[1:]
 
+    def function(self, action: Action) -> str:
+        """The C function of an action: names of actions may repeat."""
+        return self.names.make(f"action_{action.index}", action.name)
+
     def member(self, header: Header) -> str:
         """The member of struct packet (and struct store) that holds a header."""
         if header.stack:
@@ -106,11 +112,11 @@ class Layout:
 
     def union_member(self, stack: UnionStack, member: int) -> str:
         """The array that holds one member of all unions of a stack."""
-        return f"{self.stacks[stack]}_m{member}"
+        return f"m{member}_{self.stacks[stack]}"
 
     def next(self, stack: Stack | UnionStack) -> str:
         """The count of elements parsed into a stack."""
-        return "k->next_" + self.stacks[stack][2:]
+        return f"k->next_{self.stacks[stack]}"
 
     def place(self, header: Header) -> Place:
         return self.place_of(self.member(header), header.type)
@@ -195,7 +201,7 @@ class Layout:
                 found.append((name, stack.type, len(stack.headers)))
             else:
                 for i, header in enumerate(stack.unions[0].headers):
-                    found.append((f"{name}_m{i}", header.type, len(stack.unions)))
+                    found.append((self.union_member(stack, i), header.type, len(stack.unions)))
         return found
 
     def write_packet(self, out: Writer) -> None:
@@ -282,13 +288,6 @@ class Layout:
 
 def type_size(field: Field) -> int:
     return 64 if field.wide else type_bits(field.bits)
-
-
-def name_fields(header_type: HeaderType) -> dict[int, str]:
-    names = Names()
-    return {
-        f.index: ("w_" if f.wide else "f_") + names.make("", f.name) for f in header_type.fields
-    }
 
 
 def place_registers(

@@ -21,8 +21,9 @@ from switch.translate.calculations import write_verify
 from switch.translate.expressions import Expressions
 from switch.translate.layout import Layout, Place
 from switch.translate.packing import Piece, write_pieces
-from switch.translate.steps import Steps, c_text
-from switch.translate.writer import Names, Writer, comment, u64
+from switch.translate.sealed import Sealed
+from switch.translate.steps import Steps
+from switch.translate.writer import Writer, comment, quoted, u64
 
 MAX_STEPS = 1 << 17
 """States visited before a parser that goes round in circles is stopped with ParserTimeout."""
@@ -37,14 +38,14 @@ class ParserWriter:
         self.steps = Steps(layout, out)
         self.program: Program = layout.program
         self.states = self.program.parser.states
-        names = Names()
-        self.labels = {name: names.make("state_", name) for name in self.states}
+        self.labels = {name: layout.names.make("state", name) for name in self.states}
 
     def error(self, name: str) -> str:
+        """name: of an error of core.p4."""
         return f"{{ error = {self.program.errors[name]}; goto done; }} /* {name} */"
 
     def goto(self, name: str | None) -> str:
-        return f"goto {self.labels[name] if name else 'done'};"
+        return f"goto {self.labels[name] if name is not None else 'done'};"
 
     def write(self) -> None:
         out = self.out
@@ -66,14 +67,15 @@ class ParserWriter:
             out.line("k->flow.payload = frame + at;")
             out.line("k->flow.payload_len = len - at;")
             if self.steps.tracing:
-                names = "".join(f'error == {c} ? "{n}" : ' for n, c in self.program.errors.items())
+                errors = self.program.errors.items()
+                names = "".join(f"error == {code} ? {quoted(name)} : " for name, code in errors)
                 self.steps.line("  parser ends after %u bytes: %s", "at", f'{names}"?"')
             write_verify(self.layout, out)
 
     def reachable(self, first: str | None) -> list[str]:
         """The states that can be reached, in the order they are found."""
         found: dict[str, None] = {}
-        waiting = [first] if first else []
+        waiting = [first] if first is not None else []
         while waiting:
             name = waiting.pop(0)
             if name in found:
@@ -84,7 +86,7 @@ class ParserWriter:
 
     def following(self, name: str) -> list[str]:
         state = self.states[name]
-        return [n for n in [*(t.next for t in state.transitions), state.default] if n]
+        return [n for n in [*(t.next for t in state.transitions), state.default] if n is not None]
 
     def in_circle(self, name: str) -> bool:
         return any(name in self.reachable(other) for other in self.following(name))
@@ -94,8 +96,8 @@ class ParserWriter:
         self.out.label(self.labels[state.name])
         self.out.line(f"/* {comment(state.name)} */")
         self.out.remark(state.source)
-        place = f" ({c_text(state.source)})" if state.source else ""
-        self.steps.line(f"  state {c_text(state.name)}{place}")
+        self.steps.place("  state ", state.name, state.source)
+        self.steps.line("")
         if self.in_circle(state.name):
             self.out.line(f"if (++steps > {MAX_STEPS}u)")
             self.out.line(f"\t{self.error('ParserTimeout')}")
@@ -240,7 +242,7 @@ class ParserWriter:
     def write_whole_key(self, keys: list[str], bits: tuple[int, ...]) -> None:
         """`key`: all fields, each padded to bytes."""
         sizes = [(b + 7) // 8 for b in bits]
-        self.out.line(f"uint8_t key[{sum(sizes)}];")
+        self.out.array("key", sum(sizes))
         self.out.line()
         pieces = [
             Piece(key, 8 * size, wide=width > 64)
@@ -255,7 +257,7 @@ class ParserWriter:
             mask, name = self.out.temporary("c"), self.out.temporary("b")
             array = ", ".join(f"{byte:#x}" for byte in transition.mask)
             self.out.line(f"static const uint8_t {mask}[{size}] = {{{array}}};")
-            self.out.line(f"uint8_t {name}[{size}];")
+            self.out.array(name, size)
             self.out.line(f"for (unsigned int i = 0; i < {size}; i++)")
             self.out.line(f"\t{name}[i] = key[i] & {mask}[i];")
         return f"value_set_has(&p->value_set[{value_set.index}], {name}, {size})"
@@ -309,15 +311,15 @@ class ParserWriter:
         return f"matches_ternary({key}, {names[0]}, {names[1]}, {len(value)})"
 
 
-def target_name(op: ParserOp) -> str:
+def target_name(op: ParserOp) -> tuple[str | Sealed, ...]:
     """What an extraction fills, for messages."""
     if isinstance(op.target, Header):
-        return op.target.name
+        return (op.target.name,)
     if isinstance(op.target, Stack):
-        return f"{op.target.name}.next"
+        return op.target.name, ".next"
     assert op.target
     stack, member = op.target
-    return f"{stack.name}.next.{stack.unions[0].member_names[member]}"
+    return stack.name, ".next.", stack.unions[0].member_names[member]
 
 
 def lookaheads(expression: Expression) -> list[Lookahead]:

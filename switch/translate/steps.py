@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from switch.detail import Detail
 from switch.expression import Data, FieldOf, HeaderRef
 from switch.model import Action, Field, Header, HeaderType, Primitive, Table
 from switch.reading.expressions import header_type_of
 from switch.translate.expressions import Expressions
 from switch.translate.layout import Layout
-from switch.translate.writer import Writer, access
-
-MAX_TEXT = 120
-
-
-def c_text(text: str) -> str:
-    """Text as part of a printf format, inside a C string."""
-    plain = re.sub(r"[^ -~]", "?", text)[:MAX_TEXT].rstrip("\\").replace("??", "?")
-    return plain.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+from switch.translate.sealed import Sealed
+from switch.translate.writer import Writer, access, quoted
 
 
 class Steps:
@@ -30,24 +21,32 @@ class Steps:
         self.tracing = out.detail is Detail.TRACE
 
     def say(self, text: str, *values: str) -> None:
-        """`text` is a printf format without the newline."""
+        """`text` is a printf format without the newline, `values` are C expressions."""
         if self.tracing:
-            arguments = "".join(f", {value}" for value in values)
-            self.out.line(f'say(p, "{text}"{arguments});')
+            self.out.line(f"say({', '.join(['p', quoted(text), *values])});")
 
     def line(self, text: str, *values: str) -> None:
-        self.say(text + "\\n", *values)
+        self.say(text + "\n", *values)
+
+    def place(self, what: str, name: str, source: str) -> None:
+        """The name of something and the P4 line it stands in, if the JSON tells."""
+        if source:
+            self.say(what + "%s (%s)", quoted(name), quoted(source))
+        else:
+            self.say(what + "%s", quoted(name))
 
     def source(self, indent: str, source: str) -> None:
         """The P4 line about to be executed, if the JSON tells."""
         if source:
-            self.line(f"{indent}{c_text(source)}")
+            self.line(indent + "%s", quoted(source))
 
-    def header(self, indent: str, name: str, pointer: str, header_type: HeaderType) -> None:
+    def header(
+        self, indent: str, name: tuple[str | Sealed, ...], pointer: str, header_type: HeaderType
+    ) -> None:
         """All fields of a header."""
         if self.tracing:
-            shown = self.layout.types[header_type.name]
-            self.out.line(f'show_{shown}(p, "{indent}{c_text(name)}", {pointer});')
+            type_name = self.layout.types[header_type.name]
+            self.out.line(f"show_{type_name}(p, {quoted(indent, *name)}, {pointer});")
 
     def write_show(self, header_type: HeaderType) -> None:
         """show_<type>()."""
@@ -61,7 +60,7 @@ class Steps:
             self.out.line("(void)h;")
             self.out.line('say(p, "%s:", name);')
             for field in header_type.fields:
-                self.say(f" {c_text(field.name)}=")
+                self.say(" %s=", quoted(field.name))
                 self.value(header_type, field, "h")
             self.line("")
 
@@ -85,7 +84,7 @@ class Steps:
             if primitive.op in CHANGES and isinstance(target, FieldOf) and target.field:
                 if isinstance(target.header, HeaderRef):
                     header = target.header.header
-                    self.say(f"      {c_text(header.name)}.{c_text(target.field.name)} = ")
+                    self.say("      %s = ", quoted(header.name, ".", target.field.name))
                     place = self.layout.place(header).header
                     self.value(header_type_of(target.header), target.field, place)
                     self.line("")
@@ -97,7 +96,7 @@ class Steps:
             return
         offset = 0
         for key in table.keys:
-            self.say(f" {c_text(key.name)}=")
+            self.say(" %s=", quoted(key.name))
             self.out.line(f"say_bytes(p, key + {offset}, {key.bytes});")
             offset += key.bytes
 
@@ -113,15 +112,15 @@ class Steps:
         """The action that is executed, with its arguments; ends the table's line."""
         if not self.tracing:
             return
-        self.say(f", {c_text(action.name)}(")
+        self.say(", %s(", quoted(action.name))
         offset = 0
         for i, param in enumerate(action.params):
-            self.say(f"{', ' if i else ''}{c_text(param.name)}=")
+            self.say(f"{', ' if i else ''}%s=", quoted(param.name))
             self.out.line(f"say_bytes(p, args + {offset}, {param.bytes});")
             offset += param.bytes
         self.line(")")
 
-    def log(self, text: str, values: tuple[Data | None, ...], expressions: Expressions) -> None:
+    def log(self, text: Sealed, values: tuple[Data | None, ...], expressions: Expressions) -> None:
         """log_msg: each {} is the next value."""
         if self.out.detail is Detail.NOTHING:
             self.out.line(";")
@@ -131,7 +130,7 @@ class Steps:
             if i:
                 self.logged(values[i - 1] if i <= len(values) else None, expressions)
             if part:
-                self.out.line(f'say(p, "{c_text(part)}");')
+                self.out.line(f'say(p, "%s", {quoted(part)});')
         self.out.line('say(p, "\\n");')
 
     def logged(self, value: Data | None, expressions: Expressions) -> None:
@@ -147,7 +146,8 @@ class Steps:
 
     def failed(self, source: str, what: str) -> str:
         """The statement that reports a failed assert."""
-        return f'say(p, "{what} failed: {c_text(source) or "source unknown"}\\n");'
+        place = quoted(source) if source else '"source unknown"'
+        return f'say(p, "{what} failed: %s\\n", {place});'
 
     def emitted(self, headers: tuple[Header, ...]) -> None:
         """What the deparser sends."""
@@ -158,7 +158,7 @@ class Steps:
             member = f"k->{self.layout.member(header)}"
             self.out.line(f"if ({member}.valid)")
             self.out.depth += 1
-            self.header("  ", header.name, f"&{member}", header.type)
+            self.header("  ", (header.name,), f"&{member}", header.type)
             self.out.depth -= 1
 
 

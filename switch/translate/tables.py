@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from switch.expression import FieldOf, HeaderRef
 from switch.model import Action, Key, Meter, Param, Profile, Table
-from switch.translate.actions import ActionWriter, function_name
+from switch.translate.actions import ActionWriter
 from switch.translate.calculations import call
 from switch.translate.layout import Layout
 from switch.translate.packing import Piece, write_pieces
@@ -140,7 +140,7 @@ class TableApply:
     def write_constant(self, action: Action) -> None:
         """A table without a key whose default cannot change: its action, called directly."""
         args = c_bytes(encode_args(action.params, self.table.default_args))
-        self.out.line(f"{function_name(action)}(p, k, s, (const uint8_t *){args});")
+        self.out.line(f"{self.layout.function(action)}(p, k, s, (const uint8_t *){args});")
 
     def write_lookup(self) -> None:
         """Find the entry `e` (NULL: a miss), then `action` and `args`."""
@@ -153,7 +153,7 @@ class TableApply:
         if table.profile:
             out.line("const struct member *member;")
         if table.keys:
-            out.line(f"uint8_t key[{size}];")
+            out.array("key", size)
             out.line()
             self.write_key()
             out.line(f"e = table_find_{table_kind(table)}(t, key, {size});")
@@ -241,7 +241,7 @@ class TableApply:
         mask = static_mask(key).to_bytes(key.bytes, "big")
         array = ", ".join(f"{byte:#x}" for byte in mask)
         self.out.line(f"static const uint8_t {name}_mask[{key.bytes}] = {{{array}}};")
-        self.out.line(f"uint8_t {name}[{key.bytes}];")
+        self.out.array(name, key.bytes)
         self.out.line(f"for (unsigned int i = 0; i < {key.bytes}; i++)")
         self.out.line(f"\t{name}[i] = ({source})[i] & {name}_mask[i];")
         return [Piece(name, 8 * key.bytes, wide=True)]

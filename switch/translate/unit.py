@@ -11,6 +11,7 @@ from switch.translate.deparser import write_deparser, write_metadata, write_samp
 from switch.translate.headers import HeaderFunctions
 from switch.translate.layout import Layout
 from switch.translate.parser import ParserWriter
+from switch.translate.sealed import sealed
 from switch.translate.steps import Steps
 from switch.translate.tables import write_shapes
 from switch.translate.writer import Writer, comment
@@ -32,6 +33,7 @@ def translate(program: Program, detail: Detail = Detail.NOTHING, sources: bool =
     """The C text of a program; it includes headers of switch/runtime by name. `sources`: with the
     P4 lines it comes from as comments."""
     out = Writer(detail, sources)
+    program = sealed(program)
     layout = Layout(program)
     out.line(f"/* Generated from BMv2 JSON: {comment(program.name)} */")
     for header in BEFORE_LAYOUT:
@@ -56,8 +58,8 @@ def translate(program: Program, detail: Detail = Detail.NOTHING, sources: bool =
     for action in program.actions:
         ActionWriter(layout, out, action.params).write(action)
     ParserWriter(layout, out).write()
-    for control in (program.ingress, program.egress):
-        ControlWriter(layout, out, control).write()
+    for name, control in (("ingress", program.ingress), ("egress", program.egress)):
+        ControlWriter(layout, out, name, control).write()
     write_deparser(layout, out)
     write_metadata(layout, out)
     write_samples(layout, out)

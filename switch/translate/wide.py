@@ -56,7 +56,7 @@ class Wide:
 
     def array(self, count: int) -> str:
         name = self.out.temporary("w")
-        self.out.line(f"uint64_t {name}[{count}];")
+        self.out.array(name, count, "uint64_t")
         return name
 
     def each(self, statement: str, count: int) -> None:
@@ -225,7 +225,7 @@ class Wide:
 
     def buffer(self, size: int) -> str:
         name = self.out.temporary("b")
-        self.out.line(f"uint8_t {name}[{size}];")
+        self.out.array(name, size)
         return name
 
     def in_place(self, data: Data, bits: int) -> bool:

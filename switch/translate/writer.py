@@ -1,4 +1,5 @@
-"""Lines of C with indentation, and names that C accepts."""
+"""Lines of C with indentation, and the only ways for a program's strings to become C: `Names` makes
+identifiers of them, `quoted` literals, `comment` comments."""
 
 from __future__ import annotations
 
@@ -7,23 +8,44 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from switch.detail import Detail
+from switch.errors import ProgramError
+from switch.translate.sealed import Sealed, unseal
 
 MAX_NAME = 48
+MAX_SHOWN = 120
+MAX_ARRAY_BYTES = 4 << 20
+MAX_C_BYTES = 16 << 20
+_IN_COMMENTS = re.compile(r"\*(?=/)|/(?=\*)|\?(?=\?)")
+"""What begins the end of a comment, a comment or a trigraph."""
 
 
-def identifier(name: str) -> str:
-    """A P4 name as part of a C identifier."""
-    return re.sub(r"[^A-Za-z0-9_]", "_", name)[:MAX_NAME]
+def shown(text: str) -> str:
+    """A program's string on one line of ASCII: control characters and the like as escapes."""
+    return unseal(text).encode("unicode_escape").decode()[:MAX_SHOWN]
 
 
-def comment(name: str) -> str:
-    """A P4 name as it may stand in a C comment."""
-    return re.sub(r"[^A-Za-z0-9_.$ \[\]-]", "?", name).replace("??", "?")[:100]
+def comment(text: str) -> str:
+    """A program's string as it may stand in a C comment of one line."""
+    return _IN_COMMENTS.sub(r"\g<0> ", shown(text))
+
+
+def quoted(*parts: str | Sealed) -> str:
+    """A C string literal of the parts one after the other: text of our own as it is, the
+    program's as shown() shows it."""
+    whole = "".join(part if isinstance(part, str) else shown(part) for part in parts)  # type: ignore[arg-type]
+    return c_bytes(whole.encode())
 
 
 def c_bytes(data: bytes) -> str:
     """Bytes as a C string literal (one NUL longer than the data)."""
-    return '"' + "".join(f"\\x{byte:02x}" for byte in data) + '"'
+    return '"' + "".join(map(_escaped, data)) + '"'
+
+
+def _escaped(byte: int) -> str:
+    # Octal escapes end after three digits; `?` could begin a trigraph.
+    character = chr(byte)
+    plain = character.isascii() and character.isprintable() and character not in '\\"?'
+    return character if plain else f"\\{byte:03o}"
 
 
 def u64(value: int) -> str:
@@ -38,18 +60,30 @@ def access(pointer: str, member: str) -> str:
 
 
 class Names:
-    """Unique identifiers: the P4 name where it is free, numbered where it is not."""
+    """C identifiers for a program's names: the same for the same name, different for different
+    ones, with the name itself where it is free, numbered where it is not.
+
+    `p4_` is the program's own: nothing in the runtime, the C library or the compiler has it at its
+    beginning or after an underscore.
+    """
 
     def __init__(self) -> None:
-        self.used: set[str] = set()
+        self._known: dict[str, str] = {}
+        self._used: set[str] = set()
 
     def make(self, prefix: str, name: str) -> str:
-        base = prefix + identifier(name)
+        """`<prefix>_p4_<name>`; prefix says what has the name."""
+        if name not in self._known:
+            self._known[name] = self._new(name)
+        return f"{prefix}_{self._known[name]}" if prefix else self._known[name]
+
+    def _new(self, name: str) -> str:
+        base = "p4_" + re.sub(r"[^A-Za-z0-9_]", "_", unseal(name))[:MAX_NAME]
         unique, number = base, 1
-        while unique in self.used:
+        while unique in self._used:
             number += 1
             unique = f"{base}__{number}"
-        self.used.add(unique)
+        self._used.add(unique)
         return unique
 
 
@@ -62,6 +96,17 @@ class Writer:
         self.lines: list[str] = []
         self.depth = 0
         self.temporaries = 0
+        self.array_bytes = 0
+
+    def array(self, name: str, count: int, kind: str = "uint8_t") -> None:
+        """A local array. All of a program's share a thread's stack, since its functions may be
+        inlined into one; ProgramError if they are more than that has."""
+        self.array_bytes += count * (8 if kind == "uint64_t" else 1)
+        if self.array_bytes > MAX_ARRAY_BYTES:
+            raise ProgramError(
+                "", f"its wide values need more than {MAX_ARRAY_BYTES} bytes of stack"
+            )
+        self.line(f"{kind} {name}[{count}];")
 
     def line(self, text: str = "") -> None:
         self.lines.append("\t" * self.depth + text if text else "")
@@ -69,8 +114,7 @@ class Writer:
     def remark(self, source: str) -> None:
         """The P4 text of what follows, as a comment."""
         if self.sources and source:
-            plain = re.sub(r"[^ -~]|\\|\?\?", "?", source).replace("*/", "* /").replace("/*", "/ *")
-            self.line(f"/* {plain} */")
+            self.line(f"/* {comment(source)} */")
 
     def label(self, name: str) -> None:
         self.lines.append(f"{name}:;")
@@ -96,4 +140,7 @@ class Writer:
         self.line()
 
     def text(self) -> str:
+        """ProgramError if it is more than a compiler should be given."""
+        if sum(map(len, self.lines)) > MAX_C_BYTES:
+            raise ProgramError("", f"it is more than {MAX_C_BYTES >> 20} MiB as C")
         return "\n".join(self.lines) + "\n"

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from testbed.conformance import packets, pairs, randomised, scenarios
-from testbed.conformance.packets import Case
+from testbed.conformance.packets import Case, Found
 from testbed.conformance.pairs import Pair
 from testbed.errors import MachineLacks
 from testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
@@ -23,7 +23,8 @@ EXIT_CODES = """exit codes:
   0  all pairs that are here agree; peers that are not are named
   1  something differs
   2  a name is not known
-  3  no peer is here to agree with, or the machine lacks what scenarios need"""
+  3  no peer is here to agree with, one that is here could not run, or the machine lacks what
+     scenarios need"""
 
 
 def main(words: Sequence[str]) -> int:
@@ -51,19 +52,23 @@ def main(words: Sequence[str]) -> int:
     if options.only and (unknown := _unknown(options.only)):
         print(unknown, file=sys.stderr)
         return INVALID
-    here, absent = pairs.present(), pairs.absent()
+    absent, broken = pairs.absent(), pairs.broken()
+    here = pairs.present(without=broken)
     print(f"pairs: {', '.join(map(str, here))}")
     for name, what in absent.items():
         print(f"absent: {name} (not on PATH: {what}): nothing is compared with it")
+    for name, trouble in broken.items():
+        print(f"could not run: {name} ({trouble}): nothing is compared with it")
+    incomplete = bool(broken) or len(here) == 1
     if options.random:
         seeds = range(options.first_seed, options.first_seed + options.random)
         code = randomised.run(seeds, here, options.results, options.workers, options.shrink_s)
-        return code if code == FAILED or len(here) > 1 else LACKING
+        return LACKING if code == PASSED and incomplete else code
     codes = [] if options.scenarios else [_packets(here, options.only)]
     codes += [] if options.packets else [_scenarios(here, options.only, options.results)]
     if FAILED in codes:
         return FAILED
-    return LACKING if LACKING in codes or len(here) == 1 else PASSED
+    return LACKING if LACKING in codes or incomplete else PASSED
 
 
 def _unknown(only: Sequence[str]) -> str:
@@ -80,19 +85,21 @@ def _unknown(only: Sequence[str]) -> str:
 
 def _packets(here: Sequence[Pair], only: Sequence[str]) -> int:
     chosen = [case for case in packets.cases() if not only or case.program.stem in only]
-    wrong = 0
+    wrong = not_run = 0
     for case, found in _in_parallel(chosen, here):
-        wrong += bool(found)
-        for text in found:
+        wrong += bool(found.differs)
+        not_run += bool(found.not_run)
+        for text in (*found.differs, *found.not_run):
             print(text, flush=True)
         _show_progress(case.name)
     tested = sum(case.script is not None for case in chosen)
-    verdict = f"{wrong} differ" if wrong else "all agree"
+    verdict = f"{wrong} differ" if wrong else "the others agree" if not_run else "all agree"
+    verdict = f"{not_run} could not run, {verdict}" if not_run else verdict
     print(f"packets: {len(chosen)} programs, {tested} packet tests, {len(here)} pairs: {verdict}")
-    return FAILED if wrong else PASSED
+    return FAILED if wrong else LACKING if not_run else PASSED
 
 
-def _in_parallel(chosen: Sequence[Case], here: Sequence[Pair]) -> Iterator[tuple[Case, list[str]]]:
+def _in_parallel(chosen: Sequence[Case], here: Sequence[Pair]) -> Iterator[tuple[Case, Found]]:
     with ProcessPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         yield from zip(chosen, pool.map(partial(packets.run_case, pairs=here), chosen), strict=True)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import switch
 from testbed.conformance.pairs import DoesNotCompile, Pair, compile_with
+from testbed.errors import CouldNotRun
 from testbed.places import REPOSITORY
 from testbed.program import INCLUDES
 from testbed.stf import Binder, Command, Engine, Expect, Library, Run, StfError, parse
@@ -34,10 +35,21 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one pair made of a case. frames: what came out, by port."""
+    """What one pair made of a case. frames: what came out, by port. not_run: what a peer said that
+    could not run; then there is nothing to compare."""
 
     failures: list[str]
     frames: Mapping[int, list[bytes]] = field(default_factory=dict)
+    not_run: str = ""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Of one case, as paragraphs. differs: what does not hold on a pair, or differs from the first.
+    not_run: pairs that say nothing about it."""
+
+    differs: list[str]
+    not_run: list[str]
 
 
 def cases() -> list[Case]:
@@ -50,8 +62,8 @@ def cases() -> list[Case]:
     ]
 
 
-def run_case(case: Case, pairs: Sequence[Pair]) -> list[str]:
-    """Paragraphs: what does not hold on a pair, or differs from the first; none if all agree."""
+def run_case(case: Case, pairs: Sequence[Pair]) -> Found:
+    """The case on every pair."""
     commands = parse(case.script.read_text(errors="replace")) if case.script else []
     with tempfile.TemporaryDirectory(prefix="agglab-conformance-") as folder:
         outcomes = {pair: _outcome(case, commands, pair, Path(folder)) for pair in pairs}
@@ -60,12 +72,13 @@ def run_case(case: Case, pairs: Sequence[Pair]) -> list[str]:
             for pair, outcome in outcomes.items()
             for failure in outcome.failures
         ]
-        right = [pair for pair in pairs if not outcomes[pair].failures]
+        right = [p for p in pairs if not (outcomes[p].failures or outcomes[p].not_run)]
         for pair in right[1:]:
             binder = Binder(json.loads(_json(Path(folder), pair).read_text()))
             for text in differences(binder, commands, outcomes[right[0]], outcomes[pair]):
                 found.append(f"{case.name} on {pair}, expected as on {right[0]}: {text}")
-    return found
+    silent = [f"{case.name} on {p}: {o.not_run}" for p, o in outcomes.items() if o.not_run]
+    return Found(found, silent)
 
 
 def _json(folder: Path, pair: Pair) -> Path:
@@ -78,6 +91,8 @@ def _outcome(case: Case, commands: Sequence[Command], pair: Pair, folder: Path) 
         if not path.exists():
             compile_with(pair.compiler, case.program, path, FLAGS)
         return _run(path, commands, pair.switch, folder / str(pair))
+    except CouldNotRun as error:
+        return Outcome([], not_run=str(error))
     except DoesNotCompile as error:
         return Outcome([f"does not compile\n{error}"])
     except (StfError, switch.ProgramError, switch.PipelineError) as error:

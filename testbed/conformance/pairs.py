@@ -6,11 +6,13 @@ import contextlib
 import io
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from compiler.__main__ import main as our_compiler
+from testbed import peers
+from testbed.errors import CouldNotRun, exit_in_words
 from testbed.stf.bmv2 import missing_tools
 
 P4C = "p4c-bm2-ss"
@@ -39,19 +41,32 @@ def absent() -> dict[str, str]:
     return {name: ", ".join(tools) for name, tools in lacking.items() if tools}
 
 
-def present() -> list[Pair]:
-    """All pairs of what is there, the reference first."""
+def broken() -> dict[str, str]:
+    """Peers that are on this machine and do not run -> what they said."""
     missing = absent()
+    found = {
+        "p4c": "" if "p4c" in missing else peers.p4c_trouble(),
+        "bmv2": "" if "bmv2" in missing else peers.bmv2_trouble(),
+    }
+    return {name: trouble for name, trouble in found.items() if trouble}
+
+
+def present(without: Collection[str]) -> list[Pair]:
+    """All pairs of what is there and runs, the reference first. without: peers that do not."""
+    missing = {*absent(), *without}
     compilers = [name for name in COMPILERS if name not in missing]
     switches = [name for name in SWITCHES if name not in missing]
     return [Pair(compiler, switch) for compiler in compilers for switch in switches]
 
 
 def compile_with(compiler: str, program: Path, json_path: Path, flags: Sequence[str]) -> None:
-    """Raises DoesNotCompile. Not for threads: it takes the process's own error stream."""
+    """Raises DoesNotCompile, or CouldNotRun for a p4c that crashes. Not for threads: it takes the
+    process's own error stream."""
     words = [*flags, str(program), "-o", str(json_path)]
     if compiler == "p4c":
         done = subprocess.run([P4C, "--p4v", "16", *words], capture_output=True, text=True)
+        if done.returncode < 0:
+            raise CouldNotRun(P4C, f"it {exit_in_words(done.returncode)}")
         if done.returncode != 0:
             raise DoesNotCompile(done.stderr.strip())
         return

@@ -14,7 +14,7 @@ import switch
 from switch.build import build_library
 from switch.translate import translate
 from testbed.conformance.pairs import DoesNotCompile, Pair, compile_with
-from testbed.errors import ControlError
+from testbed.errors import ControlError, CouldNotRun
 from testbed.random_programs.program import PORTS
 from testbed.stf import Binder, Command, Engine, Expect, Library, Run, StfError, parse
 from testbed.stf.bmv2 import QUIET_S, Bmv2
@@ -29,14 +29,15 @@ WITNESSES = [Expect(0, port, None) for port in range(PORTS)]
 @dataclass(frozen=True)
 class Outcome:
     """What one pair made of a case: frames by port in any order, and cells of its arrays; or, in
-    words, why there is nothing."""
+    words, why there is nothing: it was refused, or a peer could not run."""
 
     frames: Mapping[int, tuple[bytes, ...]]
     cells: tuple[tuple[str, int, int], ...] = ()
     refused: str = ""
+    not_run: str = ""
 
     def __str__(self) -> str:
-        return self.refused or f"{sum(map(len, self.frames.values()))} packets"
+        return self.refused or self.not_run or f"{sum(map(len, self.frames.values()))} packets"
 
 
 def run_pairs(
@@ -70,6 +71,8 @@ def _compile(compiler: str, program: Path, folder: Path, flags: Sequence[str]) -
         compile_with(compiler, program, path, flags if compiler == "agglab" else ())
     except DoesNotCompile as error:
         return Outcome({}, refused=f"does not compile: {_first_error(str(error))}")
+    except CouldNotRun as error:
+        return Outcome({}, not_run=str(error))
     except Exception as error:  # ours: a fault to be found
         return Outcome({}, refused=f"does not compile: {type(error).__name__}: {error}")
     return path
@@ -92,6 +95,8 @@ def _run(
         program = switch.Program.read(json_path)
         with switch.Pipeline(program, build_library(translate(program), quick=True)) as pipeline:
             return _execute(document, Library(pipeline), commands)
+    except CouldNotRun as error:
+        return Outcome({}, not_run=str(error))
     except (StfError, ControlError, switch.ProgramError, switch.PipelineError) as error:
         text = str(error).replace(str(json_path), "prog.json")
         return Outcome({}, refused=f"does not run: {text[:300]}")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from testbed.conformance.pairs import Pair
 from testbed.conformance.random_case import Outcome, describe, groups, run_pairs
-from testbed.exit_codes import FAILED, PASSED
+from testbed.exit_codes import FAILED, LACKING, PASSED
 from testbed.random_programs import Case, draw_case
 from testbed.random_programs.shrink import shrink_lines, shrink_program
 from testbed.stf import StfError
@@ -31,7 +31,8 @@ CAREFUL_FLAGS = tuple(
 
 @dataclass(frozen=True)
 class Verdict:
-    """Of one seed. kind: agree, refused (by the field's compiler) or differ."""
+    """Of one seed. kind: agree, refused (by the field's compiler), differ, or not run (by a peer)
+    where nothing differs."""
 
     seed: int
     kind: str
@@ -45,23 +46,30 @@ def run(
     """The exit code; differences are in results/random/SEED/ as program.p4 and test.stf."""
     started, tally, packets = time.monotonic(), Counter[str](), 0
     reasons: Counter[str] = Counter()
+    silent: Counter[str] = Counter()
     for verdict in _verdicts(seeds, pairs, results / "random", workers, shrink_s):
         tally[verdict.kind] += 1
         packets += verdict.packets
         if verdict.kind == "refused":
             reasons[verdict.lines[0]] += 1
+        if verdict.kind == "not run":
+            silent[verdict.lines[0]] += 1
         if verdict.kind == "differ":
             print("\n".join([f"seed {verdict.seed} differs:", *verdict.lines]), flush=True)
         _show(tally, len(seeds), time.monotonic() - started)
     for reason, count in reasons.most_common():
         print(f"{count} refused by p4c: {reason}")
+    for reason, count in silent.most_common():
+        print(f"{count} not compared: {reason}")
     wrong = f"{tally['differ']} differ" if tally["differ"] else "all agree"
+    if tally["not run"]:
+        wrong = f"{tally['not run']} could not run, {wrong.replace('all', 'the others')}"
     print(
         f"random: {sum(tally.values())} programs from seed {seeds[0]}, {tally['refused']} of them "
         f"refused by p4c, {packets} packets, {len(pairs)} pairs: {wrong} "
         f"({time.monotonic() - started:.0f} s)"
     )
-    return FAILED if tally["differ"] else PASSED
+    return FAILED if tally["differ"] else LACKING if tally["not run"] else PASSED
 
 
 def _show(tally: Counter[str], total: int, elapsed_s: float) -> None:
@@ -104,6 +112,9 @@ def judge_seed(seed: int, pairs: Sequence[Pair], results: Path, shrink_s: float)
     judged = _judged(outcomes)
     if len(groups(judged)) > 1:
         return Verdict(seed, "differ", lines=(*_save(case, judged, results, shrink_s), ""))
+    silent = [outcome.not_run for outcome in outcomes.values() if outcome.not_run]
+    if silent:
+        return Verdict(seed, "not run", len(case.packets), (silent[0],))
     if len(judged) < len(outcomes):
         refused = next(o for p, o in outcomes.items() if p not in judged)
         reason = " ".join(refused.refused.split())[:160]
@@ -112,7 +123,8 @@ def judge_seed(seed: int, pairs: Sequence[Pair], results: Path, shrink_s: float)
 
 
 def _judged(outcomes: dict[Pair, Outcome]) -> dict[Pair, Outcome]:
-    """Without p4c where it refuses the program, or BMv2 what p4c made of it: these are p4c's."""
+    """Without peers that could not run, and without p4c where it refuses the program, or BMv2 what
+    p4c made of it: these are p4c's."""
     refused = {
         pair.compiler
         for pair, outcome in outcomes.items()
@@ -122,7 +134,8 @@ def _judged(outcomes: dict[Pair, Outcome]) -> dict[Pair, Outcome]:
             or (outcome.refused and pair.switch == "bmv2")
         )
     }
-    return {pair: o for pair, o in outcomes.items() if pair.compiler not in refused}
+    heard = {pair: o for pair, o in outcomes.items() if not o.not_run}
+    return {pair: o for pair, o in heard.items() if pair.compiler not in refused}
 
 
 def _outcomes(

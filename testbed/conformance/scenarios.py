@@ -12,6 +12,7 @@ from pathlib import Path
 
 from testbed.conformance.pairs import Pair
 from testbed.exit_codes import FAILED, LACKING, PASSED
+from testbed.peers import last_line
 from testbed.places import REPOSITORY
 from testbed.scenario import find, load, names
 
@@ -29,7 +30,7 @@ class Ran:
     trouble: what the run said where there is no result."""
 
     sums: Sums
-    exact: bool
+    right: bool
     time_s: float | None
     trouble: str = ""
 
@@ -40,7 +41,8 @@ def marked() -> list[str]:
 
 
 def run_on(name: str, pair: Pair, results: Path) -> Ran:
-    """Run it in a process of its own. Raises NotRun when the machine lacks something."""
+    """Run it in a process of its own. Raises NotRun when the machine lacks something, or BMv2 does
+    not start or does not stay."""
     command = [sys.executable, "-m", "testbed", "run", name, "--results", str(results)]
     for setting in (f"switch.target={pair.switch}", f"switch.compiler={pair.compiler}"):
         command += ["--set", setting]
@@ -52,12 +54,18 @@ def run_on(name: str, pair: Pair, results: Path) -> Ran:
         return Ran({}, False, None, f"exit code {done.returncode}: {done.stderr.strip()}")
     latest = results / name / "latest"
     metrics = json.loads((latest / "metrics.json").read_text())
+    if "exact" not in metrics:  # it broke off before there was anything to judge
+        trouble = str(metrics["reason"])
+        if pair.switch == "bmv2":
+            raise NotRun(f"on {pair}: could not run: {trouble}: {last_line(done.stderr)}")
+        return Ran({}, False, None, trouble)
     lines = (latest / "events.jsonl").read_text().splitlines()
     verified = [event for event in map(json.loads, lines) if event["event"] == "verified"]
     sums = {(event["of"], event["round"]): event["sums_sha256"] for event in verified}
     medians = (job["allreduce"]["time_s"]["median"] for job in metrics.get("jobs", {}).values())
     slowest = max((median for median in medians if median), default=None)
-    return Ran(sums, bool(metrics.get("exact")), slowest)
+    right = bool(metrics.get("exact")) and not metrics["wrong_results"]
+    return Ran(sums, right, slowest)
 
 
 def compare(ran: Mapping[Pair, Ran]) -> list[str]:
@@ -67,8 +75,8 @@ def compare(ran: Mapping[Pair, Ran]) -> list[str]:
     for pair, one in ran.items():
         if one.trouble:
             found.append(f"on {pair}: {one.trouble}")
-        elif not one.exact:
-            found.append(f"on {pair}: not every sum is right")
+        elif not one.right:
+            found.append(f"on {pair}: not every sum or result is right")
         for key in sorted(ran[first].sums.keys() | one.sums.keys()):
             if ran[first].sums.get(key) != one.sums.get(key):
                 job, number = key

@@ -10,12 +10,17 @@ from pathlib import Path
 from typing import TextIO
 
 from testbed.exit_codes import FAILED, INVALID, PASSED
-from testbed.explore.interleavings import WINDOW, Wrong, enumerate_all
-from testbed.explore.search import explore
+from testbed.explore.interleavings import Case, enumerate_all
+from testbed.explore.search import explore, replay
+from testbed.explore.walk import Wrong
 from testbed.places import P4_FOLDER
 from testbed.program import CompileError
 
-SCHEDULES, DEPTH, CHUNKS = 100_000, 10, 5
+SCHEDULES, DEPTH = 100_000, 10
+WIDE, TWO_SLOTS = Case(window=2, chunks=5, copies=2), Case(window=2, chunks=2, copies=1)
+ONE_CHUNK = Case(window=1, chunks=1, copies=2)
+SET_AGAIN = Case(window=1, chunks=2, copies=1)
+"""A slot carries an opening and two chunks: the last meets what the opening has left in its set."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -27,6 +32,8 @@ def main(arguments: Sequence[str]) -> int:
         return INVALID
     program = Path(options.program).resolve()
     try:
+        if options.replay is not None:
+            return _replay(Path(options.replay), program)
         whole = _enumerate(program, options.depth, sys.stdout)
         found = explore(program, seeds, Path(options.found), sys.stdout) if seeds else PASSED
     except CompileError as error:
@@ -35,16 +42,29 @@ def main(arguments: Sequence[str]) -> int:
     return found if whole else FAILED
 
 
+def _replay(path: Path, program: Path) -> int:
+    try:
+        return replay(path, program, sys.stdout)
+    except OSError as error:
+        print(f"{path}: {error.strerror}", file=sys.stderr)
+    except ValueError as error:
+        print(f"{path}: {error}", file=sys.stderr)
+    return INVALID
+
+
 def _enumerate(program: Path, depth: int, out: TextIO) -> bool:
     """Whether all is as it must be."""
-    print(f"two workers, a window of {WINDOW}: loss, duplication and delay", file=out)
+    print("two workers: loss, duplication and delay", file=out)
     try:
-        for chunks, steps in ((CHUNKS, depth), (WINDOW, None)):
+        for case in (WIDE, ONE_CHUNK, TWO_SLOTS, SET_AGAIN):
             begun = time.monotonic()
-            done = enumerate_all(program, chunks, steps)
+            done = enumerate_all(program, case, depth if case is WIDE else None)
             took = f"{done.states} states, {time.monotonic() - begun:.0f} s"
-            count = "all, of any length" if done.interleavings is None else done.interleavings
-            print(f"  {chunks} chunks, {done.depth} steps: {count} interleavings, {took}", file=out)
+            if done.interleavings is None:
+                count = f"all orders, of any length (the last new state after {done.depth} steps)"
+            else:
+                count = f"{done.interleavings} orders of {done.depth} steps"
+            print(f"  {case}: {count}, {took}", file=out)
     except Wrong as wrong:
         print(f"  {wrong}", file=out)
         return False
@@ -61,7 +81,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m testbed explore",
         description="Look for fault schedules that end in a hang, a wrong sum or an undeclared "
-        "failure, in virtual time. What is found is written as a scenario.",
+        "failure, in virtual time, or that differ from a model of the protocol. What is found is "
+        "made small and written as a file.",
     )
     parser.add_argument("--schedules", type=_whole, default=SCHEDULES, metavar="N", help="how many")
     parser.add_argument("--first-seed", type=_whole, default=0, metavar="N", help="of the first")
@@ -70,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     own = str(P4_FOLDER / "switchml.p4")
     parser.add_argument("--program", default=own, metavar="P4", help="the switch program")
+    parser.add_argument("--replay", metavar="FILE", help="walk as a file of an earlier search says")
     folder = "results/explore"
     parser.add_argument("--found", default=folder, metavar="DIR", help=f"scenarios; {folder}")
     return parser

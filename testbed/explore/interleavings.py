@@ -1,4 +1,4 @@
-"""Every interleaving of loss, duplication and delay for two workers with a window of two.
+"""Every interleaving of loss, duplication and delay for two workers and a few chunks.
 
 The network is a bag of packets. One step takes a packet out of it and delivers it, whichever it is
 (so any packet may be late, and overtaken), or loses it, or puts a second copy beside it, or makes a
@@ -23,15 +23,14 @@ from hosts.wire import Batch
 from hosts.worker import Job, Worker
 from switch import Pipeline
 from testbed import plan
+from testbed.explore.walk import Wrong
 from testbed.program import compile_program
 from testbed.virtual.backend import AGGREGATOR
 from testbed.virtual.frames import Address, Framing
 from testbed.virtual.switches import Chip
 from topologies import rack
 
-LANES, SLOTS, WORKERS, WINDOW, JOB = 4, 2, 2, 2, 1
-COPIES_MAX = 2
-"""Of one packet, at a time."""
+LANES, SLOTS, WORKERS, JOB = 4, 2, 2, 1
 FINISH_STEPS_MAX = 1000
 
 Bag = tuple[int, ...]
@@ -39,15 +38,27 @@ State = tuple[int, tuple[int, ...], Bag]
 """The switch's state, each worker's, and the packets on their way: all by number."""
 
 
-class Wrong(Exception):
+@dataclass(frozen=True)
+class Case:
+    """copies: of one packet at a time, at most."""
+
+    window: int
+    chunks: int
+    copies: int
+
+    def __str__(self) -> str:
+        return f"chunks: {self.chunks}, window: {self.window}, copies: {self.copies}"
+
+
+class Astray(Wrong):
     """A sum is wrong, or a round cannot end any more. steps: what led there."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(what)
+        super().__init__("interleaving", what)
         self.steps: list[str] = []
 
     def __str__(self) -> str:
-        return f"{self.args[0]} after: {', '.join(self.steps)}"
+        return f"{self.text} after: {', '.join(self.steps)}"
 
 
 @dataclass(frozen=True)
@@ -82,7 +93,8 @@ class Numbers:
 class Model:
     """Switch and workers as functions from (state, packet) to (state, packets), remembered."""
 
-    def __init__(self, pipeline: Pipeline, chunks: int) -> None:
+    def __init__(self, pipeline: Pipeline, case: Case) -> None:
+        self._case = case
         self._pipeline = pipeline
         self._registers = [
             (r.name, index) for r in pipeline.program.registers.values() for index in range(r.size)
@@ -96,10 +108,10 @@ class Model:
         for host in graph.hosts:
             own = Address(host.mac, host.ip, wire.WORKER_PORT_BASE + JOB)
             self._framings.append(Framing(own, AGGREGATOR))
-        elements = chunks * LANES - 1
+        elements = case.chunks * LANES - 1
         values = [make_tensor(1, JOB, rank, 0, elements, "int32") for rank in range(WORKERS)]
         self._expected = (values[0].astype(np.int64) + values[1]).astype(np.int32)
-        self._real = [Worker(Job(JOB, WORKERS, LANES, SLOTS, WINDOW)) for _ in values]
+        self._real = [Worker(Job(JOB, WORKERS, LANES, SLOTS, case.window)) for _ in values]
         self._outs: list[NDArray[np.int32]] = [np.zeros(elements, np.int32) for _ in values]
         self._inputs = values
 
@@ -127,7 +139,7 @@ class Model:
         return packet
 
     def deliver(self, state: State, number: int) -> State:
-        """A packet leaves the bag and is taken by whom it is for. Raises Wrong."""
+        """A packet leaves the bag and is taken by whom it is for. Raises Astray."""
         switch, workers, bag = state
         rank = self.packet(number).rank
         if self.packet(number).up:
@@ -135,7 +147,12 @@ class Model:
         else:
             new, sent = self._worker_step(workers[rank], number)
             workers = (*workers[:rank], new, *workers[rank + 1 :])
-        return switch, workers, _with(_without(bag, number), sent)
+        return switch, workers, self.with_more(_without(bag, number), sent)
+
+    def with_more(self, bag: Bag, numbers: Bag) -> Bag:
+        """More packets; of each no more copies than the case allows."""
+        more = [n for n in numbers if bag.count(n) < self._case.copies]
+        return tuple(sorted([*bag, *more])) if more else bag
 
     def _switch_step(self, switch: int, number: int) -> tuple[int, Bag]:
         known = self._switch_steps.get((switch, number))
@@ -175,12 +192,13 @@ class Model:
 
     def _check(self, rank: int) -> None:
         """Every chunk whose result the worker has taken is right."""
+        window = self._case.window
         for slot, state in enumerate(self._real[rank].slots):
-            last = int(state["chunk"]) - (WINDOW if state["waiting"] else 0)
-            for chunk in range(slot, last + 1, WINDOW):
+            last = int(state["chunk"]) - (window if state["waiting"] else 0)
+            for chunk in range(slot, last + 1, window):
                 part = slice(chunk * LANES, (chunk + 1) * LANES)
                 if not np.array_equal(self._outs[rank][part], self._expected[part]):
-                    raise Wrong(f"worker {rank} has a wrong sum in chunk {chunk}")
+                    raise Astray(f"worker {rank} has a wrong sum in chunk {chunk}")
 
     def awaited(self, workers: tuple[int, ...]) -> list[int]:
         """Packets whose results the workers wait for."""
@@ -202,27 +220,22 @@ def _without(bag: Bag, number: int) -> Bag:
     return bag[:at] + bag[at + 1 :]
 
 
-def _with(bag: Bag, numbers: Bag) -> Bag:
-    """More packets; of each no more copies than COPIES_MAX."""
-    more = [n for n in numbers if bag.count(n) < COPIES_MAX]
-    return tuple(sorted([*bag, *more])) if more else bag
-
-
 def steps(model: Model, state: State) -> Iterator[tuple[str, int, State]]:
-    """Everything that can happen next: (what, packet, state after it). Raises Wrong."""
+    """Everything that can happen next: (what, packet, state after it). Raises Astray."""
     switch, workers, bag = state
     for number in dict.fromkeys(bag):
         try:
             yield "deliver", number, model.deliver(state, number)
-        except Wrong as wrong:
+        except Astray as wrong:
             wrong.steps = [f"deliver {model.packet(number)}"]
             raise
         yield "lose", number, (switch, workers, _without(bag, number))
-        if bag.count(number) < COPIES_MAX:
-            yield "duplicate", number, (switch, workers, _with(bag, (number,)))
+        doubled = model.with_more(bag, (number,))
+        if doubled != bag:
+            yield "duplicate", number, (switch, workers, doubled)
     for number in model.awaited(workers):
         if number not in bag:
-            yield "send again", number, (switch, workers, _with(bag, (number,)))
+            yield "send again", number, (switch, workers, model.with_more(bag, (number,)))
 
 
 @dataclass(frozen=True)
@@ -236,7 +249,7 @@ class Enumerated:
 
 
 class Enumeration:
-    """A breadth-first walk. Raises Wrong with the steps from the start."""
+    """A breadth-first walk. Raises Astray with the steps from the start."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -286,7 +299,7 @@ class Enumeration:
                 following[after] += ways
                 if after not in self._before:
                     self._before[after] = (state, f"{what} {self._model.packet(number)}")
-        except Wrong as wrong:
+        except Astray as wrong:
             wrong.steps = [*self._story(state), *wrong.steps]
             raise
         return moved
@@ -311,17 +324,17 @@ class Enumeration:
                 seen.append(state)
                 switch, workers, bag = state
                 if not bag:
-                    bag = _with(bag, tuple(model.awaited(workers)))
+                    bag = model.with_more(bag, tuple(model.awaited(workers)))
                 told.append(f"deliver {model.packet(bag[0])}")
                 state = model.deliver((switch, workers, bag), bag[0])
-            raise Wrong("the round does not end")
-        except Wrong as wrong:
+            raise Astray("the round does not end")
+        except Astray as wrong:
             wrong.steps = [*self._story(start), *told]
             raise
 
 
-def enumerate_all(program: Path, chunks: int, depth: int | None) -> Enumerated:
-    """Follow all interleavings of so many steps, or (None) of any length. Raises Wrong."""
+def enumerate_all(program: Path, case: Case, depth: int | None) -> Enumerated:
+    """Follow all interleavings of so many steps, or (None) of any length. Raises Astray."""
     chip = Chip(compile_program(program, "agglab", LANES, SLOTS).json)
     graph = rack(WORKERS)
     job = plan.Job(JOB, tuple(host.name for host in graph.hosts), 0, SLOTS)
@@ -331,5 +344,5 @@ def enumerate_all(program: Path, chunks: int, depth: int | None) -> Enumerated:
             chip.add(pipeline, entry)
         for group, replicas in entries.groups.items():
             pipeline.set_multicast_group(group, replicas)
-        enumeration = Enumeration(Model(pipeline, chunks))
+        enumeration = Enumeration(Model(pipeline, case))
         return enumeration.exhaust() if depth is None else enumeration.walk(depth)

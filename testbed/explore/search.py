@@ -1,5 +1,9 @@
-"""Many random schedules over all processors; what fails is shrunk and written as a scenario that
-fails alike."""
+"""Many random schedules over all processors; what fails is shrunk and written as a file that fails
+alike.
+
+A seed is a walk (a world moved step by step beside its models) or a scenario (a run in virtual
+time, with timers, faults and recovery as they are), in turn.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
+from testbed.explore import walk
 from testbed.explore.schedules import LANES, SLOTS, schedule
 from testbed.explore.shrink import shrink
+from testbed.explore.switchml.setting import Setting, from_values
+from testbed.explore.switchml.world import Switchml
 from testbed.explore.trial import Finding, Trial, attempt
+from testbed.explore.walk import Walk
 from testbed.program import compile_program
 from testbed.scenario import Scenario, to_yaml
 from testbed.scenario.expectations import Expectation
@@ -83,7 +91,49 @@ def _batches(seeds: range) -> Iterator[range]:
 
 def _batch(seeds: range) -> list[tuple[int, Trial]]:
     assert _chip is not None
-    return [(seed, attempt(schedule(seed), _chip)) for seed in seeds]
+    return [(seed, try_seed(seed, _chip)) for seed in seeds]
+
+
+def is_walk(seed: int) -> bool:
+    """Whether a seed is a walk, not a scenario."""
+    return seed % 2 == 0
+
+
+def try_seed(seed: int, chip: Chip) -> Trial:
+    """Run and judge what a seed stands for."""
+    if is_walk(seed):
+        return try_walk(walk.draw(seed, Switchml(chip)), chip)
+    return attempt(schedule(seed), chip)
+
+
+def try_walk(chosen: Walk[Setting], chip: Chip, told: list[str] | None = None) -> Trial:
+    """Walk and judge. told: gets what happened, in words."""
+    wrong = walk.attempt(chosen, Switchml(chip), told)
+    finding = None if wrong is None else Finding(wrong.kind, wrong.text)
+    return Trial(finding, actions=len(chosen.steps))
+
+
+def minimal_walk(seed: int, finding: Finding, program: Path) -> tuple[Walk[Setting], Finding]:
+    """A small walk that is wrong in the same way as a seed's, and how it is."""
+    chip = Chip(compile_program(program, "agglab", LANES, SLOTS).json)
+    system = Switchml(chip)
+    small = walk.shrink(walk.draw(seed, system), system, finding.kind)
+    final = try_walk(small, chip).finding
+    assert final is not None
+    return small, final
+
+
+def replay(path: Path, program: Path, out: TextIO) -> int:
+    """Walk as a file says and tell every step; 0 if nothing is wrong, else 1. Raises ValueError for
+    what is no walk."""
+    chosen = walk.read(path, from_values)
+    told: list[str] = []
+    chip = Chip(compile_program(program, "agglab", LANES, SLOTS).json)
+    finding = try_walk(chosen, chip, told).finding
+    for line in told:
+        print(f"  {line}", file=out)
+    print(finding or "nothing is wrong", file=out)
+    return 1 if finding else 0
 
 
 def minimal(seed: int, finding: Finding, program: Path) -> tuple[Scenario, Finding]:
@@ -109,17 +159,36 @@ def write(scenario: Scenario, program: Path, folder: Path) -> Path:
     return path
 
 
+def write_walk(small: Walk[Setting], name: str, folder: Path) -> Path:
+    """The walk as a file that `explore --replay` takes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    path.write_text(walk.to_json(small), encoding="utf-8")
+    return path
+
+
 def explore(program: Path, seeds: range, folder: Path, out: TextIO) -> int:
     """The whole of the command; 0 if nothing was found, else 1."""
     processes = len(os.sched_getaffinity(0))
     tally = search(program, seeds, processes, out)
     _print(tally, seeds, processes, out)
     for each in tally.found[:SHOWN_MAX]:
-        small, finding = minimal(each.seed, each.finding, program)
-        path = write(small, program, folder)
-        print(f"seed {each.seed}: {finding}", file=out)
-        print(f"  python -m testbed run {path}", file=out)
+        _show(each, program, folder, out)
     return 1 if tally.found else 0
+
+
+def _show(found: Found, program: Path, folder: Path, out: TextIO) -> None:
+    """What failed, made small, and the command that fails alike."""
+    if is_walk(found.seed):
+        small_walk, finding = minimal_walk(found.seed, found.finding, program)
+        path = write_walk(small_walk, f"walk-{found.seed}", folder)
+        command = f"python -m testbed explore --program {program} --replay {path}"
+    else:
+        small, finding = minimal(found.seed, found.finding, program)
+        path = write(small, program, folder)
+        command = f"python -m testbed run {path}"
+    print(f"seed {found.seed}: {finding}", file=out)
+    print(f"  {command}", file=out)
 
 
 def _print(tally: Tally, seeds: range, processes: int, out: TextIO) -> None:

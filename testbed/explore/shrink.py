@@ -9,7 +9,8 @@ from testbed.explore.schedules import LANES
 from testbed.scenario import Scenario
 from testbed.scenario.faults import problems
 from testbed.scenario.graph import topology
-from testbed.scenario.jobs import tenants
+from testbed.scenario.jobs import drafted, slot_problems
+from testbed.scenario.known import Known
 from testbed.scenario.schema import FaultEntry, Workload
 
 Fails = Callable[[Scenario], bool]
@@ -55,9 +56,12 @@ def sound(scenario: Scenario) -> bool:
     """Its faults name what is there, at times that come."""
     try:
         graph = topology(scenario)
-        return not list(problems(scenario, graph, tenants(scenario, graph)))
     except ValueError:
         return False
+    jobs = drafted(scenario, graph)
+    if any(slot_problems(scenario, range(len(jobs)))):
+        return False
+    return not any(problems(Known(scenario, graph, jobs)))
 
 
 def _simpler(scenario: Scenario) -> Iterator[Scenario]:

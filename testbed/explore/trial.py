@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
+from testbed.explore.walk import place
 from testbed.orchestra.conductor import Conductor
 from testbed.orchestra.outcome import Failure, Outcome
 from testbed.scenario import Scenario
@@ -56,6 +56,9 @@ class Silent:
 
     def end_round(self, job: int, time_s: float) -> None: ...
 
+    def due(self) -> bool:
+        return False
+
     def draw(self) -> None: ...
 
     def add(self, event: str, **fields: Any) -> None: ...
@@ -83,26 +86,18 @@ def _conduct(
     except NeverEnds as error:
         return 0, Finding("hang", str(error))
     except Exception as error:  # whatever it is, it must not be
-        return 0, Finding("error", f"{type(error).__name__}: {error} ({_place(error)})")
+        return 0, Finding("error", f"{type(error).__name__}: {error} ({place(error)})")
     failed = sum(job.failure is not None for job in outcome.jobs)
     return failed, next(_findings(scenario, graph, outcome), None)
 
 
-def _place(error: BaseException) -> str:
-    trace = error.__traceback__
-    while trace and trace.tb_next:
-        trace = trace.tb_next
-    if trace is None:
-        return "nowhere"
-    return f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
-
-
 def _findings(scenario: Scenario, graph: Topology, outcome: Outcome) -> Iterator[Finding]:
     for job in outcome.jobs:
-        for done, verdict in zip(job.rounds, job.verdicts, strict=True):
-            if not verdict.exact:
-                where = f"{job.tenant.name}, round {done.number}"
-                yield Finding("wrong sum", f"{where}: {verdict.wrong}, first {verdict.first_wrong}")
+        for number, verdict in job.judged:
+            if not verdict.right:
+                where = f"{job.tenant.name}, round {number}"
+                counts = f"{verdict.wrong_sums} sums, {verdict.wrong_results} results"
+                yield Finding("wrong sum", f"{where}: {counts}, first {verdict.first}")
     for job in outcome.jobs:
         failure = job.failure
         if failure is None:

@@ -18,6 +18,7 @@ from types import FrameType
 from testbed.exit_codes import FAILED, INVALID, PASSED
 from testbed.fuzz.inputs import JsonTarget, ScenarioTarget, ScriptTarget, SourceTarget, Target
 from testbed.fuzz.messages import AgentTarget, DatagramTarget, RuntimeTarget
+from testbed.fuzz.names import AnnotationTarget, NamesTarget
 from testbed.fuzz.packets import Sent, Subject, send, subjects
 from testbed.places import REPOSITORY
 
@@ -26,12 +27,19 @@ TESTS = REPOSITORY / "tests" / "packets"
 TARGETS: dict[str, type[Target]] = {
     target.name: target
     for target in (
-        *(JsonTarget, SourceTarget, ScriptTarget, ScenarioTarget),
+        *(NamesTarget, AnnotationTarget, JsonTarget, SourceTarget, ScriptTarget, ScenarioTarget),
         *(RuntimeTarget, AgentTarget, DatagramTarget),
     )
 }
 PACKETS = 1_000_000
-INPUTS = {"json": 4000, "p4": 2000, "stf": 1000, "scenario": 1000}
+INPUTS = {
+    "names": 1000,
+    "annotations": 2000,
+    "json": 4000,
+    "p4": 2000,
+    "stf": 1000,
+    "scenario": 1000,
+}
 OTHER_INPUTS = 500
 HANG_S = 30
 RANDOM_PROGRAMS = range(1, 5)

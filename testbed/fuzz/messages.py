@@ -94,7 +94,8 @@ class RuntimeTarget(Target):
         info, program, library, config = self._made(name)
         request = text_format.Parse(rest, p4runtime_pb2.WriteRequest())
         with Pipeline(program, library) as pipeline:
-            device = Device(lambda _: None, running=pipeline, links=self.links)
+            device = Device(lambda _: None, links=self.links)
+            device.run(pipeline)
             device.describe(info, config)
             for update in request.updates:
                 with contextlib.suppress(StatusError, BatchError):

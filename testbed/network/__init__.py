@@ -17,7 +17,7 @@ the command and the last lines of its log.
 
 from testbed.errors import MachineLacks, NodeFailed
 from testbed.impairments import drop_numbers
-from testbed.network.isolation import isolated, remove_stale
+from testbed.network.isolation import isolated
 from testbed.network.machine import lacks
 from testbed.network.mininet_network import MininetNetwork
 from testbed.network.process import NodeProcess
@@ -40,7 +40,6 @@ __all__ = [
     "drop_numbers",
     "isolated",
     "lacks",
-    "remove_stale",
     "require_target",
     "target_facts",
 ]

@@ -8,48 +8,32 @@ Four processes, each the child of the one before and killed by the kernel when t
     run      the caller's function
 
 SIGKILL of any of them therefore ends all of them and every program, interface and namespace of the
-run. The mount namespace is private: no mount made in it is seen outside. The scratch directory is
-the only thing outside the namespaces; it lies under STATE, and `outer` holds a lock on it while it
-lives. Without root, gate is first made root of a user namespace of its own.
+run. The mount namespace is private: no mount made in it is seen outside. The scratch directory
+is the only thing outside the namespaces (testbed/scratch.py); `outer` holds the lock on it. Without
+root, gate is first made root of a user namespace of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import shutil
 import signal
 import sys
-import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 from testbed.network import kernel
+from testbed.scratch import scratch_folder
 
 INTERRUPTED = 130
 
-
-def _state() -> Path:
-    """Where scratch directories are: short paths, and gone when the machine starts again."""
-    if os.geteuid() == 0:
-        return Path("/run/agglab")
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if runtime:
-        return Path(runtime) / "agglab"
-    return Path(tempfile.gettempdir()) / f"agglab-{os.geteuid()}"
-
-
-STATE = _state()
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # make, timeout and the terminal may each deliver the same Ctrl-C; only a later one means "at once".
 PATIENCE_S = 1.0
-PREFIX = "run-"
-LOCK = "lock"
 
 
 def isolated(run: Callable[[Path], int]) -> int:
@@ -60,73 +44,8 @@ def isolated(run: Callable[[Path], int]) -> int:
     kills it. Returns INTERRUPTED for an uncaught KeyboardInterrupt, 128 + n when signal n killed
     the run. Call it from the main thread, with no other threads that matter: the run is a fork.
     """
-    remove_stale()
-    scratch, lock = _make_scratch()
-    try:
+    with scratch_folder() as scratch:
         return _supervise(lambda: _gate(lambda: _init(lambda: _run(run, scratch))))
-    finally:
-        with _guard():
-            shutil.rmtree(scratch, ignore_errors=True)
-        os.close(lock)
-
-
-def remove_stale() -> list[str]:
-    """Remove the scratch directories of runs that were killed and return their paths.
-
-    Stale is a directory that a run made under STATE and that no living process holds the lock of;
-    nothing else is touched. `isolated` calls this first.
-    """
-    removed = []
-    with _guard() as allowed:
-        for scratch in sorted(STATE.glob(f"{PREFIX}*")) if allowed else ():
-            if not _is_locked(scratch / LOCK):
-                # The last processes of a run just killed may still write there: then next time.
-                shutil.rmtree(scratch, ignore_errors=True)
-                removed.append(str(scratch))
-    return removed
-
-
-@contextlib.contextmanager
-def _guard() -> Iterator[bool]:
-    """No two processes make or remove scratch directories at a time. False: we have no right to."""
-    try:
-        STATE.mkdir(mode=0o755, parents=True, exist_ok=True)
-        if STATE.stat().st_uid != os.geteuid():
-            raise PermissionError
-        guard = os.open(STATE / "guard", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except PermissionError:
-        yield False
-        return
-    try:
-        fcntl.flock(guard, fcntl.LOCK_EX)
-        yield True
-    finally:
-        os.close(guard)
-
-
-def _is_locked(path: Path) -> bool:
-    """Whether a living process holds the lock; a run killed early may not have made the file."""
-    try:
-        lock = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(lock)
-    return False
-
-
-def _make_scratch() -> tuple[Path, int]:
-    """A fresh directory under STATE and the descriptor that keeps it locked."""
-    with _guard() as allowed:
-        assert allowed, f"{STATE} cannot be used"
-        scratch = Path(tempfile.mkdtemp(prefix=PREFIX, dir=STATE))
-        lock = os.open(scratch / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    return scratch, lock
 
 
 def _supervise(child: Callable[[], NoReturn], orphans: bool = False) -> int:

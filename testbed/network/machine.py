@@ -16,6 +16,7 @@ from testbed.faults import Action, Fault, Impair, LinkDown, RateChange
 from testbed.network import impaired, kernel
 from testbed.network.impaired_code import EBPF_KINDS
 from testbed.network.links import DELAYS, delays
+from testbed.places import install, install_module
 from topologies import (
     Corrupt,
     Direction,
@@ -28,7 +29,6 @@ from topologies import (
     Topology,
 )
 
-SETUP = "run `make setup`"
 PROGRAMS = {
     "ip": "apt-get install iproute2",
     "tc": "apt-get install iproute2",
@@ -144,10 +144,10 @@ def _impossible(where: str, impairments: Iterable[Impairment]) -> Iterator[Lack]
 def _basics() -> Iterator[Lack]:
     for program, remedy in PROGRAMS.items():
         if shutil.which(program) is None:
-            yield f"the program {program}", f"{SETUP}, or {remedy}"
+            yield f"the program {program}", install(remedy)
     for module in ("mininet", "grpc", "google.protobuf", "p4.v1"):
         if not _importable(module):
-            yield f"the Python module {module}", SETUP
+            yield f"the Python module {module}", install_module(module)
 
 
 def _importable(module: str) -> bool:

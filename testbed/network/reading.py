@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from testbed.network.impaired import Counts
@@ -26,6 +27,27 @@ def read_directions(
             arrived = nodes[receiver.node][receiver.interface]["rx"]["packets"]
             result.append(_direction(link.name, name, sent, counts.get(name, Counts(arrived))))
     return tuple(result)
+
+
+def carried_bytes(
+    topology: Topology, pids: Mapping[str, int], proc: Path = Path("/proc")
+) -> dict[str, int]:
+    """Bytes each direction's sender has put on the link. /proc/PID/net/dev shows the interfaces of
+    that process's namespace, whoever reads it."""
+    sent = {
+        node: _sent_bytes((proc / str(pid) / "net/dev").read_text()) for node, pid in pids.items()
+    }
+    return {
+        name: sent[sender.node][sender.interface]
+        for link in topology.links
+        for name, sender, _, _ in link.directions()
+    }
+
+
+def _sent_bytes(table: str) -> dict[str, int]:
+    """interface -> bytes sent, the ninth number of its line."""
+    lines = (line.partition(":") for line in table.splitlines()[2:])
+    return {name.strip(): int(numbers.split()[8]) for name, _, numbers in lines}
 
 
 def port_counts(

@@ -1,53 +1,345 @@
-"""Frames of a host that attacks jobs it has no part in; every one of them must be refused.
+"""Frames of a host that attacks jobs it has no part in; none of them may change a sum or end a job.
 
-They spoof job, worker (addresses and port), slot, set, tag, kind and exponent, and the aggregator
-itself. All are well-formed enough to be counted by the switch they reach, as refused or malformed.
+Kinds take turns. They spoof contributions (job, worker, slot, set, tag, kind, exponent), results of
+the aggregator in every wrapping that a host takes off, and ICMP messages about what workers sent.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import random
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
 
 from hosts import wire
-from testbed.scenario.jobs import Tenant
-from testbed.virtual.frames import Address, Framing
-from topologies import Topology
+from testbed.checksum import ONES, word_sum
+from testbed.scenario.jobs import Tenant, chunks_of
+from topologies import Host, Topology
 
 HEADER = struct.Struct("!BBHHBBI")
-AGGREGATOR = Address(wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT)
+ETHERNET = struct.Struct("!6s6sH")
+IPV4 = struct.Struct("!BBHHHBBH4s4s")
+IPV6 = struct.Struct("!IHBB16s16s")
 NO_JOB, JOB_MAX = 1000, 0xFFFF
+AIMED = 0.85
 SESSION = 1 << 20
+IPV4_TYPE, IPV6_TYPE = 0x0800, 0x86DD
+VLAN, SERVICE_VLAN, OLD_SERVICE_VLAN = 0x8100, 0x88A8, 0x9100
+TAGS_READ_MAX = 4
+"""p4/include/headers.p4: MAX_TAGS."""
+ICMP, UDP = 1, 17
+DONT_FRAGMENT, MORE_FRAGMENTS = 0x4000, 0x2000
+FIRST_BYTES = 16
+"""Of UDP in a first fragment."""
+OPTIONS = (b"\1\1\1\0", b"\7\7\4\0\0\0\0\0", b"\x94\4\0\0", b"\x44\x0c\5\0" + bytes(8))
+"""None, a recorded route, a router alert, time stamps: all of them are taken by a host."""
+BROADCAST_MAC, GROUP_MAC = b"\xff" * 6, bytes.fromhex("01005e000001")
+NOBODY_MAC = bytes.fromhex("020000ffff01")
+MAPPED = bytes(10) + b"\xff\xff"
+SNAP = bytes.fromhex("aaaa03000000")
+UNREACHABLE, QUENCH, REDIRECT, EXPIRED, PARAMETER = 3, 4, 5, 11, 12
+TOO_BIG, SMALLEST_MTU = 4, 68
+REDIRECT_CODES, UNREACHABLE_CODES = 4, 16
+
+REFUSED, FORGED, MALFORMED, FORWARDED = "refused", "forged", "malformed", "forwarded"
+"""Which of a switch's counters (testbed.measurements.COUNTERS) a kind's frames are counted by.
+What is forwarded a host ignores, or counts as one of its `network_errors`."""
+
+
+@dataclass(frozen=True)
+class End:
+    """An address of UDP, packed."""
+
+    mac: bytes
+    ip: bytes
+    port: int
+
+
+AGGREGATOR = End(
+    bytes.fromhex(wire.AGGREGATOR_MAC.replace(":", "")),
+    ipaddress.IPv4Address(wire.AGGREGATOR_ADDRESS).packed,
+    wire.AGGREGATOR_PORT,
+)
+
+
+@dataclass(frozen=True)
+class Aim:
+    """One turn's circumstances. own: the attacker; worker: one of the victim's. room: how long an
+    IPv4 packet may be."""
+
+    chance: random.Random
+    own: End
+    worker: End
+    victim: Tenant
+    lanes: int
+    room: int
+
+    def contribution(self, overhead: int = 0) -> bytes:
+        """Or what only a switch may send to another."""
+        return self._payload(self.chance.choice((0, wire.RESULT)), overhead)
+
+    def result(self, overhead: int = 0) -> bytes:
+        """One the worker would believe if it heard it."""
+        return self._payload(wire.RESULT, overhead)
+
+    def _aims(self) -> bool:
+        """Mostly: at what the victim is doing, rather than beside it."""
+        return self.chance.random() < AIMED
+
+    def _payload(self, result: int, overhead: int) -> bytes:
+        """overhead: bytes that a frame has more than usual; without values if there is no room."""
+        chance, victim = self.chance, self.victim
+        values = wire.Kind.INT32 if victim.workload.dtype == "int32" else wire.Kind.SCALED
+        kind = values if self._aims() else chance.choice(list(wire.Kind))
+        if IPV4.size + 8 + overhead + wire.datagram_bytes(self.lanes) > self.room:
+            kind = wire.Kind.OPENING
+        job = victim.number if self._aims() else chance.randrange(NO_JOB, JOB_MAX)
+        slot = chance.randrange(victim.slots if self._aims() else 1 << 16)
+        tags_a_round = 1 + chunks_of(victim, self.lanes) // victim.slots
+        near = chance.randrange(1, 2 + tags_a_round)
+        tag = near if self._aims() else chance.choice((SESSION + near, chance.randrange(1 << 32)))
+        header = HEADER.pack(wire.VERSION, kind | result, job, slot, chance.randrange(256), 0, tag)
+        opening = kind == wire.Kind.OPENING
+        body_bytes = 2 * wire.SHAPE_BYTES if opening else wire.VALUE_BYTES * self.lanes
+        return header + chance.randbytes(body_bytes)
+
+
+Make = Callable[[Aim], list[bytes]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """make: the frames of one turn. counted: by which counter of the first switch."""
+
+    make: Make
+    counted: str
 
 
 def frames(
     key: str, graph: Topology, host: str, victims: Sequence[Tenant], lanes: int
-) -> Iterator[bytes]:
-    """Without end; the same key gives the same frames. host: the attacker, of none of `victims`."""
+) -> Iterator[tuple[str, bytes]]:
+    """(kind, frame) without end; the same key gives the same. host: the attacker, of none of
+    `victims`."""
     chance = random.Random(key)
-    own = graph.host(host)
-    while True:
+    room = min(link.mtu for link in graph.links)
+    for name, kind in cycle(KINDS.items()):
         victim = chance.choice(victims)
-        worker = graph.host(chance.choice(victim.hosts))
         port = wire.WORKER_PORT_BASE + victim.number
-        spoofed = Address(worker.mac, worker.ip, port)
-        honest = Address(own.mac, own.ip, port)
-        if chance.random() < 0.2:
-            way = Framing(Address(own.mac, AGGREGATOR.ip, AGGREGATOR.port), spoofed)
-        else:
-            way = Framing(chance.choice((honest, spoofed)), AGGREGATOR)
-        yield way.frame(_payload(chance, victim, lanes))
+        worker = _end(graph.host(chance.choice(victim.hosts)), port)
+        own = _end(graph.host(host), port)
+        aim = Aim(chance, own, worker, victim, lanes, room)
+        yield from ((name, frame) for frame in kind.make(aim))
 
 
-def _payload(chance: random.Random, victim: Tenant, lanes: int) -> bytes:
-    """A contribution or a result as some worker of the job, or of no job, could have sent it."""
-    kind = chance.choice(list(wire.Kind)) | chance.choice((0, wire.RESULT))
-    job = victim.number if chance.random() < 0.9 else chance.randrange(NO_JOB, JOB_MAX)
-    slot = chance.choice((chance.randrange(victim.slots), chance.randrange(1 << 16)))
-    near = chance.randrange(1, 200)
-    tag = chance.choice((near, SESSION + near, chance.randrange(1 << 32)))
-    header = HEADER.pack(wire.VERSION, kind, job, slot, chance.randrange(256), 0, tag)
-    if kind & ~wire.RESULT == wire.Kind.EXPONENTS:
-        return header
-    return header + chance.randbytes(wire.VALUE_BYTES * lanes)
+def _end(host: Host, port: int) -> End:
+    mac = bytes.fromhex(host.mac.replace(":", ""))
+    return End(mac, ipaddress.IPv4Address(host.ip).packed, port)
+
+
+# Layers.
+
+
+def ethernet(to: bytes, source: bytes, body: bytes, tags: Sequence[tuple[int, int]] = ()) -> bytes:
+    """A frame. tags: (ethertype, priority and VLAN) from the outermost."""
+    ethertype = IPV6_TYPE if body[0] >> 4 == 6 else IPV4_TYPE
+    types = [kind for kind, _ in tags] + [ethertype]
+    inner = b"".join(
+        struct.pack("!HH", control, following)
+        for (_, control), following in zip(tags, types[1:], strict=True)
+    )
+    return ETHERNET.pack(to, source, types[0]) + inner + body
+
+
+def ipv4(
+    source: bytes,
+    to: bytes,
+    body: bytes,
+    protocol: int = UDP,
+    options: bytes = b"",
+    flags: int = DONT_FRAGMENT,
+    number: int = 0,
+) -> bytes:
+    """A packet. flags: those of fragments, and the offset."""
+    size = IPV4.size + len(options)
+    fields = (0x40 | size // 4, 0, size + len(body), number, flags, 64, protocol)
+    blank = IPV4.pack(*fields, 0, source, to) + options
+    return IPV4.pack(*fields, ONES - word_sum(blank), source, to) + options + body
+
+
+def udp(source: End, to: End, payload: bytes) -> bytes:
+    """Header and payload, with a checksum over IPv4's addresses."""
+    size = 8 + len(payload)
+    head = struct.pack("!HHH", source.port, to.port, size)
+    pseudo = source.ip + to.ip + struct.pack("!HH", UDP, size)
+    checksum = ONES - word_sum(pseudo + head + b"\0\0" + payload)
+    return head + checksum.to_bytes(2, "big") + payload
+
+
+def icmp(kind: int, code: int, rest: bytes, quoted: bytes) -> bytes:
+    """A message about a packet. rest: the second word."""
+    head, tail = bytes([kind, code]), rest + quoted
+    checksum = ONES - word_sum(head + b"\0\0" + tail)
+    return head + checksum.to_bytes(2, "big") + tail
+
+
+def _datagram(source: End, to: End, payload: bytes, options: bytes = b"") -> bytes:
+    return ipv4(source.ip, to.ip, udp(source, to, payload), options=options)
+
+
+# Kinds.
+
+
+def _contribution(spoofed: bool, tags: Sequence[tuple[int, int]] = ()) -> Make:
+    def make(aim: Aim) -> list[bytes]:
+        source = aim.worker if spoofed else aim.own
+        packet = _datagram(source, AGGREGATOR, aim.contribution(4 * len(tags)))
+        return [ethernet(AGGREGATOR.mac, source.mac, packet, tags)]
+
+    return make
+
+
+def _contribution_with_options(aim: Aim) -> list[bytes]:
+    packet = _datagram(aim.own, AGGREGATOR, aim.contribution(4), OPTIONS[0])
+    return [ethernet(AGGREGATOR.mac, aim.own.mac, packet)]
+
+
+def _contribution_fragment(aim: Aim) -> list[bytes]:
+    part = udp(aim.worker, AGGREGATOR, aim.contribution())[:FIRST_BYTES]
+    packet = ipv4(aim.worker.ip, AGGREGATOR.ip, part, flags=MORE_FRAGMENTS)
+    return [ethernet(AGGREGATOR.mac, aim.worker.mac, packet)]
+
+
+def _result(
+    to_mac: bytes | None = None,
+    source_mac: bytes | None = None,
+    tags: Sequence[tuple[int, int]] = (),
+) -> Make:
+    def make(aim: Aim) -> list[bytes]:
+        packet = _datagram(AGGREGATOR, aim.worker, aim.result(4 * len(tags)))
+        return [ethernet(to_mac or aim.worker.mac, source_mac or aim.own.mac, packet, tags)]
+
+    return make
+
+
+def _result_stacked(least: int, most: int) -> Make:
+    """As many tags of VLAN 0, which a host takes off one by one."""
+
+    def make(aim: Aim) -> list[bytes]:
+        count = aim.chance.randint(least, most)
+        tags = [(aim.chance.choice((VLAN, SERVICE_VLAN)), 0) for _ in range(count)]
+        packet = _datagram(AGGREGATOR, aim.worker, aim.result(4 * count))
+        return [ethernet(aim.worker.mac, aim.own.mac, packet, tags)]
+
+    return make
+
+
+def _result_with_options(aim: Aim) -> list[bytes]:
+    options = aim.chance.choice(OPTIONS)
+    packet = _datagram(AGGREGATOR, aim.worker, aim.result(len(options)), options)
+    return [ethernet(aim.worker.mac, aim.own.mac, packet)]
+
+
+def _result_fragments(tags: Sequence[tuple[int, int]] = ()) -> Make:
+    """Both parts of one datagram; the later one has no UDP header."""
+
+    def make(aim: Aim) -> list[bytes]:
+        whole = udp(AGGREGATOR, aim.worker, aim.result(4 * len(tags)))
+        number = aim.chance.randrange(1 << 16)
+        parts = ((MORE_FRAGMENTS, whole[:FIRST_BYTES]), (FIRST_BYTES // 8, whole[FIRST_BYTES:]))
+        packets = [
+            ipv4(AGGREGATOR.ip, aim.worker.ip, part, flags=flags, number=number)
+            for flags, part in parts
+        ]
+        return [ethernet(aim.worker.mac, aim.own.mac, packet, tags) for packet in packets]
+
+    return make
+
+
+def _result_to_broadcast(aim: Aim) -> list[bytes]:
+    everybody = End(BROADCAST_MAC, aim.worker.ip[:2] + b"\xff\xff", aim.worker.port)
+    packet = _datagram(AGGREGATOR, everybody, aim.result())
+    return [ethernet(BROADCAST_MAC, aim.own.mac, packet)]
+
+
+def _result_mapped(aim: Aim) -> list[bytes]:
+    """Over IPv6, between IPv4-mapped addresses; the pseudo header's sum is as in IPv4, plus those
+    of the prefixes, which are 0 in ones' complement."""
+    datagram = udp(AGGREGATOR, aim.worker, aim.result(IPV6.size - IPV4.size))
+    addresses = (MAPPED + AGGREGATOR.ip, MAPPED + aim.worker.ip)
+    packet = IPV6.pack(6 << 28, len(datagram), UDP, 64, *addresses) + datagram
+    return [ethernet(aim.worker.mac, aim.own.mac, packet)]
+
+
+def _result_in_snap(aim: Aim) -> list[bytes]:
+    """IEEE 802.3 with LLC and SNAP, where the type stands behind a length."""
+    packet = _datagram(AGGREGATOR, aim.worker, aim.result(len(SNAP) + 2))
+    body = SNAP + struct.pack("!H", IPV4_TYPE) + packet
+    return [ETHERNET.pack(aim.worker.mac, aim.own.mac, len(body)) + body]
+
+
+def _result_of_host(own: bool) -> Make:
+    """From an address that is not the aggregator's: another worker's, or the receiver's own."""
+
+    def make(aim: Aim) -> list[bytes]:
+        claimed = aim.worker if own else aim.own
+        source = End(claimed.mac, claimed.ip, AGGREGATOR.port)
+        packet = _datagram(source, aim.worker, aim.result())
+        return [ethernet(aim.worker.mac, aim.own.mac, packet)]
+
+    return make
+
+
+def _message(kind: int, codes: Sequence[int], rest: bytes, from_aggregator: bool = False) -> Make:
+    """An ICMP message about a packet the worker could have sent."""
+
+    def make(aim: Aim) -> list[bytes]:
+        quoted = _datagram(aim.worker, AGGREGATOR, aim.contribution())[: IPV4.size + 8]
+        body = icmp(kind, aim.chance.choice(codes), rest, quoted)
+        source = AGGREGATOR.ip if from_aggregator else aim.own.ip
+        packet = ipv4(source, aim.worker.ip, body, ICMP)
+        return [ethernet(aim.worker.mac, aim.own.mac, packet)]
+
+    return make
+
+
+NO_REST = bytes(4)
+SMALL_MTU = struct.pack("!HH", 0, SMALLEST_MTU)
+PRIORITY_TAG, TAG_OF_VLAN_5 = (VLAN, 0), (VLAN, 5)
+
+KINDS: Mapping[str, Kind] = {
+    "contribution": Kind(_contribution(spoofed=False), REFUSED),
+    "contribution_spoofed": Kind(_contribution(spoofed=True), REFUSED),
+    "contribution_tagged": Kind(_contribution(True, [PRIORITY_TAG]), MALFORMED),
+    "contribution_options": Kind(_contribution_with_options, MALFORMED),
+    "contribution_fragment": Kind(_contribution_fragment, MALFORMED),
+    "result": Kind(_result(), FORGED),
+    "result_switch_mac": Kind(_result(source_mac=AGGREGATOR.mac), FORGED),
+    "result_broadcast_mac": Kind(_result(to_mac=BROADCAST_MAC), FORGED),
+    "result_multicast_mac": Kind(_result(to_mac=GROUP_MAC), FORGED),
+    "result_wrong_mac": Kind(_result(to_mac=NOBODY_MAC), FORGED),
+    "result_routed": Kind(_result(to_mac=AGGREGATOR.mac), FORGED),
+    "result_broadcast": Kind(_result_to_broadcast, FORGED),
+    "result_priority_tag": Kind(_result(tags=[PRIORITY_TAG]), FORGED),
+    "result_vlan": Kind(_result(tags=[TAG_OF_VLAN_5]), FORGED),
+    "result_service_tag": Kind(_result(tags=[(SERVICE_VLAN, 0)]), FORGED),
+    "result_old_service_tag": Kind(_result(tags=[(OLD_SERVICE_VLAN, 0)]), FORGED),
+    "result_stacked": Kind(_result_stacked(2, TAGS_READ_MAX), FORGED),
+    "result_too_deep": Kind(_result_stacked(TAGS_READ_MAX + 1, 8), MALFORMED),
+    "result_options": Kind(_result_with_options, FORGED),
+    "result_fragments": Kind(_result_fragments(), FORGED),
+    "result_tagged_fragments": Kind(_result_fragments([PRIORITY_TAG]), FORGED),
+    "result_mapped": Kind(_result_mapped, FORGED),
+    "result_snap": Kind(_result_in_snap, FORWARDED),
+    "result_of_another": Kind(_result_of_host(own=False), FORWARDED),
+    "result_of_itself": Kind(_result_of_host(own=True), FORWARDED),
+    "icmp_too_big": Kind(_message(UNREACHABLE, [TOO_BIG], SMALL_MTU), FORWARDED),
+    "icmp_unreachable": Kind(_message(UNREACHABLE, range(UNREACHABLE_CODES), NO_REST), FORWARDED),
+    "icmp_quench": Kind(_message(QUENCH, [0], NO_REST), FORWARDED),
+    "icmp_redirect": Kind(_message(REDIRECT, range(REDIRECT_CODES), b"\x0a\0\0\1"), FORWARDED),
+    "icmp_expired": Kind(_message(EXPIRED, [0, 1], NO_REST), FORWARDED),
+    "icmp_parameter": Kind(_message(PARAMETER, [0, 1, 2], b"\x14\0\0\0"), FORWARDED),
+    "icmp_of_aggregator": Kind(_message(UNREACHABLE, [TOO_BIG], SMALL_MTU, True), FORGED),
+}
+"""In the order in which they are sent."""

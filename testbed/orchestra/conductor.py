@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hosts import wire
@@ -12,10 +12,10 @@ from testbed.backend import Backend, Event, WorkerId
 from testbed.bounds import bounds
 from testbed.faults import AtChunk, Attack, AtTime, Fault, WorkerCrash
 from testbed.orchestra import attack
-from testbed.orchestra.judge import Judge
+from testbed.orchestra.judge import Attempt, Judge
 from testbed.orchestra.life import JobLife, Life
 from testbed.orchestra.mishap import Mishap
-from testbed.orchestra.outcome import JobResult, Outcome, Round
+from testbed.orchestra.outcome import JobResult, Outcome, Round, Span
 from testbed.orchestra.slots import Range, Slots
 from testbed.own_entries import Fill, as_planned
 from testbed.plan import Job, Plan, Tree, plan
@@ -29,6 +29,8 @@ from topologies import Topology
 ROUND_S, LINK_BOUNDS = 60.0, 20.0
 SESSION_BITS = 20
 """A session's first tag is a multiple of 2^20, and 1 (docs/protocol.md, Sessions)."""
+TAGS_COMPARABLE = 1 << 31
+"""A tag that is so far ahead of one that some cell still holds is taken for one behind it."""
 IDLE_NS = 100_000_000
 """How long at most to wait for events, so that progress is drawn."""
 
@@ -58,9 +60,11 @@ class Conductor:
         assert scenario.switch.lanes, "a resolved scenario"
         self._chunks = {job.number: chunks_of(job, scenario.switch.lanes) for job in jobs}
         self._judge = Judge(backend, scenario.seed, scenario.switch.lanes)
-        # Verifying takes processors, and time in which faults may be due.
+        # Verifying takes processors, and time in which faults may be due; but no virtual time.
         timed = any(isinstance(fault.trigger, AtTime) for fault in faults)
-        self._judge_at_once = len(jobs) == 1 and not timed
+        virtual = scenario.backend == "virtual"
+        self._judge_at_once = virtual or (len(jobs) == 1 and not timed)
+        self._broken_off: list[tuple[JobResult, Attempt]] = []
         self._dynamic = scenario.switch.partition == "dynamic"
         self._slots = Slots(scenario.switch.slots, self._dynamic)
         self._origin: dict[str, int] = {}
@@ -72,7 +76,7 @@ class Conductor:
         self._next_tag = 1
         self._rounds_under_way = 0
         self._before: Usage = usage.NOTHING
-        self._under_way_since_ns: int | None = None
+        self._under_way_since: tuple[int, Mapping[str, int]] | None = None
 
     def run(self) -> Outcome:
         """Until every job has ended. Raises what the backend raises when it cannot go on."""
@@ -93,23 +97,40 @@ class Conductor:
                 self._take(event)
                 self._drain()
             self._expire()
-            self._progress.draw()
+            if self._progress.due():
+                for event in self.backend.progress():
+                    self._progress.event(event)
+                self._progress.draw()
         self._finish()
         return self.outcome
 
     def _nothing_under_way(self) -> None:
-        if self._under_way_since_ns is not None:
-            span = (self._under_way_since_ns, self.backend.now_ns())
-            self.outcome.under_way_ns.append(span)
-            self._under_way_since_ns = None
+        """The span is over. The clock is read outside the counters, so that it is never too short
+        for what was carried."""
+        if self._under_way_since is not None:
+            begin_ns, before = self._under_way_since
+            carried = {
+                name: count - before[name] for name, count in self.backend.carried_bytes().items()
+            }
+            self.outcome.spans.append(Span(begin_ns, self.backend.now_ns(), carried))
+            self._under_way_since = None
 
     def _finish(self) -> None:
         self._nothing_under_way()
+        for result, attempt in self._broken_off:
+            self._judge_broken_off(result, attempt)
         for job in self.jobs:
             for done in job.result.rounds[len(job.result.verdicts) :]:
                 self._judge_round(job.result, done)
         never = (str(m) for m in self.mishaps if m.began_ns is None)
         self.outcome.never_begun = list(dict.fromkeys(never))  # one of a host, not of each job
+        self.outcome.begun = [m.fault for m in self.mishaps if m.began_ns is not None]
+        sent = sum((mishap.sent for mishap in self.mishaps), Counter[str]())
+        self.outcome.attacked = dict(sorted(sent.items()))
+        for mishap in self.mishaps:
+            if isinstance(mishap.fault.action, Attack):
+                count = self.outcome.injected.get(mishap.target, 0) + mishap.sent.total()
+                self.outcome.injected[mishap.target] = count
 
     def _start_the_clock(self) -> None:
         """Times count from when the workers of all jobs are ready, or have failed to be."""
@@ -176,7 +197,7 @@ class Conductor:
         self.backend.install(switch, self._fill(switch, self._plan.entries[switch]))
         self.tell("switch_emptied", switch=switch)
 
-    def foreign_frames(self, fault: Fault) -> Iterator[bytes]:
+    def foreign_frames(self, fault: Fault) -> Iterator[tuple[str, bytes]]:
         assert isinstance(fault.action, Attack) and self._scenario.switch.lanes
         host = fault.action.host
         victims = [job.tenant for job in self.jobs if host not in job.tenant.hosts]
@@ -243,10 +264,12 @@ class Conductor:
         first, count = self._slots.held(job.tenant) or (job.tenant.first_slot, job.tenant.slots)
         return Job(job.tenant.number, job.hosts, first, count)
 
-    def next_first_tag(self, tags: int) -> int:
+    def next_first_tag(self, tags: int) -> int | None:
         first = self._next_tag
+        if first >= TAGS_COMPARABLE:
+            return None
         self._next_tag = (((first + tags) >> SESSION_BITS) + 1 << SESSION_BITS) + 1
-        return first % 2**32
+        return first
 
     def tree(self, job: JobLife) -> Tree:
         assert self._plan is not None
@@ -272,9 +295,16 @@ class Conductor:
     def round_begins(self, job: JobLife, number: int) -> None:
         if self._rounds_under_way == 0:
             self._before = self.backend.usage()
-        if self._under_way_since_ns is None:
-            self._under_way_since_ns = self.backend.now_ns()
+        if self._under_way_since is None:
+            self._under_way_since = (self.backend.now_ns(), self.backend.carried_bytes())
         self._rounds_under_way += 1
+        self.log.add(
+            "round_begin",
+            of=job.tenant.name,
+            job=job.tenant.number,
+            round=number,
+            ranks=list(job.members),
+        )
         self._progress.begin_round(job.tenant.number, number, self.backend.now_ns())
 
     def round_over(self, job: JobLife, done: Round | None) -> None:
@@ -292,15 +322,38 @@ class Conductor:
             self._judge_round(job.result, done)
 
     def _judge_round(self, result: JobResult, done: Round) -> None:
-        verdict, digest = self._judge.verdict(result, done)
+        attempt = self._judge.collect(result.tenant, done.number, done.members, over=True)
+        verdict = self._judge.verdict(result.tenant, attempt)
         result.verdicts.append(verdict)
         self.log.add(
             "verified",
             of=result.tenant.name,
             round=done.number,
             exact=verdict.exact,
-            wrong=verdict.wrong,
-            sums_sha256=digest,
+            wrong_sums=verdict.wrong_sums,
+            wrong_results=verdict.wrong_results,
+            sums_sha256=self._judge.digest(result.tenant, attempt),
+        )
+
+    def broken_off(self, job: JobLife, number: int) -> None:
+        attempt = self._judge.collect(job.tenant, number, job.members, over=False)
+        if not attempt.received:
+            return
+        if self._judge_at_once:
+            self._judge_broken_off(job.result, attempt)
+        else:
+            self._broken_off.append((job.result, attempt))
+
+    def _judge_broken_off(self, result: JobResult, attempt: Attempt) -> None:
+        verdict = self._judge.verdict(result.tenant, attempt)
+        result.broken_off.append((attempt.number, verdict))
+        self.log.add(
+            "verified_broken_off",
+            of=result.tenant.name,
+            round=attempt.number,
+            ranks=list(attempt.received),
+            wrong_sums=verdict.wrong_sums,
+            wrong_results=verdict.wrong_results,
         )
 
     def comes_back(self, worker: WorkerId) -> bool | None:

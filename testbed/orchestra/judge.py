@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 
 from hosts import own_worker
 from hosts.tensors import make_tensor
 from testbed.backend import Backend
-from testbed.orchestra.outcome import JobResult, Round
+from testbed.received import Received
+from testbed.scenario.jobs import Tenant
 from testbed.verify import Verdict, verify
+
+NOTHING = Received(None)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What came of one attempt at a round. members: who took part, by rank of the job; received:
+    rank -> what that worker had; over: whether all of them came to the end."""
+
+    number: int
+    members: tuple[int, ...]
+    received: Mapping[int, Received]
+    over: bool
 
 
 class Judge:
@@ -23,21 +38,40 @@ class Judge:
         self._seed = seed
         self._lanes = lanes
 
-    def verdict(self, job: JobResult, done: Round) -> tuple[Verdict, str]:
-        """What one round's sums were, every member's of every element; and the SHA-256 of what the
-        first member received, by which runs are compared."""
-        number, workload = job.tenant.number, job.tenant.workload
-        received = [self._backend.sums(number, rank, done.number) for rank in done.members]
-        present = [sums for sums in received if sums is not None]
-        assert len(present) == len(received), f"round {done.number}: an agent has left no sums"
-        assert all(sums.shape == (workload.elements,) for sums in present)
+    def collect(self, job: Tenant, number: int, members: Sequence[int], over: bool) -> Attempt:
+        """What the members have received, which the next attempt would replace. Of a round that
+        was broken off, only those who had come to its end have received anything."""
+        taken = {rank: self._backend.received(job.number, rank, number) for rank in members}
+        received = {rank: one or NOTHING for rank, one in taken.items() if one is not None or over}
+        return Attempt(number, tuple(members), received, over)
+
+    def verdict(self, job: Tenant, attempt: Attempt) -> Verdict:
+        """What every member received, each element of it. A place that is wrong has the rank in the
+        job."""
+        workload = job.workload
 
         def inputs(start: int, count: int) -> list[npt.NDArray[Any]]:
             return [
-                make_tensor(self._seed, number, rank, done.number, count, workload.dtype, start)
-                for rank in done.members
+                make_tensor(
+                    self._seed, job.number, rank, attempt.number, count, workload.dtype, start
+                )
+                for rank in attempt.members
             ]
 
-        combine = own_worker.combine_of(workload.worker)
-        verdict = verify(inputs, [np.asarray(sums) for sums in present], self._lanes, combine)
-        return verdict, hashlib.sha256(present[0].tobytes()).hexdigest()
+        verdict = verify(
+            inputs,
+            list(attempt.received.values()),
+            workload.elements,
+            workload.dtype,
+            self._lanes,
+            own_worker.combine_of(workload.worker),
+        )
+        if verdict.first is None:
+            return verdict
+        rank = list(attempt.received)[verdict.first.rank]
+        return replace(verdict, first=replace(verdict.first, rank=rank))
+
+    def digest(self, job: Tenant, attempt: Attempt) -> str | None:
+        """SHA-256 of the integers that the first member received, by which runs are compared."""
+        first = attempt.received[attempt.members[0]].integers(job.workload.dtype)
+        return None if first is None else hashlib.sha256(first.tobytes()).hexdigest()

@@ -44,8 +44,9 @@ class Stage(Protocol):
     def install(self) -> None:
         """Fill all switches anew for the jobs as they are now."""
 
-    def next_first_tag(self, chunks: int) -> int:
-        """Of a new session that may use so many tags a slot."""
+    def next_first_tag(self, tags: int) -> int | None:
+        """Of a new session that may use so many tags a slot; None when none is left that is ahead
+        of all that switches may hold."""
 
     def tree(self, job: JobLife) -> Tree: ...
 
@@ -57,6 +58,9 @@ class Stage(Protocol):
     def round_begins(self, job: JobLife, number: int) -> None: ...
 
     def round_over(self, job: JobLife, done: Round | None) -> None: ...
+
+    def broken_off(self, job: JobLife, number: int) -> None:
+        """Judge what members have received of a round that others have not come to the end of."""
 
     def comes_back(self, worker: WorkerId) -> bool | None:
         """Of a worker that a fault has killed: whether it will be started again; None if no fault
@@ -117,6 +121,8 @@ class JobLife:
 
     def note(self, event: Event) -> None:
         """Called with every event of this job before `live` is sent it: who is alive."""
+        if event.get("stats"):
+            self.result.reports.append(event)
         if event["event"] == "ended":
             self._dead[event["rank"]] = event
         elif event["event"] == "ready" and self._dead.pop(event["rank"], None):
@@ -195,8 +201,11 @@ class JobLife:
         usual = stage.configuration(self.tenant, 0)
         window = min(workload.window or count, count)
         chunks = -(-workload.elements // usual["lanes"])
+        first_tag = stage.next_first_tag((2 + chunks // window) * workload.rounds)
+        if first_tag is None:
+            self._fail("no tags are left for a new session: the run's sessions used 2^31", None)
         session = {
-            "first_tag": stage.next_first_tag((2 + chunks // window) * workload.rounds),
+            "first_tag": first_tag,
             "slots": count,
             "window": window,
         }
@@ -220,7 +229,7 @@ class JobLife:
             if trouble is None:
                 break
             self._stage.round_over(self, None)
-            yield from self._recover(trouble)
+            yield from self._recover(trouble, number)
         done = Round(number, tuple(self.members), ended, self._began_ns, attempts)
         self.result.rounds.append(done)
         self._stage.round_over(self, done)
@@ -267,10 +276,11 @@ class JobLife:
             trouble.waiting[rank] = event.get("waiting", [])
         return trouble
 
-    def _recover(self, trouble: Trouble) -> Life[None]:
+    def _recover(self, trouble: Trouble, number: int) -> Life[None]:
         """Everything that must be before the round can run again. JobFailed if it cannot."""
         policy = self.tenant.workload.on_failure
         yield from self._abort(trouble)
+        self._stage.broken_off(self, number)
         absent = self._absent(trouble)
         reason, worker = self._explained(trouble, absent)
         if trouble.hopeless:
@@ -285,6 +295,7 @@ class JobLife:
             self._go_on_without(trouble, reason, worker)
         else:
             yield from self._revive(trouble, reason, worker)
+            self._stage.broken_off(self, number)  # of those who were silent until now
         yield from self._new_session()
 
     def _abort(self, trouble: Trouble) -> Life[None]:

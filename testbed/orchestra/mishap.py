@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from itertools import islice
@@ -47,20 +48,22 @@ class Stage(Protocol):
     def fill(self, switch: str) -> None:
         """Install the entries of an empty switch, and tell the jobs that it was emptied."""
 
-    def foreign_frames(self, fault: Fault) -> Iterator[bytes]:
-        """What an Attack sends, without end."""
+    def foreign_frames(self, fault: Fault) -> Iterator[tuple[str, bytes]]:
+        """What an Attack sends, without end: kinds and frames."""
 
     def tell(self, event: str, **content: Any) -> None:
         """Record an event and let every job know."""
 
 
 class Mishap:
-    """The state of one fault, and the generator `live` that moves it."""
+    """The state of one fault, and the generator `live` that moves it. sent: an attack's frames, by
+    kind."""
 
     def __init__(self, fault: Fault, stage: Stage) -> None:
         self.fault = fault
         self.began_ns: int | None = None
         self.ended = False
+        self.sent: Counter[str] = Counter()
         self._stage = stage
 
     def __str__(self) -> str:
@@ -144,7 +147,9 @@ class Mishap:
             yield from self._sleep_until(self._stage.backend.now_ns() + ATTACK_STEP_NS)
             elapsed_s = (self._stage.backend.now_ns() - self.began_ns) / S
             due = min(action.frames, int(action.frames * elapsed_s / action.over_s))
-            self._stage.backend.inject(action.host, list(islice(frames, due - sent)))
+            batch = list(islice(frames, due - sent))
+            self._stage.backend.inject(action.host, [frame for _, frame in batch])
+            self.sent.update(kind for kind, _ in batch)
             sent = max(sent, due)
 
     def _to_worker(self, worker: WorkerId) -> Life[None]:

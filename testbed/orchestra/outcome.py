@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from testbed.backend import Event
+from testbed.faults import Fault
 from testbed.scenario.jobs import Tenant
 from testbed.usage import NOTHING, Usage
 from testbed.verify import Verdict
@@ -50,28 +51,55 @@ class Failure:
 
 @dataclass
 class JobResult:
-    """One job's history; `verdicts` follow `rounds`. lost: ranks that survivors went on without."""
+    """One job's history; `verdicts` follow `rounds`. lost: ranks that survivors went on without.
+
+    broken_off: round and verdict of what some workers had received when others had not.
+    reports: every event with a worker's counts (`stats`) of a round, or of the part of it until the
+    worker left it: also of rounds that failed or were broken off, for they used the network too.
+    """
 
     tenant: Tenant
     rounds: list[Round] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
+    broken_off: list[tuple[int, Verdict]] = field(default_factory=list)
     restarts: int = 0
     lost: list[int] = field(default_factory=list)
+    reports: list[Event] = field(default_factory=list)
     failure: Failure | None = None
     started_ns: int | None = None
     ended_ns: int | None = None
+
+    @property
+    def judged(self) -> list[tuple[int, Verdict]]:
+        """Every verdict, with its round."""
+        whole = zip((done.number for done in self.rounds), self.verdicts, strict=False)
+        return [*self.broken_off, *whole]
+
+
+@dataclass(frozen=True)
+class Span:
+    """A time in which rounds of any job were under way, on the backend's clock. carried: bytes that
+    left the queue of each direction meanwhile."""
+
+    begin_ns: int
+    end_ns: int
+    carried: Mapping[str, int]
 
 
 @dataclass
 class Outcome:
     """All jobs, what the processors did during rounds, and which faults never began.
 
-    under_way_ns: when attempts at rounds, of any job, began and were over, on the backend's clock.
-    One that was broken off is over when the next begins, or the run ends: till then links carry
-    what it left in their queues.
+    spans: when attempts at rounds began and were over, and what links carried. One that was broken
+    off is over when the next begins, or the run ends: till then links carry what it left in their
+    queues. begun: the faults that did. attacked: frames that attacks sent, by kind; injected: by
+    host.
     """
 
     jobs: list[JobResult]
     usage: Usage = NOTHING
-    under_way_ns: list[tuple[int, int]] = field(default_factory=list)
+    spans: list[Span] = field(default_factory=list)
     never_begun: list[str] = field(default_factory=list)
+    begun: list[Fault] = field(default_factory=list)
+    attacked: dict[str, int] = field(default_factory=dict)
+    injected: dict[str, int] = field(default_factory=dict)

@@ -30,11 +30,26 @@ MARKS_MAX = 24
 
 @dataclass(frozen=True)
 class Series:
-    """Named values; a line chart has x for each y, a bar chart one y for each category."""
+    """Named values of a bar chart, one for each category; None where there is none."""
 
     name: str
-    y: Sequence[float]
-    x: Sequence[float] = ()
+    y: Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A connected part of a line: (x, y) points. dashed: what it shows came to nothing."""
+
+    points: Sequence[tuple[float, float]]
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Track:
+    """A named line with gaps: nothing is drawn between its pieces."""
+
+    name: str
+    pieces: Sequence[Piece]
 
 
 @dataclass(frozen=True)
@@ -84,15 +99,19 @@ def bars(
     references: Sequence[Reference] = (),
 ) -> str:
     """Groups of bars, one group a category."""
-    canvas, y = _frame(title, label, [v for s in series for v in s.y], references)
+    values = [v for s in series for v in s.y if v is not None]
+    canvas, y = _frame(title, label, values, references)
     group = (WIDTH - LEFT - RIGHT) / max(1, len(categories))
     thick = group * 0.7 / max(1, len(series))
     every = ceil(max((len(c) for c in categories), default=0) * LETTER / group) or 1
     for i, category in enumerate(categories):
         left = LEFT + group * (i + 0.15)
         for j, one in enumerate(series):
-            top = y.at(one.y[i])
-            hint = f"{category}, {one.name}: {number(one.y[i])}"
+            value = one.y[i]
+            if value is None:
+                continue
+            top = y.at(value)
+            hint = f"{category}, {one.name}: {number(value)}"
             colour = COLOURS[j % len(COLOURS)]
             canvas.rectangle(left + j * thick, top, thick, y.start - top, colour, hint)
         if i % every == 0:
@@ -104,13 +123,14 @@ def lines(
     title: str,
     x_label: str,
     y_label: str,
-    series: Sequence[Series],
+    tracks: Sequence[Track],
     references: Sequence[Reference] = (),
     marks: Sequence[Mark] = (),
 ) -> str:
-    """One line a series, over a common x axis from 0."""
-    canvas, y = _frame(title, y_label, [v for s in series for v in s.y], references)
-    xs = [*(v for s in series for v in s.x), *(mark.x for mark in marks)]
+    """One colour a track, over a common x axis from 0."""
+    points = [point for track in tracks for piece in track.pieces for point in piece.points]
+    canvas, y = _frame(title, y_label, [v for _, v in points], references)
+    xs = [*(v for v, _ in points), *(mark.x for mark in marks)]
     x = Axis(_top(xs), LEFT, WIDTH - RIGHT)
     for i, mark in enumerate(marks[:MARKS_MAX]):
         at = x.at(max(0.0, mark.x))
@@ -122,10 +142,12 @@ def lines(
         canvas.line(x.at(tick), y.start, x.at(tick), y.start + 4, GREY)
         canvas.text(x.at(tick), y.start + 18, number(tick), "middle", 11)
     canvas.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, x_label, "middle")
-    for i, one in enumerate(series):
-        points = [(x.at(a), y.at(b)) for a, b in zip(one.x, one.y, strict=True)]
-        canvas.polyline(points, COLOURS[i % len(COLOURS)])
-    return _finished(canvas, y, [s.name for s in series], references)
+    for i, track in enumerate(tracks):
+        for piece in track.pieces:
+            at_pixels = [(x.at(a), y.at(b)) for a, b in piece.points]
+            dash = "4 3" if piece.dashed else ""
+            canvas.polyline(at_pixels, COLOURS[i % len(COLOURS)], dash)
+    return _finished(canvas, y, [t.name for t in tracks], references)
 
 
 def number(value: float) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from testbed.metrics import lookup
-from testbed.report.chart import Mark, Reference, Series, bars, lines
+from testbed.report.chart import Mark, Reference, Series, Track, bars, lines
+from testbed.report.tracks import tracks
 
 Metrics = Mapping[str, Any]
 Events = Sequence[Mapping[str, Any]]
@@ -45,7 +46,7 @@ def sweep_figures(metrics: Metrics) -> dict[str, str]:
 def _time(metrics: Metrics) -> str:
     jobs = metrics["jobs"]
     rounds = max(job["rounds"] for job in jobs.values())
-    labels = [f"round {i + 1}" for i in range(rounds)]
+    labels = [f"round {i}" for i in range(rounds)]
     series = [
         Series(
             name if len(jobs) > 1 else "time", _padded(job["allreduce"]["time_s"]["all"], rounds)
@@ -66,9 +67,9 @@ def anything_again(metrics: Metrics) -> bool:
     return any(worker[name] for worker in workers for name in AGAIN)
 
 
-def _padded(times: Sequence[float], rounds: int) -> list[float]:
-    """0 for the rounds a job did not come to."""
-    return [*times, *[0.0] * (rounds - len(times))]
+def _padded(times: Sequence[float], rounds: int) -> list[float | None]:
+    """None for the rounds a job did not come to."""
+    return [*times, *[None] * (rounds - len(times))]
 
 
 def _workers(metrics: Metrics) -> str:
@@ -109,40 +110,18 @@ def _of(kept: Sequence[str], names: Collection[str], what: str) -> str:
 
 def _progress(events: Events, metrics: Metrics) -> str:
     """Chunks done over time, all rounds together; faults and restarts as marks."""
-    tracks = _tracks(events)
     several = len(metrics["jobs"]) > 1
     names = dict(enumerate(metrics["jobs"], start=1))
-    series = [
-        Series(
-            f"{names[job]} {rank}" if several else f"worker {rank}",
-            [y for _, y in track],
-            [x for x, _ in track],
-        )
-        for (job, rank), track in sorted(tracks.items())
-        if len(track) > 1
+    drawn = [
+        Track(f"{names[job]} {rank}" if several else f"worker {rank}", pieces)
+        for (job, rank), pieces in sorted(tracks(events, _begin_ns(events)).items())
     ]
-    if not series:
+    if not drawn:
         return ""
-    return lines("Chunks done", "seconds", "chunks", series, marks=_marks(events))
-
-
-def _tracks(events: Events) -> dict[tuple[int, int], list[tuple[float, float]]]:
-    """(job, rank) -> (seconds since the start, chunks since the first round)."""
-    tracks: dict[tuple[int, int], list[tuple[float, float]]] = {}
-    done: dict[tuple[int, int], int] = {}
-    begin_ns = _begin_ns(events)
-    for event in events:
-        if event["event"] not in ("progress", "round"):
-            continue
-        who = (event["job"], event["rank"])
-        track = tracks.setdefault(who, [(0.0, 0.0)])
-        if event["event"] == "progress":
-            at_ns, chunks = event.get("agent_ns", event["t_ns"]), event["chunks"]
-            track.append(((at_ns - begin_ns) / 1e9, done.get(who, 0) + chunks))
-        else:
-            done[who] = done.get(who, 0) + event["chunks"]
-            track.append(((event["end_ns"] - begin_ns) / 1e9, done[who]))
-    return tracks
+    title = "Chunks done"
+    if any(piece.dashed for track in drawn for piece in track.pieces):
+        title += " (dashed: in rounds that were broken off)"
+    return lines(title, "seconds", "chunks", drawn, marks=_marks(events))
 
 
 def _begin_ns(events: Events) -> int:

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from xml.sax.saxutils import escape, quoteattr
+from xml.sax.saxutils import escape as escape_xml
+from xml.sax.saxutils import quoteattr
+
+from switch.printable import printable
 
 FONT = "font-family='system-ui, sans-serif'"
+
+
+def escape(text: str) -> str:
+    """Text between tags; control characters, which XML does not know, as escapes."""
+    return escape_xml(printable(text))
 
 
 class Canvas:
@@ -32,10 +40,11 @@ class Canvas:
             f"fill='{colour}'>{inner}</rect>"
         )
 
-    def polyline(self, points: Iterable[tuple[float, float]], colour: str) -> None:
+    def polyline(self, points: Iterable[tuple[float, float]], colour: str, dash: str = "") -> None:
+        dashes = f" stroke-dasharray='{dash}'" if dash else ""
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         self._elements.append(
-            f"<polyline points='{path}' fill='none' stroke='{colour}' stroke-width='1.5'/>"
+            f"<polyline points='{path}' fill='none' stroke='{colour}' stroke-width='1.5'{dashes}/>"
         )
 
     def text(

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
 
 from hosts import wire
 from hosts.driver import default_window
 from testbed.places import P4_FOLDER
-from testbed.plan import job_trees
+from testbed.plan import MAX_JOBS, job_trees
 from testbed.scenario import expected_names, faults, graph
 from testbed.scenario.errors import nearest, nearest_file
 from testbed.scenario.jobs import (
     ETHERNET_BYTES,
+    Finding,
     Tenant,
-    Unplaced,
-    hosts_of,
+    drafted,
     lanes_that_fit,
+    slot_problems,
     tenants,
+    windows_too_large,
 )
+from testbed.scenario.known import Known
 from testbed.scenario.reader import Reader
 from testbed.scenario.schema import OF_KIND, SLOTS_MAX, Job, Scenario
 from testbed.scenario.schema import Topology as Shape
+from testbed.scenario.trust import Trust
 from topologies import Topology
 
 TENSORS_MAX_BYTES = 2**33
@@ -35,66 +38,36 @@ BMV2_IN_FLIGHT = 48
 HOSTS_MAX = 1024  # p4/include/forwarding.p4: `size` of its tables
 SHAPE_KEYS = tuple(item.name for item in fields(Shape) if item.name != "kind")
 
-Finding = tuple[str, str, str]
-"""Key path, what is wrong, what is allowed."""
-Finder = Callable[..., Iterator[Finding]]
-
 
 def check(scenario: Scenario, reader: Reader) -> None:
-    """Append to `reader.problems`; keys that were already found wrong are not judged again."""
-    wrong = {_section(problem.path) for problem in reader.problems}
+    """Append to `reader.problems` everything that can be told from the keys that were read rightly.
 
-    def report(finder: Finder, *arguments: Any) -> bool:
-        if wrong & _READS[finder.__name__]:
-            return False
-        found = list(finder(scenario, *arguments))
-        for path, what, allowed in found:
-            reader.problem(reader.place(path), path, what, allowed)
-        return not found
-
-    report(_target)
-    report(_lanes)
-    report(_window)
-    if not (report(_queues) and report(_shape)):
-        return
-    built = graph.topology(
-        replace(scenario, links=replace(scenario.links, overrides=()), faults=())
-    )
-    report(_overrides, built)
-    if report(_jobs, built):
-        jobs = tenants(scenario, built)
-        report(_tensors, jobs)
-        report(_trees, built, jobs)
-        report(faults.problems, built, jobs)
-        report(expected_names.unknown_names, built, jobs)
+    Sections do not hide each other's mistakes: where a check needs a key that is wrong, that check
+    alone is left out.
+    """
+    trust = reader.trust()
+    found = [*_keys(scenario, trust), *_shape_keys(scenario, trust)]
+    built = None
+    if trust.whole("topology") and not any(path.startswith("topology") for path, _, _ in found):
+        built, unbuildable = _built(scenario)
+        found += unbuildable
+    found += _jobs(scenario, trust)
+    known = Known(scenario, built, drafted(scenario, built), trust)
+    found += [*_of_graph(known), *faults.problems(known), *expected_names.unknown_names(known)]
+    for path, what, allowed in found:
+        reader.problem(reader.place(path), path, what, allowed)
 
 
-def _section(path: str) -> str:
-    """`topology.workers`, but `jobs` and `faults` as a whole."""
-    return path.partition("[")[0]
-
-
-_READS = {
-    "_target": {"switch.target", "backend"},
-    "_lanes": {"switch.lanes", "links.mtu"},
-    "_window": {"workload.window", "switch.slots"},
-    "_queues": {"links.queue", "links.mtu", "links.overrides"},
-    "_shape": {"topology", *(f"topology.{name}" for name in ("kind", *SHAPE_KEYS))},
-    "_tensors": {"workload.elements", "jobs"},
-    "_overrides": {"links.overrides"},
-    "_jobs": {"jobs", "switch.slots", "switch.partition"},
-    "_trees": {"jobs"},
-    "unknown_names": {"jobs"},
-    "problems": {
-        "faults",
-        "jobs",
-        "links.loss",
-        "links.overrides",
-        "switch.lanes",
-        "workload.elements",
-        "workload.rounds",
-    },
-}
+def _keys(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+    """Of the whole network."""
+    if trust("switch.target", "backend"):
+        yield from _target(scenario)
+    if trust("switch.lanes", "links.mtu"):
+        yield from _lanes(scenario)
+    if trust("workload.window", "switch.slots"):
+        yield from _window(scenario)
+    if trust("links.mtu"):
+        yield from _queues(scenario)
 
 
 def resolve(scenario: Scenario) -> Scenario:
@@ -193,73 +166,101 @@ def _queues(scenario: Scenario) -> Iterator[Finding]:
             yield path, what, f"at least {frame_bytes}B with an MTU of {scenario.links.mtu_bytes}"
 
 
-def _shape(scenario: Scenario) -> Iterator[Finding]:
-    """A topology that can be built, of keys that its kind has."""
+def _shape_keys(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+    """Keys that its kind of topology does not have."""
     shape = scenario.topology
-    for name in SHAPE_KEYS:
+    for name in SHAPE_KEYS if trust("topology.kind") else ():
         default = getattr(type(shape)(), name)
         if getattr(shape, name) != default and name not in OF_KIND[shape.kind]:
             allowed = OF_KIND[shape.kind]
             what = f"has no meaning for {shape.kind}{nearest(name, allowed)}"
             yield f"topology.{name}", what, ", ".join(allowed)
-            return
+
+
+def _built(scenario: Scenario) -> tuple[Topology | None, list[Finding]]:
+    """The graph, with links as they are by default; or what is wrong with it."""
+    plain = replace(scenario, links=type(scenario.links)(), faults=())
     try:
-        built = graph.SHAPES[shape.kind](graph.resolved(shape))
+        built = graph.topology(plain)
     except ValueError as error:
-        yield "topology", str(error), "docs/scenarios.md, Topologies"
-        return
+        return None, [("topology", str(error), "docs/scenarios.md, Topologies")]
     if not built.hosts:
-        yield "topology", "has no hosts", "at least one"
-    elif len(built.hosts) > HOSTS_MAX:
+        return None, [("topology", "has no hosts", "at least one")]
+    if len(built.hosts) > HOSTS_MAX:
         what = f"{len(built.hosts)} hosts are more than a switch has table entries for"
-        yield "topology", what, f"at most {HOSTS_MAX}"
+        return None, [("topology", what, f"at most {HOSTS_MAX}")]
+    return built, []
 
 
-def _jobs(scenario: Scenario, built: Topology) -> Iterator[Finding]:
+def _jobs(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+    """What can be told of jobs without a network."""
+    if not trust("jobs"):
+        return
+    if len(scenario.jobs) > MAX_JOBS:
+        yield "jobs", f"{len(scenario.jobs)} jobs are too many", f"at most {MAX_JOBS}"
     names: set[str] = set()
     for i, job in enumerate(scenario.jobs):
         if job.name and job.name in names:
             yield f"jobs[{i}].name", f"'{job.name}' is the name of another job", "a name of its own"
         names.add(job.name)
-        if not hosts_of(job, built):
-            hosts = [host.name for host in built.hosts]
-            what = f"match no host{nearest(', '.join(job.workers), hosts)}"
-            yield f"jobs[{i}].workers", what, f"{', '.join(hosts)}, or patterns of them"
-        if job.end_s is not None and job.end_s <= job.start_s:
+        times_known = trust(f"jobs[{i}].start", f"jobs[{i}].end")
+        if times_known and job.end_s is not None and job.end_s <= job.start_s:
             yield f"jobs[{i}].end", "is not after 'start'", "a later time"
-    try:
-        placed = tenants(scenario, built)
-    except Unplaced as error:
-        yield error.path, error.what, error.allowed
+    if trust("switch.partition", "switch.slots"):
+        sure = [i for i in range(len(scenario.jobs)) if _slots_known(i, trust)]
+        yield from slot_problems(scenario, sure if scenario.jobs else [0])
+        if len(sure) == len(scenario.jobs):
+            yield from windows_too_large(scenario)
+
+
+def _slots_known(i: int, trust: Trust) -> bool:
+    return trust(*(f"jobs[{i}].{name}" for name in ("slots", "first_slot", "share")))
+
+
+def _of_graph(known: Known) -> Iterator[Finding]:
+    """What the network's names and the jobs' hosts decide."""
+    if known.graph is None:
         return
-    for i, (job, tenant) in enumerate(zip(scenario.jobs, placed, strict=False)):
-        if (job.workload.window or 0) > tenant.slots:
-            what = f"a window of {job.workload.window} chunks is more than the job has slots"
-            if scenario.jobs[i].workload.window != scenario.workload.window:
-                yield f"jobs[{i}].workload.window", what, f"at most {tenant.slots}"
+    yield from _overrides(known.scenario, known.graph, known.trust)
+    reasons = set()
+    for i, job in enumerate(known.jobs):
+        if not known.hosts_known(job):
+            continue
+        if not job.hosts:
+            names = [host.name for host in known.graph.hosts]
+            patterns = ", ".join(known.scenario.jobs[i].workers)
+            what = f"match no host{nearest(patterns, names)}"
+            yield f"jobs[{i}].workers", what, f"{', '.join(names)}, or patterns of them"
+            continue
+        yield from _tensors(known, i, job)
+        reason = _no_tree(known.graph, i, job)
+        if reason and reason.partition(": ")[2] not in reasons:
+            reasons.add(reason.partition(": ")[2])
+            yield "topology", reason, "docs/scenarios.md, Topologies"
 
 
-def _trees(scenario: Scenario, built: Topology, jobs: Sequence[Tenant]) -> Iterator[Finding]:
-    """Every job has a tree of switches; slots are a matter of `_jobs`."""
+def _no_tree(built: Topology, i: int, job: Tenant) -> str:
+    """Why no tree of switches joins the job's hosts; nothing if one does."""
     try:
-        job_trees(built, [job.placed(i) for i, job in enumerate(jobs)])
+        job_trees(built, [*[None] * i, job.placed(i)])
     except ValueError as error:
-        yield "topology", str(error), "docs/scenarios.md, Topologies"
+        return str(error)
+    return ""
 
 
-def _tensors(scenario: Scenario, jobs: Sequence[Tenant]) -> Iterator[Finding]:
-    for i, job in enumerate(jobs):
-        path = f"jobs[{i}].workload.elements" if scenario.jobs else "workload.elements"
-        workers = len(job.hosts)
-        if job.workload.elements * workers * wire.VALUE_BYTES > TENSORS_MAX_BYTES:
-            most = TENSORS_MAX_BYTES // (wire.VALUE_BYTES * workers)
-            what = f"the tensors of {workers} workers need more than 8 GiB"
-            yield path, what, f"at most {most} for so many workers"
+def _tensors(known: Known, i: int, job: Tenant) -> Iterator[Finding]:
+    path = f"jobs[{i}].workload.elements" if known.scenario.jobs else "workload.elements"
+    workers = len(job.hosts)
+    needed = job.workload.elements * workers * wire.VALUE_BYTES
+    if needed > TENSORS_MAX_BYTES and known.workload_known(job, "elements"):
+        most = TENSORS_MAX_BYTES // (wire.VALUE_BYTES * workers)
+        what = f"the tensors of {workers} workers need more than 8 GiB"
+        yield path, what, f"at most {most} for so many workers"
 
 
-def _overrides(scenario: Scenario, built: Topology) -> Iterator[Finding]:
+def _overrides(scenario: Scenario, built: Topology, trust: Trust) -> Iterator[Finding]:
     for i, override in enumerate(scenario.links.overrides):
-        if not graph.matches(override, built):
+        if trust(f"links.overrides[{i}].match") and not graph.matches(override, built):
             names = [link.name for link in built.links]
             what = f"'{override.match}' matches no link{nearest(override.match, names)}"
             allowed = f"{', '.join(names)}, or a pattern of them"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from testbed.scenario.finding_kinds import FINDING_KINDS
 from testbed.scenario.kinds import AutoOr
 from testbed.scenario.metric_names import METRICS
 from testbed.scenario.schema import Key, keys
@@ -37,3 +38,9 @@ def _default(key: Key, default: object) -> str:
     if isinstance(shown, bool):
         shown = str(shown).lower()
     return f"`{shown}`" if shown != "" else ""
+
+
+def finding_table() -> str:
+    """The kinds of findings, as Markdown."""
+    rows = [f"| `{kind}` | {meaning} |" for kind, meaning in FINDING_KINDS.items()]
+    return "\n".join(["| kind | meaning |", "|---|---|", *rows])

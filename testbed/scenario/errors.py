@@ -55,7 +55,13 @@ def quote(text: str, limit: int = 60) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """`, did you mean 'x'?` for the most similar known word, or nothing.
+    """`, did you mean 'x'?` for the most similar known word, or nothing."""
+    found = similar(word, known)
+    return f", did you mean {quote(found)}?" if found else ""
+
+
+def similar(word: str, known: Iterable[str]) -> str:
+    """The most similar known word, or nothing.
 
     Case does not count, nor which end of a link is named first, and a word that is part of one
     known word alone means that one.
@@ -67,7 +73,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
     if not found and len(word) > 2:
         parts = [each for each in words if word.casefold() in each or each in word.casefold()]
         found = parts if len(parts) == 1 else []
-    return f", did you mean {quote(words[found[0]])}?" if found else ""
+    return words[found[0]] if found else ""
 
 
 def nearest_file(given: str, folders: Iterable[Path], pattern: str = "*") -> str:

@@ -12,19 +12,25 @@ from testbed.scenario.metric_names import GROWTH, METRICS, pattern_of, type_of
 
 Value: TypeAlias = "bool | int | float | str"
 MATCHERS = ("equals", "min", "max")
+FINDINGS = "findings"
+"""A list of kinds, each of which the run has to show, and no other."""
 OF_FAILURE = ("worker", "job", "within")
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """The metric at a dotted path equals a value, or lies within [minimum, maximum]."""
+    """The metric at a dotted path equals a value, or lies within [minimum, maximum], or is one of
+    those listed (the findings: all of those)."""
 
     metric: str
     equals: Value | None = None
     minimum: float | None = None
     maximum: float | None = None
+    listed: tuple[str, ...] = ()
 
     def holds(self, value: Any) -> bool:
+        if self.listed:
+            return value in self.listed
         if self.equals is not None:
             return _same(value, self.equals)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -34,6 +40,8 @@ class Expectation:
         )
 
     def __str__(self) -> str:
+        if self.listed:
+            return f"{self.metric} is {' or '.join(self.listed)}"
         if self.equals is not None:
             shown = str(self.equals).lower() if isinstance(self.equals, bool) else self.equals
             return f"{self.metric} = {shown}"
@@ -41,6 +49,8 @@ class Expectation:
         return f"{self.metric} " + " and ".join(f"{s} {v:g}" for s, v in limits if v is not None)
 
     def to_yaml(self) -> Any:
+        if self.listed:
+            return list(self.listed)
         if self.equals is not None:
             return self.equals
         limits = {"min": self.minimum, "max": self.maximum}
@@ -131,12 +141,28 @@ def _read_one(metric: str, node: Node, found: dict[str, Expectation]) -> tuple[s
         "text": "a word",
         "number": "a number or {min: number, max: number}",
     }
+    if metric == FINDINGS or (kind == "text" and isinstance(node, Items)):
+        return _read_list(metric, node, found)
     if kind == "list":
         return "is a list, which cannot be expected", "single values"
     try:
         found[metric] = _expectation(metric, node, kind)
     except ValueError as error:
         return str(error), allowed[kind]
+    return None
+
+
+def _read_list(metric: str, node: Node, found: dict[str, Expectation]) -> tuple[str, str] | None:
+    words = (
+        [item.text for item in node.items if isinstance(item, Scalar)]
+        if isinstance(node, Items)
+        else []
+    )
+    if not isinstance(node, Items) or not words or len(words) != len(node.items):
+        return "is not a list of words", "[word, ...]"
+    if len(set(words)) < len(words):
+        return "has a word twice", "each once"
+    found[metric] = Expectation(metric, listed=tuple(words))
     return None
 
 

@@ -8,60 +8,70 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from testbed.scenario.errors import nearest, quote
-from testbed.scenario.expectations import Expectation
-from testbed.scenario.jobs import Tenant
+from testbed.scenario.expectations import FINDINGS, Expectation
+from testbed.scenario.finding_kinds import FINDING_KINDS
+from testbed.scenario.jobs import Finding, Tenant
+from testbed.scenario.known import Known
 from testbed.scenario.metric_names import GROWTH, METRICS, OF_JOB
-from testbed.scenario.schema import Scenario
 from topologies import Topology
 
-Finding = tuple[str, str, str]
-"""Key path, what is wrong, what is allowed."""
 Names = Mapping[str, Sequence[str]]
 """What may stand after `workers.`, `jobs.` and so on."""
 
-VERDICTS = ("network-bound", "cpu-bound", "starved", "virtual-time")
+VERDICTS = ("network-bound", "waiting", "cpu-bound", "starved")
+WAITED_FOR = ("timers", "faults", "window", "losses", "brevity", "delay", "unknown")
 PACKETS = "switches.*.packets."
+OF_NO_JOB = {"malformed", "host_errors", "forged", "forwarded", "unroutable"}
 
 
-def unknown_names(scenario: Scenario, graph: Topology, jobs: Sequence[Tenant]) -> Iterator[Finding]:
+def unknown_names(known: Known) -> Iterator[Finding]:
     """Every expectation that no run of this scenario could meet, for want of what it names."""
-    for expectation in scenario.expect:
-        if expectation.metric in ("failure.worker", "failure.job"):
-            found = _failure(scenario, expectation, jobs)
-        elif expectation.metric == "fidelity.verdict":
-            found = _unless_in(VERDICTS, str(expectation.equals), "verdict")
+    for expectation in known.scenario.expect:
+        found: tuple[str, str] | None
+        if expectation.metric == "fidelity.verdict":
+            found = _unless_all_in(VERDICTS, expectation, "verdict")
+        elif expectation.metric == "fidelity.waited_for":
+            found = _unless_all_in(WAITED_FOR, expectation, "reason to wait")
+        elif expectation.metric == FINDINGS:
+            found = _unless_all_in(list(FINDING_KINDS), expectation, "finding")
+        elif not known.job_names_known:
+            continue
+        elif expectation.metric == "failure.job":
+            found = _unless_in([job.name for job in known.jobs], str(expectation.equals), "job")
+        elif expectation.metric == "failure.worker":
+            found = _failing_worker(expectation, known)
         else:
-            found = _named(expectation.metric, graph, jobs)
-        if found:
+            found = _named(expectation.metric, known)
+        if found is not None:
             what, allowed = found
             yield f"expect.{expectation.metric}", what, allowed
 
 
-def _failure(
-    scenario: Scenario, expectation: Expectation, jobs: Sequence[Tenant]
-) -> tuple[str, str] | None:
+def _failing_worker(expectation: Expectation, known: Known) -> tuple[str, str] | None:
     """`failure: {worker: host, job: name}`, the host one of that job's if a job is named."""
-    if expectation.metric == "failure.job":
-        return _unless_in([job.name for job in jobs], str(expectation.equals), "job")
-    stated = {e.metric: e.equals for e in scenario.expect}
+    if not known.all_hosts_known:
+        return None
+    jobs = known.jobs
+    stated = {e.metric: e.equals for e in known.scenario.expect}
     asked = [job for job in jobs if stated.get("failure.job") in (None, job.name)]
     hosts = dict.fromkeys(host for job in asked or jobs for host in job.hosts)
     return _unless_in(list(hosts), str(expectation.equals), "host with a worker")
 
 
-def _named(metric: str, graph: Topology, jobs: Sequence[Tenant]) -> tuple[str, str] | None:
+def _named(metric: str, known: Known) -> tuple[str, str] | None:
+    jobs = known.jobs
     words = metric.removeprefix(GROWTH).split(".")
     if len(jobs) > 1 and words[0] in {path.partition(".")[0] for path in OF_JOB}:
-        names = ", ".join(f"jobs.{job.name}.{'.'.join(words)}" for job in jobs)
-        return f"{quote(metric)} is of one job, and there are {len(jobs)}", names
+        allowed = ", ".join(f"jobs.{job.name}.{'.'.join(words)}" for job in jobs)
+        return f"{quote(metric)} is of one job, and there are {len(jobs)}", allowed
     job = _job_of(words, jobs)
-    known = _known(graph, job)
+    names = _known(known, job)
     if words[0] == "jobs":
         wrong = _unless_in([job.name for job in jobs], words[1], "job")
-        return wrong or _unknown(words[2:], known)
+        return wrong or _unknown(words[2:], names)
     if words[:2] == ["fairness", "shares"]:
         return _unless_in([job.name for job in jobs], words[2], "job")
-    return _unknown(words, known) or _unknown_below(words, graph, jobs)
+    return _unknown(words, names) or _unknown_below(words, known.graph, jobs)
 
 
 def _job_of(words: Sequence[str], jobs: Sequence[Tenant]) -> Tenant:
@@ -69,12 +79,14 @@ def _job_of(words: Sequence[str], jobs: Sequence[Tenant]) -> Tenant:
     return next(named, jobs[0])
 
 
-def _known(graph: Topology, job: Tenant) -> Names:
-    return {
-        "workers": [str(rank) for rank in range(len(job.hosts))],
-        "switches": [switch.name for switch in graph.switches],
-        "links": [link.name for link in graph.links],
-    }
+def _known(known: Known, job: Tenant) -> Names:
+    names: dict[str, Sequence[str]] = {}
+    if known.hosts_known(job):
+        names["workers"] = [str(rank) for rank in range(len(job.hosts))]
+    if known.graph is not None:
+        names["switches"] = [switch.name for switch in known.graph.switches]
+        names["links"] = [link.name for link in known.graph.links]
+    return names
 
 
 def _unknown(words: Sequence[str], known: Names) -> tuple[str, str] | None:
@@ -85,18 +97,25 @@ def _unknown(words: Sequence[str], known: Names) -> tuple[str, str] | None:
 
 
 def _unknown_below(
-    words: Sequence[str], graph: Topology, jobs: Sequence[Tenant]
+    words: Sequence[str], graph: Topology | None, jobs: Sequence[Tenant]
 ) -> tuple[str, str] | None:
     """The second name of `links.h1-s1.h1->s1...` and `switches.s1.jobs.a.new`."""
-    if words[0] == "links":
+    if words[0] == "links" and graph is not None:
         (link,) = (link for link in graph.links if link.name == words[1])
         return _unless_in([name for name, _, _, _ in link.directions()], words[2], "direction")
     if words[0] == "switches" and words[2] == "jobs":
-        kinds = [p.removeprefix(PACKETS) for p in METRICS if p.startswith(PACKETS)]
-        kinds.remove("malformed")
+        counted = [p.removeprefix(PACKETS) for p in METRICS if p.startswith(PACKETS)]
+        kinds = [kind for kind in counted if kind not in OF_NO_JOB]
         wrong = _unless_in([job.name for job in jobs], words[3], "job")
         return wrong or _unless_in(kinds, words[4], "count of packets")
     return None
+
+
+def _unless_all_in(
+    known: Sequence[str], expectation: Expectation, kind: str
+) -> tuple[str, str] | None:
+    words = expectation.listed or (str(expectation.equals),)
+    return next((wrong for word in words if (wrong := _unless_in(known, word, kind))), None)
 
 
 def _unless_in(known: Sequence[str], name: str, kind: str) -> tuple[str, str] | None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from testbed import faults
 from testbed.scenario.errors import nearest
-from testbed.scenario.jobs import Tenant, chunks_of, lanes_that_fit
+from testbed.scenario.jobs import Finding, Tenant, chunks_of, lanes_that_fit
+from testbed.scenario.known import Known
 from testbed.scenario.schema import ChunkMark, FaultEntry, Scenario, yaml_name
+from testbed.scenario.trust import Trust
 from topologies import Link, Topology
 from topologies.graph import (
     Corrupt,
@@ -24,7 +26,6 @@ from topologies.graph import (
     Reorder,
 )
 
-Finding = tuple[str, str, str]
 WHEN = ("at", "at_chunk", "for", "until")
 ATTACK_S = 1.0
 """An attack lasts so long if nothing is said."""
@@ -127,37 +128,55 @@ def constant_impairments(scenario: Scenario, direction: str, link: str) -> tuple
     return tuple(build(entry) for build, entry in builders if build)
 
 
-def problems(scenario: Scenario, graph: Topology, jobs: Sequence[Tenant]) -> Iterator[Finding]:
+def problems(known: Known) -> Iterator[Finding]:
     """Everything that is wrong with the entries, each with the path of its key."""
-    sound = True
-    for i, entry in enumerate(scenario.faults):
-        wrong = list(_entry_problems(entry, graph, jobs, f"faults[{i}]"))
-        sound = sound and not wrong
-        yield from wrong or _time_problems(scenario, entry, jobs, f"faults[{i}]")
-    if sound:
-        yield from _overlaps(scenario, graph, jobs)
-        yield from _doubled(scenario, graph)
+    sound = []
+    for i, entry in enumerate(known.scenario.faults):
+        path = f"faults[{i}]"
+        found = [*_entry_problems(entry, known, path), *_time_problems(entry, known, path)]
+        yield from found
+        if not found and known.trust.whole(path):
+            sound.append((i, entry))
+    if known.graph is not None:
+        yield from _overlaps(sound, known.graph, known.jobs if known.all_hosts_known else ())
+        yield from _doubled(sound, known.scenario, known.graph, known.trust)
 
 
-def _entry_problems(
-    entry: FaultEntry, graph: Topology, jobs: Sequence[Tenant], path: str
-) -> Iterator[Finding]:
+def _entry_problems(entry: FaultEntry, known: Known, path: str) -> Iterator[Finding]:
+    if not known.trust(f"{path}.kind"):
+        return
     kind = KINDS[entry.kind]
-    for name in _given(entry):
-        if name not in kind.keys:
-            what = f"has no meaning for {entry.kind}{nearest(name, kind.keys)}"
-            yield f"{path}.{name}", what, ", ".join(kind.keys)
-    missing = [name for name in (kind.target, *kind.needs) if name not in _given(entry)]
-    for name in missing:
-        yield path, f"{entry.kind} needs '{name}'", ", ".join(kind.keys)
+    given = _given(entry)
+    for name in sorted(given - set(kind.keys)):
+        what = f"has no meaning for {entry.kind}{nearest(name, kind.keys)}"
+        yield f"{path}.{name}", what, ", ".join(kind.keys)
+    for name in (kind.target, *kind.needs):
+        if name not in given and known.trust(f"{path}.{name}"):
+            yield path, f"{entry.kind} needs '{name}'", ", ".join(kind.keys)
     if entry.every is not None and (entry.count or 1) > entry.every:
         yield f"{path}.count", f"{entry.count} packets of every {entry.every}", "at most 'every'"
-    elif entry.job is not None and entry.job not in {job.name for job in jobs}:
-        yield f"{path}.job", *_no_such_job(entry.job, jobs)
-    elif not missing and not list(_actions(entry, graph, jobs)):
-        pattern, known = getattr(entry, kind.target), _targets(kind.target, graph)
-        what = f"'{pattern}' matches no {kind.target}{nearest(pattern, known)}"
-        yield f"{path}.{kind.target}", what, f"{', '.join(known)}, or a pattern of them"
+    if entry.job is not None and _is_unknown_job(entry.job, known):
+        yield f"{path}.job", *_no_such_job(entry.job, known.jobs)
+    elif kind.target in given and known.graph is not None and _matches_nothing(entry, known, path):
+        pattern, names = getattr(entry, kind.target), _targets(kind.target, known.graph)
+        what = f"'{pattern}' matches no {kind.target}{nearest(pattern, names)}"
+        yield f"{path}.{kind.target}", what, f"{', '.join(names)}, or a pattern of them"
+
+
+def _is_unknown_job(name: str, known: Known) -> bool:
+    return known.job_names_known and name not in {job.name for job in known.jobs}
+
+
+def _matches_nothing(entry: FaultEntry, known: Known, path: str) -> bool:
+    """Whether its target is surely none; hosts of jobs may not be known."""
+    assert known.graph is not None
+    if KINDS[entry.kind].target == "worker":
+        if not known.all_hosts_known or not known.job_names_known:
+            return False
+        entry = replace(entry, job=entry.job if known.trust(f"{path}.job") else None)
+    elif KINDS[entry.kind].target == "host" and not known.all_hosts_known:
+        return False
+    return not any(_where(entry, known.graph, known.jobs))
 
 
 def _no_such_job(name: str | None, jobs: Sequence[Tenant]) -> tuple[str, str]:
@@ -165,9 +184,7 @@ def _no_such_job(name: str | None, jobs: Sequence[Tenant]) -> tuple[str, str]:
     return f"no such job '{name}'{nearest(name or '', known)}", ", ".join(known)
 
 
-def _time_problems(
-    scenario: Scenario, entry: FaultEntry, jobs: Sequence[Tenant], path: str
-) -> Iterator[Finding]:
+def _time_problems(entry: FaultEntry, known: Known, path: str) -> Iterator[Finding]:
     if entry.at_s is not None and entry.at_chunk is not None:
         yield f"{path}.at_chunk", "'at' says when already", "one of the two"
     if entry.for_s is not None and entry.until_s is not None:
@@ -176,14 +193,28 @@ def _time_problems(
         yield f"{path}.until", "'at_chunk' is at no stated time", "'for'"
     elif entry.until_s is not None and entry.until_s <= (entry.at_s or 0):
         yield f"{path}.until", "is not after 'at'", "a later time"
+    if entry.at_s is not None:
+        yield from _too_late(entry.at_s, known, f"{path}.at")
+    if entry.at_chunk is not None:
+        yield from _mark_problems(entry.at_chunk, known, f"{path}.at_chunk")
+
+
+def _too_late(at_s: float, known: Known, path: str) -> Iterator[Finding]:
+    """A time at which the run is surely over."""
+    jobs, trust = known.jobs, known.trust
+    numbers = range(len(known.scenario.jobs))
+    ends_known = trust("jobs", *(f"jobs[{i}].end" for i in numbers))
     ends = [job.end_s for job in jobs]
     last_s = max((end for end in ends if end is not None), default=0.0)
-    if None not in ends and (entry.at_s or 0) > last_s:
-        yield f"{path}.at", f"is after the end of every job, {last_s:g} s", "an earlier time"
-    elif (entry.at_s or 0) > (latest := latest_end_s(scenario, jobs)):
-        yield f"{path}.at", f"is after the run, which {latest:g} s end at the latest", "less"
-    if entry.at_chunk is not None:
-        yield from _mark_problems(scenario, entry.at_chunk, jobs, f"{path}.at_chunk")
+    if ends_known and None not in ends and at_s > last_s:
+        yield path, f"is after the end of every job, {last_s:g} s", "an earlier time"
+        return
+    lengths_known = (
+        trust("jobs", "timeouts.round", *(f"jobs[{i}].start" for i in numbers))
+        and all(known.workload_known(job, "rounds") for job in jobs)
+    )  # fmt: skip
+    if lengths_known and at_s > (latest := latest_end_s(known.scenario, jobs)):
+        yield path, f"is after the run, which {latest:g} s end at the latest", "less"
 
 
 def latest_end_s(scenario: Scenario, jobs: Sequence[Tenant]) -> float:
@@ -193,16 +224,20 @@ def latest_end_s(scenario: Scenario, jobs: Sequence[Tenant]) -> float:
     return max(job.start_s + job.workload.rounds * scenario.timeouts.round_s for job in jobs)
 
 
-def _mark_problems(
-    scenario: Scenario, mark: ChunkMark, jobs: Sequence[Tenant], path: str
-) -> Iterator[Finding]:
+def _mark_problems(mark: ChunkMark, known: Known, path: str) -> Iterator[Finding]:
+    scenario, jobs, trust = known.scenario, known.jobs, known.trust
+    if not trust("jobs", f"{path}.job"):
+        return
     job = next((job for job in jobs if mark.job in (None, job.name)), None)
     if job is None:
-        yield f"{path}.job", *_no_such_job(mark.job, jobs)
+        if known.job_names_known:
+            yield f"{path}.job", *_no_such_job(mark.job, jobs)
         return
-    if mark.round >= job.workload.rounds:
+    if mark.round >= job.workload.rounds and known.workload_known(job, "rounds"):
         what = f"is after the end: {job.name} has {job.workload.rounds} rounds"
         yield f"{path}.round", what, f"0 to {job.workload.rounds - 1}"
+    if not (trust("switch.lanes", "links.mtu") and known.workload_known(job, "elements")):
+        return
     lanes = scenario.switch.lanes or lanes_that_fit(scenario.links.mtu_bytes)
     chunks = chunks_of(job, lanes)
     if mark.chunk >= chunks:
@@ -210,54 +245,89 @@ def _mark_problems(
         yield f"{path}.chunk", what, f"0 to {chunks - 1}"
 
 
-def _overlaps(scenario: Scenario, graph: Topology, jobs: Sequence[Tenant]) -> Iterator[Finding]:
+Numbered = Sequence[tuple[int, FaultEntry]]
+Span = tuple[float, float, int]
+"""Begin and end in seconds, and the entry's number."""
+
+
+def _overlaps(entries: Numbered, graph: Topology, jobs: Sequence[Tenant]) -> Iterator[Finding]:
     """The same thing cannot begin again on one target before it has ended there."""
-    spans: dict[Any, list[tuple[float, float, int]]] = {}
-    for i, entry in enumerate(scenario.faults):
+    spans: dict[Any, list[Span]] = {}
+    for i, entry in entries:
         if entry.at_chunk is not None or is_constant(entry):
             continue
         start = entry.at_s or 0.0
         end = start + (_duration_s(entry) or float("inf"))
-        for action in _actions(entry, graph, jobs):
-            key = _what_and_where(action)
-            for other_start, other_end, other in spans.get(key, []):
-                if start < other_end and other_start < end:
-                    what = f"begins before faults[{other}] has ended at the same {key[1]}"
-                    yield f"faults[{i}].at", what, "spans that do not overlap"
-                    return
+        keys = [_what_and_where(action) for action in _actions(entry, graph, jobs)]
+        if clash := next(_clashes(spans, keys, start, end), None):
+            other, where = clash
+            what = f"begins before faults[{other}] has ended at the same {where}"
+            yield f"faults[{i}].at", what, "spans that do not overlap"
+        for key in keys:
             spans.setdefault(key, []).append((start, end, i))
 
 
-def _doubled(scenario: Scenario, graph: Topology) -> Iterator[Finding]:
-    """A direction has at most one impairment of a kind for the whole run."""
-    own = scenario.links
-    lossy = {"links.loss": own.loss} | {
-        f"links.overrides[{i}].loss": each.loss or 0.0 for i, each in enumerate(own.overrides)
-    }
-    matches = ["*", *(each.match for each in own.overrides)]
-    entries = [
-        (path, "loss", match)
-        for (path, loss), match in zip(lossy.items(), matches, strict=True)
-        if loss
-    ]
-    for i, entry in enumerate(scenario.faults):
+def _clashes(
+    spans: Mapping[Any, Sequence[Span]], keys: Sequence[Any], start: float, end: float
+) -> Iterator[tuple[int, str]]:
+    """The other entry, and the target that both have."""
+    for key in keys:
+        for other_start, other_end, other in spans.get(key, []):
+            if start < other_end and other_start < end:
+                yield other, key[1]
+
+
+def _doubled(
+    entries: Numbered, scenario: Scenario, graph: Topology, trust: Trust
+) -> Iterator[Finding]:
+    """A direction has at most one impairment of a kind for the whole run, whether `links` or
+    `faults` says so."""
+    ways = [(link.name, way) for link in graph.links for way, _, _, _ in link.directions()]
+    said: dict[tuple[str, str], str] = {}
+    for link, way in ways:
+        if path := _loss_path(scenario, link, way, trust):
+            said["loss", way] = path
+    for i, entry in entries:
         if not is_constant(entry):
             continue
-        for path, kind, match in entries:
-            if kind == entry.kind and _meet(match, entry.link, graph):
-                what = f"{kind} of {entry.link} for the whole run is said by {path} already"
-                yield f"faults[{i}]", what, "one of the two"
-                return
-        entries.append((f"faults[{i}]", entry.kind, entry.link or ""))
+        own = [(entry.kind, way) for link, way in ways if _matches(entry.link, link, way)]
+        if path := next((said[each] for each in own if each in said), ""):
+            what = f"{entry.kind} of {entry.link} for the whole run is said by {path} already"
+            yield f"faults[{i}]", what, "one of the two"
+        else:
+            said.update(dict.fromkeys(own, f"faults[{i}]"))
 
 
-def _meet(one: str, other: str | None, graph: Topology) -> bool:
-    """Whether two patterns have a direction in common."""
-    return any(
-        _matches(one, link.name, way) and _matches(other, link.name, way)
-        for link in graph.links
-        for way, _, _, _ in link.directions()
-    )
+def _loss_path(scenario: Scenario, link: str, way: str, trust: Trust) -> str:
+    """Which key says that the direction loses packets; a wrong value says so, too."""
+    found = "links.loss" if scenario.links.loss or not trust("links.loss") else ""
+    for i, override in enumerate(scenario.links.overrides):
+        path = f"links.overrides[{i}]"
+        if trust(f"{path}.match") and _matches(override.match, link, way):
+            if override.loss is not None:
+                found = f"{path}.loss" if override.loss else ""
+            elif not trust(f"{path}.loss"):
+                found = f"{path}.loss"
+    return found
+
+
+def _where(entry: FaultEntry, graph: Topology, jobs: Sequence[Tenant]) -> Iterator[str]:
+    """The names that the entry's target matches."""
+    target = KINDS[entry.kind].target
+    pattern = getattr(entry, target) or ""
+    if target == "link":
+        for link in graph.links:
+            if any(_matches(pattern, link.name, way) for way, _, _, _ in link.directions()):
+                yield link.name
+    elif target == "worker":
+        jobs = [job for job in jobs if entry.job in (None, job.name)]
+        yield from (host for job in jobs for host in job.hosts if fnmatchcase(host, pattern))
+    elif target == "host":
+        names = (host.name for host in graph.hosts if _is_stranger(host.name, jobs))
+        yield from (name for name in names if fnmatchcase(name, pattern))
+    else:
+        names = (switch.name for switch in graph.switches)
+        yield from (name for name in names if fnmatchcase(name, pattern))
 
 
 def _what_and_where(action: faults.Action) -> tuple[Any, ...]:

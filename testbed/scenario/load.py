@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from itertools import product
+from itertools import islice, product
 from math import prod
 from pathlib import Path
 
-from hosts import AllReducer, own_worker
+from hosts import own_worker
 from hosts.own_worker import WorkerError
 from testbed.places import SCENARIO_FOLDER
 from testbed.scenario import checks
@@ -18,7 +19,15 @@ from testbed.scenario.errors import Problem, ScenarioError, Where, nearest, near
 from testbed.scenario.jobs import inherited
 from testbed.scenario.metric_names import GROWTH
 from testbed.scenario.reader import Reader
-from testbed.scenario.schema import Axis, Expectation, Graph, Scenario, Workload, yaml_name
+from testbed.scenario.schema import (
+    NAME_MAX,
+    Axis,
+    Expectation,
+    Graph,
+    Scenario,
+    Workload,
+    yaml_name,
+)
 
 POINTS_MAX = 64
 
@@ -81,21 +90,26 @@ def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -
     root = _with_settings(read_file(path), settings)
     first = Reader(root, swept=_has_sweep(root))
     base = first.scenario()
-    if _count(base.sweep) > POINTS_MAX:
-        count = _count(base.sweep)
-        first.problem(first.place("sweep"), "sweep", f"makes {count} runs", f"at most {POINTS_MAX}")
-        raise ScenarioError(first.problems)
-    choices = list(product(*(axis.values for axis in base.sweep)))
-    readings = [_point(root, base.sweep, choice, path, home) for choice in choices]
     problems = [] if base.sweep else list(first.problems)
+    if (count := _count(base.sweep)) > POINTS_MAX:
+        allowed = f"at most {POINTS_MAX}"
+        problems.append(Problem(first.place("sweep"), "sweep", f"makes {count} runs", allowed))
+    choices = islice(product(*(axis.values for axis in base.sweep)), POINTS_MAX)
+    readings = [_point(root, base.sweep, choice, path, home) for choice in choices]
     for _, found in readings:
         problems += found
     if problems:
         raise ScenarioError(list(dict.fromkeys(problems)))
     points = tuple(point for point, _ in readings if point)
-    asked = replace(base, name=base.name or path.stem)
+    asked = replace(base, name=base.name or name_of(path))
     growth = tuple(e for e in base.expect if e.metric.startswith(GROWTH))
-    return Suite(path, base.name or path.stem, base.description, asked, base.sweep, points, growth)
+    return Suite(path, asked.name, base.description, asked, base.sweep, points, growth)
+
+
+def name_of(path: Path) -> str:
+    """The name of a scenario that gives none: its file's, with `-` for what names do not have."""
+    plain = re.sub(r"[^A-Za-z0-9._-]", "-", path.stem).lstrip("._-")
+    return plain[:NAME_MAX] or "scenario"
 
 
 def _known() -> str:
@@ -111,12 +125,19 @@ def _has_sweep(root: Node) -> bool:
 
 
 def _with_settings(root: Node, settings: Iterable[str]) -> Node:
+    problems: list[Problem] = []
     for setting in settings:
         path, equals, text = setting.partition("=")
         where = Where(f"--set {quote(setting)}")
         if not equals or not all(path.split(".")) or not text.strip():
-            raise ScenarioError([Problem(where, "", "is not a setting", "key.path=value")])
-        root = with_value(root, path, _relocated(parse(text, where.source), where))
+            problems.append(Problem(where, "", "is not a setting", "key.path=value"))
+            continue
+        try:
+            root = with_value(root, path, _relocated(parse(text, where.source), where))
+        except ScenarioError as error:
+            problems += error.problems
+    if problems:
+        raise ScenarioError(problems)
     return root
 
 
@@ -135,7 +156,7 @@ def _point(
 ) -> tuple[Point | None, list[Problem]]:
     for axis, scalar in zip(axes, choice, strict=True):
         root = with_value(root, axis.path, scalar)
-    reader = Reader(root, swept=bool(axes))
+    reader = Reader(root, swept=_has_sweep(root))
     scenario = _completed(reader.scenario(), reader, home)
     checks.check(scenario, reader)
     program = checks.find_program(scenario.switch.program, home)
@@ -163,29 +184,36 @@ def _completed(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
     shape = scenario.topology
     if shape.kind != "custom" or not shape.file:
         return scenario
-    own = Reader(read_file(folder / shape.file), swept=False)
-    read = own.read(Graph)
-    for problem in own.problems:
-        reader.problems.append(problem)
+    read, problems = _graph(folder / shape.file)
+    if problems:
+        reader.adopt(problems, "topology.file")
     return replace(
         scenario, topology=replace(shape, switches=read.switches, links=read.links, file="")
     )
 
 
+def _graph(file: Path) -> tuple[Graph, list[Problem]]:
+    try:
+        reader = Reader(read_file(file), swept=False)
+    except ScenarioError as error:
+        return Graph(), list(error.problems)
+    return reader.read(Graph), reader.problems
+
+
 def _with_workers(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
-    """Each worker class as the file it was found in; it is loaded, to see that it can be."""
+    """Each worker class as the file it was found in. The file is read and never run: that is for
+    `testbed.prepare`, when a run begins."""
 
     def found(workload: Workload, path: str) -> Workload:
         spec = own_worker.find(workload.worker, (folder, Path.cwd())) if workload.worker else ""
         try:
-            own = own_worker.load(spec)
-            if scenario.backend == "virtual" and own.all_reduce is not AllReducer.all_reduce:
-                raise WorkerError("in virtual time only its `combine` can be its own")
-            own_worker.try_combine(spec, workload.dtype)
+            if reader.given(path):
+                declared = own_worker.declared(spec)
+                if scenario.backend == "virtual" and "all_reduce" in declared:
+                    raise WorkerError(own_worker.ONLY_COMBINE)
         except WorkerError as error:
-            allowed = "module:Class, a subclass of hosts.AllReducer"
             what = f"{error}{_nearest_module(spec, folder)}"
-            reader.problem(reader.place(path), path, what, allowed)
+            reader.problem(reader.place(path), path, what, own_worker.ALLOWED)
         return replace(workload, worker=spec)
 
     jobs = (
@@ -222,4 +250,4 @@ def _with_entries(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
 def _single(scenario: Scenario, path: Path) -> Scenario:
     """One point as a scenario of its own: no sweep, no growth."""
     own = tuple(e for e in scenario.expect if not e.metric.startswith(GROWTH))
-    return replace(scenario, name=scenario.name or path.stem, expect=own, sweep=())
+    return replace(scenario, name=scenario.name or name_of(path), expect=own, sweep=())

@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 
 OF_JOB: dict[str, str] = {
-    "error.max_abs": "float32: largest distance from a float64 sum; null for int32",
+    "error.max_abs": "float32: largest distance of a result from a float64 sum; null for int32 "
+    "and where a result is Inf or NaN",
     "error.bound": "float32: what quantisation can cost at most; null for int32",
-    "error.within": "float32: true if every sum is within its own bound; null for int32",
+    "error.within": "float32: true if every result that a worker received is within its own bound; "
+    "null for int32",
     "allreduce.time_s.median": "seconds from first start to last end, median of the rounds",
     "allreduce.time_s.min": "the fastest round",
     "allreduce.time_s.max": "the slowest round",
@@ -22,6 +24,8 @@ OF_JOB: dict[str, str] = {
     "lossy_bound_s": "what losses allow: the links' time, or a round trip for each chunk of a slot "
     "and each loss",
     "lossy_bound_ratio": "median time / lossy_bound_s",
+    "window_share": "of the busiest link's rate, what a window for each round trip comes to; 1 "
+    "where it is no limit",
     "rounds": "rounds that ended",
     "restarts": "how often a round was broken off and run again in a new session",
     "lost": "workers that the job went on without (`on_failure: survivors`)",
@@ -35,6 +39,7 @@ OF_JOB: dict[str, str] = {
     "workers.*.malformed": "frames that are no result of this job",
     "workers.*.timeouts": "of them, sent again after a silence; the others had been overtaken",
     "workers.*.kernel_drops": "frames that its socket had no room for",
+    "workers.*.network_errors": "errors that ICMP messages reported to its socket, forged or not",
     "workers.*.bytes_sent": "bytes sent",
     "workers.*.bytes_received": "bytes received",
     "workers.*.cpu_s": "processor seconds during the rounds",
@@ -46,9 +51,22 @@ METRICS: dict[str, str] = {
     "reason": "why not, in one line; empty if ok",
     "exact": "true if all integer sums of all workers and rounds are right, bit for bit",
     "wrong_sums": "integer sums that differ from an independent computation",
+    "wrong_results": "elements of what `all_reduce` returned that are wrong: float32 beyond its "
+    "bound, int32 not equal; all of a result that is missing, of another dtype or length",
+    "first_wrong.job": "where the first wrong sum or result is; `first_wrong` is null if none is",
+    "first_wrong.worker": "the host of the worker that received it",
+    "first_wrong.rank": "that worker's rank",
+    "first_wrong.round": "the round, from 0",
+    "first_wrong.what": "`sum`: an integer; `result`: what `all_reduce` returned; `out`: the array "
+    "it was given for that",
+    "first_wrong.index": "the element; null where the whole array is missing or of another shape",
+    "first_wrong.expected": "what it is by float64 or integer arithmetic; or the dtype and length",
+    "first_wrong.allowed": "how far from that a float32 may be; null where it has to be equal",
+    "first_wrong.got": "what it was",
     **OF_JOB,
     "jobs.*.exact": "as `exact`, of one job by name",
     "jobs.*.wrong_sums": "as `wrong_sums`",
+    "jobs.*.wrong_results": "as `wrong_results`",
     **{f"jobs.*.{path}": "" for path in OF_JOB},
     "fairness.jain": "Jain's index of the jobs' elements_per_s by share: 1 is fair, 1/n is not",
     "fairness.shares.*": "this job's part of all jobs' elements_per_s",
@@ -60,8 +78,12 @@ METRICS: dict[str, str] = {
     "faults.never_begun_faults": "which",
     "totals.retransmitted": "frames sent again, all workers",
     "totals.injected_drops": "packets dropped on purpose, all links",
+    "totals.lost_down": "packets that arrived at links while these were down",
     "totals.other_drops": "packets lost that nobody dropped on purpose: queues, rings, sockets",
     "totals.malformed": "frames refused as malformed or foreign, by workers and switches",
+    "totals.forged": "packets that claim to come from the aggregator, refused by switches",
+    "totals.network_errors": "errors that ICMP messages reported to workers' sockets",
+    "attack.*": "frames that attacks sent, by kind",
     "switches.*.packets.new": "contributions summed",
     "switches.*.packets.duplicate": "contributions seen before",
     "switches.*.packets.stale": "contributions to a chunk that is over",
@@ -71,15 +93,24 @@ METRICS: dict[str, str] = {
     "switches.*.packets.partial_repeated": "partial sums sent up again",
     "switches.*.packets.final_new": "results from the parent switch, handed down",
     "switches.*.packets.final_unneeded": "results from the parent switch that were there already",
-    "switches.*.packets.malformed": "packets the parser could not finish",
-    "switches.*.jobs.*.*": "the same (but `malformed`) of one job by name",
+    "switches.*.packets.malformed": "packets that the parser could not finish, or that are for the "
+    "aggregator and are no contribution",
+    "switches.*.packets.host_errors": "hosts' ICMP messages for the aggregator, such as that a "
+    "result came when its worker's program had ended",
+    "switches.*.packets.forged": "packets that claim to come from the aggregator",
+    "switches.*.packets.forwarded": "packets that are no aggregation's, forwarded",
+    "switches.*.packets.unroutable": "packets for the switch to route that it has no way for",
+    "switches.*.jobs.*.*": "the same, as far as they have to do with jobs, of one job by name",
     "switches.*.ring_drops": "packets the switch's packet rings lost",
     "switches.*.queue_drops": "packets the switch's own egress queues lost (target bmv2)",
     "switches.*.port_errors": "packets cut short, too long for a port, or for one that is down",
     "switches.*.cpu_s": "processor seconds during the rounds",
     "links.*.*.seen": "packets that arrived at the end of the link, in this direction",
     "links.*.*.dropped": "of them, dropped by injection",
+    "links.*.*.lost_down": "of them, lost because the link was down",
+    "links.*.*.corrupted": "of them, with a bit inverted by injection",
     "links.*.*.duplicated": "copies of them that injection made, which `seen` does not count",
+    "links.*.*.packets": "packets that left the sender's queue, or (virtual time) wait in it",
     "links.*.*.bytes": "bytes that left the sender's queue",
     "links.*.*.queue_drops": "packets the link's queue had no room for",
     "links.*.*.predicted_bytes": "one chunk per slot and tag, whatever is below; null where a "
@@ -87,7 +118,13 @@ METRICS: dict[str, str] = {
     "links_as_predicted": "true if every direction carried its predicted bytes and what was "
     "counted as sent again, no more; null where nobody can tell",
     "links_unclear": "why nobody can tell; empty if it is not null",
-    "fidelity.verdict": "network-bound, cpu-bound or starved; virtual-time on that backend",
+    "accounts.balanced": "virtual time: true if the counters of links, hosts and workers agree, "
+    "frame by frame; null on real links",
+    "accounts.unclear": "why nobody can tell; empty if it is not null",
+    "findings": "what the run should not show, each with `kind`, `text` and `numbers` (below)",
+    "fidelity.verdict": "network-bound, waiting, cpu-bound or starved",
+    "fidelity.waited_for": "where it is waiting: timers, faults, window, losses, brevity, delay or "
+    "unknown; else null",
     "fidelity.reasons": "the evidence, in sentences",
 }
 """Path -> meaning."""
@@ -95,16 +132,21 @@ METRICS: dict[str, str] = {
 GROWTH = "growth."
 """In a sweep, `growth.<path>` is the value at the last point / the value at the first."""
 
-_LISTS = {"allreduce.time_s.all", "fidelity.reasons", "lost_workers"}
+_LISTS = {"findings", "allreduce.time_s.all", "fidelity.reasons", "lost_workers"}
 _TEXTS = {
     "reason",
+    "first_wrong.job",
+    "first_wrong.worker",
+    "first_wrong.what",
     "failure.job",
     "failure.worker",
     "failure.reason",
     "links_unclear",
     "fidelity.verdict",
+    "fidelity.waited_for",
+    "accounts.unclear",
 }
-_FLAGS = {"ok", "exact", "error.within", "links_as_predicted"}
+_FLAGS = {"ok", "exact", "error.within", "links_as_predicted", "accounts.balanced"}
 
 
 def type_of(pattern: str) -> str:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import Field, fields
 from typing import Any, TypeVar
 
 from testbed.scenario.document import Items, Mapping, Node, Scalar
-from testbed.scenario.errors import Problem, Where, nearest, quote
+from testbed.scenario.errors import Problem, Where, nearest, quote, similar
 from testbed.scenario.expectations import read_expect
 from testbed.scenario.kinds import Kind, Wrong
 from testbed.scenario.schema import Axis, Scenario, key_of, keys, yaml_name
+from testbed.scenario.trust import Trust
 
 T = TypeVar("T")
 SWEEP_VALUES_MAX = 64
@@ -23,6 +25,8 @@ class Reader:
         self.swept = swept
         self.problems: list[Problem] = []
         self.places: dict[str, Where] = {}
+        self._doubted: set[str] = set()
+        self._elsewhere: set[Problem] = set()
 
     def scenario(self) -> Scenario:
         return self.read(Scenario)
@@ -41,6 +45,17 @@ class Reader:
             path = path[:-1].rpartition("[")[0] if path.endswith("]") else path.rpartition(".")[0]
         return self.places.get(path, self.root.where)
 
+    def trust(self) -> Trust:
+        """Which keys were read rightly, as far as is known by now."""
+        own = (problem.path for problem in self.problems if problem not in self._elsewhere)
+        return Trust(self._doubted.union(own))
+
+    def adopt(self, problems: Sequence[Problem], path: str) -> None:
+        """Mistakes of the file that the key names."""
+        self.problems += problems
+        self._elsewhere.update(problems)
+        self._doubted.add(path)
+
     def problem(self, where: Where, path: str, what: str, allowed: str = "") -> None:
         self.problems.append(Problem(where, path, what, allowed))
 
@@ -57,6 +72,8 @@ class Reader:
             if item is None:
                 what = f"unknown key{nearest(name.text, known) or _elsewhere(name.text)}"
                 self.problem(name.where, key_path, what, ", ".join(known))
+                if meant := similar(name.text, known):
+                    self._doubted.add(f"{path}.{meant}" if path else meant)
             else:
                 self.places[key_path] = child.where
                 values[item.name] = self._field(item, child, key_path)

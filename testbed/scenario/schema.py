@@ -24,6 +24,7 @@ from testbed.scenario.kinds import (
 
 WORKERS_MAX = 64  # switchml.p4's bitmap of workers is bit<64>
 RACKS_MAX = 64
+NAME_MAX = 64
 NODE_MAX = 9  # a Linux interface name, `<node>-eth<port>`, has at most 15 bytes
 FAULT_KINDS = (
     "loss",
@@ -71,7 +72,7 @@ def keys_list(name: str, kind: Kind, doc: str, default: tuple[Any, ...] = ()) ->
 NAME = Text(
     "a name of letters, digits, '.', '_' and '-' that starts with a letter or digit",
     r"[A-Za-z0-9][A-Za-z0-9._-]*",
-    64,
+    NAME_MAX,
 )
 JOB_NAME = Text(
     "a name of letters, digits and '_' that starts with a letter", r"[A-Za-z][A-Za-z0-9_]*", 32
@@ -371,7 +372,7 @@ class Scenario:
         "name",
         NAME,
         "",
-        "names the result folder; the file's name without ending if not given",
+        "names the result folder; made of the file's name if not given",
     )
     description: str = key(
         "description", Text(), "", "one line for `make scenarios` and the report"

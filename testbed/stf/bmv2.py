@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from testbed import thrift_cli
-from testbed.errors import ControlError
+from testbed.errors import ControlError, CouldNotRun, exit_in_words
 from testbed.stf.names import Match
 from testbed.stf.script import Command, Expect, Packet, StfError
 from testbed.thrift_cli import ThriftCli
@@ -44,7 +44,8 @@ class Bmv2:
 
     folder: empty, for its files. commands: the script, whose ports are opened. quiet_s: so long
     nothing must come out before all is taken to have come.
-    StfError if it does not start, refuses a command or dies.
+    StfError if it does not start with this program or refuses a command, CouldNotRun if it dies or
+    its command line does not start.
     """
 
     def __init__(
@@ -140,7 +141,8 @@ class Bmv2:
             self._seen[port] = len(frames)
         status = self._process.poll()
         if status is not None:
-            raise StfError(f"{PROGRAM} died with exit code {status}")
+            said = self._log().read_text(errors="replace").splitlines() or ["it said nothing"]
+            raise CouldNotRun(PROGRAM, f"it {exit_in_words(status)}: {said[-1]}")
         return new
 
     def wait(self) -> None:
@@ -159,12 +161,18 @@ class Bmv2:
         """What was sent before takes its way through the switch first."""
         try:
             if self._cli is None:
-                self._cli = ThriftCli(self._thrift_port)
+                self._cli = self._connect()
             if self._sent:
                 self.wait()
             return self._cli.command(line)
         except ControlError as refused:
             raise StfError(str(refused)) from None
+
+    def _connect(self) -> ThriftCli:
+        try:
+            return ThriftCli(self._thrift_port)
+        except (ControlError, OSError) as error:
+            raise CouldNotRun(thrift_cli.PROGRAM, str(error)) from None
 
     def add(
         self, table: str, keys: list[Match], action: str, args: list[int], priority: int

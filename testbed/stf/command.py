@@ -11,10 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import switch
+from switch.files import read_bytes
 from testbed.stf.engine import Library
 from testbed.stf.names import Binder
 from testbed.stf.run import Run
 from testbed.stf.script import StfError, parse
+from testbed.terminal import plain
 
 OK, FAILED, INVALID = 0, 1, 2
 
@@ -22,7 +24,7 @@ OK, FAILED, INVALID = 0, 1, 2
 def run_stf(json_path: Path, script: Path, seed: int = 0, trace: bool = False) -> Run:
     """Run `script` on the program in `json_path`; `failures` is empty when all of it holds.
     `trace` prints each packet's way."""
-    commands = parse(script.read_text(errors="replace"))
+    commands = parse(read_bytes(script).decode(errors="replace"))
     detail = switch.Detail.TRACE if trace else switch.Detail.NOTHING
     pipeline = switch.Pipeline.load(json_path, seed=seed, detail=detail)
     try:
@@ -39,20 +41,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         for path in (args.program, args.script):
             if not path.is_file():
                 raise StfError(f"{path}: no such file")
-        parse(args.script.read_text(errors="replace"))  # a bad line is said before a compile
+        parse(
+            read_bytes(args.script).decode(errors="replace")
+        )  # a bad line is said before a compile
         with tempfile.TemporaryDirectory(prefix="agglab-stf-") as folder:
             run = run_stf(_json_of(args, Path(folder)), args.script, args.seed, args.trace)
     except StfError as error:
         where = f"{args.script}:{error.line}: " if error.line else ""
-        print(f"{where}error: {error}", file=sys.stderr)
+        print(plain(f"{where}error: {error}"), file=sys.stderr)
         return INVALID
     except (switch.ProgramError, switch.PipelineError) as error:
         print(f"{args.program}: error: {error}", file=sys.stderr)
         return INVALID
     for line in run.said:
-        print(f"{args.script}:{line}")
+        print(plain(f"{args.script}:{line}"))
     for failure in run.failures:
-        print(f"{args.script}:{failure}")
+        print(plain(f"{args.script}:{failure}"))
     wanted = sum(map(len, run.expected.values()))
     verdict = f"FAILED, {len(run.failures)} of its checks" if run.failures else "ok"
     print(f"{args.script}: {verdict} ({run.packets} packets in, {wanted} expected)")

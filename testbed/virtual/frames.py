@@ -7,14 +7,14 @@ import struct
 from dataclasses import dataclass
 
 from hosts.wire import LOWER_HEADER_BYTES
+from testbed.checksum import ONES, word_sum
 
 ETHERTYPE_IPV4 = 0x0800
 VERSION_IHL = 0x45
 DONT_FRAGMENT = 0x4000
+DONT_FRAGMENT_BYTE = DONT_FRAGMENT >> 8
 TTL = 64
 UDP = 17
-# Sums of 16-bit words in ones' complement (RFC 1071) are sums modulo this.
-ONES = 0xFFFF
 
 ETHERNET = struct.Struct("!6s6sH")
 IPV4 = struct.Struct("!BBHHHBBH4s4s")
@@ -41,7 +41,7 @@ class Framing:
         # Of a frame that comes: addresses of Ethernet and its type; of IP; of UDP.
         self._ethernet = ETHERNET.pack(_mac(own.mac), _mac(other.mac), ETHERTYPE_IPV4)
         self._addresses = self._target + self._source + struct.pack("!HH", other.port, own.port)
-        self._pseudo = _sum(self._source + self._target + bytes([0, UDP]))
+        self._pseudo = word_sum(self._source + self._target + bytes([0, UDP]))
 
     def frame(self, payload: bytes) -> bytes:
         """The frame that carries a datagram to the other end."""
@@ -50,24 +50,29 @@ class Framing:
         if known is None:
             known = self._headers[size] = self._header(size)
         head, partial = known
-        checksum = ONES - (partial + _sum(payload)) % ONES
+        checksum = ONES - (partial + word_sum(payload)) % ONES
         return b"%b%b%b" % (head, checksum.to_bytes(2, "big"), payload)
 
     def payload(self, frame: bytes) -> bytes | None:
-        """The datagram in a frame; None if a host's kernel would not give it to the socket."""
+        """The datagram in a frame as hosts send them; None for all others, which may yet hold one
+        (reception.py)."""
         size = len(frame)
         if size < LOWER_HEADER_BYTES or frame[:6] != self._ethernet[:6] or frame[12] != 8:
             return None
         if frame[26:38] != self._addresses or frame[23] != UDP or frame[13]:
             return None
         udp_size = int.from_bytes(frame[38:40], "big")
+        if frame[20] & ~DONT_FRAGMENT_BYTE or frame[21]:
+            return None
         if frame[14] != VERSION_IHL or not 8 <= udp_size <= size - UDP_START:
             return None
-        if int.from_bytes(frame[16:18], "big") != udp_size + 20 or _sum(frame[IP_START:UDP_START]):
+        if int.from_bytes(frame[16:18], "big") != udp_size + 20 or word_sum(
+            frame[IP_START:UDP_START]
+        ):
             return None
         end = UDP_START + udp_size
         checked = frame[40:42] != b"\0\0"  # RFC 768: otherwise the sender computed none
-        if checked and (self._pseudo + udp_size + _sum(frame[UDP_START:end])) % ONES:
+        if checked and (self._pseudo + udp_size + word_sum(frame[UDP_START:end])) % ONES:
             return None
         return frame[LOWER_HEADER_BYTES:end]
 
@@ -76,16 +81,10 @@ class Framing:
         total = IPV4.size + UDP_HEADER.size + size
         fields = (VERSION_IHL, 0, total, 0, DONT_FRAGMENT, TTL, UDP)
         blank = IPV4.pack(*fields, 0, self._source, self._target)
-        ip = IPV4.pack(*fields, ONES - _sum(blank), self._source, self._target)
+        ip = IPV4.pack(*fields, ONES - word_sum(blank), self._source, self._target)
         udp = UDP_HEADER.pack(self._own.port, self._other.port, UDP_HEADER.size + size, 0)
         macs = ETHERNET.pack(_mac(self._other.mac), _mac(self._own.mac), ETHERTYPE_IPV4)
-        return macs + ip + udp[:6], self._pseudo + UDP_HEADER.size + size + _sum(udp)
-
-
-def _sum(data: bytes) -> int:
-    """Ones' complement sum of big-endian words; a last odd byte is the upper half of one."""
-    value = int.from_bytes(data, "big")
-    return (value << 8 if len(data) & 1 else value) % ONES
+        return macs + ip + udp[:6], self._pseudo + UDP_HEADER.size + size + word_sum(udp)
 
 
 def _packed(ip: str) -> bytes:

@@ -24,7 +24,8 @@ Flight = tuple[int, int, bytes]
 
 
 class Way:
-    """One direction. `deliver(frame)` is called at its far end."""
+    """One direction. `deliver(frame)` is called at its far end, `hit(frame)` with each frame that
+    is lost, changed or held up."""
 
     def __init__(
         self,
@@ -34,9 +35,11 @@ class Way:
         name: str,
         direction: Direction,
         deliver: Callable[[bytes], None],
+        hit: Callable[[bytes], None] = lambda frame: None,
     ) -> None:
         self.link, self.name = link, name
         self._clock, self._direction, self._deliver = clock, direction, deliver
+        self._hit = hit
         self._rate_bps = direction.rate_bps
         self._delay_ns = direction.delay_us * NS_PER_US
         self._constant = deciders(direction.impairments, seed, link, name)
@@ -51,12 +54,14 @@ class Way:
         self._schedule = 0
         self._packets = self._bytes = self._seen = self._refused = 0
         self._dropped = self._corrupted = self._lost = self._copied = 0
+        self._held = self._handed_over = 0
         self._dropped_numbers: list[int] = []
 
     def send(self, frame: bytes) -> None:
         """Put a frame at the end of the queue, or lose it if that is full."""
         if self._full(len(frame)):
             self._refused += 1
+            self._hit(frame)
             return
         self._packets += 1
         self._bytes += len(frame)
@@ -100,13 +105,16 @@ class Way:
         self._seen += 1
         if self._down:
             self._lost += 1
+            self._hit(frame)
             return
         if not self._deciders:
-            self._deliver(frame)
+            self._hand_over(frame)
             return
         fate = Fate()
         for decide in self._deciders:
             decide(k, len(frame), fate)
+        if fate.dropped or fate.flipped or fate.late_ns:
+            self._hit(frame)
         if fate.dropped:
             self._dropped += 1
             if len(self._dropped_numbers) < NUMBERS_KEPT:
@@ -123,9 +131,18 @@ class Way:
 
     def _after(self, delay_ns: int, frame: bytes) -> None:
         if delay_ns:
-            self._clock.at(self._clock.now_ns + delay_ns, self._deliver, frame)
+            self._held += 1
+            self._clock.at(self._clock.now_ns + delay_ns, self._let_go, frame)
         else:
-            self._deliver(frame)
+            self._hand_over(frame)
+
+    def _let_go(self, frame: bytes) -> None:
+        self._held -= 1
+        self._hand_over(frame)
+
+    def _hand_over(self, frame: bytes) -> None:
+        self._handed_over += 1
+        self._deliver(frame)
 
     def take_down(self) -> None:
         """Nothing arrives until `bring_up`. What is sent uses the link's time all the same."""
@@ -164,6 +181,12 @@ class Way:
     def _reconsider(self) -> None:
         self._deciders = self._constant + [self._begun[n] for n in sorted(self._begun)]
 
+    def carried_bytes(self) -> int:
+        """Of the frames that have been sent whole."""
+        now_ns = self._clock.now_ns
+        waiting = sum(len(f) for _, end_ns, f in self._flying if end_ns - self._delay_ns > now_ns)
+        return self._bytes - waiting
+
     def statistics(self) -> DirectionStatistics:
         """What was counted so far."""
         return DirectionStatistics(
@@ -178,4 +201,7 @@ class Way:
             corrupted=self._corrupted,
             lost_link_down=self._lost,
             duplicated=self._copied,
+            in_flight=len(self._flying),
+            held=self._held,
+            handed_over=self._handed_over,
         )

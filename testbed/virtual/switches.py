@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from switch.program import Program
 from switch.translate import translate
 from testbed.network.changes import NO_ENTRIES, group_changes, session_changes
 from testbed.plan import Entries, TableEntry
-from testbed.statistics import SwitchStatistics
+from testbed.statistics import NodeStatistics, SwitchStatistics
 from testbed.virtual.clock import Clock
 from testbed.virtual.links import Way
 
@@ -90,8 +91,17 @@ class SwitchNode:
     A program that is stopped loses all it holds; what it had counted is kept aside.
     """
 
-    def __init__(self, clock: Clock, name: str, chip: Chip, seed: int, delay_ns: int = 0) -> None:
-        self.name = name
+    def __init__(
+        self,
+        clock: Clock,
+        name: str,
+        chip: Chip,
+        seed: int,
+        delay_ns: int = 0,
+        hit: Callable[[bytes], None] = lambda frame: None,
+    ) -> None:
+        """hit: called with each frame that arrives while no program runs."""
+        self.name, self._hit = name, hit
         self.ports: dict[int, Way] = {}
         self._clock, self._chip, self._seed, self._delay_ns = clock, chip, seed, delay_ns
         self._pipeline: Pipeline | None = chip.pipeline(seed)
@@ -99,11 +109,14 @@ class SwitchNode:
         self._replication = NO_ENTRIES
         self._counted: dict[tuple[str, int], Count] = {}
         self._drops: dict[str, int] = {}
-        self._unheard = 0
+        self._unheard = self._received = self._processed = self._waiting = 0
+        self._sent: Counter[str] = Counter()
 
     def receive(self, port: int, frame: bytes) -> None:
         """A frame has arrived at a port."""
+        self._received += 1
         if self._delay_ns:
+            self._waiting += 1
             arrived = (self._pipeline, port, frame)
             self._clock.at(self._clock.now_ns + self._delay_ns, self._process_later, arrived)
         else:
@@ -112,17 +125,24 @@ class SwitchNode:
     def _process_later(self, arrived: tuple[Pipeline | None, int, bytes]) -> None:
         """Unless the program that was running then is gone."""
         pipeline, port, frame = arrived
+        self._waiting -= 1
         if pipeline is self._pipeline:
             self._process(port, frame)
+        else:
+            self._unheard += 1
+            self._hit(frame)
 
     def _process(self, port: int, frame: bytes) -> None:
         if self._pipeline is None:
             self._unheard += 1
+            self._hit(frame)
             return
+        self._processed += 1
         now_us = self._clock.now_ns // NS_PER_US
         for out, copy in self._pipeline.process(port, frame, now_us):
             way = self.ports.get(out)
             if way is not None:
+                self._sent[way.name] += 1
                 way.send(copy)
 
     def install(self, entries: Entries) -> None:
@@ -203,6 +223,17 @@ class SwitchNode:
         except KeyError:
             return None
         return [self._pipeline.register_read(name, index) for index in indices]
+
+    def account(self) -> NodeStatistics:
+        """What became of the frames that arrived, and what was sent."""
+        return NodeStatistics(
+            self.name,
+            self._received,
+            self._processed,
+            self._unheard,
+            dict(self._sent),
+            waiting=self._waiting,
+        )
 
     def statistics(self) -> SwitchStatistics:
         """Drops by reason; `stopped` are frames that came while no program ran."""

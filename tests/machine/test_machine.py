@@ -26,6 +26,7 @@ CONSOLE = "printf 'Probing\\nLinux version 6\\n[ 1.0] quiet\\n\\033[1mhello\\033
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)
 @pytest.mark.skipif(
     not ASKED, reason="takes ten minutes or more: AGGLAB_MACHINE=1, or `make machine`"
 )

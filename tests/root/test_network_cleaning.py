@@ -21,7 +21,8 @@ from typing import Any
 import pytest
 
 from testbed.network import isolation
-from testbed.network.isolation import STATE, isolated, remove_stale
+from testbed.network.isolation import isolated
+from testbed.scratch import remove_stale, state_folder
 
 pytestmark = pytest.mark.root
 
@@ -278,17 +279,17 @@ def test_two_networks_with_the_same_names_at_once(start: Any) -> None:
 def test_the_next_run_removes_what_a_killed_one_left(start: Any, tmp_path: Path) -> None:
     run = start("stand_still", at="before")
     run.await_stage()
-    before = set(STATE.iterdir())
+    before = set(state_folder().iterdir())
     os.kill(run.process.pid, signal.SIGKILL)
     run.process.wait()
     until(lambda: not run.members(), lambda: "processes are left")
-    foreign = STATE / f"not-a-run-{uuid.uuid4().hex}"
+    foreign = state_folder() / f"not-a-run-{uuid.uuid4().hex}"
     foreign.mkdir()
     try:
         follower = start("leave", code=0)
         assert follower.process.wait(60) == 0
         assert foreign.exists(), "no run made it"
-        assert len(set(STATE.iterdir()) & before) < len(before)
+        assert len(set(state_folder().iterdir()) & before) < len(before)
     finally:
         foreign.rmdir()
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import subprocess
+from collections import Counter
 
 import pytest
+
+from testbed.orchestra.attack import KINDS
 
 pytestmark = pytest.mark.root
 
@@ -26,13 +29,22 @@ def test_trees_with_loss_are_exact_and_carry_what_was_predicted(scenario, name: 
     assert uplink[f"s1->{root}"]["predicted_bytes"] == worker["h1->s1"]["predicted_bytes"] > 0
 
 
-def test_two_jobs_share_a_switch_and_foreign_packets_change_nothing(scenario) -> None:
+def test_two_jobs_share_switches_and_foreign_frames_change_nothing(scenario) -> None:
     ended = scenario.run("attack")
     assert ended.code == 0, ended.out + ended.err
-    jobs = ended.metrics["jobs"]
-    assert all(job["exact"] and job["rounds"] == 4 for job in jobs.values())
-    packets = ended.metrics["switches"]["s1"]["packets"]
-    assert packets["refused"] + packets["malformed"] == 3000
+    metrics = ended.metrics
+    assert all(job["exact"] and job["rounds"] == 4 for job in metrics["jobs"].values())
+    assert all(not job["restarts"] for job in metrics["jobs"].values())
+    workers = [w for job in metrics["jobs"].values() for w in job["workers"].values()]
+    assert all(worker["network_errors"] and not worker["malformed"] for worker in workers)
+    refused = Counter()
+    for kind, count in metrics["attack"].items():
+        refused[KINDS[kind].counted] += count
+    counted = metrics["switches"]["s2"]["packets"]  # both attackers' switch
+    assert sum(refused.values()) == 3400
+    # Hosts tell the attacker that a port is unreachable, as often as their kernel allows.
+    assert counted["forwarded"] >= refused.pop("forwarded")
+    assert {kind: counted[kind] for kind in refused} == refused
 
 
 def test_a_pulled_link_is_a_failure_that_names_who_is_missing(scenario) -> None:
@@ -53,3 +65,27 @@ def test_recovered_as_declared_and_nothing_is_left(scenario, name: str) -> None:
     assert ended.metrics["exact"] is True
     assert scenario.processes() == {}
     assert interfaces() == before
+
+
+def test_what_was_sent_again_and_lost_counts_also_where_rounds_fail(scenario) -> None:
+    """The dead worker's kernel answers the next results with ICMP errors: they are no refused
+    contributions."""
+    ended = scenario.run("worker-killed")
+    assert ended.code == 0, ended.out + ended.err
+    packets, workers = ended.metrics["switches"]["s1"]["packets"], ended.metrics["workers"]
+    assert packets["refused"] == packets["malformed"] == 0
+    assert 1 <= packets["host_errors"] <= 20
+    again = sum(worker["retransmitted"] for worker in workers.values())
+    assert again == packets["duplicate"] + packets["stale"]  # none, if all are told soon
+    assert ended.metrics["accounts"]["balanced"] is None
+
+
+def test_frames_are_lost_on_the_link_that_was_down(scenario) -> None:
+    ended = scenario.run("link-down")
+    assert ended.code == 0, ended.out + ended.err
+    lost = {
+        link: sum(way["lost_down"] for way in ways.values())
+        for link, ways in ended.metrics["links"].items()
+    }
+    assert ended.metrics["totals"]["lost_down"] == lost.pop("h2-s1") > 0
+    assert not any(lost.values())

@@ -4,30 +4,37 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import grpc
 import pytest
-from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
+from p4.v1 import p4runtime_pb2
 from scapy.utils import rdpcap
-from switch_lab import FIXTURES, Lab, receive
+from switch_lab import Lab, receive
+from switch_process import (
+    CPU_PORT,
+    FRAME,
+    JSON,
+    P4INFO,
+    PORTS,
+    ROOT,
+    Failure,
+    Program,
+    address,
+    entry,
+    group,
+)
 
 from switch.p4runtime.text import read_p4info
 
 pytestmark = pytest.mark.root
-ROOT = Path(__file__).resolve().parents[2]
-JSON, P4INFO = FIXTURES / "entities.json", FIXTURES / "entities.p4info.txtpb"
-CPU_PORT = 255  # what entities.p4 says
-MAC = bytes.fromhex("0a0000000001")
-FRAME = MAC + bytes.fromhex("0b0000000002") + bytes.fromhex("0800") + bytes(range(46))
 
 
 @pytest.fixture(scope="module")
@@ -35,61 +42,6 @@ def lab() -> Iterator[Lab]:
     lab = Lab()
     yield lab
     lab.close()
-
-
-class Program:
-    """A switch that is ready; its sockets and files are in `folder`."""
-
-    def __init__(self, lab: Lab, folder: Path, *words: str, target: str = "") -> None:
-        self.folder = folder
-        ready, told = os.pipe()
-        command = [sys.executable, "-m", "switch", *words]
-        command += ["--stats-socket", f"{folder}/stats", "--stats-file", f"{folder}/stats.json"]
-        command += ["--ready-fd", str(told), "--", "--grpc-server-addr", f"unix:{folder}/grpc"]
-        self.process = subprocess.Popen(
-            lab.switch.command(*command, *target.split()),
-            cwd=ROOT,
-            pass_fds=[told],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        os.close(told)
-        with open(ready, "rb") as pipe:
-            assert pipe.read() == b"\n", self.process.communicate()[1]
-        self.channel = grpc.insecure_channel(f"unix:{folder}/grpc")
-        self.stub = p4runtime_pb2_grpc.P4RuntimeStub(self.channel)
-        self.requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self.stream = self.stub.StreamChannel(iter(self.requests.get, None))
-        request = p4runtime_pb2.StreamMessageRequest()
-        request.arbitration.election_id.low = 1
-        self.requests.put(request)
-        assert next(self.stream).arbitration.status.code == 0
-
-    def write(self, *entities: p4runtime_pb2.Entity) -> None:
-        request = p4runtime_pb2.WriteRequest(election_id=p4runtime_pb2.Uint128(low=1))
-        for entity in entities:
-            request.updates.add(type="INSERT", entity=entity)
-        self.stub.Write(request, timeout=10)
-
-    def stats(self) -> dict[str, Any]:
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.connect(f"{self.folder}/stats")
-            with connection.makefile("rb") as lines:
-                answer: dict[str, Any] = json.loads(lines.read())
-        return answer
-
-    def stop(self, number: int = signal.SIGTERM) -> int:
-        self.requests.put(None)
-        self.process.send_signal(number)
-        assert self.process.stderr is not None
-        code = self.process.wait(20)
-        self.errors = self.process.stderr.read()
-        self.process.stderr.close()
-        self.channel.close()
-        return code
-
-
-PORTS = ("-i", "1@s1", "-i", "2@s2", "-i", "3@s3")
 
 
 @pytest.fixture
@@ -106,29 +58,6 @@ def start(lab: Lab, tmp_path: Path) -> Iterator[Callable[..., Program]]:
     for program in started:
         if program.process.poll() is None:
             program.stop()
-
-
-def entry(action: str, *args: bytes, port: int = 1) -> p4runtime_pb2.Entity:
-    p4info = read_p4info(P4INFO.read_bytes())
-    entity = p4runtime_pb2.Entity()
-    table = next(t for t in p4info.tables if t.preamble.name == "I.exact_table")
-    entity.table_entry.table_id = table.preamble.id
-    for number, value in ((1, MAC), (2, bytes([port]))):
-        entity.table_entry.match.add(field_id=number).exact.value = value
-    chosen = next(a for a in p4info.actions if a.preamble.name == action)
-    entity.table_entry.action.action.action_id = chosen.preamble.id
-    for number, value in enumerate(args, 1):
-        entity.table_entry.action.action.params.add(param_id=number, value=value)
-    return entity
-
-
-def group(number: int, *ports: int) -> p4runtime_pb2.Entity:
-    entity = p4runtime_pb2.Entity()
-    replication = entity.packet_replication_engine_entry.multicast_group_entry
-    replication.multicast_group_id = number
-    for port in ports:
-        replication.replicas.add(egress_port=port, instance=1)
-    return entity
 
 
 def test_it_forwards_counts_captures_and_stops(
@@ -232,27 +161,17 @@ def test_signals_stop_it_cleanly(start: Callable[..., Program], number: int) -> 
     )
 
 
-class Failure:
-    """Runs a switch that must not start."""
-
-    def __init__(self, lab: Lab) -> None:
-        self.lab = lab
-
-    def __call__(self, *words: str, before: tuple[str, ...] = ()) -> tuple[int, str]:
-        command = self.lab.switch.command(*before, sys.executable, "-m", "switch", *words)
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
-        assert done.stdout == "" and done.stderr.count("\n") == 1, done.stderr
-        assert done.stderr.startswith("switch: ")
-        return done.returncode, done.stderr
+# It compiles the packet loop as any other does.
+SLOW_COMPILER = """#!/bin/sh
+case "$*" in *program.c*) ;; *) exec /usr/bin/cc "$@" ;; esac
+touch "$(dirname "$0")/called"
+exec sleep 1000
+"""
 
 
 @pytest.fixture
 def failure(lab: Lab) -> Failure:
     return Failure(lab)
-
-
-def address(folder: Path) -> tuple[str, ...]:
-    return ("--", "--grpc-server-addr", f"unix:{folder}/grpc")
 
 
 def test_a_missing_interface(failure: Failure, tmp_path: Path) -> None:
@@ -263,7 +182,7 @@ def test_a_missing_interface(failure: Failure, tmp_path: Path) -> None:
 
 def test_wrong_programs(failure: Failure, tmp_path: Path) -> None:
     code, error = failure("-i", "1@s1", "/no/such.json", *address(tmp_path))
-    assert code == 4 and "/no/such.json: cannot be opened" in error
+    assert code == 4 and "/no/such.json: cannot be read: No such file" in error
     broken = tmp_path / "broken.json"
     broken.write_text('{"tables": ')
     assert failure("-i", "1@s1", str(broken), *address(tmp_path))[0] == 4
@@ -292,18 +211,25 @@ def test_a_taken_address(
     lab.switch.sh("ip link set lo up")
     listener = lab.switch.call(lambda: socket.create_server(("127.0.0.1", 9559)))
     with listener:
-        code, error = failure("--no-p4")
+        code, error = failure("--no-p4", "--", "--grpc-server-addr", "127.0.0.1:9559")
         assert code == 6 and "127.0.0.1:9559" in error
 
 
-def test_what_a_killed_switch_left_is_not_in_the_way(
-    lab: Lab, start: Callable[..., Program]
-) -> None:
+def test_a_killed_switch_leaves_no_sockets(start: Callable[..., Program]) -> None:
     killed = start("--no-p4")
+    assert sorted(path.name for path in killed.folder.iterdir()) == ["grpc", "stats", "stats.json"]
     killed.process.kill()
     killed.process.wait()
-    assert sorted(path.name for path in killed.folder.iterdir()) == ["grpc", "stats"]
-    again = Program(lab, killed.folder, "--no-p4")
+    deadline = time.monotonic() + 20
+    while list(killed.folder.iterdir()):  # the process that removes them was not killed
+        assert time.monotonic() < deadline
+
+
+def test_dead_sockets_are_not_in_the_way(lab: Lab, tmp_path: Path) -> None:
+    for name in ("grpc", "stats"):
+        with socket.socket(socket.AF_UNIX) as dead:
+            dead.bind(f"{tmp_path}/{name}")
+    again = Program(lab, tmp_path, "--no-p4")
     assert again.stats()["device_id"] == 0
     assert again.stop() == 0
 
@@ -319,22 +245,27 @@ def test_a_missing_pcap_folder_and_an_unwritable_file(failure: Failure, tmp_path
     assert code == 2 and "/no/such" in error
     code, error = failure("--no-p4", "--log-file", "/no/such/log", *address(tmp_path))
     assert code == 5 and "/no/such/log" in error
+    code, error = failure("--no-p4", "--stats-file", "/no/such/stats", *address(tmp_path))
+    assert code == 5 and "/no/such/stats" in error
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_signal_while_it_starts_leaves_nothing(lab: Lab, tmp_path: Path) -> None:
     """A compiler that never ends: the switch is stopped while it waits for it."""
-    slow = tmp_path / "cc"
-    slow.write_text(f"#!/bin/sh\ntouch {tmp_path}/called\nexec sleep 1000\n")
-    slow.chmod(0o755)
-    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    environment["AGGLAB_CACHE"] = str(tmp_path / "cache")
-    command = lab.switch.command(sys.executable, "-m", "switch", str(JSON), *address(tmp_path))
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 20
-    while not (tmp_path / "called").exists():
-        assert time.monotonic() < deadline
-    process.terminate()
-    assert process.wait(20) == 0
+    with tempfile.TemporaryDirectory() as everybodys:
+        Path(everybodys).chmod(0o777)  # the compiler is called by another user
+        slow = Path(everybodys) / "cc"
+        slow.write_text(SLOW_COMPILER)
+        slow.chmod(0o755)
+        environment = {**os.environ, "PATH": f"{everybodys}:{os.environ['PATH']}"}
+        environment["AGGLAB_CACHE"] = str(tmp_path / "cache")
+        command = lab.switch.command(sys.executable, "-m", "switch", str(JSON), *address(tmp_path))
+        process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE)
+        deadline = time.monotonic() + 60
+        while not (Path(everybodys) / "called").exists():
+            assert time.monotonic() < deadline
+        process.terminate()
+        assert process.wait(20) == 0
     assert process.stderr is not None and process.stderr.read() == b""
     process.stderr.close()
-    assert not (tmp_path / "grpc").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]

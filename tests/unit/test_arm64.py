@@ -51,5 +51,5 @@ def test_what_is_made_of_a_program(compiler: str, tmp_path: Path) -> None:
     json = compile_program(ROOT / "p4" / "switchml.p4", "agglab", 256, 512).json
     (tmp_path / "program.c").write_text(translate(Program.read(json)))
     warnings = build.QUIET if compiler == "clang" else build.STRICT
-    flags = [*build.OPTIMISED, *build.COMMON, *warnings]
+    flags = [*build.OPTIMISED, *build.COMMON, f"-I{build.RUNTIME}", *warnings]
     assert complaints(compiler, flags, [tmp_path / "program.c"]) == ""

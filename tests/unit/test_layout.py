@@ -1,4 +1,4 @@
-"""Imports point one way: testbed -> {topologies, hosts, compiler, switch}."""
+"""Imports point one way: verification -> testbed -> {topologies, hosts, compiler, switch}."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PARTS = {"topologies", "hosts", "compiler", "switch"}
 ALLOWED = {part: {part} for part in PARTS} | {
     "testbed": {"testbed", *PARTS},
+    "verification": {"verification", "testbed", *PARTS},
     "benchmarks": {"benchmarks", "testbed", *PARTS},
 }
 
@@ -47,6 +48,7 @@ def test_p4_folder_hides_no_package_of_p4runtime(name: str) -> None:
 
 def test_layout() -> None:
     """The folders and files the project's users named."""
-    folders = "topologies p4 compiler switch hosts scenarios testbed results tests benchmarks docs"
-    for name in [*folders.split(), "Makefile", "README.md", "LICENSE"]:
+    code = ["topologies", "p4", "compiler", "switch", "hosts", "testbed", "verification"]
+    folders = [*code, "scenarios", "results", "tests", "benchmarks", "docs"]
+    for name in [*folders, "Makefile", "README.md", "LICENSE"]:
         assert (ROOT / name).exists(), name

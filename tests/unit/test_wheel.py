@@ -63,3 +63,19 @@ def test_the_drop_in_finds_its_python(installed: Path, tmp_path: Path) -> None:
     script = installed / "switch/bin/agglab-switch"
     done = subprocess.run([script, "--version"], capture_output=True, text=True)
     assert done.stdout.startswith("agglab switch"), done.stderr
+
+
+def test_remedies_are_what_an_installed_wheel_can_do(installed: Path, tmp_path: Path) -> None:
+    program = """
+from testbed import doctor, program
+from testbed.errors import C_COMPILER, lacks_program
+from testbed.network.targets import bmv2, native
+from testbed.places import install_module
+print(lacks_program(*C_COMPILER), *map(install_module, ("mininet", "grpc", "p4.v1", "numpy")))
+print(bmv2.REMEDY, program.P4C_REMEDY, *native.LIKELY_CAUSES.values())
+print(*(tool.remedy for tool in doctor.TOOLS))
+"""
+    said = words(installed, tmp_path, "-c", program)
+    assert "make setup" not in said and "setup.sh" not in said
+    for remedy in ("gcc libc6-dev", "install mininet", "install grpcio", "install p4runtime"):
+        assert remedy in said

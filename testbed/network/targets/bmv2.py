@@ -19,14 +19,12 @@ from testbed.network.targets.base import (
     unix_path,
 )
 from testbed.network.targets.thrift import THRIFT_PORT, ThriftControl
+from testbed.places import install_peer
 from testbed.statistics import SwitchStatistics
 from testbed.thrift_cli import PROGRAM as CLI
 
 GRPC, THRIFT = "simple_switch_grpc", "simple_switch"
-REMEDY = (
-    "run `./setup.sh --peers`, which installs BMv2 (p4lang-bmv2 of p4lang's packages), or leave "
-    "switch.target at native"
-)
+REMEDY = f"{install_peer('p4lang-bmv2', 'BMv2')}, or leave switch.target at native"
 QUEUES = {
     "input_packets": 1024,
     "egress_packets_per_port": 64,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ LEAST_URGENT = 2**31 - 1
 FIRST_SESSION_GROUP = 32768
 """A clone session's copies are those of the group with this number more, as over P4Runtime."""
 PROBE_S = 0.01
+_WORD = re.compile(r"[\w.$\[\]:+-]+", re.ASCII)
 Value = int | tuple[int, int]
 
 
@@ -163,7 +165,7 @@ class ProgramNames:
     def array(self, kind: str, name: str) -> tuple[str, int]:
         """Full name and number of cells of a counter or register."""
         full = _full_name(self._arrays[kind], name, kind)
-        return full, self._arrays[kind][full]
+        return _spoken(full), self._arrays[kind][full]
 
     def entry(self, entry: TableEntry) -> tuple[str, str, str, str]:
         """Table, match, action and arguments, as simple_switch_CLI takes them; ValueError names
@@ -173,7 +175,7 @@ class ProgramNames:
         action_id = table["action_ids"][table["actions"].index(action)]
         arguments = self._arguments(entry, self._actions[action_id]["runtime_data"])
         match = "" if entry.default else " ".join(self._match(entry, table))
-        return table["name"], match, action, " ".join(arguments)
+        return _spoken(table["name"]), match, _spoken(action), " ".join(arguments)
 
     def _match(self, entry: TableEntry, table: Mapping[str, Any]) -> Iterator[str]:
         columns = {column["name"]: column for column in table["key"]}
@@ -201,6 +203,13 @@ class ProgramNames:
         for parameter in wanted:
             name = parameter["name"]
             yield _word(entry.parameters[name], parameter["bitwidth"], f"{entry.action}.{name}")
+
+
+def _spoken(name: str) -> str:
+    """A name as a word of a command; ValueError if the command line would take it for more."""
+    if not _WORD.fullmatch(name):
+        raise ValueError(f"simple_switch_CLI has no way to say the name {name!r}")
+    return name
 
 
 def _match_word(value: Value, kind: str, bits: int, name: str) -> str:

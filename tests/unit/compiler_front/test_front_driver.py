@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -152,6 +153,22 @@ def test_macros_that_multiply(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     diagnostics = Diagnostics()
     assert preprocess(str(folder / "prog.p4"), Options(), diagnostics) is None
     assert "preprocessing takes more than" in diagnostics.entries[0].message
+
+
+def test_a_program_is_a_regular_file(folder: Path) -> None:
+    os.mkfifo(folder / "pipe.p4")
+    for name in ("pipe.p4", "/dev/zero"):
+        done = run(folder, name)
+        assert done.returncode == 1
+        assert f"{name}: is not a regular file" in done.stderr
+
+
+def test_a_line_marker_makes_nobody_read_a_device(folder: Path) -> None:
+    """The text of a marker's file is read to show the line of an error."""
+    (folder / "bad.p4").write_text('# 1 "/dev/zero"\nconst bit<8> k = x;\n')
+    done = run(folder, "bad.p4")
+    assert done.returncode == 1
+    assert "/dev/zero:1:18: error:" in done.stderr
 
 
 def test_number_of_errors_shown(folder: Path) -> None:

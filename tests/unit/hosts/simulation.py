@@ -83,8 +83,7 @@ class Simulation:
 
 def make_network(job: Job, faults: Faults, seed: int, check_tags: bool = True) -> Network:
     entries = {job.job: JobEntry(job.workers, job.slots)}
-    switch = SwitchModel(job.lanes, entries, check_tags, (job.first_tag - 1) % 2**32)
-    return Network(switch, faults, seed)
+    return Network(SwitchModel(job.lanes, entries, check_tags), faults, seed)
 
 
 def int_tensors(seed: int, workers: int, sizes: list[int]) -> list[list[NDArray]]:

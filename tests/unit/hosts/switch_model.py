@@ -14,7 +14,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 HEADER = struct.Struct("!BBHHBBI")
-INT32, SCALED, EXPONENTS = 0, 1, 2
+INT32, SCALED, OPENING = 0, 1, 2
+SHAPE_BYTES = 18
 
 
 @dataclass
@@ -26,6 +27,7 @@ class Copy:
     bitmap: int = 0
     exponent: int = 0
     values: list[int] = field(default_factory=list)
+    shapes: list[bytes] = field(default_factory=list)
 
 
 @dataclass
@@ -39,15 +41,8 @@ class JobEntry:
 class SwitchModel:
     """`process(port, job's worker bit from the port, payload)` gives (port, payload) pairs."""
 
-    def __init__(
-        self,
-        lanes: int,
-        jobs: dict[int, JobEntry],
-        check_tags: bool = True,
-        carried: int = 0,
-    ) -> None:
-        """`carried`: the tag that the sets hold already; 0 for a fresh switch."""
-        self.lanes, self.jobs, self.check_tags, self.carried = lanes, jobs, check_tags, carried
+    def __init__(self, lanes: int, jobs: dict[int, JobEntry], check_tags: bool = True) -> None:
+        self.lanes, self.jobs, self.check_tags = lanes, jobs, check_tags
         self.copies: dict[tuple[int, int, int], Copy] = {}
         self.counters: Counter[str] = Counter()
 
@@ -56,30 +51,34 @@ class SwitchModel:
         if len(payload) < HEADER.size:
             return self._count("refused")
         version, kind, job, slot, exponent, attempt, tag = HEADER.unpack_from(payload)
-        length = HEADER.size + (0 if kind == EXPONENTS else 4 * self.lanes)
+        length = HEADER.size + (2 * SHAPE_BYTES if kind == OPENING else 4 * self.lanes)
         entry = self.jobs.get(job)
         if (
             entry is None
             or port >= entry.workers
             or slot >= entry.slots
             or version != 1
-            or kind > EXPONENTS
+            or kind > OPENING
             or len(payload) != length
         ):
             return self._count("refused")
-        values = list(struct.unpack_from(f"!{(length - HEADER.size) // 4}I", payload, HEADER.size))
-        fresh = Copy(tag=self.carried, values=[0] * self.lanes)
-        copy = self.copies.setdefault((job, slot, tag % 2), fresh)
+        values, shapes = [], []
+        if kind == OPENING:
+            middle = HEADER.size + SHAPE_BYTES
+            shapes = [payload[HEADER.size : middle], payload[middle:]]
+        else:
+            values = list(struct.unpack_from(f"!{self.lanes}I", payload, HEADER.size))
+        copy = self.copies.setdefault((job, slot, tag % 2), Copy())
         complete = (1 << entry.workers) - 1
         bit = 1 << port
         ahead = (tag - copy.tag + 2**31) % 2**32 - 2**31
-        if self.check_tags and ahead < 0:
+        if self.check_tags and copy.bitmap and ahead < 0:
             return self._count("stale")
         # Without the guard a set is recycled by whoever comes first after it was completed.
-        unchecked = copy.bitmap in (0, complete) and tag != copy.tag
-        if ahead > 0 if self.check_tags else unchecked:
+        unchecked = copy.bitmap == complete and tag != copy.tag
+        if not copy.bitmap or (ahead > 0 if self.check_tags else unchecked):
             copy.tag, copy.kind, copy.bitmap = tag, kind, bit
-            copy.values, copy.exponent = values, exponent
+            copy.values, copy.exponent, copy.shapes = values, exponent, shapes
         elif copy.kind != kind:
             return self._count("refused")
         elif copy.bitmap & bit:
@@ -91,6 +90,8 @@ class SwitchModel:
             copy.bitmap |= bit
             copy.values = [(a + b) % 2**32 for a, b in zip(copy.values, values, strict=True)]
             copy.exponent = max(copy.exponent, exponent)
+            if shapes:
+                copy.shapes = [min(copy.shapes[0], shapes[0]), max(copy.shapes[1], shapes[1])]
         self._count("new")
         if copy.bitmap != complete:
             return []
@@ -99,7 +100,7 @@ class SwitchModel:
 
     def _result(self, job: int, slot: int, copy: Copy, attempt: int) -> bytes:
         header = HEADER.pack(1, copy.kind | 0x80, job, slot, copy.exponent, attempt, copy.tag)
-        return header + struct.pack(f"!{len(copy.values)}I", *copy.values)
+        return header + b"".join(copy.shapes) + struct.pack(f"!{len(copy.values)}I", *copy.values)
 
     def _count(self, name: str) -> list[tuple[int, bytes]]:
         self.counters[name] += 1

@@ -8,10 +8,11 @@ import pytest
 from loopback import LoopbackSwitch, worker_bind
 from switch_model import JobEntry
 
-from hosts import AllReduceError, AllReducer, NotFinite, RoundTimeout, driver
-from hosts.driver import MAX_BATCH, MIN_WINDOW, Gathering, default_window
+from hosts import AllReduceError, AllReducer, NotFinite, RoundTimeout, ShapeMismatch, driver
+from hosts.driver import MAX_BATCH, MIN_WINDOW, Gathering, default_window, first_timeout_s
 
 LANES, SLOTS = 16, 24
+SHARED = np.zeros(3, np.int32)
 
 
 def in_parallel(workers, work, switch, **options):
@@ -24,7 +25,7 @@ def in_parallel(workers, work, switch, **options):
                 3, rank, workers, LANES, SLOTS, worker_bind(rank), switch.address, **options
             ) as reducer:
                 outcomes[rank] = work(rank, reducer)
-        except Exception as error:
+        except BaseException as error:  # pytest's own are no Exceptions
             outcomes[rank] = error
 
     threads = [threading.Thread(target=run, args=(rank,)) for rank in range(workers)]
@@ -39,7 +40,7 @@ def run_job(workers, work, loss=0.0, **options):
     with LoopbackSwitch(LANES, {3: JobEntry(workers, SLOTS)}, loss) as switch:
         outcomes = in_parallel(workers, work, switch, **options)
     for outcome in outcomes:
-        if isinstance(outcome, Exception):
+        if isinstance(outcome, BaseException):
             raise outcome
     return outcomes
 
@@ -70,7 +71,7 @@ def test_several_workers_reduce_integers_and_floats_over_sockets(loss):
         np.testing.assert_allclose(second, exact, atol=1e-6)
         np.testing.assert_array_equal(third, sum(integers(rank, 5) for rank in range(3)))
         assert (first.dtype, second.dtype, stats["malformed"]) == (np.int32, np.float32, 0)
-        assert stats["sent"] == 54 + SLOTS + 188 + 1 + stats["retransmitted"]
+        assert stats["sent"] == (1 + 54) + (SLOTS + 188) + (1 + 1) + stats["retransmitted"]
         assert stats["retransmitted"] > 0 or not loss
 
 
@@ -98,6 +99,54 @@ def test_arrays_that_are_not_contiguous_go_in_and_out():
     assert not out[:, 1::2].any()
     np.testing.assert_array_equal(reversed_, source[::-1, ::2])
     np.testing.assert_array_equal(copied, source)
+
+
+def unaligned(values):
+    """The same values, one byte beside where the processor wants them."""
+    memory = np.zeros(values.nbytes + 1, np.uint8)
+    placed = np.frombuffer(memory, values.dtype, values.size, offset=1)
+    placed[:] = values
+    assert not placed.flags.aligned
+    return placed
+
+
+@pytest.mark.parametrize("make", [integers, floats])
+def test_arrays_that_are_not_aligned_go_in_and_out(make):
+    def work(rank, reducer):
+        values = unaligned(make(rank, 777))
+        out, sums = unaligned(np.zeros(777, values.dtype)), np.zeros(777, np.int32)
+        assert reducer.all_reduce(values, out=out, sums=sums) is out
+        with pytest.raises(ValueError, match="sums must be flat, contiguous, aligned"):
+            reducer.all_reduce(values, sums=unaligned(sums))
+        aligned = reducer.all_reduce(make(rank, 777))
+        reducer.all_reduce(values, out=values)
+        return aligned, out, values
+
+    for aligned, *others in run_job(2, work):
+        np.testing.assert_allclose(aligned, make(0, 777) + make(1, 777), atol=1e-6)
+        for other in others:
+            np.testing.assert_array_equal(other, aligned)
+
+
+def test_workers_that_do_not_reduce_alike_raise_and_cannot_go_on():
+    def work(rank, reducer):
+        reducer.all_reduce(integers(rank, 5))
+        with pytest.raises(ShapeMismatch) as first:
+            reducer.all_reduce(integers(rank, 24 - 4 * (rank == 1)))
+        with pytest.raises(AllReduceError, match="slots are out of step; start the job again"):
+            reducer.all_reduce(integers(rank, 5))
+        return str(first.value)
+
+    own, other = "24 int32 elements", "20 int32 elements"
+    head, tail = (
+        "round 1 of job 3: this worker reduces",
+        "all workers of a job have to reduce alike",
+    )
+    assert run_job(3, work, loss=0.05) == [
+        f"{head} {own}, another {other}; {tail}",
+        f"{head} {other}, another {own}; {tail}",
+        f"{head} {own}, another {other}; {tail}",
+    ]
 
 
 def test_in_place_and_overlapping_results():
@@ -156,14 +205,28 @@ def test_other_dtypes_are_a_type_error_and_the_reducer_stays_usable(array, messa
         {"sums": np.zeros(4, np.int32)},
         {"sums": np.zeros(3, np.int64)},
         {"sums": np.zeros(6, np.int32)[::2]},
+        {"out": SHARED, "sums": SHARED},
+        {"out": [0, 0, 0]},
+        {"sums": [0, 0, 0]},
     ],
 )
-def test_results_that_do_not_fit_are_a_value_error(options):
+def test_results_that_do_not_fit_are_a_value_error_or_a_type_error(options):
+    error = TypeError if any(type(array) is list for array in options.values()) else ValueError
+
     def work(rank, reducer):
-        with pytest.raises(ValueError, match=r"^(out|sums) "):
+        with pytest.raises(error, match=r"^(out|sums) "):
             reducer.all_reduce(np.ones(3, np.int32), **options)
 
     run_job(1, work)
+
+
+def test_a_matrix_takes_the_result():
+    def work(rank, reducer):
+        out = np.zeros((1, 3), np.float32).view(np.matrix)
+        assert reducer.all_reduce(np.ones((1, 3), np.float32), out=out) is out
+        return out
+
+    assert run_job(2, work)[1].tolist() == [[2, 2, 2]]
 
 
 def test_not_finite_values_are_an_error_and_the_next_call_works():
@@ -205,7 +268,7 @@ def test_a_refused_port_is_named_in_the_timeout():
         address = taken.getsockname()
     with (
         AllReducer(3, 0, 2, LANES, SLOTS, worker_bind(0), address, give_up_s=0.3) as reducer,
-        pytest.raises(RoundTimeout, match=r"the kernel's last error was: Connection refused$"),
+        pytest.raises(RoundTimeout, match=r"the network's last error was: Connection refused$"),
     ):
         reducer.all_reduce(integers(0, 4000))
 
@@ -241,7 +304,7 @@ def test_a_closed_reducer_says_so_and_keeps_its_counts():
             reducer.all_reduce(integers(0, 40))
             stats = reducer.stats
         reducer.close()
-        assert reducer.stats == stats and stats["received"] == 3
+        assert reducer.stats == stats and stats["received"] == 4
         with pytest.raises(AllReduceError, match="job 3: the reducer is closed"):
             reducer.all_reduce(integers(0, 40))
 
@@ -299,6 +362,12 @@ def test_the_default_window_covers_ten_milliseconds_of_the_link():
     assert default_window(64, 256, 100e6) == 64
     assert default_window(10_000, 2240, 1e9) == 139
     assert default_window(128, 256, 1e6) == MIN_WINDOW
+
+
+def test_the_first_timeout_is_twenty_windows_on_the_link():
+    assert first_timeout_s(32, 256, 100e6) == pytest.approx(20 * 32 * 1078 * 8 / 100e6)
+    assert first_timeout_s(16, 256, 1e9) == 0.020
+    assert first_timeout_s(128, 256, 100e6) == first_timeout_s(1, 1) == 0.100
 
 
 def test_results_gather_for_a_quarter_of_the_window_and_not_long():

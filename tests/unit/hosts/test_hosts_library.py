@@ -113,6 +113,20 @@ def test_a_cache_that_cannot_be_written_names_the_remedy(tmp_path, monkeypatch):
         library.build()
 
 
+def test_a_cache_that_others_can_write_to_is_not_loaded_from(tmp_path, monkeypatch):
+    monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path))
+    library.build()
+    why = rf"^{tmp_path}: others may write to it, .* set AGGLAB_CACHE to a folder [^\n]*$"
+    tmp_path.chmod(0o775)
+    with pytest.raises(library.BuildError, match=why):
+        library.build()
+    tmp_path.chmod(0o755)
+    library.build()
+    monkeypatch.setattr(os, "geteuid", lambda: tmp_path.stat().st_uid + 1)
+    with pytest.raises(library.BuildError, match=why):
+        library.build()
+
+
 def test_the_cache_follows_the_environment(monkeypatch):
     monkeypatch.setenv("AGGLAB_CACHE", "/one")
     monkeypatch.setenv("XDG_CACHE_HOME", "/two")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hosts import wire
-from hosts.wire import Batch, Chunk, Kind
+from hosts.wire import Batch, Chunk, Kind, Shape
 
 KNOWN = bytes.fromhex("01 81 0102 0304 05 00 06070809 00000001 ffffffff 7fffffff")
 KNOWN_CHUNK = Chunk(Kind.SCALED, 0x102, 0x304, 0x6070809, 5, (1, -1, 2**31 - 1), result=True)
@@ -36,8 +36,8 @@ def test_emit_writes_the_documented_layout():
 
 def test_str_is_one_line_that_says_it_all():
     assert str(KNOWN_CHUNK) == "result SCALED job 258 slot 772 tag 101124105 exponent 5, 3 values"
-    plain = Chunk(Kind.EXPONENTS, 1, 2, 3, 4)
-    assert str(plain) == "contribution EXPONENTS job 1 slot 2 tag 3 exponent 4, 0 values"
+    plain = Chunk(Kind.OPENING, 1, 2, 3, 4)
+    assert str(plain) == "contribution OPENING job 1 slot 2 tag 3 exponent 4, 0 values"
 
 
 @given(chunks)
@@ -45,12 +45,29 @@ def test_what_is_emitted_parses_to_the_same(chunk):
     assert Chunk.parse(chunk.emit(), 3) == chunk
 
 
-@given(st.integers(0, 65535), st.integers(0, 255))
-def test_a_preamble_has_no_values(slot, exponent):
-    chunk = Chunk(Kind.EXPONENTS, 1, slot, 2, exponent)
-    assert len(chunk.emit()) == 12
+shapes = st.builds(
+    Shape,
+    elements=st.integers(0, 2**64 - 1),
+    workers=st.integers(0, 2**32 - 1),
+    lanes=st.integers(0, 65535),
+    window=st.integers(0, 65535),
+    dtype=st.integers(0, 255),
+    round=st.integers(0, 255),
+)
+
+
+@given(shapes, shapes, st.integers(0, 65535), st.integers(0, 255))
+def test_an_opening_has_two_shapes_and_no_values(smallest, largest, slot, exponent):
+    chunk = Chunk(Kind.OPENING, 1, slot, 2, exponent, shapes=(smallest, largest))
+    assert len(chunk.emit()) == 12 + 2 * 18
     assert Chunk.parse(chunk.emit(), 3) == chunk
-    assert Chunk.parse(chunk.emit() + bytes(12), 3) is None
+    for wrong in (chunk.emit()[:12], chunk.emit()[:30], chunk.emit() + bytes(12)):
+        assert Chunk.parse(wrong, 3) is None
+
+
+def test_a_shape_has_the_documented_layout():
+    shape = Shape(elements=24, workers=2, lanes=5, window=16, dtype=Kind.SCALED, round=3)
+    assert shape.emit().hex(" ", -2) == "0000 0000 0000 0018 0000 0002 0005 0010 0103"
 
 
 @pytest.mark.parametrize(
@@ -104,8 +121,9 @@ def test_a_refilled_batch_does_not_show_what_was_there():
 
 @pytest.mark.parametrize("lanes", [1, 12, 13, 256, 365, 2240, wire.MAX_LANES])
 def test_rows_have_room_to_notice_a_payload_that_is_too_long(lanes):
-    batch = Batch.of([bytes([1, 0]) + bytes(4 * lanes + 11)], lanes)
-    assert batch.well_formed().tolist() == [False]
+    for kind, length in ((Kind.INT32, 12 + 4 * lanes), (Kind.OPENING, 48)):
+        batch = Batch.of([bytes([1, kind]) + bytes(length - 2 + more) for more in (0, 1)], lanes)
+        assert batch.well_formed().tolist() == [True, False]
 
 
 def test_lengths_are_those_of_the_protocol():
@@ -123,6 +141,15 @@ def test_lengths_are_those_of_the_protocol():
         "attempt": 8,
         "tag": 32,
     }
+    assert wire.field_bits(wire.SHAPE) == {
+        "elements": 64,
+        "workers": 32,
+        "lanes": 16,
+        "window": 16,
+        "dtype": 8,
+        "round": 8,
+    }
+    assert wire.opening_frame_bytes() == 90
 
 
 def test_the_c_header_has_every_field_with_its_width():
@@ -140,7 +167,8 @@ def test_the_batch_check_and_the_native_worker_agree_on_noise():
     worker.begin(0, np.zeros(8, np.int32), np.empty(8, np.int32))
     worker.poll(0)
     for _ in range(3000):
-        data = bytearray(Chunk(Kind.INT32, 0, chance.randrange(4), 1, 0, (0, 0), True).emit())
+        slot = chance.randrange(1, 4)
+        data = bytearray(Chunk(Kind.INT32, 0, slot, 1, 0, (0, 0), result=True).emit())
         data[chance.choice((0, 1, 7))] = chance.randrange(256)
         data = bytes(data[: chance.choice((len(data), chance.randrange(21)))])
         batch = Batch.of([data], 2)

@@ -22,4 +22,6 @@ def test_the_compiled_program_has_the_same_header(tmp_path, lanes):
         for header in json.loads(product.read_text())["header_types"]
     }
     assert list(headers["aggregation_t"].items()) == list(wire.field_bits().items())
+    shape_bits = sum(wire.field_bits(wire.SHAPE).values())
+    assert headers["opening_t"] == {"smallest": shape_bits, "largest": shape_bits}
     assert sum(headers["values_t"].values()) == 8 * (wire.datagram_bytes(lanes) - wire.HEADER_BYTES)

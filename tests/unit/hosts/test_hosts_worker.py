@@ -10,10 +10,11 @@ from simulation import MS, TIMING, Simulation, int_tensors, make_network, wrappe
 from switch_model import Faults
 
 from hosts.errors import NotFinite, RoundTimeout
-from hosts.wire import Batch, Chunk, Kind
+from hosts.wire import Batch, Chunk, Kind, Shape
 from hosts.worker import Job, Timing, Worker
 
 SEEDS = 3000
+FIRST_TAGS = (1, 0, 2**31 - 2, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 3, 2**32 - 1)
 PARTS = 6
 
 
@@ -31,7 +32,7 @@ def faults_of(seed):
 
 def job_of(seed):
     workers, lanes, window = 1 + seed % 4, 1 + seed % 5, 1 + seed // 2 % 9
-    first_tag = (1, 2**32 - 3, 2**31 - 2)[seed // 13 % 3]
+    first_tag = FIRST_TAGS[seed // 13 % len(FIRST_TAGS)]
     return Job(seed % 65536, workers, lanes, window + seed % 3, window, first_tag)
 
 
@@ -161,7 +162,7 @@ def result_of(worker, index, **changes):
     """The result that slot `index` waits for, all lanes zero, unless changed."""
     sent = Chunk.parse(worker.datagram(index), worker.job.lanes)
     fields = {"kind": sent.kind, "job": sent.job, "slot": sent.slot, "tag": sent.tag}
-    fields |= {"values": (0,) * len(sent.values), "result": True}
+    fields |= {"values": (0,) * len(sent.values), "shapes": sent.shapes, "result": True}
     return Chunk(**(fields | changes)).emit()
 
 
@@ -171,6 +172,8 @@ def give(worker, *datagrams, now_ns=0):
 
 def test_giving_up_names_the_missing_chunks_and_slots_as_ranges():
     worker = lonely(np.zeros(2 * 2562, np.int32), window=128, slots=128)
+    worker.poll(0)
+    give(worker, result_of(worker, 0))
     worker.poll(0)
     for _ in range(10):
         give(worker, *(result_of(worker, slot) for slot in range(128)))
@@ -189,6 +192,8 @@ def test_giving_up_names_the_missing_chunks_and_slots_as_ranges():
 
 def test_giving_up_names_single_chunks_and_cuts_long_lists():
     worker = lonely(np.zeros(2 * 40, np.int32), give_up_s=2.5, window=40, slots=40, job=7)
+    worker.poll(0)
+    give(worker, result_of(worker, 0))
     worker.poll(0)
     give(worker, *(result_of(worker, slot) for slot in range(0, 40, 2)))
     with pytest.raises(RoundTimeout) as error:
@@ -227,7 +232,7 @@ def test_foreign_and_malformed_results_are_counted_and_change_nothing():
         result_of(worker, 3, slot=11),
         result_of(worker, 3, slot=65535),
         result_of(worker, 3, kind=Kind.SCALED),
-        result_of(worker, 3, kind=Kind.EXPONENTS, values=()),
+        result_of(worker, 3, kind=Kind.OPENING, values=(), shapes=2 * (Shape(44, 2, 2, 11, 0, 0),)),
         result_of(worker, 3, tag=2),
         result_of(worker, 3, tag=2**31),
         good[:1] + b"\x83" + good[2:],
@@ -264,11 +269,11 @@ def test_noise_never_changes_a_sum():
 def test_duplicate_and_late_results_are_counted_and_ignored():
     worker = lonely(np.arange(10, dtype=np.int32), window=2, slots=2)
     worker.poll(0)
-    first = result_of(worker, 0, values=(1, 1))
+    first = result_of(worker, 1, values=(1, 1))
     assert give(worker, first, first) == 1
     assert worker.counters["duplicates"] == 1
     worker.poll(0)
-    second = result_of(worker, 0, values=(2, 2))
+    second = result_of(worker, 1, values=(2, 2))
     assert give(worker, first, second, first) == 1
     assert (worker.counters["duplicates"], worker.counters["late"]) == (2, 1)
 
@@ -276,22 +281,36 @@ def test_duplicate_and_late_results_are_counted_and_ignored():
 def test_an_idle_slot_still_tells_duplicates_from_late_results():
     worker = lonely(np.arange(2, dtype=np.int32), first_tag=9)
     worker.poll(0)
+    give(worker, result_of(worker, 0))
+    worker.poll(0)
     result = result_of(worker, 0)
-    assert give(worker, result, result, result_of(worker, 0, tag=8)) == 1
+    assert give(worker, result, result, result_of(worker, 0, tag=9)) == 1
     assert (worker.counters["duplicates"], worker.counters["late"]) == (1, 1)
     assert worker.done
 
 
-def test_nothing_is_sent_for_no_elements():
-    worker = lonely(np.empty(0, np.float32))
+@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+def test_no_elements_are_an_opening_and_no_more(dtype):
+    worker = lonely(np.empty(0, dtype))
+    assert not worker.done and worker.poll(0).tolist() == [0]
+    give(worker, result_of(worker, 0))
     assert worker.done and worker.poll(0).size == 0 and worker.deadline_ns == 2**63 - 1
 
 
-def test_a_float_round_sends_one_preamble_for_each_slot_in_use_and_no_more():
+def test_a_float_round_sends_one_opening_for_each_slot_in_use_and_no_more():
     worker = lonely(np.ones(6, np.float32))
     assert worker.poll(0).tolist() == [0, 1, 2]
     sent = [Chunk.parse(worker.datagram(slot), 2) for slot in range(3)]
-    assert {(chunk.kind, chunk.exponent) for chunk in sent} == {(Kind.EXPONENTS, 127)}
+    assert {(chunk.kind, chunk.exponent) for chunk in sent} == {(Kind.OPENING, 127)}
+    assert {chunk.shapes for chunk in sent} == {2 * (Shape(6, 2, 2, 11, Kind.SCALED, 0),)}
+
+
+def test_an_int_round_opens_slot_0_alone():
+    worker = lonely(np.ones(6, np.int32))
+    assert worker.poll(0).tolist() == [0, 1, 2]
+    sent = [Chunk.parse(worker.datagram(slot), 2) for slot in range(3)]
+    assert [chunk.kind for chunk in sent] == [Kind.OPENING, Kind.INT32, Kind.INT32]
+    assert sent[0].shapes == 2 * (Shape(6, 2, 2, 11, Kind.INT32, 0),)
 
 
 def test_exponents_travel_one_window_ahead_and_the_last_window_announces_none():

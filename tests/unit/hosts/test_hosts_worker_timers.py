@@ -354,3 +354,16 @@ def test_losses_cost_little_more_than_what_is_sent_again(window, loss, most):
     ratios = sorted(RatedNetwork(4, window, 2740, loss, seed).run() for seed in range(5))
     assert ratios[2] < most
     assert ratios[4] < most + 0.15
+
+
+def test_the_attempt_stays_at_its_largest():
+    """It would be 0 again after 256, and a result of long ago would measure as a fresh one."""
+    talk = Conversation(window=1, give_up_ns=10**15)
+    talk.poll(0)
+    attempts = []
+    while len(attempts) < 300:
+        assert talk.poll(talk.deadline_ms) == [0]
+        attempts.append(Chunk.parse(talk.worker.datagram(0), 1).attempt)
+    assert attempts == [min(count, 255) for count in range(1, 301)]
+    talk.answer(talk.deadline_ms, 0, attempt=0)
+    assert Chunk.parse(talk.worker.datagram(0), 1).attempt == 0

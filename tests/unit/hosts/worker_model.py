@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 
 import quantise_model
-from switch_model import EXPONENTS, HEADER, INT32, SCALED
+from switch_model import HEADER, INT32, OPENING, SCALED
 
 PROBES = 8
 MAX_BACKOFF = 4
@@ -43,12 +43,13 @@ class WorkerModel:
         self.counters = dict.fromkeys(
             ["sent", "received", "retransmitted", "duplicates", "late", "malformed", "timeouts"], 0
         )
-        self.chunks = self.chunks_done = 0
+        self.chunks = self.chunks_done = self.rounds = 0
         self.queue = []
+        self.disagreed = False
 
     @property
     def done(self):
-        return self.chunks_done == self.chunks
+        return not self.disagreed and not any(slot.waiting for slot in self.slots)
 
     def begin(self, now_ns, values, floats):
         self.values, self.floats = values, floats
@@ -59,9 +60,19 @@ class WorkerModel:
         self.exponents = [0] * self.chunks
         self.progress_ns = now_ns
         self.queue = []
-        for index in range(min(self.window, self.chunks)):
+        self.shape = struct.pack(
+            "!QIHHBB",
+            len(values),
+            self.workers,
+            self.lanes,
+            self.window,
+            SCALED if floats else INT32,
+            self.rounds % 256,
+        )
+        self.rounds += 1
+        for index in range(max(1, min(self.window, self.chunks))):
             slot = self.slots[index]
-            slot.chunk, slot.kind = index, EXPONENTS if floats else INT32
+            slot.chunk, slot.kind = index, OPENING if floats or index == 0 else INT32
             self._prepare(index)
 
     def datagram(self, index):
@@ -76,8 +87,8 @@ class WorkerModel:
     def _prepare(self, index):
         slot = self.slots[index]
         exponent, values = 0, []
-        if slot.kind == EXPONENTS:
-            exponent = self._own_exponent(slot.chunk)
+        if slot.kind == OPENING:
+            exponent = self._own_exponent(slot.chunk) if self.floats else 0
         elif slot.kind == SCALED:
             exponent = self._own_exponent(slot.chunk + self.window)
             agreed = self.exponents[slot.chunk]
@@ -89,14 +100,19 @@ class WorkerModel:
             values = self._chunk(slot.chunk)
         slot.tag = (slot.tag + 1) % 2**32
         slot.datagram = HEADER.pack(1, slot.kind, self.job, index, exponent, 0, slot.tag)
-        if slot.kind != EXPONENTS:
+        if slot.kind == OPENING:
+            slot.datagram += 2 * self.shape
+        else:
             values = [*values, *[0] * (self.lanes - len(values))]
             slot.datagram += struct.pack(f"!{self.lanes}i", *values)
         slot.waiting, slot.attempt = True, 0
         self.queue.append(index)
 
     def on_results(self, now_ns, datagrams):
-        rtts = [self._on_result(now_ns, datagram) for datagram in datagrams]
+        rtts = []
+        for datagram in datagrams:
+            if not self.disagreed:
+                rtts.append(self._on_result(now_ns, datagram))
         measured = [rtt for rtt in rtts if rtt is not None and rtt >= 0]
         if measured:
             self._sample(max(measured))
@@ -114,8 +130,11 @@ class WorkerModel:
         self.backoff = 0
         exponent, attempt = HEADER.unpack_from(datagram)[4:6]
         rtt = self._round_trip(slot, attempt, now_ns)
-        if slot.kind == EXPONENTS:
-            slot.kind = SCALED
+        if slot.kind == OPENING:
+            slot.kind = SCALED if self.floats else INT32
+            if datagram[HEADER.size :] != 2 * self.shape:
+                self.disagreed = True
+                return rtt
         else:
             self._take(slot, datagram)
             slot.chunk += self.window
@@ -142,7 +161,7 @@ class WorkerModel:
         if len(datagram) < HEADER.size:
             return "malformed", None
         version, kind, job, index, _exponent, _attempt, tag = HEADER.unpack_from(datagram)
-        length = HEADER.size + (0 if kind == 0x80 | EXPONENTS else 4 * self.lanes)
+        length = HEADER.size + (36 if kind == 0x80 | OPENING else 4 * self.lanes)
         legal = version == 1 and 0x80 <= kind <= 0x82 and job == self.job
         if not legal or len(datagram) != length or index >= self.window:
             return "malformed", None
@@ -227,7 +246,7 @@ class WorkerModel:
         slot.datagram = slot.datagram[:7] + bytes([slot.attempt]) + slot.datagram[8:]
         self.counters["retransmitted"] += 1
         self._transmit(slot, now_ns)
-        if self.wrong_first_window and slot.chunk < self.window:
+        if self.wrong_first_window and slot.chunk < self.window and slot.kind != OPENING:
             self._mistake(index)
 
     def _mistake(self, index):

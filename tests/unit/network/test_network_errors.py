@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import MachineLacks, NodeFailed, exit_in_words
-from testbed.network import isolation
-from testbed.network.isolation import remove_stale
 from testbed.network.machine import _basics
 from testbed.network.process import NodeProcess, stop_all
 
@@ -92,35 +88,3 @@ def test_stop_of_an_ended_process_is_its_status(tmp_path: Path) -> None:
     process = start(tmp_path, "raise SystemExit(4)")
     process.wait(60)
     assert process.stop() == 4
-
-
-def test_only_directories_of_dead_runs_are_stale(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(isolation, "STATE", tmp_path)
-    for name in ("run-dead", "run-alive", "run-killed-early", "other"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "s1.grpc").touch()
-    for name in ("run-dead", "run-alive", "other"):
-        (tmp_path / name / isolation.LOCK).touch()
-    lock = os.open(tmp_path / "run-alive" / isolation.LOCK, os.O_RDWR)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    dead = [str(tmp_path / "run-dead"), str(tmp_path / "run-killed-early")]
-    try:
-        assert remove_stale() == dead
-    finally:
-        os.close(lock)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["guard", "other", "run-alive"]
-
-
-def test_cleaning_without_the_right_to_is_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*arguments: object) -> int:
-        raise PermissionError
-
-    monkeypatch.setattr(isolation, "STATE", tmp_path)
-    monkeypatch.setattr(os, "open", refuse)
-    (tmp_path / "run-x").mkdir()
-    assert remove_stale() == []
-    assert (tmp_path / "run-x").exists()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-INT32, SCALED, EXPONENTS, RESULT = 0, 1, 2, 0x80
+INT32, SCALED, OPENING, RESULT = 0, 1, 2, 0x80
 
 
 @dataclass(frozen=True)
 class Contribution:
-    """One packet's aggregation header and values; values is empty for EXPONENTS."""
+    """One packet's aggregation header and its values, or the shapes of an OPENING."""
 
     job: int
     slot: int
@@ -18,6 +18,7 @@ class Contribution:
     kind: int = INT32
     exponent: int = 0
     values: tuple[int, ...] = ()
+    shapes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class Cell:
     present: int = 0
     exponent: int = 0
     values: tuple[int, ...] = ()
+    shapes: tuple[int, ...] = ()
 
 
 @dataclass
@@ -53,10 +55,10 @@ class Model:
         if member is None:
             return self.count("refused", 16)
         job = member.job_index
-        if packet.slot >= member.slots or packet.kind > EXPONENTS:
+        if packet.slot >= member.slots or packet.kind > OPENING:
             return self.count("refused", job)
         cell = self.cells.setdefault((member.first_slot + packet.slot, packet.tag % 2), Cell())
-        ahead = (packet.tag - cell.tag) % 2**32
+        ahead = (packet.tag - cell.tag) % 2**32 if cell.present else 1
         if ahead >= 2**31:
             return self.count("stale", job)
         if ahead == 0 and cell.kind != packet.kind:
@@ -68,7 +70,7 @@ class Model:
             self.count("repeated", job)
             return {port}, self.result(packet, cell)
         self.count("new", job)
-        self.add(cell, packet, member.bit, first=ahead != 0 or not cell.present)
+        self.add(cell, packet, member.bit, first=ahead != 0)
         if cell.present != member.everybody:
             return None
         self.count("complete", job)
@@ -82,14 +84,16 @@ class Model:
         if first:
             cell.tag, cell.kind, cell.present = packet.tag, packet.kind, 0
             cell.exponent, cell.values = packet.exponent, packet.values
+            cell.shapes = packet.shapes
         else:
             cell.exponent = max(cell.exponent, packet.exponent)
             cell.values = tuple(
                 (a + b) % 2**32 for a, b in zip(cell.values, packet.values, strict=True)
             )
+            shapes = (*cell.shapes, *packet.shapes)
+            cell.shapes = (min(shapes), max(shapes)) if shapes else ()
         cell.present |= bit
 
     def result(self, packet: Contribution, cell: Cell) -> Contribution:
-        return Contribution(
-            packet.job, packet.slot, packet.tag, packet.kind | RESULT, cell.exponent, cell.values
-        )
+        head = packet.job, packet.slot, packet.tag, packet.kind | RESULT
+        return Contribution(*head, cell.exponent, cell.values, cell.shapes)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from aggregation_model import EXPONENTS, RESULT, Contribution
+from aggregation_model import OPENING, RESULT, Contribution
 
 AGGREGATOR_MAC = bytes.fromhex("02000000fffe")
 AGGREGATOR = bytes([10, 0, 255, 254])
 AGGREGATOR_PORT = 48864
+SHAPE_BYTES = 18
 ETHERNET, IPV4, UDP, AGGREGATION = "!6s6sH", "!BBHHHBBH4s4s", "!HHHH", "!BBHHBBI"
 
 
@@ -42,7 +43,9 @@ def ipv4(payload: bytes, source: bytes, to: bytes, protocol: int = 17, ttl: int 
 
 def aggregation(packet: Contribution, version: int = 1) -> bytes:
     head = (version, packet.kind, packet.job, packet.slot, packet.exponent, 0, packet.tag)
-    return struct.pack(AGGREGATION, *head) + struct.pack(f"!{len(packet.values)}I", *packet.values)
+    shapes = b"".join(shape.to_bytes(SHAPE_BYTES, "big") for shape in packet.shapes)
+    values = struct.pack(f"!{len(packet.values)}I", *packet.values)
+    return struct.pack(AGGREGATION, *head) + shapes + values
 
 
 def contribution(port: int, packet: Contribution, version: int = 1) -> bytes:
@@ -78,6 +81,12 @@ def result(frame: bytes) -> Result:
     assert (check == 0) == (udp_checksum(sender, address, without) == 0xFFFF)
     version, kind, job, slot, exponent, reserved, tag = struct.unpack_from(AGGREGATION, frame, 42)
     assert (version, reserved) == (1, 0)
-    values = struct.unpack_from(f"!{(len(frame) - 54) // 4}I", frame, 54)
-    assert (kind == EXPONENTS | RESULT) == (not values)
-    return Result(to, address, udp_port, Contribution(job, slot, tag, kind, exponent, values))
+    values, shapes = (), ()
+    if kind == OPENING | RESULT:
+        assert len(frame) == 54 + 2 * SHAPE_BYTES
+        ends = frame[54 : 54 + SHAPE_BYTES], frame[54 + SHAPE_BYTES :]
+        shapes = tuple(int.from_bytes(end, "big") for end in ends)
+    else:
+        values = struct.unpack(f"!{(len(frame) - 54) // 4}I", frame[54:])
+    packet = Contribution(job, slot, tag, kind, exponent, values, shapes)
+    return Result(to, address, udp_port, packet)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from aggregation_model import EXPONENTS, INT32, RESULT, Contribution
+from aggregation_model import INT32, OPENING, RESULT, Contribution
 from frames import (
     AGGREGATOR,
     AGGREGATOR_MAC,
@@ -112,10 +112,12 @@ def value(worker: int, slot: int, tag: int) -> tuple[int, ...]:
 
 
 def packet(worker: int, slot: int, tag: int) -> Contribution:
-    """Every third chunk is exponents alone; the largest exponent is another worker's each time."""
+    """Every third chunk is an opening; largest exponent and both shapes are other workers' each
+    time."""
     exponent = (worker * 53 + tag * 29) % 256
     if tag % 3 == 0:
-        return Contribution(JOB, slot, tag, EXPONENTS, exponent)
+        shape = (worker * 53 + tag * 29 + slot) % 256 << 120 | worker
+        return Contribution(JOB, slot, tag, OPENING, exponent, shapes=(shape, shape))
     return Contribution(JOB, slot, tag, INT32, exponent, value(worker, slot, tag))
 
 
@@ -123,7 +125,9 @@ def expected(workers: int, slot: int, tag: int) -> Contribution:
     parts = [packet(worker, slot, tag) for worker in range(workers)]
     sums = tuple(sum(v) % 2**32 for v in zip(*(p.values for p in parts), strict=True))
     exponent = max(p.exponent for p in parts)
-    return Contribution(JOB, slot, tag, parts[0].kind | RESULT, exponent, sums)
+    shapes = [shape for p in parts for shape in p.shapes]
+    ends = (min(shapes), max(shapes)) if shapes else ()
+    return Contribution(JOB, slot, tag, parts[0].kind | RESULT, exponent, sums, ends)
 
 
 @dataclass
@@ -227,7 +231,7 @@ def test_a_final_sum_nobody_asked_for_is_dropped(tree: Callable[[list], Tree]) -
     assert rack.pipeline.process(UPLINK, contribution(9, forged)) == []
     [(port, _)] = rack.pipeline.process(2, contribution(2, packet(1, 0, 1)))
     assert port == UPLINK
-    other = Contribution(JOB, 0, 1, EXPONENTS | RESULT, 0)
+    other = Contribution(JOB, 0, 1, OPENING | RESULT, 0, shapes=(1, 1))
     assert rack.pipeline.process(UPLINK, contribution(9, other)) == []
     upward = Contribution(JOB, 0, 1, INT32, 0, value(0, 0, 1))
     assert rack.pipeline.process(UPLINK, contribution(9, upward)) == []
@@ -259,3 +263,15 @@ def test_the_first_child_alone_makes_a_switch_ask_again(tree: Callable[[list], T
     final = Contribution(JOB, 0, 1, INT32 | RESULT, 0, value(0, 0, 1))
     assert len(rack.pipeline.process(UPLINK, contribution(9, final))) == 3
     assert [port for port, _ in rack.pipeline.process(3, frames[2])] == [3]
+
+
+def test_a_final_sum_is_handed_down_once(tree: Callable[[list], Tree]) -> None:
+    rack = tree([[2]]).nodes[1]
+    for rank in (0, 1):
+        rack.pipeline.process(rank + 1, contribution(rank + 1, packet(rank, 0, 1)))
+    final = contribution(9, Contribution(JOB, 0, 1, INT32 | RESULT, 0, value(0, 0, 1)))
+    assert len(rack.pipeline.process(UPLINK, final)) == 2
+    assert rack.pipeline.process(UPLINK, final) == []
+    counters = "SwitchmlIngress.aggregation."
+    assert rack.pipeline.counter_read(counters + "final_new", 0)[0] == 1
+    assert rack.pipeline.counter_read(counters + "final_unneeded", 0)[0] == 1

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable
 
 import pytest
-from aggregation_model import EXPONENTS, INT32, RESULT, SCALED, Contribution, Model
+from aggregation_model import INT32, OPENING, RESULT, SCALED, Contribution, Model
 from frames import (
     AGGREGATOR,
     AGGREGATOR_MAC,
@@ -37,7 +37,7 @@ def counted(pipeline: Pipeline, what: str, job: int) -> int:
 
 
 def malformed(pipeline: Pipeline) -> int:
-    return pipeline.counter_read("SwitchmlIngress.malformed", 0)[0]
+    return pipeline.counter_read("SwitchmlIngress.forwarding.malformed", 0)[0]
 
 
 @pytest.fixture
@@ -64,11 +64,16 @@ def send(pipeline: Pipeline, port: int, packet: Contribution) -> dict[int, Contr
 
 
 def chunk(
-    rank: int, tag: int = 1, slot: int = 0, kind: int = INT32, exponent: int = 0
+    rank: int,
+    tag: int = 1,
+    slot: int = 0,
+    kind: int = INT32,
+    exponent: int = 0,
+    shape: int = 7,
 ) -> Contribution:
-    return Contribution(
-        1, slot, tag, kind, exponent, values(rank, tag) if kind != EXPONENTS else ()
-    )
+    if kind == OPENING:
+        return Contribution(1, slot, tag, kind, exponent, shapes=(shape, shape))
+    return Contribution(1, slot, tag, kind, exponent, values(rank, tag))
 
 
 def test_last_contribution_multicasts_the_sum(pipeline: Pipeline) -> None:
@@ -108,6 +113,35 @@ def test_stale_packet_is_refused_where_the_reference_adds_it(pipeline: Pipeline)
     assert counted(pipeline, "stale", 5) == 1
 
 
+FIRST_TAGS = (0, 1, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 1)
+
+
+@pytest.mark.parametrize("kind", [INT32, SCALED, OPENING])
+@pytest.mark.parametrize("first", FIRST_TAGS)
+def test_a_fresh_switch_takes_any_first_tag(pipeline: Pipeline, first: int, kind: int) -> None:
+    for tag in (first, (first + 1) % 2**32, (first + 2) % 2**32):
+        for rank in range(3):
+            answers = send(pipeline, rank + 1, chunk(rank, tag, kind=kind))
+        assert answers[1].tag == tag
+    late = (first - 2) % 2**32
+    assert send(pipeline, 1, chunk(0, late, kind=kind)) == {}
+    assert [counted(pipeline, what, 0) for what in ("new", "stale", "complete")] == [9, 1, 3]
+
+
+def test_an_opening_brings_back_the_smallest_and_the_largest_shape(pipeline: Pipeline) -> None:
+    """Shapes that differ in one bit, at both ends and beyond 64 bits, come in any order."""
+    for tag, bit in enumerate((0, 63, 64, 127, 128, 143), 1):
+        shapes = (1 << 100, 1 << 100, 1 << 100 ^ 1 << bit)
+        for slot in range(3):
+            for rank in range(3):
+                packet = chunk(rank, tag, slot, OPENING, shape=shapes[rank - slot])
+                answers = send(pipeline, rank + 1, packet)
+            assert {a.shapes for a in answers.values()} == {(min(shapes), max(shapes))}
+            again = send(pipeline, 1, chunk(0, tag, slot, OPENING, shape=shapes[-slot]))
+            assert again == {1: answers[1]}
+    assert counted(pipeline, "refused", 0) == 0
+
+
 def test_tags_wrap(pipeline: Pipeline) -> None:
     for tag in (2**31 - 1, 2**32 - 3, 1):
         for rank in range(3):
@@ -118,7 +152,7 @@ def test_tags_wrap(pipeline: Pipeline) -> None:
 
 def test_kinds_do_not_mix_in_one_chunk(pipeline: Pipeline) -> None:
     send(pipeline, 1, chunk(0, kind=SCALED))
-    for kind in (INT32, EXPONENTS):
+    for kind in (INT32, OPENING):
         assert send(pipeline, 2, chunk(1, kind=kind)) == {}
     assert counted(pipeline, "refused", 0) == 2
     send(pipeline, 2, chunk(1, kind=SCALED))
@@ -126,7 +160,7 @@ def test_kinds_do_not_mix_in_one_chunk(pipeline: Pipeline) -> None:
 
 
 def test_largest_exponent_comes_back(pipeline: Pipeline) -> None:
-    for kind, tag in ((EXPONENTS, 1), (SCALED, 2)):
+    for kind, tag in ((OPENING, 1), (SCALED, 2)):
         for rank, exponent in enumerate((130, 255, 0)):
             answers = send(pipeline, rank + 1, chunk(rank, tag, kind=kind, exponent=exponent))
         assert {p: a.exponent for p, a in answers.items()} == {1: 255, 2: 255, 3: 255}
@@ -148,7 +182,12 @@ def test_a_set_is_overwritten_not_added_to(pipeline: Pipeline) -> None:
         (1, Contribution(7, 0, 1, INT32, 0, values(0, 1)), 16),  # another job's number
         (1, chunk(0, slot=4), 0),  # the first slot past the job's own
         (1, chunk(0, slot=65535), 0),
-        (1, Contribution(1, 0, 1, EXPONENTS, 0, values(0, 1)), 0),  # values where none belong
+        (1, Contribution(1, 0, 1, OPENING, 0, values(0, 1)), 0),  # values where shapes belong
+        (1, Contribution(1, 0, 1, OPENING, 0, ()), 0),
+        (1, Contribution(1, 0, 1, OPENING, 0, (), (1,)), 0),
+        (1, Contribution(1, 0, 1, OPENING, 0, (), (1, 1, 1)), 0),
+        (1, Contribution(1, 0, 1, INT32, 0, (), (1, 1)), 0),
+        (1, Contribution(1, 0, 1, OPENING | RESULT, 0, (), (1, 1)), 0),
         (1, Contribution(1, 0, 1, INT32 | RESULT, 0, values(0, 1)), 0),  # a result, forged
         (1, Contribution(1, 0, 1, 3, 0, ()), 0),
         (1, Contribution(1, 0, 1, INT32, 0, values(0, 1, LANES + 1)), 0),  # too long
@@ -272,7 +311,7 @@ def test_routing(pipeline: Pipeline) -> None:
 
 def test_what_is_for_the_aggregator_but_no_contribution_is_counted(pipeline: Pipeline) -> None:
     head = struct.pack("!6s6sH", AGGREGATOR_MAC, worker_mac(1), 0x0800)
-    assert pipeline.process(1, head + ipv4(b"\x08\x00ping", worker_address(1), AGGREGATOR, 1)) == []
+    assert pipeline.process(1, head + ipv4(b"GRE?", worker_address(1), AGGREGATOR, 47)) == []
     assert malformed(pipeline) == 1
 
 
@@ -281,12 +320,15 @@ def schedule(rng: random.Random, length: int) -> list[tuple[int, Contribution]]:
     packets = []
     for step in range(length):
         tag = max(1, 1 + step // 40 + rng.choice((-3, -1, 0, 0, 0, 0, 1)))
-        kind = rng.choice((INT32, INT32, INT32, SCALED, EXPONENTS))
-        kind = INT32 if rng.random() < 0.7 else kind
-        lanes = 0 if kind == EXPONENTS else LANES
-        body = tuple(rng.getrandbits(32) for _ in range(lanes))
+        kind = rng.choice((INT32, INT32, INT32, SCALED, OPENING))
+        kind = rng.choice((INT32, OPENING)) if rng.random() < 0.7 else kind
         head = rng.choice((1, 7, 1, 7, 2)), rng.choice((0, 0, 1, 3, 4)), tag, kind
-        packets.append((rng.randrange(1, 5), Contribution(*head, rng.randrange(256), body)))
+        body: tuple[int, ...] = tuple(rng.getrandbits(32) for _ in range(LANES))
+        shapes: tuple[int, ...] = ()
+        if kind == OPENING:
+            body, shapes = (), tuple(sorted(rng.getrandbits(144) for _ in range(2)))
+        packet = Contribution(*head, rng.randrange(256), body, shapes)
+        packets.append((rng.randrange(1, 5), packet))
     return packets
 
 
@@ -308,3 +350,16 @@ def test_every_width_sums_lane_by_lane(programmed: Callable[[int], Pipeline], la
         answers = send(pipeline, rank + 1, Contribution(1, 3, 2, SCALED, 9, values(rank, 2, lanes)))
     parts = (values(rank, 2, lanes) for rank in range(3))
     assert answers[2].values == tuple(sum(v) % 2**32 for v in zip(*parts, strict=True))
+
+
+def test_errors_of_hosts_have_a_counter_of_their_own(pipeline: Pipeline) -> None:
+    """ICMP to the aggregator, of a host whose program has ended; not from the aggregator itself."""
+    unreachable = struct.pack("!BBHI", 3, 3, 0, 0)
+    unreachable = struct.pack("!BBHI", 3, 3, checksum(unreachable), 0)
+    head = AGGREGATOR_MAC + worker_mac(1) + b"\x08\0"
+    for source, errors, lies in ((worker_address(1), 1, 0), (AGGREGATOR, 1, 1)):
+        frame = head + ipv4(unreachable, source, AGGREGATOR, protocol=1)
+        assert pipeline.process(1, frame) == []
+        assert pipeline.counter_read("SwitchmlIngress.forwarding.host_errors", 0)[0] == errors
+        assert pipeline.counter_read("SwitchmlIngress.forwarding.forged", 0)[0] == lies
+        assert malformed(pipeline) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -250,4 +251,27 @@ def test_a_cache_that_cannot_be_written_is_one_line(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path / "file"))
     with pytest.raises(PipelineError, match="cannot be written"):
+        pipeline()
+
+
+def test_a_cache_that_others_can_write_to_is_not_loaded_from(cache: Path) -> None:
+    """Whoever can write there could leave a library under the name of a program's."""
+    with pipeline() as p:
+        assert p.library_path.parent == cache
+    for folder in (cache, cache.parent):
+        folder.chmod(0o775)
+        with pytest.raises(
+            PipelineError, match=r"others may write to it.* set AGGLAB_CACHE"
+        ) as refused:
+            pipeline()
+        assert str(folder) in str(refused.value) and "\n" not in str(refused.value)
+        folder.chmod(0o755)
+
+
+def test_a_cache_of_somebody_else_is_not_loaded_from(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline().close()
+    monkeypatch.setattr(os, "geteuid", lambda: cache.stat().st_uid + 1)
+    with pytest.raises(PipelineError, match=r"belongs to user .* set AGGLAB_CACHE"):
         pipeline()

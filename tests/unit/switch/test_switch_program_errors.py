@@ -56,7 +56,21 @@ def document() -> dict[str, Any]:
     return b.document
 
 
-def edited(*path: Any, value: Any = None, delete: bool = False) -> str:
+def many_headers(count: int) -> str:
+    """Each as long as a header may be."""
+    changed = document()
+    changed["header_types"].append({"id": 99, "name": "big_t", "fields": [["x", 16384]] * 8})
+    for i, field_ in enumerate(changed["header_types"][-1]["fields"]):
+        changed["header_types"][-1]["fields"][i] = [f"x{i}", field_[1]]
+    for i in range(count):
+        header = {"id": 1000 + i, "name": f"big{i}", "header_type": "big_t", "metadata": False}
+        changed["headers"].append(header)
+    return json.dumps(changed)
+
+
+def edited(
+    *path: Any, value: Any = None, delete: bool = False, also: tuple[str, Any] | None = None
+) -> str:
     changed = document()
     place = changed
     for key in path[:-1]:
@@ -65,6 +79,8 @@ def edited(*path: Any, value: Any = None, delete: bool = False) -> str:
         del place[path[-1]]
     else:
         place[path[-1]] = value
+    if also:
+        place[also[0]] = also[1]
     return json.dumps(changed)
 
 
@@ -199,11 +215,16 @@ CASES: list[tuple[str, Callable[[], str]]] = [
         "errors[1]: an error's name and number must be new",
         lambda: edited("errors", 1, value=["PacketTooShort", 0]),
     ),
+    (
+        "registers, counters and meters have more than 4 GiB together",
+        lambda: edited("register_arrays", 0, "bitwidth", value=16384, also=("size", 1 << 22)),
+    ),
+    ("headers: the headers have more than 1048576 bytes together", lambda: many_headers(100)),
 ]
 
 
 def test_the_unchanged_document_is_accepted() -> None:
-    assert "action_0_act" in translate(Program.parse(json.dumps(document())))
+    assert "action_0_p4_act" in translate(Program.parse(json.dumps(document())))
 
 
 @pytest.mark.parametrize(("message", "text"), CASES, ids=[m[:60] for m, _ in CASES])
@@ -231,6 +252,27 @@ def test_values_without_bound_are_refused() -> None:
     )
     with pytest.raises(ProgramError, match="more than 32768 bits"):
         translate(program)
+
+
+def test_what_needs_too_much_stack_is_refused() -> None:
+    """Wide sums: each needs a few KiB of locals, and functions may all be inlined into one."""
+    changed = json.loads(many_headers(2))
+    total = op("+", field("big0", "x0"), op("+", field("big1", "x1"), hexstr(1)))
+    step = call("assign", field("big0", "x0"), total)
+    changed["actions"][0]["primitives"] = [step] * 900
+    with pytest.raises(ProgramError, match="more than 4194304 bytes of stack"):
+        translate(Program.parse(json.dumps(changed)))
+    changed["actions"][0]["primitives"] = [step] * 20
+    translate(Program.parse(json.dumps(changed)))
+
+
+def test_what_no_compiler_should_be_given_is_refused() -> None:
+    changed = document()
+    changed["actions"][0]["primitives"] = [
+        call("push", ref("header_stack", "s"), hexstr(1))
+    ] * 60_000
+    with pytest.raises(ProgramError, match="more than 16 MiB as C"):
+        translate(Program.parse(json.dumps(changed)))
 
 
 def test_a_missing_file_is_one_line() -> None:

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from switch import Program
-from switch.cli import EXIT_PROGRAM, EXIT_USAGE, UsageError, main, parse
+from switch.cli import EXIT_PROGRAM, EXIT_USAGE, TlsFiles, UsageError, main, parse
 from switch.io import Loss
 from switch.runner import make_pipeline
 
+TLS = "--grpc-server-ssl --grpc-server-cert c --grpc-server-key k"
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -36,13 +37,19 @@ def test_the_grammar_of_simple_switch_grpc(tmp_path: Path) -> None:
 def test_defaults() -> None:
     options = parse(["prog.json", "-i", "0@eth0", "--pcap"])
     assert options.interfaces == {0: "eth0"}
-    assert options.grpc_address == "127.0.0.1:9559"
+    assert (options.grpc_address, options.tls, options.user) == (None, None, None)
     assert (options.cpu_port, options.device_id, options.notes) == (None, 0, ())
     assert options.pcap_folder == Path()
 
 
 def test_no_p4_ignores_a_program() -> None:
     assert parse(["--no-p4", "prog.json", "--p4info", "x"]).json is None
+
+
+def test_the_flags_of_tls() -> None:
+    assert parse(["p.json", "--", *TLS.split()]).tls == TlsFiles(Path("c"), Path("k"), None)
+    both = f"{TLS} --grpc-server-cacert=a --grpc-server-with-client-auth"
+    assert parse(["p.json", "--", *both.split()]).tls == TlsFiles(Path("c"), Path("k"), Path("a"))
 
 
 WRONG = [
@@ -72,6 +79,11 @@ WRONG = [
     ("p.json -- --priority-queues 9", "1 to 8"),
     ("--ring-frames 0 p.json", "1 to 65536"),
     ("p.json -- --load-modules x.so", "--load-modules"),
+    ("p.json -- --grpc-server-cert c", "need --grpc-server-ssl"),
+    ("p.json -- --grpc-server-with-client-auth", "need --grpc-server-ssl"),
+    ("p.json -- --grpc-server-ssl --grpc-server-cert c", "needs --grpc-server-cert and"),
+    (f"p.json -- {TLS} --grpc-server-cacert a", "need one another"),
+    (f"p.json -- {TLS} --grpc-server-with-client-auth", "need one another"),
 ]
 
 
@@ -122,9 +134,14 @@ def test_losses_are_read() -> None:
     assert options.losses == (Loss(1, False, 255, 1 << 64), Loss(2, True, 1, 0))
 
 
-def test_a_program_that_is_none_is_named_once(tmp_path: Path, capsys) -> None:
+def test_a_program_that_is_none_is_named_once(tmp_path: Path) -> None:
     path = tmp_path / "none.json"
     path.write_text("root:x:0:0")
-    assert main([str(path)]) == EXIT_PROGRAM
+    # As a program of its own: it becomes another user.
+    command = [sys.executable, "-m", "switch", str(path), "--", "--grpc-server-addr"]
+    done = subprocess.run(
+        [*command, f"unix:{tmp_path}/grpc"], cwd=ROOT, capture_output=True, text=True
+    )
     said = f"switch: {path}: is not JSON: Expecting value: line 1 column 1 (char 0)\n"
-    assert capsys.readouterr().err == said
+    assert (done.returncode, done.stderr) == (EXIT_PROGRAM, said)
+    assert list(tmp_path.iterdir()) == [path]

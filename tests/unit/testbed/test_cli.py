@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import cli, run
+from testbed import cli, prepare, run
 from testbed.network import MachineLacks, NodeFailed
 from testbed.places import P4_FOLDER
 from testbed.program import CompileError, Program
@@ -33,7 +33,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     def put(**replaced) -> None:
         steps.update(replaced)
         for name in ("compile_program", "check_fits"):
-            monkeypatch.setattr(run, name, steps[name])
+            monkeypatch.setattr(prepare, name, steps[name])
         for name in ("lacks", "isolated"):
             monkeypatch.setattr(f"testbed.network.{name}", steps[name])
         monkeypatch.setattr(run.Experiment, "measure", steps["measure"])
@@ -65,6 +65,90 @@ def test_check_accepts_names_and_paths(capsys, tmp_path: Path) -> None:
     assert capsys.readouterr().out.endswith("scaling.yaml: valid, 3 runs\n")
     (tmp_path / "mine.yaml").write_text("seed: 3")
     assert cli.main(["check", str(tmp_path / "mine.yaml"), "--set", "links.loss=1%"]) == 0
+
+
+def test_check_compiles_the_program_of_every_point(capsys, tmp_path: Path) -> None:
+    """What only few lanes show is found at the sweep's last point, and said as a run says it."""
+    (tmp_path / "few.p4").write_text(
+        "#if LANES < 8\ncontrol\n#else\n#include <switchml.p4>\n#endif\n"
+    )
+    file = tmp_path / "sweep.yaml"
+    file.write_text(
+        "backend: virtual\nswitch: {program: few.p4}\nsweep: {switch.lanes: [8, 16, 4]}\n"
+        "workload: {elements: 10}"
+    )
+    assert cli.main(["check", str(file)]) == 2
+    checked = capsys.readouterr()
+    assert checked.out == ""
+    assert "few.p4:2:" in checked.err and "error:" in checked.err
+    assert cli.main(["run", str(file), "--results", str(tmp_path / "r")]) == 2
+    assert capsys.readouterr().err == checked.err
+    assert not (tmp_path / "r").exists()
+    assert cli.main(["check", str(file), "--set", "sweep={switch.lanes: [8, 16]}"]) == 0
+
+
+def test_check_finds_entries_that_do_not_fit(capsys, tmp_path: Path) -> None:
+    (tmp_path / "own.json").write_text('{"table_entries": [{"table": "rutes"}]}')
+    file = tmp_path / "own.yaml"
+    file.write_text("switch: {entries: own.json, lanes: 8}")
+    assert cli.main(["check", str(file)]) == 2
+    assert "own.json: table_entries[0].table: 'rutes' does not exist" in capsys.readouterr().err
+
+
+def test_check_answers_programs_in_json(capsys, tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text("sede: 3\nlinks: {rate: 1}")
+    assert cli.main(["check", "--json", str(file)]) == 2
+    said = capsys.readouterr()
+    answer = json.loads(said.out)
+    assert said.err == "" and answer["valid"] is False
+    assert [(p["path"], p["line"]) for p in answer["problems"]] == [("sede", 1), ("links.rate", 2)]
+    file.write_text("switch: {lanes: 8}")
+    assert cli.main(["check", "--json", str(file)]) == 0
+    assert json.loads(capsys.readouterr().out) == {"valid": True, "runs": 1, "problems": []}
+
+
+def test_check_runs_nothing_of_the_users(capsys, tmp_path: Path) -> None:
+    """A worker's module is read, and run only when a run begins."""
+    (tmp_path / "mine.py").write_text(
+        "import pathlib\nfrom hosts import AllReducer\n"
+        "pathlib.Path(__file__).with_name('was-run').touch()\n"
+        "class Mine(AllReducer):\n    def all_reduce(self, *given): ...\n"
+        "class Other: ...\n"
+    )
+    file = tmp_path / "s.yaml"
+    virtual = "backend: virtual\nswitch: {lanes: 8}\nworkload: {worker: 'mine:Mine'}"
+    for text, code, said in (
+        ("switch: {lanes: 8}\nworkload: {worker: 'mine:Mine'}", 0, ""),
+        ("workload: {worker: 'mine:Min'}", 2, "no class Min that is a subclass"),
+        ("workload: {worker: 'mine:Other'}", 2, "no class Other that is a subclass"),
+        (virtual, 2, "in virtual time only its `combine`"),
+    ):
+        file.write_text(text)
+        assert cli.main(["check", str(file)]) == code
+        assert said in capsys.readouterr().err
+        assert not (tmp_path / "was-run").exists()
+    (tmp_path / "mine.py").write_text(
+        "from hosts import AllReducer\nclass Mine(AllReducer): ...\nraise OSError('at once')\n"
+    )
+    file.write_text(virtual)
+    assert cli.main(["check", str(file)]) == 0
+    assert cli.main(["run", str(file), "--results", str(tmp_path / "r")]) == 2
+    assert "workload.worker" in (said := capsys.readouterr().err) and "OSError: at once" in said
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_run_answers_programs_in_json(capsys, tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text(
+        "backend: virtual\ntopology: {workers: 2}\nswitch: {lanes: 8, slots: 8}\n"
+        "workload: {elements: 20, rounds: 1}"
+    )
+    assert cli.main(["run", "--json", str(file), "--results", str(tmp_path / "r")]) == 0
+    said = capsys.readouterr()
+    kept = (tmp_path / "r/s/latest/metrics.json").read_text()
+    assert said.out == kept and json.loads(kept)["exact"] is True
+    assert "PASSED  s" in said.err
 
 
 @pytest.mark.parametrize(

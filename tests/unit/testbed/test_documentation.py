@@ -6,15 +6,20 @@ from pathlib import Path
 
 import pytest
 
+from testbed.orchestra.attack import KINDS
 from testbed.scenario import load
-from testbed.scenario.describe import key_table, metric_table
+from testbed.scenario.describe import finding_table, key_table, metric_table
 
 DOCS = Path(__file__).parents[3] / "docs"
 
 
 @pytest.mark.parametrize(
     ("name", "mark", "table"),
-    [("scenarios.md", "keys", key_table()), ("results.md", "metrics", metric_table())],
+    [
+        ("scenarios.md", "keys", key_table()),
+        ("results.md", "metrics", metric_table()),
+        ("results.md", "findings", finding_table()),
+    ],
 )
 def test_golden_tables(name: str, mark: str, table: str) -> None:
     path = DOCS / name
@@ -34,3 +39,10 @@ def test_the_examples_are_valid(tmp_path: Path) -> None:
         path = tmp_path / "example.yaml"
         path.write_text(example)
         load(path)
+
+
+def test_the_table_of_what_an_attack_sends_is_the_codes() -> None:
+    text = (DOCS / "scenarios.md").read_text()
+    section = text.partition("### What an attack sends")[2].partition("###")[0]
+    rows = re.findall(r"^\| `(\w+)` \| .* \| (\w+) \|$", section, re.MULTILINE)
+    assert rows == [(name, kind.counted) for name, kind in KINDS.items()]

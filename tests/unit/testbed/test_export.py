@@ -13,9 +13,9 @@ import pytest
 from switch import drop_in
 from switch.program import Program
 from testbed import cli, own_entries
-from testbed.experiment import all_entries
 from testbed.export import full_names
 from testbed.plan import Entries
+from testbed.prepare import all_entries
 from testbed.scenario import find, load
 
 ROOT = Path(__file__).parents[3]
@@ -146,6 +146,8 @@ def test_the_drop_in_listens_where_p4_utils_looks_and_hangs_up(
     assert seen == [["--thrift-port", str(port), "-i", "1@x"]]
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         assert connection.recv(1) == b""
+    others = [word.split()[1] for word in Path("/proc/net/tcp").read_text().splitlines()]
+    assert f"0100007F:{port:04X}" in others and f"00000000:{port:04X}" not in others
     assert drop_in.run(["--thrift-port", str(port)]) == 6
 
 

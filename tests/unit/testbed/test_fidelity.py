@@ -1,21 +1,25 @@
 """The verdict on what was measured, from evidence made by hand."""
 
+from typing import Any
+
 import pytest
 
-from testbed.fidelity import Evidence, judge
+from testbed.fidelity import Evidence, judge, short_of_processors
 from testbed.usage import NOTHING, Usage, sample
 
 
 def evidence(
     rate_share: float = 0.5,
+    *,
     cpu: dict[str, float] | None = None,
     wait: dict[str, float] | None = None,
     busy: float = 1.0,
     stolen: float = 0.0,
     other_drops: int = 0,
+    **more: Any,
 ) -> Evidence:
     usage = Usage(10.0, cpu or {"s1": 1.0}, wait or {}, busy, stolen)
-    return Evidence(rate_share, usage, 2, 0, other_drops)
+    return Evidence(rate_share, usage, 2, 0, other_drops, **more)
 
 
 @pytest.mark.parametrize(
@@ -27,14 +31,49 @@ def evidence(
         (evidence(cpu={"a": 6.0, "b": 6.0, "c": 6.0}), "cpu-bound", "90% of all 2 processors"),
         (evidence(wait={"worker 3": 4.0}), "starved", "worker 3 waited 40% of the time"),
         (evidence(stolen=3.0), "starved", "the hypervisor took 15%"),
-        (evidence(), "network-bound", "no process was short of processor time"),
-        (evidence(other_drops=4), "network-bound", "4 packets were lost that nobody dropped"),
+        (
+            evidence(rate_share=0.88, wait={"a": 0.4, "b": 0.3}),
+            "starved",
+            "a waited 4% of the time",
+        ),
+        (evidence(wait={"a": 1.4}), "waiting", "the busiest link carried 50%"),
+        (evidence(other_drops=4), "waiting", "4 packets were lost that nobody dropped"),
+        (evidence(rate_share=0.97, sent=100, unexplained=50), "network-bound", "carried 97%"),
     ],
 )
 def test_verdicts(case: Evidence, verdict: str, reason: str) -> None:
     found = judge(case)
     assert found["verdict"] == verdict
     assert reason in " ".join(found["reasons"])
+
+
+@pytest.mark.parametrize(
+    ("waited_for", "more", "reason"),
+    [
+        ("timers", {"sent": 100, "retransmitted": 60, "unexplained": 50}, "50 packets were sent"),
+        ("timers", {"sent": 100, "unexplained": 50, "wait": {"h1": 4.0}}, "50 packets were sent"),
+        ("faults", {"faults": ("WorkerPause",), "losses": 3}, "held up: WorkerPause"),
+        ("window", {"window_share": 0.25, "losses": 3}, "the window fills 25%"),
+        ("losses", {"losses": 3, "retransmitted": 9, "delayed": True}, "3 frames were, and 9"),
+        ("brevity", {"brief": True, "delayed": True}, "before their packets have filled"),
+        ("delay", {"delayed": True}, "the delay of the links"),
+        ("unknown", {}, "no counter says why"),
+    ],
+)
+def test_where_neither_link_nor_processor_was_busy_something_was_waited_for(
+    waited_for: str, more: dict[str, Any], reason: str
+) -> None:
+    found = judge(evidence(**more))
+    assert (found["verdict"], found["waited_for"]) == ("waiting", waited_for)
+    assert reason in found["reasons"][0]
+
+
+def test_timers_may_be_late_before_the_machine_is_the_limit() -> None:
+    assert short_of_processors(evidence(wait={"h1": 0.4})) == ""
+    assert short_of_processors(evidence(wait={"h1": 0.6})) == (
+        "h1 waited 6% of the time for a processor"
+    )
+    assert short_of_processors(Evidence(0.5, NOTHING, 2, 0, 0)) == ""
 
 
 def test_the_deciding_reason_comes_first() -> None:

@@ -12,7 +12,15 @@ from testbed.fuzz.inputs import Target, change_json
 from testbed.fuzz.packets import Subject, send
 
 PACKETS = Path(__file__).resolve().parents[2] / "packets"
-FEW = {"json": 40, "p4": 15, "stf": 12, "scenario": 25, "p4runtime": 3}
+FEW = {
+    "names": 8,
+    "annotations": 10,
+    "json": 40,
+    "p4": 15,
+    "stf": 12,
+    "scenario": 25,
+    "p4runtime": 3,
+}
 
 
 @pytest.mark.parametrize("kind", command.TARGETS)

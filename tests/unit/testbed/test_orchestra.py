@@ -2,11 +2,13 @@
 
 import io
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from testbed.orchestra.attack import KINDS
 from testbed.run import run
 from testbed.scenario import load
 
@@ -61,7 +63,7 @@ def test_a_dead_worker_fails_the_job_and_is_named_with_what_it_owes(conduct, cap
     failure = ran.metrics["failure"]
     assert (failure["worker"], failure["job"], failure["after_s"]) == ("h3", "job1", 0)
     assert failure["reason"].startswith(
-        "h3: worker 2 ended early with status -9 and never sent chunks 202-"
+        "h3: worker 2 ended early with status -9 and never sent chunks 192, 203-"
     )
     assert "(faults: worker_crash h3 " in failure["reason"]
     assert (ran.metrics["rounds"], ran.metrics["exact"], ran.metrics["ok"]) == (1, True, False)
@@ -136,6 +138,22 @@ def test_there_is_an_end_to_restarts(conduct) -> None:
     assert ran.code == 1
     assert ran.metrics["failure"]["reason"].endswith("; given up after 2 restarts")
     assert ran.metrics["failure"]["worker"] == "h2"
+
+
+@pytest.mark.parametrize(("times", "code"), [(1, 0), (2, 1)])
+def test_no_session_begins_where_a_switch_would_take_its_tags_for_old_ones(
+    conduct, monkeypatch, times: int, code: int
+) -> None:
+    """Sessions 2^30 apart: the third would begin 2^31 ahead of what cells may hold."""
+    monkeypatch.setattr("testbed.orchestra.conductor.SESSION_BITS", 30)
+    faults = [
+        f"{{kind: switch_reprogram, switch: s1, at_chunk: {{round: {n}, chunk: 200}}}}"
+        for n in range(times)
+    ]
+    ran = conduct(f"faults: [{', '.join(faults)}]", "on_failure: restart")
+    assert ran.code == code, ran.out
+    if code:
+        assert "no tags are left for a new session" in ran.metrics["failure"]["reason"]
 
 
 def test_a_worker_that_stays_dead_cannot_be_restarted(conduct) -> None:
@@ -232,22 +250,30 @@ expect: {exact: true, fairness.jain: {min: 0.99}, links_as_predicted: true}
     shares = ran.metrics["fairness"]["shares"]
     assert shares["a"] == pytest.approx(0.5, rel=0.1)
     packets = ran.metrics["switches"]["s1"]["jobs"]
-    assert packets["a"]["complete"] == packets["b"]["complete"] == 12 * 500
+    assert packets["a"]["complete"] == packets["b"]["complete"] == 12 * (1 + 500)
 
 
-def test_no_foreign_packet_changes_a_sum_and_all_are_counted(conduct) -> None:
-    ran = conduct(
-        """
+FOREIGN = """
 jobs: [{name: victim, workers: "h[12]"}, {name: other, workers: h3}]
 faults:
-- {kind: attack, host: h4, frames: 500, for: 100ms}
-- {kind: attack, host: h3, frames: 500, for: 100ms}
-expect: {exact: true, totals.malformed: 1000}
+- {kind: attack, host: h4, frames: 680, for: 100ms}
+- {kind: attack, host: h3, frames: 680, for: 100ms}
+expect: {exact: true}
 """
-    )
+
+
+def test_no_foreign_frame_changes_a_sum_and_each_is_counted_by_kind(conduct) -> None:
+    ran = conduct(FOREIGN)
     assert ran.code == 0, ran.out
     workers = ran.metrics["jobs"]["victim"]["workers"]
     assert sum(worker["malformed"] for worker in workers.values()) == 0
+    assert all(worker["network_errors"] for worker in workers.values())
+    assert set(ran.metrics["attack"]) == set(KINDS)
+    refused: Counter[str] = Counter()
+    for kind, count in ran.metrics["attack"].items():
+        refused[KINDS[kind].counted] += count
+    counted = ran.metrics["switches"]["s1"]["packets"]
+    assert {kind: counted[kind] for kind in refused} == refused
 
 
 def test_a_tree_with_loss_everywhere_carries_what_was_predicted(conduct) -> None:
@@ -259,7 +285,7 @@ def test_a_tree_with_loss_everywhere_carries_what_was_predicted(conduct) -> None
     )
     assert ran.code == 0, ran.out
     links = ran.metrics["links"]
-    assert links["s1-s3"]["s1->s3"]["predicted_bytes"] == 3 * 500 * (54 + 64)
+    assert links["s1-s3"]["s1->s3"]["predicted_bytes"] == 3 * (90 + 500 * (54 + 64))
 
 
 def test_a_worker_that_dies_while_others_recover_is_recovered_too(conduct) -> None:

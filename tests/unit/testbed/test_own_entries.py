@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -316,3 +317,14 @@ def test_entries_of_each_kind_as_words_for_thrift(
         *("I.go", "0x5 0x10203040506"),
     )
     assert names.entry(plain) == ("I.plain", "", "I.stop", "")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device"])
+def test_entries_come_from_regular_files_only(kind: str, tmp_path: Path, program: Program) -> None:
+    """A pipe that nobody writes to, or /dev/zero, would be read without end."""
+    path = Path("/dev/zero")
+    if kind == "pipe":
+        path = tmp_path / "run.json"
+        os.mkfifo(path)
+    with pytest.raises(ScenarioError, match=f"{path}: cannot be read: is not a regular file"):
+        own_entries.read(path, program)

@@ -1,5 +1,6 @@
 """Compiling through the cache: what makes it compile again, and what it leaves when it fails."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import pytest
 
 from testbed import program
 from testbed.network import MachineLacks
-from testbed.program import CompileError, compile_program
+from testbed.plan import Entries, TableEntry
+from testbed.program import CompileError, Program, check_fits, compile_program
 
 FAKE_COMPILER = """
 import sys, pathlib
@@ -85,3 +87,45 @@ def test_a_cache_that_cannot_be_written_is_named(monkeypatch, tmp_path: Path) ->
     monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path / "file/cache"))
     with pytest.raises(MachineLacks, match=r"compiled programs .*Not a directory.*AGGLAB_CACHE"):
         program.compile_program(program.P4_FOLDER / "switchml.p4", "agglab", 8, 8)
+
+
+PLANNED = TableEntry("macs", {"dst": 1}, "forward", {"port": 2})
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({}, None),
+        ({"name": "c.other"}, "table macs does not exist; the program has c.other; a program with"),
+        ({"keys": ["hdr.e.src"]}, "table c.macs has the name of one that every switch is filled"),
+        ({"keys": ["hdr.e.src"]}, "but its keys are hdr.e.src; the plan fills it with dst -> forw"),
+        ({"keys": ["hdr.e.dst", "meta.vlan"]}, "but its keys are hdr.e.dst, meta.vlan; the plan"),
+        ({"action": "c.send"}, "but it has no action forward, only c.send; the plan fills it with"),
+        ({"params": ["port", "mac"]}, "but its action forward takes (mac, port); the plan fills"),
+        (
+            {"params": [], "keys": ["hdr.e.src"]},
+            "its keys are hdr.e.src and its action forward takes (); the plan fills it with "
+            "dst -> forward(port): give it these, or another name (docs/own-programs.md)",
+        ),
+    ],
+)
+def test_a_table_with_a_planned_name_is_told_what_differs(tmp_path: Path, table, said) -> None:
+    keys = [{"name": k, "match_type": "exact"} for k in table.get("keys", ["hdr.e.dst"])]
+    action = table.get("action", "c.forward")
+    parameters = [{"name": name} for name in table.get("params", ["port"])]
+    program = {
+        "pipelines": [
+            {"tables": [{"name": table.get("name", "c.macs"), "key": keys, "actions": [action]}]}
+        ],
+        "actions": [{"name": action, "runtime_data": parameters}],
+    }
+    file = tmp_path / "p.json"
+    file.write_text(json.dumps(program))
+    compiled = Program(tmp_path / "p.p4", file, file, "", "")
+    if said is None:
+        check_fits(compiled, Entries((PLANNED,), {}))
+        return
+    with pytest.raises(CompileError) as caught:
+        check_fits(compiled, Entries((PLANNED,), {}))
+    assert said in str(caught.value)
+    assert ("switch.entries" in str(caught.value)) == ("does not exist" in said)

@@ -3,10 +3,14 @@
 import io
 import os
 import re
+from pathlib import Path
 
 import pytest
 
+from testbed import progress as progress_module
 from testbed.progress import Progress
+from testbed.run import run
+from testbed.scenario import load
 
 FRAME_BITS = 8 * 1514
 CHUNKS = 2000
@@ -32,7 +36,7 @@ def test_a_terminal_without_a_cursor_gets_plain_lines(monkeypatch, kind: str) ->
     progress.draw(10.0)
     progress.close()
     assert "\x1b" not in out.getvalue()
-    assert out.getvalue().startswith("round 1/1")
+    assert out.getvalue().startswith("round 0 of 1")
 
 
 def progressed(rank: int, chunks: int, at_s: float, again: int = 0) -> dict:
@@ -100,7 +104,7 @@ def test_a_terminal_shows_one_line_per_worker_in_place(wide: None) -> None:
     progress.draw(2.0)
     first, second, rest = screen(out.getvalue())
     assert rest == ""
-    assert first.startswith("round 1/3 worker 0: [##########..........] 1000/2000 chunks")
+    assert first.startswith("round 0 of 3 worker 0: [##########..........] 1000/2000 chunks")
     assert "6.1 Mbit/s" in first  # 500 chunks a second of 1514 bytes
     assert "2.0 s left" in first
     assert "7 sent again" in second
@@ -118,7 +122,7 @@ def test_a_round_replaces_its_workers_by_one_line(wide: None) -> None:
         progress.event(rounded(1, 1.25, again=1))
         progress.end_round(1, 1.5)
     progress.close()
-    lines = ["round 1/2: 1.5000 s, 3 sent again", "round 2/2: 1.5000 s, 3 sent again", ""]
+    lines = ["round 0 of 2: 1.5000 s, 3 sent again", "round 1 of 2: 1.5000 s, 3 sent again", ""]
     assert screen(out.getvalue()) == lines
 
 
@@ -156,7 +160,7 @@ def test_a_file_gets_plain_lines_at_a_slow_pace() -> None:
     assert "\x1b" not in out.getvalue()
     lines = out.getvalue().splitlines()
     assert len(lines) == 2 * 3 + 1  # after 5, 15 and 35 seconds
-    assert lines[-1] == "round 1/1: 40.0000 s, 0 sent again"
+    assert lines[-1] == "round 0 of 1: 40.0000 s, 0 sent again"
 
 
 def test_nothing_moving_has_no_time_left() -> None:
@@ -177,9 +181,45 @@ def test_several_jobs_are_told_apart_and_only_those_in_a_round_are_shown() -> No
     progress.draw(5.0)
     progress.end_round(2, 0.25)
     progress.draw(15.0)
-    assert [line[:25] for line in out.getvalue().splitlines()] == [
-        "big round 1/4 worker 0: [",
-        "small round 3/4 worker 0:",
-        "small round 3/4: 0.2500 s",
-        "big round 1/4 worker 0: [",
+    assert [line[:28] for line in out.getvalue().splitlines()] == [
+        "big round 0 of 4 worker 0: [",
+        "small round 2 of 4 worker 0:",
+        "small round 2 of 4: 0.2500 s",
+        "big round 0 of 4 worker 0: [",
     ]
+
+
+@pytest.mark.parametrize("columns", [200, 100, 80, 60, 40, 30])
+def test_the_time_left_is_there_whatever_the_width(
+    monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    size = os.terminal_size((columns, 50))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: size)
+    out = Terminal()
+    progress = Progress(out, clock=lambda: 0.0)
+    progress.add_job(1, "job1", 4, 3, 2740, FRAME_BITS)
+    progress.begin_round(1, 0, 0)
+    for rank in range(4):
+        progress.event({**progressed(rank, 1370 + rank, 1.0, again=27), "of": 2740})
+    progress.draw(1.0)
+    rows = screen(out.getvalue(), columns - 1)[:4]
+    assert all(row.endswith(" s left") for row in rows), rows
+    assert ["2740" in row for row in rows] == [True] * 4
+    if columns >= 80:
+        assert all("[####" in row and "27 sent again" in row for row in rows)
+
+
+def test_every_worker_is_seen_to_move_in_virtual_time(
+    wide: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(progress_module, "REDRAW_S", 0.0)
+    file = tmp_path / "s.yaml"
+    file.write_text(
+        "backend: virtual\nlinks: {rate: 1mbit}\nswitch: {lanes: 8, slots: 8}\n"
+        "workload: {elements: 4000, rounds: 1}"
+    )
+    out = Terminal()
+    assert run(load(file), tmp_path / "results", (), out) == 0
+    for rank in range(4):
+        shown = re.findall(rf"worker {rank}: .* (\d+)/500 chunks", out.getvalue())
+        assert any(0 < int(chunks) < 500 for chunks in shown), (rank, shown)

@@ -91,6 +91,48 @@ def test_a_lack_of_the_machine_skips_and_is_named(pytester, fake) -> None:
     done.stdout.fnmatch_lines(["*this machine lacks root*"])
 
 
+def test_where_the_machine_must_have_everything_a_lack_fails(pytester, fake) -> None:
+    """For CI in containers, where everything skipped would be green."""
+    fake.answer = (3, "", "this machine lacks root: run it as root")
+    done = outcome(pytester, 'scenario("quickstart")', "--agglab-require")
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["*this machine lacks root*--agglab-require*"])
+
+
+def test_a_run_that_takes_too_long_shows_its_summary_and_folder(pytester) -> None:
+    """Really started, on virtual time: stopped once it has begun, it concludes."""
+    pytester.makepyfile("""
+        import subprocess, time
+        SLOW = {"backend": "virtual", "topology": {"workers": 2},
+                "switch": {"lanes": 8, "slots": 8},
+                "workload": {"elements": 1_000_000, "rounds": 100}}
+
+        def test_slow(scenario, tmp_path, monkeypatch):
+            communicate = subprocess.Popen.communicate
+
+            def begun(process, timeout=None):
+                \"\"\"Time is over as soon as the run has logged its first round.\"\"\"
+                if timeout == 0.5:
+                    while process.poll() is None:
+                        logs = list(tmp_path.glob("results/*/*/events.jsonl"))
+                        if any("round_begin" in log.read_text() for log in logs):
+                            raise subprocess.TimeoutExpired(process.args, timeout)
+                        time.sleep(0.05)
+                return communicate(process, timeout=timeout)
+
+            monkeypatch.setattr(subprocess.Popen, "communicate", begun)
+            scenario(SLOW, timeout_s=0.5)
+    """)
+    done = pytester.runpytest_inprocess()
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(
+        [
+            *("*took more than 0.5 s*", "FAILED  test_slow-1", "*interrupted*"),
+            "*results */test_slow-1/*",
+        ]
+    )
+
+
 def test_text_and_mappings_become_files_of_their_own(pytester, fake) -> None:
     body = """scenario("topology: {workers: 3}\\nseed: 5\\n")
     scenario({"topology": {"workers": 2}, "expect": {"exact": True}})"""

@@ -1,6 +1,7 @@
 """Figures and report are a pure function of the folder; nothing in it is fetched or run."""
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -11,13 +12,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed import report
-from testbed.report.chart import Axis, Reference, Series, bars, lines, number, tick_step
+from testbed.report.chart import (
+    Axis,
+    Piece,
+    Reference,
+    Series,
+    Track,
+    bars,
+    lines,
+    number,
+    tick_step,
+)
+from testbed.report.tracks import tracks
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 JOB = {
     "exact": True,
     "wrong_sums": 0,
+    "wrong_results": 0,
     "rounds": 3,
     "restarts": 0,
     "lost_workers": [],
@@ -45,6 +58,8 @@ METRICS = {
     "reason": "",
     "exact": True,
     "wrong_sums": 0,
+    "wrong_results": 0,
+    "first_wrong": None,
     "totals": {"retransmitted": 4, "injected_drops": 3, "other_drops": 0, "malformed": 0},
     "switches": {"s1": {"packets": {"new": 10}, "ring_drops": 0, "cpu_s": 0.1}},
     "links": {
@@ -53,8 +68,10 @@ METRICS = {
             "s1->h1": {"seen": 9, "dropped": 2, "bytes": 100, "queue_drops": 0},
         }
     },
+    "findings": [{"kind": "slow", "text": "a <round> took long", "numbers": {}}],
     "fidelity": {"verdict": "network-bound", "reasons": ["the <busiest> link & co"]},
 }
+OF_ALL = ("exact", "wrong_sums", "wrong_results")
 EVENTS = [
     {
         "t_ns": 10**9 + i * 10**8,
@@ -72,6 +89,7 @@ EVENTS += [
         "event": "round",
         "job": 1,
         "rank": 0,
+        "round": 0,
         "start_ns": 10**9 - 5,
         "end_ns": 2 * 10**9,
         "chunks": 90,
@@ -125,6 +143,7 @@ def test_a_report_stands_alone(folder: Path) -> None:
     assert "<demo>" not in text
     assert "passed" in text
     assert "the &lt;busiest&gt; link &amp; co" in text
+    assert "slow: a &lt;round&gt; took long" in text
 
 
 def test_the_same_folder_gives_the_same_bytes(folder: Path) -> None:
@@ -142,7 +161,7 @@ def test_figures_show_the_values(folder: Path) -> None:
     report.write(folder)
     root = ET.parse(folder / "time.svg").getroot()
     hints = [t.text for t in root.iter(f"{SVG}title")]
-    assert hints == ["Time of each round", *[f"round {i}, time: 0.{i + 2}" for i in (1, 2, 3)]]
+    assert hints == ["Time of each round", *[f"round {i}, time: 0.{i + 3}" for i in (0, 1, 2)]]
     heights = [
         float(r.get("height")) for r in root.iter(f"{SVG}rect") if r.find(f"{SVG}title") is not None
     ]
@@ -171,6 +190,127 @@ def test_a_sweep_links_its_points(folder: Path) -> None:
     assert "seed 7" in (folder / "point-0/report.html").read_text()
     hints = [t.text for t in ET.parse(folder / "time.svg").getroot().iter(f"{SVG}title")]
     assert "4, link bound: 0.25" in hints
+
+
+def rows_of(text: str) -> list[list[str]]:
+    """Of the first table, cell by cell."""
+    table = re.search(r"<table.*?</table>", text, re.DOTALL)
+    assert table
+    return [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in table[0].split("<tr")[1:]]
+
+
+def test_a_sweep_says_of_every_point_how_it_ended(folder: Path) -> None:
+    def point(**changes: object) -> dict[str, object]:
+        return {"settings": {"n": str(len(changes))}, "metrics": {**METRICS, **changes}}
+
+    starved = {"verdict": "starved", "reasons": ["2 of 2 waited"]}
+    missed = {"ok": False, "reason": "expected ratio <= 1, got 2"}
+    failed = {"job": "job1", "worker": "h3", "after_s": 1.0, "reason": "h3: worker 2 is <dead>"}
+    points = [
+        point(),
+        point(fidelity=starved),
+        point(**missed, wrong_results=7),
+        point(failure=failed, exact=False, wrong_sums=3),
+        {"settings": {"n": "9"}, "metrics": {"ok": False, "reason": "no room"}},
+    ]
+    sweep = {"ok": False, "reason": "x", "exact": False, "growth": {"ratio": 2.5}}
+    (folder / "metrics.json").write_text(json.dumps({**sweep, "points": points}))
+    text = report.write(folder).read_text()
+    head, *rows = rows_of(text)
+    assert head[0] == "run" and len(rows) == 5
+    found = [dict(zip(head, row, strict=True)) for row in rows]
+    assert [row["verdict"] for row in found] == ["passed", "passed", "failed", "passed", "failed"]
+    assert [row["sums exact"] for row in found] == ["true", "true", "true", "false", "–"]
+    assert [row["wrong results"] for row in found] == ["0", "0", "7", "0", "–"]
+    assert [row["fidelity"] for row in found[:2]] == ["network-bound", "starved"]
+    assert [row["why it failed"] for row in found] == [
+        "",
+        "",
+        "expected ratio &lt;= 1, got 2",
+        "h3: worker 2 is &lt;dead&gt;",
+        "no room",
+    ]
+    assert "class='bad' data-of='fidelity'>starved<" in text
+    assert "1 of 5 runs did not measure the network" in text
+    assert "growth of ratio: 2.5" in text
+    assert "<span class='verdict limited'>starved</span>" in text
+
+
+BEGIN = 10**9
+
+
+def at(ms: int, event: str, rank: int | None = 0, **more: object) -> dict[str, object]:
+    who = {} if rank is None else {"job": 1, "rank": rank}
+    return {"t_ns": BEGIN + ms * 10**6, "event": event, **who, **more}
+
+
+def test_chunks_done_are_connected_within_an_attempt_only() -> None:
+    """Round 0 ends, round 1 is broken off at 200 ms with 30 and 100 chunks, and ends at 400 ms."""
+
+    def begin(ms: int, number: int, ranks: list[int]) -> dict[str, object]:
+        return at(ms, "round_begin", None, job=1, round=number, ranks=ranks)
+
+    def over(ms: int, number: int, rank: int) -> dict[str, object]:
+        ends = {"start_ns": BEGIN, "end_ns": BEGIN + ms * 10**6}
+        return at(ms, "round", rank, round=number, chunks=100, **ends)
+
+    events = [
+        begin(0, 0, [0, 1, 2]),
+        over(90, 0, 0),
+        over(100, 0, 1),
+        at(50, "progress", 2, round=0, chunks=40, of=100, agent_ns=BEGIN + 45 * 10**6),
+        over(100, 0, 2),
+        begin(150, 1, [0, 1, 2]),
+        over(190, 1, 1),
+        at(195, "ended", 2, status=-9),
+        at(200, "aborted", 0, round=1, chunks=30),
+        at(200, "aborted", 1, round=2, waiting=[]),
+        at(200, "round_broken_off", None, of="job1"),
+        begin(300, 1, [0, 1]),
+        over(400, 1, 0),
+        over(400, 1, 1),
+    ]
+    found = tracks(events, BEGIN)
+    whole = {0: 0.09, 1: 0.1}
+    again = Piece([(0.3, 100.0), (0.4, 200.0)])
+    assert found[1, 0] == [
+        Piece([(0.0, 0.0), (whole[0], 100.0)]),
+        Piece([(0.15, 100.0), (0.2, 130.0)], dashed=True),
+        again,
+    ]
+    assert found[1, 1] == [
+        Piece([(0.0, 0.0), (whole[1], 100.0)]),
+        Piece([(0.15, 100.0), (0.19, 200.0)]),
+        again,
+    ]
+    assert found[1, 2] == [Piece([(0.0, 0.0), (0.045, 40.0), (0.1, 100.0)])]
+
+
+def test_a_broken_off_round_is_dashed_and_said(folder: Path) -> None:
+    more = [
+        at(1100, "round_begin", None, job=1, round=1, ranks=[0]),
+        at(1200, "failed", 0, round=1, chunks=20),
+    ]
+    (folder / "events.jsonl").write_text("".join(json.dumps(e) + "\n" for e in [*EVENTS, *more]))
+    report.write(folder)
+    text = (folder / "progress.svg").read_text()
+    assert "(dashed: in rounds that were broken off)" in text
+    assert text.count("stroke-dasharray='4 3'") == 2, "rank 1's own round never ended either"
+
+
+def test_rounds_that_a_job_did_not_come_to_have_no_bar(folder: Path) -> None:
+    both = {"a": JOB, "b": {**JOB, "rounds": 1, "allreduce": {**JOB["allreduce"]}}}
+    both["b"]["allreduce"] = {
+        "time_s": {"median": 1, "min": 1, "max": 1, "all": [1.0]},
+        "ate_per_s": 1,
+    }
+    fairness = {"jain": 0.9, "shares": {"a": 0.6, "b": 0.4}}
+    several = {k: v for k, v in METRICS.items() if k not in JOB or k in OF_ALL}
+    several |= {"jobs": both, "fairness": fairness}
+    (folder / "metrics.json").write_text(json.dumps(several))
+    report.write(folder)
+    hints = [t.text for t in ET.parse(folder / "time.svg").getroot().iter(f"{SVG}title")]
+    assert [h for h in hints if ", b: " in h] == ["round 0, b: 1"]
 
 
 def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
@@ -249,9 +389,11 @@ def test_ticks_are_round_and_few(top: float) -> None:
 def test_charts_are_well_formed(values: list[float], name: str) -> None:
     name = "".join(c for c in name if c.isprintable())
     labels = [name] * len(values)
+    piece = Piece([(value, value) for value in values])
+    dashed = Piece(piece.points, dashed=True)
     for svg in (
         bars(name, name, labels, [Series(name, values)], [Reference(name, values[0])]),
-        lines(name, name, name, [Series(name, values, values), Series("b", values, values)]),
+        lines(name, name, name, [Track(name, [piece]), Track("b", [piece, dashed])]),
     ):
         for rectangle in ET.fromstring(svg).iter(f"{SVG}rect"):
             assert float(rectangle.get("height")) >= 0
@@ -284,7 +426,7 @@ def test_a_run_without_a_retransmission_says_so_instead_of_an_empty_chart(folder
 def test_several_jobs_and_faults_are_drawn(folder: Path) -> None:
     both = {"a": JOB, "b": {**JOB, "rounds": 2, "lost_workers": ["h3"], "restarts": 1}}
     fairness = {"jain": 0.987, "shares": {"a": 0.6, "b": 0.4}}
-    several = {k: v for k, v in METRICS.items() if k not in JOB or k in ("exact", "wrong_sums")}
+    several = {k: v for k, v in METRICS.items() if k not in JOB or k in OF_ALL}
     (folder / "metrics.json").write_text(
         json.dumps({**several, "jobs": both, "fairness": fairness})
     )

@@ -20,16 +20,19 @@ def metrics(ok: bool, exact: bool, verdict: str) -> dict[str, Any]:
         "link_bound_s": 0.1,
         "link_bound_ratio": 2.0,
     }
-    totals = dict.fromkeys(("retransmitted", "injected_drops", "other_drops", "malformed"), 0)
+    counted = ("retransmitted", "injected_drops", "lost_down", "other_drops", "malformed", "forged")
+    totals = dict.fromkeys(counted, 0)
     return {
         **job,
         "ok": ok,
         "exact": exact,
         "wrong_sums": 0 if exact else 3,
+        "wrong_results": 0,
         "reason": None if ok else "expected link_bound_ratio <= 1.15, got 2",
         "totals": totals,
         "jobs": {"job": job},
         "failure": None,
+        "findings": [{"kind": "slow", "text": "a round took 2 s", "numbers": {}}],
         "fidelity": {"verdict": verdict, "reasons": ["s1 used 95% of one processor"]},
     }
 
@@ -51,6 +54,11 @@ def test_a_missed_expectation_on_a_machine_too_small_has_a_remedy(
         lines = [line for line in text.splitlines() if line.startswith("  remedy")]
         assert len(lines) == (remedy is not None)
         assert remedy is None or remedy in lines[0]
+
+
+def test_findings_are_shown() -> None:
+    text = run_summary("x", metrics(True, True, "waiting"), Path("r"))
+    assert "  finding   slow: a round took 2 s" in text.splitlines()
 
 
 def sweep(failing: dict[str, Any]) -> dict[str, Any]:

@@ -9,14 +9,40 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from testbed import verify as checker
-from testbed.verify import BLOCK_ELEMENTS, Verdict, combine, quantise_bits
+from testbed.received import Received
+from testbed.verify import BLOCK_ELEMENTS, Verdict, Wrong, combine, quantise_bits
 
 LANES = 4
 
 
-def verify(tensors, sums, lanes) -> Verdict:
+def judged(tensors, received, lanes=LANES, combine_values=None) -> Verdict:
     """With whole tensors at hand."""
-    return checker.verify(lambda start, n: [t[start : start + n] for t in tensors], sums, lanes)
+    return checker.verify(
+        lambda start, n: [t[start : start + n] for t in tensors],
+        received,
+        tensors[0].size,
+        str(tensors[0].dtype),
+        lanes,
+        combine_values,
+    )
+
+
+def dequantised(tensors, sums, lanes) -> np.ndarray:
+    """sum / scale, rounded once to float32."""
+    bits = quantise_bits(len(tensors))
+    values = []
+    for i, value in enumerate(sums.tolist()):
+        chunk = slice(i // lanes * lanes, (i // lanes + 1) * lanes)
+        e = max(1, *(exponent_field(float(x)) for t in tensors for x in t[chunk]))
+        values.append(np.float32(float(value) * 2.0 ** ((e - 126) - bits)))
+    return np.array(values, np.float32)
+
+
+def verify(tensors, sums, lanes) -> Verdict:
+    """Of workers that made the right floats of these sums."""
+    if tensors[0].dtype == np.int32:
+        return judged(tensors, [Received(s) for s in sums], lanes)
+    return judged(tensors, [Received(dequantised(tensors, s, lanes), s) for s in sums], lanes)
 
 
 floats = st.floats(
@@ -63,14 +89,16 @@ def test_float_sums_equal_the_model(workers: int, elements: int, data) -> None:
     inputs = [np.array(t, np.float32) for t in tensors]
     sums = np.array(model_sums(tensors, LANES), np.int32)
     verdict = verify(inputs, [sums] * workers, LANES)
-    assert verdict.exact
-    assert verdict.within
+    assert verdict.right
     place = data.draw(st.integers(0, elements - 1))
     wrong = sums.copy()
     wrong[place] ^= 1
     received = [sums] * (workers - 1) + [wrong]
     verdict = verify(inputs, received, LANES)
-    assert (verdict.wrong, verdict.first_wrong) == (1, (workers - 1, place))
+    assert verdict.wrong_sums == 1 and not verdict.exact and not verdict.right
+    first = verdict.first
+    assert (first.what, first.rank, first.index) == ("sum", workers - 1, place)
+    assert (first.expected, first.got) == (sums[place], wrong[place])
 
 
 @settings(max_examples=50, deadline=None)
@@ -81,9 +109,10 @@ def test_integer_sums_wrap(rows: list[list[int]]) -> None:
     good = [np.array(expected, np.int32)] * len(rows)
     verdict = verify(inputs, good, LANES)
     assert verdict.exact
-    assert (verdict.max_abs, verdict.bound, verdict.within) == (None, None, None)
+    assert (verdict.max_abs, verdict.bound, verdict.wrong_results) == (None, None, 0)
     bad = [*good[1:], good[0] + np.arange(7, dtype=np.int32)]
-    assert verify(inputs, bad, LANES).wrong == 6
+    verdict = verify(inputs, bad, LANES)
+    assert (verdict.wrong_sums, verdict.wrong_results) == (6, 6)
 
 
 def test_blocks_are_joined_at_the_right_place() -> None:
@@ -93,18 +122,45 @@ def test_blocks_are_joined_at_the_right_place() -> None:
     assert verify(inputs, received, 5).exact
     place = BLOCK_ELEMENTS + 3
     received[1][place] += 1
-    assert verify(inputs, received, 5).first_wrong == (1, place)
+    first = verify(inputs, received, 5).first
+    assert (first.rank, first.index) == (1, place)
 
 
 @pytest.mark.parametrize(
-    "received",
-    [np.zeros(9, np.int32), np.zeros(10, np.int64), np.zeros((2, 5), np.int32)],
+    ("array", "got"),
+    [
+        (np.zeros(9, np.int32), "int32 of 9"),
+        (np.zeros(10, np.int64), "int64 of 10"),
+        (np.zeros((2, 5), np.int32), "int32 of 2 x 5"),
+        (None, "nothing"),
+    ],
 )
-def test_sums_of_another_shape_are_all_wrong(received: np.ndarray) -> None:
+def test_sums_of_another_shape_are_all_wrong(array: np.ndarray | None, got: str) -> None:
     inputs = [np.zeros(10, np.float32)] * 2
-    verdict = verify(inputs, [np.zeros(10, np.int32), received], LANES)
-    assert verdict.wrong == 20
-    assert not verdict.within
+    good = Received(np.zeros(10, np.float32), np.zeros(10, np.int32))
+    verdict = judged(inputs, [good, Received(good.result, array)])
+    assert (verdict.wrong_sums, verdict.wrong_results) == (10, 0)
+    assert verdict.first == Wrong("sum", 1, None, "int32 of 10", got)
+
+
+@pytest.mark.parametrize(
+    ("array", "got"),
+    [
+        (np.zeros(9, np.float32), "float32 of 9"),
+        (np.zeros(10, np.float64), "float64 of 10"),
+        (np.zeros(10, np.int32), "int32 of 10"),
+        (np.float32(0), "float32 of no dimension"),
+        (None, "nothing"),
+    ],
+)
+def test_results_of_another_shape_are_all_wrong(array: np.ndarray | None, got: str) -> None:
+    inputs = [np.zeros(10, np.float32)] * 2
+    good = Received(np.zeros(10, np.float32), np.zeros(10, np.int32))
+    verdict = judged(inputs, [good, Received(array, good.sums)])
+    assert (verdict.wrong_sums, verdict.wrong_results) == (0, 10)
+    assert verdict.first == Wrong("result", 1, None, "float32 of 10", got)
+    ours = judged([np.zeros(10, np.int32)] * 2, [Received(np.zeros(10, np.int32)), Received(None)])
+    assert (ours.wrong_sums, ours.wrong_results) == (10, 10)
 
 
 def test_errors_are_measured_against_a_float64_sum() -> None:
@@ -118,13 +174,111 @@ def test_errors_are_measured_against_a_float64_sum() -> None:
     assert 2.0**-31 <= verdict.bound < 2.0**-31 + 2.0**-24
 
 
-def test_a_wrong_sum_breaks_the_bound() -> None:
-    ones = np.ones(4, np.float32)
-    sums = np.full(4, 2**30, np.int32)
-    assert verify([ones, ones], [sums, sums], LANES).within
-    verdict = verify([ones, ones], [sums, sums + 1000], LANES)
-    assert not verdict.within
-    assert verdict.wrong == 4
+def test_the_bound_is_that_of_the_chunk_with_the_largest_values() -> None:
+    values = np.repeat(np.array([2.0**-20, 1.0, 2.0**-10], np.float32), LANES)
+    sums = np.full(3 * LANES, 2**30, np.int32)
+    verdict = verify([values, values], [sums, sums], LANES)
+    assert verdict.right
+    assert 2.0**-29 + 2.0**-23 <= verdict.bound < 2.0**-22
+
+
+def gradient_round() -> tuple[list[np.ndarray], Received]:
+    """Three workers, 37 floats of many sizes; sums and results as they must be."""
+    random = np.random.default_rng(5)
+    inputs = [
+        (random.standard_normal(37) * 10.0 ** random.integers(-6, 1, 37)).astype(np.float32)
+        for _ in range(3)
+    ]
+    sums = np.array(model_sums([x.tolist() for x in inputs], LANES), np.int32)
+    return inputs, Received(dequantised(inputs, sums, LANES), sums)
+
+
+def swapped(result: np.ndarray) -> None:
+    result[0:4], result[4:8] = result[4:8].copy(), result[0:4].copy()
+
+
+def set_at(place: int, value: float):
+    def change(result: np.ndarray) -> None:
+        result[place] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    {
+        "half as much again": lambda r: np.multiply(r, 1.5, out=r),
+        "a little too much": lambda r: np.multiply(r, 1 + 1e-5, out=r, casting="same_kind"),
+        "sign": lambda r: np.negative(r, out=r),
+        "NaN": set_at(20, np.nan),
+        "Inf": set_at(20, np.inf),
+        "-Inf": set_at(20, -np.inf),
+        "last element": set_at(-1, 9.0),
+        "swapped chunks": swapped,
+    }.items(),
+    ids=lambda item: item[0],
+)
+@pytest.mark.parametrize("worker", [0, 2])
+def test_results_are_judged_although_the_sums_are_right(spoil, worker: int) -> None:
+    inputs, good = gradient_round()
+    assert judged(inputs, [good] * 3).right
+    bad = good.result.copy()
+    spoil[1](bad)
+    received = [good, good, good]
+    received[worker] = Received(bad, good.sums)
+    verdict = judged(inputs, received)
+    assert verdict.exact and not verdict.right
+    changed = np.flatnonzero(bad.view(np.int32) != good.result.view(np.int32))
+    assert 0 < verdict.wrong_results <= changed.size
+    first = verdict.first
+    assert (first.what, first.rank) == ("result", worker) and first.index in changed
+    true = sum(x.astype(np.float64) for x in inputs)[first.index]
+    assert first.expected == true
+    np.testing.assert_equal(np.float32(first.got), bad[first.index])
+    assert not abs(first.got - true) <= first.allowed
+    if not np.isfinite(bad).all():
+        assert verdict.max_abs == float("inf")
+
+
+@pytest.mark.parametrize("direction", [-np.inf, np.inf])
+def test_the_bound_is_met_to_the_last_unit(direction: float) -> None:
+    """Of each element the last float within the bound is right, and the next one is wrong."""
+    inputs, good = gradient_round()
+    truth = checker._float_truth(inputs, LANES, None)
+    exact = [sum(Fraction(float(x[i])) for x in inputs) for i in range(37)]
+    for i in range(37):
+        e = max(exponent_field(float(v)) for x in inputs for v in x[i // 4 * 4 : i // 4 * 4 + 4])
+        step = Fraction(2) ** (e - 126 - quantise_bits(3))
+        half_unit = Fraction(float(np.spacing(np.abs(good.result[i])))) / 2
+        assert truth.allowed[i] == pytest.approx(float(3 * step / 2 + half_unit), rel=1e-6)
+        edge = good.result.copy()
+        while abs(Fraction(float(edge[i])) - exact[i]) <= Fraction(truth.allowed[i]):
+            within = edge.copy()
+            edge[i] = np.nextafter(edge[i], np.float32(direction))
+        assert judged(inputs, [Received(within, good.sums)] * 3).right
+        verdict = judged(inputs, [good, Received(edge, good.sums), good])
+        assert verdict.wrong_results == 1
+        assert (verdict.first.rank, verdict.first.index) == (1, i)
+
+
+def test_many_workers_lose_up_to_a_step_at_the_limit() -> None:
+    """1024 workers have 21 bits: the largest float is cut by 7/8 of a step, half is not enough."""
+    largest = np.array([np.nextafter(np.float32(1), np.float32(0))] * 4)
+    inputs = [largest] * 1024
+    sums = np.array(model_sums([x.tolist() for x in inputs], LANES), np.int32)
+    assert int(sums[0]) == 1024 * (2**21 - 1)
+    assert verify(inputs, [sums] * 1024, LANES).right
+
+
+def test_an_array_given_for_the_result_is_judged_too() -> None:
+    inputs, good = gradient_round()
+    stale = np.zeros_like(good.result)
+    verdict = judged(inputs, [good, Received(good.result, good.sums, stale), good])
+    assert verdict.wrong_results > 30
+    assert (verdict.first.what, verdict.first.rank, verdict.first.got) == ("out", 1, 0.0)
+    whole = [np.ones(4, np.int32)] * 2
+    verdict = judged(whole, [Received(whole[0] * 2, out=whole[0]), Received(whole[0] * 2)])
+    assert (verdict.wrong_sums, verdict.wrong_results) == (0, 4)
 
 
 def test_rounds_are_combined() -> None:
@@ -132,22 +286,37 @@ def test_rounds_are_combined() -> None:
     good = verify([ones, ones], [np.full(4, 2**30, np.int32)] * 2, LANES)
     bad = verify([zeros, zeros], [np.full(4, 2**20, np.int32)] * 2, LANES)
     both = combine([good, bad, good])
-    assert both.wrong == 8
-    assert both.first_wrong == (0, 0)
+    assert both.wrong_sums == 8
+    assert (both.first.rank, both.first.index) == (0, 0)
     assert both.bound == max(good.bound, bad.bound)
-    assert not both.within
+    assert not both.right
 
 
 def test_another_operation_is_judged_as_strictly_as_the_sum() -> None:
     tensors = [np.array([5, -9, -1, 0], np.int32), np.array([-5, -7, 3, -(2**31)], np.int32)]
 
-    def judged(received: list[int]) -> Verdict:
-        sums = [np.array(received, np.int32)] * 2
-        return checker.verify(lambda start, n: tensors, sums, LANES, np.maximum.reduce)
+    def of(received: list[int]) -> Verdict:
+        results = [Received(np.array(received, np.int32))] * 2
+        return judged(tensors, results, LANES, np.maximum.reduce)
 
-    assert judged([5, -7, 3, 0]).exact
-    assert judged([5, -7, 4, 0]).first_wrong == (0, 2)
+    assert of([5, -7, 3, 0]).right
+    first = of([5, -7, 4, 0]).first
+    assert (first.rank, first.index) == (0, 2)
     halves = [np.array([0.5, -1.0], np.float32), np.array([0.25, -0.5], np.float32)]
     largest = np.array([2**28, -(2**28)], np.int32)
-    judgement = checker.verify(lambda start, n: halves, [largest] * 2, LANES, np.maximum.reduce)
-    assert judgement.exact and judgement.max_abs == 0.0
+    made = np.array([0.5, -0.5], np.float32)
+    verdict = judged(halves, [Received(made, largest)] * 2, LANES, np.maximum.reduce)
+    assert verdict.right and verdict.max_abs == 0.0
+    verdict = judged(halves, [Received(made * 2, largest)] * 2, LANES, np.maximum.reduce)
+    assert (verdict.wrong_sums, verdict.wrong_results) == (0, 4)
+
+
+def test_an_operation_that_is_no_sum_may_be_off_by_what_its_own_rounding_comes_to() -> None:
+    """Nine times 1000.5 steps of one worker: rounded to 1000 first, that is 4.5 steps too few."""
+    inputs = [np.full(4, 1000.5 * 2.0**-30, np.float32), np.full(4, 0.9, np.float32)]
+    sums, made = np.full(4, 9000, np.int32), np.full(4, 9000 * 2.0**-30, np.float32)
+    received = [Received(made, sums)] * 2
+    verdict = judged(inputs, received, LANES, lambda x: 9 * x[0])
+    assert verdict.right and verdict.max_abs == 4.5 * 2.0**-30
+    off = Received((made * np.float32(1.002)).astype(np.float32), sums)
+    assert judged(inputs, [off] * 2, LANES, lambda x: 9 * x[0]).wrong_results == 8

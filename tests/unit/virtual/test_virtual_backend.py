@@ -103,9 +103,10 @@ class Rig:
             make_tensor(SEED, 1, r, number, ELEMENTS, "int32").astype(int) for r in (0, 1, 2)
         )
         for rank in range(3):
-            sums = self.backend.sums(1, rank, number)
-            assert sums is not None and np.array_equal(sums, np.asarray(total).astype(np.int32))
-            assert self.backend.sums(1, rank, number) is None
+            received = self.backend.received(1, rank, number)
+            assert received and received.result is not None
+            assert np.array_equal(received.result, np.asarray(total).astype(np.int32))
+            assert self.backend.received(1, rank, number) is None
 
 
 @pytest.fixture
@@ -116,21 +117,22 @@ def rig(chip: Chip) -> Iterator[Rig]:
 
 
 def test_a_round_takes_the_time_of_its_frames(rig: Rig) -> None:
-    """18 chunks follow each other at 560 us on the way up; the last one's result comes 560 later,
-    nothing else takes time."""
+    """An opening takes 720 us, then 18 chunks follow each other at 560 us; so do results, from the
+    moment the opening is up. Nothing else takes time."""
     rig.all(command="round", round=0, marks=[5])
     events = rig.until("round", 3)
     ended = [event for event in events if event["event"] == "round"]
-    assert {event["end_ns"] - event["start_ns"] for event in ended} == {(CHUNKS + 1) * 560_000}
-    assert [event["stats"]["sent"] for event in ended] == [CHUNKS] * 3
+    times = {event["end_ns"] - event["start_ns"] for event in ended}
+    assert times == {2 * 720_000 + CHUNKS * 560_000}
+    assert [event["stats"]["sent"] for event in ended] == [1 + CHUNKS] * 3
     marks = [event for event in events if event["event"] == "chunk"]
-    assert [(each["chunk"], each["t_ns"]) for each in marks] == [(5, 6 * 560_000)] * 3
+    assert [(each["chunk"], each["t_ns"]) for each in marks] == [(5, 2 * 720_000 + 5 * 560_000)] * 3
     rig.assert_exact(0)
     new = rig.backend.counters("s1", "contribution_new")
-    assert new is not None and new[0] == (3 * CHUNKS, 3 * CHUNKS * 70)
+    assert new is not None and new[0] == (3 * (1 + CHUNKS), 3 * (90 + CHUNKS * 70))
     ways = {way.direction: way for way in rig.backend.statistics().directions}
-    assert ways["h1->s1"].packets == ways["s1->h3"].seen == CHUNKS
-    assert ways["h2->s1"].bytes == CHUNKS * 70
+    assert ways["h1->s1"].packets == ways["s1->h3"].seen == 1 + CHUNKS
+    assert ways["h2->s1"].bytes == 90 + CHUNKS * 70
 
 
 def test_a_paused_worker_goes_on_with_what_has_come(rig: Rig) -> None:
@@ -176,8 +178,9 @@ def test_a_killed_worker_is_missed_by_the_others(rig: Rig) -> None:
         rig.backend.command(worker, {"command": "configure", **session})
         rig.backend.command(worker, {"command": "round", "round": 0})
     rig.until("round", 2)
-    sums = rig.backend.sums(1, 1, 0)
-    assert sums is not None and np.array_equal(sums, expected(0, 2))
+    received = rig.backend.received(1, 1, 0)
+    assert received and received.result is not None
+    assert np.array_equal(received.result, expected(0, 2))
 
 
 def test_an_aborted_round_can_run_again(rig: Rig) -> None:
@@ -206,7 +209,7 @@ def test_a_restarted_switch_is_empty_and_keeps_what_it_counted(rig: Rig) -> None
     rig.until("round", 3)
     rig.assert_exact(1)
     new = rig.backend.counters("s1", "contribution_new")
-    assert new is not None and new[0][0] == 2 * 3 * CHUNKS
+    assert new is not None and new[0][0] == 2 * 3 * (1 + CHUNKS)
     assert rig.backend.statistics().switches[0].details["stopped"] == 3 * 4
 
 

@@ -1,0 +1,31 @@
+"""Files that a user names: regular ones of a sane size. A pipe would be waited for without end, a
+device such as /dev/zero be read until the memory is full."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+SIZE_MAX_BYTES = 256 << 20
+
+
+def read_bytes(path: str | Path, size_max_bytes: int = SIZE_MAX_BYTES) -> bytes:
+    """The contents of a regular file. Raises OSError with a reason for anything else."""
+    # O_NONBLOCK: opening a pipe that nobody writes to must not wait; regular files ignore it.
+    with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "is not a regular file", str(path))
+        if found.st_size > size_max_bytes:
+            raise OSError(errno.EFBIG, f"is larger than {size_max_bytes >> 20} MiB", str(path))
+        content = file.read(size_max_bytes + 1)  # it may grow while it is read
+    if len(content) > size_max_bytes:
+        raise OSError(errno.EFBIG, f"is larger than {size_max_bytes >> 20} MiB", str(path))
+    return content
+
+
+def read_text(path: str | Path, size_max_bytes: int = SIZE_MAX_BYTES) -> str:
+    """The same as text. Raises UnicodeDecodeError where it is not UTF-8."""
+    return read_bytes(path, size_max_bytes).decode()

@@ -1,0 +1,45 @@
+"""Folders that are this user's alone: what is loaded or listened on lies where nobody else has a
+say."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+
+
+def state_folder() -> Path:
+    """Where sockets are: a short path, and gone when the machine starts again."""
+    if os.geteuid() == 0:
+        return Path("/run/agglab")
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime and why_not_ours(Path(runtime)) is None:
+        return Path(runtime) / "agglab"
+    return Path(tempfile.gettempdir()) / f"agglab-{os.geteuid()}"
+
+
+def why_not_ours(path: Path, follow_link: bool = False) -> str | None:
+    """Why somebody else may have a say in what this path is; None if nobody has."""
+    try:
+        found = path.stat() if follow_link else path.lstat()
+    except OSError as error:
+        return error.strerror or str(error)
+    if not stat.S_ISDIR(found.st_mode):
+        return "is no folder"
+    if found.st_uid != os.geteuid():
+        return f"belongs to user {found.st_uid}"
+    return "others may write to it" if found.st_mode & WRITABLE_BY_OTHERS else None
+
+
+def make_private(path: Path) -> None:
+    """Make a folder that only this user can enter, with those above it, or find it there. Raises
+    OSError where it would be somebody else's."""
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    why = why_not_ours(path)
+    if why is not None:
+        raise OSError(errno.EPERM, why, str(path))
+    path.chmod(0o700)

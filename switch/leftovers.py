@@ -1,0 +1,100 @@
+"""Removes what a switch leaves at paths: its sockets, and the file for statistics if still empty.
+
+A switch that has dropped its privileges may not remove what it made before. A process that keeps
+them does it when the switch has ended, whatever way. It is told the paths before they are dropped,
+and listens to nothing afterwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import stat
+from pathlib import Path
+from types import TracebackType
+
+
+class Leftovers:
+    """What is to be removed. With `apart`, by a process of its own: to be made before any thread
+    is."""
+
+    def __init__(self, apart: bool) -> None:
+        self._made: list[tuple[str, int, int]] = []
+        self._child = 0
+        if apart:
+            self._fork()
+
+    def _fork(self) -> None:
+        reader, self._writer = os.pipe()
+        self._child = os.fork()
+        if self._child:
+            os.close(reader)
+            return
+        try:
+            _wait_and_remove(reader)
+        finally:
+            os._exit(0)
+
+    def add(self, path: str | Path) -> None:
+        """A socket or file that has just been made there."""
+        with contextlib.suppress(OSError):
+            found = os.lstat(path)
+            self._made.append((os.path.abspath(path), found.st_dev, found.st_ino))
+
+    def complete(self) -> None:
+        """Nothing comes any more: privileges may be dropped."""
+        if self._child:
+            _write_all(self._writer, json.dumps(self._made).encode() + b"\n")
+
+    def remove(self) -> None:
+        """Remove everything now."""
+        for made in self._made:
+            with contextlib.suppress(PermissionError):
+                _remove(*made)
+        if self._child:
+            os.close(self._writer)
+            os.waitpid(self._child, 0)
+            self._child = 0
+
+    def __enter__(self) -> Leftovers:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.remove()
+
+
+def _wait_and_remove(reader: int) -> None:
+    """The other process: one line of paths, and the end of the switch."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    # Whoever waits for the end of the switch's output must not wait for this process.
+    os.closerange(0, reader)
+    os.closerange(reader + 1, os.sysconf("SC_OPEN_MAX"))
+    with open(reader, "rb") as told:
+        line = told.readline()
+        while told.read(1 << 16):
+            pass
+    for path, device, inode in json.loads(line or "[]"):
+        _remove(path, device, inode)
+
+
+def _remove(path: str, device: int, inode: int) -> None:
+    """Remove what was made there unless something else has its place, or it is a file with
+    contents."""
+    with contextlib.suppress(FileNotFoundError):
+        found = os.lstat(path)
+        ours = (found.st_dev, found.st_ino) == (device, inode)
+        if ours and (stat.S_ISSOCK(found.st_mode) or not found.st_size):
+            os.unlink(path)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(descriptor, data) :]

@@ -1,0 +1,46 @@
+"""Who can reach an address that gRPC listens on."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+
+SCHEMES = ("dns:", "ipv4:", "ipv6:")
+EVERYBODYS = ("unix-abstract:", "vsock:")
+"""Without permissions; reached from virtual machines."""
+
+
+def is_private(address: str) -> bool:
+    """Whether only this machine's users reach it: a Unix socket with a path, or loopback. A name
+    counts as what it resolves to, one that does not resolve as anything."""
+    if address.startswith("unix:"):
+        return True
+    if address.startswith(EVERYBODYS):
+        return False
+    for scheme in SCHEMES:
+        if address.startswith(scheme):
+            address = address.removeprefix(scheme).rpartition("/")[2]
+            break
+    return all(_is_loopback(_host(each)) for each in address.split(","))
+
+
+def _host(address: str) -> str:
+    """Of host:port, [host]:port or host."""
+    if address.startswith("["):
+        return address[1:].partition("]")[0]
+    return address.partition(":")[0] if address.count(":") == 1 else address
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        found = socket.getaddrinfo(host or "0.0.0.0", None)
+    except (OSError, UnicodeError):
+        return False
+    return all(_is_loopback_number(str(entry[4][0])) for entry in found)
+
+
+def _is_loopback_number(text: str) -> bool:
+    number = ipaddress.ip_address(text.partition("%")[0])
+    if isinstance(number, ipaddress.IPv6Address) and number.ipv4_mapped:
+        number = number.ipv4_mapped
+    return number.is_loopback

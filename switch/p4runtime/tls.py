@@ -1,0 +1,50 @@
+"""The server's certificate, its key, and whose clients it takes."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+import grpc
+
+from switch import files
+from switch.cli import TlsFiles
+
+
+class TlsError(Exception):
+    """A file that cannot be used: one line."""
+
+
+def credentials(tls: TlsFiles) -> grpc.ServerCredentials:
+    """What gRPC takes. gRPC itself would only say that no port could be bound."""
+    cert, key = _read("cert", tls.cert), _read("key", tls.key)
+    cacert = None if tls.cacert is None else _read("cacert", tls.cacert)
+    _check(tls)
+    return grpc.ssl_server_credentials(
+        [(key, cert)], root_certificates=cacert, require_client_auth=cacert is not None
+    )
+
+
+def _read(what: str, path: Path) -> bytes:
+    try:
+        return files.read_bytes(path)
+    except OSError as error:
+        raise TlsError(f"--grpc-server-{what} {path}: {error.strerror or error}") from None
+
+
+def _check(tls: TlsFiles) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    pair = f"--grpc-server-cert {tls.cert}, --grpc-server-key {tls.key}"
+    try:
+        # The password: of an encrypted key, which would otherwise be asked for at the terminal.
+        context.load_cert_chain(tls.cert, tls.key, password=lambda: "")
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            raise TlsError(f"{pair}: the key is not the certificate's") from None
+        raise TlsError(f"{pair}: no certificate and unencrypted key in PEM form") from None
+    if tls.cacert is None:
+        return
+    try:
+        context.load_verify_locations(tls.cacert)
+    except ssl.SSLError:
+        raise TlsError(f"--grpc-server-cacert {tls.cacert}: no certificate in PEM form") from None

@@ -1,0 +1,102 @@
+"""Gives up root's privileges once everything that needs them is open.
+
+From then on the process is another user, for good: what is compiled and run on behalf of whoever
+speaks P4Runtime, or sends packets, cannot do what root can.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pwd
+from dataclasses import dataclass
+from pathlib import Path
+
+from switch.build import cache_directory, runtime_texts
+from switch.folders import make_private
+
+NOBODY = "nobody"
+PR_SET_NO_NEW_PRIVS = 38  # linux/prctl.h
+
+
+class PrivilegeError(Exception):
+    """The privileges cannot be given up as asked: one line."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """Whom the switch becomes."""
+
+    name: str
+    uid: int
+    gid: int
+
+
+def account(name: str | None) -> Account | None:
+    """Whom to become: `name`, else nobody. None where there is nothing to give up: for an ordinary
+    user, and for root of a user namespace that has no other user, who is nothing outside."""
+    wanted = NOBODY if name is None else name
+    try:
+        found = pwd.getpwnam(wanted)
+    except KeyError:
+        raise PrivilegeError(f"there is no user {wanted}: name one with --user") from None
+    if found.pw_uid == 0:
+        raise PrivilegeError(f"{wanted} is root: name an ordinary user")
+    if os.geteuid() != 0:
+        if name is not None and found.pw_uid != os.geteuid():
+            raise PrivilegeError(f"only root can become {name}")
+        return None
+    if not _is_mapped("uid_map", found.pw_uid) or not _is_mapped("gid_map", found.pw_gid):
+        return None
+    return Account(wanted, found.pw_uid, found.pw_gid)
+
+
+def _is_mapped(which: str, number: int) -> bool:
+    """Whether this user namespace has that id (user_namespaces(7))."""
+    lines = Path(f"/proc/self/{which}").read_text().splitlines()
+    ranges = [tuple(map(int, line.split())) for line in lines]
+    return any(first <= number < first + count for first, _, count in ranges)
+
+
+def gain_no_more() -> None:
+    """No program that this process executes has more privileges than it has itself. Each thread has
+    that from the one that started it: to be called before there is another."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
+        raise PrivilegeError(f"no_new_privs: {os.strerror(ctypes.get_errno())}")
+
+
+def drop(to: Account) -> None:
+    """Become that user, in all threads, with a cache of compiled programs of its own."""
+    runtime_texts()
+    cache = _open_cache(to)
+    try:
+        os.setgroups([to.gid])
+        os.setresgid(to.gid, to.gid, to.gid)
+        os.setresuid(to.uid, to.uid, to.uid)
+    except OSError as error:
+        raise PrivilegeError(f"cannot become {to.name}: {error.strerror}") from None
+    if int(_status("CapPrm"), 16):
+        raise PrivilegeError(f"keeps capabilities as {to.name}: {_status('CapPrm')}")
+    os.environ["AGGLAB_CACHE"] = f"/proc/self/fd/{cache}"
+
+
+def _open_cache(to: Account) -> int:
+    """The user's folder below root's cache. Nobody but root can get there by its path, so that no
+    other process of that user can leave a library to be loaded here; this process has it open."""
+    folder = cache_directory().absolute() / "dropped"
+    try:
+        make_private(folder)
+        own = folder / str(to.uid)
+        own.mkdir(mode=0o700, exist_ok=True)
+        descriptor = os.open(own, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        os.fchown(descriptor, to.uid, to.gid)
+        os.fchmod(descriptor, 0o700)
+    except OSError as error:
+        raise PrivilegeError(f"{folder}: {error.strerror}: set AGGLAB_CACHE") from None
+    return descriptor
+
+
+def _status(key: str) -> str:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(line.split()[1] for line in lines if line.startswith(f"{key}:"))

@@ -1,0 +1,79 @@
+"""Strings of a program, sealed: what the translator sees of them cannot become C by mistake."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NoReturn
+
+from switch.program import Program
+
+CHECKED = frozenset(("op", "kind", "algorithm", "match_type", "path"))
+"""Members that hold a word of the reader's own (or, `path`, what its errors name)."""
+
+
+class Sealed:
+    """A string of the program. It can be compared, looked up, and given to what writer.py makes C
+    with; formatting or joining it raises TypeError, whatever it holds."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __eq__(self, other: object) -> bool:
+        return self._text == (other._text if isinstance(other, Sealed) else other)
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __str__(self) -> NoReturn:
+        raise TypeError("a string of the program is not C: see switch/translate/writer.py")
+
+    def __repr__(self) -> str:
+        return f"Sealed({self._text!r})"
+
+    def __format__(self, spec: str) -> NoReturn:
+        self.__str__()
+
+    def split(self, separator: str) -> list[Sealed]:
+        """As str.split."""
+        return [Sealed(part) for part in self._text.split(separator)]
+
+
+def unseal(text: object) -> str:
+    """What a sealed string holds: for writer.py alone."""
+    assert isinstance(text, Sealed), "only strings of the program are sealed"
+    return text._text
+
+
+def sealed(program: Program) -> Program:
+    """A copy of a program for the translator: every string in it is a Sealed, though the model's
+    annotations say str, those in CHECKED aside."""
+    copy: Program = _copied(program, {})
+    return copy
+
+
+def _copied(value: Any, copies: dict[int, Any]) -> Any:
+    if isinstance(value, str):
+        return Sealed(value)
+    if isinstance(value, (int, bytes, type(None))):
+        return value
+    found = copies.get(id(value))
+    if found is not None:
+        return found
+    if isinstance(value, tuple):
+        return tuple([_copied(item, copies) for item in value])
+    if isinstance(value, list):
+        return [_copied(item, copies) for item in value]
+    if isinstance(value, dict):
+        return {_copied(k, copies): _copied(v, copies) for k, v in value.items()}
+    assert dataclasses.is_dataclass(value)
+    copy: Any = object.__new__(type(value))
+    copies[id(value)] = copy
+    for name, member in vars(value).items():
+        # Not by setattr, which frozen classes refuse.
+        vars(copy)[name] = member if name in CHECKED else _copied(member, copies)
+    return copy

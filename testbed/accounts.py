@@ -1,0 +1,96 @@
+"""Do the counters agree? What one part counts as sent, the next one has to have counted.
+
+For each direction of each link: what its sender sent is what entered the link and what the queue
+refused; what entered has reached the far end or is on its way; what reached it was dropped, lost to
+a pulled link or handed over. For each host: what its workers counted. Only virtual time counts all
+of this at one moment, and so that nothing is left over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from testbed.measurements import Measurements
+from testbed.statistics import DirectionStatistics, NodeStatistics
+
+ON_REAL_LINKS = "on real links parts are counted one after the other, while frames move"
+
+
+def imbalances(measured: Measurements) -> list[str]:
+    """Each account that does not balance, in a sentence; for runs in virtual time."""
+    statistics = measured.statistics
+    assert statistics.nodes, "a run in virtual time"
+    ways = {way.direction: way for way in statistics.directions}
+    found = [text for way in ways.values() for text in _of_link(way)]
+    for node in statistics.nodes:
+        found += _of_node(node, ways)
+    sent, received = _by_workers(measured)
+    for node in statistics.nodes:
+        if node.name in sent:
+            found += _of_workers(
+                node, sent[node.name], received[node.name], _injected(measured, node)
+            )
+    return found
+
+
+def _of_link(way: DirectionStatistics) -> Iterator[str]:
+    if way.packets != way.seen + way.in_flight:
+        yield (
+            f"{way.direction}: {way.packets} frames entered, {way.seen} arrived and "
+            f"{way.in_flight} are on their way"
+        )
+    assert way.handed_over is not None, "virtual time counts it"
+    gone = way.dropped_injected + way.lost_link_down
+    if way.seen + way.duplicated != gone + way.held + way.handed_over:
+        yield (
+            f"{way.direction}: {way.seen} frames arrived and {way.duplicated} copies were made, "
+            f"but {gone} were lost, {way.held} are held up and {way.handed_over} were handed over"
+        )
+
+
+def _of_node(node: NodeStatistics, ways: dict[str, DirectionStatistics]) -> Iterator[str]:
+    handed_over = sum(
+        way.handed_over or 0 for name, way in ways.items() if name.endswith(f"->{node.name}")
+    )
+    if handed_over != node.received:
+        yield f"{node.name}: links handed over {handed_over} frames, it received {node.received}"
+    if node.received != node.used + node.ignored + node.waiting:
+        yield (
+            f"{node.name}: {node.received} frames received, {node.used} used, {node.ignored} "
+            f"ignored and {node.waiting} waiting"
+        )
+    for name, way in ways.items():
+        entered, sent = way.packets + way.dropped_by_queue, node.sent.get(name, 0)
+        if name.startswith(f"{node.name}->") and entered != sent:
+            yield f"{name}: {node.name} sent {sent} frames, the link was given {entered}"
+
+
+def _by_workers(measured: Measurements) -> tuple[dict[str, int], dict[str, int]]:
+    """Frames that all workers of a host counted as sent, and as received."""
+    sent: dict[str, int] = {}
+    received: dict[str, int] = {}
+    for result in measured.outcome.jobs:
+        hosts = result.tenant.hosts
+        for host in hosts:
+            sent.setdefault(host, 0)
+            received.setdefault(host, 0)
+        for report in result.reports:
+            sent[hosts[report["rank"]]] += report["stats"]["sent"]
+            received[hosts[report["rank"]]] += report["stats"]["received"]
+    return sent, received
+
+
+def _injected(measured: Measurements, node: NodeStatistics) -> int:
+    return measured.outcome.injected.get(node.name, 0)
+
+
+def _of_workers(node: NodeStatistics, sent: int, received: int, injected: int) -> Iterator[str]:
+    put_out = sum(node.sent.values())
+    sent, received = sent + node.untold_sent, received + node.untold_received
+    if put_out != sent + injected:
+        yield f"{node.name}: its workers counted {sent} frames sent, of {put_out - injected}"
+    if node.used != received + node.unread:
+        yield (
+            f"{node.name}: its workers counted {received} frames received, of {node.used} that "
+            f"came and {node.unread} that nobody read"
+        )

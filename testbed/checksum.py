@@ -1,0 +1,17 @@
+"""The checksum of IPv4, UDP and ICMP (RFC 1071): 16-bit words in ones' complement."""
+
+from __future__ import annotations
+
+ONES = 0xFFFF
+"""Sums in ones' complement are sums modulo this."""
+
+
+def word_sum(data: bytes) -> int:
+    """Ones' complement sum of big-endian words; a last odd byte is the upper half of one."""
+    value = int.from_bytes(data, "big")
+    return (value << 8 if len(data) & 1 else value) % ONES
+
+
+def is_zero_sum(data: bytes) -> bool:
+    """Whether data that includes its own checksum is as it was sent."""
+    return word_sum(data) == 0

@@ -1,0 +1,167 @@
+"""A walk: a small world that a seed describes, moved by steps that a seed draws. Whatever the world
+is (a system's switches and workers), it says itself when something is wrong.
+
+Each step is a kind and a number from which the world draws the details, so that any part of a walk
+is a walk too, and a failing one shrinks by leaving steps out. Every walk uses some kinds of steps
+much and others not at all: what is rare in the mean is then common in some walks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+STEPS_MIN, STEPS_MAX = 10, 120
+FAVOURS = (0.0, 0.25, 1.0, 1.0, 4.0)
+
+
+class Wrong(Exception):
+    """Something that must not be. kind: a word or two, by which failures are told apart."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(f"{kind}: {text}")
+        self.kind, self.text = kind, text
+
+
+class Step(NamedTuple):
+    """One thing that happens."""
+
+    kind: str
+    number: int
+
+
+class World(Protocol):
+    """What a walk moves. Raises Wrong."""
+
+    told: list[str] | None
+    """What happened, in words; None if nobody asks."""
+
+    def begin(self) -> None:
+        """Everything starts."""
+
+    def do(self, step: Step) -> None: ...
+
+    def finish(self) -> None:
+        """From here on nothing goes wrong outside: all that was begun ends."""
+
+    def close(self) -> None: ...
+
+
+S = TypeVar("S")
+
+
+class System(Protocol[S]):
+    """A way of aggregating, as a search sees it. S: a frozen dataclass of plain values."""
+
+    def setting(self, chance: Random) -> S: ...
+
+    def kinds(self, setting: S) -> Mapping[str, float]:
+        """Kinds of steps and how often they are."""
+
+    def world(self, setting: S) -> World: ...
+
+    def simpler(self, setting: S) -> Iterator[S]:
+        """Settings that are a little smaller."""
+
+
+@dataclass(frozen=True)
+class Walk(Generic[S]):
+    """What happens, and in which world."""
+
+    setting: S
+    steps: tuple[Step, ...]
+
+
+def draw(seed: int, system: System[S]) -> Walk[S]:
+    """The walk of a seed."""
+    chance = Random(seed)
+    setting = system.setting(chance)
+    weights = {kind: w * chance.choice(FAVOURS) for kind, w in system.kinds(setting).items()}
+    if not any(weights.values()):
+        weights = dict(system.kinds(setting))
+    count = chance.randint(STEPS_MIN, STEPS_MAX)
+    kinds = chance.choices(list(weights), list(weights.values()), k=count)
+    return Walk(setting, tuple(Step(kind, chance.getrandbits(32)) for kind in kinds))
+
+
+def attempt(walk: Walk[S], system: System[S], told: list[str] | None = None) -> Wrong | None:
+    """Walk, and say what was wrong. told: gets what happened, in words."""
+    world = system.world(walk.setting)
+    world.told = told
+    try:
+        world.begin()
+        for step in walk.steps:
+            world.do(step)
+        world.finish()
+    except Wrong as wrong:
+        return wrong
+    except Exception as error:  # whatever it is, it must not be
+        return Wrong("error", f"{type(error).__name__}: {error} ({place(error)})")
+    finally:
+        world.close()
+    return None
+
+
+def place(error: BaseException) -> str:
+    """File and line where an exception was raised."""
+    trace = error.__traceback__
+    while trace and trace.tb_next:
+        trace = trace.tb_next
+    if trace is None:
+        return "nowhere"
+    return f"{Path(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
+
+
+def shrink(walk: Walk[S], system: System[S], kind: str) -> Walk[S]:
+    """A walk that is wrong in the same way, of which nothing can be left out."""
+
+    def fails(each: Walk[S]) -> bool:
+        wrong = attempt(each, system)
+        return wrong is not None and wrong.kind == kind
+
+    while True:
+        walk = _fewer_steps(walk, fails)
+        smaller = (replace(walk, setting=each) for each in system.simpler(walk.setting))
+        found = next((each for each in smaller if fails(each)), None)
+        if found is None:
+            return walk
+        walk = found
+
+
+def _fewer_steps(walk: Walk[S], fails: Callable[[Walk[S]], bool]) -> Walk[S]:
+    size = len(walk.steps)
+    while size:
+        at = 0
+        while at < len(walk.steps):
+            shorter = replace(walk, steps=walk.steps[:at] + walk.steps[at + size :])
+            if fails(shorter):
+                walk = shorter
+            else:
+                at += size
+        size //= 2
+    return walk
+
+
+def to_json(walk: Walk[Any]) -> str:
+    """For a file that `explore --replay` takes."""
+    content = {"setting": asdict(walk.setting), "steps": [list(step) for step in walk.steps]}
+    return json.dumps(content, indent=1) + "\n"
+
+
+def from_json(text: str, make: Callable[[Mapping[str, Any]], S]) -> Walk[S]:
+    """Raises ValueError for what is no walk. make: a setting from its values."""
+    try:
+        content = json.loads(text)
+        steps: Iterable[Any] = content["steps"]
+        return Walk(make(content["setting"]), tuple(Step(str(k), int(n)) for k, n in steps))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"no walk: {error}") from None
+
+
+def read(path: Path, make: Callable[[Mapping[str, Any]], S]) -> Walk[S]:
+    """A walk from a file. Raises ValueError and OSError."""
+    return from_json(path.read_text(encoding="utf-8"), make)

@@ -1,0 +1,76 @@
+"""How much of its rate the busiest link carried in the rounds: the network's part in their time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from testbed.bucket import burst_bytes
+from testbed.faults import Fault, RateChange
+from testbed.orchestra.outcome import Outcome
+from topologies import Topology
+
+NS_PER_S = 1e9
+Spans = Sequence[tuple[int, int]]
+
+
+def busiest_share(graph: Topology, outcome: Outcome, bucket: bool) -> float:
+    """Of all directions that have a rate, 0 to 1. bucket: links have one that may be full, and let
+    so much through at once; without, a frame that is being sent when a span begins."""
+    shares = [
+        _share(
+            _carried(outcome, name), _rate_bps(name, way.rate_bps, outcome.begun), burst, outcome
+        )
+        for link in graph.links
+        for name, _, _, way in link.directions()
+        if way.rate_bps
+        for burst in [burst_bytes(way.rate_bps, link.frame_bytes) if bucket else link.frame_bytes]
+    ]
+    return max(shares, default=0.0)
+
+
+def _share(carried: int, rate_bps: int, burst: int, outcome: Outcome) -> float:
+    """Of what could cross in the rounds' own time. What is more than that waited in the queue when
+    they ended, and crossed before the testbed had heard of their end: then that time counts."""
+    heard = [(span.begin_ns, span.end_ns) for span in outcome.spans]
+    for spans in (_rounds(outcome), heard):
+        capacity = _capacity_bytes(rate_bps, burst, spans)
+        if capacity and carried <= capacity:
+            return carried / capacity
+    assert not carried, "a link carried more than its rate"
+    return 0.0
+
+
+def _carried(outcome: Outcome, direction: str) -> int:
+    return sum(span.carried.get(direction, 0) for span in outcome.spans)
+
+
+def _rate_bps(direction: str, own_bps: int, begun: Sequence[Fault]) -> int:
+    """The highest rate the direction ever had."""
+    changes = [f.action for f in begun if isinstance(f.action, RateChange)]
+    return max([own_bps, *(c.rate_bps for c in changes if direction in c.directions)])
+
+
+def _capacity_bytes(rate_bps: int, burst: int, spans: Spans) -> float:
+    """What a link can carry in these times: each may find its token bucket full."""
+    seconds = sum(end - start for start, end in spans) / NS_PER_S
+    return rate_bps * seconds / 8 + len(spans) * burst
+
+
+def _rounds(outcome: Outcome) -> Spans:
+    """When at least one job was in a round, by the workers' own times; empty where rounds were
+    broken off, of which they tell no end."""
+    if any(result.restarts or result.failure for result in outcome.jobs):
+        return []
+    spans = sorted(
+        (min(e["start_ns"] for e in ended), max(e["end_ns"] for e in ended))
+        for result in outcome.jobs
+        for done in result.rounds
+        if (ended := list(done.ended.values()))
+    )
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        if joined and start <= joined[-1][1]:
+            before = joined.pop()
+            start, end = before[0], max(end, before[1])
+        joined.append((start, end))
+    return joined

@@ -1,0 +1,87 @@
+"""What a run needs of the user's own programs, made and tried before anything is started: P4
+programs compiled and matched with what they will be filled with, worker classes loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hosts import AllReducer, own_worker
+from hosts.own_worker import WorkerError
+from testbed.own_entries import Fill, filling
+from testbed.plan import Entries, plan
+from testbed.program import CompileError, Program, check_fits, compile_program
+from testbed.scenario import Point, Problem, Scenario, ScenarioError, Where
+from testbed.scenario.graph import topology
+from testbed.scenario.jobs import tenants
+from testbed.scenario.schema import Workload
+
+
+def compile_points(points: Sequence[Point]) -> list[Program]:
+    """Each point's program, which holds its entries and those of the user.
+
+    Raises CompileError with everything that is wrong with them, ScenarioError for wrong entries of
+    the user's, MachineLacks where the compiler is not installed.
+    """
+    programs, refusals = [], []
+    for point in points:
+        try:
+            programs.append(_compiled(point))
+        except CompileError as error:
+            refusals.append(str(error))
+    if refusals:
+        raise CompileError("\n".join(dict.fromkeys(refusals)))
+    return programs
+
+
+def _compiled(point: Point) -> Program:
+    switch = point.scenario.switch
+    assert switch.lanes, "a resolved scenario"
+    program = compile_program(point.program, switch.compiler, switch.lanes, switch.slots)
+    filled = fill(point.scenario, program)
+    for node, entries in all_entries(point.scenario).items():
+        check_fits(program, filled(node, entries))
+    return program
+
+
+def fill(scenario: Scenario, program: Program) -> Fill:
+    """How the scenario's own entries join the planned ones; ScenarioError if they cannot."""
+    switches = [switch.name for switch in topology(scenario).switches]
+    return filling(scenario.switch.entries, program.json, switches, scenario.switch.target)
+
+
+def all_entries(scenario: Scenario) -> dict[str, Entries]:
+    """What every switch is filled with when all jobs have the slots they are declared with."""
+    graph = topology(scenario)
+    slots = {job.number: job.planned() for job in tenants(scenario, graph)}
+    if scenario.switch.partition == "dynamic":
+        first = next(iter(slots.values()))
+        return dict(plan(graph, [first]).entries)
+    return dict(plan(graph, list(slots.values())).entries)
+
+
+def load_workers(points: Sequence[Point]) -> None:
+    """Run the modules that `workload.worker` names, and try each class. ScenarioError if one cannot
+    be used."""
+    problems = []
+    for point in points:
+        for path, workload in _workloads(point.scenario):
+            try:
+                _try_worker(workload, point.scenario.backend)
+            except WorkerError as error:
+                where = Where(point.scenario.name)
+                problems.append(Problem(where, path, str(error), own_worker.ALLOWED))
+    if problems:
+        raise ScenarioError(list(dict.fromkeys(problems)))
+
+
+def _workloads(scenario: Scenario) -> list[tuple[str, Workload]]:
+    own = ("workload.worker", scenario.workload)
+    jobs = [(f"jobs[{i}].workload.worker", job.workload) for i, job in enumerate(scenario.jobs)]
+    return [(path, workload) for path, workload in (own, *jobs) if workload.worker]
+
+
+def _try_worker(workload: Workload, backend: str) -> None:
+    own = own_worker.load(workload.worker)
+    if backend == "virtual" and own.all_reduce is not AllReducer.all_reduce:
+        raise WorkerError(own_worker.ONLY_COMBINE)
+    own_worker.try_combine(workload.worker, workload.dtype)

@@ -1,0 +1,45 @@
+"""What one worker had in its hands after a round: the arrays that are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+class Claim(NamedTuple):
+    """An array that ought to hold a round's outcome. what: `sum`, `result` or `out`."""
+
+    what: str
+    array: Array | None
+
+
+@dataclass(frozen=True)
+class Received:
+    """Of one worker and one round; None where the worker has left nothing.
+
+    result: what `all_reduce` returned, of the tensor's dtype and length. sums: the integers that
+    the switch returned, where `result` is not made of them as they are (float32). out: the array
+    that was given for the result, where another one was returned.
+    """
+
+    result: Array | None
+    sums: Array | None = None
+    out: Array | None = None
+
+    def claims(self, dtype: str) -> Iterator[Claim]:
+        """All that must be right for a tensor of this dtype."""
+        if dtype == "float32":
+            yield Claim("sum", self.sums)
+        yield Claim("result", self.result)
+        if self.out is not None:
+            yield Claim("out", self.out)
+
+    def integers(self, dtype: str) -> npt.NDArray[np.int32] | None:
+        """What the switch returned."""
+        return self.sums if dtype == "float32" else self.result

@@ -1,0 +1,40 @@
+"""What is known of a scenario in which there may be mistakes: enough to look for the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from testbed.scenario.jobs import Tenant
+from testbed.scenario.schema import Scenario
+from testbed.scenario.trust import EVERYTHING, Trust
+from topologies import Topology
+
+
+@dataclass(frozen=True)
+class Known:
+    """graph: None where the topology cannot be built. jobs: their hosts are known if `hosts_known`
+    says so; their slots are not."""
+
+    scenario: Scenario
+    graph: Topology | None
+    jobs: tuple[Tenant, ...]
+    trust: Trust = EVERYTHING
+
+    @property
+    def job_names_known(self) -> bool:
+        return self.trust("jobs", *(f"jobs[{i}].name" for i in range(len(self.scenario.jobs))))
+
+    @property
+    def all_hosts_known(self) -> bool:
+        return self.trust("jobs") and all(map(self.hosts_known, self.jobs))
+
+    def hosts_known(self, job: Tenant) -> bool:
+        if not self.scenario.jobs:
+            return self.graph is not None
+        index = self.jobs.index(job)
+        return self.graph is not None and self.trust("jobs", f"jobs[{index}].workers")
+
+    def workload_known(self, job: Tenant, key: str) -> bool:
+        """Whether the job's own `workload` key is, or that of all jobs."""
+        index = self.jobs.index(job)
+        return self.trust(f"workload.{key}", f"jobs[{index}].workload.{key}")

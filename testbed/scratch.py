@@ -1,0 +1,131 @@
+"""Scratch folders: short private paths for a run's sockets, gone afterwards, also after `kill -9`.
+
+They lie in a folder that only this user can write to. A living run holds a lock on its own; one
+that nobody holds is stale, and so is whatever the run noted there as lying elsewhere. Nothing else
+is ever removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from switch.folders import state_folder, why_not_ours
+from testbed.errors import MachineLacks
+
+PREFIX = "run-"
+LOCK, GUARD, ELSEWHERE = "lock", "guard", "elsewhere.jsonl"
+
+
+def check_usable() -> None:
+    """Raise MachineLacks where this user cannot have scratch folders."""
+    with _guard():
+        pass
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A fresh private folder, locked while the block runs and removed after it.
+
+    Removes stale ones first. Raises MachineLacks.
+    """
+    remove_stale()
+    scratch, lock = _make()
+    try:
+        yield scratch
+    finally:
+        with _guard():
+            shutil.rmtree(scratch, ignore_errors=True)
+        os.close(lock)
+
+
+def note_elsewhere(scratch: Path, path: Path) -> None:
+    """Say that `path`, a folder outside the scratch folder, is to end with the run as well."""
+    with (scratch / ELSEWHERE).open("a") as notes:
+        notes.write(json.dumps(os.fsdecode(path.absolute())) + "\n")
+
+
+def remove_stale() -> list[str]:
+    """Remove the scratch folders of runs that were killed, and what they noted as lying elsewhere;
+    return the paths. Where this user has no state folder there is nothing to remove."""
+    removed: list[str] = []
+    with contextlib.suppress(MachineLacks), _guard() as state:
+        for scratch in sorted(state.glob(f"{PREFIX}*")):
+            if _is_folder(scratch) and not _is_locked(scratch / LOCK):
+                removed += [*_remove_elsewhere(scratch), str(scratch)]
+                # The last processes of a run just killed may still write there: then next time.
+                shutil.rmtree(scratch, ignore_errors=True)
+    return removed
+
+
+@contextlib.contextmanager
+def _guard() -> Iterator[Path]:
+    """The state folder; no two processes make or remove scratch folders at a time."""
+    state = state_folder()
+    try:
+        state.mkdir(mode=0o700, exist_ok=True)
+        why = why_not_ours(state)
+        if why is None:
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+            guard = os.open(state / GUARD, flags, 0o600)
+    except OSError as error:
+        why = error.strerror or str(error)
+    if why:
+        raise MachineLacks(
+            f"a folder for scratch files ({state}: {why})",
+            "remove it, or set XDG_RUNTIME_DIR to a folder of your own",
+        )
+    try:
+        fcntl.flock(guard, fcntl.LOCK_EX)
+        yield state
+    finally:
+        os.close(guard)
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _is_locked(path: Path) -> bool:
+    """Whether a living process holds the lock; a run killed early may not have made the file."""
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def _remove_elsewhere(scratch: Path) -> list[str]:
+    """Folders that the run noted and that are still there."""
+    notes = scratch / ELSEWHERE
+    if not notes.is_file():
+        return []
+    removed = []
+    for line in notes.read_text().splitlines():
+        with contextlib.suppress(ValueError):  # the run was killed in the middle of the line
+            path = Path(json.loads(line))
+            if _is_folder(path):
+                shutil.rmtree(path, ignore_errors=True)
+                removed.append(str(path))
+    return removed
+
+
+def _make() -> tuple[Path, int]:
+    """A fresh folder and the descriptor that keeps it locked."""
+    with _guard() as state:
+        scratch = Path(tempfile.mkdtemp(prefix=PREFIX, dir=state))
+        lock = os.open(scratch / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    return scratch, lock

@@ -1,0 +1,97 @@
+"""Why packets are sent again in virtual time, where everything that happens to a frame is known.
+
+A worker sends a contribution again because it has heard no result. That is explained if a packet of
+the same chunk (slot and tag), or of the one before it on the slot, was lost, changed or held up
+anywhere, or if a fault stopped or slowed what should have answered. It is a consequence if that
+happened to another chunk of the job while this one was under way, or as long before: workers that
+mend a loss get out of step for a moment, and what is late then looks overtaken. Whatever is neither
+is the doing of the program or of the worker's timers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hosts import wire
+from testbed.statistics import Repeats
+from testbed.virtual.clock import Clock
+
+TAGS = 1 << 32
+EXAMPLES_KEPT = 3
+FOREVER_NS = 1 << 62
+
+Chunk = tuple[int, int, int]
+"""A job's number, a slot and a tag."""
+
+
+@dataclass
+class Disturbance:
+    """A fault that stops or slows a node, while it lasts. job: None for everybody's."""
+
+    job: int | None
+    begin_ns: int
+    end_ns: int = FOREVER_NS
+
+
+@dataclass
+class Causes:
+    """Collects what goes wrong, and judges what is sent again by it."""
+
+    clock: Clock
+    _hit: set[Chunk] = field(default_factory=set)
+    _last_hit_ns: dict[int, int] = field(default_factory=dict)
+    _disturbances: list[Disturbance] = field(default_factory=list)
+    _explained: Counter[tuple[int, str]] = field(default_factory=Counter)
+    _consequences: Counter[tuple[int, str]] = field(default_factory=Counter)
+    _unexplained: Counter[tuple[int, str]] = field(default_factory=Counter)
+    _examples: list[str] = field(default_factory=list)
+
+    def hit(self, frame: bytes) -> None:
+        """A frame was lost, changed or held up."""
+        if len(frame) < wire.LOWER_HEADER_BYTES + wire.HEADER_BYTES:
+            return
+        header = np.frombuffer(frame, wire.HEADER, 1, wire.LOWER_HEADER_BYTES)[0]
+        job = int(header["job"])
+        self._hit.add((job, int(header["slot"]), int(header["tag"])))
+        self._last_hit_ns[job] = self.clock.now_ns
+
+    def begin(self, job: int | None) -> Disturbance:
+        """Something stops or slows a job's worker, or (None) a switch or link of all, from now."""
+        made = Disturbance(job, self.clock.now_ns)
+        self._disturbances.append(made)
+        return made
+
+    def end(self, disturbance: Disturbance) -> None:
+        """It is over."""
+        disturbance.end_ns = self.clock.now_ns
+
+    def sent_again(self, host: str, chunk: Chunk, first_sent_ns: int) -> None:
+        """A worker has sent a contribution again that it sent first at that time."""
+        job, slot, tag = chunk
+        before = (job, slot, (tag - 1) % TAGS)
+        if chunk in self._hit or before in self._hit or self._disturbed(job, first_sent_ns):
+            self._explained[job, host] += 1
+            return
+        waited_ns = self.clock.now_ns - first_sent_ns
+        if self._last_hit_ns.get(job, -FOREVER_NS) >= first_sent_ns - waited_ns:
+            self._consequences[job, host] += 1
+            return
+        self._unexplained[job, host] += 1
+        if len(self._examples) < EXAMPLES_KEPT:
+            what = f"{host}, job {job}, slot {slot}, tag {tag}"
+            self._examples.append(f"{what}: {waited_ns / 1e6:.3f} ms after it was first sent")
+
+    def _disturbed(self, job: int, since_ns: int) -> bool:
+        return any(d.job in (None, job) and d.end_ns >= since_ns for d in self._disturbances)
+
+    def repeats(self) -> Repeats:
+        """What was sent again so far."""
+        return Repeats(
+            dict(self._explained),
+            dict(self._consequences),
+            dict(self._unexplained),
+            tuple(self._examples),
+        )

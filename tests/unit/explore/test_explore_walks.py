@@ -1,0 +1,146 @@
+"""Walks: sound where all is right, found and made small where the switch or its model is not."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from testbed.explore import walk
+from testbed.explore.command import main
+from testbed.explore.search import minimal_walk, replay, try_seed, write_walk
+from testbed.explore.switchml import worker_model
+from testbed.explore.switchml.setting import LANES, SLOTS, from_values
+from testbed.explore.switchml.switch_model import COUNTED, Decision, SwitchModel
+from testbed.explore.switchml.world import LAWFUL, Switchml
+from testbed.places import REPOSITORY
+from testbed.program import compile_program
+from testbed.virtual import Chip
+
+PROGRAM = REPOSITORY / "p4" / "switchml.p4"
+SEEDS = range(0, 160, 2)
+STALE = ("meta.stale = used && ahead[31:31] == 1;", "meta.stale = false;")
+
+
+def broken(folder: Path, old: str, new: str) -> Path:
+    """The program with a piece replaced."""
+    text = PROGRAM.read_text()
+    assert text.count(old) == 1
+    path = folder / "broken.p4"
+    path.write_text(text.replace(old, new).replace('"include/', f'"{PROGRAM.parent}/include/'))
+    return path
+
+
+@pytest.fixture(scope="module")
+def chip() -> Chip:
+    return Chip(compile_program(PROGRAM, "agglab", LANES, SLOTS).json)
+
+
+def test_nothing_is_wrong(chip: Chip) -> None:
+    found = {seed: try_seed(seed, chip).finding for seed in SEEDS}
+    assert {seed: finding for seed, finding in found.items() if finding} == {}
+
+
+def test_a_seed_is_one_walk_and_every_kind_of_step_comes(chip: Chip) -> None:
+    system = Switchml(chip)
+    walks = [walk.draw(seed, system) for seed in SEEDS]
+    assert walks == [walk.draw(seed, system) for seed in SEEDS]
+    kinds = {step.kind for each in walks for step in each.steps}
+    assert kinds == {*LAWFUL, "send"}
+    told: list[str] = []
+    again: list[str] = []
+    assert walk.attempt(walks[0], system, told) is None
+    assert walk.attempt(walks[0], system, again) is None
+    assert told and told == again
+
+
+def test_every_decision_of_a_switch_comes(chip: Chip, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: set[Decision] = set()
+    real = SwitchModel.process
+
+    def process(model: SwitchModel, port: int, frame: bytes) -> object:
+        decision, outs = real(model, port, frame)
+        seen.add(decision)
+        return decision, outs
+
+    monkeypatch.setattr(SwitchModel, "process", process)
+    for seed in SEEDS:
+        try_seed(seed, chip)
+    assert seen == set(Decision)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        STALE,
+        ("            || hdr.udp.len + 20 != hdr.ipv4.total_len) {", "            || false) {"),
+        ("meta.fresh ? 0 : present", "present"),
+        ("contribution_stale.count(meta.job);", ""),
+    ],
+)
+def test_a_broken_switch_is_found_soon(old: str, new: str, tmp_path: Path) -> None:
+    wrong = Chip(compile_program(broken(tmp_path, old, new), "agglab", LANES, SLOTS).json)
+    assert any(try_seed(seed, wrong).finding for seed in range(0, 200, 2))
+
+
+def test_what_is_found_is_small_and_can_be_replayed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = broken(tmp_path, *STALE)
+    wrong = Chip(compile_program(program, "agglab", LANES, SLOTS).json)
+    seed = next(seed for seed in range(0, 100, 2) if try_seed(seed, wrong).finding)
+    finding = try_seed(seed, wrong).finding
+    assert finding is not None
+    small, again = minimal_walk(seed, finding, program)
+    assert again.kind == finding.kind and len(small.steps) <= 6
+    path = write_walk(small, "found", tmp_path)
+    assert walk.read(path, from_values) == small
+    out = io.StringIO()
+    assert replay(path, program, out) == 1
+    assert str(again) in out.getvalue()
+    assert main(["--replay", str(path), "--program", str(PROGRAM)]) == 0
+    assert capsys.readouterr().out.endswith("nothing is wrong\n")
+
+
+def test_files_that_are_no_walk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "walk.json"
+    for text in ("", "[]", "{}", '{"setting": {}, "steps": []}', '{"setting": 1, "steps": 2}'):
+        path.write_text(text)
+        assert main(["--replay", str(path)]) == 2
+        assert capsys.readouterr().err.startswith(f"{path}: ")
+    assert main(["--replay", str(tmp_path / "none.json")]) == 2
+    assert "No such file" in capsys.readouterr().err
+
+
+Change = Callable[[pytest.MonkeyPatch], None]
+
+
+def _attempts(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(worker_model, "ATTEMPT_MAX", 256)
+
+
+def _probes(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(worker_model, "BACKOFF_MAX", 5)
+
+
+def _stale_uncounted(patch: pytest.MonkeyPatch) -> None:
+    patch.setitem(COUNTED, Decision.STALE, ())
+
+
+@pytest.mark.parametrize("change", [_attempts, _probes, _stale_uncounted])
+def test_switch_and_worker_are_held_to_their_models(
+    change: Change, chip: Chip, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model that is changed is a worker or switch that is wrong."""
+    change(monkeypatch)
+    assert any(try_seed(seed, chip).finding for seed in range(0, 600, 2))
+
+
+def test_a_smaller_setting_is_a_setting(chip: Chip) -> None:
+    system = Switchml(chip)
+    chosen = walk.draw(6, system)
+    for simpler in system.simpler(chosen.setting):
+        assert walk.attempt(replace(chosen, setting=simpler), system) is None

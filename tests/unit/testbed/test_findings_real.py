@@ -1,0 +1,108 @@
+"""Findings on real links, where counts decide: by cases made by hand."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from testbed.faults import Attack, AtTime, Fault, WorkerPause
+from testbed.findings import Case, find
+from testbed.network.reading import carried_bytes
+from testbed.plan import Job, plan
+from testbed.queue_losses import ARRIVALS, ONE_FRAME
+from testbed.statistics import DirectionStatistics
+from topologies import rack
+
+SENT = 10_000
+
+
+def case(
+    again: int = 0,
+    losses: int = 0,
+    short: str = "",
+    begun: tuple[Any, ...] = (),
+    malformed: int = 0,
+    injected: int = 0,
+    median_s: float = 1.0,
+    complete: int = 1000,
+    went: int = 2000,
+    target: str = "native",
+) -> Case:
+    """Two workers; the switch has completed 1000 chunks and sent 2000 frames."""
+    graph = rack(2)
+    job = SimpleNamespace(restarts=0, failure=None, lost=[], tenant=SimpleNamespace(number=1))
+    counts = dict.fromkeys((*ARRIVALS, *ONE_FRAME), 0) | {"new": 2000, "complete": complete}
+    ways = (
+        DirectionStatistics("h1-s1", "h1->s1", 2000, 0, 2000, 0, 0),
+        DirectionStatistics("h1-s1", "s1->h1", went, 0, went, 0, 0),
+    )
+    measured: Any = SimpleNamespace(
+        outcome=SimpleNamespace(
+            jobs=[job], begun=begun, injected={"h9": injected} if injected else {}
+        ),
+        counters={"s1": {kind: {0: (n, 0)} for kind, n in counts.items()}},
+        statistics=SimpleNamespace(
+            directions=ways,
+            switches=(SimpleNamespace(name="s1", details={}),),
+            nodes=(),
+            repeats=None,
+        ),
+    )
+    workers = {str(n): {"sent": SENT // 2, "retransmitted": again // 2} for n in (0, 1)}
+    times = {"allreduce": {"time_s": {"median": median_s}}, "lossy_bound_s": 0.9}
+    jobs = {"job1": {"workers": workers, "window_share": 1.0, **times}}
+    totals = {"retransmitted": again, "malformed": malformed, "forged": 0}
+    trees = plan(graph, [Job(1, ("h1", "h2"), 0, 8)]).trees
+    return Case(measured, graph, trees, jobs, totals, losses, target, short)
+
+
+PAUSE = Fault(0, WorkerPause(1, "h1"), AtTime(0.1), 0.5)
+ATTACK = Fault(0, Attack("h9", 20, 1.0), AtTime(0.1))
+
+
+@pytest.mark.parametrize(
+    ("changes", "kinds"),
+    [
+        ({}, []),
+        ({"again": 100}, []),
+        ({"again": 102}, ["sent-again"]),
+        ({"again": 102, "losses": 1}, []),
+        ({"again": 400, "losses": 50}, ["sent-again"]),
+        ({"again": 4000, "short": "h1 waited 20% of the time"}, []),
+        ({"again": 4000, "begun": (PAUSE,)}, []),
+        ({"again": 4000, "begun": (ATTACK,)}, ["sent-again"]),
+        ({"malformed": 1}, ["refused"]),
+        ({"malformed": 20, "injected": 20}, []),
+        ({"malformed": 21, "injected": 20}, ["refused"]),
+        ({"median_s": 2.6}, []),
+        ({"median_s": 2.8}, ["slow"]),
+        ({"median_s": 2.8, "short": "h1 waited 20% of the time"}, []),
+        ({"median_s": 2.8, "begun": (PAUSE,)}, []),
+        ({"median_s": 2.8, "losses": 1}, []),
+        ({"went": 1872}, []),
+        ({"went": 1871}, ["lost-in-switch"]),
+        ({"went": 1871, "short": "h1 waited 20% of the time"}, ["lost-in-switch"]),
+        ({"went": 1871, "target": "bmv2"}, []),
+        ({"went": 2128}, []),
+        ({"went": 2129}, ["sent-unasked"]),
+        ({"went": 2129, "injected": 20}, []),
+    ],
+)
+def test_counts_decide(changes: dict[str, Any], kinds: list[str]) -> None:
+    assert [finding.kind for finding in find(case(**changes))] == kinds
+
+
+def test_bytes_sent_are_read_without_a_program(tmp_path: Any) -> None:
+    """/proc/PID/net/dev of each node: two lines of headings, then one for each interface."""
+    graph = rack(1)
+    (link,) = graph.links
+    ends = {link.a.node: (link.a.interface, 7), link.b.node: (link.b.interface, 9)}
+    for pid, (interface, sent) in enumerate(ends.values()):
+        (tmp_path / str(pid) / "net").mkdir(parents=True)
+        lines = ["heading", "heading", f"  {interface}: 1 2 0 0 0 0 0 0 {sent} 5 0 0 0 0 0 0"]
+        (tmp_path / str(pid) / "net/dev").write_text("\n".join(lines) + "\n")
+    pids = {node: pid for pid, node in enumerate(ends)}
+    found = carried_bytes(graph, pids, tmp_path)
+    assert found == {name: ends[end.node][1] for name, end, _, _ in link.directions()}

@@ -1,0 +1,162 @@
+"""Peers that are on PATH and do not run: named, with what they said, and never a difference."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from testbed import cli, conformance, doctor, peers
+from testbed.conformance import packets, random_case, randomised, scenarios
+from testbed.conformance.packets import Case
+from testbed.conformance.pairs import Pair
+from testbed.errors import CouldNotRun
+from testbed.places import REPOSITORY
+from testbed.thrift_cli import PROGRAM as CLI
+
+OURS, FIELDS = Pair("agglab", "native"), Pair("agglab", "bmv2")
+LISTENS = """
+import socket, sys, time
+server = socket.socket()
+server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+server.bind(("127.0.0.1", int(sys.argv[sys.argv.index("--thrift-port") + 1])))
+server.listen()
+time.sleep(60)
+"""
+NO_MODULE = "raise ModuleNotFoundError(\"No module named 'thrift'\")"
+NO_LIBRARY = "sys.exit('libbm.so.0: cannot open shared object file')"
+NO_INCLUDES = "sys.exit('small.p4:1: fatal error: core.p4: No such file or directory')"
+KILLED = "os.kill(os.getpid(), 9)"
+COMPILES = "print('1.2.3'); open(sys.argv[-1], 'w').close() if '-o' in sys.argv else None"
+Install = Callable[[str, str], None]
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Install:
+    """Puts a program of Python text on PATH, before all others and in the place of the peers."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    kept = [p for p in os.environ["PATH"].split(":") if not (Path(p) / peers.SWITCH).exists()]
+    kept = [p for p in kept if not (Path(p) / peers.P4C).exists()]
+    monkeypatch.setenv("PATH", os.pathsep.join([str(folder), *kept]))
+
+    def put(name: str, text: str) -> None:
+        (folder / name).write_text(f"#!{sys.executable}\nimport os, sys\n{text}\n")
+        (folder / name).chmod(0o755)
+
+    return put
+
+
+def test_each_peer_says_why_it_could_not_run(install: Install, tmp_path: Path) -> None:
+    assert (peers.p4c_trouble(), peers.bmv2_trouble()) == ("", ""), "nothing is there"
+    install(peers.P4C, NO_INCLUDES)
+    said = peers.p4c_trouble()
+    assert (
+        said == "p4c-bm2-ss could not run: small.p4:1: fatal error: core.p4: No such file or "
+        "directory"
+    )
+    install(peers.P4C, COMPILES)
+    assert peers.p4c_trouble() == ""
+    install(peers.SWITCH, NO_LIBRARY)
+    assert "simple_switch could not run: libbm.so.0" in peers.bmv2_trouble()
+    install(CLI, NO_MODULE)
+    assert "simple_switch could not run: libbm.so.0" in peers.bmv2_trouble()
+    install(peers.SWITCH, KILLED)
+    assert peers.bmv2_trouble() == "simple_switch could not run: it said nothing"
+    install(peers.SWITCH, LISTENS)
+    assert "simple_switch_CLI could not run: " in (said := peers.bmv2_trouble())
+    assert said.endswith("No module named 'thrift'")
+    install(CLI, "while True: print('RuntimeCmd: ', end='', flush=True); sys.stdin.readline()")
+    assert peers.bmv2_trouble() == ""
+    (tmp_path / "bin" / peers.SWITCH).write_text("no program")
+    assert peers.bmv2_trouble() == "simple_switch could not run: Exec format error"
+
+
+@pytest.mark.parametrize("words", [["--packets", "drop"], ["--random", "1", "--workers", "1"]])
+def test_conformance_with_peers_that_do_not_run_is_no_difference(
+    install: Install, capsys: pytest.CaptureFixture[str], tmp_path: Path, words: list[str]
+) -> None:
+    install(peers.P4C, NO_INCLUDES)
+    install(peers.SWITCH, LISTENS)
+    install(CLI, NO_MODULE)
+    assert conformance.main([*words, "--results", str(tmp_path / "results")]) == 3
+    said = capsys.readouterr().out
+    assert "pairs: agglab + native\n" in said
+    assert "could not run: p4c (p4c-bm2-ss could not run: small.p4:1: fatal error: core.p4" in said
+    assert "could not run: bmv2 (simple_switch_CLI could not run: " in said
+    assert "differ" not in said and "other sums" not in said
+
+
+def test_doctor_says_the_same(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    install(peers.P4C, NO_INCLUDES)
+    install(peers.SWITCH, LISTENS)
+    install(CLI, NO_MODULE)
+    tools = {tool.name: doctor._tool(tool) for tool in doctor.TOOLS[:2]}
+    assert tools["p4c"].found == peers.p4c_trouble() and not tools["p4c"].has
+    assert tools["BMv2"].found == peers.bmv2_trouble() and not tools["BMv2"].has
+    assert "./setup.sh --peers" in tools["p4c"].remedy
+
+
+@pytest.fixture
+def dies(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A BMv2 that starts and is killed by its first packet."""
+
+    class Dying:
+        def __init__(self, *_: object) -> None: ...
+
+        def __enter__(self) -> Dying:
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def send(self, *_: object) -> None:
+            raise CouldNotRun(peers.SWITCH, f"it was killed by {signal.Signals.SIGSEGV.name}")
+
+    for module in (packets, random_case):
+        monkeypatch.setattr(module, "Bmv2", Dying)
+
+
+def test_a_switch_that_dies_on_the_way_is_no_difference(dies: None, tmp_path: Path) -> None:
+    program = REPOSITORY / "tests" / "packets" / "drop.p4"
+    found = packets.run_case(Case(program, program.with_suffix(".stf")), [FIELDS, OURS])
+    assert found.differs == []
+    (text,) = found.not_run
+    assert text.endswith(
+        "drop.p4 on agglab + bmv2: simple_switch could not run: it was killed by SIGSEGV"
+    )
+    verdict = randomised.judge_seed(1, [FIELDS, OURS], tmp_path, 1.0)
+    assert verdict.kind == "not run" and "SIGSEGV" in verdict.lines[0]
+
+
+def test_a_scenario_whose_switch_does_not_start_is_not_compared(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The run ends with the code of a failure, and without anything to judge."""
+
+    class Ended:
+        returncode, stdout, stderr = (
+            1,
+            "",
+            "s1: ended with exit code 1\n  No module named 'thrift'\n",
+        )
+
+    def run(command: list[str], **_: object) -> Ended:
+        folder = tmp_path / "quickstart" / "latest"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "metrics.json").write_text('{"ok": false, "reason": "s1: ended"}')
+        return Ended()
+
+    monkeypatch.setattr(scenarios.subprocess, "run", run)
+    with pytest.raises(scenarios.NotRun, match="could not run: s1: ended: No module named 'thrift"):
+        scenarios.run_on("quickstart", FIELDS, tmp_path)
+    assert scenarios.run_on("quickstart", OURS, tmp_path).trouble == "s1: ended", "ours is at fault"
+
+
+def test_the_command_line_names_it(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    install(peers.P4C, KILLED)
+    assert cli.main(["conformance", "--packets", "drop"]) == 3
+    assert "p4c (p4c-bm2-ss could not run: it said nothing)" in capsys.readouterr().out

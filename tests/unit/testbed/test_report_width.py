@@ -1,0 +1,146 @@
+"""Reports fit a page 1280 and one 390 pixels wide, as a browser lays them out."""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed import report
+from testbed.run import run
+from testbed.scenario import load
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(
+    not BROWSER, reason="needs chromium: ./setup.sh --test-tools installs it"
+)
+WIDTHS = (1280, 390)
+FLAGS = [
+    "--headless",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-sync",
+    "--disable-extensions",
+    "--no-first-run",
+    "--virtual-time-budget=2000",
+]
+TEXT = """
+name: a-scenario-whose-name-is-rather-long
+backend: virtual
+topology: {kind: two_tier, racks: 2, workers: 4}
+links: {rate: 10mbit, loss: 1%}
+switch: {lanes: 16, slots: 8}
+workload: {elements: 2000, rounds: 2}
+"""
+SWEEP = "sweep: {workload.elements: [1000, 2000], links.rate: [10mbit, 20mbit]}\n"
+MEASURE = """
+<script>
+onload = () => {
+  const found = {};
+  for (const frame of document.querySelectorAll("iframe")) {
+    const page = frame.contentDocument, wide = page.documentElement.clientWidth;
+    const cells = [...page.querySelectorAll("td, th, li, p, h1, h2")];
+    for (const fold of page.querySelectorAll("details")) fold.open = true;
+    found[frame.width] = {
+      page: page.documentElement.scrollWidth,
+      window: wide,
+      cells: cells.length,
+      shown: cells.filter(c => c.getClientRects().length).length,
+      beyond: cells.filter(c => c.getBoundingClientRect().right > wide + 0.5 ||
+                                c.scrollWidth > c.clientWidth + 1).map(c => c.outerHTML),
+      scrolled: [...page.querySelectorAll("*")].filter(
+        e => e.tagName != "PRE" && e.scrollWidth > e.clientWidth + 1 && e.clientWidth &&
+             getComputedStyle(e).overflowX != "visible").map(e => e.tagName + "." + e.className),
+    };
+  }
+  document.body.textContent = "MEASURED" + JSON.stringify(found) + "END";
+};
+</script>
+"""
+
+
+def measured(page: Path, tmp_path: Path) -> dict[str, dict[str, Any]]:
+    """Of each width: of the page and its window in pixels, and the cells that stand out."""
+    text = html.escape(page.read_text(), quote=True)
+    frames = "".join(
+        f"<iframe width={width} height=900 frameborder=0 srcdoc='{text}'></iframe>"
+        for width in WIDTHS
+    )
+    wrapped = tmp_path / "wrapped.html"
+    wrapped.write_text(f"<!doctype html><body>{frames}{MEASURE}</body>")
+    root = ["--no-sandbox"] if os.geteuid() == 0 else []
+    own = [f"--user-data-dir={tmp_path / 'browser'}", f"file://{wrapped}"]
+    assert BROWSER
+    command = [BROWSER, *FLAGS, *root, "--window-size=1600,1000", "--dump-dom", *own]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    found = re.search(r"MEASURED(.*)END", done.stdout)
+    assert found, done.stderr
+    return json.loads(html.unescape(found[1]))
+
+
+def inflated(value: Any) -> Any:
+    """The same with numbers as long as those of a large run."""
+    if isinstance(value, dict):
+        return {name: inflated(each) for name, each in value.items()}
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value + 12_345_678
+    return value
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run and a sweep, with every table there is, long numbers and long reasons."""
+    folder = tmp_path_factory.mktemp("width")
+    for name, more in (("run", ""), ("sweep", SWEEP)):
+        (folder / "s.yaml").write_text(TEXT + more)
+        run(load(folder / "s.yaml"), folder / name, [], io.StringIO())
+    single = latest(folder / "run")
+    metrics = json.loads((single / "metrics.json").read_text())
+    for name in ("switches", "links"):
+        metrics[name] = inflated(metrics[name])
+    job = metrics["jobs"]["job1"]
+    job["workers"] = {r: {k: inflated(v) for k, v in w.items()} for r, w in job["workers"].items()}
+    (single / "metrics.json").write_text(json.dumps(metrics))
+    report.write(single)
+    swept = latest(folder / "sweep")
+    metrics = json.loads((swept / "metrics.json").read_text())
+    point = metrics["points"][1]["metrics"]
+    point |= {"ok": False, "reason": "h3: worker 2 ended early and never sent chunks 1-999; " * 3}
+    point["fidelity"]["verdict"] = "starved"
+    (swept / "metrics.json").write_text(json.dumps(metrics))
+    report.write(swept)
+    return folder
+
+
+def latest(results: Path) -> Path:
+    (link,) = results.glob("*/latest")
+    return link
+
+
+@pytest.mark.parametrize("kind", ["run", "sweep"])
+def test_no_page_is_wider_than_its_window(runs: Path, kind: str, tmp_path: Path) -> None:
+    found = measured(latest(runs / kind) / "report.html", tmp_path)
+    assert set(found) == {str(width) for width in WIDTHS}
+    for width, page in found.items():
+        assert page["beyond"] == [] and page["scrolled"] == [], width
+        assert page["page"] <= page["window"] <= int(width)
+        assert page["shown"] > 50
+    # On the wide page every cell is to be seen; on the narrow one headings stand in the cells.
+    assert found["1280"]["shown"] == found["1280"]["cells"]
+
+
+def test_a_table_too_wide_is_found(runs: Path, tmp_path: Path) -> None:
+    page = latest(runs / "run") / "report.html"
+    (tmp_path / "bad.html").write_text(
+        page.read_text().replace("max-width: 75em", "max-width: 1em")
+    )
+    found = measured(tmp_path / "bad.html", tmp_path)
+    assert found["390"]["beyond"] and not found["1280"]["beyond"]

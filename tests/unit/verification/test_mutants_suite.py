@@ -1,0 +1,143 @@
+"""The runner end to end on a small repository of its own: what is caught, survives, is invalid."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from testbed.places import REPOSITORY
+from verification.mutants import checks, table
+from verification.mutants.catalogue import Mutant, read
+from verification.mutants.checks import Found
+from verification.mutants.suite import ControlFailed, Result, Suite
+from verification.mutants.workspace import NoRepository, Workspace
+
+PROGRAM = "def limit(x):\n    return min(x, 5)\n"
+TESTS = """from program import limit
+def test_small():
+    assert limit(1) == 1
+def test_large():
+    assert limit(9) == 5
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A git repository of a program and its tests; an ignored file beside them."""
+    folder = tmp_path / "repository"
+    (folder / "tests").mkdir(parents=True)
+    (folder / "program.py").write_text(PROGRAM)
+    (folder / "tests" / "test_program.py").write_text(TESTS)
+    (folder / ".gitignore").write_text("secret\n")
+    (folder / "secret").write_text("")
+    subprocess.run(["git", "init", "-q", str(folder)], check=True)
+    return folder
+
+
+def mutant(find: str, new: str, changes: tuple[str, ...] = ("format",)) -> Mutant:
+    tests = ("tests/test_program.py",)
+    return Mutant("one", "group", "program.py", find, new, "It.", changes, tests, ())
+
+
+def judged(repository: Path, *mutants: Mutant, out: io.StringIO | None = None) -> list[Result]:
+    return Suite(repository, ["unit"], 2, out).run(mutants)
+
+
+def test_what_is_caught_survives_or_does_not_compile(repository: Path) -> None:
+    out = io.StringIO()
+    caught, other, survived, invalid = judged(
+        repository,
+        mutant("min", "max"),
+        mutant("5", "6"),
+        mutant("5", "2 + 3"),
+        mutant("return", "return)"),
+        out=out,
+    )
+    assert caught.found == {"unit": Found("tests/test_program.py::test_small")} and caught.good
+    assert other.found == {"unit": Found("tests/test_program.py::test_large")}
+    assert survived.survived == ("unit",) and not survived.good
+    assert invalid.invalid and "does not compile" in invalid.invalid and not invalid.good
+    said = out.getvalue()
+    assert "control: unit pass without a fault" in said
+    assert "4 of 4, 0 s left" in said and "one: SURVIVED unit" in said
+    assert (repository / "program.py").read_text() == PROGRAM
+
+
+def test_what_caught_it_before_goes_first_if_it_still_does(repository: Path) -> None:
+    faulty = mutant("min(x, 5)", "0")  # both tests fail
+    for hint, caught in (("test_large", "test_large"), ("test_gone", "test_small")):
+        hints = {"one": {"unit": f"tests/test_program.py::{hint}"}}
+        (result,) = Suite(repository, ["unit"], 1, None, hints).run([faulty])
+        assert result.found["unit"].by == f"tests/test_program.py::{caught}"
+
+
+def test_a_test_that_fails_without_a_fault_catches_none(repository: Path) -> None:
+    (repository / "program.py").write_text(PROGRAM.replace("5", "4"))
+    with pytest.raises(ControlFailed, match=r"without any fault, unit: .*test_large"):
+        judged(repository, mutant("min", "max"))
+
+
+def test_tests_that_cannot_be_read_catch_none(repository: Path) -> None:
+    (result,) = judged(repository, mutant("def limit", "def other"))
+    assert result.invalid and "test_program.py cannot be read" in result.invalid
+
+
+def test_a_crash_of_the_interpreter_names_the_test(repository: Path) -> None:
+    (result,) = judged(repository, mutant("return", "import os; os.abort(); return"))
+    assert result.found["unit"].by == (
+        "tests/test_program.py::test_small (the interpreter crashed)"
+    )
+
+
+def test_a_hang_is_caught_by_the_limit(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(checks.LIMITS_S, "unit", 10.0)
+    (result,) = judged(repository, mutant("return", "import time; time.sleep(1000); return"))
+    assert result.found["unit"].by == "timeout of 10 s"
+
+
+def test_a_workspace_is_what_git_would_have_and_is_restored(
+    repository: Path, tmp_path: Path
+) -> None:
+    space = Workspace(repository, tmp_path / "copy", tmp_path / "cache")
+    names = {str(path.relative_to(space.folder)) for path in space.folder.rglob("*.*")}
+    assert names == {"program.py", "tests/test_program.py", ".gitignore"}
+    show = ["-c", "import program; print(program.limit(9), program.__file__)"]
+    for number in (7, 8):  # the same size, within one second: Python's caches see them all the same
+        with space.mutated(mutant("5", str(number))):
+            assert space.python(show, 60).output == f"{number} {space.folder}/program.py\n"
+    assert space.python(show, 60).output.startswith("5 ")
+    with pytest.raises(NoRepository, match="is no git repository"):
+        Workspace(tmp_path, tmp_path / "other", tmp_path / "cache")
+
+
+def test_one_mutant_of_the_real_program_end_to_end(tmp_path: Path) -> None:
+    """Its own tests, the schedule search and a scenario; the table tells."""
+    (real,) = [each for each in read() if each.id == "switch-overwrites"]
+    real = replace(real, tests=("tests/unit/p4/test_switchml.py",), scenarios=("int-exact",))
+    space = Workspace(REPOSITORY, tmp_path / "copy", tmp_path / "cache")
+    with space.mutated(real):
+        assert checks.validity(space, real.file) == Found()
+        unit = checks.unit(space, real.tests)
+        explore = checks.explore(space, 40)
+        scenario = checks.scenario(space, real.scenarios)
+    assert unit.by and unit.by.startswith("tests/unit/p4/test_switchml.py::test_")
+    assert explore.by and explore.by.startswith("seed 0: switch: s1: ")
+    assert scenario.by and scenario.by.startswith("int-exact: h1: worker 0: job1, round 0: result[")
+    result = Result(real, {"unit": unit, "explore": explore, "scenario": scenario})
+    table.write(
+        tmp_path / "table.md", [real], [result], "Introduction.\n", "The last run of all: x\n"
+    )
+    written = (tmp_path / "table.md").read_text()
+    assert table.cells(written)[real.id]["explore"] == explore.by
+    table.write(tmp_path / "table.md", [real], [], "Introduction.\n", None)
+    assert (tmp_path / "table.md").read_text() == written
+
+
+def test_without_a_fault_schedules_and_scenario_pass(tmp_path: Path) -> None:
+    space = Workspace(REPOSITORY, tmp_path / "copy", tmp_path / "cache")
+    assert checks.explore(space, 20) == Found()
+    assert checks.scenario(space, ["int-exact"]) == Found()

@@ -1,0 +1,72 @@
+"""What explains that a packet is sent again, frame by frame."""
+
+from __future__ import annotations
+
+import pytest
+
+from hosts.wire import LOWER_HEADER_BYTES, Chunk, Kind
+from testbed.virtual.causes import Causes
+from testbed.virtual.clock import Clock
+
+
+def frame(job: int, slot: int, tag: int) -> bytes:
+    return bytes(LOWER_HEADER_BYTES) + Chunk(Kind.INT32, job, slot, tag).emit()
+
+
+def after(clock: Clock, time_ns: int) -> None:
+    clock.run(time_ns, lambda: False)
+
+
+@pytest.mark.parametrize(
+    ("hit", "hit_ns", "kind"),
+    [
+        ((1, 3, 7), 0, "explained"),  # the chunk itself
+        ((1, 3, 6), 0, "explained"),  # the one before it on the slot
+        ((1, 3, 8), 0, "unexplained"),
+        ((1, 4, 7), 699, "unexplained"),
+        ((1, 4, 7), 700, "consequences"),  # another, not longer before than this one has waited
+        ((1, 4, 7), 900, "consequences"),
+        ((2, 4, 7), 900, "unexplained"),  # of another job
+    ],
+)
+def test_what_was_hit_and_when(hit: tuple[int, int, int], hit_ns: int, kind: str) -> None:
+    """Sent at 800 ns, again at 900: hits of other chunks count from 700."""
+    clock = Clock()
+    causes = Causes(clock)
+    after(clock, hit_ns)
+    causes.hit(frame(*hit))
+    after(clock, 900)
+    causes.sent_again("h1", (1, 3, 7), 800)
+    found = causes.repeats()
+    counts = {name: getattr(found, name) for name in ("explained", "consequences", "unexplained")}
+    assert counts == {name: {(1, "h1"): 1} if name == kind else {} for name in counts}
+    assert len(found.examples) == (kind == "unexplained")
+
+
+def test_tags_wrap_around() -> None:
+    causes = Causes(Clock())
+    causes.hit(frame(1, 3, 2**32 - 1))
+    causes.sent_again("h1", (1, 3, 0), 0)
+    assert causes.repeats().explained == {(1, "h1"): 1}
+
+
+def test_a_fault_explains_what_was_under_way_while_it_lasted() -> None:
+    clock = Clock()
+    causes = Causes(clock)
+    after(clock, 100)
+    pause = causes.begin(job=1)
+    after(clock, 200)
+    causes.end(pause)
+    after(clock, 300)
+    for job, first_sent_ns in ((1, 200), (1, 201), (2, 150)):
+        causes.sent_again("h1", (job, 3, 7), first_sent_ns)
+    found = causes.repeats()
+    assert found.explained == {(1, "h1"): 1}
+    assert found.unexplained == {(1, "h1"): 1, (2, "h1"): 1}
+
+
+def test_what_is_no_packet_of_ours_explains_nothing() -> None:
+    causes = Causes(Clock())
+    causes.hit(b"\0" * 20)
+    causes.sent_again("h1", (0, 0, 0), 0)
+    assert causes.repeats().unexplained == {(0, "h1"): 1}

@@ -1,0 +1,1 @@
+"""What proves compiler, switch and protocols. Imports `testbed`; nothing imports it."""

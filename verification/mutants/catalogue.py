@@ -1,0 +1,139 @@
+"""The faults as passive data: catalogue/*.yaml, read and checked.
+
+A file has defaults for its mutants: `file` (the one that is changed), `tests` (that are run, in
+this order), `scenarios` (shipped ones, in this order), `changes`. Each mutant has `id`, `find`
+(which occurs once in its file), `replace`, `breaks` (what no longer holds), and its own defaults
+where they differ; its own tests and scenarios come before its file's. `changes` names what the
+fault breaks, and with it which checks have to catch it besides the unit tests:
+
+    protocol   what honest workers get, in some order of events: the schedule search
+    sums       what a plain run returns: a shipped scenario
+    strangers  what somebody else's packets can do: a shipped scenario
+    speed      how long a plain run takes: a shipped scenario
+    format, shape, timing, counters, calls, forwarding, plan, judge: the unit tests alone
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+FOLDER = Path(__file__).parent / "catalogue"
+UNIT, EXPLORE, SCENARIO = "unit", "explore", "scenario"
+CHECKS = (UNIT, EXPLORE, SCENARIO)
+CAUGHT_BY = {
+    "protocol": EXPLORE,
+    "sums": SCENARIO,
+    "strangers": SCENARIO,
+    "speed": SCENARIO,
+    "format": UNIT,
+    "shape": UNIT,
+    "timing": UNIT,
+    "counters": UNIT,
+    "calls": UNIT,
+    "forwarding": UNIT,
+    "plan": UNIT,
+    "judge": UNIT,
+}
+"""What a mutant changes -> the check that has to catch it."""
+KEYS = {"id", "find", "replace", "breaks", "file", "tests", "scenarios", "changes"}
+
+
+class CatalogueError(ValueError):
+    """The catalogue cannot be used; the message names the mutant."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One fault: in `file`, the only occurrence of `find` becomes `replace`. group: the catalogue's
+    file, without its suffix."""
+
+    id: str
+    group: str
+    file: str
+    find: str
+    replace: str
+    breaks: str
+    changes: tuple[str, ...]
+    tests: tuple[str, ...]
+    scenarios: tuple[str, ...]
+
+    @property
+    def checks(self) -> tuple[str, ...]:
+        """Those that have to catch it."""
+        wanted = {UNIT, *(CAUGHT_BY[change] for change in self.changes)}
+        return tuple(check for check in CHECKS if check in wanted)
+
+    def apply(self, text: str) -> str:
+        """The file's text with the fault. Raises CatalogueError."""
+        count = text.count(self.find)
+        if count != 1:
+            raise CatalogueError(f"{self.id}: {self.file} holds its `find` {count} times, not once")
+        return text.replace(self.find, self.replace)
+
+
+@cache
+def read(folder: Path = FOLDER) -> tuple[Mutant, ...]:
+    """All mutants, by file and in each file's order. Raises CatalogueError."""
+    found: dict[str, Mutant] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+        defaults = {key: value for key, value in given.items() if key != "mutants"}
+        for entry in given["mutants"]:
+            mutant = _mutant(path.stem, defaults, entry)
+            if mutant.id in found:
+                raise CatalogueError(f"{mutant.id}: there are two of this name")
+            found[mutant.id] = mutant
+    return tuple(found.values())
+
+
+def _mutant(group: str, defaults: dict[str, Any], entry: dict[str, Any]) -> Mutant:
+    name = entry.get("id", "a mutant without id")
+    values = {"scenarios": [], **defaults, **entry}
+    wrong = KEYS ^ set(values)
+    if wrong:
+        raise CatalogueError(f"{name}: missing or unknown keys: {', '.join(sorted(wrong))}")
+    unknown = set(values["changes"]) - set(CAUGHT_BY)
+    if unknown or not values["changes"]:
+        raise CatalogueError(f"{name}: changes: {sorted(unknown)}; allowed: {', '.join(CAUGHT_BY)}")
+    if values["find"] == values["replace"]:
+        raise CatalogueError(f"{name}: it changes nothing")
+    tests, scenarios = (
+        tuple(dict.fromkeys([*entry.get(key, []), *defaults.get(key, [])]))
+        for key in ("tests", "scenarios")
+    )
+    return Mutant(
+        id=name,
+        group=group,
+        file=values["file"],
+        find=values["find"],
+        replace=values["replace"],
+        breaks=values["breaks"],
+        changes=tuple(values["changes"]),
+        tests=tests,
+        scenarios=scenarios,
+    )
+
+
+def choose(
+    mutants: Sequence[Mutant], only: Sequence[str] = (), kinds: Sequence[str] = ()
+) -> tuple[Mutant, ...]:
+    """Those that are named (by a name's beginning too) and change one of the kinds; all where
+    nothing is said. Raises CatalogueError where a name or kind chooses nothing."""
+    for name in only:
+        if not any(mutant.id.startswith(name) for mutant in mutants):
+            raise CatalogueError(f"no mutant's name begins with {name}")
+    for kind in kinds:
+        if kind not in CAUGHT_BY:
+            raise CatalogueError(f"no kind {kind}; allowed: {', '.join(CAUGHT_BY)}")
+    return tuple(
+        mutant
+        for mutant in mutants
+        if (not only or any(mutant.id.startswith(name) for name in only))
+        and (not kinds or set(kinds) & set(mutant.changes))
+    )

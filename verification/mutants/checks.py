@@ -1,0 +1,139 @@
+"""What may catch a fault: the unit tests, the schedule search, the shipped scenarios. Each runs in
+a workspace and says what noticed the fault."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from verification.mutants.catalogue import EXPLORE, SCENARIO, UNIT
+from verification.mutants.workspace import Ended, Workspace
+
+SCHEDULES = 2000
+LIMITS_S = {UNIT: 900.0, EXPLORE: 900.0, SCENARIO: 300.0}
+"""Many times what each takes without a fault on two busy processors: what is still running then
+hangs."""
+COMPILE_LIMIT_S = 120.0
+TEXT_MAX = 90
+
+PYTEST = ("-m", "pytest", "-x", "-q", "--no-header", "--tb=no", "-rfE", "--hypothesis-seed=0")
+FAILED = re.compile(r"^(FAILED|ERROR) (tests/\S+?::.+?)(?: - .*)?$", re.MULTILINE)
+COLLECTION = re.compile(r"^ERROR (tests/\S+\.py)(?: - (.*))?$", re.MULTILINE)
+NODE = re.compile(r"tests/\S+?\.py::.+")
+CRASHED_IN = re.compile(r'File "[^"]*/(tests/[^"]+)", line \d+ in (test_\w+)')
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a check says of a fault. by: the test, schedule or scenario that caught it; None if none
+    did. invalid: why the fault is none that a check could judge."""
+
+    by: str | None = None
+    invalid: str | None = None
+
+
+def validity(workspace: Workspace, file: str) -> Found:
+    """Whether the file that was changed still compiles."""
+    done = workspace.python(_compile_words(workspace, file), COMPILE_LIMIT_S)
+    if done.code == 0:
+        return Found()
+    return Found(invalid=f"does not compile: {_last_line(done.output)}")
+
+
+def _compile_words(workspace: Workspace, file: str) -> list[str]:
+    suffix = Path(file).suffix
+    if suffix == ".p4":
+        out = str(workspace.folder / "build" / "mutant.json")
+        Path(out).parent.mkdir(exist_ok=True)
+        return ["-m", "compiler", "p4/switchml.p4", "-DLANES=5", "-DSLOTS=8", "-o", out]
+    if suffix in (".c", ".h"):
+        return ["-c", "from hosts.library import build; build()"]
+    assert suffix == ".py", file
+    return ["-m", "py_compile", file]
+
+
+def unit(workspace: Workspace, tests: Sequence[str], hint: str = "") -> Found:
+    """The first test that fails, hangs or crashes. hint: what caught the fault before, if anything;
+    that test alone is tried first."""
+    if NODE.fullmatch(hint) and (found := _tested(workspace, [hint])).by:
+        return found
+    return _tested(workspace, tests)
+
+
+def _tested(workspace: Workspace, tests: Sequence[str]) -> Found:
+    done = workspace.python([*PYTEST, *tests], LIMITS_S[UNIT])
+    if done.code == 0:
+        return Found()
+    if failed := FAILED.search(done.output):
+        return Found(by=failed[2])
+    if broken := COLLECTION.search(done.output):
+        return Found(invalid=f"{broken[1]} cannot be read: {_shortened(broken[2] or '')}")
+    if crashed := CRASHED_IN.search(done.output):
+        return Found(by=f"{crashed[1]}::{crashed[2]} (the interpreter crashed)")
+    if done.code is None:
+        return Found(by=_timeout(UNIT))
+    return Found(invalid=f"pytest ended with {done.code}: {_last_line(done.output)}")
+
+
+def explore(workspace: Workspace, schedules: int = SCHEDULES) -> Found:
+    """The first seed whose schedule fails."""
+    words = ["-m", "verification.mutants.first_finding", str(schedules)]
+    done = workspace.python(words, LIMITS_S[EXPLORE])
+    if done.code is None:
+        return Found(by=_timeout(EXPLORE))
+    try:
+        told = json.loads(_last_line(done.output, len(done.output)))
+    except ValueError:
+        return Found(by=f"the search ended with {done.code}: {_last_line(done.output)}")
+    if told["seed"] is None:
+        return Found()
+    return Found(by=f"seed {told['seed']}: {_shortened(told['finding'])}")
+
+
+def scenario(workspace: Workspace, names: Sequence[str], hint: str = "") -> Found:
+    """The first scenario that does not pass in virtual time; that which caught the fault before is
+    tried first."""
+    results = workspace.folder / "results"
+    for name in sorted(names, key=lambda name: not hint.startswith(f"{name}: ")):
+        setting = ["--set", "backend=virtual", "--results", str(results)]
+        done = workspace.python(["-m", "testbed", "run", name, *setting], LIMITS_S[SCENARIO])
+        if done.code is None:
+            return Found(by=f"{name}: {_timeout(SCENARIO)}")
+        if done.code:
+            return Found(by=f"{name}: {_why(results / name, done)}")
+    return Found()
+
+
+def _why(results: Path, done: Ended) -> str:
+    """Why a run failed, by its own words."""
+    try:
+        metrics = json.loads((results / "latest" / "metrics.json").read_text(encoding="utf-8"))
+        return _shortened(metrics["reason"] or f"exit code {done.code}")
+    except (OSError, ValueError, KeyError):
+        return f"exit code {done.code}: {_last_line(done.output)}"
+
+
+def _timeout(check: str) -> str:
+    return f"timeout of {LIMITS_S[check]:.0f} s"
+
+
+def _last_line(text: str, most: int = TEXT_MAX) -> str:
+    lines = text.strip().splitlines() or ["nothing was printed"]
+    return _shortened(lines[-1], most)
+
+
+def _shortened(text: str, most: int = TEXT_MAX) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def run(
+    check: str, workspace: Workspace, tests: Sequence[str], scenarios: Sequence[str], hint: str = ""
+) -> Found:
+    """One check by its name. hint: what it said of this fault before."""
+    if check == UNIT:
+        return unit(workspace, tests, hint)
+    return explore(workspace) if check == EXPLORE else scenario(workspace, scenarios, hint)

@@ -1,0 +1,110 @@
+"""`python -m verification mutants`: put faults into Agglab and see what catches them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
+from testbed.places import REPOSITORY
+from verification.mutants import table
+from verification.mutants.catalogue import CAUGHT_BY, CHECKS, CatalogueError, choose, read
+from verification.mutants.checks import LIMITS_S, SCHEDULES
+from verification.mutants.suite import ControlFailed, Result, Suite
+from verification.mutants.workspace import NoRepository
+
+TABLE = REPOSITORY / "docs" / "mutants.md"
+
+
+def main(words: Sequence[str]) -> int:
+    """Exit code 0 if every mutant was caught by every check that has to, 1 if not or if a check
+    fails without a fault, 2 for a wrong command line, 3 if the machine lacks something."""
+    options = _parser().parse_args(words)
+    try:
+        mutants = choose(read(), options.only, options.kind)
+        unknown = set(options.checks) - set(CHECKS)
+        if unknown:
+            raise CatalogueError(f"no check {sorted(unknown)[0]}; allowed: {', '.join(CHECKS)}")
+    except CatalogueError as error:
+        print(error, file=sys.stderr)
+        return INVALID
+    if options.list:
+        print("\n".join(f"{m.id:<40} {','.join(m.changes):<24} {m.breaks}" for m in mutants))
+        return PASSED
+    begun_s = time.monotonic()
+    try:
+        hints = table.hints(options.table)
+        suite = Suite(REPOSITORY, options.checks, options.jobs, sys.stdout, hints)
+        results = suite.run(mutants, keep=lambda result: _write(options.table, [result], None))
+    except ControlFailed as error:
+        print(error, file=sys.stderr)
+        return FAILED
+    except NoRepository as error:
+        print(error, file=sys.stderr)
+        return LACKING
+    everything = len(mutants) == len(read()) and set(options.checks) == set(CHECKS)
+    spent = _spent(results, time.monotonic() - begun_s, options.jobs)
+    _write(options.table, results, spent if everything else None)
+    return _tell(results, spent)
+
+
+def _write(path: Path, results: Sequence[Result], whole: str | None) -> None:
+    limits = ", ".join(f"{check} {limit:.0f} s" for check, limit in LIMITS_S.items())
+    introduction = table.INTRODUCTION.format(schedules=SCHEDULES, limits=limits)
+    sentence = f"The last run of all: {whole}.\n" if whole else None
+    table.write(path, read(), results, introduction, sentence)
+
+
+def _spent(results: Sequence[Result], seconds: float, jobs: int) -> str:
+    caught = sum(result.good for result in results)
+    processors = f"{jobs} at a time on {_processors()} processors"
+    return f"{caught} of {len(results)} mutants caught in {seconds / 60:.0f} min, {processors}"
+
+
+def _tell(results: Sequence[Result], spent: str) -> int:
+    bad = [result for result in results if not result.good]
+    for result in bad:
+        print(result)
+    print(spent)
+    return FAILED if bad else PASSED
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
+    return int(text)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m verification mutants",
+        description="Apply each fault of the catalogue to a copy of the repository, and see which "
+        "unit test, schedule and scenario catch it. Writes docs/mutants.md.",
+    )
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="ID", help="names, or their beginnings"
+    )
+    kinds = ", ".join(CAUGHT_BY)
+    parser.add_argument("--kind", nargs="+", default=[], metavar="KIND", help=f"of {kinds}")
+    parser.add_argument(
+        "--with",
+        dest="checks",
+        type=lambda text: text.split(","),
+        default=list(CHECKS),
+        metavar="CHECK,...",
+        help=f"of {', '.join(CHECKS)} (default: all)",
+    )
+    parser.add_argument(
+        "--jobs", type=_positive, default=_processors(), metavar="N", help="mutants at a time"
+    )
+    parser.add_argument("--list", action="store_true", help="the mutants, a line each; run nothing")
+    parser.add_argument("--table", type=Path, default=TABLE, metavar="FILE", help="what is written")
+    return parser

@@ -1,0 +1,147 @@
+"""All mutants through their checks, several at a time, each in a workspace of its own."""
+
+from __future__ import annotations
+
+import queue
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+from verification.mutants import checks
+from verification.mutants.catalogue import CHECKS, SCENARIO, Mutant
+from verification.mutants.checks import Found
+from verification.mutants.workspace import Workspace
+
+CONTROL = "control"
+NO_HINTS: Mapping[str, Mapping[str, str]] = {}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What each check that had to catch a mutant said of it."""
+
+    mutant: Mutant
+    found: Mapping[str, Found] = field(default_factory=dict)
+    invalid: str | None = None
+
+    @property
+    def survived(self) -> tuple[str, ...]:
+        """The checks that had to catch it and did not."""
+        return tuple(check for check, found in self.found.items() if found.by is None)
+
+    @property
+    def good(self) -> bool:
+        return self.invalid is None and not self.survived
+
+    def __str__(self) -> str:
+        if self.invalid:
+            return f"{self.mutant.id}: INVALID, {self.invalid}"
+        said = [found.by or f"SURVIVED {check}" for check, found in self.found.items()]
+        return f"{self.mutant.id}: {'; '.join(said)}"
+
+
+Keep = Callable[[Result], None]
+
+
+def ignore(result: Result) -> None:
+    """For who waits for all of them."""
+
+
+class ControlFailed(Exception):
+    """A check fails without any fault, so it can catch none."""
+
+
+class Suite:
+    """wanted: the checks to run. out: a line for each mutant as it ends. hints: mutant -> check ->
+    what it said before, which saves time."""
+
+    def __init__(
+        self,
+        repository: Path,
+        wanted: Sequence[str],
+        jobs: int,
+        out: TextIO | None,
+        hints: Mapping[str, Mapping[str, str]] = NO_HINTS,
+    ) -> None:
+        self._repository = repository
+        self._wanted = [check for check in CHECKS if check in wanted]
+        self._jobs = jobs
+        self._out = out
+        self._hints = hints
+        self._begun_s = time.monotonic()
+        self._spaces: queue.SimpleQueue[Workspace] = queue.SimpleQueue()
+        self._stopped = threading.Event()
+
+    def run(self, mutants: Sequence[Mutant], keep: Keep = ignore) -> list[Result]:
+        """In the catalogue's order; each is given to `keep` as it comes. Raises ControlFailed and
+        NoRepository; after an interrupt no further mutant begins."""
+        with tempfile.TemporaryDirectory(prefix="mut-") as folder:
+            root = Path(folder)
+            for number in range(self._jobs):
+                self._spaces.put(Workspace(self._repository, root / str(number), root / "cache"))
+            with ThreadPoolExecutor(self._jobs) as pool:
+                try:
+                    self._control(pool, mutants)
+                    return self._all(pool, mutants, keep)
+                except BaseException:
+                    self._stopped.set()
+                    pool.shutdown(cancel_futures=True)
+                    raise
+
+    def _control(self, pool: ThreadPoolExecutor, mutants: Sequence[Mutant]) -> None:
+        """Every check that will be run, without a fault. Raises ControlFailed."""
+        tests = list(dict.fromkeys(test for mutant in mutants for test in mutant.tests))
+        judged = [mutant for mutant in mutants if SCENARIO in mutant.checks]
+        scenarios = list(dict.fromkeys(name for mutant in judged for name in mutant.scenarios))
+        needed = [c for c in self._wanted if any(c in mutant.checks for mutant in mutants)]
+        work = {pool.submit(self._one_control, check, tests, scenarios): check for check in needed}
+        for future in as_completed(work):
+            found = future.result()
+            if why := found.by or found.invalid:
+                raise ControlFailed(f"without any fault, {work[future]}: {why}")
+        self._say(f"{CONTROL}: {', '.join(needed)} pass without a fault")
+
+    def _one_control(self, check: str, tests: Sequence[str], scenarios: Sequence[str]) -> Found:
+        space = self._spaces.get()
+        try:
+            return checks.run(check, space, tests, scenarios)
+        finally:
+            self._spaces.put(space)
+
+    def _all(self, pool: ThreadPoolExecutor, mutants: Sequence[Mutant], keep: Keep) -> list[Result]:
+        work = [pool.submit(self._one, mutant) for mutant in mutants]
+        begun_s = time.monotonic()
+        for number, future in enumerate(as_completed(work), 1):
+            left_s = (time.monotonic() - begun_s) / number * (len(work) - number)
+            self._say(f"{number} of {len(work)}, {left_s:.0f} s left: {future.result()}")
+            keep(future.result())
+        return [future.result() for future in work]
+
+    def _one(self, mutant: Mutant) -> Result:
+        space = self._spaces.get()
+        try:
+            with space.mutated(mutant):
+                invalid = checks.validity(space, mutant.file).invalid
+                return Result(mutant, invalid=invalid) if invalid else self._checked(space, mutant)
+        finally:
+            self._spaces.put(space)
+
+    def _checked(self, space: Workspace, mutant: Mutant) -> Result:
+        found: dict[str, Found] = {}
+        hints = self._hints.get(mutant.id, {})
+        for check in self._wanted:
+            if check in mutant.checks and not self._stopped.is_set():
+                told = hints.get(check, "")
+                found[check] = checks.run(check, space, mutant.tests, mutant.scenarios, told)
+                if found[check].invalid:
+                    return Result(mutant, invalid=found[check].invalid)
+        return Result(mutant, found)
+
+    def _say(self, text: str) -> None:
+        if self._out:
+            print(f"{time.monotonic() - self._begun_s:4.0f} s  {text}", file=self._out, flush=True)

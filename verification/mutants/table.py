@@ -1,0 +1,108 @@
+"""docs/mutants.md: which check caught which fault, as the last run of each found it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from verification.mutants.catalogue import CHECKS, EXPLORE, SCENARIO, UNIT, Mutant
+from verification.mutants.suite import Result
+
+TITLES = {
+    "switch": "The switch program",
+    "worker": "The worker",
+    "hosts": "Quantisation, wire format, driver, public call",
+    "plan": "Planner and slots",
+    "judge": "Verifier, fidelity, metrics, expectations, exit codes",
+}
+HEAD = (
+    "| fault | file | what it breaks | unit test | schedule | scenario |\n|---|---|---|---|---|---|"
+)
+TESTS = "tests/"
+NOT_ASKED = "–"
+NOT_RUN = "not run"
+SURVIVED = "**survived**"
+INTRODUCTION = """# Mutants
+
+Written by `make mutants`; do not edit. Each fault below is one textual change to the file it names,
+applied by itself to a copy of the repository (`verification/mutants/catalogue/` has the texts). A
+fault has to be caught by a unit test; one that changes what honest workers get, in some order of
+events, also by the schedule search (`testbed explore`) within {schedules} schedules; one that
+changes what a plain run returns, what strangers can do, or how long a plain run takes, also by a
+shipped scenario in virtual time. "–" says that the check does not have to catch it. Before any
+fault, every check must pass without one. A check that hangs beyond its limit ({limits}) counts as
+having caught the fault; a fault that does not compile counts as none.
+"""
+CODE = re.compile(r"^\| `([^`]+)` \|")
+
+Cells = dict[str, str]
+"""check -> what the table says of it."""
+
+
+def write(
+    path: Path,
+    mutants: Sequence[Mutant],
+    results: Iterable[Result],
+    introduction: str,
+    whole: str | None,
+) -> None:
+    """The table of all mutants: new results, and for the others what the table said before.
+
+    whole: a sentence about the run if it was one of all mutants; None keeps the sentence before.
+    """
+    old = path.read_text(encoding="utf-8") if path.exists() else ""
+    known = cells(old)
+    for result in results:
+        known[result.mutant.id] = known.get(result.mutant.id, {}) | _cells(result)
+    parts = [introduction, whole or sentence(old), *_tables(mutants, known)]
+    path.write_text("\n".join(part for part in parts if part), encoding="utf-8")
+
+
+def sentence(text: str) -> str:
+    """What a table says of the last run of all."""
+    found = re.search(r"^The last run of all: .*\n", text, re.MULTILINE)
+    return found[0] if found else ""
+
+
+def hints(path: Path) -> dict[str, Cells]:
+    """What the checks said, by mutant: which test goes first when a mutant is tried again."""
+    told = cells(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {name: {**said, UNIT: f"{TESTS}{said[UNIT]}"} for name, said in told.items()}
+
+
+def cells(text: str) -> dict[str, Cells]:
+    """A table's contents, by mutant."""
+    found: dict[str, Cells] = {}
+    for line in text.splitlines():
+        if match := CODE.match(line):
+            last = [part.strip() for part in line.strip("| ").split(" | ")][-len(CHECKS) :]
+            found[match[1]] = dict(zip(CHECKS, last, strict=True))
+    return found
+
+
+def _cells(result: Result) -> Cells:
+    if result.invalid:
+        return {check: f"**invalid**: {_plain(result.invalid)}" for check in result.mutant.checks}
+    return {
+        check: _plain(found.by) if found.by else SURVIVED for check, found in result.found.items()
+    }
+
+
+def _plain(text: str) -> str:
+    return text.replace("|", "/").removeprefix(TESTS)
+
+
+def _tables(mutants: Sequence[Mutant], known: Mapping[str, Cells]) -> Iterator[str]:
+    for group in dict.fromkeys(mutant.group for mutant in mutants):
+        own = [mutant for mutant in mutants if mutant.group == group]
+        rows = [_row(mutant, known.get(mutant.id, {})) for mutant in own]
+        yield f"## {TITLES.get(group, group)}\n\n{HEAD}\n" + "\n".join(rows) + "\n"
+
+
+def _row(mutant: Mutant, said: Cells) -> str:
+    columns = [
+        said.get(check, NOT_RUN) if check in mutant.checks else NOT_ASKED
+        for check in (UNIT, EXPLORE, SCENARIO)
+    ]
+    return f"| {' | '.join([f'`{mutant.id}`', mutant.file, _plain(mutant.breaks), *columns])} |"

@@ -1,0 +1,114 @@
+"""A copy of the repository in which one fault at a time is applied, and commands that run in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from verification.mutants.catalogue import Mutant
+
+
+class NoRepository(Exception):
+    """There is nothing to copy; one line says why."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """code: None where the time limit ended it. output: stdout and stderr, as they came."""
+
+    code: int | None
+    output: str
+
+
+def tracked(repository: Path) -> list[str]:
+    """Paths of all files that git tracks or would, in a repository of whomever. Raises
+    NoRepository."""
+    command = ["git", "-c", f"safe.directory={repository}", "-C", str(repository), "ls-files", "-z"]
+    options = ["--cached", "--others", "--exclude-standard"]
+    try:
+        done = subprocess.run([*command, *options], capture_output=True, text=True)
+    except FileNotFoundError as error:
+        raise NoRepository("git is missing: apt-get install git") from error
+    if done.returncode:
+        raise NoRepository(f"{repository} is no git repository: {done.stderr.strip()}")
+    return [name for name in done.stdout.split("\0") if name and (repository / name).is_file()]
+
+
+class Workspace:
+    """folder: of the copy, made here. cache: of what is compiled, found again by its contents."""
+
+    def __init__(self, repository: Path, folder: Path, cache: Path) -> None:
+        self.folder = folder
+        self._temporary = folder.with_name(f"{folder.name}t")
+        self._temporary.mkdir(parents=True)
+        self._cache = cache
+        self._written_s = int(time.time())
+        for name in tracked(repository):
+            target = folder / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(repository / name, target)
+
+    @contextmanager
+    def mutated(self, mutant: Mutant) -> Iterator[None]:
+        """With the fault applied, and the file as it was afterwards."""
+        path = self.folder / mutant.file
+        original = path.read_text(encoding="utf-8")
+        self._write(path, mutant.apply(original))
+        try:
+            yield
+        finally:
+            self._write(path, original)
+
+    def _write(self, path: Path, text: str) -> None:
+        """Python takes a compiled module for current by its source's size and whole seconds."""
+        path.write_text(text, encoding="utf-8")
+        self._written_s += 2
+        os.utime(path, (self._written_s, self._written_s))
+
+    def python(self, words: Sequence[str], limit_s: float) -> Ended:
+        """Run this interpreter in the copy; whatever it started ends with it."""
+        process = subprocess.Popen(
+            [sys.executable, *words],
+            cwd=self.folder,
+            env=self._environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        try:
+            output, _ = process.communicate(timeout=limit_s)
+            return Ended(process.returncode, output)
+        except subprocess.TimeoutExpired:
+            _end(process)
+            output, _ = process.communicate()
+            return Ended(None, output)
+        except BaseException:
+            _end(process)
+            process.wait()
+            raise
+
+    def _environment(self) -> Mapping[str, str]:
+        """The copy's modules come before the installed ones, in every process that tests start."""
+        own = {
+            "PYTHONPATH": str(self.folder),
+            "AGGLAB_CACHE": str(self._cache),
+            "TMPDIR": str(self._temporary),
+        }
+        kept = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+        return kept | own
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
