@@ -1,5 +1,6 @@
 # Agglab: `make` lists the targets. Every target sets up what it needs first (setup.sh, at once when nothing is missing).
 PYTHON := .venv/bin/python
+PACKAGES := compiler hosts switch testbed topologies verification
 .DEFAULT_GOAL := help
 .PHONY: help setup doctor export scenario scenarios check compile test lint bless explore mutants bench conformance random fuzz machine clean
 
@@ -32,27 +33,27 @@ setup:  ## install what is missing (apt packages, .venv)
 	@./setup.sh
 
 doctor: setup  ## what this machine has, what each lack costs, and what mends it
-	@$(PYTHON) -m testbed doctor
+	@$(PYTHON) -m agglab.testbed doctor
 
 scenario: setup  ## run one: NAME=quickstart or FILE=my.yaml; RESULTS=dir, BACKEND=virtual, TARGET=bmv2
 	@test -n "$$FILE" || { echo 'make scenario: say NAME=quickstart or FILE=path/to.yaml; make scenarios lists them' >&2; exit 2; }
-	@$(PYTHON) -m testbed run "$$FILE" --results "$$RESULTS" \
+	@$(PYTHON) -m agglab.testbed run "$$FILE" --results "$$RESULTS" \
 		$${BACKEND:+--set "backend=$$BACKEND"} $${TARGET:+--set "switch.target=$$TARGET"}
 
 export: setup  ## a scenario for p4-utils or p4lang's tutorials: NAME= or FILE=, TO=p4app|tutorial, OUT=dir
 	@test -n "$$FILE" && test -n "$$TO" || { echo 'make export: say NAME=quickstart TO=p4app (or tutorial), and OUT=dir' >&2; exit 2; }
-	@$(PYTHON) -m testbed export "$$FILE" --to "$$TO" --out "$$OUT"
+	@$(PYTHON) -m agglab.testbed export "$$FILE" --to "$$TO" --out "$$OUT"
 
 scenarios: setup  ## list the scenarios, a line each
-	@$(PYTHON) -m testbed list
+	@$(PYTHON) -m agglab.testbed list
 
 check: setup  ## validate one without running it: NAME= or FILE=
 	@test -n "$$FILE" || { echo 'make check: say NAME=quickstart or FILE=path/to.yaml' >&2; exit 2; }
-	@$(PYTHON) -m testbed check "$$FILE"
+	@$(PYTHON) -m agglab.testbed check "$$FILE"
 
 compile: setup  ## compile PROGRAM (p4/switchml.p4) for LANES and SLOTS into build/
 	@mkdir -p build
-	@$(PYTHON) -m compiler "$$PROGRAM" -I p4 "-DLANES=$$LANES" "-DSLOTS=$$SLOTS" \
+	@$(PYTHON) -m agglab.compiler "$$PROGRAM" -I p4 "-DLANES=$$LANES" "-DSLOTS=$$SLOTS" \
 		-o "build/$$(basename "$$PROGRAM" .p4).json" \
 		--p4runtime-files "build/$$(basename "$$PROGRAM" .p4).p4info.txtpb"
 	@echo "build/$$(basename "$$PROGRAM" .p4).json"
@@ -62,6 +63,7 @@ test: setup lint  ## every test this machine can run
 	@$(PYTHON) -m pytest "$$TESTS"
 
 lint: setup  ## ruff and mypy
+	@mkdir -p build/mypy/agglab && touch build/mypy/agglab/__init__.py && ln -sfn $(addprefix ../../../,$(PACKAGES)) build/mypy/agglab
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
 	@$(PYTHON) -m mypy
@@ -70,26 +72,26 @@ bless: setup  ## rewrite the golden files; read the diff
 	@BLESS=1 $(PYTHON) -m pytest -q "$$TESTS" -k golden
 
 explore: setup  ## search for schedules of faults that break it, in virtual time: SCHEDULES=100000
-	@$(PYTHON) -m testbed explore --schedules "$$SCHEDULES"
+	@$(PYTHON) -m agglab.verification explore --schedules "$$SCHEDULES"
 
 mutants: setup  ## put faults into a copy of it, one at a time, and see what catches each; ONLY="id ...", docs/mutants.md
-	@set -f; $(PYTHON) -m verification mutants $${ONLY:+--only $$ONLY}
+	@set -f; $(PYTHON) -m agglab.verification mutants $${ONLY:+--only $$ONLY}
 
 bench: setup  ## speed, as ratios measured in one run
 	@$(PYTHON) -m benchmarks
 
 conformance: setup  ## compare with p4c and BMv2, where installed: programs, packet tests, sums
-	@$(PYTHON) -m testbed conformance
+	@$(PYTHON) -m agglab.verification conformance
 
 random: setup  ## the same with N=1000 random programs and packets, from SEED=1 on
-	@$(PYTHON) -m testbed conformance --random "$$N" --first-seed "$$SEED"
+	@$(PYTHON) -m agglab.verification conformance --random "$$N" --first-seed "$$SEED"
 
 fuzz: setup  ## FUZZ=1000000 malformed packets under sanitizers, and other inputs; SEED=1
-	@$(PYTHON) -m testbed fuzz --packets "$$FUZZ" --seed "$$SEED"
+	@$(PYTHON) -m agglab.verification fuzz --packets "$$FUZZ" --seed "$$SEED"
 
 machine:  ## boot Debian under QEMU, provision it and run quickstart, or RUN='make …', there; SUITE=trixie
 	@python3 tests/machine/machine.py --suite "$$SUITE" --results "$$RESULTS" "$$RUN"
 
 clean: setup  ## remove what killed runs left behind, and build products
-	@$(PYTHON) -m testbed clean
+	@$(PYTHON) -m agglab.testbed clean
 	@rm -rf build

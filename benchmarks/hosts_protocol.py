@@ -11,10 +11,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts import quantise
+from agglab.hosts.wire import RESULT, Batch
+from agglab.hosts.worker import Job, Worker
 from benchmarks.row import Row
-from hosts import quantise
-from hosts.wire import RESULT, Batch
-from hosts.worker import Job, Worker
 
 ELEMENTS = 1 << 20
 WORKERS = 4

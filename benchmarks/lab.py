@@ -19,13 +19,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from switch.build import NATIVE
-from testbed.network.changes import NO_ENTRIES
-from testbed.network.p4runtime import P4RuntimeClient
-from testbed.network.targets import Bmv2Target, SwitchSetting
-from testbed.plan import Entries, Job, job_entries
-from testbed.program import Program, compile_program
-from topologies.rack import rack
+from agglab.switch.build import NATIVE
+from agglab.testbed.network.changes import NO_ENTRIES
+from agglab.testbed.network.p4runtime import P4RuntimeClient
+from agglab.testbed.network.targets import Bmv2Target, SwitchSetting
+from agglab.testbed.plan import Entries, Job, job_entries
+from agglab.testbed.program import Program, compile_program
+from agglab.topologies.rack import rack
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -183,7 +183,7 @@ def native_process(lab: Lab, program: Program, *arguments: str) -> Iterator[Any]
     """Our switch in the laboratory, filled and waiting for packets."""
     grpc = lab.folder / "grpc"
     ready, told = os.pipe()
-    command = [*_on_cpu(0), sys.executable, "-m", "switch", *_ports(), str(program.json)]
+    command = [*_on_cpu(0), sys.executable, "-m", "agglab.switch", *_ports(), str(program.json)]
     command += ["--p4info", str(program.p4info), "--ready-fd", str(told), *arguments]
     command += ["--", "--grpc-server-addr", f"unix:{grpc}"]
     with running(lab, command, pass_fds=[told], cwd=ROOT) as process:

@@ -16,9 +16,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from agglab.switch import Exact, Lpm, Match, Pipeline, Range, Ternary
 from benchmarks import lab
 from benchmarks.row import Goal, Row
-from switch import Exact, Lpm, Match, Pipeline, Range, Ternary
 
 LANES = 256
 CALLS = 20_000
@@ -80,9 +80,9 @@ def _compile_times(folder: Path) -> Iterator[Row]:
 def _compile_and_load(folder: Path) -> float:
     folder.mkdir()
     output = str(folder / "program.json")
-    compiler = [sys.executable, "-m", "compiler", "p4/switchml.p4", f"-DLANES={LANES}"]
+    compiler = [sys.executable, "-m", "agglab.compiler", "p4/switchml.p4", f"-DLANES={LANES}"]
     compiler += ["-o", output, "--p4runtime-files", str(folder / "program.p4info.txtpb")]
-    load = "import sys; from switch import Pipeline; Pipeline.load(sys.argv[1])"
+    load = "import sys; from agglab.switch import Pipeline; Pipeline.load(sys.argv[1])"
     environment = {**os.environ, "AGGLAB_CACHE": str(folder)}
     start = time.perf_counter()
     subprocess.run(compiler, cwd=lab.ROOT, check=True)
@@ -93,7 +93,7 @@ def _compile_and_load(folder: Path) -> float:
 def _load_cached() -> float:
     """What a process that runs already waits for."""
     program = (
-        "import time; from benchmarks import lab; from switch import Pipeline;"
+        "import time; from benchmarks import lab; from agglab.switch import Pipeline;"
         " start = time.perf_counter();"
         f" Pipeline.load(lab.aggregation('agglab', {LANES}).json);"
         " print(time.perf_counter() - start)"
@@ -105,7 +105,14 @@ def _load_cached() -> float:
 def _tables(folder: Path) -> Iterator[Row]:
     """Entries of each kind: what adding one costs, and a packet, compared with few entries."""
     output = folder / "tables.json"
-    command = [sys.executable, "-m", "compiler", str(lab.SOURCES / "tables.p4"), "-o", str(output)]
+    command = [
+        sys.executable,
+        "-m",
+        "agglab.compiler",
+        str(lab.SOURCES / "tables.p4"),
+        "-o",
+        str(output),
+    ]
     subprocess.run(command, cwd=lab.ROOT, check=True)
     for kind in ("exact", "lpm", "ternary", "range"):
         few_add, few_packet = _table_costs(output, kind, FEW)
@@ -183,7 +190,15 @@ def _many_switches(folder: Path) -> Row:
 
 def _seconds_to_ready(scenario: Path, folder: Path) -> float:
     results = folder / "results"
-    command = [sys.executable, "-m", "testbed", "run", str(scenario), "--results", str(results)]
+    command = [
+        sys.executable,
+        "-m",
+        "agglab.testbed",
+        "run",
+        str(scenario),
+        "--results",
+        str(results),
+    ]
     start_ns = time.monotonic_ns()
     done = subprocess.run(command, cwd=lab.ROOT, capture_output=True, text=True)
     if done.returncode:

@@ -13,12 +13,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from agglab.testbed.errors import MachineLacks
+from agglab.testbed.network.targets import require
+from agglab.testbed.program import compile_program
 from benchmarks import lab
 from benchmarks.lab import Lab, Sample, Samples
 from benchmarks.row import Goal, Row
-from testbed.errors import MachineLacks
-from testbed.network.targets import require
-from testbed.program import compile_program
 
 LANES = (64, 256, 2048)
 REPETITIONS = 5

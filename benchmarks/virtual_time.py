@@ -11,12 +11,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from agglab.testbed.places import REPOSITORY
+from agglab.testbed.program import compile_program
+from agglab.testbed.scenario.schema import Links, Scenario, Switch, Timeouts, Topology, Workload
+from agglab.testbed.virtual import Chip
+from agglab.verification.explore.trial import attempt
 from benchmarks.row import Row
-from testbed.explore.trial import attempt
-from testbed.places import REPOSITORY
-from testbed.program import compile_program
-from testbed.scenario.schema import Links, Scenario, Switch, Timeouts, Topology, Workload
-from testbed.virtual import Chip
 
 ELEMENTS, LANES, SLOTS, WORKERS_PER_RACK = 65_536, 365, 64, 16
 RACKS = (4, 16, 64)

@@ -1,4 +1,4 @@
-"""P4_16 (v1model) to BMv2 JSON and P4Info: `python -m compiler prog.p4 -o prog.json`.
+"""P4_16 (v1model) to BMv2 JSON and P4Info: `python -m agglab.compiler prog.p4 -o prog.json`.
 
 source, diagnostics -> ast -> preprocess, lexer, parser -> types, typed, check -> backend.
 """

@@ -1,4 +1,4 @@
-"""`python -m compiler prog.p4 -o prog.json`: the driver."""
+"""`python -m agglab.compiler prog.p4 -o prog.json`: the driver."""
 
 from __future__ import annotations
 
@@ -9,13 +9,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from compiler import show
-from compiler.diagnostics import Diagnostics, print_all
-from compiler.frontend import check_text, parse_text, with_deep_stack
-from compiler.options import Request, UsageError, build_parser, complete, diagnostics_for, read
-from compiler.preprocess import preprocess
-from compiler.source import NOWHERE
-from compiler.syntax.lexer import tokenize
+from agglab.compiler import show
+from agglab.compiler.diagnostics import Diagnostics, print_all
+from agglab.compiler.frontend import check_text, parse_text, with_deep_stack
+from agglab.compiler.options import (
+    Request,
+    UsageError,
+    build_parser,
+    complete,
+    diagnostics_for,
+    read,
+)
+from agglab.compiler.preprocess import preprocess
+from agglab.compiler.source import NOWHERE
+from agglab.compiler.syntax.lexer import tokenize
 
 # The generated P4Runtime modules need protobuf's Python implementation (protobuf >= 4 refuses their
 # descriptors otherwise); this must be set before the first import of google.protobuf.
@@ -59,7 +66,7 @@ def _run(request: Request, diagnostics: Diagnostics) -> None:
     if request.show == "ir":
         _show_ir(program, request, diagnostics)
         return
-    from compiler.backend import emit
+    from agglab.compiler.backend import emit
 
     emitted = emit(program, diagnostics, request.emit_externs)
     if emitted is not None and not diagnostics.failed:
@@ -79,7 +86,7 @@ _EARLY_STAGES: dict[str | None, Callable[[str, str, Diagnostics], str | None]] =
 
 
 def _show_ir(program: Any, request: Request, diagnostics: Diagnostics) -> None:
-    from compiler import backend
+    from agglab.compiler import backend
 
     text = backend.show_ir(program, diagnostics, request.emit_externs)
     if text is not None:

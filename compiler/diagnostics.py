@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from compiler.source import Position, read_source
+from agglab.compiler.source import Position, read_source
 
 ERROR = "error"
 WARNING = "warning"

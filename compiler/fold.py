@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from compiler import ast, types
+from agglab.compiler import ast, types
 
 if TYPE_CHECKING:
-    from compiler.typed import TypedProgram, Value
+    from agglab.compiler.typed import TypedProgram, Value
 
     Constants = Mapping[ast.Declaration, Value]
 

@@ -7,14 +7,14 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
-from compiler import ast
-from compiler.check.checker import check
-from compiler.diagnostics import Diagnostics
-from compiler.preprocess import Options, preprocess
-from compiler.source import NOWHERE
-from compiler.syntax.lexer import Token, tokenize
-from compiler.syntax.parser import parse
-from compiler.typed import TypedProgram
+from agglab.compiler import ast
+from agglab.compiler.check.checker import check
+from agglab.compiler.diagnostics import Diagnostics
+from agglab.compiler.preprocess import Options, preprocess
+from agglab.compiler.source import NOWHERE
+from agglab.compiler.syntax.lexer import Token, tokenize
+from agglab.compiler.syntax.parser import parse
+from agglab.compiler.typed import TypedProgram
 
 # A tree is at most this deep (cursor.MAX_NESTING + MAX_OPERATORS) times the frames a pass needs for
 # one level; before Python 3.11 each of those frames takes about half a kilobyte of C stack.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from compiler.diagnostics import MAX_ERRORS, Diagnostics
-from compiler.preprocess import Options
+from agglab.compiler.diagnostics import MAX_ERRORS, Diagnostics
+from agglab.compiler.preprocess import Options
 
 VERSION = "0.1.0"
 WARNING_KINDS = (
@@ -98,7 +98,7 @@ class _Parser(argparse.ArgumentParser):
 
 def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="python -m compiler",
+        prog="python -m agglab.compiler",
         description="Compile P4_16 for v1model to BMv2 JSON and P4Info.",
         epilog=_EPILOG,
         allow_abbrev=False,

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from compiler.diagnostics import Diagnostics
-from compiler.source import MAX_TEXT_BYTES, NOWHERE, Position, read_source
+from agglab.compiler.diagnostics import Diagnostics
+from agglab.compiler.source import MAX_TEXT_BYTES, NOWHERE, Position, read_source
 
 INCLUDE_DIR = Path(__file__).parent / "include"
 TIMEOUT_S = 20

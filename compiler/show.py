@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from typing import Any
 
-from compiler import ast
-from compiler.source import Position
-from compiler.syntax.lexer import Token
-from compiler.typed import Instance, TypedProgram
+from agglab.compiler import ast
+from agglab.compiler.source import Position
+from agglab.compiler.syntax.lexer import Token
+from agglab.compiler.typed import Instance, TypedProgram
 
 
 def tokens(found: Iterable[Token]) -> str:

@@ -59,7 +59,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Union
 
-from compiler import ast, fold, types
+from agglab.compiler import ast, fold, types
 
 Value = Union[bool, int, str, ast.EnumMember, tuple["Value", ...], "Instance"]
 

@@ -3,7 +3,7 @@
 The public names are here; see docs/hosts.md. This folder imports NumPy and itself only.
 """
 
-from hosts.all_reduce import AllReducer
-from hosts.errors import AllReduceError, NotFinite, RoundTimeout, ShapeMismatch
+from agglab.hosts.all_reduce import AllReducer
+from agglab.hosts.errors import AllReduceError, NotFinite, RoundTimeout, ShapeMismatch
 
 __all__ = ["AllReduceError", "AllReducer", "NotFinite", "RoundTimeout", "ShapeMismatch"]

@@ -1,4 +1,4 @@
-"""One worker of a run: `python -m hosts.agent CONFIG.json`, in a host's namespace.
+"""One worker of a run: `python -m agglab.hosts.agent CONFIG.json`, in a host's namespace.
 
 Speaks JSON lines over the Unix socket that the configuration names (docs/architecture.md). Exit
 codes, once told to stop or the control socket was closed: 0; 1 a round had failed, or nothing could
@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts import own_worker
-from hosts.all_reduce import AllReducer
-from hosts.control import Aborted, Command, Control, Stopped
-from hosts.driver import Address, default_window, first_timeout_s
-from hosts.errors import AllReduceError, RoundTimeout
-from hosts.library import BuildError
-from hosts.tensors import make_tensor
+from agglab.hosts import own_worker
+from agglab.hosts.all_reduce import AllReducer
+from agglab.hosts.control import Aborted, Command, Control, Stopped
+from agglab.hosts.driver import Address, default_window, first_timeout_s
+from agglab.hosts.errors import AllReduceError, RoundTimeout
+from agglab.hosts.library import BuildError
+from agglab.hosts.tensors import make_tensor
 
 WAITING_MAX = 64
 NUMBERS = "biufc"
@@ -303,7 +303,7 @@ def _one_line(error: Exception) -> str:
 def main(arguments: list[str]) -> int:
     """Run the agent; returns the exit code."""
     if len(arguments) != 1:
-        print("usage: python -m hosts.agent CONFIG.json", file=sys.stderr)
+        print("usage: python -m agglab.hosts.agent CONFIG.json", file=sys.stderr)
         return 2
     try:
         config = Config.read(Path(arguments[0]))

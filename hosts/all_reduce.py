@@ -9,10 +9,10 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hosts import wire
-from hosts.driver import FIRST_TIMEOUT_MAX_S, Address, Gathering, Link, run_round
-from hosts.errors import AllReduceError
-from hosts.worker import Job, Timing, Worker
+from agglab.hosts import wire
+from agglab.hosts.driver import FIRST_TIMEOUT_MAX_S, Address, Gathering, Link, run_round
+from agglab.hosts.errors import AllReduceError
+from agglab.hosts.worker import Job, Timing, Worker
 
 AGGREGATOR: Address = (wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT)
 

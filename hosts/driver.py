@@ -12,9 +12,9 @@ import struct
 import time
 from collections.abc import Callable
 
-from hosts import library, wire
-from hosts.errors import AllReduceError, RoundTimeout
-from hosts.worker import Worker
+from agglab.hosts import library, wire
+from agglab.hosts.errors import AllReduceError, RoundTimeout
+from agglab.hosts.worker import Worker
 
 Address = tuple[str, int]
 

@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from hosts import wire
+from agglab.hosts import wire
 
 SOURCES = Path(__file__).parent / "native"
 CPU_INFO = Path("/proc/cpuinfo")

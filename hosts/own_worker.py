@@ -23,7 +23,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts.all_reduce import AllReducer
+from agglab.hosts.all_reduce import AllReducer
 
 Combine = Callable[[Sequence[NDArray[Any]]], NDArray[Any]]
 SAMPLE = (3, -2, 1)

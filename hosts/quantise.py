@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts import library
+from agglab.hosts import library
 
 EXPONENT_NOT_FINITE = 255
 MAX_WORKERS = 1 << 30

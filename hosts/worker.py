@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts import library, quantise, wire
-from hosts.errors import AllReduceError, NotFinite, RoundTimeout, ShapeMismatch
-from hosts.wire import Kind, Shape
+from agglab.hosts import library, quantise, wire
+from agglab.hosts.errors import AllReduceError, NotFinite, RoundTimeout, ShapeMismatch
+from agglab.hosts.wire import Kind, Shape
 
 SLOT = np.dtype(
     [

@@ -1,11 +1,11 @@
 """BMv2 JSON as native code: `Pipeline` runs a program, `Program` is the JSON as read."""
 
-from switch.detail import Detail
-from switch.errors import PipelineError, ProgramError
-from switch.matches import Exact, Group, Lpm, Match, Member, Range, Ternary
-from switch.pipeline import Entry, Pipeline
-from switch.program import Program
-from switch.state import MeterRates
+from agglab.switch.detail import Detail
+from agglab.switch.errors import PipelineError, ProgramError
+from agglab.switch.matches import Exact, Group, Lpm, Match, Member, Range, Ternary
+from agglab.switch.pipeline import Entry, Pipeline
+from agglab.switch.program import Program
+from agglab.switch.state import MeterRates
 
 __all__ = [
     "Detail",

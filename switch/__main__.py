@@ -1,8 +1,8 @@
-"""`python -m switch`: the software switch as a program."""
+"""`python -m agglab.switch`: the software switch as a program."""
 
 import sys
 
-from switch.cli import main
+from agglab.switch.cli import main
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 
-from switch.errors import PipelineError
-from switch.library import U64, Replica, check
-from switch.model import Counter, Register
-from switch.profiles import Profiles
+from agglab.switch.errors import PipelineError
+from agglab.switch.library import U64, Replica, check
+from agglab.switch.model import Counter, Register
+from agglab.switch.profiles import Profiles
 
 
 class Arrays(Profiles):

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from switch.errors import PipelineError
-from switch.folders import why_not_ours
+from agglab.switch.errors import PipelineError
+from agglab.switch.folders import why_not_ours
 
 RUNTIME = Path(__file__).resolve().parent / "runtime"
 # On ARM64 clang 14 has no -march=native, and gcc's does not tune.

@@ -11,7 +11,7 @@ from pathlib import Path
 from string import hexdigits
 from typing import NoReturn
 
-from switch.io import Loss
+from agglab.switch.io import Loss
 
 VERSION = "0.1.0"
 JSON_VERSION = "2.24"
@@ -163,8 +163,8 @@ def _ignored(parser: argparse.ArgumentParser, options: dict[str, str], takes_val
 
 def _general_parser() -> _Parser:
     parser = _Parser(
-        prog="python -m switch",
-        usage="python -m switch -i PORT@INTERFACE ... [options] prog.json [-- target options]",
+        prog="python -m agglab.switch",
+        usage="%(prog)s -i PORT@INTERFACE ... [options] prog.json [-- target options]",
         description="A P4 switch: BMv2 JSON compiled to native code, driven over P4Runtime.",
         epilog="target options: --grpc-server-addr ADDR (host:port or unix:/path; without it a "
         "Unix socket that only this user reaches), --grpc-server-ssl with --grpc-server-cert FILE, "
@@ -328,9 +328,9 @@ def _notes(given: argparse.Namespace, ignored: dict[str, str]) -> tuple[str, ...
 
 def show_c(options: Options) -> int:
     """Print the C that a program is translated to."""
-    from switch.errors import PipelineError
-    from switch.program import Program
-    from switch.translate import translate
+    from agglab.switch.errors import PipelineError
+    from agglab.switch.program import Program
+    from agglab.switch.translate import translate
 
     assert options.json is not None
     try:
@@ -353,6 +353,6 @@ def main(arguments: Sequence[str]) -> int:
     if options.show:
         return show_c(options)
     # Compiling a program and gRPC are slow to import; --help and a wrong command line need neither.
-    from switch.runner import run
+    from agglab.switch.runner import run
 
     return run(options)

@@ -1,4 +1,4 @@
-"""The switch where a toolkit expects BMv2: `python -m switch` that listens at --thrift-port too.
+"""The switch where a toolkit expects BMv2: `agglab.switch` that listens at --thrift-port too.
 
 p4-utils takes a switch for started when something listens at its Thrift port. Thrift is not spoken
 here: whoever connects is told by the end of the connection.
@@ -11,7 +11,7 @@ import sys
 import threading
 from collections.abc import Sequence
 
-from switch.cli import main
+from agglab.switch.cli import main
 
 ADDRESS_TAKEN = 6
 

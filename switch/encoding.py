@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from switch.errors import PipelineError
-from switch.matches import Exact, Lpm, Match, Range, Ternary
-from switch.model import Action, Key, Table, ValueSet
+from agglab.switch.errors import PipelineError
+from agglab.switch.matches import Exact, Lpm, Match, Range, Ternary
+from agglab.switch.model import Action, Key, Table, ValueSet
 
 
 def encode_match(table: Table, match: Sequence[Match]) -> tuple[bytes, bytes]:

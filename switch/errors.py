@@ -1,6 +1,6 @@
 """The errors that users of the switch library see."""
 
-from switch.printable import printable
+from agglab.switch.printable import printable
 
 MAX_MESSAGE = 2000
 

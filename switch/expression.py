@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from switch.model import Field, Header, Register, Stack, Union, UnionStack
+    from agglab.switch.model import Field, Header, Register, Stack, Union, UnionStack
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import errno
 import functools
 from pathlib import Path
 
-from switch.errors import PipelineError
+from agglab.switch.errors import PipelineError
 
 ERRORS = {
     errno.EEXIST: "an equal entry exists already",

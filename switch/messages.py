@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from switch.pipeline import Pipeline
+from agglab.switch.pipeline import Pipeline
 
 PERIOD_S = 0.02
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from switch.expression import Bool, Data, Expression, FieldOf
+from agglab.switch.expression import Bool, Data, Expression, FieldOf
 
 
 @dataclass(frozen=True)

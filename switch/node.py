@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from switch.errors import ProgramError
+from agglab.switch.errors import ProgramError
 
 HEX = re.compile(r"-?(0[xX])?[0-9a-fA-F]+\Z")
 MAX_HEX_DIGITS = 20_000

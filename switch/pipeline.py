@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from switch.build import build_library
-from switch.detail import Detail
-from switch.errors import PipelineError
-from switch.library import BYTES, U64, load_library
-from switch.program import Program
-from switch.state import State
-from switch.tables import Entry
-from switch.translate import translate
+from agglab.switch.build import build_library
+from agglab.switch.detail import Detail
+from agglab.switch.errors import PipelineError
+from agglab.switch.library import BYTES, U64, load_library
+from agglab.switch.program import Program
+from agglab.switch.state import State
+from agglab.switch.tables import Entry
+from agglab.switch.translate import translate
 
 MAX_FRAME = 65535
 MESSAGE_ROOM = 1 << 20

@@ -12,8 +12,8 @@ import pwd
 from dataclasses import dataclass
 from pathlib import Path
 
-from switch.build import cache_directory, runtime_texts
-from switch.folders import make_private
+from agglab.switch.build import cache_directory, runtime_texts
+from agglab.switch.folders import make_private
 
 NOBODY = "nobody"
 PR_SET_NO_NEW_PRIVS = 38  # linux/prctl.h

@@ -5,12 +5,12 @@ from __future__ import annotations
 import errno
 from collections.abc import Sequence
 
-from switch.encoding import encode_action, encode_match
-from switch.errors import PipelineError
-from switch.library import U32, U64, check
-from switch.matches import Group, Match, Member
-from switch.model import Action, Profile
-from switch.tables import Entry, Tables
+from agglab.switch.encoding import encode_action, encode_match
+from agglab.switch.errors import PipelineError
+from agglab.switch.library import U32, U64, check
+from agglab.switch.matches import Group, Match, Member
+from agglab.switch.model import Action, Profile
+from agglab.switch.tables import Entry, Tables
 
 GROUP_BIT = 1 << 31
 """PL_GROUP of pipeline.h."""

@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from switch import files
-from switch.errors import PipelineError, ProgramError
-from switch.model import (
+from agglab.switch import files
+from agglab.switch.errors import PipelineError, ProgramError
+from agglab.switch.model import (
     Action,
     Calculation,
     Checksum,
@@ -30,19 +30,19 @@ from switch.model import (
     UnionStack,
     ValueSet,
 )
-from switch.node import Node
-from switch.reading.actions import read_actions
-from switch.reading.arrays import read_arrays, read_learn_lists, read_value_sets
-from switch.reading.calculations import read_calculations
-from switch.reading.headers import read_errors, read_headers
-from switch.reading.parsers import (
+from agglab.switch.node import Node
+from agglab.switch.reading.actions import read_actions
+from agglab.switch.reading.arrays import read_arrays, read_learn_lists, read_value_sets
+from agglab.switch.reading.calculations import read_calculations
+from agglab.switch.reading.headers import read_errors, read_headers
+from agglab.switch.reading.parsers import (
     read_checksums,
     read_deparser,
     read_field_lists,
     read_parser,
 )
-from switch.reading.pipelines import PipelineReader
-from switch.reading.scope import Scope, claim
+from agglab.switch.reading.pipelines import PipelineReader
+from agglab.switch.reading.scope import Scope, claim
 
 VERSION = (2, 24)
 MAX_STATE_BYTES = 4 << 30

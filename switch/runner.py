@@ -17,25 +17,25 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Any
 
-from switch import files
-from switch.cli import (
+from agglab.switch import files
+from agglab.switch.cli import (
     EXIT_ADDRESS,
     EXIT_INTERFACE,
     EXIT_MACHINE,
     EXIT_PROGRAM,
     Options,
 )
-from switch.detail import Detail
-from switch.errors import PipelineError
-from switch.folders import make_private, state_folder
-from switch.io import DEFAULT_COALESCE_US, DEFAULT_RING_FRAMES, PacketLoop, PacketLoopError
-from switch.io.stats_socket import StatsSocket
-from switch.leftovers import Leftovers
-from switch.messages import MessageLog
-from switch.pipeline import Pipeline
-from switch.printable import printable
-from switch.privileges import Account, PrivilegeError, account, drop, gain_no_more
-from switch.program import Program
+from agglab.switch.detail import Detail
+from agglab.switch.errors import PipelineError
+from agglab.switch.folders import make_private, state_folder
+from agglab.switch.io import DEFAULT_COALESCE_US, DEFAULT_RING_FRAMES, PacketLoop, PacketLoopError
+from agglab.switch.io.stats_socket import StatsSocket
+from agglab.switch.leftovers import Leftovers
+from agglab.switch.messages import MessageLog
+from agglab.switch.pipeline import Pipeline
+from agglab.switch.printable import printable
+from agglab.switch.privileges import Account, PrivilegeError, account, drop, gain_no_more
+from agglab.switch.program import Program
 
 LOG = logging.getLogger("switch")
 _LEVELS = {
@@ -184,7 +184,7 @@ def _whom_to_become(options: Options) -> Account | None:
 
 def _become(whom: Account) -> None:
     # What is imported for the first time later may lie where that user cannot read.
-    importlib.import_module("switch.p4runtime.text")
+    importlib.import_module("agglab.switch.p4runtime.text")
     try:
         drop(whom)
     except PrivilegeError as error:
@@ -264,20 +264,20 @@ def _open_ports(options: Options) -> PacketLoop:
 
 
 def _links(options: Options) -> Any:
-    from switch.p4runtime.links import Links
+    from agglab.switch.p4runtime.links import Links
 
     return Links(options.interfaces, () if options.cpu_port is None else (options.cpu_port,))
 
 
 def _device(options: Options, install: Callable[[Pipeline | None], None], links: Any) -> Any:
-    from switch.p4runtime.device import Device
+    from agglab.switch.p4runtime.device import Device
 
     return Device(install, functools.partial(make_pipeline, options), links)
 
 
 def _describe(options: Options, p4info: bytes, config: bytes, device: Any) -> None:
-    from switch.p4runtime.status import StatusError
-    from switch.p4runtime.text import read_p4info
+    from agglab.switch.p4runtime.status import StatusError
+    from agglab.switch.p4runtime.text import read_p4info
 
     try:
         device.describe(read_p4info(p4info), config)
@@ -301,9 +301,9 @@ def _address(options: Options) -> str:
 def _server(options: Options, address: str, loop: PacketLoop, device: Any, links: Any) -> Any:
     # gRPC's core writes to standard error by itself.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    from switch.p4runtime.address import is_private
-    from switch.p4runtime.server import AddressError, Server
-    from switch.p4runtime.tls import TlsError, credentials
+    from agglab.switch.p4runtime.address import is_private
+    from agglab.switch.p4runtime.server import AddressError, Server
+    from agglab.switch.p4runtime.tls import TlsError, credentials
 
     try:
         tls = None if options.tls is None else credentials(options.tls)

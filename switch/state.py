@@ -9,12 +9,12 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from switch.arrays import Arrays
-from switch.encoding import encode_value_set
-from switch.errors import PipelineError
-from switch.library import U32, Rate, check
-from switch.matches import Match
-from switch.model import Meter, Table
+from agglab.switch.arrays import Arrays
+from agglab.switch.encoding import encode_value_set
+from agglab.switch.errors import PipelineError
+from agglab.switch.library import U32, Rate, check
+from agglab.switch.matches import Match
+from agglab.switch.model import Meter, Table
 
 DIGEST_ROOM = 1 << 18
 """DIGEST_ROOM of state.h: what waits to be taken never has more bytes."""

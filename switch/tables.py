@@ -7,12 +7,12 @@ import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from switch.encoding import decode_match, encode_action, encode_match
-from switch.errors import PipelineError
-from switch.library import U64, check
-from switch.matches import Group, Match, Member
-from switch.model import Action, Table
-from switch.program import Program
+from agglab.switch.encoding import decode_match, encode_action, encode_match
+from agglab.switch.errors import PipelineError
+from agglab.switch.library import U64, check
+from agglab.switch.matches import Group, Match, Member
+from agglab.switch.model import Action, Table
+from agglab.switch.program import Program
 
 DEFAULT_ENTRY = (1 << 64) - 1
 """As a handle: the counter and meter of the default entry (PL_DEFAULT_ENTRY of pipeline.h)."""

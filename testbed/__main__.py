@@ -1,24 +1,22 @@
-"""`python -m testbed`: see cli.py, which does not load without PyYAML and NumPy."""
+"""`agglab`: see cli.py, which does not load without PyYAML and NumPy."""
 
 from __future__ import annotations
 
 import sys
 
-from testbed.exit_codes import INTERRUPTED, LACKING
-from testbed.places import SETUP, install_module
-
-OURS = ("compiler", "hosts", "switch", "testbed", "topologies")
+from agglab.testbed.exit_codes import INTERRUPTED, LACKING
+from agglab.testbed.places import SETUP, install_module
 
 
 def run() -> int:
     """The exit code of the command line; a Python module that is not installed is named."""
     try:
-        from testbed.cli import main
+        from agglab.testbed.cli import main
 
         return main()
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        if package in OURS:
+        if package == "agglab":
             raise
         remedy = f"{SETUP}, and use .venv/bin/python" if SETUP else install_module(package)
         print(f"this machine lacks the Python module {package}: {remedy}", file=sys.stderr)

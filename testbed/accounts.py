@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from testbed.measurements import Measurements
-from testbed.statistics import DirectionStatistics, NodeStatistics
+from agglab.testbed.measurements import Measurements
+from agglab.testbed.statistics import DirectionStatistics, NodeStatistics
 
 ON_REAL_LINKS = "on real links parts are counted one after the other, while frames move"
 

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-from testbed.backend import Command, Event, WorkerId
+from agglab.testbed.backend import Command, Event, WorkerId
 
 LINE_MAX_BYTES = 1 << 20
 BACKLOG = 1024

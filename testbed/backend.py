@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
 
-from testbed.faults import Fault
-from testbed.plan import Entries
-from testbed.received import Received
-from testbed.statistics import NetworkStatistics
-from testbed.usage import Usage
+from agglab.testbed.faults import Fault
+from agglab.testbed.plan import Entries
+from agglab.testbed.received import Received
+from agglab.testbed.statistics import NetworkStatistics
+from agglab.testbed.usage import Usage
 
 Event = dict[str, Any]
 Command = Mapping[str, Any]

@@ -9,11 +9,11 @@ from math import ceil, prod
 import numpy as np
 from numpy.typing import NDArray
 
-from hosts import wire
-from testbed.plan import Tree
-from testbed.scenario import Scenario
-from testbed.scenario.jobs import Tenant
-from topologies import Direction, Drop, Topology
+from agglab.hosts import wire
+from agglab.testbed.plan import Tree
+from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario.jobs import Tenant
+from agglab.topologies import Direction, Drop, Topology
 
 COUNTED = 256
 """Losses of one chunk on the way to one worker; more are as good as impossible."""

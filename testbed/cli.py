@@ -8,18 +8,19 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from testbed import terminal
-from testbed.errors import MachineLacks
-from testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
-from testbed.program import CompileError
-from testbed.scenario import ScenarioError, find, load, names
-from testbed.scenario.errors import nearest, one_line, quote
-from testbed.terminal import plain
+from agglab.testbed import terminal
+from agglab.testbed.errors import MachineLacks
+from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
+from agglab.testbed.program import CompileError
+from agglab.testbed.scenario import ScenarioError, find, load, names
+from agglab.testbed.scenario.errors import nearest, one_line, quote
+from agglab.testbed.terminal import plain
 
 COMMANDS = (
     "list",
@@ -30,10 +31,6 @@ COMMANDS = (
     "export",
     "fill",
     "doctor",
-    "conformance",
-    "fuzz",
-    "explore",
-    "stf",
 )
 EXIT_CODES = """exit codes:
   0  every expectation of the scenario holds
@@ -45,10 +42,14 @@ EXIT_CODES = """exit codes:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code. Never shows a traceback."""
-    words = list(sys.argv[1:] if arguments is None else arguments)
+    return guarded(_dispatch, list(sys.argv[1:] if arguments is None else arguments))
+
+
+def guarded(dispatch: Callable[[list[str]], int], words: list[str]) -> int:
+    """The exit code of `dispatch(words)`; what it raises is one line on stderr, and a code."""
     terminal.prepare()
     try:
-        code = _dispatch(words)
+        code = dispatch(words)
         sys.stdout.flush()
         return code
     except (ScenarioError, CompileError) as error:
@@ -68,30 +69,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    if words[:1] == ["stf"]:
-        from testbed import stf
-
-        return stf.main(words[1:])
-    if words[:1] == ["fuzz"]:
-        from testbed import fuzz
-
-        return fuzz.main(words[1:])
-    if words[:1] == ["conformance"]:
-        from testbed import conformance
-
-        return conformance.main(words[1:])
     if words[:1] in (["export"], ["fill"]):
-        from testbed import export
+        from agglab.testbed import export
 
         return export.main(words[1:]) if words[0] == "export" else export.fill_main(words[1:])
     if words[:1] == ["doctor"]:
-        from testbed import doctor
+        from agglab.testbed import doctor
 
         return doctor.main(words[1:])
-    if words[:1] == ["explore"]:
-        from testbed.explore import command as explore
-
-        return explore.main(words[1:])
     parser = _parser()
     if words[:1] and not words[0].startswith("-") and words[0] not in COMMANDS:
         parser.error(f"no command {quote(words[0])}{nearest(words[0], COMMANDS)}; {_known()}")
@@ -113,7 +98,7 @@ def _list(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     """Reads and compiles the user's files and runs none of them."""
-    from testbed.prepare import compile_points
+    from agglab.testbed.prepare import compile_points
 
     try:
         suite = load(find(options.scenario), options.set, options.folder)
@@ -150,8 +135,8 @@ def _problems(error: ScenarioError | CompileError) -> list[dict[str, Any]]:
 def _run(options: argparse.Namespace) -> int:
     """The network's modules are imported only now: `check` and `list` need no Mininet."""
     suite = load(find(options.scenario), options.set, options.folder)
-    from testbed.record import ResultsError
-    from testbed.run import run
+    from agglab.testbed.record import ResultsError
+    from agglab.testbed.run import run
 
     out, err = terminal.outlet(sys.stdout), terminal.outlet(sys.stderr)
     human, program = (err, out) if options.json else (out, None)
@@ -173,7 +158,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def _clean(options: argparse.Namespace) -> int:
-    from testbed.scratch import remove_stale
+    from agglab.testbed.scratch import remove_stale
 
     removed = remove_stale()
     print("\n".join(f"removed {what}" for what in removed) or "nothing was left behind")
@@ -181,7 +166,7 @@ def _clean(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from testbed import report
+    from agglab.testbed import report
 
     try:
         print(report.write(Path(options.folder)))
@@ -192,11 +177,12 @@ def _report(options: argparse.Namespace) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m testbed",
+        prog="agglab",
         description="Run experiments in in-network aggregation.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"agglab {_version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     commands.add_parser("list", help="the scenarios, a line each")
     check = commands.add_parser("check", help="validate a scenario without running it")
@@ -228,13 +214,14 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("export", help="for p4-utils or p4lang's tutorials", add_help=False)
     commands.add_parser("fill", help="fill a running switch over P4Runtime", add_help=False)
     commands.add_parser("doctor", help="what this machine has and lacks", add_help=False)
-    commands.add_parser(
-        "fuzz", help="malformed inputs of every kind, under sanitizers", add_help=False
-    )
-    commands.add_parser("conformance", help="compare with p4c and BMv2", add_help=False)
-    commands.add_parser("explore", help="search for bad schedules of faults", add_help=False)
-    commands.add_parser("stf", help="run packet tests (.stf)", add_help=False)
     return parser
+
+
+def _version() -> str:
+    try:
+        return metadata.version("agglab")
+    except metadata.PackageNotFoundError:
+        return "of a checkout that is not installed"
 
 
 def _fail(code: int, text: str) -> int:

@@ -1,6 +1,6 @@
-"""`python -m testbed doctor`: what this machine has, what each lack costs, and what mends it.
+"""`agglab doctor`: what this machine has, what each lack costs, and what mends it.
 
-What a run needs is asked of `testbed.network.lacks`, as a run does: same probes, same words.
+What a run needs is asked of `agglab.testbed.network.lacks`, as a run does: same probes, same words.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from typing import Any, TextIO
 
-from testbed.errors import C_COMPILER, MachineLacks, lacks_program
-from testbed.exit_codes import LACKING, PASSED
-from testbed.machine_facts import first_line, machine
-from testbed.network import lacks
-from testbed.network.machine import PROGRAMS
-from testbed.network.targets import bmv2
-from testbed.peers import bmv2_trouble, p4c_trouble
-from testbed.places import IS_CHECKOUT
-from testbed.program import P4C_REMEDY
-from topologies import Corrupt, Direction, Duplicate, Topology, rack
+from agglab.testbed.errors import C_COMPILER, MachineLacks, lacks_program
+from agglab.testbed.exit_codes import LACKING, PASSED
+from agglab.testbed.machine_facts import first_line, machine
+from agglab.testbed.network import lacks
+from agglab.testbed.network.machine import PROGRAMS
+from agglab.testbed.network.targets import bmv2
+from agglab.testbed.peers import bmv2_trouble, p4c_trouble
+from agglab.testbed.places import IS_CHECKOUT
+from agglab.testbed.program import P4C_REMEDY
+from agglab.topologies import Corrupt, Direction, Duplicate, Topology, rack
 
 CORES_WANTED = 2
 MEMORY_WANTED_BYTES = 2 << 30
@@ -116,7 +116,7 @@ TOOLS = (
 def main(words: Sequence[str], out: TextIO | None = None) -> int:
     """The command line; 0 when scenarios run here, 3 when something needed is missing."""
     parser = argparse.ArgumentParser(
-        prog="python -m testbed doctor", description="What this machine has, lacks, and how to mend"
+        prog="agglab doctor", description="What this machine has, lacks, and how to mend"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
     options = parser.parse_args(words)

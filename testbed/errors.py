@@ -6,8 +6,8 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.places import install
-from testbed.terminal import plain
+from agglab.testbed.places import install
+from agglab.testbed.terminal import plain
 
 LOG_LINES_SHOWN = 12
 

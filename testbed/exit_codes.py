@@ -1,4 +1,4 @@
-"""What `python -m testbed` returns."""
+"""What `agglab` returns."""
 
 PASSED = 0
 """Every expectation of the scenario holds."""

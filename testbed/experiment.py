@@ -9,20 +9,20 @@ from math import ceil
 from pathlib import Path
 from typing import TextIO
 
-from hosts import wire
-from testbed.backend import Backend
-from testbed.measurements import COUNTERS, Cells, Measurements
-from testbed.orchestra.conductor import Conductor
-from testbed.orchestra.outcome import Outcome
-from testbed.prepare import fill
-from testbed.program import Program
-from testbed.progress import Progress
-from testbed.record import EventLog, RunFolder
-from testbed.scenario import Scenario
-from testbed.scenario.faults import expand
-from testbed.scenario.graph import topology
-from testbed.scenario.jobs import tenants
-from testbed.scratch import note_elsewhere
+from agglab.hosts import wire
+from agglab.testbed.backend import Backend
+from agglab.testbed.measurements import COUNTERS, Cells, Measurements
+from agglab.testbed.orchestra.conductor import Conductor
+from agglab.testbed.orchestra.outcome import Outcome
+from agglab.testbed.prepare import fill
+from agglab.testbed.program import Program
+from agglab.testbed.progress import Progress
+from agglab.testbed.record import EventLog, RunFolder
+from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario.faults import expand
+from agglab.testbed.scenario.graph import topology
+from agglab.testbed.scenario.jobs import tenants
+from agglab.testbed.scratch import note_elsewhere
 
 
 class Experiment:
@@ -56,11 +56,11 @@ class Experiment:
     def _backend(self) -> Backend:
         """Imported here: each backend needs what the other does without."""
         if self.scenario.backend == "virtual":
-            from testbed.virtual.backend import VirtualBackend
+            from agglab.testbed.virtual.backend import VirtualBackend
 
             return VirtualBackend(self.graph, self.scenario.seed, self.program.json)
-        from testbed.network.targets import choose
-        from testbed.real import RealBackend
+        from agglab.testbed.network.targets import choose
+        from agglab.testbed.real import RealBackend
 
         pcaps = self.folder.path / "pcap" if self.scenario.switch.pcap else None
         if pcaps:

@@ -1,4 +1,4 @@
-"""`python -m testbed export`: a scenario's network for p4-utils and for p4lang's tutorials.
+"""`agglab export`: a scenario's network for p4-utils and for p4lang's tutorials.
 
 Their formats have no place for everything a scenario says: what is left out is told.
 """
@@ -16,17 +16,17 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from switch.files import read_bytes, read_text
-from switch.program import Program as Described
-from testbed.exit_codes import INVALID, PASSED
-from testbed.places import REPOSITORY
-from testbed.plan import Entries, Replica, TableEntry
-from testbed.prepare import all_entries, fill
-from testbed.program import Program, compile_program
-from testbed.scenario import ScenarioError, find, load
-from testbed.scenario.graph import topology
-from topologies import Link, LinkEnd, Topology
-from topologies.graph import AGGREGATOR_IP, AGGREGATOR_MAC, PREFIX_LENGTH
+from agglab.switch.files import read_bytes, read_text
+from agglab.switch.program import Program as Described
+from agglab.testbed.exit_codes import INVALID, PASSED
+from agglab.testbed.places import REPOSITORY
+from agglab.testbed.plan import Entries, Replica, TableEntry
+from agglab.testbed.prepare import all_entries, fill
+from agglab.testbed.program import Program, compile_program
+from agglab.testbed.scenario import ScenarioError, find, load
+from agglab.testbed.scenario.graph import topology
+from agglab.topologies import Link, LinkEnd, Topology
+from agglab.topologies.graph import AGGREGATOR_IP, AGGREGATOR_MAC, PREFIX_LENGTH
 
 ANSWER_S = 10.0
 """So long `fill` waits for a switch."""
@@ -46,7 +46,7 @@ class Exported:
 
 def main(words: Sequence[str]) -> int:
     """The command line; prints the files' folder and what was left out."""
-    parser = argparse.ArgumentParser(prog="python -m testbed export", description=__doc__)
+    parser = argparse.ArgumentParser(prog="agglab export", description=__doc__)
     parser.add_argument("scenario", help="a name from `list`, or the path of a .yaml file")
     parser.add_argument("--to", choices=("p4app", "tutorial"), required=True)
     parser.add_argument("--out", required=True, metavar="DIR", help="made if it is not there")
@@ -251,7 +251,7 @@ def _p4app_link(graph: Topology, link: Link) -> list[Any]:
 
 def cli_commands(entries: Entries, program: Program) -> Iterator[str]:
     """The same entries as simple_switch_CLI takes them."""
-    from testbed.network.targets.thrift import (
+    from agglab.testbed.network.targets.thrift import (
         FIRST_SESSION_GROUP,
         LEAST_URGENT,
         ProgramNames,
@@ -294,11 +294,10 @@ def _fill_script(graph: Topology, thrift: bool) -> str:
             lines.append(f"mnexec -a $pid ip neigh replace {ip} lladdr {mac} dev {host.name}-eth0")
     if not thrift:
         python = shlex.quote(sys.executable)
-        lines.append(f"export PYTHONPATH={shlex.quote(str(REPOSITORY))}")
         for number, switch in enumerate(graph.switches):
             address = f"127.0.0.1:{GRPC_PORT + number}"
             words = f"{address} {switch.device_id} {switch.name}-runtime.json"
-            lines.append(f"{python} -m testbed fill {words}")
+            lines.append(f"{python} -m agglab.testbed fill {words}")
     lines.append(
         "exec sleep infinity  # p4-utils ends its scripts, and fails on one that has ended"
     )
@@ -312,12 +311,12 @@ def neighbours(graph: Topology, name: str) -> list[tuple[str, str]]:
 
 
 def fill_main(words: Sequence[str]) -> int:
-    """`python -m testbed fill ADDRESS DEVICE_ID RUNTIME.json`: over P4Runtime, program included."""
-    from testbed.errors import ControlError
-    from testbed.network.p4runtime import P4RuntimeClient
-    from testbed.own_entries import FILE_MAX_BYTES, read
+    """`agglab fill ADDRESS DEVICE_ID RUNTIME.json`: over P4Runtime, program included."""
+    from agglab.testbed.errors import ControlError
+    from agglab.testbed.network.p4runtime import P4RuntimeClient
+    from agglab.testbed.own_entries import FILE_MAX_BYTES, read
 
-    parser = argparse.ArgumentParser(prog="python -m testbed fill")
+    parser = argparse.ArgumentParser(prog="agglab fill")
     parser.add_argument("address", help="such as 127.0.0.1:9559")
     parser.add_argument("device_id", type=int)
     parser.add_argument("runtime", type=Path, help="s1-runtime.json")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from topologies.graph import Impairment
+from agglab.topologies.graph import Impairment
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from testbed.usage import Usage
+from agglab.testbed.usage import Usage
 
 OF_THE_MACHINE = ("cpu-bound", "starved")
 """Verdicts that say nothing of network or program."""

@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from testbed.accounts import imbalances
-from testbed.faults import Attack, Fault, Impair, SwitchReprogram, SwitchRestart
-from testbed.measurements import Measurements
-from testbed.plan import Tree
-from testbed.queue_losses import Balance, balances
-from topologies import Topology
-from topologies.graph import Duplicate, Jitter, Reorder
+from agglab.testbed.accounts import imbalances
+from agglab.testbed.faults import Attack, Fault, Impair, SwitchReprogram, SwitchRestart
+from agglab.testbed.measurements import Measurements
+from agglab.testbed.plan import Tree
+from agglab.testbed.queue_losses import Balance, balances
+from agglab.topologies import Topology
+from agglab.topologies.graph import Duplicate, Jitter, Reorder
 
 AGAIN_A_LOSS = 2
 """On real links: every worker of the job may send a chunk again for a loss, and the next one."""

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from testbed.bounds import round_bytes
-from testbed.measurements import Measurements
-from testbed.plan import Tree
-from testbed.scenario import Scenario
+from agglab.testbed.bounds import round_bytes
+from agglab.testbed.measurements import Measurements
+from agglab.testbed.plan import Tree
+from agglab.testbed.scenario import Scenario
 
 
 @dataclass

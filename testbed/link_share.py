@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from testbed.bucket import burst_bytes
-from testbed.faults import Fault, RateChange
-from testbed.orchestra.outcome import Outcome
-from topologies import Topology
+from agglab.testbed.bucket import burst_bytes
+from agglab.testbed.faults import Fault, RateChange
+from agglab.testbed.orchestra.outcome import Outcome
+from agglab.topologies import Topology
 
 NS_PER_S = 1e9
 Spans = Sequence[tuple[int, int]]

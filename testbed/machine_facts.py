@@ -12,9 +12,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from testbed.places import REPOSITORY
-from testbed.program import Program
-from testbed.scenario import Suite
+from agglab.testbed.places import REPOSITORY
+from agglab.testbed.program import Program
+from agglab.testbed.scenario import Suite
 
 MANIFEST_VERSION = 1
 CPU_INFO = Path("/proc/cpuinfo")
@@ -60,7 +60,7 @@ def _targets(suite: Suite) -> dict[str, Any]:
     names = {p.scenario.switch.target for p in suite.points if p.scenario.backend == "mininet"}
     if names <= {"native"}:
         return {}
-    from testbed.network import target_facts
+    from agglab.testbed.network import target_facts
 
     return {name: target_facts(name) for name in sorted(names - {"native"})}
 

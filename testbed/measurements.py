@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from testbed.orchestra.outcome import Outcome
-from testbed.statistics import NetworkStatistics
+from agglab.testbed.orchestra.outcome import Outcome
+from agglab.testbed.statistics import NetworkStatistics
 
 COUNTERS = {
     "new": "contribution_new",

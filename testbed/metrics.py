@@ -7,22 +7,22 @@ from math import inf, isfinite
 from statistics import median
 from typing import Any
 
-from hosts import wire
-from testbed import fidelity, findings, link_bytes
-from testbed.accounts import ON_REAL_LINKS
-from testbed.bounds import bounds
-from testbed.faults import Impair
-from testbed.link_share import busiest_share
-from testbed.measurements import Measurements
-from testbed.orchestra.outcome import JobResult, Outcome
-from testbed.plan import Tree, job_trees
-from testbed.queue_losses import Lost, lost_inside
-from testbed.scenario import Scenario
-from testbed.scenario.expectations import FINDINGS, Expectation
-from testbed.scenario.jobs import Tenant
-from testbed.statistics import NetworkStatistics, SwitchStatistics
-from testbed.verify import combine
-from topologies import Topology
+from agglab.hosts import wire
+from agglab.testbed import fidelity, findings, link_bytes
+from agglab.testbed.accounts import ON_REAL_LINKS
+from agglab.testbed.bounds import bounds
+from agglab.testbed.faults import Impair
+from agglab.testbed.link_share import busiest_share
+from agglab.testbed.measurements import Measurements
+from agglab.testbed.orchestra.outcome import JobResult, Outcome
+from agglab.testbed.plan import Tree, job_trees
+from agglab.testbed.queue_losses import Lost, lost_inside
+from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario.expectations import FINDINGS, Expectation
+from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.statistics import NetworkStatistics, SwitchStatistics
+from agglab.testbed.verify import combine
+from agglab.topologies import Topology
 
 NS_PER_S = 1e9
 OF_ALL_JOBS = ("exact", "wrong_sums", "wrong_results")

@@ -14,11 +14,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from switch.files import read_text
-from switch.model import Action, Key, Table
-from switch.program import Program
-from testbed.plan import CloneSession, Entries, Replica, TableEntry
-from testbed.scenario.errors import Problem, ScenarioError, Where, nearest
+from agglab.switch.files import read_text
+from agglab.switch.model import Action, Key, Table
+from agglab.switch.program import Program
+from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
+from agglab.testbed.scenario.errors import Problem, ScenarioError, Where, nearest
 
 NOTHING = Entries((), {})
 OF_FILE = ("table_entries", "multicast_group_entries", "clone_session_entries")

@@ -11,12 +11,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed import thrift_cli
-from testbed.errors import ControlError, CouldNotRun
-from testbed.places import REPOSITORY
-from testbed.program import compiler_command
-from testbed.scenario.errors import one_line
-from testbed.thrift_cli import ThriftCli
+from agglab.testbed import thrift_cli
+from agglab.testbed.errors import ControlError, CouldNotRun
+from agglab.testbed.places import REPOSITORY
+from agglab.testbed.program import compiler_command
+from agglab.testbed.scenario.errors import one_line
+from agglab.testbed.thrift_cli import ThriftCli
 
 P4C = "p4c-bm2-ss"
 GRPC, SWITCH = "simple_switch_grpc", "simple_switch"
@@ -50,7 +50,7 @@ def try_p4c() -> None:
 def try_bmv2() -> None:
     """Raise CouldNotRun if simple_switch or its command line, both on PATH, does not start."""
     with tempfile.TemporaryDirectory(prefix="agglab-peer-") as folder:
-        program = _compile(compiler_command("agglab"), "python -m compiler", Path(folder))
+        program = _compile(compiler_command("agglab"), "python -m agglab.compiler", Path(folder))
         log, port = Path(folder) / "log", _free_port()
         command = [SWITCH, "--use-files", "0", "--thrift-port", str(port), str(program)]
         try:

@@ -7,13 +7,13 @@ from importlib import metadata
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-"""The folder of the packages, for PYTHONPATH: the checkout, or site-packages."""
+"""The folder that holds the packages: the checkout, or site-packages/agglab."""
 PROGRAM = "p4/switchml.p4"
 
 
 def _shared() -> Path:
     """The folder that has p4/ and scenarios/."""
-    for folder in (REPOSITORY, REPOSITORY / "share/agglab"):  # the second: pip install --target
+    for folder in (REPOSITORY, REPOSITORY.parent / "share/agglab"):  # pip install --target
         if (folder / PROGRAM).is_file():
             return folder
     for file in metadata.files("agglab") or ():

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hosts import AllReducer, own_worker
-from hosts.own_worker import WorkerError
-from testbed.own_entries import Fill, filling
-from testbed.plan import Entries, plan
-from testbed.program import CompileError, Program, check_fits, compile_program
-from testbed.scenario import Point, Problem, Scenario, ScenarioError, Where
-from testbed.scenario.graph import topology
-from testbed.scenario.jobs import tenants
-from testbed.scenario.schema import Workload
+from agglab.hosts import AllReducer, own_worker
+from agglab.hosts.own_worker import WorkerError
+from agglab.testbed.own_entries import Fill, filling
+from agglab.testbed.plan import Entries, plan
+from agglab.testbed.program import CompileError, Program, check_fits, compile_program
+from agglab.testbed.scenario import Point, Problem, Scenario, ScenarioError, Where
+from agglab.testbed.scenario.graph import topology
+from agglab.testbed.scenario.jobs import tenants
+from agglab.testbed.scenario.schema import Workload
 
 
 def compile_points(points: Sequence[Point]) -> list[Program]:

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from switch.build import cache_directory
-from testbed.errors import MachineLacks
-from testbed.places import IS_CHECKOUT, P4_FOLDER, REPOSITORY, install_peer
-from testbed.plan import Entries, TableEntry
+from agglab.switch.build import cache_directory
+from agglab.testbed.errors import MachineLacks
+from agglab.testbed.places import IS_CHECKOUT, P4_FOLDER, REPOSITORY, install_peer
+from agglab.testbed.plan import Entries, TableEntry
 
 CACHE = REPOSITORY / "build" / "programs"
 """Where products are kept; in the user's cache directory if there is no checkout of his own."""
@@ -133,7 +133,7 @@ def _cache() -> Path:
 def compiler_command(name: str) -> list[str]:
     """How `switch.compiler` is called; MachineLacks where that is not installed."""
     if name == "agglab":
-        return [sys.executable, "-m", "compiler"]
+        return [sys.executable, "-m", "agglab.compiler"]
     found = shutil.which("p4c-bm2-ss")
     if found is None:
         raise MachineLacks("p4c-bm2-ss, which switch.compiler asks for", P4C_REMEDY)
@@ -152,11 +152,8 @@ def _compile(command: list[str], bmv2: Path, p4info: Path) -> None:
     part = f".{os.getpid()}"
     new_json, new_p4info = Path(f"{bmv2}{part}"), Path(f"{bmv2}{part}.p4info.txtpb")
     outputs = ["-o", str(new_json), "--p4runtime-files", str(new_p4info)]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     try:
-        done = subprocess.run(
-            command + outputs, capture_output=True, text=True, errors="replace", env=environment
-        )
+        done = subprocess.run(command + outputs, capture_output=True, text=True, errors="replace")
         if done.returncode != 0:
             raise CompileError(done.stderr.strip() or done.stdout.strip() or "no message")
         new_p4info.rename(p4info)

@@ -21,8 +21,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from testbed.exit_codes import FAILED, LACKING, PASSED
-from testbed.places import REPOSITORY
+from agglab.testbed.exit_codes import FAILED, LACKING, PASSED
 
 TIMEOUT_S = 600.0
 NAME_MAX = 50
@@ -64,14 +63,14 @@ class Scenarios:
     ) -> Result:
         """Run it, in a process of its own.
 
-        scenario: a name from `python -m testbed list`, a path (from the test's folder, or from
+        scenario: a name from `agglab list`, a path (from the test's folder, or from
         pytest's root, as are the paths in it), YAML text, or a mapping. settings: further keys,
         such as {"links.loss": "1%"}. check: a missed expectation fails the test. The test is
         skipped where the machine lacks something (with --agglab-require it fails), and fails where
         the scenario is invalid.
         """
         words = [f"{key}={_value(value)}" for key, value in (settings or {}).items()]
-        command = [sys.executable, "-m", "testbed", "run", *self._file(scenario)]
+        command = [sys.executable, "-m", "agglab.testbed", "run", *self._file(scenario)]
         command += [word for setting in words for word in ("--set", setting)]
         code, out, err = self._run([*command, "--results", str(self._results)], timeout_s)
         said = (out + err).strip()
@@ -113,11 +112,9 @@ class Scenarios:
 
     def _run(self, command: list[str], timeout_s: float) -> tuple[int, str, str]:
         """At pytest's root: what is not found beside scenario or test is looked for there."""
-        paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
         process = subprocess.Popen(
             command,
             cwd=self._item.config.rootpath,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

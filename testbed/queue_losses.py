@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from testbed.measurements import Cells, Measurements
-from testbed.plan import Tree
-from testbed.statistics import DirectionStatistics
+from agglab.testbed.measurements import Cells, Measurements
+from agglab.testbed.plan import Tree
+from agglab.testbed.statistics import DirectionStatistics
 
 AGGREGATION = ("new", "duplicate", "stale", "refused", "final_new", "final_unneeded")
 FORWARDING = ("malformed", "host_errors", "forged", "forwarded", "unroutable")

@@ -19,22 +19,22 @@ from typing import Any
 
 import numpy as np
 
-from hosts import library
-from switch.errors import PipelineError
-from switch.io.build import loop_library
-from testbed import usage
-from testbed.agents import Agents
-from testbed.backend import Command, Event, WorkerId
-from testbed.errors import NodeFailed
-from testbed.faults import Fault
-from testbed.measurements import COUNTERS
-from testbed.network import MininetNetwork, NativeTarget, NodeProcess, RunningSwitch, Target
-from testbed.network.kernel import network_namespace
-from testbed.plan import Entries
-from testbed.received import Array, Received
-from testbed.statistics import NetworkStatistics
-from testbed.usage import Usage
-from topologies import Topology, interface_name
+from agglab.hosts import library
+from agglab.switch.errors import PipelineError
+from agglab.switch.io.build import loop_library
+from agglab.testbed import usage
+from agglab.testbed.agents import Agents
+from agglab.testbed.backend import Command, Event, WorkerId
+from agglab.testbed.errors import NodeFailed
+from agglab.testbed.faults import Fault
+from agglab.testbed.measurements import COUNTERS
+from agglab.testbed.network import MininetNetwork, NativeTarget, NodeProcess, RunningSwitch, Target
+from agglab.testbed.network.kernel import network_namespace
+from agglab.testbed.plan import Entries
+from agglab.testbed.received import Array, Received
+from agglab.testbed.statistics import NetworkStatistics
+from agglab.testbed.usage import Usage
+from agglab.topologies import Topology, interface_name
 
 ARRAYS = [field.name for field in fields(Received)]
 NPY_HEADER_BYTES = 128
@@ -43,7 +43,7 @@ WATCH_S = 0.1
 
 
 class RealBackend:
-    """See testbed.backend.Backend. sums: a folder for what agents receive, which can be large."""
+    """See backend.Backend. sums: a folder for what agents receive, which can be large."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class RealBackend:
         path = self._logs / f"{name}.json"
         places = {"control": str(self._agents.path), "sums_dir": str(self._sums)}
         path.write_text(json.dumps({**configuration, **places}, indent=2) + "\n")
-        command = [sys.executable, "-m", "hosts.agent", str(path)]
+        command = [sys.executable, "-m", "agglab.hosts.agent", str(path)]
         self._agents.expect(worker)
         process = self._network.spawn(worker.host, command, name, _environment())
         self._processes[worker] = process

@@ -11,27 +11,34 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from hosts.own_worker import WorkerError
-from testbed import report
-from testbed.agents import AgentFailed
-from testbed.errors import C_COMPILER, MachineLacks, NodeFailed, lacks_program
-from testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
-from testbed.experiment import Experiment
-from testbed.machine_facts import manifest, memory_available_bytes
-from testbed.measurements import Measurements
-from testbed.metrics import compute, failures, lookup, memory_needed_bytes, shortcomings, show
-from testbed.prepare import compile_points, load_workers
-from testbed.program import Program
-from testbed.record import NOT_FINISHED, RunFolder, new_run_folder
-from testbed.scenario import Point, Suite, suite_to_yaml, to_yaml
-from testbed.scenario.errors import one_line
-from testbed.scenario.faults import expand
-from testbed.scenario.graph import topology
-from testbed.scenario.jobs import tenants
-from testbed.scenario.metric_names import GROWTH
-from testbed.scratch import check_usable, scratch_folder
-from testbed.summary import run_summary, sweep_summary
-from testbed.terminal import cannot_write, is_full, plain
+from agglab.hosts.own_worker import WorkerError
+from agglab.testbed import report
+from agglab.testbed.agents import AgentFailed
+from agglab.testbed.errors import C_COMPILER, MachineLacks, NodeFailed, lacks_program
+from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
+from agglab.testbed.experiment import Experiment
+from agglab.testbed.machine_facts import manifest, memory_available_bytes
+from agglab.testbed.measurements import Measurements
+from agglab.testbed.metrics import (
+    compute,
+    failures,
+    lookup,
+    memory_needed_bytes,
+    shortcomings,
+    show,
+)
+from agglab.testbed.prepare import compile_points, load_workers
+from agglab.testbed.program import Program
+from agglab.testbed.record import NOT_FINISHED, RunFolder, new_run_folder
+from agglab.testbed.scenario import Point, Suite, suite_to_yaml, to_yaml
+from agglab.testbed.scenario.errors import one_line
+from agglab.testbed.scenario.faults import expand
+from agglab.testbed.scenario.graph import topology
+from agglab.testbed.scenario.jobs import tenants
+from agglab.testbed.scenario.metric_names import GROWTH
+from agglab.testbed.scratch import check_usable, scratch_folder
+from agglab.testbed.summary import run_summary, sweep_summary
+from agglab.testbed.terminal import cannot_write, is_full, plain
 
 
 def run(
@@ -65,7 +72,7 @@ def _check_machine(suite: Suite) -> None:
         graph = topology(point.scenario)
         jobs = tenants(point.scenario, graph)
         if point.scenario.backend == "mininet":
-            from testbed.network import lacks, require_target
+            from agglab.testbed.network import lacks, require_target
 
             for missing in lacks(graph, expand(point.scenario, graph, jobs)):
                 raise missing
@@ -81,7 +88,7 @@ def _check_machine(suite: Suite) -> None:
 def _contained(suite: Suite, run: Callable[[Path], int]) -> int:
     """Real networks run in namespaces of their own; virtual ones leave nothing to contain."""
     if any(point.scenario.backend == "mininet" for point in suite.points):
-        from testbed.network import isolated
+        from agglab.testbed.network import isolated
 
         return isolated(run)
     with scratch_folder() as scratch:

@@ -16,8 +16,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from switch.folders import state_folder, why_not_ours
-from testbed.errors import MachineLacks
+from agglab.switch.folders import state_folder, why_not_ours
+from agglab.testbed.errors import MachineLacks
 
 PREFIX = "run-"
 LOCK, GUARD, ELSEWHERE = "lock", "guard", "elsewhere.jsonl"

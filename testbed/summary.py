@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.metrics import lookup, show
+from agglab.testbed.metrics import lookup, show
 
 Metrics = Mapping[str, Any]
 HEADER = (

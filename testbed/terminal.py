@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO, TypeGuard, cast
 
-from switch.printable import printable
+from agglab.switch.printable import printable
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 """A file system that takes no more."""

@@ -12,7 +12,7 @@ import select
 import subprocess
 import time
 
-from testbed.errors import ControlError
+from agglab.testbed.errors import ControlError
 
 PROGRAM = "simple_switch_CLI"
 PROMPT = b"RuntimeCmd: "

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from testbed.received import Received
+from agglab.testbed.received import Received
 
 BLOCK_ELEMENTS = 1 << 16  # a block of every worker stays in the processor's cache
 FLOAT64_SLACK = 1 + 2.0**-21

@@ -3,8 +3,8 @@
 `graph` holds the values, `rack` and `fabrics` build them; `mn.py` is a file for `mn --custom`.
 """
 
-from topologies.fabrics import custom, fat_tree, leaf_spine, ring_of_racks, two_tier
-from topologies.graph import (
+from agglab.topologies.fabrics import custom, fat_tree, leaf_spine, ring_of_racks, two_tier
+from agglab.topologies.graph import (
     Corrupt,
     Direction,
     Drop,
@@ -22,7 +22,7 @@ from topologies.graph import (
     Topology,
     interface_name,
 )
-from topologies.rack import rack
+from agglab.topologies.rack import rack
 
 __all__ = [
     "Corrupt",

@@ -10,16 +10,19 @@ from __future__ import annotations
 import inspect
 import sys
 from pathlib import Path
+from types import ModuleType
 
 from mininet.topo import Topo
 
 # `mn` executes this file's text: there is no __file__, and the repository is not in the path.
 _FILE = inspect.currentframe().f_code.co_filename  # type: ignore[union-attr]
 _ROOT = str(Path(_FILE).resolve().parent.parent)
-if _ROOT not in sys.path:
-    sys.path.insert(0, _ROOT)
+if "agglab" not in sys.modules:
+    _agglab = ModuleType("agglab")  # the system's Python, which runs `mn`, has no agglab installed
+    _agglab.__path__ = [_ROOT]
+    sys.modules["agglab"] = _agglab
 
-from topologies import (  # noqa: E402
+from agglab.topologies import (  # noqa: E402
     Topology,
     fat_tree,
     leaf_spine,
@@ -27,7 +30,7 @@ from topologies import (  # noqa: E402
     ring_of_racks,
     two_tier,
 )
-from topologies.graph import PREFIX_LENGTH  # noqa: E402
+from agglab.topologies.graph import PREFIX_LENGTH  # noqa: E402
 
 
 def to_mininet(topology: Topology) -> Topo:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topologies.graph import (
+from agglab.topologies.graph import (
     DEFAULT_MTU,
     PREFIX_LENGTH,
     Direction,

@@ -1,30 +1,52 @@
-"""`python -m verification COMMAND`: commands that prove something about Agglab itself."""
+"""`python -m agglab.verification COMMAND`: what proves compiler, switch and protocols."""
 
 from __future__ import annotations
 
 import sys
 
-from testbed.exit_codes import INTERRUPTED, INVALID
+from agglab.testbed import cli
+from agglab.testbed.exit_codes import INTERRUPTED, INVALID, PASSED
 
-USAGE = """usage: python -m verification COMMAND ...
+USAGE = """usage: python -m agglab.verification COMMAND ...
 
-  mutants   put faults into Agglab, one at a time, and see which check catches each"""
+  stf          run packet tests (.stf)
+  explore      search for schedules of faults that break a protocol
+  conformance  compare with p4c and BMv2: programs, packet tests, sums, random programs
+  fuzz         malformed inputs of every kind, under sanitizers
+  mutants      put faults into Agglab, one at a time, and see which check catches each"""
 
 
 def main(words: list[str]) -> int:
     """The exit code of a command."""
-    if words[:1] == ["mutants"]:
-        from verification.mutants import command
+    command, rest = words[:1], words[1:]
+    if command == ["stf"]:
+        from agglab.verification import stf
 
-        return command.main(words[1:])
-    helped = words[:1] in (["-h"], ["--help"])
+        return stf.main(rest)
+    if command == ["explore"]:
+        from agglab.verification.explore import command as explore
+
+        return explore.main(rest)
+    if command == ["conformance"]:
+        from agglab.verification import conformance
+
+        return conformance.main(rest)
+    if command == ["fuzz"]:
+        from agglab.verification import fuzz
+
+        return fuzz.main(rest)
+    if command == ["mutants"]:
+        from agglab.verification.mutants import command as mutants
+
+        return mutants.main(rest)
+    helped = command in (["-h"], ["--help"])
     print(USAGE, file=sys.stdout if helped else sys.stderr)
-    return 0 if helped else INVALID
+    return PASSED if helped else INVALID
 
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(sys.argv[1:]))
+        sys.exit(cli.guarded(main, sys.argv[1:]))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)

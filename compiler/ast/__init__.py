@@ -4,7 +4,7 @@ Nodes compare and hash by identity, so that they can be keys of the maps in `typ
 A node's `position` is the place a diagnostic about it should point to.
 """
 
-from compiler.ast.blocks import (
+from agglab.compiler.ast.blocks import (
     ActionRef,
     ControlDeclaration,
     KeyElement,
@@ -19,7 +19,7 @@ from compiler.ast.blocks import (
     Transition,
     ValueSet,
 )
-from compiler.ast.declarations import (
+from agglab.compiler.ast.declarations import (
     ActionDeclaration,
     Constant,
     ControlTypeDeclaration,
@@ -40,7 +40,7 @@ from compiler.ast.declarations import (
     TypeParameter,
     Variable,
 )
-from compiler.ast.expressions import (
+from agglab.compiler.ast.expressions import (
     Argument,
     Binary,
     BoolLiteral,
@@ -68,13 +68,13 @@ from compiler.ast.expressions import (
     TypeExpression,
     Unary,
 )
-from compiler.ast.node import (
+from agglab.compiler.ast.node import (
     Annotation,
     Node,
     children,
     walk,
 )
-from compiler.ast.statements import (
+from agglab.compiler.ast.statements import (
     Assignment,
     Block,
     Break,
@@ -90,7 +90,7 @@ from compiler.ast.statements import (
     Switch,
     SwitchCase,
 )
-from compiler.ast.typerefs import (
+from agglab.compiler.ast.typerefs import (
     BaseTypeRef,
     BitsTypeRef,
     DontCareTypeRef,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from compiler.ast.declarations import Declaration, Parameter, TypeParameter
-from compiler.ast.expressions import Argument, Expression, NameExpression
-from compiler.ast.node import Annotation, Node
-from compiler.ast.statements import Block, Statement
-from compiler.ast.typerefs import TypeRef
+from agglab.compiler.ast.declarations import Declaration, Parameter, TypeParameter
+from agglab.compiler.ast.expressions import Argument, Expression, NameExpression
+from agglab.compiler.ast.node import Annotation, Node
+from agglab.compiler.ast.statements import Block, Statement
+from agglab.compiler.ast.typerefs import TypeRef
 
 
 @dataclass(eq=False, slots=True)

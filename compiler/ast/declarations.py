@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.ast.expressions import Argument, Expression
-from compiler.ast.node import Annotation, Node
-from compiler.ast.statements import Block
-from compiler.ast.typerefs import TypeRef
+from agglab.compiler.ast.expressions import Argument, Expression
+from agglab.compiler.ast.node import Annotation, Node
+from agglab.compiler.ast.statements import Block
+from agglab.compiler.ast.typerefs import TypeRef
 
 
 @dataclass(eq=False, slots=True)

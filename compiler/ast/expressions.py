@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.ast.node import Node
-from compiler.ast.typerefs import TypeRef
-from compiler.source import Position
+from agglab.compiler.ast.node import Node
+from agglab.compiler.ast.typerefs import TypeRef
+from agglab.compiler.source import Position
 
 
 @dataclass(eq=False, slots=True)

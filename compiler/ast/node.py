@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
-from compiler.source import Position
+from agglab.compiler.source import Position
 
 if TYPE_CHECKING:
-    from compiler.ast.expressions import Expression
+    from agglab.compiler.ast.expressions import Expression
 
 
 @dataclass(eq=False, slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compiler.ast.expressions import Call, Expression
-from compiler.ast.node import Annotation, Node
-from compiler.source import Position
+from agglab.compiler.ast.expressions import Call, Expression
+from agglab.compiler.ast.node import Annotation, Node
+from agglab.compiler.source import Position
 
 if TYPE_CHECKING:
-    from compiler.ast.declarations import Declaration, Variable
+    from agglab.compiler.ast.declarations import Declaration, Variable
 
 
 @dataclass(eq=False, slots=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from compiler.ast.node import Node
+from agglab.compiler.ast.node import Node
 
 if TYPE_CHECKING:
-    from compiler.ast.expressions import Expression
+    from agglab.compiler.ast.expressions import Expression
 
 
 @dataclass(eq=False, slots=True)

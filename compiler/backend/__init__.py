@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from compiler.backend.json_output import Writer
-from compiler.backend.lower import lower
-from compiler.backend.show import program_text
-from compiler.backend.sources import lines_of
-from compiler.diagnostics import Diagnostics
-from compiler.frontend import with_deep_stack
-from compiler.typed import TypedProgram
+from agglab.compiler.backend.json_output import Writer
+from agglab.compiler.backend.lower import lower
+from agglab.compiler.backend.show import program_text
+from agglab.compiler.backend.sources import lines_of
+from agglab.compiler.diagnostics import Diagnostics
+from agglab.compiler.frontend import with_deep_stack
+from agglab.compiler.typed import TypedProgram
 
 
 def emit(
@@ -31,7 +31,7 @@ def emit(
 def _emit(
     program: TypedProgram, diagnostics: Diagnostics, emit_externs: bool
 ) -> tuple[dict[str, Any], Any] | None:
-    from compiler.backend.p4info import p4info
+    from agglab.compiler.backend.p4info import p4info
 
     lines_of.cache_clear()
     work = lower(program, diagnostics, emit_externs)

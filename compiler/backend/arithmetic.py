@@ -6,10 +6,10 @@ Every function returns an expression whose value is in the range of the P4 type;
 
 from __future__ import annotations
 
-from compiler import types
-from compiler.backend import ir
-from compiler.backend.places import is_signed, plain, scalar_width
-from compiler.backend.ranges import MAX_SHIFT_BITS, Range, width_range
+from agglab.compiler import types
+from agglab.compiler.backend import ir
+from agglab.compiler.backend.places import is_signed, plain, scalar_width
+from agglab.compiler.backend.ranges import MAX_SHIFT_BITS, Range, width_range
 
 TRUE = ir.Truth(True)
 FALSE = ir.Truth(False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.backend import arithmetic, ir
+from agglab.compiler.backend import arithmetic, ir
 
 END_OF_ACTION = 0
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compiler import ast, types
-from compiler.backend import arithmetic, ir
-from compiler.backend.comparisons import Comparisons
-from compiler.backend.places import (
+from agglab.compiler import ast, types
+from agglab.compiler.backend import arithmetic, ir
+from agglab.compiler.backend.comparisons import Comparisons
+from agglab.compiler.backend.places import (
     HeaderPlace,
     InvalidPlace,
     LastHeader,

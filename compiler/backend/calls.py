@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler import ast, types
-from compiler.backend import ir
-from compiler.backend.assignments import Assignments
-from compiler.backend.effects import Effects, Path, any_overlap, effects
-from compiler.backend.places import Place, Scalar, SlicePlace, Value, is_scalar
-from compiler.backend.scope import CopyOut, Frame
-from compiler.backend.storage import Unsupported
-from compiler.typed import BoundArgument, CallInfo, CallKind
+from agglab.compiler import ast, types
+from agglab.compiler.backend import ir
+from agglab.compiler.backend.assignments import Assignments
+from agglab.compiler.backend.effects import Effects, Path, any_overlap, effects
+from agglab.compiler.backend.places import Place, Scalar, SlicePlace, Value, is_scalar
+from agglab.compiler.backend.scope import CopyOut, Frame
+from agglab.compiler.backend.storage import Unsupported
+from agglab.compiler.typed import BoundArgument, CallInfo, CallKind
 
 MAX_INLINE_DEPTH = 64
 MAX_INLINED = 20_000

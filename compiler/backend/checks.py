@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler import ast
-from compiler.backend import arithmetic, ir
-from compiler.backend.control import block_arguments, block_bindings
-from compiler.backend.effects import Effects
-from compiler.backend.externs import Externs
-from compiler.backend.places import (
+from agglab.compiler import ast
+from agglab.compiler.backend import arithmetic, ir
+from agglab.compiler.backend.control import block_arguments, block_bindings
+from agglab.compiler.backend.effects import Effects
+from agglab.compiler.backend.externs import Externs
+from agglab.compiler.backend.places import (
     HeaderPlace,
     Place,
     Scalar,
@@ -17,9 +17,9 @@ from compiler.backend.places import (
     StructPlace,
     UnionPlace,
 )
-from compiler.backend.scope import Frame, Unit
-from compiler.backend.storage import Unsupported
-from compiler.typed import CallInfo, CallKind, Instance
+from agglab.compiler.backend.scope import Frame, Unit
+from agglab.compiler.backend.storage import Unsupported
+from agglab.compiler.typed import CallInfo, CallKind, Instance
 
 
 class ListBody(Externs):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compiler import ast
-from compiler.backend import arithmetic, ir
-from compiler.backend.expressions import Expressions
-from compiler.backend.places import (
+from agglab.compiler import ast
+from agglab.compiler.backend import arithmetic, ir
+from agglab.compiler.backend.expressions import Expressions
+from agglab.compiler.backend.places import (
     HeaderPlace,
     InvalidPlace,
     LastHeader,

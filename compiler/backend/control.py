@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from compiler import ast, types
-from compiler.backend import arithmetic, ir
-from compiler.backend.effects import Effects
-from compiler.backend.places import Place, Scalar, Value
-from compiler.backend.scope import Frame, Unit
-from compiler.backend.storage import Unsupported
-from compiler.backend.tables import Tables
-from compiler.typed import BoundArgument, CallInfo, CallKind, Instance
+from agglab.compiler import ast, types
+from agglab.compiler.backend import arithmetic, ir
+from agglab.compiler.backend.effects import Effects
+from agglab.compiler.backend.places import Place, Scalar, Value
+from agglab.compiler.backend.scope import Frame, Unit
+from agglab.compiler.backend.storage import Unsupported
+from agglab.compiler.backend.tables import Tables
+from agglab.compiler.typed import BoundArgument, CallInfo, CallKind, Instance
 
 
 @dataclass

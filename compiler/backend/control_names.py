@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compiler import ast
-from compiler.backend.sources import text_at
-from compiler.typed import TypedProgram
+from agglab.compiler import ast
+from agglab.compiler.backend.sources import text_at
+from agglab.compiler.typed import TypedProgram
 
 
 def given_name(declaration: ast.Declaration | None, default: str = "") -> str:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from compiler import ast
-from compiler.typed import CallKind, TypedProgram
+from agglab.compiler import ast
+from agglab.compiler.typed import CallKind, TypedProgram
 
 # A declaration and the members below it; an index ends the path.
 Path = tuple[object, ...]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from compiler import ast, types
-from compiler.backend import arithmetic, ir
-from compiler.backend.places import (
+from agglab.compiler import ast, types
+from agglab.compiler.backend import arithmetic, ir
+from agglab.compiler.backend.places import (
     HeaderPlace,
     InvalidPlace,
     LastHeader,
@@ -34,8 +34,8 @@ from compiler.backend.places import (
     plain,
     scalar_width,
 )
-from compiler.backend.scope import Scope
-from compiler.typed import Value as Known
+from agglab.compiler.backend.scope import Scope
+from agglab.compiler.typed import Value as Known
 
 # An operator is two levels of JSON: BMv2's reader goes no deeper than 1000, our switch's than 300.
 MAX_DEPTH = 64

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler import ast, types
-from compiler.backend import arithmetic, ir
-from compiler.backend.objects import (
+from agglab.compiler import ast, types
+from agglab.compiler.backend import arithmetic, ir
+from agglab.compiler.backend.objects import (
     EMIT_EXTERNS,
     V1MODEL_OBJECTS,
     counter_of,
@@ -14,7 +14,7 @@ from compiler.backend.objects import (
     meter_of,
     register_of,
 )
-from compiler.backend.places import (
+from agglab.compiler.backend.places import (
     HeaderPlace,
     Place,
     Scalar,
@@ -29,9 +29,9 @@ from compiler.backend.places import (
     plain,
     scalar_width,
 )
-from compiler.backend.statements import Statements
-from compiler.backend.storage import STANDARD_METADATA
-from compiler.typed import CallInfo, CallKind, Instance
+from agglab.compiler.backend.statements import Statements
+from agglab.compiler.backend.storage import STANDARD_METADATA
+from agglab.compiler.typed import CallInfo, CallKind, Instance
 
 HASHES = frozenset(
     {"crc32", "crc32_custom", "crc16", "crc16_custom", "random", "identity", "csum16", "xor16"}

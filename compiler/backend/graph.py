@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from compiler import types
-from compiler.backend import ir
-from compiler.backend.assemble import assemble
-from compiler.backend.loops import contain
-from compiler.backend.places import Scalar
-from compiler.backend.scope import Unit
-from compiler.source import Position
+from agglab.compiler import types
+from agglab.compiler.backend import ir
+from agglab.compiler.backend.assemble import assemble
+from agglab.compiler.backend.loops import contain
+from agglab.compiler.backend.places import Scalar
+from agglab.compiler.backend.scope import Unit
+from agglab.compiler.source import Position
 
 
 @dataclass

@@ -8,8 +8,8 @@ inside an expression, where `register_read` only leaves the variable as it is.
 
 from __future__ import annotations
 
-from compiler.backend import ir
-from compiler.backend.lives import (
+from agglab.compiler.backend import ir
+from agglab.compiler.backend.lives import (
     DESTINATIONS,
     JUMPS,
     Life,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compiler import __name__ as compiler_name
-from compiler.backend import arithmetic, ir
-from compiler.source import Position
+from agglab.compiler import __name__ as compiler_name
+from agglab.compiler.backend import arithmetic, ir
+from agglab.compiler.source import Position
 
 Json = Any
 VERSION = [2, 23]

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from compiler import ast, types
-from compiler.backend import arithmetic, ir
-from compiler.backend.expressions import Expressions
-from compiler.backend.scope import Unit, ValueSetSite
+from agglab.compiler import ast, types
+from agglab.compiler.backend import arithmetic, ir
+from agglab.compiler.backend.expressions import Expressions
+from agglab.compiler.backend.scope import Unit, ValueSetSite
 
 MAX_EXPANSION = 1024
 Masked = tuple[int, int]

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from compiler.backend import ir
-from compiler.backend.storage import SCALARS
+from agglab.compiler.backend import ir
+from agglab.compiler.backend.storage import SCALARS
 
 # Which parameter a primitive only writes.
 DESTINATIONS = {

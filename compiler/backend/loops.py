@@ -3,10 +3,10 @@ graph's nodes it may not. What leaves a loop goes to the loop's end and from the
 
 from __future__ import annotations
 
-from compiler import types
-from compiler.backend import ir
-from compiler.backend.places import Scalar
-from compiler.backend.scope import Unit
+from agglab.compiler import types
+from agglab.compiler.backend import ir
+from agglab.compiler.backend.places import Scalar
+from agglab.compiler.backend.scope import Unit
 
 WAY_BITS = 8
 

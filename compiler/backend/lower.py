@@ -5,21 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from compiler import ast, types
-from compiler.backend import ir
-from compiler.backend.assemble import assemble
-from compiler.backend.checks import lower_checksums, lower_deparser
-from compiler.backend.control import lower_control
-from compiler.backend.graph import build_graph
-from compiler.backend.in_place import read_registers_in_place
-from compiler.backend.objects import declare_externs, extern_instances
-from compiler.backend.parsers import lower_parser
-from compiler.backend.places import HeaderPlace, Place, Scalar, StructPlace, members_of, plain
-from compiler.backend.scope import Unit
-from compiler.backend.share import share_variables
-from compiler.backend.storage import Storage, Unsupported
-from compiler.diagnostics import Diagnostics
-from compiler.typed import Instance, TypedProgram
+from agglab.compiler import ast, types
+from agglab.compiler.backend import ir
+from agglab.compiler.backend.assemble import assemble
+from agglab.compiler.backend.checks import lower_checksums, lower_deparser
+from agglab.compiler.backend.control import lower_control
+from agglab.compiler.backend.graph import build_graph
+from agglab.compiler.backend.in_place import read_registers_in_place
+from agglab.compiler.backend.objects import declare_externs, extern_instances
+from agglab.compiler.backend.parsers import lower_parser
+from agglab.compiler.backend.places import (
+    HeaderPlace,
+    Place,
+    Scalar,
+    StructPlace,
+    members_of,
+    plain,
+)
+from agglab.compiler.backend.scope import Unit
+from agglab.compiler.backend.share import share_variables
+from agglab.compiler.backend.storage import Storage, Unsupported
+from agglab.compiler.diagnostics import Diagnostics
+from agglab.compiler.typed import Instance, TypedProgram
 
 USER_METADATA = "userMetadata"
 # The package's parameters, in order (v1model.p4).

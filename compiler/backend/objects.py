@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from compiler import ast, types
-from compiler.backend import ir
-from compiler.backend.places import scalar_width
-from compiler.backend.scope import Unit
-from compiler.backend.storage import Unsupported, control_plane_name
-from compiler.source import NOWHERE, Position
-from compiler.typed import Instance
+from agglab.compiler import ast, types
+from agglab.compiler.backend import ir
+from agglab.compiler.backend.places import scalar_width
+from agglab.compiler.backend.scope import Unit
+from agglab.compiler.backend.storage import Unsupported, control_plane_name
+from agglab.compiler.source import NOWHERE, Position
+from agglab.compiler.typed import Instance
 
 EMIT_EXTERNS = "with --emit-externs it is left to a module that simple_switch loads"
 PROFILE_KINDS = frozenset({"action_profile", "action_selector"})

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from compiler import ast, types
-from compiler.backend import ir
-from compiler.backend.control_names import given_name, key_name
-from compiler.backend.lower import Compilation
-from compiler.backend.p4info_annotations import annotate, document, string_pairs
-from compiler.backend.p4info_ids import Symbols, member_numbers, written_id
-from compiler.backend.p4info_messages import new_message
-from compiler.backend.p4info_order import in_order, visible
-from compiler.backend.p4info_types import TypeSpecs, bitwidth
-from compiler.backend.places import leaf_fields
-from compiler.backend.scope import TableSite, ValueSetSite
-from compiler.backend.storage import Unsupported
-from compiler.source import Position
-from compiler.typed import Instance, TypedProgram
+from agglab.compiler import ast, types
+from agglab.compiler.backend import ir
+from agglab.compiler.backend.control_names import given_name, key_name
+from agglab.compiler.backend.lower import Compilation
+from agglab.compiler.backend.p4info_annotations import annotate, document, string_pairs
+from agglab.compiler.backend.p4info_ids import Symbols, member_numbers, written_id
+from agglab.compiler.backend.p4info_messages import new_message
+from agglab.compiler.backend.p4info_order import in_order, visible
+from agglab.compiler.backend.p4info_types import TypeSpecs, bitwidth
+from agglab.compiler.backend.places import leaf_fields
+from agglab.compiler.backend.scope import TableSite, ValueSetSite
+from agglab.compiler.backend.storage import Unsupported
+from agglab.compiler.source import Position
+from agglab.compiler.typed import Instance, TypedProgram
 
 Message = Any
 MATCH_KINDS = {"exact": 2, "lpm": 3, "ternary": 4, "range": 5, "optional": 6}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from compiler import ast
-from compiler.backend.storage import Unsupported
-from compiler.typed import TypedProgram
+from agglab.compiler import ast
+from agglab.compiler.backend.storage import Unsupported
+from agglab.compiler.typed import TypedProgram
 
 Message = Any
 # What P4Info says elsewhere than in a list of annotations.

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from compiler import ast
-from compiler.backend.storage import Unsupported
+from agglab.compiler import ast
+from agglab.compiler.backend.storage import Unsupported
 
 # P4Ids.Prefix of p4info.proto.
 PREFIXES = {

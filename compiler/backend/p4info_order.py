@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compiler import ast
-from compiler.backend.scope import TableSite, Unit
-from compiler.typed import Instance, TypedProgram
+from agglab.compiler import ast
+from agglab.compiler.backend.scope import TableSite, Unit
+from agglab.compiler.typed import Instance, TypedProgram
 
 TABLE, ACTION = "table", "action"
 Named = tuple[str, str]

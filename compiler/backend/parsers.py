@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from compiler import ast, types
-from compiler.backend import arithmetic, ir
-from compiler.backend.control import block_arguments, block_bindings
-from compiler.backend.effects import Effects
-from compiler.backend.externs import Externs
-from compiler.backend.keysets import Choice, choices_of
-from compiler.backend.places import (
+from agglab.compiler import ast, types
+from agglab.compiler.backend import arithmetic, ir
+from agglab.compiler.backend.control import block_arguments, block_bindings
+from agglab.compiler.backend.effects import Effects
+from agglab.compiler.backend.externs import Externs
+from agglab.compiler.backend.keysets import Choice, choices_of
+from agglab.compiler.backend.places import (
     ERROR_BITS,
     HeaderPlace,
     LastUnionMember,
@@ -26,10 +26,10 @@ from compiler.backend.places import (
     is_signed,
     scalar_width,
 )
-from compiler.backend.scope import Frame, Unit
-from compiler.backend.storage import Unsupported
-from compiler.source import Position
-from compiler.typed import CallInfo, CallKind, Instance
+from agglab.compiler.backend.scope import Frame, Unit
+from agglab.compiler.backend.storage import Unsupported
+from agglab.compiler.source import Position
+from agglab.compiler.typed import CallInfo, CallKind, Instance
 
 
 @dataclass

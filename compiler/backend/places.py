@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from compiler import types
-from compiler.backend import ir
-from compiler.backend.control_names import given_name
+from agglab.compiler import types
+from agglab.compiler.backend import ir
+from agglab.compiler.backend.control_names import given_name
 
 ENUM_BITS = 32
 ERROR_BITS = 32

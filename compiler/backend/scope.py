@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from compiler import ast, types
-from compiler.backend import ir
-from compiler.backend.places import Place
-from compiler.backend.storage import Names, Storage, Unsupported
-from compiler.diagnostics import Diagnostics
-from compiler.source import NOWHERE, Position
-from compiler.typed import CallInfo, Instance, TypedProgram, Value
+from agglab.compiler import ast, types
+from agglab.compiler.backend import ir
+from agglab.compiler.backend.places import Place
+from agglab.compiler.backend.storage import Names, Storage, Unsupported
+from agglab.compiler.diagnostics import Diagnostics
+from agglab.compiler.source import NOWHERE, Position
+from agglab.compiler.typed import CallInfo, Instance, TypedProgram, Value
 
 
 @dataclass

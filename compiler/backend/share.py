@@ -6,9 +6,9 @@ registers into one variable after another would otherwise carry all of them.
 
 from __future__ import annotations
 
-from compiler.backend import ir
-from compiler.backend.lives import Life, lives_of, private_fields, replaced
-from compiler.backend.storage import SCALARS, Names
+from agglab.compiler.backend import ir
+from agglab.compiler.backend.lives import Life, lives_of, private_fields, replaced
+from agglab.compiler.backend.storage import SCALARS, Names
 
 Mapping = dict[ir.FieldRef, ir.FieldRef]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compiler.backend import ir
+from agglab.compiler.backend import ir
 
 WORDS = {"and": "&&", "or": "||"}
 

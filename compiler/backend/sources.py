@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from compiler.source import Position, read_source
+from agglab.compiler.source import Position, read_source
 
 
 @lru_cache(maxsize=64)

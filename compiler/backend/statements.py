@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compiler import ast, types
-from compiler.backend import arithmetic, ir
-from compiler.backend.calls import Calls
-from compiler.backend.places import (
+from agglab.compiler import ast, types
+from agglab.compiler.backend import arithmetic, ir
+from agglab.compiler.backend.calls import Calls
+from agglab.compiler.backend.places import (
     HeaderPlace,
     InvalidPlace,
     LastHeader,
@@ -20,9 +20,9 @@ from compiler.backend.places import (
     Value,
     is_constant,
 )
-from compiler.backend.scope import Frame
-from compiler.backend.storage import Unsupported
-from compiler.typed import CallInfo, CallKind
+from agglab.compiler.backend.scope import Frame
+from agglab.compiler.backend.storage import Unsupported
+from agglab.compiler.typed import CallInfo, CallKind
 
 # Copies of a loop's body: a loop over more numbers stays a loop, one over anything else cannot.
 MAX_UNROLLED = 4096

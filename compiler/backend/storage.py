@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compiler import types
-from compiler.backend import ir
-from compiler.backend.control_names import given_name
-from compiler.backend.places import (
+from agglab.compiler import types
+from agglab.compiler.backend import ir
+from agglab.compiler.backend.control_names import given_name
+from agglab.compiler.backend.places import (
     HeaderPlace,
     Place,
     Scalar,
@@ -20,7 +20,7 @@ from compiler.backend.places import (
     plain,
     scalar_width,
 )
-from compiler.source import Position
+from agglab.compiler.source import Position
 
 SCALARS = "scalars"
 STANDARD_METADATA = "standard_metadata"

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler import ast, types
-from compiler.backend import arithmetic, ir
-from compiler.backend.control_names import given_name, key_name
-from compiler.backend.effects import Effects, effects
-from compiler.backend.externs import Externs
-from compiler.backend.objects import PROFILE_KINDS, bind_direct, counter_of, meter_of, position_of
-from compiler.backend.places import Value, is_scalar, is_signed, plain, scalar_width
-from compiler.backend.scope import Frame, TableSite
-from compiler.backend.storage import Unsupported
-from compiler.typed import Instance, qualified
+from agglab.compiler import ast, types
+from agglab.compiler.backend import arithmetic, ir
+from agglab.compiler.backend.control_names import given_name, key_name
+from agglab.compiler.backend.effects import Effects, effects
+from agglab.compiler.backend.externs import Externs
+from agglab.compiler.backend.objects import (
+    PROFILE_KINDS,
+    bind_direct,
+    counter_of,
+    meter_of,
+    position_of,
+)
+from agglab.compiler.backend.places import Value, is_scalar, is_signed, plain, scalar_width
+from agglab.compiler.backend.scope import Frame, TableSite
+from agglab.compiler.backend.storage import Unsupported
+from agglab.compiler.typed import Instance, qualified
 
 DEFAULT_SIZE = 1024
 BMV2_KINDS = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler import ast, types
-from compiler.check.members import Members
-from compiler.check.unify import Unifier, block_difference
-from compiler.typed import BoundArgument
+from agglab.compiler import ast, types
+from agglab.compiler.check.members import Members
+from agglab.compiler.check.unify import Unifier, block_difference
+from agglab.compiler.typed import BoundArgument
 
 _NO_VALUES = (types.Table, types.Action, types.Overloads, types.TypeName, types.Void)
 Pairing = list[tuple[types.ParameterType, ast.Argument | None]]

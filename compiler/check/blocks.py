@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compiler import ast, types
-from compiler.check.context import Frame
-from compiler.check.tables import Tables
+from agglab.compiler import ast, types
+from agglab.compiler.check.context import Frame
+from agglab.compiler.check.tables import Tables
 
 _SELECTABLE = (
     types.Bits,

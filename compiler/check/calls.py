@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compiler import ast, types
-from compiler.check.arguments import Arguments, Pairing, pair
-from compiler.check.members import HEADER_METHODS, SIZE_METHODS, STACK_METHODS, holds_headers
-from compiler.typed import BoundArgument, CallInfo, CallKind, ConstructionInfo
+from agglab.compiler import ast, types
+from agglab.compiler.check.arguments import Arguments, Pairing, pair
+from agglab.compiler.check.members import HEADER_METHODS, SIZE_METHODS, STACK_METHODS, holds_headers
+from agglab.compiler.typed import BoundArgument, CallInfo, CallKind, ConstructionInfo
 
 _BIT32 = types.BIT32
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from compiler import ast, types
-from compiler.check.declarations import Declarations
-from compiler.check.elaborate import elaborate
-from compiler.check.flow import check_flow
-from compiler.check.names import check_names
-from compiler.check.unused import check_unused
-from compiler.diagnostics import Diagnostics
-from compiler.typed import TypedProgram
+from agglab.compiler import ast, types
+from agglab.compiler.check.declarations import Declarations
+from agglab.compiler.check.elaborate import elaborate
+from agglab.compiler.check.flow import check_flow
+from agglab.compiler.check.names import check_names
+from agglab.compiler.check.unused import check_unused
+from agglab.compiler.diagnostics import Diagnostics
+from agglab.compiler.typed import TypedProgram
 
 
 class Checker(Declarations):

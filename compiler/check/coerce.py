@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from compiler import ast, types
-from compiler.check.typerefs import TypeResolver
-from compiler.check.unify import block_difference, same_object
-from compiler.fold import cast, fits, limits, wrap
-from compiler.typed import Value
+from agglab.compiler import ast, types
+from agglab.compiler.check.typerefs import TypeResolver
+from agglab.compiler.check.unify import block_difference, same_object
+from agglab.compiler.fold import cast, fits, limits, wrap
+from agglab.compiler.typed import Value
 
 _LITERALS = (
     ast.ListExpression,

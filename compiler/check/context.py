@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
-from compiler import ast, types
-from compiler.diagnostics import Diagnostics
-from compiler.source import Position
-from compiler.typed import TypedProgram, qualified
+from agglab.compiler import ast, types
+from agglab.compiler.diagnostics import Diagnostics
+from agglab.compiler.source import Position
+from agglab.compiler.typed import TypedProgram, qualified
 
 Entry = ast.Declaration | list[ast.FunctionDeclaration]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compiler import ast, types
-from compiler.check.blocks import Blocks
-from compiler.check.typerefs import MAX_LEAVES, field_problem
+from agglab.compiler import ast, types
+from agglab.compiler.check.blocks import Blocks
+from agglab.compiler.check.typerefs import MAX_LEAVES, field_problem
 
 _STRUCT_TYPES = {
     "struct": types.Struct,

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from compiler import ast, types
-from compiler.diagnostics import Diagnostics
-from compiler.typed import BoundArgument, ConstructionInfo, Instance, TypedProgram, Value, qualified
+from agglab.compiler import ast, types
+from agglab.compiler.diagnostics import Diagnostics
+from agglab.compiler.typed import (
+    BoundArgument,
+    ConstructionInfo,
+    Instance,
+    TypedProgram,
+    Value,
+    qualified,
+)
 
 MAX_INSTANCES = 100_000
 

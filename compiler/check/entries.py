@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from compiler import ast
-from compiler.typed import TypedProgram
+from agglab.compiler import ast
+from agglab.compiler.typed import TypedProgram
 
 if TYPE_CHECKING:
-    from compiler.check.context import Context
+    from agglab.compiler.check.context import Context
 
 # beyond so many entries every pair would take too long
 MAX_COMPARED = 2000

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compiler import ast, types
-from compiler.check.calls import Calls
-from compiler.check.typerefs import MAX_WIDTH_BITS, type_parameters
-from compiler.fold import fits, wrap
-from compiler.typed import ConstructionInfo
+from agglab.compiler import ast, types
+from agglab.compiler.check.calls import Calls
+from agglab.compiler.check.typerefs import MAX_WIDTH_BITS, type_parameters
+from agglab.compiler.fold import fits, wrap
+from agglab.compiler.typed import ConstructionInfo
 
 
 class Expressions(Calls):

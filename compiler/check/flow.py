@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compiler import ast, types
-from compiler.check.blocks import FINAL_STATES, targets
-from compiler.check.paths import Path, Place, Places, leaves, merge
-from compiler.check.statements import Statements
-from compiler.typed import CallInfo, CallKind, TypedProgram
+from agglab.compiler import ast, types
+from agglab.compiler.check.blocks import FINAL_STATES, targets
+from agglab.compiler.check.paths import Path, Place, Places, leaves, merge
+from agglab.compiler.check.statements import Statements
+from agglab.compiler.typed import CallInfo, CallKind, TypedProgram
 
 
 class _Flow:

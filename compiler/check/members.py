@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compiler import ast, types
-from compiler.check.context import did_you_mean
-from compiler.check.operators import Operators
+from agglab.compiler import ast, types
+from agglab.compiler.check.context import did_you_mean
+from agglab.compiler.check.operators import Operators
 
 STACK_METHODS = frozenset({"push_front", "pop_front"})
 HEADER_METHODS = frozenset({"isValid", "setValid", "setInvalid"})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compiler import ast, types
-from compiler.diagnostics import Diagnostics
-from compiler.typed import Instance, TypedProgram, qualified
+from agglab.compiler import ast, types
+from agglab.compiler.diagnostics import Diagnostics
+from agglab.compiler.typed import Instance, TypedProgram, qualified
 
 _KINDS: dict[type, str] = {ast.TableDeclaration: "table", ast.ActionDeclaration: "action"}
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compiler import ast, types
-from compiler.check.coerce import Coercion
-from compiler.fold import FoldError, binary, cast, slice_bits, unary
-from compiler.typed import Value
+from agglab.compiler import ast, types
+from agglab.compiler.check.coerce import Coercion
+from agglab.compiler.fold import FoldError, binary, cast, slice_bits, unary
+from agglab.compiler.typed import Value
 
 _ARITHMETIC = frozenset({"+", "-", "*"})
 _SATURATING = frozenset({"|+|", "|-|"})

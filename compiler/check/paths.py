@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from compiler import ast, types
+from agglab.compiler import ast, types
 
 _SCALAR = (
     types.Bits,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from compiler import ast
-from compiler.source import Position
-from compiler.typed import TypedProgram
+from agglab.compiler import ast
+from agglab.compiler.source import Position
+from agglab.compiler.typed import TypedProgram
 
 
 def same_expression(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compiler import ast, types
-from compiler.check.expressions import Expressions
-from compiler.typed import Value
+from agglab.compiler import ast, types
+from agglab.compiler.check.expressions import Expressions
+from agglab.compiler.typed import Value
 
 _SWITCHABLE = (types.Bits, types.Enum, types.SerializableEnum, types.Error, types.Boolean)
 _UNASSIGNABLE = (

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from compiler import ast, types
-from compiler.check.arguments import pair
-from compiler.check.context import Frame, did_you_mean
-from compiler.check.entries import check_order
-from compiler.check.same import same_expression
-from compiler.check.statements import Statements
-from compiler.typed import BoundArgument, TypedProgram, Value
+from agglab.compiler import ast, types
+from agglab.compiler.check.arguments import pair
+from agglab.compiler.check.context import Frame, did_you_mean
+from agglab.compiler.check.entries import check_order
+from agglab.compiler.check.same import same_expression
+from agglab.compiler.check.statements import Statements
+from agglab.compiler.typed import BoundArgument, TypedProgram, Value
 
 _KEY_TYPES = (
     types.Bits,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from compiler import ast, types
-from compiler.check.context import Context
-from compiler.source import Position
+from agglab.compiler import ast, types
+from agglab.compiler.check.context import Context
+from agglab.compiler.source import Position
 
 MAX_WIDTH_BITS = 2048
 MAX_STACK_SIZE = 1 << 16

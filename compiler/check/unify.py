@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler import ast, types
+from agglab.compiler import ast, types
 
 
 class Unifier:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compiler import ast
-from compiler.check.context import Context
-from compiler.preprocess import INCLUDE_DIR
-from compiler.typed import TypedProgram
+from agglab.compiler import ast
+from agglab.compiler.check.context import Context
+from agglab.compiler.preprocess import INCLUDE_DIR
+from agglab.compiler.typed import TypedProgram
 
 _PLAIN = (
     ast.ActionDeclaration,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from compiler import ast
-from compiler.source import Position
-from compiler.syntax.cursor import SyntaxFailure
-from compiler.syntax.expressions import ExpressionParser
-from compiler.syntax.lexer import END, END_PRAGMA, IDENTIFIER, KEYWORDS, PRAGMA, Token
+from agglab.compiler import ast
+from agglab.compiler.source import Position
+from agglab.compiler.syntax.cursor import SyntaxFailure
+from agglab.compiler.syntax.expressions import ExpressionParser
+from agglab.compiler.syntax.lexer import END, END_PRAGMA, IDENTIFIER, KEYWORDS, PRAGMA, Token
 
 
 class AnnotationParser(ExpressionParser):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from compiler import ast
-from compiler.source import Position
-from compiler.syntax.declarations import Annotations, DeclarationParser
-from compiler.syntax.lexer import Token
+from agglab.compiler import ast
+from agglab.compiler.source import Position
+from agglab.compiler.syntax.declarations import Annotations, DeclarationParser
+from agglab.compiler.syntax.lexer import Token
 
 StateItem = ast.Statement | ast.Declaration | ast.Transition
 

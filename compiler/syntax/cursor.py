@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn, TypeVar
 
-from compiler import ast
-from compiler.diagnostics import Diagnostics
-from compiler.source import Position
-from compiler.syntax.lexer import END, IDENTIFIER, KEYWORDS, STRING, UNEXPECTED, Token
+from agglab.compiler import ast
+from agglab.compiler.diagnostics import Diagnostics
+from agglab.compiler.source import Position
+from agglab.compiler.syntax.lexer import END, IDENTIFIER, KEYWORDS, STRING, UNEXPECTED, Token
 
 # Keywords that are names wherever they do not begin their own construct (nonTypeName).
 NAME_KEYWORDS = frozenset({"actions", "apply", "entries", "key", "priority", "state", "type"})

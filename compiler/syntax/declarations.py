@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compiler import ast
-from compiler.syntax.statements import StatementParser
+from agglab.compiler import ast
+from agglab.compiler.syntax.statements import StatementParser
 
 Annotations = tuple[ast.Annotation, ...]
 STRUCT_KINDS = frozenset({"struct", "header", "header_union"})

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from compiler import ast
-from compiler.source import Position
-from compiler.syntax.cursor import NAME_KEYWORDS
-from compiler.syntax.lexer import IDENTIFIER, INTEGER, STRING, parse_number, parse_string
-from compiler.syntax.typerefs import TypeParser
+from agglab.compiler import ast
+from agglab.compiler.source import Position
+from agglab.compiler.syntax.cursor import NAME_KEYWORDS
+from agglab.compiler.syntax.lexer import IDENTIFIER, INTEGER, STRING, parse_number, parse_string
+from agglab.compiler.syntax.typerefs import TypeParser
 
 _LEVELS = (
     ("||",),

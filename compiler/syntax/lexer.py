@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from compiler.diagnostics import Diagnostics
-from compiler.source import Position, read_source
+from agglab.compiler.diagnostics import Diagnostics
+from agglab.compiler.source import Position, read_source
 
 IDENTIFIER = "identifier"
 INTEGER = "integer"

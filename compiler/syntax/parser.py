@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compiler import ast
-from compiler.diagnostics import Diagnostics
-from compiler.syntax.blocks import BlockParser
-from compiler.syntax.cursor import SyntaxFailure
-from compiler.syntax.declarations import STRUCT_KINDS, Annotations
-from compiler.syntax.lexer import END, Token
+from agglab.compiler import ast
+from agglab.compiler.diagnostics import Diagnostics
+from agglab.compiler.syntax.blocks import BlockParser
+from agglab.compiler.syntax.cursor import SyntaxFailure
+from agglab.compiler.syntax.declarations import STRUCT_KINDS, Annotations
+from agglab.compiler.syntax.lexer import END, Token
 
 _MISPLACED = {
     "table": "a table belongs inside a control",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compiler import ast
-from compiler.source import Position
-from compiler.syntax.annotations import AnnotationParser
-from compiler.syntax.cursor import describe
+from agglab.compiler import ast
+from agglab.compiler.source import Position
+from agglab.compiler.syntax.annotations import AnnotationParser
+from agglab.compiler.syntax.cursor import describe
 
 ASSIGNMENTS = {
     "=": "",

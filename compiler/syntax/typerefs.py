@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from compiler import ast
-from compiler.syntax.cursor import BASE_TYPES, Cursor
-from compiler.syntax.lexer import Token
+from agglab.compiler import ast
+from agglab.compiler.syntax.cursor import BASE_TYPES, Cursor
+from agglab.compiler.syntax.lexer import Token
 
 _TYPE_KEYWORDS = BASE_TYPES | {"tuple", "list", "void"}
 

@@ -4,7 +4,7 @@ All are immutable and compare by structure; nominal types (structs, enums, exter
 their declaration and type arguments. `str(type)` is the type as a user would write it.
 """
 
-from compiler.types.base import (
+from agglab.compiler.types.base import (
     BIT32,
     BOOLEAN,
     DONT_CARE,
@@ -32,7 +32,7 @@ from compiler.types.base import (
     Varbit,
     Void,
 )
-from compiler.types.compound import (
+from agglab.compiler.types.compound import (
     ActionRun,
     ApplyResult,
     DefaultLiteral,
@@ -48,7 +48,7 @@ from compiler.types.compound import (
     StructLiteral,
     Tuple,
 )
-from compiler.types.objects import (
+from agglab.compiler.types.objects import (
     Action,
     Block,
     Control,
@@ -61,13 +61,13 @@ from compiler.types.objects import (
     Table,
     TypeName,
 )
-from compiler.types.substitution import (
+from agglab.compiler.types.substitution import (
     Bindings,
     erase,
     substitute,
     substitute_parameters,
 )
-from compiler.types.width import (
+from agglab.compiler.types.width import (
     LeafCounts,
     leaf_count,
     width_bits,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from compiler import ast
+from agglab.compiler import ast
 
 
 @dataclass(frozen=True, slots=True)

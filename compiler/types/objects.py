@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from compiler import ast
-from compiler.types.base import Type, angle
+from agglab.compiler import ast
+from agglab.compiler.types.base import Type, angle
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar, cast
 
-from compiler import ast
-from compiler.types.base import UNKNOWN, Type, TypeVariable
-from compiler.types.compound import (
+from agglab.compiler import ast
+from agglab.compiler.types.base import UNKNOWN, Type, TypeVariable
+from agglab.compiler.types.compound import (
     Field,
     Header,
     HeaderUnion,
@@ -20,7 +20,7 @@ from compiler.types.compound import (
     StructLiteral,
     Tuple,
 )
-from compiler.types.objects import (
+from agglab.compiler.types.objects import (
     Block,
     Control,
     Extern,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from compiler.types.base import Bits, Boolean, NewType, SerializableEnum, Type
-from compiler.types.compound import Header, Stack, Struct, StructLike, Tuple
+from agglab.compiler.types.base import Bits, Boolean, NewType, SerializableEnum, Type
+from agglab.compiler.types.compound import Header, Stack, Struct, StructLike, Tuple
 
 LeafCounts = dict[int, tuple[Type, int]]
 

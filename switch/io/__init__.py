@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
-from switch.io import native
+from agglab.switch.io import native
 
 
 class PacketLoopError(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from switch.build import NATIVE, build_files, sources_digest
+from agglab.switch.build import NATIVE, build_files, sources_digest
 
 HERE = Path(__file__).resolve().parent
 FLAGS = (

@@ -6,7 +6,7 @@ import ctypes
 import functools
 from ctypes import POINTER, c_char_p, c_int, c_uint16, c_uint32, c_uint64, c_void_p
 
-from switch.io.build import loop_library
+from agglab.switch.io.build import loop_library
 
 
 class LoopProgram(ctypes.Structure):

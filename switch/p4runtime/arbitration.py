@@ -8,7 +8,7 @@ from typing import Protocol
 from google.rpc import status_pb2
 from p4.v1 import p4runtime_pb2
 
-from switch.p4runtime.status import Code, StatusError, invalid
+from agglab.switch.p4runtime.status import Code, StatusError, invalid
 
 MAX_ROLE_LENGTH = 256
 """Roles are remembered for as long as the switch runs, for their highest election ids."""

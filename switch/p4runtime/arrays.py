@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from p4.v1 import p4data_pb2, p4runtime_pb2
 from p4.v1.p4runtime_pb2 import Entity, Update
 
-from switch import Pipeline
-from switch.p4runtime.bytestring import decode, decode_signed, encode, encode_signed
-from switch.p4runtime.p4info import Array, P4InfoIndex, Table, find
-from switch.p4runtime.rates import check_counts
-from switch.p4runtime.status import Code, StatusError, invalid, unsupported
-from switch.p4runtime.tables import TableEntries
+from agglab.switch import Pipeline
+from agglab.switch.p4runtime.bytestring import decode, decode_signed, encode, encode_signed
+from agglab.switch.p4runtime.p4info import Array, P4InfoIndex, Table, find
+from agglab.switch.p4runtime.rates import check_counts
+from agglab.switch.p4runtime.status import Code, StatusError, invalid, unsupported
+from agglab.switch.p4runtime.tables import TableEntries
 
 
 def only_modify(kind: int, what: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from switch.p4runtime.status import invalid
+from agglab.switch.p4runtime.status import invalid
 
 SHOWN_BYTES = 64
 """Of a value in an error, whose text is a header of the answer."""

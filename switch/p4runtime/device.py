@@ -16,18 +16,18 @@ from p4.v1.p4runtime_pb2 import (
     WriteRequest,
 )
 
-from switch import Pipeline, PipelineError, Program
-from switch.p4runtime.arrays import Counters, DirectCounters, Registers
-from switch.p4runtime.digests import Digests
-from switch.p4runtime.legacy import device_data
-from switch.p4runtime.links import Links
-from switch.p4runtime.meters import DirectMeters, Meters
-from switch.p4runtime.p4info import P4InfoIndex
-from switch.p4runtime.profiles import ActionProfiles, Groups, Members
-from switch.p4runtime.replication import Replication
-from switch.p4runtime.status import BatchError, Code, StatusError, invalid, unsupported
-from switch.p4runtime.tables import TableEntries
-from switch.p4runtime.value_sets import ValueSets
+from agglab.switch import Pipeline, PipelineError, Program
+from agglab.switch.p4runtime.arrays import Counters, DirectCounters, Registers
+from agglab.switch.p4runtime.digests import Digests
+from agglab.switch.p4runtime.legacy import device_data
+from agglab.switch.p4runtime.links import Links
+from agglab.switch.p4runtime.meters import DirectMeters, Meters
+from agglab.switch.p4runtime.p4info import P4InfoIndex
+from agglab.switch.p4runtime.profiles import ActionProfiles, Groups, Members
+from agglab.switch.p4runtime.replication import Replication
+from agglab.switch.p4runtime.status import BatchError, Code, StatusError, invalid, unsupported
+from agglab.switch.p4runtime.tables import TableEntries
+from agglab.switch.p4runtime.value_sets import ValueSets
 
 Install = Callable[[Pipeline], None]
 """Makes the data plane forward by a program; on return the previous one is no longer used."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 
 from p4.v1.p4runtime_pb2 import DigestEntry, DigestList, DigestListAck, Entity, Update
 
-from switch import Pipeline
-from switch.p4runtime.p4info import Digest, P4InfoIndex, find
-from switch.p4runtime.p4types import Encoder, encoder
-from switch.p4runtime.status import Code, StatusError, invalid
+from agglab.switch import Pipeline
+from agglab.switch.p4runtime.p4info import Digest, P4InfoIndex, find
+from agglab.switch.p4runtime.p4types import Encoder, encoder
+from agglab.switch.p4runtime.status import Code, StatusError, invalid
 
 MAX_LIST = 1024
 """Samples in one message, whatever more the controller would take."""

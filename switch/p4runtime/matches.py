@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 from p4.v1 import p4runtime_pb2
 
-from switch import Exact, Lpm, Match, Range, Ternary
-from switch.p4runtime.bytestring import decode, encode
-from switch.p4runtime.p4info import Action, Field, P4InfoIndex, Table
-from switch.p4runtime.status import Code, StatusError, invalid
+from agglab.switch import Exact, Lpm, Match, Range, Ternary
+from agglab.switch.p4runtime.bytestring import decode, encode
+from agglab.switch.p4runtime.p4info import Action, Field, P4InfoIndex, Table
+from agglab.switch.p4runtime.status import Code, StatusError, invalid
 
 
 def decode_match(table: Table, messages: Sequence[p4runtime_pb2.FieldMatch]) -> tuple[Match, ...]:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from p4.v1 import p4runtime_pb2
 from p4.v1.p4runtime_pb2 import Entity
 
-from switch import Pipeline
-from switch.p4runtime.arrays import indexes, only_modify
-from switch.p4runtime.p4info import P4InfoIndex, Table, find
-from switch.p4runtime.rates import decode_rates, encode_rates
-from switch.p4runtime.status import invalid, unsupported
-from switch.p4runtime.tables import TableEntries
+from agglab.switch import Pipeline
+from agglab.switch.p4runtime.arrays import indexes, only_modify
+from agglab.switch.p4runtime.p4info import P4InfoIndex, Table, find
+from agglab.switch.p4runtime.rates import decode_rates, encode_rates
+from agglab.switch.p4runtime.status import invalid, unsupported
+from agglab.switch.p4runtime.tables import TableEntries
 
 
 class Meters:

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 from p4.config.v1 import p4info_pb2, p4types_pb2
 
-from switch import Program
-from switch.model import Action as ProgramAction
-from switch.model import Table as ProgramTable
-from switch.p4runtime.status import Code, StatusError, invalid, unsupported
+from agglab.switch import Program
+from agglab.switch.model import Action as ProgramAction
+from agglab.switch.model import Table as ProgramTable
+from agglab.switch.p4runtime.status import Code, StatusError, invalid, unsupported
 
 WITH_PRIORITY = ("TERNARY", "RANGE", "OPTIONAL")
 """Match kinds whose entries need a priority."""

@@ -8,9 +8,9 @@ from typing import Any
 from p4.config.v1 import p4types_pb2
 from p4.v1 import p4data_pb2
 
-from switch.p4runtime.bytestring import encode, encode_signed
-from switch.p4runtime.p4info import entries
-from switch.p4runtime.status import invalid, unsupported
+from agglab.switch.p4runtime.bytestring import encode, encode_signed
+from agglab.switch.p4runtime.p4info import entries
+from agglab.switch.p4runtime.status import invalid, unsupported
 
 Encoder = Callable[[Iterator[int]], p4data_pb2.P4Data]
 """Takes as many fields as the type has, in order."""

@@ -12,9 +12,9 @@ from collections.abc import Callable, Sequence
 
 from p4.v1 import p4runtime_pb2
 
-from switch.p4runtime.bytestring import decode, encode
-from switch.p4runtime.p4info import Field
-from switch.p4runtime.status import invalid
+from agglab.switch.p4runtime.bytestring import decode, encode
+from agglab.switch.p4runtime.p4info import Field
+from agglab.switch.p4runtime.status import invalid
 
 MAX_FRAME = 65535 + 18
 

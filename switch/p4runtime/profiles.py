@@ -10,12 +10,12 @@ from typing import TypeAlias, TypeVar
 from p4.v1 import p4runtime_pb2
 from p4.v1.p4runtime_pb2 import ActionProfileGroup, ActionProfileMember, Entity, Update
 
-from switch import Group, Member, Pipeline, PipelineError
-from switch.p4runtime.bytestring import decode
-from switch.p4runtime.links import Links
-from switch.p4runtime.matches import decode_params, encode_action
-from switch.p4runtime.p4info import P4InfoIndex, Profile, Table, find
-from switch.p4runtime.status import Code, StatusError, invalid
+from agglab.switch import Group, Member, Pipeline, PipelineError
+from agglab.switch.p4runtime.bytestring import decode
+from agglab.switch.p4runtime.links import Links
+from agglab.switch.p4runtime.matches import decode_params, encode_action
+from agglab.switch.p4runtime.p4info import P4InfoIndex, Profile, Table, find
+from agglab.switch.p4runtime.status import Code, StatusError, invalid
 
 MAX_WEIGHT = 1 << 16
 """A member of weight w is in its group w times, as with BMv2."""

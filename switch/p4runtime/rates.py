@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from p4.v1.p4runtime_pb2 import CounterData, MeterConfig
 
-from switch import MeterRates
-from switch.p4runtime.status import invalid
-from switch.state import MAX_PER_S
+from agglab.switch import MeterRates
+from agglab.switch.p4runtime.status import invalid
+from agglab.switch.state import MAX_PER_S
 
 
 def check_counts(where: str, data: CounterData) -> None:

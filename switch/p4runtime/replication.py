@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from p4.v1 import p4runtime_pb2
 from p4.v1.p4runtime_pb2 import CloneSessionEntry, Entity, MulticastGroupEntry, Update
 
-from switch import Pipeline
-from switch.p4runtime.bytestring import decode
-from switch.p4runtime.status import Code, StatusError, invalid, unsupported
+from agglab.switch import Pipeline
+from agglab.switch.p4runtime.bytestring import decode
+from agglab.switch.p4runtime.status import Code, StatusError, invalid, unsupported
 
 MAX_GROUP = (1 << 16) - 1
 MAX_SESSION = (1 << 15) - 1

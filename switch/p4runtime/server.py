@@ -10,11 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 import grpc
 from p4.v1 import p4runtime_pb2_grpc
 
-from switch.io.stats_socket import taken
-from switch.p4runtime.device import Device
-from switch.p4runtime.links import Links
-from switch.p4runtime.packets import receive_frames
-from switch.p4runtime.service import MAX_CONTROLLERS, P4RuntimeService
+from agglab.switch.io.stats_socket import taken
+from agglab.switch.p4runtime.device import Device
+from agglab.switch.p4runtime.links import Links
+from agglab.switch.p4runtime.packets import receive_frames
+from agglab.switch.p4runtime.service import MAX_CONTROLLERS, P4RuntimeService
 
 # A stream keeps a thread for as long as it lives; the rest serve single calls.
 THREADS = MAX_CONTROLLERS + 16

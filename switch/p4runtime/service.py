@@ -13,10 +13,10 @@ import grpc
 from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 from p4.v1.p4runtime_pb2 import GetForwardingPipelineConfigRequest
 
-from switch.p4runtime.arbitration import Arbitration, election_number
-from switch.p4runtime.device import Device
-from switch.p4runtime.packets import decode_packet_in, encode_packet_out
-from switch.p4runtime.status import BatchError, Code, StatusError, invalid, unsupported
+from agglab.switch.p4runtime.arbitration import Arbitration, election_number
+from agglab.switch.p4runtime.device import Device
+from agglab.switch.p4runtime.packets import decode_packet_in, encode_packet_out
+from agglab.switch.p4runtime.status import BatchError, Code, StatusError, invalid, unsupported
 
 API_VERSION = "1.4.1"
 MAX_CONTROLLERS = 16

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from p4.v1 import p4runtime_pb2
 from p4.v1.p4runtime_pb2 import Entity, Update
 
-from switch import Group, Match, Member, MeterRates, Pipeline, PipelineError
-from switch.p4runtime.matches import decode_action, decode_match, encode_action, encode_match
-from switch.p4runtime.p4info import P4InfoIndex, Table, find
-from switch.p4runtime.profiles import ActionProfiles, ActionSet
-from switch.p4runtime.rates import check_counts, decode_rates, encode_rates
-from switch.p4runtime.status import Code, StatusError, invalid, unsupported
-from switch.tables import DEFAULT_ENTRY
+from agglab.switch import Group, Match, Member, MeterRates, Pipeline, PipelineError
+from agglab.switch.p4runtime.matches import decode_action, decode_match, encode_action, encode_match
+from agglab.switch.p4runtime.p4info import P4InfoIndex, Table, find
+from agglab.switch.p4runtime.profiles import ActionProfiles, ActionSet
+from agglab.switch.p4runtime.rates import check_counts, decode_rates, encode_rates
+from agglab.switch.p4runtime.status import Code, StatusError, invalid, unsupported
+from agglab.switch.tables import DEFAULT_ENTRY
 
 Key = tuple[tuple[Match, ...], int]
 """What tells the entries of a table apart: the match and the priority."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import grpc
 
-from switch import files
-from switch.cli import TlsFiles
+from agglab.switch import files
+from agglab.switch.cli import TlsFiles
 
 
 class TlsError(Exception):

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from p4.v1 import p4runtime_pb2
 from p4.v1.p4runtime_pb2 import Entity, ValueSetEntry, ValueSetMember
 
-from switch import Pipeline
-from switch.p4runtime.arrays import only_modify
-from switch.p4runtime.matches import decode_key, encode_key
-from switch.p4runtime.p4info import P4InfoIndex, ValueSet, find
-from switch.p4runtime.status import Code, StatusError, invalid
+from agglab.switch import Pipeline
+from agglab.switch.p4runtime.arrays import only_modify
+from agglab.switch.p4runtime.matches import decode_key, encode_key
+from agglab.switch.p4runtime.p4info import P4InfoIndex, ValueSet, find
+from agglab.switch.p4runtime.status import Code, StatusError, invalid
 
 
 class ValueSets:

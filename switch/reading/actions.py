@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from switch.expression import (
+from agglab.switch.expression import (
     Arithmetic,
     Const,
     Data,
@@ -14,10 +14,10 @@ from switch.expression import (
     StackRef,
     UnionStackRef,
 )
-from switch.model import Action, Argument, LearnList, Param, Primitive
-from switch.node import Node
-from switch.reading.expressions import Reader, header_type_of, sample_union
-from switch.reading.scope import Scope, claim_id
+from agglab.switch.model import Action, Argument, LearnList, Param, Primitive
+from agglab.switch.node import Node
+from agglab.switch.reading.expressions import Reader, header_type_of, sample_union
+from agglab.switch.reading.scope import Scope, claim_id
 
 MAX_PARAM_BITS = 16384
 MAX_ARGS_BYTES = 65535

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from switch.expression import (
+from agglab.switch.expression import (
     Arithmetic,
     Bool,
     BoolToData,
@@ -43,9 +43,9 @@ from switch.expression import (
     Valid,
     ValidUnion,
 )
-from switch.model import HeaderType, Param, Union
-from switch.node import Node
-from switch.reading.scope import Scope
+from agglab.switch.model import HeaderType, Param, Union
+from agglab.switch.node import Node
+from agglab.switch.reading.scope import Scope
 
 MAX_DEPTH = 150
 MAX_CAST_BITS = 16384

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from switch.expression import Const, Data, FieldOf, Lookahead
-from switch.model import (
+from agglab.switch.expression import Const, Data, FieldOf, Lookahead
+from agglab.switch.model import (
     Checksum,
     Deparser,
     FieldList,
@@ -14,11 +14,11 @@ from switch.model import (
     Transition,
     ValueSet,
 )
-from switch.node import Node
-from switch.reading.actions import read_primitive
-from switch.reading.calculations import MAX_INPUT_BITS, packet_header
-from switch.reading.expressions import Reader, member_of
-from switch.reading.scope import Scope, claim
+from agglab.switch.node import Node
+from agglab.switch.reading.actions import read_primitive
+from agglab.switch.reading.calculations import MAX_INPUT_BITS, packet_header
+from agglab.switch.reading.expressions import Reader, member_of
+from agglab.switch.reading.scope import Scope, claim
 
 
 def read_parser(node: Node, scope: Scope) -> Parser:

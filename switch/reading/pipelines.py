@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from switch.expression import FieldOf, HeaderRef
-from switch.model import (
+from agglab.switch.expression import FieldOf, HeaderRef
+from agglab.switch.model import (
     Action,
     ActionCall,
     Conditional,
@@ -14,10 +14,10 @@ from switch.model import (
     Profile,
     Table,
 )
-from switch.node import Node
-from switch.reading.calculations import read_calculation
-from switch.reading.expressions import Reader, is_variable
-from switch.reading.scope import Scope, claim
+from agglab.switch.node import Node
+from agglab.switch.reading.calculations import read_calculation
+from agglab.switch.reading.expressions import Reader, is_variable
+from agglab.switch.reading.scope import Scope, claim
 
 KINDS_OF_TYPE = {
     "exact": {"exact", "valid"},

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from switch.model import (
+from agglab.switch.model import (
     Action,
     Calculation,
     Counter,
@@ -23,7 +23,7 @@ from switch.model import (
     UnionStack,
     ValueSet,
 )
-from switch.node import Node
+from agglab.switch.node import Node
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from switch.detail import Detail
-from switch.expression import (
+from agglab.switch.detail import Detail
+from agglab.switch.expression import (
     Arithmetic,
     Const,
     Data,
@@ -18,7 +18,7 @@ from switch.expression import (
     StackRef,
     UnionExpression,
 )
-from switch.model import (
+from agglab.switch.model import (
     Action,
     Calculation,
     Counter,
@@ -29,14 +29,14 @@ from switch.model import (
     Primitive,
     Register,
 )
-from switch.reading.expressions import header_type_of
-from switch.translate.calculations import call
-from switch.translate.expressions import Expressions
-from switch.translate.layout import Layout, Place, integer_type, type_bits
-from switch.translate.ranges import Range, Text, of_bits
-from switch.translate.sealed import Sealed
-from switch.translate.steps import Steps
-from switch.translate.writer import Writer, access, comment, quoted
+from agglab.switch.reading.expressions import header_type_of
+from agglab.switch.translate.calculations import call
+from agglab.switch.translate.expressions import Expressions
+from agglab.switch.translate.layout import Layout, Place, integer_type, type_bits
+from agglab.switch.translate.ranges import Range, Text, of_bits
+from agglab.switch.translate.sealed import Sealed
+from agglab.switch.translate.steps import Steps
+from agglab.switch.translate.writer import Writer, access, comment, quoted
 
 JUMPS = ("_jump", "_jump_if_zero")
 MAX_ROUNDS = 1 << 16

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from switch.model import Calculation, CalculationInput, Checksum, Field, Header
-from switch.reading.calculations import input_bits
-from switch.translate.expressions import Expressions
-from switch.translate.layout import Layout, integer_type
-from switch.translate.packing import Piece, byte_runs, joined, write_pieces
-from switch.translate.writer import Writer, comment, u64
+from agglab.switch.model import Calculation, CalculationInput, Checksum, Field, Header
+from agglab.switch.reading.calculations import input_bits
+from agglab.switch.translate.expressions import Expressions
+from agglab.switch.translate.layout import Layout, integer_type
+from agglab.switch.translate.packing import Piece, byte_runs, joined, write_pieces
+from agglab.switch.translate.writer import Writer, comment, u64
 
 
 def call(calculation: Calculation) -> str:

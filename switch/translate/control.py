@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from switch.model import Action, ActionCall, Conditional, Control, Table
-from switch.reading.pipelines import following
-from switch.translate.expressions import Expressions
-from switch.translate.layout import Layout
-from switch.translate.steps import Steps
-from switch.translate.tables import TableApply
-from switch.translate.writer import Writer, comment, quoted
+from agglab.switch.model import Action, ActionCall, Conditional, Control, Table
+from agglab.switch.reading.pipelines import following
+from agglab.switch.translate.expressions import Expressions
+from agglab.switch.translate.layout import Layout
+from agglab.switch.translate.steps import Steps
+from agglab.switch.translate.tables import TableApply
+from agglab.switch.translate.writer import Writer, comment, quoted
 
 
 def exits(action: Action) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from switch.model import Field, Header
-from switch.translate.actions import ActionWriter
-from switch.translate.calculations import write_update
-from switch.translate.layout import Layout
-from switch.translate.packing import Piece, write_pieces
-from switch.translate.steps import Steps
-from switch.translate.writer import Writer, comment
+from agglab.switch.model import Field, Header
+from agglab.switch.translate.actions import ActionWriter
+from agglab.switch.translate.calculations import write_update
+from agglab.switch.translate.layout import Layout
+from agglab.switch.translate.packing import Piece, write_pieces
+from agglab.switch.translate.steps import Steps
+from agglab.switch.translate.writer import Writer, comment
 
 
 def write_deparser(layout: Layout, out: Writer) -> None:

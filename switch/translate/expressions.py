@@ -9,7 +9,7 @@ it may have.
 
 from __future__ import annotations
 
-from switch.expression import (
+from agglab.switch.expression import (
     Arithmetic,
     Bool,
     BoolToData,
@@ -34,13 +34,13 @@ from switch.expression import (
     Valid,
     ValidUnion,
 )
-from switch.model import Param
-from switch.reading.expressions import header_type_of
-from switch.translate.layout import Layout, integer_type
-from switch.translate.places import Places
-from switch.translate.ranges import Range, Ranges, Text, amounts, check_size
-from switch.translate.wide import Wide
-from switch.translate.writer import Writer, access, u64
+from agglab.switch.model import Param
+from agglab.switch.reading.expressions import header_type_of
+from agglab.switch.translate.layout import Layout, integer_type
+from agglab.switch.translate.places import Places
+from agglab.switch.translate.ranges import Range, Ranges, Text, amounts, check_size
+from agglab.switch.translate.wide import Wide
+from agglab.switch.translate.writer import Writer, access, u64
 
 
 class Expressions:

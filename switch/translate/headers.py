@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from switch.model import Field, HeaderType
-from switch.translate.layout import Layout, integer_type
-from switch.translate.packing import Piece, read_bits, write_pieces
-from switch.translate.writer import Writer
+from agglab.switch.model import Field, HeaderType
+from agglab.switch.translate.layout import Layout, integer_type
+from agglab.switch.translate.packing import Piece, read_bits, write_pieces
+from agglab.switch.translate.writer import Writer
 
 
 class HeaderFunctions:

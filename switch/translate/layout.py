@@ -10,10 +10,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.model import Action, Field, Header, HeaderType, Register, Stack, Union, UnionStack
-from switch.program import Program
-from switch.reading.calculations import input_bits
-from switch.translate.writer import Names, Writer, comment
+from agglab.switch.model import (
+    Action,
+    Field,
+    Header,
+    HeaderType,
+    Register,
+    Stack,
+    Union,
+    UnionStack,
+)
+from agglab.switch.program import Program
+from agglab.switch.reading.calculations import input_bits
+from agglab.switch.translate.writer import Names, Writer, comment
 
 STANDARD_FIELDS = {
     "ingress_port": "standard_metadata.ingress_port",

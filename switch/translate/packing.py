@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.translate.writer import Writer
+from agglab.switch.translate.writer import Writer
 
 
 @dataclass(frozen=True)

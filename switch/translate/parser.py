@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from switch.expression import Arithmetic, Const, Data, Expression, Lookahead
-from switch.model import (
+from agglab.switch.expression import Arithmetic, Const, Data, Expression, Lookahead
+from agglab.switch.model import (
     Header,
     HeaderType,
     ParserOp,
@@ -15,15 +15,15 @@ from switch.model import (
     UnionStack,
     ValueSet,
 )
-from switch.program import Program
-from switch.translate.actions import ActionWriter
-from switch.translate.calculations import write_verify
-from switch.translate.expressions import Expressions
-from switch.translate.layout import Layout, Place
-from switch.translate.packing import Piece, write_pieces
-from switch.translate.sealed import Sealed
-from switch.translate.steps import Steps
-from switch.translate.writer import Writer, comment, quoted, u64
+from agglab.switch.program import Program
+from agglab.switch.translate.actions import ActionWriter
+from agglab.switch.translate.calculations import write_verify
+from agglab.switch.translate.expressions import Expressions
+from agglab.switch.translate.layout import Layout, Place
+from agglab.switch.translate.packing import Piece, write_pieces
+from agglab.switch.translate.sealed import Sealed
+from agglab.switch.translate.steps import Steps
+from agglab.switch.translate.writer import Writer, comment, quoted, u64
 
 MAX_STEPS = 1 << 17
 """States visited before a parser that goes round in circles is stopped with ParserTimeout."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.expression import (
+from agglab.switch.expression import (
     Arithmetic,
     Complement,
     Const,

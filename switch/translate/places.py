@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from switch.expression import (
+from agglab.switch.expression import (
     ChooseHeader,
     Data,
     HeaderExpression,
@@ -19,13 +19,13 @@ from switch.expression import (
     UnionMember,
     UnionRef,
 )
-from switch.model import HeaderType, Stack, UnionStack
-from switch.reading.expressions import header_type_of, sample_union
-from switch.translate.layout import Layout, Place
-from switch.translate.writer import Writer, access
+from agglab.switch.model import HeaderType, Stack, UnionStack
+from agglab.switch.reading.expressions import header_type_of, sample_union
+from agglab.switch.translate.layout import Layout, Place
+from agglab.switch.translate.writer import Writer, access
 
 if TYPE_CHECKING:
-    from switch.translate.expressions import Expressions
+    from agglab.switch.translate.expressions import Expressions
 
 
 class Places:

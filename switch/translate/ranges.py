@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from switch.errors import ProgramError
-from switch.expression import (
+from agglab.switch.errors import ProgramError
+from agglab.switch.expression import (
     Arithmetic,
     BoolToData,
     ChooseData,

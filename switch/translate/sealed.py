@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, NoReturn
 
-from switch.program import Program
+from agglab.switch.program import Program
 
 CHECKED = frozenset(("op", "kind", "algorithm", "match_type", "path"))
 """Members that hold a word of the reader's own (or, `path`, what its errors name)."""

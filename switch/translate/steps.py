@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from switch.detail import Detail
-from switch.expression import Data, FieldOf, HeaderRef
-from switch.model import Action, Field, Header, HeaderType, Primitive, Table
-from switch.reading.expressions import header_type_of
-from switch.translate.expressions import Expressions
-from switch.translate.layout import Layout
-from switch.translate.sealed import Sealed
-from switch.translate.writer import Writer, access, quoted
+from agglab.switch.detail import Detail
+from agglab.switch.expression import Data, FieldOf, HeaderRef
+from agglab.switch.model import Action, Field, Header, HeaderType, Primitive, Table
+from agglab.switch.reading.expressions import header_type_of
+from agglab.switch.translate.expressions import Expressions
+from agglab.switch.translate.layout import Layout
+from agglab.switch.translate.sealed import Sealed
+from agglab.switch.translate.writer import Writer, access, quoted
 
 
 class Steps:

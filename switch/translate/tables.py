@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from switch.expression import FieldOf, HeaderRef
-from switch.model import Action, Key, Meter, Param, Profile, Table
-from switch.translate.actions import ActionWriter
-from switch.translate.calculations import call
-from switch.translate.layout import Layout
-from switch.translate.packing import Piece, write_pieces
-from switch.translate.ranges import Range, Text
-from switch.translate.steps import Steps
-from switch.translate.writer import Writer, c_bytes, comment, u64
+from agglab.switch.expression import FieldOf, HeaderRef
+from agglab.switch.model import Action, Key, Meter, Param, Profile, Table
+from agglab.switch.translate.actions import ActionWriter
+from agglab.switch.translate.calculations import call
+from agglab.switch.translate.layout import Layout
+from agglab.switch.translate.packing import Piece, write_pieces
+from agglab.switch.translate.ranges import Range, Text
+from agglab.switch.translate.steps import Steps
+from agglab.switch.translate.writer import Writer, c_bytes, comment, u64
 
 KINDS = {
     "exact": "MATCH_EXACT",

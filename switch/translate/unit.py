@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from switch.detail import Detail
-from switch.program import Program
-from switch.translate.actions import ActionWriter
-from switch.translate.calculations import CalculationWriter
-from switch.translate.control import ControlWriter
-from switch.translate.deparser import write_deparser, write_metadata, write_samples
-from switch.translate.headers import HeaderFunctions
-from switch.translate.layout import Layout
-from switch.translate.parser import ParserWriter
-from switch.translate.sealed import sealed
-from switch.translate.steps import Steps
-from switch.translate.tables import write_shapes
-from switch.translate.writer import Writer, comment
+from agglab.switch.detail import Detail
+from agglab.switch.program import Program
+from agglab.switch.translate.actions import ActionWriter
+from agglab.switch.translate.calculations import CalculationWriter
+from agglab.switch.translate.control import ControlWriter
+from agglab.switch.translate.deparser import write_deparser, write_metadata, write_samples
+from agglab.switch.translate.headers import HeaderFunctions
+from agglab.switch.translate.layout import Layout
+from agglab.switch.translate.parser import ParserWriter
+from agglab.switch.translate.sealed import sealed
+from agglab.switch.translate.steps import Steps
+from agglab.switch.translate.tables import write_shapes
+from agglab.switch.translate.writer import Writer, comment
 
 BEFORE_LAYOUT = (
     "pipeline.h",

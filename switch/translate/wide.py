@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from switch.expression import (
+from agglab.switch.expression import (
     Arithmetic,
     ChooseData,
     Complement,
@@ -16,12 +16,12 @@ from switch.expression import (
     Lookahead,
     RegisterCell,
 )
-from switch.reading.expressions import header_type_of
-from switch.translate.patterns import lane_add, strip_masks
-from switch.translate.writer import access, u64
+from agglab.switch.reading.expressions import header_type_of
+from agglab.switch.translate.patterns import lane_add, strip_masks
+from agglab.switch.translate.writer import access, u64
 
 if TYPE_CHECKING:
-    from switch.translate.expressions import Expressions
+    from agglab.switch.translate.expressions import Expressions
 
 BITWISE = frozenset("&|^")
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from switch.detail import Detail
-from switch.errors import ProgramError
-from switch.translate.sealed import Sealed, unseal
+from agglab.switch.detail import Detail
+from agglab.switch.errors import ProgramError
+from agglab.switch.translate.sealed import Sealed, unseal
 
 MAX_NAME = 48
 MAX_SHOWN = 120

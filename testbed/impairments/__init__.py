@@ -1,7 +1,7 @@
 """Seeded impairments as pure functions of (key, frame number): virtual links apply them as they
 stand here, real links as eBPF programs that decide the same."""
 
-from testbed.impairments.draws import (
+from agglab.testbed.impairments.draws import (
     ALWAYS,
     direction_key,
     draw,
@@ -9,7 +9,7 @@ from testbed.impairments.draws import (
     splitmix64,
     threshold,
 )
-from testbed.impairments.fates import Decider, Fate, decider, deciders, flip
+from agglab.testbed.impairments.fates import Decider, Fate, decider, deciders, flip
 
 __all__ = [
     "ALWAYS",

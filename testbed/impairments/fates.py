@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from testbed.impairments.draws import ALWAYS, direction_key, draw, threshold
-from topologies.graph import (
+from agglab.testbed.impairments.draws import ALWAYS, direction_key, draw, threshold
+from agglab.topologies.graph import (
     Corrupt,
     Drop,
     DropList,

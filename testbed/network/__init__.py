@@ -6,7 +6,7 @@ How a run uses it:
     code = isolated(run)                                  # run(scratch: Path) -> exit code
     with MininetNetwork(topology, seed, scratch, logs) as network:      # inside run()
         switch = network.start_switch("s1", NativeTarget(program_json, p4info))
-        switch.install(job_entries(topology, "s1", jobs))       # of testbed.plan
+        switch.install(job_entries(topology, "s1", jobs))       # of agglab.testbed.plan
         agent = network.spawn("h1", argv, name="agent-h1")              # NodeProcess
         network.check()                                   # raises NodeFailed if a switch died
         statistics = network.statistics()
@@ -15,16 +15,16 @@ Every error a user can cause or cure is a MachineLacks or a NodeFailed: one line
 the command and the last lines of its log.
 """
 
-from testbed.errors import MachineLacks, NodeFailed
-from testbed.impairments import drop_numbers
-from testbed.network.isolation import isolated
-from testbed.network.machine import lacks
-from testbed.network.mininet_network import MininetNetwork
-from testbed.network.process import NodeProcess
-from testbed.network.targets import NativeTarget, RunningSwitch, Target
-from testbed.network.targets import facts as target_facts
-from testbed.network.targets import require as require_target
-from testbed.statistics import DirectionStatistics, NetworkStatistics, SwitchStatistics
+from agglab.testbed.errors import MachineLacks, NodeFailed
+from agglab.testbed.impairments import drop_numbers
+from agglab.testbed.network.isolation import isolated
+from agglab.testbed.network.machine import lacks
+from agglab.testbed.network.mininet_network import MininetNetwork
+from agglab.testbed.network.process import NodeProcess
+from agglab.testbed.network.targets import NativeTarget, RunningSwitch, Target
+from agglab.testbed.network.targets import facts as target_facts
+from agglab.testbed.network.targets import require as require_target
+from agglab.testbed.statistics import DirectionStatistics, NetworkStatistics, SwitchStatistics
 
 __all__ = [
     "DirectionStatistics",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
-from testbed.plan import CloneSession, Entries, Replica, TableEntry
+from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
 
 NO_ENTRIES = Entries((), {})
 Value = TypeVar("Value")

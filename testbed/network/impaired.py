@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from testbed.network import bpf, clsact, impaired_code
-from testbed.network.rules import DirectionRules, Rule
-from topologies import DropList, GilbertElliott, Impairment
+from agglab.testbed.network import bpf, clsact, impaired_code
+from agglab.testbed.network.rules import DirectionRules, Rule
+from agglab.topologies import DropList, GilbertElliott, Impairment
 
 
 def refused(*impairments: Impairment) -> OSError | None:

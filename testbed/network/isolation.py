@@ -2,7 +2,7 @@
 
 Four processes, each the child of the one before and killed by the kernel when that one dies:
 
-    outer    the user's `python -m testbed run`; makes and removes the scratch directory
+    outer    the user's `agglab run`; makes and removes the scratch directory
     gate     made the new namespaces, and is in them but for pid
     init     process 1 of the pid namespace: reaps orphans; when it dies the kernel kills all others
     run      the caller's function
@@ -26,8 +26,8 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from testbed.network import kernel
-from testbed.scratch import scratch_folder
+from agglab.testbed.network import kernel
+from agglab.testbed.scratch import scratch_folder
 
 INTERRUPTED = 130
 

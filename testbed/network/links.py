@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from testbed.bucket import burst_bytes
-from topologies import Direction, Jitter, Reorder, Topology
-from topologies.graph import (
+from agglab.testbed.bucket import burst_bytes
+from agglab.topologies import Direction, Jitter, Reorder, Topology
+from agglab.topologies.graph import (
     AGGREGATOR_IP,
     AGGREGATOR_MAC,
     DEFAULT_QUEUE_PACKETS,

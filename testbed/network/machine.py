@@ -11,13 +11,13 @@ import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from testbed.errors import C_COMPILER, MachineLacks
-from testbed.faults import Action, Fault, Impair, LinkDown, RateChange
-from testbed.network import impaired, kernel
-from testbed.network.impaired_code import EBPF_KINDS
-from testbed.network.links import DELAYS, delays
-from testbed.places import install, install_module
-from topologies import (
+from agglab.testbed.errors import C_COMPILER, MachineLacks
+from agglab.testbed.faults import Action, Fault, Impair, LinkDown, RateChange
+from agglab.testbed.network import impaired, kernel
+from agglab.testbed.network.impaired_code import EBPF_KINDS
+from agglab.testbed.network.links import DELAYS, delays
+from agglab.testbed.places import install, install_module
+from agglab.topologies import (
     Corrupt,
     Direction,
     Drop,

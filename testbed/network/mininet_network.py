@@ -12,23 +12,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from testbed.errors import MachineLacks, NodeFailed, exit_in_words
-from testbed.faults import Fault, Impair, LinkDown, RateChange
-from testbed.network import impaired, interfaces, links, reading
-from testbed.network.impaired import ImpairedDirection
-from testbed.network.kernel import network_namespace
-from testbed.network.process import NodeProcess, put_first, stop_all
-from testbed.network.rules import DirectionRules, PortDrop, direction_rules
-from testbed.network.targets import (
+from agglab.testbed.errors import MachineLacks, NodeFailed, exit_in_words
+from agglab.testbed.faults import Fault, Impair, LinkDown, RateChange
+from agglab.testbed.network import impaired, interfaces, links, reading
+from agglab.testbed.network.impaired import ImpairedDirection
+from agglab.testbed.network.kernel import network_namespace
+from agglab.testbed.network.process import NodeProcess, put_first, stop_all
+from agglab.testbed.network.rules import DirectionRules, PortDrop, direction_rules
+from agglab.testbed.network.targets import (
     NativeTarget,
     RunningSwitch,
     SwitchSetting,
     Target,
     start_switch,
 )
-from testbed.places import REPOSITORY
-from testbed.statistics import NetworkStatistics
-from topologies import LinkEnd, Topology, interface_name
+from agglab.testbed.statistics import NetworkStatistics
+from agglab.topologies import LinkEnd, Topology, interface_name
 
 
 class MininetNetwork:
@@ -142,7 +141,7 @@ class MininetNetwork:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env={**os.environ, "PYTHONPATH": str(REPOSITORY), **(environment or {})},
+                env={**os.environ, **(environment or {})},
             )
         put_first(popen.pid)
         process = NodeProcess(node, name, command, log, popen)
@@ -190,7 +189,7 @@ class MininetNetwork:
 
     def _build(self) -> None:
         # Imported here: it costs 70 ms, which `list`, `check` and `clean` need not pay.
-        from testbed.network.mininet_nodes import build_mininet, stop_nodes
+        from agglab.testbed.network.mininet_nodes import build_mininet, stop_nodes
 
         self.mininet = build_mininet(self.topology)
         self._stack.callback(stop_nodes, self.mininet)

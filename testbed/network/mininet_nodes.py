@@ -7,7 +7,7 @@ terminal.
 from __future__ import annotations
 
 # isort: off
-from testbed.network import distutils_stand_in  # noqa: F401, before Mininet
+from agglab.testbed.network import distutils_stand_in  # noqa: F401, before Mininet
 
 # isort: on
 from mininet.link import Intf, Link
@@ -15,10 +15,10 @@ from mininet.log import setLogLevel
 from mininet.net import Mininet
 from mininet.node import Host, Node, Switch
 
-from testbed.network.links import interface_mac
-from topologies import Link as TopologyLink
-from topologies import Topology
-from topologies.graph import PREFIX_LENGTH
+from agglab.testbed.network.links import interface_mac
+from agglab.topologies import Link as TopologyLink
+from agglab.topologies import Topology
+from agglab.topologies.graph import PREFIX_LENGTH
 
 setLogLevel("error")
 # Mininet.init would raise limits of the whole machine (sysctl).

@@ -20,15 +20,15 @@ from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2 as pb
 from p4.v1 import p4runtime_pb2_grpc
 
-from compiler.backend.p4info_messages import new_message
-from testbed.errors import ControlError
-from testbed.network.changes import (
+from agglab.compiler.backend.p4info_messages import new_message
+from agglab.testbed.errors import ControlError
+from agglab.testbed.network.changes import (
     NO_ENTRIES,
     group_changes,
     session_changes,
     table_changes,
 )
-from testbed.plan import Entries, Replica, TableEntry
+from agglab.testbed.plan import Entries, Replica, TableEntry
 
 # Giving a switch its program includes compiling it, which a busy machine does slowly.
 CALL_TIMEOUT_S = 180.0

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed.network.impaired import Counts
-from testbed.network.kernel import network_namespace
-from testbed.network.rules import PortDrop
-from testbed.statistics import DirectionStatistics, SwitchStatistics
-from topologies import Topology
+from agglab.testbed.network.impaired import Counts
+from agglab.testbed.network.kernel import network_namespace
+from agglab.testbed.network.rules import PortDrop
+from agglab.testbed.statistics import DirectionStatistics, SwitchStatistics
+from agglab.topologies import Topology
 
 
 def read_directions(

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
-from testbed.faults import Fault, Impair, LinkDown
-from testbed.impairments import direction_key, threshold
-from testbed.network.links import DELAYS
-from topologies import Direction, Drop, Impairment, Link, LinkEnd
+from agglab.testbed.faults import Fault, Impair, LinkDown
+from agglab.testbed.impairments import direction_key, threshold
+from agglab.testbed.network.links import DELAYS
+from agglab.topologies import Direction, Drop, Impairment, Link, LinkEnd
 
 
 @dataclass(frozen=True)

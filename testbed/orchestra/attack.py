@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 
-from hosts import wire
-from testbed.checksum import ONES, word_sum
-from testbed.scenario.jobs import Tenant, chunks_of
-from topologies import Host, Topology
+from agglab.hosts import wire
+from agglab.testbed.checksum import ONES, word_sum
+from agglab.testbed.scenario.jobs import Tenant, chunks_of
+from agglab.topologies import Host, Topology
 
 HEADER = struct.Struct("!BBHHBBI")
 ETHERNET = struct.Struct("!6s6sH")
@@ -44,7 +44,7 @@ TOO_BIG, SMALLEST_MTU = 4, 68
 REDIRECT_CODES, UNREACHABLE_CODES = 4, 16
 
 REFUSED, FORGED, MALFORMED, FORWARDED = "refused", "forged", "malformed", "forwarded"
-"""Which of a switch's counters (testbed.measurements.COUNTERS) a kind's frames are counted by.
+"""Which of a switch's counters (measurements.COUNTERS) a kind's frames are counted by.
 What is forwarded a host ignores, or counts as one of its `network_errors`."""
 
 

@@ -6,25 +6,25 @@ from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hosts import wire
-from testbed import usage
-from testbed.backend import Backend, Event, WorkerId
-from testbed.bounds import bounds
-from testbed.faults import AtChunk, Attack, AtTime, Fault, WorkerCrash
-from testbed.orchestra import attack
-from testbed.orchestra.judge import Attempt, Judge
-from testbed.orchestra.life import JobLife, Life
-from testbed.orchestra.mishap import Mishap
-from testbed.orchestra.outcome import JobResult, Outcome, Round, Span
-from testbed.orchestra.slots import Range, Slots
-from testbed.own_entries import Fill, as_planned
-from testbed.plan import Job, Plan, Tree, plan
-from testbed.progress import Progress
-from testbed.record import EventLog
-from testbed.scenario import Scenario
-from testbed.scenario.jobs import Tenant, chunks_of
-from testbed.usage import Usage
-from topologies import Topology
+from agglab.hosts import wire
+from agglab.testbed import usage
+from agglab.testbed.backend import Backend, Event, WorkerId
+from agglab.testbed.bounds import bounds
+from agglab.testbed.faults import AtChunk, Attack, AtTime, Fault, WorkerCrash
+from agglab.testbed.orchestra import attack
+from agglab.testbed.orchestra.judge import Attempt, Judge
+from agglab.testbed.orchestra.life import JobLife, Life
+from agglab.testbed.orchestra.mishap import Mishap
+from agglab.testbed.orchestra.outcome import JobResult, Outcome, Round, Span
+from agglab.testbed.orchestra.slots import Range, Slots
+from agglab.testbed.own_entries import Fill, as_planned
+from agglab.testbed.plan import Job, Plan, Tree, plan
+from agglab.testbed.progress import Progress
+from agglab.testbed.record import EventLog
+from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario.jobs import Tenant, chunks_of
+from agglab.testbed.usage import Usage
+from agglab.topologies import Topology
 
 ROUND_S, LINK_BOUNDS = 60.0, 20.0
 SESSION_BITS = 20

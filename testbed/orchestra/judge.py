@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy.typing as npt
 
-from hosts import own_worker
-from hosts.tensors import make_tensor
-from testbed.backend import Backend
-from testbed.received import Received
-from testbed.scenario.jobs import Tenant
-from testbed.verify import Verdict, verify
+from agglab.hosts import own_worker
+from agglab.hosts.tensors import make_tensor
+from agglab.testbed.backend import Backend
+from agglab.testbed.received import Received
+from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.verify import Verdict, verify
 
 NOTHING = Received(None)
 

@@ -7,12 +7,12 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar
 
-from testbed.backend import Backend, Event, WorkerId
-from testbed.orchestra.missing import Absent, diagnose
-from testbed.orchestra.outcome import Failure, JobResult, Round
-from testbed.orchestra.slots import Range
-from testbed.plan import Tree
-from testbed.scenario.jobs import Tenant
+from agglab.testbed.backend import Backend, Event, WorkerId
+from agglab.testbed.orchestra.missing import Absent, diagnose
+from agglab.testbed.orchestra.outcome import Failure, JobResult, Round
+from agglab.testbed.orchestra.slots import Range
+from agglab.testbed.plan import Tree
+from agglab.testbed.scenario.jobs import Tenant
 
 S = 1_000_000_000
 FOREVER_NS = 1 << 62

@@ -8,8 +8,8 @@ from dataclasses import fields
 from itertools import islice
 from typing import Any, Protocol
 
-from testbed.backend import Backend, Event, WorkerId
-from testbed.faults import (
+from agglab.testbed.backend import Backend, Event, WorkerId
+from agglab.testbed.faults import (
     AtChunk,
     Attack,
     AtTime,
@@ -23,7 +23,7 @@ from testbed.faults import (
     WorkerPause,
     WorkerSlow,
 )
-from testbed.orchestra.life import FOREVER_NS, Life, S
+from agglab.testbed.orchestra.life import FOREVER_NS, Life, S
 
 NAMES = {
     LinkDown: "link_down",

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from testbed.plan import Branch, Tree
+from agglab.testbed.plan import Branch, Tree
 
 RANGES_MAX = 8
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from testbed.backend import Event
-from testbed.faults import Fault
-from testbed.scenario.jobs import Tenant
-from testbed.usage import NOTHING, Usage
-from testbed.verify import Verdict
+from agglab.testbed.backend import Event
+from agglab.testbed.faults import Fault
+from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.usage import NOTHING, Usage
+from agglab.testbed.verify import Verdict
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from testbed.scenario.jobs import Tenant, divide
+from agglab.testbed.scenario.jobs import Tenant, divide
 
 Range = tuple[int, int]
 """First slot, and how many."""

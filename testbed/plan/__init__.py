@@ -4,7 +4,7 @@ plan(topology, jobs) -> Plan        # entries per switch, a tree per job
 job_entries(topology, switch, jobs) # one switch's part of it
 """
 
-from testbed.plan.entries import (
+from agglab.testbed.plan.entries import (
     FLOOD_GROUP,
     MAX_JOBS,
     CloneSession,
@@ -17,7 +17,7 @@ from testbed.plan.entries import (
     job_trees,
     plan,
 )
-from testbed.plan.tree import Branch, Tree, Wiring, aggregation_tree
+from agglab.testbed.plan.tree import Branch, Tree, Wiring, aggregation_tree
 
 __all__ = [
     "FLOOD_GROUP",

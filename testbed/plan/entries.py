@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
-from testbed.plan.tree import Branch, Tree, Wiring, aggregation_tree
-from topologies import Host, Topology
-from topologies.graph import AGGREGATOR_IP, AGGREGATOR_MAC
+from agglab.testbed.plan.tree import Branch, Tree, Wiring, aggregation_tree
+from agglab.topologies import Host, Topology
+from agglab.topologies.graph import AGGREGATOR_IP, AGGREGATOR_MAC
 
 # Constants of p4/switchml.p4 and p4/include/forwarding.p4.
 FLOOD_GROUP = 1

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from topologies import Topology
+from agglab.topologies import Topology
 
 Port = int
 

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from testbed.report.figures import run_figures, sweep_figures
-from testbed.report.page import page
+from agglab.testbed.report.figures import run_figures, sweep_figures
+from agglab.testbed.report.page import page
 
 WRONG_SHAPE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 """What drawing raises where a file does not hold what it should."""

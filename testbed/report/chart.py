@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
-from testbed.report.svg import Canvas
+from agglab.testbed.report.svg import Canvas
 
 WIDTH, HEIGHT = 680, 320
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 56, 52

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from testbed.metrics import lookup
-from testbed.report.chart import Mark, Reference, Series, Track, bars, lines
-from testbed.report.tracks import tracks
+from agglab.testbed.metrics import lookup
+from agglab.testbed.report.chart import Mark, Reference, Series, Track, bars, lines
+from agglab.testbed.report.tracks import tracks
 
 Metrics = Mapping[str, Any]
 Events = Sequence[Mapping[str, Any]]

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from testbed.metrics import lookup, show
-from testbed.report.figures import anything_again
+from agglab.testbed.metrics import lookup, show
+from agglab.testbed.report.figures import anything_again
 
 STYLE = """
 * { box-sizing: border-box; }

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from xml.sax.saxutils import escape as escape_xml
 from xml.sax.saxutils import quoteattr
 
-from switch.printable import printable
+from agglab.switch.printable import printable
 
 FONT = "font-family='system-ui, sans-serif'"
 

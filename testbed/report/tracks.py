@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from testbed.report.chart import Piece
+from agglab.testbed.report.chart import Piece
 
 Event = Mapping[str, Any]
 Who = tuple[int, int]

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 
-from hosts import wire
-from hosts.driver import default_window
-from testbed.places import P4_FOLDER
-from testbed.plan import MAX_JOBS, job_trees
-from testbed.scenario import expected_names, faults, graph
-from testbed.scenario.errors import nearest, nearest_file
-from testbed.scenario.jobs import (
+from agglab.hosts import wire
+from agglab.hosts.driver import default_window
+from agglab.testbed.places import P4_FOLDER
+from agglab.testbed.plan import MAX_JOBS, job_trees
+from agglab.testbed.scenario import expected_names, faults, graph
+from agglab.testbed.scenario.errors import nearest, nearest_file
+from agglab.testbed.scenario.jobs import (
     ETHERNET_BYTES,
     Finding,
     Tenant,
@@ -23,12 +23,12 @@ from testbed.scenario.jobs import (
     tenants,
     windows_too_large,
 )
-from testbed.scenario.known import Known
-from testbed.scenario.reader import Reader
-from testbed.scenario.schema import OF_KIND, SLOTS_MAX, Job, Scenario
-from testbed.scenario.schema import Topology as Shape
-from testbed.scenario.trust import Trust
-from topologies import Topology
+from agglab.testbed.scenario.known import Known
+from agglab.testbed.scenario.reader import Reader
+from agglab.testbed.scenario.schema import OF_KIND, SLOTS_MAX, Job, Scenario
+from agglab.testbed.scenario.schema import Topology as Shape
+from agglab.testbed.scenario.trust import Trust
+from agglab.topologies import Topology
 
 TENSORS_MAX_BYTES = 2**33
 

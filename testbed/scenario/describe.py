@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from testbed.scenario.finding_kinds import FINDING_KINDS
-from testbed.scenario.kinds import AutoOr
-from testbed.scenario.metric_names import METRICS
-from testbed.scenario.schema import Key, keys
+from agglab.testbed.scenario.finding_kinds import FINDING_KINDS
+from agglab.testbed.scenario.kinds import AutoOr
+from agglab.testbed.scenario.metric_names import METRICS
+from agglab.testbed.scenario.schema import Key, keys
 
 
 def key_table() -> str:

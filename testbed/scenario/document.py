@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import yaml
 
-from testbed.scenario.errors import Problem, ScenarioError, Where, quote
+from agglab.testbed.scenario.errors import Problem, ScenarioError, Where, quote
 
 BYTES_MAX = 100_000
 NODES_MAX = 5_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from testbed.scenario.document import Items, Mapping, Node, Scalar
-from testbed.scenario.errors import Problem, Where, nearest, quote
-from testbed.scenario.kinds import Wrong, decimal, duration, integer
-from testbed.scenario.metric_names import GROWTH, METRICS, pattern_of, type_of
+from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar
+from agglab.testbed.scenario.errors import Problem, Where, nearest, quote
+from agglab.testbed.scenario.kinds import Wrong, decimal, duration, integer
+from agglab.testbed.scenario.metric_names import GROWTH, METRICS, pattern_of, type_of
 
 Value: TypeAlias = "bool | int | float | str"
 MATCHERS = ("equals", "min", "max")

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from testbed.scenario.errors import nearest, quote
-from testbed.scenario.expectations import FINDINGS, Expectation
-from testbed.scenario.finding_kinds import FINDING_KINDS
-from testbed.scenario.jobs import Finding, Tenant
-from testbed.scenario.known import Known
-from testbed.scenario.metric_names import GROWTH, METRICS, OF_JOB
-from topologies import Topology
+from agglab.testbed.scenario.errors import nearest, quote
+from agglab.testbed.scenario.expectations import FINDINGS, Expectation
+from agglab.testbed.scenario.finding_kinds import FINDING_KINDS
+from agglab.testbed.scenario.jobs import Finding, Tenant
+from agglab.testbed.scenario.known import Known
+from agglab.testbed.scenario.metric_names import GROWTH, METRICS, OF_JOB
+from agglab.topologies import Topology
 
 Names = Mapping[str, Sequence[str]]
 """What may stand after `workers.`, `jobs.` and so on."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from testbed import faults
-from testbed.scenario.errors import nearest
-from testbed.scenario.jobs import Finding, Tenant, chunks_of, lanes_that_fit
-from testbed.scenario.known import Known
-from testbed.scenario.schema import ChunkMark, FaultEntry, Scenario, yaml_name
-from testbed.scenario.trust import Trust
-from topologies import Link, Topology
-from topologies.graph import (
+from agglab.testbed import faults
+from agglab.testbed.scenario.errors import nearest
+from agglab.testbed.scenario.jobs import Finding, Tenant, chunks_of, lanes_that_fit
+from agglab.testbed.scenario.known import Known
+from agglab.testbed.scenario.schema import ChunkMark, FaultEntry, Scenario, yaml_name
+from agglab.testbed.scenario.trust import Trust
+from agglab.topologies import Link, Topology
+from agglab.topologies.graph import (
     Corrupt,
     Drop,
     DropList,

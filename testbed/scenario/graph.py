@@ -7,11 +7,11 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from testbed.scenario.faults import constant_impairments
-from testbed.scenario.schema import OF_KIND, LinkOverride, Scenario
-from testbed.scenario.schema import Topology as Shape
-from topologies import Direction, Drop, Link, Topology, fabrics, rack
-from topologies.graph import DEFAULT_QUEUE_PACKETS
+from agglab.testbed.scenario.faults import constant_impairments
+from agglab.testbed.scenario.schema import OF_KIND, LinkOverride, Scenario
+from agglab.testbed.scenario.schema import Topology as Shape
+from agglab.topologies import Direction, Drop, Link, Topology, fabrics, rack
+from agglab.topologies.graph import DEFAULT_QUEUE_PACKETS
 
 RACKS, RING_RACKS, SPINES, PORTS = 2, 3, 2, 4
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from math import ceil
 
-from hosts import wire
-from testbed.plan import Job as PlannedJob
-from testbed.scenario.schema import LANES_MAX, Job, Scenario, Workload
-from topologies import Topology
+from agglab.hosts import wire
+from agglab.testbed.plan import Job as PlannedJob
+from agglab.testbed.scenario.schema import LANES_MAX, Job, Scenario, Workload
+from agglab.topologies import Topology
 
 Finding = tuple[str, str, str]
 """Key path, what is wrong, what is allowed."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from testbed.scenario.jobs import Tenant
-from testbed.scenario.schema import Scenario
-from testbed.scenario.trust import EVERYTHING, Trust
-from topologies import Topology
+from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.schema import Scenario
+from agglab.testbed.scenario.trust import EVERYTHING, Trust
+from agglab.topologies import Topology
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,23 @@ from itertools import islice, product
 from math import prod
 from pathlib import Path
 
-from hosts import own_worker
-from hosts.own_worker import WorkerError
-from testbed.places import SCENARIO_FOLDER
-from testbed.scenario import checks
-from testbed.scenario.document import Mapping, Node, Scalar, parse, read_file, with_value
-from testbed.scenario.errors import Problem, ScenarioError, Where, nearest, nearest_file, quote
-from testbed.scenario.jobs import inherited
-from testbed.scenario.metric_names import GROWTH
-from testbed.scenario.reader import Reader
-from testbed.scenario.schema import (
+from agglab.hosts import own_worker
+from agglab.hosts.own_worker import WorkerError
+from agglab.testbed.places import SCENARIO_FOLDER
+from agglab.testbed.scenario import checks
+from agglab.testbed.scenario.document import Mapping, Node, Scalar, parse, read_file, with_value
+from agglab.testbed.scenario.errors import (
+    Problem,
+    ScenarioError,
+    Where,
+    nearest,
+    nearest_file,
+    quote,
+)
+from agglab.testbed.scenario.jobs import inherited
+from agglab.testbed.scenario.metric_names import GROWTH
+from agglab.testbed.scenario.reader import Reader
+from agglab.testbed.scenario.schema import (
     NAME_MAX,
     Axis,
     Expectation,
@@ -202,7 +209,7 @@ def _graph(file: Path) -> tuple[Graph, list[Problem]]:
 
 def _with_workers(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
     """Each worker class as the file it was found in. The file is read and never run: that is for
-    `testbed.prepare`, when a run begins."""
+    `agglab.testbed.prepare`, when a run begins."""
 
     def found(workload: Workload, path: str) -> Workload:
         spec = own_worker.find(workload.worker, (folder, Path.cwd())) if workload.worker else ""

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import Field, fields
 from typing import Any, TypeVar
 
-from testbed.scenario.document import Items, Mapping, Node, Scalar
-from testbed.scenario.errors import Problem, Where, nearest, quote, similar
-from testbed.scenario.expectations import read_expect
-from testbed.scenario.kinds import Kind, Wrong
-from testbed.scenario.schema import Axis, Scenario, key_of, keys, yaml_name
-from testbed.scenario.trust import Trust
+from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar
+from agglab.testbed.scenario.errors import Problem, Where, nearest, quote, similar
+from agglab.testbed.scenario.expectations import read_expect
+from agglab.testbed.scenario.kinds import Kind, Wrong
+from agglab.testbed.scenario.schema import Axis, Scenario, key_of, keys, yaml_name
+from agglab.testbed.scenario.trust import Trust
 
 T = TypeVar("T")
 SWEEP_VALUES_MAX = 64

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
-from testbed.scenario.expectations import Expectation
-from testbed.scenario.kinds import (
+from agglab.testbed.scenario.expectations import Expectation
+from agglab.testbed.scenario.kinds import (
     AutoOr,
     Choice,
     Flag,
@@ -366,7 +366,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Everything one run needs; passive data. Built by `testbed.scenario.load`."""
+    """Everything one run needs; passive data. Built by `agglab.testbed.scenario.load`."""
 
     name: str = key(
         "name",

@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
-from testbed.places import P4_FOLDER
-from testbed.scenario.load import Suite
-from testbed.scenario.schema import Scenario, key_of, yaml_name
+from agglab.testbed.places import P4_FOLDER
+from agglab.testbed.scenario.load import Suite
+from agglab.testbed.scenario.schema import Scenario, key_of, yaml_name
 
 
 def to_yaml(scenario: Scenario, program: Path) -> str:

@@ -7,7 +7,7 @@ Everything happens in one process, without root and without packets; two runs of
 to the nanosecond.
 """
 
-from testbed.virtual.backend import NeverEnds, VirtualBackend
-from testbed.virtual.switches import Chip
+from agglab.testbed.virtual.backend import NeverEnds, VirtualBackend
+from agglab.testbed.virtual.switches import Chip
 
 __all__ = ["Chip", "NeverEnds", "VirtualBackend"]

@@ -8,23 +8,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from hosts import wire
-from testbed import usage
-from testbed.backend import Command, Event, WorkerId
-from testbed.faults import Fault, Impair, LinkDown, RateChange
-from testbed.impairments import decider, direction_key
-from testbed.plan import Entries
-from testbed.received import Received
-from testbed.statistics import NetworkStatistics, NodeStatistics
-from testbed.usage import Usage
-from testbed.virtual.causes import Causes, Disturbance
-from testbed.virtual.clock import Clock
-from testbed.virtual.frames import Address, Framing, destination_port
-from testbed.virtual.links import Way
-from testbed.virtual.reception import Datagram, NetworkError, Reception
-from testbed.virtual.switches import Chip, SwitchNode
-from testbed.virtual.workers import WorkerNode
-from topologies import Host, Link, Topology
+from agglab.hosts import wire
+from agglab.testbed import usage
+from agglab.testbed.backend import Command, Event, WorkerId
+from agglab.testbed.faults import Fault, Impair, LinkDown, RateChange
+from agglab.testbed.impairments import decider, direction_key
+from agglab.testbed.plan import Entries
+from agglab.testbed.received import Received
+from agglab.testbed.statistics import NetworkStatistics, NodeStatistics
+from agglab.testbed.usage import Usage
+from agglab.testbed.virtual.causes import Causes, Disturbance
+from agglab.testbed.virtual.clock import Clock
+from agglab.testbed.virtual.frames import Address, Framing, destination_port
+from agglab.testbed.virtual.links import Way
+from agglab.testbed.virtual.reception import Datagram, NetworkError, Reception
+from agglab.testbed.virtual.switches import Chip, SwitchNode
+from agglab.testbed.virtual.workers import WorkerNode
+from agglab.topologies import Host, Link, Topology
 
 AGGREGATOR = Address(wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT)
 AGGREGATOR_IP = ipaddress.IPv4Address(wire.AGGREGATOR_ADDRESS).packed

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hosts import wire
-from testbed.statistics import Repeats
-from testbed.virtual.clock import Clock
+from agglab.hosts import wire
+from agglab.testbed.statistics import Repeats
+from agglab.testbed.virtual.clock import Clock
 
 TAGS = 1 << 32
 EXAMPLES_KEPT = 3

@@ -6,8 +6,8 @@ import ipaddress
 import struct
 from dataclasses import dataclass
 
-from hosts.wire import LOWER_HEADER_BYTES
-from testbed.checksum import ONES, word_sum
+from agglab.hosts.wire import LOWER_HEADER_BYTES
+from agglab.testbed.checksum import ONES, word_sum
 
 ETHERTYPE_IPV4 = 0x0800
 VERSION_IHL = 0x45

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from testbed.impairments import Decider, Fate, deciders, flip
-from testbed.statistics import DirectionStatistics
-from testbed.virtual.clock import Clock
-from topologies import Direction
-from topologies.graph import DEFAULT_QUEUE_PACKETS
+from agglab.testbed.impairments import Decider, Fate, deciders, flip
+from agglab.testbed.statistics import DirectionStatistics
+from agglab.testbed.virtual.clock import Clock
+from agglab.topologies import Direction
+from agglab.topologies.graph import DEFAULT_QUEUE_PACKETS
 
 NS_PER_S, NS_PER_US, BITS = 1_000_000_000, 1000, 8
 NUMBERS_KEPT = 65536  # as the kernel's twin keeps

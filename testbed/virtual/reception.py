@@ -10,7 +10,7 @@ import ipaddress
 import struct
 from dataclasses import dataclass, field, replace
 
-from testbed.checksum import is_zero_sum
+from agglab.testbed.checksum import is_zero_sum
 
 NS_PER_S = 1_000_000_000
 FRAGMENTS_NS = 30 * NS_PER_S

@@ -6,17 +6,17 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from switch import Exact, Lpm, Pipeline, Range, Ternary
-from switch.build import build_library
-from switch.matches import Match
-from switch.model import Key
-from switch.program import Program
-from switch.translate import translate
-from testbed.network.changes import NO_ENTRIES, group_changes, session_changes
-from testbed.plan import Entries, TableEntry
-from testbed.statistics import NodeStatistics, SwitchStatistics
-from testbed.virtual.clock import Clock
-from testbed.virtual.links import Way
+from agglab.switch import Exact, Lpm, Pipeline, Range, Ternary
+from agglab.switch.build import build_library
+from agglab.switch.matches import Match
+from agglab.switch.model import Key
+from agglab.switch.program import Program
+from agglab.switch.translate import translate
+from agglab.testbed.network.changes import NO_ENTRIES, group_changes, session_changes
+from agglab.testbed.plan import Entries, TableEntry
+from agglab.testbed.statistics import NodeStatistics, SwitchStatistics
+from agglab.testbed.virtual.clock import Clock
+from agglab.testbed.virtual.links import Way
 
 NS_PER_US = 1000
 NO_HANDLE = -1

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from hosts.agent import WAITING_MAX
-from hosts.driver import default_window, first_timeout_s
-from hosts.errors import AllReduceError, RoundTimeout
-from hosts.tensors import make_tensor
-from hosts.wire import Batch
-from hosts.worker import Job, Timing, Worker
-from testbed.received import Received
-from testbed.virtual.clock import Clock
+from agglab.hosts.agent import WAITING_MAX
+from agglab.hosts.driver import default_window, first_timeout_s
+from agglab.hosts.errors import AllReduceError, RoundTimeout
+from agglab.hosts.tensors import make_tensor
+from agglab.hosts.wire import Batch
+from agglab.hosts.worker import Job, Timing, Worker
+from agglab.testbed.received import Received
+from agglab.testbed.virtual.clock import Clock
 
 NS_PER_S = 1_000_000_000
 GATHERED_MAX = 128

@@ -48,7 +48,7 @@ QUICKSTART = "make scenario NAME=quickstart"
 # Without KVM a machine moves 12 Mbit/s at best, and starts programs for a minute: a quarter of the
 # work, over links it can keep up with if it has processors; if not, sums are still to be right.
 SLOW_QUICKSTART = (
-    ".venv/bin/python -m testbed run scenarios/quickstart.yaml --set workload.elements=250000 "
+    ".venv/bin/agglab run scenarios/quickstart.yaml --set workload.elements=250000 "
     "--set links.rate=1mbit --set timeouts.start=300s --set expect.link_bound_ratio.max=100"
 )
 KERNELS = {"debian": "linux-image-amd64", "ubuntu": "linux-image-virtual"}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from compiler.__main__ import main as compile_p4
-from testbed.stf import run_stf
+from agglab.compiler.__main__ import main as compile_p4
+from agglab.verification.stf import run_stf
 
 HERE = Path(__file__).parent
 SCRIPTS = sorted(HERE.glob("*.stf"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from testbed.stf import Binder, Expect, Match, Packet, Run, StfError, main, parse
+from agglab.verification.stf import Binder, Expect, Match, Packet, Run, StfError, main, parse
 
 PROGRAM: dict[str, Any] = {
     "header_types": [

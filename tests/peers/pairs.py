@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from testbed.stf import Binder, Run, parse, run_stf
-from testbed.stf.bmv2 import TOOLS, Bmv2
+from agglab.verification.stf import Binder, Run, parse, run_stf
+from agglab.verification.stf.bmv2 import TOOLS, Bmv2
 
 COMPILERS = {
     "p4c": ["p4c-bm2-ss", "--p4v", "16"],
-    "agglab": [sys.executable, "-m", "compiler"],
+    "agglab": [sys.executable, "-m", "agglab.compiler"],
 }
 
 

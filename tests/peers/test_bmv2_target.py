@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pairs import need
 
-from testbed.thrift_cli import PROGRAM as CLI
+from agglab.testbed.thrift_cli import PROGRAM as CLI
 
 pytestmark = [pytest.mark.peers, pytest.mark.root]
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +24,7 @@ def run(
     results: Path, name: str, settings: tuple[str, ...], path: str | None = None
 ) -> tuple[int, str, Path]:
     """Exit code, what the terminal got, and the run's folder."""
-    command = [sys.executable, "-m", "testbed", "run", name, "--results", str(results)]
+    command = [sys.executable, "-m", "agglab.testbed", "run", name, "--results", str(results)]
     for setting in ("switch.target=bmv2", *settings):
         command += ["--set", setting]
     environment = {**os.environ, "PATH": path or os.environ["PATH"]}

@@ -34,10 +34,10 @@ class Runs:
         self._started: list[subprocess.Popen[str]] = []
 
     def start(self, *words: str, **environment: str) -> subprocess.Popen[str]:
-        """`python -m testbed run WORDS` in a session of its own, with a user's environment."""
+        """`agglab run WORDS` in a session of its own, with a user's environment."""
         own = {k: v for k, v in os.environ.items() if k != PYTEST_ONLY}
         process = subprocess.Popen(
-            [sys.executable, "-m", "testbed", "run", *words, "--results", str(self.results)],
+            [sys.executable, "-m", "agglab.testbed", "run", *words, "--results", str(self.results)],
             cwd=ROOT,
             env={**own, MARKER: self.marker, **environment},
             stdout=subprocess.PIPE,

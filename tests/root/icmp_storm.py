@@ -19,8 +19,8 @@ import numpy as np
 from loopback import LoopbackSwitch, worker_bind
 from switch_model import JobEntry
 
-from hosts import AllReducer
-from testbed.orchestra.attack import End, icmp, ipv4, udp
+from agglab.hosts import AllReducer
+from agglab.testbed.orchestra.attack import End, icmp, ipv4, udp
 
 LANES, SLOTS, ELEMENTS, JOB, ROUNDS = 8, 16, 4000, 3, 2
 EVERY = 20

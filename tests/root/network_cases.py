@@ -27,9 +27,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-import topologies  # noqa: E402
-from testbed.faults import AtTime, Fault, Impair, LinkDown, RateChange  # noqa: E402
-from testbed.network import (  # noqa: E402
+from agglab import topologies  # noqa: E402
+from agglab.testbed.faults import AtTime, Fault, Impair, LinkDown, RateChange  # noqa: E402
+from agglab.testbed.network import (  # noqa: E402
     MininetNetwork,
     NativeTarget,
     NodeFailed,
@@ -38,12 +38,12 @@ from testbed.network import (  # noqa: E402
     interfaces,
     isolated,
 )
-from testbed.network.kernel import network_namespace  # noqa: E402
-from testbed.network.targets.base import Control, SwitchSetting, port_arguments  # noqa: E402
-from testbed.network.targets.p4runtime import P4RuntimeControl  # noqa: E402
-from testbed.plan import Entries, Job, TableEntry, job_entries, plan  # noqa: E402
-from testbed.statistics import SwitchStatistics  # noqa: E402
-from topologies import (  # noqa: E402
+from agglab.testbed.network.kernel import network_namespace  # noqa: E402
+from agglab.testbed.network.targets.base import Control, SwitchSetting, port_arguments  # noqa: E402
+from agglab.testbed.network.targets.p4runtime import P4RuntimeControl  # noqa: E402
+from agglab.testbed.plan import Entries, Job, TableEntry, job_entries, plan  # noqa: E402
+from agglab.testbed.statistics import SwitchStatistics  # noqa: E402
+from agglab.topologies import (  # noqa: E402
     Direction,
     Drop,
     Duplicate,

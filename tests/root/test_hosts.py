@@ -7,7 +7,7 @@ import pytest
 
 SCRIPT = """
 import subprocess
-from hosts import AllReduceError, AllReducer
+from agglab.hosts import AllReduceError, AllReducer
 subprocess.run(["ip", "link", "set", "lo", "mtu", "1500", "up"], check=True)
 import numpy as np
 for lanes in (365, 366):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from network_case import case
 
-from testbed.network import drop_numbers
+from agglab.testbed.network import drop_numbers
 
 pytestmark = pytest.mark.root
 

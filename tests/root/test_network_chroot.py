@@ -18,11 +18,11 @@ mount --rbind / "$1"
 mount -t tmpfs tmpfs "$1/mnt"
 echo inside >"$1/mnt/marker"
 cd "$1/mnt"
-PYTHONPATH=$3 exec chroot "$1" "$2" -c "$4"
+exec chroot "$1" "$2" -c "$3"
 """
 JOIN = """
 import os, subprocess
-from testbed.network import kernel
+from agglab.testbed.network import kernel
 os.chdir("/mnt")
 kernel.unshare(kernel.CLONE_NEWNS)
 kernel.private_mounts()
@@ -38,7 +38,7 @@ def test_joining_the_mount_namespace_leads_into_the_chroot(tmp_path: Path) -> No
         pytest.skip("needs a root that is a mount: these tests run in a chroot themselves")
     command = ["unshare", "--mount", "bash", "-c", PREPARE, "_"]
     done = subprocess.run(
-        [*command, str(tmp_path), sys.executable, str(ROOT), JOIN],
+        [*command, str(tmp_path), sys.executable, JOIN],
         capture_output=True,
         text=True,
         cwd=ROOT,

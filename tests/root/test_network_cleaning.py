@@ -20,9 +20,9 @@ from typing import Any
 
 import pytest
 
-from testbed.network import isolation
-from testbed.network.isolation import isolated
-from testbed.scratch import remove_stale, state_folder
+from agglab.testbed.network import isolation
+from agglab.testbed.network.isolation import isolated
+from agglab.testbed.scratch import remove_stale, state_folder
 
 pytestmark = pytest.mark.root
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from network_case import case
 
-from testbed.network import lacks
-from topologies import Direction, Jitter, Reorder, rack
+from agglab.testbed.network import lacks
+from agglab.topologies import Direction, Jitter, Reorder, rack
 
 LACKS = [lack.what for lack in lacks(rack(1, Direction(delay_us=1000)))]
 pytestmark = [

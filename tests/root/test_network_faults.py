@@ -11,8 +11,16 @@ from typing import Any
 import pytest
 from network_case import case
 
-from testbed.impairments import Fate, decider, deciders, direction_key, flip
-from topologies import Corrupt, Drop, DropList, Duplicate, GilbertElliott, Impairment, PeriodicDrop
+from agglab.testbed.impairments import Fate, decider, deciders, direction_key, flip
+from agglab.topologies import (
+    Corrupt,
+    Drop,
+    DropList,
+    Duplicate,
+    GilbertElliott,
+    Impairment,
+    PeriodicDrop,
+)
 
 pytestmark = pytest.mark.root
 

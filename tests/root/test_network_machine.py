@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.faults import AtTime, Fault, Impair
-from testbed.network import lacks
-from testbed.network.machine import needs_of
-from topologies import Direction, Drop, Duplicate, Jitter, Reorder, rack
+from agglab.testbed.faults import AtTime, Fault, Impair
+from agglab.testbed.network import lacks
+from agglab.testbed.network.machine import needs_of
+from agglab.topologies import Direction, Drop, Duplicate, Jitter, Reorder, rack
 
 pytestmark = pytest.mark.root
 
@@ -45,7 +45,10 @@ def test_delays_need_netem() -> None:
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="needs setpriv, of util-linux")
 def test_root_without_the_right_to_make_namespaces() -> None:
     """As in a container that was started without --privileged."""
-    code = "from testbed.network import lacks; from topologies import rack; print(*lacks(rack(1)))"
+    code = (
+        "from agglab.testbed.network import lacks; from agglab.topologies import rack; "
+        "print(*lacks(rack(1)))"
+    )
     weak = ["setpriv", "--bounding-set", "-sys_admin", "--inh-caps", "-sys_admin"]
     done = subprocess.run(
         [*weak, sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True

@@ -48,7 +48,7 @@ def home() -> Iterator[Path]:
     """A folder for root and nobody. Skips where nobody cannot run anything."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
-        can = [sys.executable, "-c", "import testbed.run"]
+        can = [sys.executable, "-c", "import agglab.testbed.run"]
         if started(can, Path(folder), NOBODY).returncode != 0:
             pytest.skip("the user nobody may not read this checkout or its Python")
         if started(["unshare", "-Ur", "true"], Path(folder), NOBODY).returncode != 0:
@@ -59,7 +59,7 @@ def home() -> Iterator[Path]:
 def run_scenario(name: str, home: Path, user: int | None, *settings: str) -> tuple[Any, Any]:
     """metrics.json and drops.json of a run."""
     results = home / f"results-{user}"
-    command = [sys.executable, "-m", "testbed", "run", name, "--results", str(results)]
+    command = [sys.executable, "-m", "agglab.testbed", "run", name, "--results", str(results)]
     done = started([*command, *SMALL, *settings], home, user)
     # Whether a small run reaches the ratio it expects is a matter of the machine's load.
     assert done.returncode in (0, 1), done.stdout + done.stderr
@@ -99,9 +99,9 @@ def test_quickstart(home: Path) -> None:
 
 def test_what_an_ordinary_user_cannot_have_is_named(home: Path) -> None:
     code = """
-from testbed.faults import AtTime, Fault, LinkDown
-from testbed.network import lacks
-from topologies import Corrupt, Direction, Drop, rack
+from agglab.testbed.faults import AtTime, Fault, LinkDown
+from agglab.testbed.network import lacks
+from agglab.topologies import Corrupt, Direction, Drop, rack
 way = Direction(impairments=(Drop(0.1),))
 print(lacks(rack(2, way, way)))
 way = Direction(impairments=(Drop(0.1), Corrupt(0.1)))

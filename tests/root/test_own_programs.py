@@ -75,7 +75,7 @@ def test_a_worker_that_cannot_be_loaded_is_named_before_anything_starts(
     assert ended.code == 2
     assert ended.err.startswith(f"{mine}/maximum.yaml:4: workload.worker: ")
     assert "has no class Maximum that is a subclass of hosts.AllReducer" in ended.err
-    declared = "from hosts import AllReducer\n\n\nclass Maximum(AllReducer):\n    pass\n\n\n"
+    declared = "from agglab.hosts import AllReducer\n\n\nclass Maximum(AllReducer):\n    pass\n\n\n"
     (mine / "maximum.py").write_text(declared + "raise RuntimeError('not today')\n")
     assert "RuntimeError: not today" in scenario.run(str(mine / "maximum.yaml")).err
 
@@ -134,7 +134,7 @@ import socket
 
 import numpy as np
 
-from hosts import AllReducer
+from agglab.hosts import AllReducer
 
 
 class Alone(AllReducer):

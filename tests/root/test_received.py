@@ -11,7 +11,7 @@ pytestmark = pytest.mark.root
 
 WORKER = """
 import numpy as np
-from hosts import AllReducer
+from agglab.hosts import AllReducer
 
 class Spoils(AllReducer):
     round = -1

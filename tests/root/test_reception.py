@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from reception_frames import AGGREGATOR, HOST, MARKER, Case, cases, random_cases
 
-from testbed.virtual.reception import Datagram, NetworkError, Reception
+from agglab.testbed.virtual.reception import Datagram, NetworkError, Reception
 
 LISTENER = Path(__file__).with_name("listener.py")
 Heard = tuple[list[str], int]

@@ -69,7 +69,7 @@ def test_a_killed_run_leaves_nothing_behind_the_next_clean(scenario, wait_until)
     process.communicate()
     wait_until(lambda: scenario.processes() == {}, "the kernel ends what the run started")
     done = subprocess.run(
-        [sys.executable, "-m", "testbed", "clean"], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "agglab.testbed", "clean"], cwd=ROOT, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert world() == before
@@ -93,12 +93,12 @@ def test_an_agent_that_is_killed_ends_the_run_and_is_named(scenario) -> None:
 def test_a_switch_that_is_killed_ends_the_run_and_is_named(scenario) -> None:
     process = scenario.start(scenario.write(LONG))
     scenario.await_event("long", "progress")
-    switch = next(p for p, words in scenario.processes().items() if "-m switch" in words)
+    switch = next(p for p, words in scenario.processes().items() if "-m agglab.switch" in words)
     os.kill(switch, signal.SIGKILL)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert err.startswith("s1: ")
-    assert "-m switch" in err
+    assert "-m agglab.switch" in err
 
 
 def test_a_worker_that_hears_nothing_gives_up_and_names_what_is_missing(scenario) -> None:
@@ -147,12 +147,11 @@ def test_a_missing_python_module_is_named(module: str, tmp_path: Path) -> None:
         "find = importlib.machinery.PathFinder.find_spec\n"
         f"hide = lambda n, *a: None if n.split('.')[0] == {module!r} else find(n, *a)\n"
         "importlib.machinery.PathFinder.find_spec = staticmethod(hide)\n"
-        "sys.argv = ['testbed', 'run', 'quickstart']\n"
-        "runpy.run_module('testbed', run_name='__main__')\n"
+        "sys.argv = ['agglab', 'run', 'quickstart']\n"
+        "runpy.run_module('agglab.testbed', run_name='__main__')\n"
     )
     done = subprocess.run(
         [sys.executable, str(script)],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -208,7 +207,7 @@ def test_wrong_contributions_change_no_sum_and_are_counted(disturbed) -> None:
 
 def test_wrong_results_change_no_sum_and_are_counted(disturbed) -> None:
     metrics = disturbed(
-        *("-m switch", "s1-eth1", "1", "results", "280"), findings="refused, sent-unasked"
+        *("-m agglab.switch", "s1-eth1", "1", "results", "280"), findings="refused, sent-unasked"
     )
     assert metrics["exact"] is True
     assert metrics["workers"]["0"]["malformed"] == 14 * 20

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from testbed.orchestra.attack import KINDS
+from agglab.testbed.orchestra.attack import KINDS
 
 pytestmark = pytest.mark.root
 

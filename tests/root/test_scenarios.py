@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from testbed.fidelity import OF_THE_MACHINE
-from testbed.network import drop_numbers
-from testbed.scenario import find, load, names
+from agglab.testbed.fidelity import OF_THE_MACHINE
+from agglab.testbed.network import drop_numbers
+from agglab.testbed.scenario import find, load, names
 
 pytestmark = pytest.mark.root
 

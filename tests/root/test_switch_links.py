@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from switch_lab import Namespace
 
-from switch.p4runtime.links import Links
+from agglab.switch.p4runtime.links import Links
 
 pytestmark = pytest.mark.root
 TIMEOUT_S = 10

@@ -19,7 +19,7 @@ import pytest
 from scapy.utils import RawPcapReader
 from switch_lab import FIXTURES, Lab, receive
 
-from switch.io import PacketLoop
+from agglab.switch.io import PacketLoop
 
 pytestmark = pytest.mark.root
 

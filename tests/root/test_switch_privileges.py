@@ -28,7 +28,7 @@ from switch_process import (
     entry,
 )
 
-from switch.p4runtime.text import read_p4info
+from agglab.switch.p4runtime.text import read_p4info
 
 pytestmark = pytest.mark.root
 NOBODY = pwd.getpwnam("nobody").pw_uid
@@ -196,7 +196,15 @@ def test_it_does_not_go_on_as_root(lab: Lab, tmp_path: Path) -> None:
 def test_root_of_a_user_namespace_stays_what_it_is(lab: Lab, tmp_path: Path) -> None:
     """It has nobody to become, and is nothing outside."""
     ready, told = os.pipe()
-    command = ["unshare", "--user", "--map-root-user", sys.executable, "-m", "switch", "--no-p4"]
+    command = [
+        "unshare",
+        "--user",
+        "--map-root-user",
+        sys.executable,
+        "-m",
+        "agglab.switch",
+        "--no-p4",
+    ]
     process = subprocess.Popen(
         [*command, "--ready-fd", str(told), *address(tmp_path)],
         cwd=ROOT,
@@ -229,7 +237,7 @@ def test_addresses_beyond_loopback_are_warned_of(lab: Lab, tmp_path: Path) -> No
     for host, warned in (("127.0.0.1", False), ("0.0.0.0", True), ("[::]", True)):
         ready, told = os.pipe()
         where = f"{host}:9559"
-        command = [sys.executable, "-m", "switch", "--no-p4", "--ready-fd", str(told)]
+        command = [sys.executable, "-m", "agglab.switch", "--no-p4", "--ready-fd", str(told)]
         process = subprocess.Popen(
             lab.switch.command(*command, "--", "--grpc-server-addr", where),
             cwd=ROOT,

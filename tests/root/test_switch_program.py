@@ -1,4 +1,4 @@
-"""`python -m switch` as a program: on real interfaces, over gRPC, started wrongly, stopped."""
+"""The switch as a program: on real interfaces, over gRPC, started wrongly, stopped."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from switch_process import (
     group,
 )
 
-from switch.p4runtime.text import read_p4info
+from agglab.switch.p4runtime.text import read_p4info
 
 pytestmark = pytest.mark.root
 
@@ -259,7 +259,9 @@ def test_a_signal_while_it_starts_leaves_nothing(lab: Lab, tmp_path: Path) -> No
         slow.chmod(0o755)
         environment = {**os.environ, "PATH": f"{everybodys}:{os.environ['PATH']}"}
         environment["AGGLAB_CACHE"] = str(tmp_path / "cache")
-        command = lab.switch.command(sys.executable, "-m", "switch", str(JSON), *address(tmp_path))
+        command = lab.switch.command(
+            sys.executable, "-m", "agglab.switch", str(JSON), *address(tmp_path)
+        )
         process = subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.PIPE)
         deadline = time.monotonic() + 60
         while not (Path(everybodys) / "called").exists():

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from hosts import library, wire
-from switch import build
-from switch.io import build as loop
-from switch.program import Program
-from switch.translate import translate
-from testbed.program import compile_program
+from agglab.hosts import library, wire
+from agglab.switch import build
+from agglab.switch.io import build as loop
+from agglab.switch.program import Program
+from agglab.switch.translate import translate
+from agglab.testbed.program import compile_program
 
 COMPILERS = {
     "aarch64-linux-gnu-gcc": [],

@@ -51,7 +51,7 @@ def test_a_scenario_runs_away_from_the_checkout(installed: Path, tmp_path: Path)
     said = words(
         installed,
         tmp_path,
-        *("-m", "testbed", "run", "quickstart", "--results", str(tmp_path / "results")),
+        *("-m", "agglab.testbed", "run", "quickstart", "--results", str(tmp_path / "results")),
         *("--set", "backend=virtual", "--set", "workload.elements=9000"),
     )
     assert "PASSED  quickstart" in said
@@ -67,10 +67,10 @@ def test_the_drop_in_finds_its_python(installed: Path, tmp_path: Path) -> None:
 
 def test_remedies_are_what_an_installed_wheel_can_do(installed: Path, tmp_path: Path) -> None:
     program = """
-from testbed import doctor, program
-from testbed.errors import C_COMPILER, lacks_program
-from testbed.network.targets import bmv2, native
-from testbed.places import install_module
+from agglab.testbed import doctor, program
+from agglab.testbed.errors import C_COMPILER, lacks_program
+from agglab.testbed.network.targets import bmv2, native
+from agglab.testbed.places import install_module
 print(lacks_program(*C_COMPILER), *map(install_module, ("mininet", "grpc", "p4.v1", "numpy")))
 print(bmv2.REMEDY, program.P4C_REMEDY, *native.LIKELY_CAUSES.values())
 print(*(tool.remedy for tool in doctor.TOOLS))

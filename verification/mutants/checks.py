@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from verification.mutants.catalogue import EXPLORE, SCENARIO, UNIT
-from verification.mutants.workspace import Ended, Workspace
+from agglab.verification.mutants.catalogue import EXPLORE, SCENARIO, UNIT
+from agglab.verification.mutants.workspace import Ended, Workspace
 
 SCHEDULES = 2000
 LIMITS_S = {UNIT: 900.0, EXPLORE: 900.0, SCENARIO: 300.0}
@@ -48,9 +48,9 @@ def _compile_words(workspace: Workspace, file: str) -> list[str]:
     if suffix == ".p4":
         out = str(workspace.folder / "build" / "mutant.json")
         Path(out).parent.mkdir(exist_ok=True)
-        return ["-m", "compiler", "p4/switchml.p4", "-DLANES=5", "-DSLOTS=8", "-o", out]
+        return ["-m", "agglab.compiler", "p4/switchml.p4", "-DLANES=5", "-DSLOTS=8", "-o", out]
     if suffix in (".c", ".h"):
-        return ["-c", "from hosts.library import build; build()"]
+        return ["-c", "from agglab.hosts.library import build; build()"]
     assert suffix == ".py", file
     return ["-m", "py_compile", file]
 
@@ -80,7 +80,7 @@ def _tested(workspace: Workspace, tests: Sequence[str]) -> Found:
 
 def explore(workspace: Workspace, schedules: int = SCHEDULES) -> Found:
     """The first seed whose schedule fails."""
-    words = ["-m", "verification.mutants.first_finding", str(schedules)]
+    words = ["-m", "agglab.verification.mutants.first_finding", str(schedules)]
     done = workspace.python(words, LIMITS_S[EXPLORE])
     if done.code is None:
         return Found(by=_timeout(EXPLORE))
@@ -99,7 +99,7 @@ def scenario(workspace: Workspace, names: Sequence[str], hint: str = "") -> Foun
     results = workspace.folder / "results"
     for name in sorted(names, key=lambda name: not hint.startswith(f"{name}: ")):
         setting = ["--set", "backend=virtual", "--results", str(results)]
-        done = workspace.python(["-m", "testbed", "run", name, *setting], LIMITS_S[SCENARIO])
+        done = workspace.python(["-m", "agglab.testbed", "run", name, *setting], LIMITS_S[SCENARIO])
         if done.code is None:
             return Found(by=f"{name}: {_timeout(SCENARIO)}")
         if done.code:

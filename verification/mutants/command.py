@@ -1,4 +1,4 @@
-"""`python -m verification mutants`: put faults into Agglab and see what catches them."""
+"""`python -m agglab.verification mutants`: put faults into Agglab and see what catches them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
-from testbed.places import REPOSITORY
-from verification.mutants import table
-from verification.mutants.catalogue import CAUGHT_BY, CHECKS, CatalogueError, choose, read
-from verification.mutants.checks import LIMITS_S, SCHEDULES
-from verification.mutants.suite import ControlFailed, Result, Suite
-from verification.mutants.workspace import NoRepository
+from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
+from agglab.testbed.places import REPOSITORY
+from agglab.verification.mutants import table
+from agglab.verification.mutants.catalogue import CAUGHT_BY, CHECKS, CatalogueError, choose, read
+from agglab.verification.mutants.checks import LIMITS_S, SCHEDULES
+from agglab.verification.mutants.suite import ControlFailed, Result, Suite
+from agglab.verification.mutants.workspace import NoRepository
 
 TABLE = REPOSITORY / "docs" / "mutants.md"
 
@@ -85,7 +85,7 @@ def _positive(text: str) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m verification mutants",
+        prog="python -m agglab.verification mutants",
         description="Apply each fault of the catalogue to a copy of the repository, and see which "
         "unit test, schedule and scenario catch it. Writes docs/mutants.md.",
     )

@@ -1,17 +1,19 @@
-"""`python -m verification.mutants.first_finding N`: the first of N schedules that fails, as a line
-of JSON. In one process and without making it small, unlike `testbed explore`: here many searches
-run side by side, and a fault needs to be found but once."""
+"""The first of N schedules that fails, as a line of JSON.
+
+`python -m agglab.verification.mutants.first_finding N` works in one process and does not make the
+schedule small, unlike `explore`: here many searches run side by side, and a fault needs to be found
+but once."""
 
 from __future__ import annotations
 
 import json
 import sys
 
-from testbed.explore.schedules import LANES, SLOTS
-from testbed.explore.search import try_seed
-from testbed.places import P4_FOLDER
-from testbed.program import compile_program
-from testbed.virtual import Chip
+from agglab.testbed.places import P4_FOLDER
+from agglab.testbed.program import compile_program
+from agglab.testbed.virtual import Chip
+from agglab.verification.explore.schedules import LANES, SLOTS
+from agglab.verification.explore.search import try_seed
 
 
 def first_finding(schedules: int) -> dict[str, object]:

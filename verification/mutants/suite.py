@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from verification.mutants import checks
-from verification.mutants.catalogue import CHECKS, SCENARIO, Mutant
-from verification.mutants.checks import Found
-from verification.mutants.workspace import Workspace
+from agglab.verification.mutants import checks
+from agglab.verification.mutants.catalogue import CHECKS, SCENARIO, Mutant
+from agglab.verification.mutants.checks import Found
+from agglab.verification.mutants.workspace import Workspace
 
 CONTROL = "control"
 NO_HINTS: Mapping[str, Mapping[str, str]] = {}

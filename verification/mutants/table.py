@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from verification.mutants.catalogue import CHECKS, EXPLORE, SCENARIO, UNIT, Mutant
-from verification.mutants.suite import Result
+from agglab.verification.mutants.catalogue import CHECKS, EXPLORE, SCENARIO, UNIT, Mutant
+from agglab.verification.mutants.suite import Result
 
 TITLES = {
     "switch": "The switch program",
@@ -28,7 +28,7 @@ INTRODUCTION = """# Mutants
 Written by `make mutants`; do not edit. Each fault below is one textual change to the file it names,
 applied by itself to a copy of the repository (`verification/mutants/catalogue/` has the texts). A
 fault has to be caught by a unit test; one that changes what honest workers get, in some order of
-events, also by the schedule search (`testbed explore`) within {schedules} schedules; one that
+events, also by the schedule search (`verification explore`) within {schedules} schedules; one that
 changes what a plain run returns, what strangers can do, or how long a plain run takes, also by a
 shipped scenario in virtual time. "–" says that the check does not have to catch it. Before any
 fault, every check must pass without one. A check that hangs beyond its limit ({limits}) counts as

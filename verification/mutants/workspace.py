@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from verification.mutants.catalogue import Mutant
+from agglab.verification.mutants.catalogue import Mutant
 
 
 class NoRepository(Exception):
@@ -49,6 +49,9 @@ class Workspace:
         self.folder = folder
         self._temporary = folder.with_name(f"{folder.name}t")
         self._temporary.mkdir(parents=True)
+        self._imports = folder.with_name(f"{folder.name}i")
+        self._imports.mkdir()
+        (self._imports / "agglab").symlink_to(folder, target_is_directory=True)
         self._cache = cache
         self._written_s = int(time.time())
         for name in tracked(repository):
@@ -101,7 +104,7 @@ class Workspace:
     def _environment(self) -> Mapping[str, str]:
         """The copy's modules come before the installed ones, in every process that tests start."""
         own = {
-            "PYTHONPATH": str(self.folder),
+            "PYTHONPATH": str(self._imports),
             "AGGLAB_CACHE": str(self._cache),
             "TMPDIR": str(self._temporary),
         }

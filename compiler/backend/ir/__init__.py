@@ -4,7 +4,7 @@ Sub-controls, functions and actions are inlined by the time a program is in this
 positions only.
 """
 
-from compiler.backend.ir.expressions import (
+from agglab.compiler.backend.ir.expressions import (
     BOOLEAN_OPS,
     Access,
     ActionData,
@@ -23,7 +23,7 @@ from compiler.backend.ir.expressions import (
     operands,
     walk,
 )
-from compiler.backend.ir.objects import (
+from agglab.compiler.backend.ir.objects import (
     Action,
     ActionProfile,
     Array,
@@ -46,7 +46,7 @@ from compiler.backend.ir.objects import (
     UnionInstance,
     UnionType,
 )
-from compiler.backend.ir.statements import (
+from agglab.compiler.backend.ir.statements import (
     Apply,
     Exit,
     Goto,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from compiler.backend.ranges import UNBOUNDED, Range, op_range, width_range
+from agglab.compiler.backend.ranges import UNBOUNDED, Range, op_range, width_range
 
 BOOLEAN_OPS = frozenset(
     {"==", "!=", "<", "<=", ">", ">=", "and", "or", "not", "d2b", "valid", "valid_union"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from compiler.backend.ir.expressions import Expr, FieldRef
-from compiler.backend.ir.statements import Primitive, Statement
-from compiler.source import Position
+from agglab.compiler.backend.ir.expressions import Expr, FieldRef
+from agglab.compiler.backend.ir.statements import Primitive, Statement
+from agglab.compiler.source import Position
 
 
 @dataclass

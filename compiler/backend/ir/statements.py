@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from compiler.backend.ir.expressions import Const, Expr, FieldRef
-from compiler.source import Position
+from agglab.compiler.backend.ir.expressions import Const, Expr, FieldRef
+from agglab.compiler.source import Position
 
 if TYPE_CHECKING:
     pass

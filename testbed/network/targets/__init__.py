@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-from testbed.network.targets import bmv2
-from testbed.network.targets.base import (
+from agglab.testbed.network.targets import bmv2
+from agglab.testbed.network.targets.base import (
     Control,
     RunningSwitch,
     SwitchSetting,
     Target,
     start_switch,
 )
-from testbed.network.targets.bmv2 import Bmv2Target
-from testbed.network.targets.native import NativeTarget
+from agglab.testbed.network.targets.bmv2 import Bmv2Target
+from agglab.testbed.network.targets.native import NativeTarget
 
 
 def choose(name: str, program_json: Path, p4info: Path, log: str) -> Target:

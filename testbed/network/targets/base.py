@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from testbed.errors import ControlError, NodeFailed, exit_in_words
-from testbed.network.changes import NO_ENTRIES
-from testbed.network.process import NodeProcess
-from testbed.network.rules import PortDrop
-from testbed.plan import Entries
-from testbed.statistics import SwitchStatistics
+from agglab.testbed.errors import ControlError, NodeFailed, exit_in_words
+from agglab.testbed.network.changes import NO_ENTRIES
+from agglab.testbed.network.process import NodeProcess
+from agglab.testbed.network.rules import PortDrop
+from agglab.testbed.plan import Entries
+from agglab.testbed.statistics import SwitchStatistics
 
 Result = TypeVar("Result")
 # How long one question for readiness waits before the program's life is looked at again: twice as

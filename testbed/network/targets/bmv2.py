@@ -8,20 +8,20 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from testbed.errors import MachineLacks
-from testbed.network.packet_sockets import take_drops
-from testbed.network.process import NodeProcess
-from testbed.network.targets.base import (
+from agglab.testbed.errors import MachineLacks
+from agglab.testbed.network.packet_sockets import take_drops
+from agglab.testbed.network.process import NodeProcess
+from agglab.testbed.network.targets.base import (
     Control,
     SwitchSetting,
     grpc_address,
     port_arguments,
     unix_path,
 )
-from testbed.network.targets.thrift import THRIFT_PORT, ThriftControl
-from testbed.places import install_peer
-from testbed.statistics import SwitchStatistics
-from testbed.thrift_cli import PROGRAM as CLI
+from agglab.testbed.network.targets.thrift import THRIFT_PORT, ThriftControl
+from agglab.testbed.places import install_peer
+from agglab.testbed.statistics import SwitchStatistics
+from agglab.testbed.thrift_cli import PROGRAM as CLI
 
 GRPC, THRIFT = "simple_switch_grpc", "simple_switch"
 REMEDY = f"{install_peer('p4lang-bmv2', 'BMv2')}, or leave switch.target at native"
@@ -88,7 +88,7 @@ class Bmv2Target:
         if installed() == THRIFT:
             return ThriftControl(setting, self.program_json)
         # Imported here: gRPC costs 0.2 s, which validating a scenario need not pay.
-        from testbed.network.targets.p4runtime import P4RuntimeControl
+        from agglab.testbed.network.targets.p4runtime import P4RuntimeControl
 
         return P4RuntimeControl(setting, self.program_json, self.p4info)
 
@@ -98,7 +98,7 @@ class Bmv2Target:
 
     def statistics(self, setting: SwitchSetting, process: NodeProcess) -> SwitchStatistics:
         """BMv2 counts no drop of its own: the kernel counts those of its packet sockets, and
-        testbed.queue_losses tells of its queues what can be known."""
+        agglab.testbed.queue_losses tells of its queues what can be known."""
         known = self._drops.get(process.pid, 0) + take_drops(process.pid)
         self._drops[process.pid] = known
         return SwitchStatistics(setting.name, process.cpu_s(), known, {})

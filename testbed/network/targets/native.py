@@ -1,4 +1,4 @@
-"""The `native` target: our own switch, `python -m switch`."""
+"""The `native` target: our own switch, `python -m agglab.switch`."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbed.network.process import NodeProcess
-from testbed.network.targets.base import (
+from agglab.testbed.network.process import NodeProcess
+from agglab.testbed.network.targets.base import (
     Control,
     SwitchSetting,
     grpc_address,
     port_arguments,
     unix_path,
 )
-from testbed.places import SETUP
-from testbed.statistics import SwitchStatistics
+from agglab.testbed.places import SETUP
+from agglab.testbed.statistics import SwitchStatistics
 
 REINSTALL = "python -m pip install --force-reinstall agglab"
 STATISTICS_TIMEOUT_S = 10.0
@@ -34,7 +34,7 @@ LIKELY_CAUSES = {
 
 @dataclass(frozen=True)
 class NativeTarget:
-    """`python -m switch` with compiled BMv2 JSON and its P4Info (text protobuf).
+    """`python -m agglab.switch` with compiled BMv2 JSON and its P4Info (text protobuf).
 
     log: a level; `off` leaves the choice to the switch.
     """
@@ -44,7 +44,7 @@ class NativeTarget:
     log: str = "off"
 
     def command(self, setting: SwitchSetting) -> list[str]:
-        command = [sys.executable, "-m", "switch", *port_arguments(setting)]
+        command = [sys.executable, "-m", "agglab.switch", *port_arguments(setting)]
         command += ["--device-id", str(setting.device_id), "--no-p4", "--log-console"]
         if self.log != "off":
             command += ["-L", self.log]
@@ -56,7 +56,7 @@ class NativeTarget:
 
     def control(self, setting: SwitchSetting) -> Control:
         # Imported here: gRPC costs 0.2 s, which validating a scenario need not pay.
-        from testbed.network.targets.p4runtime import P4RuntimeControl
+        from agglab.testbed.network.targets.p4runtime import P4RuntimeControl
 
         return P4RuntimeControl(setting, self.program_json, self.p4info)
 

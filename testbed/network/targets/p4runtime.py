@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.network.p4runtime import P4RuntimeClient
-from testbed.network.targets.base import SwitchSetting, grpc_address
+from agglab.testbed.network.p4runtime import P4RuntimeClient
+from agglab.testbed.network.targets.base import SwitchSetting, grpc_address
 
 
 class P4RuntimeControl(P4RuntimeClient):

@@ -10,13 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbed import thrift_cli
-from testbed.errors import ControlError
-from testbed.network.changes import group_changes, session_changes, table_changes
-from testbed.network.kernel import network_namespace
-from testbed.network.targets.base import SwitchSetting
-from testbed.plan import CloneSession, Entries, Replica, TableEntry
-from testbed.thrift_cli import ThriftCli
+from agglab.testbed import thrift_cli
+from agglab.testbed.errors import ControlError
+from agglab.testbed.network.changes import group_changes, session_changes, table_changes
+from agglab.testbed.network.kernel import network_namespace
+from agglab.testbed.network.targets.base import SwitchSetting
+from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
+from agglab.testbed.thrift_cli import ThriftCli
 
 # BMv2's own default; every switch has a network namespace, and so a loopback, of its own.
 THRIFT_PORT = 9090
@@ -30,7 +30,7 @@ Value = int | tuple[int, int]
 
 
 class ThriftControl:
-    """See testbed.network.targets.base.Control. program_json: what the switch was started with."""
+    """See targets.base.Control. program_json: what the switch was started with."""
 
     interface = "Thrift"
 

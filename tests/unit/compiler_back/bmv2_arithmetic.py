@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.backend import ir
+from agglab.compiler.backend import ir
 
 OPERATORS = {
     "+": lambda a, b: a + b,

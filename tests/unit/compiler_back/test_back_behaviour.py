@@ -15,7 +15,7 @@ from random_control import ControlGenerator, Exited, Returned
 from random_headers import HeaderGenerator
 from random_program import MIX, Generator, encode, header_text, random_fields
 
-from switch import Pipeline
+from agglab.switch import Pipeline
 
 PACKETS = 40
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.backend import arithmetic, ir
-from compiler.backend.assemble import assemble
-from compiler.backend.keysets import range_masks
-from compiler.backend.share import share_variables
-from compiler.backend.storage import SCALARS
-from compiler.source import Position
+from agglab.compiler.backend import arithmetic, ir
+from agglab.compiler.backend.assemble import assemble
+from agglab.compiler.backend.keysets import range_masks
+from agglab.compiler.backend.share import share_variables
+from agglab.compiler.backend.storage import SCALARS
+from agglab.compiler.source import Position
 
 HERE = Position("t.p4", 1, 1)
 OUT = ir.FieldRef("h", "out", 32)

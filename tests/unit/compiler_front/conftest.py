@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from compiler import ast
-from compiler.diagnostics import Diagnostic, Diagnostics
-from compiler.frontend import check_text, parse_text
-from compiler.typed import TypedProgram
+from agglab.compiler import ast
+from agglab.compiler.diagnostics import Diagnostic, Diagnostics
+from agglab.compiler.frontend import check_text, parse_text
+from agglab.compiler.typed import TypedProgram
 
 FILE = "test.p4"
 UNUSED = " is unused"

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from compiler.diagnostics import Diagnostics, render, summary
-from compiler.frontend import compile_file
-from compiler.preprocess import INCLUDE_DIR, Options
+from agglab.compiler.diagnostics import Diagnostics, render, summary
+from agglab.compiler.frontend import compile_file
+from agglab.compiler.preprocess import INCLUDE_DIR, Options
 
 HERE = Path(__file__).parent
 MISTAKES = sorted((*HERE.glob("bad/*.p4"), *HERE.glob("warned/*.p4")))

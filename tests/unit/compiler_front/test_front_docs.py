@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from compiler.options import REFUSED, STAGES, WARNING_KINDS, WITHOUT_EFFECT
+from agglab.compiler.options import REFUSED, STAGES, WARNING_KINDS, WITHOUT_EFFECT
 
 TEXT = (Path(__file__).resolve().parents[3] / "docs/compiler.md").read_text()
 WARNED = Path(__file__).parent / "warned"

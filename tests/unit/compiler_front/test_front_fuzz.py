@@ -9,10 +9,10 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compiler.diagnostics import Diagnostics, render
-from compiler.frontend import check_text
-from compiler.preprocess import INCLUDE_DIR, Options, preprocess
-from compiler.syntax.lexer import KEYWORDS, tokenize
+from agglab.compiler.diagnostics import Diagnostics, render
+from agglab.compiler.frontend import check_text
+from agglab.compiler.preprocess import INCLUDE_DIR, Options, preprocess
+from agglab.compiler.syntax.lexer import KEYWORDS, tokenize
 
 PACKETS = Path(__file__).resolve().parents[2] / "packets"
 SYMBOLS = """( ) [ ] { } < > << + - * / % & | ^ ~ ! = == != <= >= && || ++ |+| ? : ; , . .. ... @

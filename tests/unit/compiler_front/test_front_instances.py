@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compiler import ast
+from agglab.compiler import ast
 
 Check = Callable[[str], Any]
 PROGRAM = """

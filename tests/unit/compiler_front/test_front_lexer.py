@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.diagnostics import Diagnostics
-from compiler.syntax import lexer
-from compiler.syntax.lexer import Token, parse_number, parse_string, tokenize
+from agglab.compiler.diagnostics import Diagnostics
+from agglab.compiler.syntax import lexer
+from agglab.compiler.syntax.lexer import Token, parse_number, parse_string, tokenize
 
 
 def tokens_of(text: str) -> list[Token]:

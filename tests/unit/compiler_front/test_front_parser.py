@@ -7,11 +7,11 @@ from dataclasses import fields
 
 import pytest
 
-from compiler import ast
-from compiler.diagnostics import Diagnostics
-from compiler.frontend import parse_text
-from compiler.syntax.cursor import Cursor
-from compiler.syntax.lexer import Token
+from agglab.compiler import ast
+from agglab.compiler.diagnostics import Diagnostics
+from agglab.compiler.frontend import parse_text
+from agglab.compiler.syntax.cursor import Cursor
+from agglab.compiler.syntax.lexer import Token
 
 Parse = Callable[[str], ast.Program]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from compiler import ast
-from compiler.diagnostics import Diagnostics
-from compiler.frontend import compile_file
-from compiler.preprocess import Options
+from agglab.compiler import ast
+from agglab.compiler.diagnostics import Diagnostics
+from agglab.compiler.frontend import compile_file
+from agglab.compiler.preprocess import Options
 
 ROOT = Path(__file__).resolve().parents[3]
 PROGRAMS = [*sorted((ROOT / "p4").glob("*.p4")), *sorted((ROOT / "tests/packets").glob("*.p4"))]

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from compiler import ast
-from compiler.typed import CallKind
+from agglab.compiler import ast
+from agglab.compiler.typed import CallKind
 
 Check = Callable[[str], Any]
 CORE = """

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.explore.command import ONE_CHUNK, SET_AGAIN, TWO_SLOTS, main
-from testbed.explore.interleavings import Astray, Case, enumerate_all
-from testbed.places import REPOSITORY
+from agglab.testbed.places import REPOSITORY
+from agglab.verification.explore.command import ONE_CHUNK, SET_AGAIN, TWO_SLOTS, main
+from agglab.verification.explore.interleavings import Astray, Case, enumerate_all
 
 PROGRAM = REPOSITORY / "p4" / "switchml.p4"
 

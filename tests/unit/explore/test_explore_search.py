@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from testbed.explore.schedules import LANES, SLOTS, schedule
-from testbed.explore.search import minimal, search, write
-from testbed.explore.shrink import sound
-from testbed.explore.trial import Finding, attempt
-from testbed.places import REPOSITORY
-from testbed.program import compile_program
-from testbed.scenario import load
-from testbed.virtual import Chip
+from agglab.testbed.places import REPOSITORY
+from agglab.testbed.program import compile_program
+from agglab.testbed.scenario import load
+from agglab.testbed.virtual import Chip
+from agglab.verification.explore.schedules import LANES, SLOTS, schedule
+from agglab.verification.explore.search import minimal, search, write
+from agglab.verification.explore.shrink import sound
+from agglab.verification.explore.trial import Finding, attempt
 
 PROGRAM = REPOSITORY / "p4" / "switchml.p4"
 SEEDS = range(7000, 7060)

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from testbed.explore import walk
-from testbed.explore.command import main
-from testbed.explore.search import minimal_walk, replay, try_seed, write_walk
-from testbed.explore.switchml import worker_model
-from testbed.explore.switchml.setting import LANES, SLOTS, from_values
-from testbed.explore.switchml.switch_model import COUNTED, Decision, SwitchModel
-from testbed.explore.switchml.world import LAWFUL, Switchml
-from testbed.places import REPOSITORY
-from testbed.program import compile_program
-from testbed.virtual import Chip
+from agglab.testbed.places import REPOSITORY
+from agglab.testbed.program import compile_program
+from agglab.testbed.virtual import Chip
+from agglab.verification.explore import walk
+from agglab.verification.explore.command import main
+from agglab.verification.explore.search import minimal_walk, replay, try_seed, write_walk
+from agglab.verification.explore.switchml import worker_model
+from agglab.verification.explore.switchml.setting import LANES, SLOTS, from_values
+from agglab.verification.explore.switchml.switch_model import COUNTED, Decision, SwitchModel
+from agglab.verification.explore.switchml.world import LAWFUL, Switchml
 
 PROGRAM = REPOSITORY / "p4" / "switchml.p4"
 SEEDS = range(0, 160, 2)

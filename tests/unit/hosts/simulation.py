@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from switch_model import Faults, JobEntry, Network, SwitchModel
 
-from hosts.wire import Batch
-from hosts.worker import Job, Timing, Worker
+from agglab.hosts.wire import Batch
+from agglab.hosts.worker import Job, Timing, Worker
 
 MS = 1_000_000
 NEVER = 2**63 - 1

@@ -12,7 +12,7 @@ import quantise_model
 from loopback import LoopbackSwitch
 from switch_model import JobEntry
 
-from hosts.tensors import make_tensor
+from agglab.hosts.tensors import make_tensor
 
 ROOT = Path(__file__).parents[3]
 LANES, SLOTS, ELEMENTS = 32, 16, 10_000
@@ -59,7 +59,7 @@ class Handle:
         file = folder / f"agent{number}.json"
         file.write_text(json.dumps(config | changes))
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "hosts.agent", str(file)],
+            [sys.executable, "-m", "agglab.hosts.agent", str(file)],
             cwd=ROOT,
             stderr=subprocess.PIPE,
             text=True,
@@ -183,7 +183,7 @@ def test_the_result_of_integers_is_saved(start, tmp_path):
 
 OWN = """
 import numpy as np
-from hosts import AllReducer
+from agglab.hosts import AllReducer
 
 class Returns{what}(AllReducer):
     def all_reduce(self, array, out=None, sums=None):
@@ -327,7 +327,7 @@ def test_what_cannot_work_is_a_failed_event(start, changes, message):
 
 
 def run_agent(*arguments):
-    command = [sys.executable, "-m", "hosts.agent", *arguments]
+    command = [sys.executable, "-m", "agglab.hosts.agent", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30)
     return done.returncode, done.stderr
 
@@ -348,6 +348,6 @@ def test_an_unusable_configuration_is_one_line_and_exit_code_2(tmp_path, text, m
 
 
 def test_no_configuration_is_one_line_and_exit_code_2(tmp_path):
-    assert run_agent() == (2, "usage: python -m hosts.agent CONFIG.json\n")
+    assert run_agent() == (2, "usage: python -m agglab.hosts.agent CONFIG.json\n")
     code, errors = run_agent(str(tmp_path / "none.json"))
     assert code == 2 and "No such file" in errors and errors.count("\n") == 1

@@ -8,8 +8,8 @@ import pytest
 from loopback import LoopbackSwitch, worker_bind
 from switch_model import JobEntry
 
-from hosts import AllReduceError, AllReducer, NotFinite, RoundTimeout, ShapeMismatch, driver
-from hosts.driver import MAX_BATCH, MIN_WINDOW, Gathering, default_window, first_timeout_s
+from agglab.hosts import AllReduceError, AllReducer, NotFinite, RoundTimeout, ShapeMismatch, driver
+from agglab.hosts.driver import MAX_BATCH, MIN_WINDOW, Gathering, default_window, first_timeout_s
 
 LANES, SLOTS = 16, 24
 SHARED = np.zeros(3, np.int32)

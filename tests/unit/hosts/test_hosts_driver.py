@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hosts import driver
-from hosts.driver import PROGRESS_INTERVAL_NS, Gathering, run_round
+from agglab.hosts import driver
+from agglab.hosts.driver import PROGRESS_INTERVAL_NS, Gathering, run_round
 
 
 class Clock:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hosts import library
+from agglab.hosts import library
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
@@ -52,7 +52,7 @@ def test_the_tests_of_this_part_pass_under_the_sanitizers():
 def test_the_sanitizers_are_at_work():
     """A batch that claims more rows than it has is caught."""
     overrun = (
-        "import numpy as np; from hosts import library; values = np.zeros(4, np.float32);"
+        "import numpy as np; from agglab.hosts import library; values = np.zeros(4, np.float32);"
         "library.load().quantise_exponents(values.ctypes.data, 99, 99, values.ctypes.data)"
     )
     done = run_sanitized("-c", overrun)

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hosts import AllReducer, own_worker
+from agglab.hosts import AllReducer, own_worker
 
 CLASS = """
-from hosts import AllReducer
+from agglab.hosts import AllReducer
 import beside_it
 
 class Mine(AllReducer):
@@ -82,7 +82,7 @@ def test_a_combine_that_makes_something_else_is_refused(
 ) -> None:
     module = tmp_path / "odd.py"
     module.write_text(
-        "from hosts import AllReducer\n"
+        "from agglab.hosts import AllReducer\n"
         "class Odd(AllReducer):\n"
         "    @staticmethod\n"
         f"    def combine(inputs):\n        {body}\n"
@@ -94,7 +94,7 @@ def test_a_combine_that_makes_something_else_is_refused(
 def test_a_combine_with_self_is_told_what_it_needs(tmp_path: Path) -> None:
     module = tmp_path / "method.py"
     module.write_text(
-        "from hosts import AllReducer\n"
+        "from agglab.hosts import AllReducer\n"
         "class M(AllReducer):\n    def combine(self, inputs): return inputs[0]\n"
     )
     with pytest.raises(own_worker.WorkerError, match="it needs @staticmethod"):

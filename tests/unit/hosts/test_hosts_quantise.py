@@ -10,7 +10,7 @@ import quantise_model
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts import quantise
+from agglab.hosts import quantise
 
 MAX = float(np.finfo(np.float32).max)
 TINY = float(np.finfo(np.float32).smallest_subnormal)

@@ -6,9 +6,9 @@ import pytest
 from simulation import MS, TIMING
 from switch_model import Faults, JobEntry, Network, SwitchModel
 
-from hosts.errors import ShapeMismatch
-from hosts.wire import Batch
-from hosts.worker import Job, Worker
+from agglab.hosts.errors import ShapeMismatch
+from agglab.hosts.wire import Batch
+from agglab.hosts.worker import Job, Worker
 
 FIRST_TAGS = (0, 1, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 1)
 ALIKE = {"elements": 24, "dtype": "float32", "lanes": 5, "window": 3, "workers": 3, "round": 2}

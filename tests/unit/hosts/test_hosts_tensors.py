@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hosts.tensors import BLOCK, make_tensor
+from agglab.hosts.tensors import BLOCK, make_tensor
 
 RECORDED_INTEGERS = [2028634466, 597243394, 1909875557, 897436536]
 RECORDED_FLOATS = [

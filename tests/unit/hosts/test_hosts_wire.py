@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts import wire
-from hosts.wire import Batch, Chunk, Kind, Shape
+from agglab.hosts import wire
+from agglab.hosts.wire import Batch, Chunk, Kind, Shape
 
 KNOWN = bytes.fromhex("01 81 0102 0304 05 00 06070809 00000001 ffffffff 7fffffff")
 KNOWN_CHUNK = Chunk(Kind.SCALED, 0x102, 0x304, 0x6070809, 5, (1, -1, 2**31 - 1), result=True)
@@ -160,7 +160,7 @@ def test_the_c_header_has_every_field_with_its_width():
 def test_the_batch_check_and_the_native_worker_agree_on_noise():
     """What `well_formed` lets through is what the worker does not count as malformed, but for job,
     slot and tag."""
-    from hosts.worker import Job, Worker
+    from agglab.hosts.worker import Job, Worker
 
     chance = random.Random(3)
     worker = Worker(Job(0, 1, 2, 4, 4))

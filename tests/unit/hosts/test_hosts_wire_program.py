@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hosts import wire
+from agglab.hosts import wire
 
 ROOT = Path(__file__).parents[3]
 
@@ -15,7 +15,16 @@ ROOT = Path(__file__).parents[3]
 @pytest.mark.parametrize("lanes", [1, 365])
 def test_the_compiled_program_has_the_same_header(tmp_path, lanes):
     product = tmp_path / "switchml.json"
-    command = [sys.executable, "-m", "compiler", "p4/switchml.p4", "-I", "p4", "-o", str(product)]
+    command = [
+        sys.executable,
+        "-m",
+        "agglab.compiler",
+        "p4/switchml.p4",
+        "-I",
+        "p4",
+        "-o",
+        str(product),
+    ]
     subprocess.run([*command, f"-DLANES={lanes}", "-DSLOTS=4"], cwd=ROOT, check=True)
     headers = {
         header["name"]: {name: bits for name, bits, *_ in header["fields"]}

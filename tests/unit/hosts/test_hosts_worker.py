@@ -9,9 +9,9 @@ import quantise_model
 from simulation import MS, TIMING, Simulation, int_tensors, make_network, wrapped_sum
 from switch_model import Faults
 
-from hosts.errors import NotFinite, RoundTimeout
-from hosts.wire import Batch, Chunk, Kind, Shape
-from hosts.worker import Job, Timing, Worker
+from agglab.hosts.errors import NotFinite, RoundTimeout
+from agglab.hosts.wire import Batch, Chunk, Kind, Shape
+from agglab.hosts.worker import Job, Timing, Worker
 
 SEEDS = 3000
 FIRST_TAGS = (1, 0, 2**31 - 2, 2**31 - 1, 2**31, 2**31 + 1, 2**32 - 3, 2**32 - 1)

@@ -12,9 +12,9 @@ from simulation import MS, TIMING
 from switch_model import HEADER, OPENING
 from worker_model import WorkerModel
 
-from hosts.errors import ShapeMismatch
-from hosts.wire import Batch
-from hosts.worker import Job, Worker
+from agglab.hosts.errors import ShapeMismatch
+from agglab.hosts.wire import Batch
+from agglab.hosts.worker import Job, Worker
 
 TAG_STEPS = (0, 0, 0, 0, 1, 2, -1, -2, 7, 2**31, 2**31 - 1)
 INPUTS = (0.0, 1.5, -3e38, 1e-45, 3.4e38, -2.5e-7, 1e10)

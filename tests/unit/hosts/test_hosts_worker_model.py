@@ -9,8 +9,8 @@ from simulation import MS, TIMING, make_network
 from switch_model import HEADER, INT32, Faults
 from worker_model import WorkerModel
 
-from hosts.wire import Batch
-from hosts.worker import Job, Worker
+from agglab.hosts.wire import Batch
+from agglab.hosts.worker import Job, Worker
 
 
 class Pair:

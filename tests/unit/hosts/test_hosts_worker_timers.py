@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from switch_model import JobEntry, SwitchModel
 
-from hosts.errors import RoundTimeout
-from hosts.wire import Batch, Chunk
-from hosts.worker import Job, Timing, Worker
+from agglab.hosts.errors import RoundTimeout
+from agglab.hosts.wire import Batch, Chunk
+from agglab.hosts.worker import Job, Timing, Worker
 
 MS = 1_000_000
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.network.changes import (
+from agglab.testbed.network.changes import (
     NO_ENTRIES,
     group_changes,
     session_changes,
     table_changes,
 )
-from testbed.plan import CloneSession, Entries, Job, Replica, TableEntry, plan
-from topologies import rack
+from agglab.testbed.plan import CloneSession, Entries, Job, Replica, TableEntry, plan
+from agglab.topologies import rack
 
 
 def entry(table: str, key: int, port: int) -> TableEntry:

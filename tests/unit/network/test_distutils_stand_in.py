@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from testbed.network import distutils_stand_in
+from agglab.testbed.network import distutils_stand_in
 
 MODULES = ("distutils", "distutils.version")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.impairments import direction_key, drop_numbers, splitmix64, threshold
+from agglab.testbed.impairments import direction_key, drop_numbers, splitmix64, threshold
 
 MASK = (1 << 64) - 1
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.network.interfaces import processor_mask
+from agglab.testbed.network.interfaces import processor_mask
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed.network.links import (
+from agglab.testbed.network.links import (
     Sender,
     burst_bytes,
     create_lines,
@@ -17,7 +17,7 @@ from testbed.network.links import (
     node_lines,
     senders,
 )
-from topologies import Direction, Jitter, Reorder, Topology, rack
+from agglab.topologies import Direction, Jitter, Reorder, Topology, rack
 
 
 def queue_lines(topology: Topology, node: str) -> list[str]:

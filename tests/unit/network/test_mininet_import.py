@@ -20,7 +20,7 @@ class Refuse:
         if name.startswith("distutils"):
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Refuse())
-import testbed.network.mininet_nodes as nodes
+import agglab.testbed.network.mininet_nodes as nodes
 assert nodes.Mininet.inited
 """
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineLacks, NodeFailed, exit_in_words
-from testbed.network.machine import _basics
-from testbed.network.process import NodeProcess, stop_all
+from agglab.testbed.errors import MachineLacks, NodeFailed, exit_in_words
+from agglab.testbed.network.machine import _basics
+from agglab.testbed.network.process import NodeProcess, stop_all
 
 
 def test_a_lack_names_its_remedy() -> None:
@@ -28,11 +28,11 @@ def test_missing_programs_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 def test_a_failure_reports_command_log_and_cause(tmp_path: Path) -> None:
     log = tmp_path / "switch-s1.log"
     log.write_text("".join(f"line {n}\n" for n in range(40)))
-    failure = NodeFailed("s1", "ended", ["python", "-m", "switch"], log, "a bad day")
+    failure = NodeFailed("s1", "ended", ["python", "-m", "agglab.switch"], log, "a bad day")
     assert str(failure) == "s1: ended"
     assert failure.report().splitlines() == [
         "s1: ended",
-        "  command: python -m switch",
+        "  command: python -m agglab.switch",
         f"  log: {log}",
         *(f"    line {n}" for n in range(28, 40)),
         "  likely cause: a bad day",

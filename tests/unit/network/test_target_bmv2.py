@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed.errors import MachineLacks
-from testbed.network.targets import Bmv2Target, NativeTarget, bmv2, choose
-from testbed.network.targets.base import SwitchSetting
-from testbed.network.targets.thrift import ProgramNames, ThriftControl
-from testbed.plan import CloneSession, Entries, Replica, TableEntry
+from agglab.testbed.errors import MachineLacks
+from agglab.testbed.network.targets import Bmv2Target, NativeTarget, bmv2, choose
+from agglab.testbed.network.targets.base import SwitchSetting
+from agglab.testbed.network.targets.thrift import ProgramNames, ThriftControl
+from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
 
 PROGRAM = {
     "header_types": [

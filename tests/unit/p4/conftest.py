@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from aggregation_model import Member, Model
 from frames import worker_address, worker_mac
 
-from switch import Exact, Pipeline
+from agglab.switch import Exact, Pipeline
 
 ROOT = Path(__file__).resolve().parents[3]
 SLOTS = 8
@@ -30,7 +30,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], Path]:
     def compile_for(lanes: int) -> Path:
         json = folder / f"{lanes}.json"
         if not json.exists():
-            command = [sys.executable, "-m", "compiler", "p4/switchml.p4", "-o", str(json)]
+            command = [sys.executable, "-m", "agglab.compiler", "p4/switchml.p4", "-o", str(json)]
             subprocess.run([*command, f"-DLANES={lanes}", f"-DSLOTS={SLOTS}"], cwd=ROOT, check=True)
         return json
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from frames import AGGREGATOR, AGGREGATOR_MAC, ipv4, worker_address, worker_mac
 
-from switch import Pipeline
-from testbed.measurements import COUNTERS
-from testbed.orchestra import attack
-from testbed.scenario.jobs import Tenant
-from testbed.scenario.schema import Workload
-from topologies import rack
+from agglab.switch import Pipeline
+from agglab.testbed.measurements import COUNTERS
+from agglab.testbed.orchestra import attack
+from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.schema import Workload
+from agglab.topologies import rack
 
 LANES = 5
 ATTACKER_PORT = 4

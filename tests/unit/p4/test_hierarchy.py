@@ -19,7 +19,7 @@ from frames import (
     worker_mac,
 )
 
-from switch import Exact, Pipeline
+from agglab.switch import Exact, Pipeline
 
 LANES, SLOTS, JOB, UPLINK, ROOT = 5, 4, 3, 100, 511
 GROUP = 9

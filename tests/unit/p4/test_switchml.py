@@ -19,7 +19,7 @@ from frames import (
     worker_mac,
 )
 
-from switch import Exact, Lpm, Pipeline
+from agglab.switch import Exact, Lpm, Pipeline
 
 LANES = 5
 COUNTERS = {

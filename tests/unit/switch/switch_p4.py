@@ -8,8 +8,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from compiler.__main__ import main as compile_p4
-from switch import Pipeline
+from agglab.compiler.__main__ import main as compile_p4
+from agglab.switch import Pipeline
 
 FRAME = """
 #include <core.p4>

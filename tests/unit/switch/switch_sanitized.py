@@ -7,10 +7,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from switch import Match, Program
-from switch.build import build_program
-from switch.encoding import encode_action, encode_match
-from switch.translate import translate
+from agglab.switch import Match, Program
+from agglab.switch.build import build_program
+from agglab.switch.encoding import encode_action, encode_match
+from agglab.switch.translate import translate
 
 HARNESS = Path(__file__).with_name("harness.c")
 

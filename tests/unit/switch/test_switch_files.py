@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from switch import PipelineError
-from switch.files import read_bytes
-from switch.program import Program
+from agglab.switch import PipelineError
+from agglab.switch.files import read_bytes
+from agglab.switch.program import Program
 
 
 def pipe(path: Path) -> Path:

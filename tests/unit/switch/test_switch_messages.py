@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from switch_p4 import program_json
 
-from switch import Detail, Exact, Pipeline, Program
-from switch.cli import EXIT_PROGRAM, main
-from switch.messages import MessageLog
-from switch.translate import translate
+from agglab.switch import Detail, Exact, Pipeline, Program
+from agglab.switch.cli import EXIT_PROGRAM, main
+from agglab.switch.messages import MessageLog
+from agglab.switch.translate import translate
 
 PROGRAM = {
     "fields": "bit<8> a; bit<8> b; bit<16> c; bit<96> wide; int<8> less;",

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from switch_p4 import program_json
 
-from compiler.preprocess import INCLUDE_DIR
-from compiler.syntax.lexer import KEYWORDS
-from switch import Detail, Pipeline, Program, ProgramError
-from switch.build import COMMON, RUNTIME, STRICT, compiler
-from switch.translate import translate
-from switch.translate.sealed import Sealed, sealed
-from switch.translate.writer import Names, c_bytes, comment, quoted
-from testbed.fuzz import names as fuzz
-from testbed.fuzz.c_words import C_WORDS, OWN, line_tokens
-from testbed.fuzz.inputs import compiled
+from agglab.compiler.preprocess import INCLUDE_DIR
+from agglab.compiler.syntax.lexer import KEYWORDS
+from agglab.switch import Detail, Pipeline, Program, ProgramError
+from agglab.switch.build import COMMON, RUNTIME, STRICT, compiler
+from agglab.switch.translate import translate
+from agglab.switch.translate.sealed import Sealed, sealed
+from agglab.switch.translate.writer import Names, c_bytes, comment, quoted
+from agglab.verification.fuzz import names as fuzz
+from agglab.verification.fuzz.c_words import C_WORDS, OWN, line_tokens
+from agglab.verification.fuzz.inputs import compiled
 
 BATCH = 150
 ERROR = 'x"); __builtin_trap(); say(p, "'

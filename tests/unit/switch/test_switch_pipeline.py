@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from switch_builder import Builder, call, extract, field, hexstr, op, ref, transition
 
-from switch import Pipeline, PipelineError, Program, build
-from switch.pipeline import MAX_FRAME
+from agglab.switch import Pipeline, PipelineError, Program, build
+from agglab.switch.pipeline import MAX_FRAME
 
 
 def builder(*steps: Any, egress: Any = ()) -> Builder:

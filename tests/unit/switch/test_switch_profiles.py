@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 from switch_p4 import instance, program_json
 
-from switch import Exact, Group, Member, Pipeline, PipelineError, Program, ProgramError, Ternary
+from agglab.switch import (
+    Exact,
+    Group,
+    Member,
+    Pipeline,
+    PipelineError,
+    Program,
+    ProgramError,
+    Ternary,
+)
 
 INGRESS = """
     action set(bit<8> v, bit<9> port) { hdr.h.b = v; s.egress_spec = port; }

@@ -1,6 +1,6 @@
 """Random P4 programs through our compiler: native code under sanitizers against the interpreter.
 
-`python -m testbed conformance --random` compares thousands with p4c and BMv2, where those are.
+`make random` compares thousands with p4c and BMv2, where those are.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import pytest
 from switch_interpreter import Interpreter
 from switch_sanitized import Sanitized
 
-from compiler.backend import emit
-from compiler.diagnostics import Diagnostics, render
-from compiler.frontend import compile_file
-from compiler.preprocess import Options
-from testbed.random_programs import draw_case
+from agglab.compiler.backend import emit
+from agglab.compiler.diagnostics import Diagnostics, render
+from agglab.compiler.frontend import compile_file
+from agglab.compiler.preprocess import Options
+from agglab.verification.random_programs import draw_case
 
 GROUPS = {1: [(1, 5), (2, 5)]}
 SESSIONS = {1: [(3, 0)], 2: [(0, 0)]}

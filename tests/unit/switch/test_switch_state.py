@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from switch_p4 import instance
 
-from switch import Exact, Lpm, MeterRates, Pipeline, PipelineError, Range, Ternary
-from switch.tables import DEFAULT_ENTRY
+from agglab.switch import Exact, Lpm, MeterRates, Pipeline, PipelineError, Range, Ternary
+from agglab.switch.tables import DEFAULT_ENTRY
 
 METERS = """
     meter(16, MeterType.packets) packets;

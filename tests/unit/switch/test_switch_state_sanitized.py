@@ -7,9 +7,9 @@ from pathlib import Path
 
 from switch_p4 import program_json
 
-from switch import Detail, Program
-from switch.build import build_program
-from switch.translate import translate
+from agglab.switch import Detail, Program
+from agglab.switch.build import build_program
+from agglab.switch.translate import translate
 
 DRIVER = Path(__file__).with_name("state_driver.c")
 PROGRAM = {

@@ -9,8 +9,8 @@ import pytest
 from switch_builder import Builder, argument, call, extract, field, transition
 from switch_sanitized import Sanitized
 
-from switch import Exact, Lpm, Pipeline, Program, Range, Ternary
-from switch.matches import Match
+from agglab.switch import Exact, Lpm, Pipeline, Program, Range, Ternary
+from agglab.switch.matches import Match
 
 KEYS: dict[str, list[tuple[str, int]]] = {
     "exact": [("exact", 24)],

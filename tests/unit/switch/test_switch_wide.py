@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from switch_builder import Builder, call, extract, field, hexstr, op, ref, transition
 
-from switch import Pipeline, Program
-from switch.translate import translate
+from agglab.switch import Pipeline, Program
+from agglab.switch.translate import translate
 
 A, B = field("in", "a"), field("in", "b")
 

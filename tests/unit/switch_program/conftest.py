@@ -14,7 +14,8 @@ import pytest
 # gRPC's core tells the terminal of connections that end.
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
-import switch.p4runtime  # before protobuf is first imported
+
+import agglab.switch.p4runtime  # before protobuf is first imported
 
 # isort: split
 import grpc
@@ -22,15 +23,15 @@ from google.rpc import status_pb2
 from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
-from switch import Pipeline
-from switch.p4runtime.device import Device
-from switch.p4runtime.links import Links
-from switch.p4runtime.server import Server
-from switch.p4runtime.text import read_p4info
+from agglab.switch import Pipeline
+from agglab.switch.p4runtime.device import Device
+from agglab.switch.p4runtime.links import Links
+from agglab.switch.p4runtime.server import Server
+from agglab.switch.p4runtime.text import read_p4info
 
 HERE = Path(__file__).parent
 DEVICE_ID = 7
-assert switch.p4runtime
+assert agglab.switch.p4runtime
 
 
 class Client:

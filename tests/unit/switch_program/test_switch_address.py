@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from switch import runner
-from switch.cli import parse
-from switch.p4runtime.address import is_private
-from switch.p4runtime.device import Device
-from switch.p4runtime.server import Server
+from agglab.switch import runner
+from agglab.switch.cli import parse
+from agglab.switch.p4runtime.address import is_private
+from agglab.switch.p4runtime.device import Device
+from agglab.switch.p4runtime.server import Server
 
 
 @pytest.mark.parametrize(

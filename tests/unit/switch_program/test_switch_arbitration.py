@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-import switch.p4runtime  # before protobuf is first imported
+import agglab.switch.p4runtime  # before protobuf is first imported
 
 # isort: split
 from p4.v1 import p4runtime_pb2
 
-from switch.p4runtime.arbitration import Arbitration
-from switch.p4runtime.status import Code, StatusError
+from agglab.switch.p4runtime.arbitration import Arbitration
+from agglab.switch.p4runtime.status import Code, StatusError
 
-assert switch.p4runtime
+assert agglab.switch.p4runtime
 DEVICE = 3
 
 

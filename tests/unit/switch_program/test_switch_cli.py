@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from switch import Program
-from switch.cli import EXIT_PROGRAM, EXIT_USAGE, TlsFiles, UsageError, main, parse
-from switch.io import Loss
-from switch.runner import make_pipeline
+from agglab.switch import Program
+from agglab.switch.cli import EXIT_PROGRAM, EXIT_USAGE, TlsFiles, UsageError, main, parse
+from agglab.switch.io import Loss
+from agglab.switch.runner import make_pipeline
 
 TLS = "--grpc-server-ssl --grpc-server-cert c --grpc-server-key k"
 ROOT = Path(__file__).resolve().parents[3]
@@ -112,7 +112,7 @@ def test_the_drop_port_reaches_the_program() -> None:
 )
 def test_questions_are_answered(option: str, answer: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "switch", option], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "agglab.switch", option], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0 and answer in done.stdout
 
@@ -138,7 +138,7 @@ def test_a_program_that_is_none_is_named_once(tmp_path: Path) -> None:
     path = tmp_path / "none.json"
     path.write_text("root:x:0:0")
     # As a program of its own: it becomes another user.
-    command = [sys.executable, "-m", "switch", str(path), "--", "--grpc-server-addr"]
+    command = [sys.executable, "-m", "agglab.switch", str(path), "--", "--grpc-server-addr"]
     done = subprocess.run(
         [*command, f"unix:{tmp_path}/grpc"], cwd=ROOT, capture_output=True, text=True
     )

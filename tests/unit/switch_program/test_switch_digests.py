@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-import switch.p4runtime  # before protobuf is first imported
+import agglab.switch.p4runtime  # before protobuf is first imported
 
 # isort: split
 from p4.v1.p4runtime_pb2 import DigestEntry, DigestListAck, Update
 
-from compiler.__main__ import main as compile_p4
-from switch import Pipeline
-from switch.p4runtime.digests import MAX_LIST, Digests
-from switch.p4runtime.p4info import P4InfoIndex, entries
-from switch.p4runtime.status import StatusError
-from switch.p4runtime.text import read_p4info
+from agglab.compiler.__main__ import main as compile_p4
+from agglab.switch import Pipeline
+from agglab.switch.p4runtime.digests import MAX_LIST, Digests
+from agglab.switch.p4runtime.p4info import P4InfoIndex, entries
+from agglab.switch.p4runtime.status import StatusError
+from agglab.switch.p4runtime.text import read_p4info
 
-assert switch.p4runtime
+assert agglab.switch.p4runtime
 
 STATE = Path(__file__).parent / "state.p4"
 

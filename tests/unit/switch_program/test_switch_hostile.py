@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-import switch.p4runtime  # before protobuf is first imported
+import agglab.switch.p4runtime  # before protobuf is first imported
 
 # isort: split
 import grpc
 from p4.v1 import p4runtime_pb2
 from p4.v1.p4runtime_pb2 import Entity, StreamMessageRequest, StreamMessageResponse
 
-from switch.p4runtime.packets import MAX_FRAME
-from switch.p4runtime.server import THREADS
-from switch.p4runtime.service import MAX_CONTROLLERS, MAX_RETURNED_BYTES, Stream
-from switch.p4runtime.status import MAX_STATUS_BYTES, BatchError, Code, StatusError
+from agglab.switch.p4runtime.packets import MAX_FRAME
+from agglab.switch.p4runtime.server import THREADS
+from agglab.switch.p4runtime.service import MAX_CONTROLLERS, MAX_RETURNED_BYTES, Stream
+from agglab.switch.p4runtime.status import MAX_STATUS_BYTES, BatchError, Code, StatusError
 
-assert switch.p4runtime
+assert agglab.switch.p4runtime
 
 DEVICE_ID = 7
 Change = Callable[[Any], None]

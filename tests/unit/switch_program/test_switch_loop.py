@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from switch.io import Loss, PacketLoop, PacketLoopError
+from agglab.switch.io import Loss, PacketLoop, PacketLoopError
 
 CPU_PORT = 3
 """The stub answers on the port of entry, but on 1 and 2."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import switch.p4runtime  # before protobuf is first imported
+import agglab.switch.p4runtime  # before protobuf is first imported
 
 # isort: split
 import grpc
@@ -26,10 +26,10 @@ from p4.v1.p4runtime_pb2 import (
     ValueSetEntry,
 )
 
-from compiler.__main__ import main as compile_p4
-from switch.p4runtime.text import read_p4info
+from agglab.compiler.__main__ import main as compile_p4
+from agglab.switch.p4runtime.text import read_p4info
 
-assert switch.p4runtime
+assert agglab.switch.p4runtime
 
 HERE = Path(__file__).parent
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-import switch.p4runtime  # before protobuf is first imported
+import agglab.switch.p4runtime  # before protobuf is first imported
 
 # isort: split
 import grpc
 from p4.v1 import p4runtime_pb2
 from p4.v1.p4runtime_pb2 import Entity, FieldMatch, TableEntry
 
-assert switch.p4runtime
+assert agglab.switch.p4runtime
 
 
 def exact(id_: int, value: bytes) -> FieldMatch:

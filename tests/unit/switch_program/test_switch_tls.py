@@ -15,10 +15,10 @@ import grpc
 import pytest
 from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
-from switch.cli import TlsFiles
-from switch.p4runtime.device import Device
-from switch.p4runtime.server import Server
-from switch.p4runtime.tls import TlsError, credentials
+from agglab.switch.cli import TlsFiles
+from agglab.switch.p4runtime.device import Device
+from agglab.switch.p4runtime.server import Server
+from agglab.switch.p4runtime.tls import TlsError, credentials
 
 pytestmark = pytest.mark.skipif(
     shutil.which("openssl") is None, reason="openssl is not installed (apt-get install openssl)"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.agents import AgentFailed, Agents
-from testbed.backend import WorkerId
+from agglab.testbed.agents import AgentFailed, Agents
+from agglab.testbed.backend import WorkerId
 
 FIRST, SECOND = WorkerId(1, "h1"), WorkerId(1, "h2")
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from testbed import cli, prepare, run
-from testbed.network import MachineLacks, NodeFailed
-from testbed.places import P4_FOLDER
-from testbed.program import CompileError, Program
-from testbed.scenario import names
+from agglab.testbed import cli, prepare, run
+from agglab.testbed.network import MachineLacks, NodeFailed
+from agglab.testbed.places import P4_FOLDER
+from agglab.testbed.program import CompileError, Program
+from agglab.testbed.scenario import names
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
         for name in ("compile_program", "check_fits"):
             monkeypatch.setattr(prepare, name, steps[name])
         for name in ("lacks", "isolated"):
-            monkeypatch.setattr(f"testbed.network.{name}", steps[name])
+            monkeypatch.setattr(f"agglab.testbed.network.{name}", steps[name])
         monkeypatch.setattr(run.Experiment, "measure", steps["measure"])
 
     put()
@@ -129,7 +129,8 @@ def test_check_runs_nothing_of_the_users(capsys, tmp_path: Path) -> None:
         assert said in capsys.readouterr().err
         assert not (tmp_path / "was-run").exists()
     (tmp_path / "mine.py").write_text(
-        "from hosts import AllReducer\nclass Mine(AllReducer): ...\nraise OSError('at once')\n"
+        "from agglab.hosts import AllReducer\nclass Mine(AllReducer): ...\n"
+        "raise OSError('at once')\n"
     )
     file.write_text(virtual)
     assert cli.main(["check", str(file)]) == 0
@@ -178,7 +179,7 @@ def test_a_wrong_command_line_is_exit_code_2(capsys, words: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main(words)
     assert ended.value.code == 2
-    assert "usage: python -m testbed" in capsys.readouterr().err
+    assert "usage: agglab" in capsys.readouterr().err
 
 
 def test_an_unknown_command_names_the_nearest(capsys) -> None:
@@ -198,7 +199,7 @@ def test_an_export_of_a_program_with_errors_is_exit_code_2(capsys, tmp_path: Pat
 
 
 def test_filling_a_switch_that_is_not_there_ends(capsys, monkeypatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("testbed.export.ANSWER_S", 0.05)
+    monkeypatch.setattr("agglab.testbed.export.ANSWER_S", 0.05)
     out = tmp_path / "out"
     assert cli.main(["export", "quickstart", "--to", "tutorial", "--out", str(out)]) == 0
     assert cli.main(["fill", f"unix:{tmp_path}/nobody", "1", f"{out}/s1-runtime.json"]) == 2
@@ -273,7 +274,7 @@ def test_a_run_needs_nobody_who_listens(tmp_path: Path, streams: str) -> None:
     words = (
         f"run quickstart --set backend=virtual --set workload.elements=9000 --results {tmp_path}"
     )
-    shell = f"{{ {sys.executable} -m testbed {words}; echo $? >{tmp_path}/code; }} {streams}"
+    shell = f"{{ {sys.executable} -m agglab.testbed {words}; echo $? >{tmp_path}/code; }} {streams}"
     subprocess.run(["sh", "-c", shell], check=False, timeout=60)
     assert (tmp_path / "code").read_text() == "0\n"
     assert metrics(tmp_path)["ok"] is True
@@ -281,7 +282,7 @@ def test_a_run_needs_nobody_who_listens(tmp_path: Path, streams: str) -> None:
 
 @pytest.mark.parametrize(("streams", "code"), [(">&-", 0), (">/dev/full", 1), ("| true", 1)])
 def test_output_that_nobody_takes_is_no_bug(tmp_path: Path, streams: str, code: int) -> None:
-    shell = f"{{ {sys.executable} -m testbed list; echo $? >{tmp_path}/code; }} {streams}"
+    shell = f"{{ {sys.executable} -m agglab.testbed list; echo $? >{tmp_path}/code; }} {streams}"
     done = subprocess.run(["sh", "-c", shell], stderr=subprocess.PIPE, text=True, timeout=60)
     assert (tmp_path / "code").read_text() == f"{code}\n"
     assert done.stderr == (
@@ -294,10 +295,14 @@ def test_a_switch_that_dies_is_exit_code_1_and_the_reason_is_kept(
 ) -> None:
     log = tmp_path / "switch.log"
     log.write_text("first\nlast words\n")
-    fake(measure=raising(NodeFailed("s1", "the switch ended", ["python", "-m", "switch"], log)))
+    fake(
+        measure=raising(
+            NodeFailed("s1", "the switch ended", ["python", "-m", "agglab.switch"], log)
+        )
+    )
     assert cli.main(["run", "quickstart", "--results", str(tmp_path)]) == 1
     shown = capsys.readouterr()
-    assert "command: python -m switch" in shown.err
+    assert "command: python -m agglab.switch" in shown.err
     assert "last words" in shown.err
     assert "FAILED  quickstart" in shown.out
     assert metrics(tmp_path) == {"ok": False, "reason": "s1: the switch ended"}

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from testbed import cli, conformance
-from testbed.conformance import command, packets, pairs, scenarios
-from testbed.conformance.packets import Case, Outcome
-from testbed.conformance.pairs import Pair
-from testbed.conformance.scenarios import Ran
-from testbed.places import REPOSITORY
-from testbed.stf import Binder, parse
-from testbed.stf.bmv2 import TOOLS
+from agglab.testbed import cli, conformance
+from agglab.testbed.places import REPOSITORY
+from agglab.verification.conformance import command, packets, pairs, scenarios
+from agglab.verification.conformance.packets import Case, Outcome
+from agglab.verification.conformance.pairs import Pair
+from agglab.verification.conformance.scenarios import Ran
+from agglab.verification.stf import Binder, parse
+from agglab.verification.stf.bmv2 import TOOLS
 
 OURS, FIELDS = Pair("agglab", "native"), Pair("p4c", "bmv2")
 PROGRAM = {

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed import cli, doctor
-from testbed.errors import lacks_program
-from testbed.network import MachineLacks
-from topologies import Topology
+from agglab.testbed import cli, doctor
+from agglab.testbed.errors import lacks_program
+from agglab.testbed.network import MachineLacks
+from agglab.topologies import Topology
 
 NO_ROOT = MachineLacks("root", "run it as root, or with sudo")
 NO_NETEM = MachineLacks("the netem queueing discipline", "use a kernel with CONFIG_NET_SCH_NETEM")

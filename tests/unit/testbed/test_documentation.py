@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.orchestra.attack import KINDS
-from testbed.scenario import load
-from testbed.scenario.describe import finding_table, key_table, metric_table
+from agglab.testbed.orchestra.attack import KINDS
+from agglab.testbed.scenario import load
+from agglab.testbed.scenario.describe import finding_table, key_table, metric_table
 
 DOCS = Path(__file__).parents[3] / "docs"
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from switch import drop_in
-from switch.program import Program
-from testbed import cli, own_entries
-from testbed.export import full_names
-from testbed.plan import Entries
-from testbed.prepare import all_entries
-from testbed.scenario import find, load
+from agglab.switch import drop_in
+from agglab.switch.program import Program
+from agglab.testbed import cli, own_entries
+from agglab.testbed.export import full_names
+from agglab.testbed.plan import Entries
+from agglab.testbed.prepare import all_entries
+from agglab.testbed.scenario import find, load
 
 ROOT = Path(__file__).parents[3]
 SCENARIO = """
@@ -93,7 +93,7 @@ def test_a_p4app_starts_our_switch_and_fills_it_over_p4runtime(scenario: Path) -
         "port2": 1,
     }
     script = (out / "fill.sh").read_text()
-    assert "-m testbed fill 127.0.0.1:9561 3 s3-runtime.json" in script
+    assert "-m agglab.testbed fill 127.0.0.1:9561 3 s3-runtime.json" in script
     assert "ip neigh replace 10.0.255.254 lladdr 02:00:00:00:ff:fe dev h4-eth0" in script
     assert subprocess.run(["sh", "-n", out / "fill.sh"]).returncode == 0
 
@@ -109,7 +109,7 @@ def test_a_p4app_for_thrift_has_commands(scenario: Path) -> None:
         "table_add SwitchmlIngress.forwarding.macs SwitchmlIngress.forwarding.forward "
         "0x20000000102 => 0x2" in commands
     )
-    assert "-m testbed fill" not in (out / "fill.sh").read_text()
+    assert "-m agglab.testbed fill" not in (out / "fill.sh").read_text()
 
 
 def test_what_the_tutorials_cannot_name_is_refused(tmp_path: Path, capsys) -> None:

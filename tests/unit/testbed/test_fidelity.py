@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from testbed.fidelity import Evidence, judge, short_of_processors
-from testbed.usage import NOTHING, Usage, sample
+from agglab.testbed.fidelity import Evidence, judge, short_of_processors
+from agglab.testbed.usage import NOTHING, Usage, sample
 
 
 def evidence(

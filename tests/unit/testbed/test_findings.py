@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from hosts import worker
-from testbed.exit_codes import FAILED, PASSED
-from testbed.findings import unexpected
-from testbed.places import REPOSITORY
-from testbed.run import run
-from testbed.scenario import find, load, names
-from testbed.virtual import backend, links, switches, workers
+from agglab.hosts import worker
+from agglab.testbed.exit_codes import FAILED, PASSED
+from agglab.testbed.findings import unexpected
+from agglab.testbed.places import REPOSITORY
+from agglab.testbed.run import run
+from agglab.testbed.scenario import find, load, names
+from agglab.testbed.virtual import backend, links, switches, workers
 
 TEXT = """
 name: small

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from testbed.faults import Attack, AtTime, Fault, WorkerPause
-from testbed.findings import Case, find
-from testbed.network.reading import carried_bytes
-from testbed.plan import Job, plan
-from testbed.queue_losses import ARRIVALS, ONE_FRAME
-from testbed.statistics import DirectionStatistics
-from topologies import rack
+from agglab.testbed.faults import Attack, AtTime, Fault, WorkerPause
+from agglab.testbed.findings import Case, find
+from agglab.testbed.network.reading import carried_bytes
+from agglab.testbed.plan import Job, plan
+from agglab.testbed.queue_losses import ARRIVALS, ONE_FRAME
+from agglab.testbed.statistics import DirectionStatistics
+from agglab.topologies import rack
 
 SENT = 10_000
 

@@ -1,4 +1,4 @@
-"""A small part of `python -m testbed fuzz`, and that what it finds is kept."""
+"""A small part of `python -m agglab.verification fuzz`, and that what it finds is kept."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed.fuzz import command
-from testbed.fuzz.inputs import Target, change_json
-from testbed.fuzz.packets import Subject, send
+from agglab.verification.fuzz import command
+from agglab.verification.fuzz.inputs import Target, change_json
+from agglab.verification.fuzz.packets import Subject, send
 
 PACKETS = Path(__file__).resolve().parents[2] / "packets"
 FEW = {
@@ -63,7 +63,7 @@ def test_packets_through_a_sanitized_program(tmp_path: Path) -> None:
 def test_a_sanitizers_report_names_the_packet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from testbed.fuzz import packets
+    from agglab.verification.fuzz import packets
 
     broken = tmp_path / "packets.c"
     text = packets.DRIVER.read_text()

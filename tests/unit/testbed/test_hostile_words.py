@@ -8,17 +8,17 @@ from xml.etree import ElementTree
 
 import pytest
 
-from compiler.diagnostics import Diagnostics, render
-from compiler.frontend import check_text
-from testbed.errors import NodeFailed
-from testbed.network.targets.thrift import ProgramNames
-from testbed.plan import TableEntry
-from testbed.report.svg import Canvas
-from testbed.scenario import ScenarioError, load
-from testbed.scenario.document import Scalar
-from testbed.scenario.errors import Where
-from testbed.scenario.schema import NAME
-from testbed.terminal import plain
+from agglab.compiler.diagnostics import Diagnostics, render
+from agglab.compiler.frontend import check_text
+from agglab.testbed.errors import NodeFailed
+from agglab.testbed.network.targets.thrift import ProgramNames
+from agglab.testbed.plan import TableEntry
+from agglab.testbed.report.svg import Canvas
+from agglab.testbed.scenario import ScenarioError, load
+from agglab.testbed.scenario.document import Scalar
+from agglab.testbed.scenario.errors import Where
+from agglab.testbed.scenario.schema import NAME
+from agglab.testbed.terminal import plain
 
 HOSTILE = (
     *(

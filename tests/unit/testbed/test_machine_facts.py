@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed import machine_facts
+from agglab.testbed import machine_facts
 
 X86_64 = "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel\t\t: 17\nmodel name\t: Some CPU 9\n\n"
 ARM64 = """processor\t: 0

@@ -7,20 +7,20 @@ from pathlib import Path
 
 import pytest
 
-from testbed.bounds import Bounds, bounds
-from testbed.measurements import Measurements
-from testbed.metrics import compute, failures, lookup, shortcomings
-from testbed.network import DirectionStatistics, NetworkStatistics, SwitchStatistics
-from testbed.orchestra.outcome import Failure, JobResult, Outcome, Round, Span
-from testbed.plan import plan
-from testbed.scenario import Scenario, load
-from testbed.scenario.expectations import Expectation
-from testbed.scenario.graph import topology
-from testbed.scenario.jobs import tenants
-from testbed.scenario.metric_names import METRICS, pattern_of, type_of
-from testbed.usage import Usage
-from testbed.verify import Verdict, Wrong
-from topologies import Drop
+from agglab.testbed.bounds import Bounds, bounds
+from agglab.testbed.measurements import Measurements
+from agglab.testbed.metrics import compute, failures, lookup, shortcomings
+from agglab.testbed.network import DirectionStatistics, NetworkStatistics, SwitchStatistics
+from agglab.testbed.orchestra.outcome import Failure, JobResult, Outcome, Round, Span
+from agglab.testbed.plan import plan
+from agglab.testbed.scenario import Scenario, load
+from agglab.testbed.scenario.expectations import Expectation
+from agglab.testbed.scenario.graph import topology
+from agglab.testbed.scenario.jobs import tenants
+from agglab.testbed.scenario.metric_names import METRICS, pattern_of, type_of
+from agglab.testbed.usage import Usage
+from agglab.testbed.verify import Verdict, Wrong
+from agglab.topologies import Drop
 
 TEXT = """
 name: hand

@@ -2,9 +2,9 @@
 
 import pytest
 
-from testbed.orchestra.missing import Absent, diagnose, spans
-from testbed.plan import Job, plan
-from topologies import fabrics, rack
+from agglab.testbed.orchestra.missing import Absent, diagnose, spans
+from agglab.testbed.plan import Job, plan
+from agglab.topologies import fabrics, rack
 
 FIRST_SLOT = 8
 

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from switch.program import Program
-from testbed import own_entries
-from testbed.network.p4runtime import Names
-from testbed.network.targets import thrift
-from testbed.plan import CloneSession, Entries, Replica, TableEntry
-from testbed.program import Program as Built
-from testbed.program import compile_program
-from testbed.scenario import ScenarioError
-from testbed.virtual.switches import Chip
+from agglab.switch.program import Program
+from agglab.testbed import own_entries
+from agglab.testbed.network.p4runtime import Names
+from agglab.testbed.network.targets import thrift
+from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
+from agglab.testbed.program import Program as Built
+from agglab.testbed.program import compile_program
+from agglab.testbed.scenario import ScenarioError
+from agglab.testbed.virtual.switches import Chip
 
 ROOT = Path(__file__).parents[3]
 KINDS = """

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from testbed import cli, conformance, doctor, peers
-from testbed.conformance import packets, random_case, randomised, scenarios
-from testbed.conformance.packets import Case
-from testbed.conformance.pairs import Pair
-from testbed.errors import CouldNotRun
-from testbed.places import REPOSITORY
-from testbed.thrift_cli import PROGRAM as CLI
+from agglab.testbed import cli, conformance, doctor, peers
+from agglab.testbed.errors import CouldNotRun
+from agglab.testbed.places import REPOSITORY
+from agglab.testbed.thrift_cli import PROGRAM as CLI
+from agglab.verification.conformance import packets, random_case, randomised, scenarios
+from agglab.verification.conformance.packets import Case
+from agglab.verification.conformance.pairs import Pair
 
 OURS, FIELDS = Pair("agglab", "native"), Pair("agglab", "bmv2")
 LISTENS = """

@@ -9,9 +9,9 @@ import pytest
 from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 
-from testbed.network.p4runtime import Names, encode, read_p4info
-from testbed.plan import Job, TableEntry, job_entries
-from topologies import rack
+from agglab.testbed.network.p4runtime import Names, encode, read_p4info
+from agglab.testbed.plan import Job, TableEntry, job_entries
+from agglab.topologies import rack
 
 P4INFO = """
 tables {

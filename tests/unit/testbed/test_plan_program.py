@@ -11,10 +11,10 @@ import pytest
 from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 
-from testbed import plan
-from testbed.network.p4runtime import Names
-from testbed.plan import Job, job_entries
-from topologies import rack
+from agglab.testbed import plan
+from agglab.testbed.network.p4runtime import Names
+from agglab.testbed.plan import Job, job_entries
+from agglab.topologies import rack
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[3]
 def names(tmp_path_factory: pytest.TempPathFactory) -> Names:
     folder = tmp_path_factory.mktemp("program")
     p4info = folder / "p4info.txtpb"
-    command = [sys.executable, "-m", "compiler", "p4/switchml.p4", "-D", "LANES=32"]
+    command = [sys.executable, "-m", "agglab.compiler", "p4/switchml.p4", "-D", "LANES=32"]
     command += ["-o", str(folder / "x.json"), "--p4runtime-files", str(p4info)]
     subprocess.run(command, cwd=ROOT, check=True, timeout=60)
     return Names(text_format.Parse(p4info.read_text(), p4info_pb2.P4Info()))

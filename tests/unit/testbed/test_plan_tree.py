@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.plan import Job, Wiring, aggregation_tree, plan
-from topologies import Topology, fabrics, rack
+from agglab.testbed.plan import Job, Wiring, aggregation_tree, plan
+from agglab.topologies import Topology, fabrics, rack
 
 SHAPES = {
     "rack": rack(3),

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed import program
-from testbed.network import MachineLacks
-from testbed.plan import Entries, TableEntry
-from testbed.program import CompileError, Program, check_fits, compile_program
+from agglab.testbed import program
+from agglab.testbed.network import MachineLacks
+from agglab.testbed.plan import Entries, TableEntry
+from agglab.testbed.program import CompileError, Program, check_fits, compile_program
 
 FAKE_COMPILER = """
 import sys, pathlib

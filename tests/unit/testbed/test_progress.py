@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed import progress as progress_module
-from testbed.progress import Progress
-from testbed.run import run
-from testbed.scenario import load
+from agglab.testbed import progress as progress_module
+from agglab.testbed.progress import Progress
+from agglab.testbed.run import run
+from agglab.testbed.scenario import load
 
 FRAME_BITS = 8 * 1514
 CHUNKS = 2000

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed import pytest_plugin
-from testbed.pytest_plugin import Scenarios
+from agglab.testbed import pytest_plugin
+from agglab.testbed.pytest_plugin import Scenarios
 
 pytest_plugins = ["pytester"]
 
@@ -55,7 +55,7 @@ def test_a_run_that_holds_hands_over_metrics_folder_and_events(pytester, fake) -
     assert [e.get("round") for e in r.events("round")] == [4, None]
     assert r.summary.startswith("PASSED")"""
     outcome(pytester, body).assert_outcomes(passed=1)
-    assert fake.commands[0][1:5] == ["-m", "testbed", "run", "quickstart"]
+    assert fake.commands[0][1:5] == ["-m", "agglab.testbed", "run", "quickstart"]
 
 
 def test_a_missed_expectation_fails_with_summary_and_folder(pytester, fake) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from testbed.plan import Job, plan
-from testbed.queue_losses import ARRIVALS, ONE_FRAME, Lost, lost_inside
-from testbed.statistics import DirectionStatistics
-from topologies import rack, two_tier
+from agglab.testbed.plan import Job, plan
+from agglab.testbed.queue_losses import ARRIVALS, ONE_FRAME, Lost, lost_inside
+from agglab.testbed.statistics import DirectionStatistics
+from agglab.topologies import rack, two_tier
 
 KINDS = (*ARRIVALS, *ONE_FRAME, "complete")
 

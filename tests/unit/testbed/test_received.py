@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from testbed.run import run
-from testbed.scenario import load
-from testbed.virtual.backend import VirtualBackend
-from testbed.virtual.workers import WorkerNode
+from agglab.testbed.run import run
+from agglab.testbed.scenario import load
+from agglab.testbed.virtual.backend import VirtualBackend
+from agglab.testbed.virtual.workers import WorkerNode
 
 TEXT = """
 name: tiny

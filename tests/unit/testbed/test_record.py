@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.record import EventLog, ResultsError, RunFolder, new_run_folder
+from agglab.testbed.record import EventLog, ResultsError, RunFolder, new_run_folder
 
 
 def metrics(folder: Path) -> dict:

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed import report
-from testbed.report.chart import (
+from agglab.testbed import report
+from agglab.testbed.report.chart import (
     Axis,
     Piece,
     Reference,
@@ -23,7 +23,7 @@ from testbed.report.chart import (
     number,
     tick_step,
 )
-from testbed.report.tracks import tracks
+from agglab.testbed.report.tracks import tracks
 
 SVG = "{http://www.w3.org/2000/svg}"
 

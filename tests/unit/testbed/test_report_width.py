@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from testbed import report
-from testbed.run import run
-from testbed.scenario import load
+from agglab.testbed import report
+from agglab.testbed.run import run
+from agglab.testbed.scenario import load
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from testbed.run import run
-from testbed.scenario import load
+from agglab.testbed.run import run
+from agglab.testbed.scenario import load
 
 TEXT = """
 name: tiny

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from scenario_mistakes import ONE_MISTAKE, WRONG
 
-from testbed.scenario import ScenarioError, load
-from testbed.scenario import document as doc
-from testbed.scenario.document import Items, Node, Scalar, parse
+from agglab.testbed.scenario import ScenarioError, load
+from agglab.testbed.scenario import document as doc
+from agglab.testbed.scenario.document import Items, Node, Scalar, parse
 
 # Keys on whose values the message about a key depends, by the beginning of its path.
 OF_ALL_JOBS = ("topology", "jobs")

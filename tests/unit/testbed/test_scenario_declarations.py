@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from scenario_mistakes import WRONG
 
-from testbed import faults
-from testbed.scenario import ScenarioError, load, suite_to_yaml
-from testbed.scenario.faults import KINDS, expand
-from testbed.scenario.graph import topology
-from testbed.scenario.jobs import tenants
-from testbed.scenario.schema import FAULT_KINDS
-from topologies import Drop, DropList, GilbertElliott, PeriodicDrop
+from agglab.testbed import faults
+from agglab.testbed.scenario import ScenarioError, load, suite_to_yaml
+from agglab.testbed.scenario.faults import KINDS, expand
+from agglab.testbed.scenario.graph import topology
+from agglab.testbed.scenario.jobs import tenants
+from agglab.testbed.scenario.schema import FAULT_KINDS
+from agglab.topologies import Drop, DropList, GilbertElliott, PeriodicDrop
 
 
 @pytest.mark.parametrize("mistake", WRONG)

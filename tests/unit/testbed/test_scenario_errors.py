@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from scenario_mistakes import ONE_MISTAKE
 
-from testbed.scenario import ScenarioError, load
+from agglab.testbed.scenario import ScenarioError, load
 
 
 def complaints(tmp_path: Path, text: str | bytes, *settings: str) -> list[str]:

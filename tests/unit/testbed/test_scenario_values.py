@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.scenario import find, load, names, suite_to_yaml, to_yaml
-from testbed.scenario.document import Scalar
-from testbed.scenario.errors import Where
-from testbed.scenario.expectations import Expectation
-from testbed.scenario.graph import topology
-from testbed.scenario.kinds import Fraction, Whole, duration, rate, size
-from topologies import Drop
+from agglab.testbed.scenario import find, load, names, suite_to_yaml, to_yaml
+from agglab.testbed.scenario.document import Scalar
+from agglab.testbed.scenario.errors import Where
+from agglab.testbed.scenario.expectations import Expectation
+from agglab.testbed.scenario.graph import topology
+from agglab.testbed.scenario.kinds import Fraction, Whole, duration, rate, size
+from agglab.topologies import Drop
 
 
 def read(kind, text: str):

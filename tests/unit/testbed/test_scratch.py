@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from switch import folders
-from testbed import scratch
-from testbed.errors import MachineLacks
-from testbed.scratch import note_elsewhere, remove_stale, scratch_folder
+from agglab.switch import folders
+from agglab.testbed import scratch
+from agglab.testbed.errors import MachineLacks
+from agglab.testbed.scratch import note_elsewhere, remove_stale, scratch_folder
 
 OTHER_USER = 65534
 ROOT = Path(__file__).resolve().parents[3]
@@ -144,7 +144,7 @@ def test_a_living_run_keeps_its_folder_and_removes_it_in_the_end(state: Path) ->
 def test_clean_removes_what_a_killed_virtual_run_left(tmp_path: Path) -> None:
     words = ["run", "quickstart", "--set", "backend=virtual", "--results", str(tmp_path)]
     process = subprocess.Popen(
-        [sys.executable, "-m", "testbed", *words], cwd=ROOT, stdout=subprocess.DEVNULL
+        [sys.executable, "-m", "agglab.testbed", *words], cwd=ROOT, stdout=subprocess.DEVNULL
     )
     end_s = time.monotonic() + PATIENCE_S
     while not (sums := next(tmp_path.glob("quickstart/2*/sums"), None)):
@@ -153,7 +153,7 @@ def test_clean_removes_what_a_killed_virtual_run_left(tmp_path: Path) -> None:
     process.send_signal(signal.SIGKILL)
     process.wait()
     done = subprocess.run(
-        [sys.executable, "-m", "testbed", "clean"], cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "agglab.testbed", "clean"], cwd=ROOT, capture_output=True, text=True
     )
     assert done.returncode == 0
     assert not sums.exists()  # removed by this `clean`, or by a run that began in between

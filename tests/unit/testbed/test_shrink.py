@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from testbed.random_programs import draw_case
-from testbed.random_programs.shrink import shrink_lines, shrink_program
+from agglab.verification.random_programs import draw_case
+from agglab.verification.random_programs.shrink import shrink_lines, shrink_program
 
 PROGRAM = """one {
 a = (x + (y * 3));

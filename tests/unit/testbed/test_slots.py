@@ -5,9 +5,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.orchestra.slots import Slots, due
-from testbed.scenario.jobs import Tenant, divide
-from testbed.scenario.schema import Workload
+from agglab.testbed.orchestra.slots import Slots, due
+from agglab.testbed.scenario.jobs import Tenant, divide
+from agglab.testbed.scenario.schema import Workload
 
 TOTAL = 24
 

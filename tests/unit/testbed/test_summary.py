@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from testbed.summary import run_summary, sweep_summary
+from agglab.testbed.summary import run_summary, sweep_summary
 
 
 def metrics(ok: bool, exact: bool, verdict: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.scenario import ScenarioError, load
+from agglab.testbed.scenario import ScenarioError, load
 
 
 def scenario(tmp_path: Path, text: str, *settings: str):

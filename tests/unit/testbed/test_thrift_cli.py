@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from testbed import thrift_cli
-from testbed.errors import ControlError
-from testbed.thrift_cli import ThriftCli
+from agglab.testbed import thrift_cli
+from agglab.testbed.errors import ControlError
+from agglab.testbed.thrift_cli import ThriftCli
 
 STAND_IN = f"""#!{sys.executable}
 import sys

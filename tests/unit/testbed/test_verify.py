@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from testbed import verify as checker
-from testbed.received import Received
-from testbed.verify import BLOCK_ELEMENTS, Verdict, Wrong, combine, quantise_bits
+from agglab.testbed import verify as checker
+from agglab.testbed.received import Received
+from agglab.testbed.verify import BLOCK_ELEMENTS, Verdict, Wrong, combine, quantise_bits
 
 LANES = 4
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topologies import (
+from agglab.topologies import (
     Direction,
     Drop,
     Topology,
@@ -184,7 +184,7 @@ def test_with_directions_by_pattern() -> None:
 
 def test_files_for_mn_build_the_same_graphs() -> None:
     pytest.importorskip("mininet")
-    from testbed.network import distutils_stand_in
+    from agglab.testbed.network import distutils_stand_in
 
     distutils_stand_in.provide()
     before = list(sys.path)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from topologies import Direction, Drop, Host, Link, LinkEnd, Switch, Topology, rack
+from agglab.topologies import Direction, Drop, Host, Link, LinkEnd, Switch, Topology, rack
 
 
 def test_rack_of_two_written_out() -> None:

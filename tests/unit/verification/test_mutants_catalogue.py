@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from testbed.places import REPOSITORY
-from testbed.scenario import names
-from verification.mutants import table
-from verification.mutants.catalogue import CatalogueError, Mutant, choose, read
+from agglab.testbed.places import REPOSITORY
+from agglab.testbed.scenario import names
+from agglab.verification.mutants import table
+from agglab.verification.mutants.catalogue import CatalogueError, Mutant, choose, read
 
 MUTANTS = read()
 

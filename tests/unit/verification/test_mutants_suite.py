@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from testbed.places import REPOSITORY
-from verification.mutants import checks, table
-from verification.mutants.catalogue import Mutant, read
-from verification.mutants.checks import Found
-from verification.mutants.suite import ControlFailed, Result, Suite
-from verification.mutants.workspace import NoRepository, Workspace
+from agglab.testbed.places import REPOSITORY
+from agglab.verification.mutants import checks, table
+from agglab.verification.mutants.catalogue import Mutant, read
+from agglab.verification.mutants.checks import Found
+from agglab.verification.mutants.suite import ControlFailed, Result, Suite
+from agglab.verification.mutants.workspace import NoRepository, Workspace
 
 PROGRAM = "def limit(x):\n    return min(x, 5)\n"
 TESTS = """from program import limit

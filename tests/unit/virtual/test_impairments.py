@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.impairments import (
+from agglab.testbed.impairments import (
     Fate,
     decider,
     deciders,
@@ -18,7 +18,7 @@ from testbed.impairments import (
     flip,
     splitmix64,
 )
-from topologies.graph import (
+from agglab.topologies.graph import (
     Corrupt,
     Drop,
     DropList,

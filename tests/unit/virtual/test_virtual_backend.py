@@ -10,19 +10,19 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from hosts.tensors import make_tensor
-from testbed.backend import Event, WorkerId
-from testbed.explore.schedules import LANES, SLOTS
-from testbed.explore.trial import attempt
-from testbed.faults import AtTime, Fault, Impair, LinkDown
-from testbed.places import REPOSITORY
-from testbed.plan import Job, plan
-from testbed.program import compile_program
-from testbed.scenario.schema import FaultEntry, Links, Scenario, Switch, Timeouts, Workload
-from testbed.scenario.schema import Topology as Shape
-from testbed.virtual import Chip, NeverEnds, VirtualBackend
-from topologies import Direction, rack
-from topologies.graph import Corrupt, Topology
+from agglab.hosts.tensors import make_tensor
+from agglab.testbed.backend import Event, WorkerId
+from agglab.testbed.faults import AtTime, Fault, Impair, LinkDown
+from agglab.testbed.places import REPOSITORY
+from agglab.testbed.plan import Job, plan
+from agglab.testbed.program import compile_program
+from agglab.testbed.scenario.schema import FaultEntry, Links, Scenario, Switch, Timeouts, Workload
+from agglab.testbed.scenario.schema import Topology as Shape
+from agglab.testbed.virtual import Chip, NeverEnds, VirtualBackend
+from agglab.topologies import Direction, rack
+from agglab.topologies.graph import Corrupt, Topology
+from agglab.verification.explore.schedules import LANES, SLOTS
+from agglab.verification.explore.trial import attempt
 
 S = 1_000_000_000
 ELEMENTS, SEED = 70, 3

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hosts.wire import LOWER_HEADER_BYTES, Chunk, Kind
-from testbed.virtual.causes import Causes
-from testbed.virtual.clock import Clock
+from agglab.hosts.wire import LOWER_HEADER_BYTES, Chunk, Kind
+from agglab.testbed.virtual.causes import Causes
+from agglab.testbed.virtual.clock import Clock
 
 
 def frame(job: int, slot: int, tag: int) -> bytes:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from testbed.impairments import flip
-from testbed.virtual.frames import Address, Framing, destination_port
+from agglab.testbed.impairments import flip
+from agglab.testbed.virtual.frames import Address, Framing, destination_port
 
 HOST = Address("02:00:00:00:00:03", "10.0.0.3", 48866)
 SWITCH = Address("02:00:00:00:ff:fe", "10.0.255.254", 48864)

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from testbed.places import REPOSITORY
-from testbed.run import run
-from testbed.scenario import find, load
+from agglab.testbed.places import REPOSITORY
+from agglab.testbed.run import run
+from agglab.testbed.scenario import find, load
 
 TABLE = REPOSITORY / "docs" / "virtual-results.md"
 SMALL = ("workload.elements=50_000", "workload.rounds=2")

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.impairments import decider
-from testbed.virtual.clock import Clock
-from testbed.virtual.links import Way
-from topologies import Direction
-from topologies.graph import DropList, Duplicate, Reorder
+from agglab.testbed.impairments import decider
+from agglab.testbed.virtual.clock import Clock
+from agglab.testbed.virtual.links import Way
+from agglab.topologies import Direction
+from agglab.topologies.graph import DropList, Duplicate, Reorder
 
 S = 1_000_000_000
 FOREVER = 1 << 62

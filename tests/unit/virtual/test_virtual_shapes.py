@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from testbed.backend import Event, WorkerId
-from testbed.explore.schedules import LANES, SLOTS
-from testbed.places import REPOSITORY
-from testbed.plan import Job, plan
-from testbed.program import compile_program
-from testbed.virtual import Chip, VirtualBackend
-from topologies import Direction, Topology, fat_tree, rack, two_tier
-from topologies.graph import Drop, Duplicate, Reorder
+from agglab.testbed.backend import Event, WorkerId
+from agglab.testbed.places import REPOSITORY
+from agglab.testbed.plan import Job, plan
+from agglab.testbed.program import compile_program
+from agglab.testbed.virtual import Chip, VirtualBackend
+from agglab.topologies import Direction, Topology, fat_tree, rack, two_tier
+from agglab.topologies.graph import Drop, Duplicate, Reorder
+from agglab.verification.explore.schedules import LANES, SLOTS
 
 LIMIT_NS = 600_000_000_000
 GRAPHS = {"rack": rack(3), "two_tier": two_tier(2, 2), "fat_tree": fat_tree(4, 5)}

@@ -1,7 +1,0 @@
-"""The search for bad schedules, in virtual time.
-
-    python -m testbed explore --schedules 100000
-
-`schedules` makes a scenario from a seed, `trial` runs and judges it, `shrink` makes a failing one
-small, `search` does it for many; `interleavings` follows every order of events of a small case.
-"""

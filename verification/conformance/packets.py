@@ -1,0 +1,144 @@
+"""One program and its packet test on every pair; what differs, packet by packet, field by field."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agglab import switch
+from agglab.testbed.errors import CouldNotRun
+from agglab.testbed.places import REPOSITORY
+from agglab.testbed.program import INCLUDES
+from agglab.verification.conformance.pairs import DoesNotCompile, Pair, compile_with
+from agglab.verification.stf import Binder, Command, Engine, Expect, Library, Run, StfError, parse
+from agglab.verification.stf.bmv2 import Bmv2
+from agglab.verification.stf.show import differing_fields, side_by_side
+
+TESTS = REPOSITORY / "tests" / "packets"
+FLAGS = ("-I", str(INCLUDES))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program, and the script that tests it; without one it need only load."""
+
+    program: Path
+    script: Path | None
+
+    @property
+    def name(self) -> str:
+        return str(self.program.relative_to(REPOSITORY))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one pair made of a case. frames: what came out, by port. not_run: what a peer said that
+    could not run; then there is nothing to compare."""
+
+    failures: list[str]
+    frames: Mapping[int, list[bytes]] = field(default_factory=dict)
+    not_run: str = ""
+
+
+@dataclass(frozen=True)
+class Found:
+    """Of one case, as paragraphs. differs: what does not hold on a pair, or differs from the first.
+    not_run: pairs that say nothing about it."""
+
+    differs: list[str]
+    not_run: list[str]
+
+
+def cases() -> list[Case]:
+    """Every program and packet test of the repository."""
+    tested = sorted(TESTS.glob("*.p4"))
+    programs = [*sorted((REPOSITORY / "p4").glob("*.p4")), *tested]
+    return [
+        Case(program, script if (script := program.with_suffix(".stf")).is_file() else None)
+        for program in programs
+    ]
+
+
+def run_case(case: Case, pairs: Sequence[Pair]) -> Found:
+    """The case on every pair."""
+    commands = parse(case.script.read_text(errors="replace")) if case.script else []
+    with tempfile.TemporaryDirectory(prefix="agglab-conformance-") as folder:
+        outcomes = {pair: _outcome(case, commands, pair, Path(folder)) for pair in pairs}
+        found = [
+            f"{case.name} on {pair}: {failure}"
+            for pair, outcome in outcomes.items()
+            for failure in outcome.failures
+        ]
+        right = [p for p in pairs if not (outcomes[p].failures or outcomes[p].not_run)]
+        for pair in right[1:]:
+            binder = Binder(json.loads(_json(Path(folder), pair).read_text()))
+            for text in differences(binder, commands, outcomes[right[0]], outcomes[pair]):
+                found.append(f"{case.name} on {pair}, expected as on {right[0]}: {text}")
+    silent = [f"{case.name} on {p}: {o.not_run}" for p, o in outcomes.items() if o.not_run]
+    return Found(found, silent)
+
+
+def _json(folder: Path, pair: Pair) -> Path:
+    return folder / f"{pair.compiler}.json"
+
+
+def _outcome(case: Case, commands: Sequence[Command], pair: Pair, folder: Path) -> Outcome:
+    path = _json(folder, pair)
+    try:
+        if not path.exists():
+            compile_with(pair.compiler, case.program, path, FLAGS)
+        return _run(path, commands, pair.switch, folder / str(pair))
+    except CouldNotRun as error:
+        return Outcome([], not_run=str(error))
+    except DoesNotCompile as error:
+        return Outcome([f"does not compile\n{error}"])
+    except (StfError, switch.ProgramError, switch.PipelineError) as error:
+        return Outcome([str(error)])
+
+
+def _run(json_path: Path, commands: Sequence[Command], target: str, folder: Path) -> Outcome:
+    binder = Binder(json.loads(json_path.read_text()))
+    if target == "bmv2":
+        folder.mkdir()
+        with Bmv2(json_path, folder, commands) as engine:
+            return _execute(binder, engine, commands)
+    pipeline = switch.Pipeline.load(json_path)
+    try:
+        return _execute(binder, Library(pipeline), commands)
+    finally:
+        pipeline.close()
+
+
+def _execute(binder: Binder, engine: Engine, commands: Sequence[Command]) -> Outcome:
+    run = Run(binder, engine)
+    run.execute(commands)
+    return Outcome(run.failures, run.captured)
+
+
+def differences(
+    binder: Binder, commands: Sequence[Command], reference: Outcome, other: Outcome
+) -> Iterator[str]:
+    """What came out differently, where the script does not leave it open."""
+    for port in sorted(reference.frames.keys() | other.frames.keys()):
+        wanted = [c for c in commands if isinstance(c, Expect) and c.port == port]
+        if any(expect.nibbles is None for expect in wanted):
+            continue
+        right, got = reference.frames.get(port, []), other.frames.get(port, [])
+        if len(right) != len(got):
+            yield f"port {port}: {len(got)} packets came out, not {len(right)}"
+        for number, (frame, actual) in enumerate(zip(right, got, strict=False)):
+            open_nibbles = (wanted[number].nibbles or "") if number < len(wanted) else ""
+            expect = Expect(0, port, _masked(frame, open_nibbles), exact=True)
+            if not expect.matches(actual):
+                where = f"port {port}, packet {number + 1} of {len(right)} differs"
+                fields = differing_fields(binder, expect, actual)
+                yield "\n".join([where, *side_by_side(expect, actual), *fields])
+
+
+def _masked(frame: bytes, written: str) -> str:
+    """The frame's nibbles, `*` where the script has one."""
+    stars = written.ljust(2 * len(frame))
+    return "".join("*" if s == "*" else n for n, s in zip(frame.hex(), stars, strict=False))

@@ -1,0 +1,76 @@
+"""Pairs of a compiler and a switch: ours, and those of the field where they are installed."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import shutil
+import subprocess
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from agglab.compiler.__main__ import main as our_compiler
+from agglab.testbed import peers
+from agglab.testbed.errors import CouldNotRun, exit_in_words
+from agglab.verification.stf.bmv2 import missing_tools
+
+P4C = "p4c-bm2-ss"
+COMPILERS, SWITCHES = ("p4c", "agglab"), ("bmv2", "native")
+"""The field's first: where they are installed, ours is measured against them."""
+
+
+class DoesNotCompile(Exception):
+    """The compiler's messages."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """switch.compiler and switch.target of a scenario."""
+
+    compiler: str
+    switch: str
+
+    def __str__(self) -> str:
+        return f"{self.compiler} + {self.switch}"
+
+
+def absent() -> dict[str, str]:
+    """Peers that are not on this machine -> what is missing of them."""
+    lacking = {"p4c": [P4C] if shutil.which(P4C) is None else [], "bmv2": missing_tools()}
+    return {name: ", ".join(tools) for name, tools in lacking.items() if tools}
+
+
+def broken() -> dict[str, str]:
+    """Peers that are on this machine and do not run -> what they said."""
+    missing = absent()
+    found = {
+        "p4c": "" if "p4c" in missing else peers.p4c_trouble(),
+        "bmv2": "" if "bmv2" in missing else peers.bmv2_trouble(),
+    }
+    return {name: trouble for name, trouble in found.items() if trouble}
+
+
+def present(without: Collection[str]) -> list[Pair]:
+    """All pairs of what is there and runs, the reference first. without: peers that do not."""
+    missing = {*absent(), *without}
+    compilers = [name for name in COMPILERS if name not in missing]
+    switches = [name for name in SWITCHES if name not in missing]
+    return [Pair(compiler, switch) for compiler in compilers for switch in switches]
+
+
+def compile_with(compiler: str, program: Path, json_path: Path, flags: Sequence[str]) -> None:
+    """Raises DoesNotCompile, or CouldNotRun for a p4c that crashes. Not for threads: it takes the
+    process's own error stream."""
+    words = [*flags, str(program), "-o", str(json_path)]
+    if compiler == "p4c":
+        done = subprocess.run([P4C, "--p4v", "16", *words], capture_output=True, text=True)
+        if done.returncode < 0:
+            raise CouldNotRun(P4C, f"it {exit_in_words(done.returncode)}")
+        if done.returncode != 0:
+            raise DoesNotCompile(done.stderr.strip())
+        return
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        code = our_compiler(words)
+    if code != 0:
+        raise DoesNotCompile(said.getvalue().strip())

@@ -1,0 +1,158 @@
+"""One random case on every pair: what each makes of it, and which of them differ."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agglab import switch
+from agglab.switch.build import build_library
+from agglab.switch.translate import translate
+from agglab.testbed.errors import ControlError, CouldNotRun
+from agglab.verification.conformance.pairs import DoesNotCompile, Pair, compile_with
+from agglab.verification.random_programs.program import PORTS
+from agglab.verification.stf import Binder, Command, Engine, Expect, Library, Run, StfError, parse
+from agglab.verification.stf.bmv2 import QUIET_S, Bmv2
+from agglab.verification.stf.script import Add
+
+THRIFT_BITS = 63
+"""Wider registers BMv2 does not tell."""
+WITNESSES = [Expect(0, port, None) for port in range(PORTS)]
+"""Every port is opened, whatever the script expects there."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one pair made of a case: frames by port in any order, and cells of its arrays; or, in
+    words, why there is nothing: it was refused, or a peer could not run."""
+
+    frames: Mapping[int, tuple[bytes, ...]]
+    cells: tuple[tuple[str, int, int], ...] = ()
+    refused: str = ""
+    not_run: str = ""
+
+    def __str__(self) -> str:
+        return self.refused or self.not_run or f"{sum(map(len, self.frames.values()))} packets"
+
+
+def run_pairs(
+    program: Path,
+    script: str,
+    pairs: Sequence[Pair],
+    folder: Path,
+    quiet_s: float = QUIET_S,
+    flags: Sequence[str] = (),
+) -> dict[Pair, Outcome]:
+    """Outcomes of `program` and `script`. folder: empty, for what is made on the way. flags: for
+    our compiler."""
+    compiled: dict[str, Path | Outcome] = {}
+    outcomes = {}
+    for pair in pairs:
+        if pair.compiler not in compiled:
+            compiled[pair.compiler] = _compile(pair.compiler, program, folder, flags)
+        made = compiled[pair.compiler]
+        if isinstance(made, Outcome):
+            outcomes[pair] = made
+            continue
+        scratch = folder / str(pair)
+        scratch.mkdir()
+        outcomes[pair] = _run(made, parse(script), pair.switch, scratch, quiet_s)
+    return outcomes
+
+
+def _compile(compiler: str, program: Path, folder: Path, flags: Sequence[str]) -> Path | Outcome:
+    path = folder / f"{compiler}.json"
+    try:
+        compile_with(compiler, program, path, flags if compiler == "agglab" else ())
+    except DoesNotCompile as error:
+        return Outcome({}, refused=f"does not compile: {_first_error(str(error))}")
+    except CouldNotRun as error:
+        return Outcome({}, not_run=str(error))
+    except Exception as error:  # ours: a fault to be found
+        return Outcome({}, refused=f"does not compile: {type(error).__name__}: {error}")
+    return path
+
+
+def _first_error(said: str) -> str:
+    """The message alone, without places and numbers, so that equal faults are counted as one."""
+    found = re.search(r"(?:\[--Werror=[\w-]+\] )?error: .*|.*(?:BUG|Bug:|Exception|Error:).*", said)
+    return re.sub(r"\d+", "N", found[0])[:160] if found else said.strip()[-160:]
+
+
+def _run(
+    json_path: Path, commands: list[Command], target: str, folder: Path, quiet_s: float
+) -> Outcome:
+    document = json.loads(json_path.read_text())
+    try:
+        if target == "bmv2":
+            with Bmv2(json_path, folder, [*commands, *WITNESSES], quiet_s) as engine:
+                return _execute(document, engine, commands)
+        program = switch.Program.read(json_path)
+        with switch.Pipeline(program, build_library(translate(program), quick=True)) as pipeline:
+            return _execute(document, Library(pipeline), commands)
+    except CouldNotRun as error:
+        return Outcome({}, not_run=str(error))
+    except (StfError, ControlError, switch.ProgramError, switch.PipelineError) as error:
+        text = str(error).replace(str(json_path), "prog.json")
+        return Outcome({}, refused=f"does not run: {text[:300]}")
+
+
+def _execute(document: dict[str, Any], engine: Engine, commands: list[Command]) -> Outcome:
+    binder = Binder(document)
+    run = Run(binder, engine)
+    run.execute(c for c in commands if not isinstance(c, Add) or _has_table(binder, c))
+    frames = {port: tuple(sorted(found)) for port, found in sorted(run.captured.items())}
+    return Outcome(frames, _cells(document, engine) if len(commands) > run.packets else ())
+
+
+def _has_table(binder: Binder, command: Add) -> bool:
+    """Compilers leave out what is never applied."""
+    return any(name.endswith(f".{command.table}") for name in binder.tables)
+
+
+def _cells(document: dict[str, Any], engine: Engine) -> tuple[tuple[str, int, int], ...]:
+    """Packets and bytes of every counter, and registers, as 0 and their value. Asked only where a
+    script has commands: BMv2's command line takes longer to start than all packets."""
+    found = []
+    for array in document["counter_arrays"]:
+        for index in range(0 if array.get("is_direct") else array["size"]):
+            counted = engine.counter(array["name"], index)
+            found.append((f"{array['name']}[{index}]", *counted))
+    for array in document["register_arrays"]:
+        for index in range(array["size"] if array["bitwidth"] <= THRIFT_BITS else 0):
+            found.append((f"{array['name']}[{index}]", 0, engine.register(array["name"], index)))
+    return tuple(found)
+
+
+def groups(outcomes: Mapping[Pair, Outcome]) -> list[list[Pair]]:
+    """Pairs of the same outcome together, that of the first pair first."""
+    found: list[tuple[Outcome, list[Pair]]] = []
+    for pair, outcome in outcomes.items():
+        for known, members in found:
+            if known == outcome:
+                members.append(pair)
+                break
+        else:
+            found.append((outcome, [pair]))
+    return [members for _, members in found]
+
+
+def describe(outcomes: Mapping[Pair, Outcome]) -> list[str]:
+    """Lines about who agrees with whom, and what came out of only some."""
+    parts = groups(outcomes)
+    lines = [f"{', '.join(map(str, part))}: {outcomes[part[0]]}" for part in parts]
+    reference = outcomes[parts[0][0]]
+    for part in parts[1:]:
+        other = outcomes[part[0]]
+        for port in sorted(reference.frames.keys() | other.frames.keys()):
+            one, two = (Counter(o.frames.get(port, ())) for o in (reference, other))
+            for who, rest in ((parts[0][0], one - two), (part[0], two - one)):
+                lines += [f"  only {who}: port {port} {f.hex()}" for f in list(rest)[:3]]
+        changed = [c for c, d in zip(other.cells, reference.cells, strict=False) if c != d]
+        lines += [f"  {part[0]}: {name}: {n}, {size}" for name, n, size in changed]
+    return lines

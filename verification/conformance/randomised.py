@@ -1,0 +1,209 @@
+"""Random programs by seed on every pair: progress, what differs, made small and saved."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from agglab.testbed.exit_codes import FAILED, LACKING, PASSED
+from agglab.verification.conformance.pairs import Pair
+from agglab.verification.conformance.random_case import Outcome, describe, groups, run_pairs
+from agglab.verification.random_programs import Case, draw_case
+from agglab.verification.random_programs.shrink import shrink_lines, shrink_program
+from agglab.verification.stf import StfError
+
+PATIENT_S = 2.0
+"""How long BMv2's outputs must be quiet the second time, on a machine that was busy the first."""
+CAREFUL_FLAGS = tuple(
+    f"--Werror={kind}"
+    for kind in ("uninitialized-use", "uninitialized-out-param", "invalid-header")
+)
+"""A program that is made smaller must not lose what gave its variables their values."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Of one seed. kind: agree, refused (by the field's compiler), differ, or not run (by a peer)
+    where nothing differs."""
+
+    seed: int
+    kind: str
+    packets: int = 0
+    lines: tuple[str, ...] = ()
+
+
+def run(
+    seeds: Sequence[int], pairs: Sequence[Pair], results: Path, workers: int, shrink_s: float
+) -> int:
+    """The exit code; differences are in results/random/SEED/ as program.p4 and test.stf."""
+    started, tally, packets = time.monotonic(), Counter[str](), 0
+    reasons: Counter[str] = Counter()
+    silent: Counter[str] = Counter()
+    for verdict in _verdicts(seeds, pairs, results / "random", workers, shrink_s):
+        tally[verdict.kind] += 1
+        packets += verdict.packets
+        if verdict.kind == "refused":
+            reasons[verdict.lines[0]] += 1
+        if verdict.kind == "not run":
+            silent[verdict.lines[0]] += 1
+        if verdict.kind == "differ":
+            print("\n".join([f"seed {verdict.seed} differs:", *verdict.lines]), flush=True)
+        _show(tally, len(seeds), time.monotonic() - started)
+    for reason, count in reasons.most_common():
+        print(f"{count} refused by p4c: {reason}")
+    for reason, count in silent.most_common():
+        print(f"{count} not compared: {reason}")
+    wrong = f"{tally['differ']} differ" if tally["differ"] else "all agree"
+    if tally["not run"]:
+        wrong = f"{tally['not run']} could not run, {wrong.replace('all', 'the others')}"
+    print(
+        f"random: {sum(tally.values())} programs from seed {seeds[0]}, {tally['refused']} of them "
+        f"refused by p4c, {packets} packets, {len(pairs)} pairs: {wrong} "
+        f"({time.monotonic() - started:.0f} s)"
+    )
+    return FAILED if tally["differ"] else LACKING if tally["not run"] else PASSED
+
+
+def _show(tally: Counter[str], total: int, elapsed_s: float) -> None:
+    done = sum(tally.values())
+    if sys.stderr.isatty():
+        text = f"{done} of {total}, {tally['differ']} differ, {elapsed_s:.0f} s"
+        print(f"\r\033[K{text}", end="\r" if done < total else "\n", file=sys.stderr, flush=True)
+    elif done % 100 == 0:
+        print(f"{done} of {total}, {tally['differ']} differ", file=sys.stderr, flush=True)
+
+
+def _verdicts(
+    seeds: Sequence[int], pairs: Sequence[Pair], results: Path, workers: int, shrink_s: float
+) -> Iterator[Verdict]:
+    """As they come. BMv2 waits most of the time, so more run than there are processors."""
+    judge = partial(judge_seed, pairs=pairs, results=results, shrink_s=shrink_s)
+    with (
+        tempfile.TemporaryDirectory(prefix="agglab-random-cache-") as cache,
+        ProcessPoolExecutor(workers, initializer=_build_in, initargs=(cache,)) as pool,
+    ):
+        for future in as_completed([pool.submit(judge, seed) for seed in seeds]):
+            yield future.result()
+
+
+def _build_in(cache: str) -> None:
+    """Nobody wants these programs again."""
+    os.environ["AGGLAB_CACHE"] = cache
+
+
+def default_workers() -> int:
+    return 2 * len(os.sched_getaffinity(0))
+
+
+def judge_seed(seed: int, pairs: Sequence[Pair], results: Path, shrink_s: float) -> Verdict:
+    """Run the case of a seed; a difference is seen twice before it is believed."""
+    case = draw_case(seed)
+    outcomes = _outcomes(case.program, case.script(), pairs)
+    if len(groups(_judged(outcomes))) > 1:
+        outcomes = _outcomes(case.program, case.script(), pairs, PATIENT_S)
+    judged = _judged(outcomes)
+    if len(groups(judged)) > 1:
+        return Verdict(seed, "differ", lines=(*_save(case, judged, results, shrink_s), ""))
+    silent = [outcome.not_run for outcome in outcomes.values() if outcome.not_run]
+    if silent:
+        return Verdict(seed, "not run", len(case.packets), (silent[0],))
+    if len(judged) < len(outcomes):
+        refused = next(o for p, o in outcomes.items() if p not in judged)
+        reason = " ".join(refused.refused.split())[:160]
+        return Verdict(seed, "refused", len(case.packets), (reason,))
+    return Verdict(seed, "agree", len(case.packets))
+
+
+def _judged(outcomes: dict[Pair, Outcome]) -> dict[Pair, Outcome]:
+    """Without peers that could not run, and without p4c where it refuses the program, or BMv2 what
+    p4c made of it: these are p4c's."""
+    refused = {
+        pair.compiler
+        for pair, outcome in outcomes.items()
+        if pair.compiler == "p4c"
+        and (
+            outcome.refused.startswith("does not compile")
+            or (outcome.refused and pair.switch == "bmv2")
+        )
+    }
+    heard = {pair: o for pair, o in outcomes.items() if not o.not_run}
+    return {pair: o for pair, o in heard.items() if pair.compiler not in refused}
+
+
+def _outcomes(
+    program: str,
+    script: str,
+    pairs: Sequence[Pair],
+    quiet_s: float | None = None,
+    flags: Sequence[str] = (),
+) -> dict[Pair, Outcome]:
+    with tempfile.TemporaryDirectory(prefix="agglab-random-") as name:
+        path = Path(name) / "program.p4"
+        path.write_text(program)
+        if quiet_s is None:
+            return run_pairs(path, script, pairs, Path(name), flags=flags)
+        return run_pairs(path, script, pairs, Path(name), quiet_s, flags)
+
+
+def _save(case: Case, outcomes: dict[Pair, Outcome], results: Path, shrink_s: float) -> list[str]:
+    """Write the case as it is and as small as it gets; lines that say what differs."""
+    folder = results / str(case.seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "whole.p4").write_text(case.program)
+    (folder / "whole.stf").write_text(case.script())
+    first, *others = groups(outcomes)
+    compared = _cheapest(first, others[0])
+    program, script = shrink(case.program, case.script(), compared, outcomes, shrink_s)
+    small = _outcomes(program, script, list(outcomes))
+    lines = describe(small)
+    expected = [
+        f"expect {port} {frame.hex()}$"
+        for port, frames in next(iter(small.values())).frames.items()
+        for frame in frames
+    ]
+    (folder / "program.p4").write_text(program)
+    (folder / "test.stf").write_text("\n".join([script, *expected, ""]))
+    (folder / "differs.txt").write_text("\n".join([*describe(outcomes), "", "small:", *lines, ""]))
+    replay = f"python -m agglab.verification stf {folder}/program.p4 {folder}/test.stf"
+    return [*lines, f"  {len(program.splitlines())} lines: {replay}"]
+
+
+def _cheapest(first: Sequence[Pair], second: Sequence[Pair]) -> list[Pair]:
+    """One pair of each; our switch takes less time than BMv2."""
+    return [min(part, key=lambda p: p.switch == "bmv2") for part in (first, second)]
+
+
+def shrink(
+    program: str,
+    script: str,
+    pairs: Sequence[Pair],
+    outcomes: dict[Pair, Outcome],
+    shrink_s: float,
+) -> tuple[str, str]:
+    """(program, script) as small as they get in shrink_s while these two pairs differ that way."""
+    deadline = time.monotonic() + shrink_s
+    refusals = [outcomes[pair].refused for pair in pairs]
+
+    def differs(program: str, script: str, flags: Sequence[str]) -> bool:
+        if time.monotonic() > deadline:
+            return False
+        try:
+            found = _outcomes(program, script, pairs, flags=flags)
+        except StfError:
+            return False
+        refused = [found[pair].refused for pair in pairs]
+        return refused == refusals and len(groups(found)) > 1
+
+    flags = next((f for f in (CAREFUL_FLAGS, ()) if differs(program, script, f)), ())
+    script = shrink_lines(script, lambda text: differs(program, text, flags))
+    program = shrink_program(program, lambda text: differs(text, script, flags))
+    script = shrink_lines(script, lambda text: differs(program, text, flags))
+    return program, script

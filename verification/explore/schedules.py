@@ -1,0 +1,174 @@
+"""Random small scenarios: a topology, one or two jobs, and a few faults, all from one seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from random import Random
+
+from agglab.testbed.scenario.graph import topology
+from agglab.testbed.scenario.schema import (
+    ChunkMark,
+    FaultEntry,
+    Job,
+    Links,
+    Scenario,
+    Switch,
+    Timeouts,
+    Workload,
+)
+from agglab.testbed.scenario.schema import Topology as Shape
+from agglab.topologies import Topology
+
+# Few and fixed, so that one compiled program serves all schedules.
+LANES, SLOTS = 4, 8
+GIVE_UP_S = 60.0
+ROUND_S = 600.0
+FAULTS_MAX = 4
+
+SHAPES = (
+    lambda chance: Shape("rack", chance.randint(2, 4)),
+    lambda chance: Shape("two_tier", chance.randint(1, 2), racks=chance.randint(2, 3)),
+    lambda chance: Shape("leaf_spine", chance.randint(1, 2), racks=2, spines=2),
+    lambda chance: Shape("ring_of_racks", 1, racks=3),
+)
+PROBABILITIES = (0.01, 0.05, 0.1, 0.2)
+TIMES_S = (0.0005, 0.002, 0.005, 0.02, 0.05, 0.15, 0.4)
+LASTING_S = (0.001, 0.01, 0.05, 0.2, 0.8)
+
+
+def schedule(seed: int) -> Scenario:
+    """The scenario of a seed, resolved: nothing in it is left to be chosen."""
+    chance = Random(seed)
+    shape = chance.choice(SHAPES)(chance)
+    jobs = chance.choice((1, 1, 1, 2))
+    bare = Scenario(
+        name=f"explore-{seed}",
+        description="a schedule that explore made",
+        seed=seed,
+        backend="virtual",
+        topology=shape,
+        links=Links(
+            rate_bps=chance.choice((1_000_000, 10_000_000, 100_000_000)),
+            delay_s=chance.choice((0.0, 0.0001, 0.005)),
+            loss=chance.choice((0.0, 0.0, 0.02, 0.1)),
+        ),
+        switch=Switch(lanes=LANES, slots=SLOTS),
+        workload=_workload(chance),
+        timeouts=Timeouts(round_s=ROUND_S),
+    )
+    if jobs > 1:
+        own = tuple(Job(name=f"job{n + 1}", workload=_workload(chance)) for n in range(jobs))
+        bare = replace(bare, jobs=own)
+    return replace(bare, faults=tuple(_faults(chance, bare)))
+
+
+def _workload(chance: Random) -> Workload:
+    return Workload(
+        elements=chance.randint(1, 14 * LANES),
+        dtype=chance.choice(("int32", "float32")),
+        rounds=chance.randint(1, 3),
+        window=chance.randint(1, SLOTS // 2),
+        give_up_s=GIVE_UP_S,
+        on_failure=chance.choice(("fail", "restart", "survivors")),
+    )
+
+
+def _faults(chance: Random, scenario: Scenario) -> Iterator[FaultEntry]:
+    """Each kind at most once at each target: then none overlaps another."""
+    graph, used = topology(scenario), set()
+    for _ in range(chance.randint(0, FAULTS_MAX)):
+        kind = chance.choice(list(MAKERS))
+        entry = MAKERS[kind](chance, graph)
+        where = (kind, entry.link, entry.worker, entry.switch)
+        if where not in used:
+            used.add(where)
+            yield _at(chance, replace(entry, kind=kind), scenario)
+
+
+def _at(chance: Random, entry: FaultEntry, scenario: Scenario) -> FaultEntry:
+    if chance.random() < 0.5:
+        return replace(entry, at_s=chance.choice(TIMES_S))
+    job = chance.choice(scenario.jobs) if scenario.jobs else None
+    workload = job.workload if job else scenario.workload
+    chunks = -(-workload.elements // LANES)
+    mark = ChunkMark(
+        job.name if job else None,
+        chance.randrange(workload.rounds),
+        chance.randrange(chunks),
+    )
+    return replace(entry, at_chunk=mark)
+
+
+def _link(chance: Random, graph: Topology) -> str:
+    """A link, or one of its directions."""
+    link = chance.choice(graph.links)
+    return chance.choice([link.name, *(name for name, _, _, _ in link.directions())])
+
+
+def _lasting(chance: Random) -> float | None:
+    """Seldom for ever."""
+    return None if chance.random() < 0.1 else chance.choice(LASTING_S)
+
+
+def _impairment(**given: object) -> Callable[[Random, Topology], FaultEntry]:
+    def make(chance: Random, graph: Topology) -> FaultEntry:
+        values = {k: chance.choice(v) if isinstance(v, tuple) else v for k, v in given.items()}
+        return FaultEntry(link=_link(chance, graph), for_s=_lasting(chance), **values)  # type: ignore[arg-type]
+
+    return make
+
+
+def _drop_list(chance: Random, graph: Topology) -> FaultEntry:
+    numbers = tuple(sorted(chance.sample(range(40), chance.randint(1, 6))))
+    return FaultEntry(link=_link(chance, graph), packets=numbers)
+
+
+def _rate(chance: Random, graph: Topology) -> FaultEntry:
+    rate_bps = chance.choice((100_000, 2_000_000, 50_000_000))
+    return FaultEntry(link=_link(chance, graph), rate_bps=rate_bps, for_s=_lasting(chance))
+
+
+def _link_down(chance: Random, graph: Topology) -> FaultEntry:
+    return FaultEntry(link=chance.choice(graph.links).name, for_s=_lasting(chance))
+
+
+def _worker(lasts: bool, slow: bool = False) -> Callable[[Random, Topology], FaultEntry]:
+    def make(chance: Random, graph: Topology) -> FaultEntry:
+        return FaultEntry(
+            worker=chance.choice(graph.hosts).name,
+            for_s=_lasting(chance) if lasts else None,
+            delay_s=chance.choice((0.001, 0.02)) if slow else None,
+        )
+
+    return make
+
+
+def _switch(lasts: bool) -> Callable[[Random, Topology], FaultEntry]:
+    def make(chance: Random, graph: Topology) -> FaultEntry:
+        return FaultEntry(
+            switch=chance.choice(graph.switches).name,
+            for_s=chance.choice(LASTING_S) if lasts else None,
+        )
+
+    return make
+
+
+MAKERS: dict[str, Callable[[Random, Topology], FaultEntry]] = {
+    "loss": _impairment(probability=PROBABILITIES),
+    "gilbert_elliott": _impairment(to_bad=(0.02, 0.1), to_good=(0.2, 0.5)),
+    "periodic": _impairment(every=(3, 7, 20), count=1, offset=(0, 2)),
+    "drop_list": _drop_list,
+    "duplicate": _impairment(probability=PROBABILITIES),
+    "reorder": _impairment(probability=PROBABILITIES, delay_s=(0.0003, 0.004, 0.12)),
+    "corrupt": _impairment(probability=PROBABILITIES),
+    "jitter": _impairment(jitter_s=(0.0002, 0.003, 0.05)),
+    "link_down": _link_down,
+    "rate": _rate,
+    "worker_pause": _worker(lasts=True),
+    "worker_crash": _worker(lasts=False),
+    "worker_restart": _worker(lasts=True),
+    "worker_slow": _worker(lasts=True, slow=True),
+    "switch_restart": _switch(lasts=True),
+    "switch_reprogram": _switch(lasts=False),
+}

@@ -1,0 +1,139 @@
+"""From a schedule that fails to a small one that fails alike: delta debugging on its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario.faults import problems
+from agglab.testbed.scenario.graph import topology
+from agglab.testbed.scenario.jobs import drafted, slot_problems
+from agglab.testbed.scenario.known import Known
+from agglab.testbed.scenario.schema import FaultEntry, Workload
+from agglab.verification.explore.schedules import LANES
+
+Fails = Callable[[Scenario], bool]
+Lost = Mapping[str, tuple[int, ...]]
+CHANCE = ("loss", "gilbert_elliott", "periodic")
+"""Kinds that can be said as a list of the frames they drop."""
+
+
+def shrink(scenario: Scenario, lost: Callable[[Scenario], Lost], fails: Fails) -> Scenario:
+    """A scenario that fails like this one and has no simpler neighbour that does.
+
+    First with its losses by chance, then with those of them as exact lists that matter. lost: which
+    frames each direction lost in a run of a scenario.
+    """
+    small = _descend(scenario, fails)
+    exact = listed(small, lost(small))
+    return _descend(exact, fails) if sound(exact) and fails(exact) else small
+
+
+def _descend(scenario: Scenario, fails: Fails) -> Scenario:
+    """The first simpler scenario that still fails, again and again, until none does."""
+    while True:
+        simpler = next((each for each in _simpler(scenario) if sound(each) and fails(each)), None)
+        if simpler is None:
+            return scenario
+        scenario = simpler
+
+
+def listed(scenario: Scenario, dropped: Lost) -> Scenario:
+    """The scenario with its losses as exact lists, which can be made shorter."""
+    others = tuple(fault for fault in scenario.faults if fault.kind not in CHANCE)
+    taken = {fault.link for fault in others if fault.kind == "drop_list"}
+    lists = tuple(
+        FaultEntry(kind="drop_list", link=direction, packets=numbers)
+        for direction, numbers in dropped.items()
+        if numbers and direction not in taken
+    )
+    links = replace(scenario.links, loss=0.0)
+    return replace(scenario, links=links, faults=(*lists, *others))
+
+
+def sound(scenario: Scenario) -> bool:
+    """Its faults name what is there, at times that come."""
+    try:
+        graph = topology(scenario)
+    except ValueError:
+        return False
+    jobs = drafted(scenario, graph)
+    if any(slot_problems(scenario, range(len(jobs)))):
+        return False
+    return not any(problems(Known(scenario, graph, jobs)))
+
+
+def _simpler(scenario: Scenario) -> Iterator[Scenario]:
+    """Large steps first: halves of the faults, single ones, then what the jobs do and where."""
+    faults = scenario.faults
+    for part in _parts(len(faults)):
+        kept = tuple(fault for n, fault in enumerate(faults) if n not in part)
+        yield replace(scenario, faults=kept)
+    if scenario.jobs:
+        for job in scenario.jobs:
+            yield replace(scenario, jobs=(), workload=job.workload, faults=_unnamed(faults))
+    if scenario.links.loss:
+        yield replace(scenario, links=replace(scenario.links, loss=0.0))
+    if scenario.links.delay_s:
+        yield replace(scenario, links=replace(scenario.links, delay_s=0.0))
+    yield from _smaller_topologies(scenario)
+    if not scenario.jobs:
+        for workload in _smaller_workloads(scenario.workload):
+            yield replace(scenario, workload=workload)
+    for n, fault in enumerate(faults):
+        for simpler in _simpler_faults(fault):
+            yield replace(scenario, faults=(*faults[:n], simpler, *faults[n + 1 :]))
+
+
+def _parts(count: int) -> Iterator[set[int]]:
+    """Which to leave out: halves, then single ones."""
+    if count > 2:
+        yield set(range(count // 2))
+        yield set(range(count // 2, count))
+    for n in range(count):
+        yield {n}
+
+
+def _unnamed(faults: tuple[FaultEntry, ...]) -> tuple[FaultEntry, ...]:
+    """As they read where there is one job, which has no name."""
+    return tuple(
+        replace(f, job=None, at_chunk=f.at_chunk and replace(f.at_chunk, job=None)) for f in faults
+    )
+
+
+def _smaller_topologies(scenario: Scenario) -> Iterator[Scenario]:
+    shape = scenario.topology
+    if shape.workers > 1:
+        yield replace(scenario, topology=replace(shape, workers=shape.workers - 1))
+    if shape.kind != "rack":
+        yield replace(scenario, topology=type(shape)("rack", 2))
+        yield replace(scenario, topology=type(shape)("rack", 3))
+        if shape.racks and shape.racks > 2:
+            yield replace(scenario, topology=replace(shape, racks=shape.racks - 1))
+
+
+def _smaller_workloads(workload: Workload) -> Iterator[Workload]:
+    chunks = -(-workload.elements // LANES)
+    for fewer in (1, chunks // 2, chunks - 1):
+        if 0 < fewer < chunks:
+            yield replace(workload, elements=fewer * LANES)
+    for rounds in (1, workload.rounds - 1):
+        if 0 < rounds < workload.rounds:
+            yield replace(workload, rounds=rounds)
+    if workload.window and workload.window > 1:
+        yield replace(workload, window=1)
+        yield replace(workload, window=workload.window - 1)
+    if workload.dtype == "float32":
+        yield replace(workload, dtype="int32")
+
+
+def _simpler_faults(fault: FaultEntry) -> Iterator[FaultEntry]:
+    if len(fault.packets) > 1:
+        for part in _parts(len(fault.packets)):
+            kept = tuple(k for n, k in enumerate(fault.packets) if n not in part)
+            yield replace(fault, packets=kept)
+    if fault.at_s:
+        yield replace(fault, at_s=0.0)
+    if fault.at_chunk and fault.at_chunk.chunk:
+        yield replace(fault, at_chunk=replace(fault.at_chunk, chunk=0))

@@ -1,0 +1,228 @@
+"""The real thing and its model side by side: a switch, a worker. What differs is Wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.errors import NotFinite, RoundTimeout, ShapeMismatch
+from agglab.hosts.wire import Batch
+from agglab.hosts.worker import COUNTERS as WORKER_COUNTERS
+from agglab.hosts.worker import Job, Timing, Worker
+from agglab.switch import Pipeline
+from agglab.testbed.plan import Entries
+from agglab.testbed.virtual.switches import Chip, full_name
+from agglab.verification.explore.switchml import packets
+from agglab.verification.explore.switchml.forwarding_model import Out
+from agglab.verification.explore.switchml.packets import End
+from agglab.verification.explore.switchml.switch_model import (
+    COUNTERS,
+    NO_JOB,
+    OF_FRAMES,
+    Decision,
+    Duty,
+    SwitchModel,
+    same,
+)
+from agglab.verification.explore.switchml.worker_model import Times, WorkerModel
+from agglab.verification.explore.walk import Wrong
+
+MS = 1_000_000
+INITIAL_RTO_NS = 20 * MS
+INDEX = re.compile(r"index (\d+)")
+
+
+class SwitchPair:
+    """A compiled program and the model of it. below: which ports lead to hosts."""
+
+    def __init__(self, name: str, chip: Chip, model: SwitchModel, below: Collection[int]) -> None:
+        self.name, self._chip = name, chip
+        self.model, self._below = model, below
+        self._pipeline: Pipeline = chip.pipeline(seed=1)
+        self._entries: Entries | None = None
+        self._handles: list[tuple[str, int]] = []
+
+    def install(self, entries: Entries, duties: Mapping[int, Duty]) -> None:
+        """Other entries instead of all that were there; registers stay."""
+        tables = self._chip.program.tables
+        for table, handle in self._handles:
+            self._pipeline.table_delete(full_name(tables, table), handle)
+        added = [(entry.table, self._chip.add(self._pipeline, entry)) for entry in entries.tables]
+        self._handles = added
+        for group in self._entries.groups if self._entries else ():
+            self._pipeline.set_multicast_group(group, [])
+        for group, replicas in entries.groups.items():
+            self._pipeline.set_multicast_group(group, replicas)
+        self._entries = entries
+        self.model.duties = dict(duties)
+
+    def restart(self) -> None:
+        """Empty, with its entries."""
+        self.check_counters()
+        self._pipeline.close()
+        self._pipeline = self._chip.pipeline(seed=1)
+        self.model.empty()
+        assert self._entries is not None
+        entries, self._entries, self._handles = self._entries, None, []
+        self.install(entries, self.model.duties)
+
+    def process(self, port: int, frame: bytes) -> list[Out]:
+        """What leaves; Wrong if that is not what must leave."""
+        outs = self._pipeline.process(port, frame)
+        decision, expected = self.model.process(port, frame)
+        outs.sort()
+        expected.sort()
+        if decision is Decision.FORWARDED:
+            self._check_believed(outs)
+        as_must_be = len(outs) == len(expected) and all(
+            a == b and same(made, must) for (a, made), (b, must) in zip(outs, expected, strict=True)
+        )
+        if not as_must_be:
+            what = f"{packets.told(frame)} at port {port} ({decision.name.lower()})"
+            raise Wrong("switch", f"{self.name}: {what}: {_difference(outs, expected)}")
+        return outs
+
+    def _check_believed(self, outs: Sequence[Out]) -> None:
+        """Whatever the model says, nothing that is forwarded may pass for the aggregator's."""
+        for out, copy in outs:
+            if out in self._below and packets.AGGREGATOR_IP in packets.addresses(copy):
+                raise Wrong("forged", f"{self.name} forwards a result of nobody's to port {out}")
+
+    def check_counters(self) -> None:
+        """Packets and bytes of every counter that the model knows."""
+        indices = [duty.index for duty in self.model.duties.values()]
+        for last in COUNTERS:
+            name = full_name(self._chip.program.counters, last)
+            for index in [0] if last in OF_FRAMES else [*indices, NO_JOB]:
+                got = self._pipeline.counter_read(name, index)
+                model = self.model
+                must = model.counted[last, index], model.counted_bytes[last, index]
+                if got != must:
+                    text = f"{self.name}: {last} of {index} is {got}, not {must} (packets, bytes)"
+                    raise Wrong("counter", text)
+
+    def close(self) -> None:
+        self._pipeline.close()
+
+
+def _difference(outs: Sequence[Out], expected: Sequence[Out]) -> str:
+    def listed(all_of: Sequence[Out]) -> str:
+        return ", ".join(f"{packets.told(f)} by port {p}" for p, f in all_of) or "nothing"
+
+    if [(p, packets.told(f)) for p, f in outs] != [(p, packets.told(f)) for p, f in expected]:
+        return f"sends {listed(outs)}; must send {listed(expected)}"
+    for (_, made), (_, must) in zip(outs, expected, strict=True):
+        if not same(made, must):
+            pairs = enumerate(zip(made, must, strict=False))
+            at = next((n for n, (a, b) in pairs if a != b), len(must))
+            return f"sends {made.hex()}; must send {must.hex()} (byte {at})"
+    return "differs"
+
+
+class WorkerPair:
+    """A worker of a job, and the model of it."""
+
+    def __init__(self, name: str, own: End, agreed: Job, give_up_ns: int) -> None:
+        self.name, self.own, self._lanes = name, own, agreed.lanes
+        timing = Timing(initial_rto_ns=INITIAL_RTO_NS, give_up_ns=give_up_ns)
+        self.real = Worker(agreed, timing)
+        times = Times(**asdict(timing))
+        sizes = agreed.lanes, agreed.window, agreed.first_tag
+        self.model = WorkerModel(agreed.job, agreed.workers, *sizes, times)
+        self._out: NDArray = np.zeros(0, np.int32)
+
+    def begin(self, now_ns: int, values: NDArray, in_place: bool) -> list[bytes] | None:
+        """Start a round; what is sent, as with `poll`."""
+        given = values.copy()
+        self._out = given if in_place else np.zeros_like(values)
+        self._sums = np.zeros(values.size, np.int32)
+        self._given = given
+        self.real.begin(now_ns, given, self._out, self._sums)
+        self.model.begin(now_ns, values)
+        return self.poll(now_ns)
+
+    @property
+    def over(self) -> bool:
+        return self.model.over
+
+    @property
+    def deadline_ns(self) -> int:
+        return self.model.deadline_ns
+
+    def take(self, now_ns: int, datagrams: Sequence[bytes]) -> list[bytes] | None:
+        """Results that came together; what is sent then, as with `poll`."""
+        real = self.real.on_results(now_ns, Batch.of(datagrams, self._lanes))
+        must = self.model.take(now_ns, datagrams)
+        if real != must:
+            raise Wrong("worker", f"{self.name} takes {real} of {len(datagrams)}, not {must}")
+        if self.real.done != self.model.over:
+            raise Wrong("worker", f"{self.name} takes its round for over too soon or too late")
+        return self.poll(now_ns)
+
+    def poll(self, now_ns: int) -> list[bytes] | None:
+        """What is sent now; None if the worker ends its round with an error. A round that is over
+        is looked at."""
+        must = self.model.poll(now_ns)
+        try:
+            queue = self.real.poll(now_ns).tolist()
+        except (RoundTimeout, ShapeMismatch) as error:
+            if must is not None or isinstance(error, ShapeMismatch) != self.model.disagreed:
+                raise Wrong("worker", f"{self.name} ends its round: {error}") from None
+            return None
+        if must is None:
+            raise Wrong("worker", f"{self.name} does not end its round with an error")
+        sent = [(slot, self.real.datagram(slot)) for slot in queue]
+        if sent != must:
+            raise Wrong("worker", f"{self.name} sends {_told(sent)}; must send {_told(must)}")
+        if self.real.deadline_ns != self.model.deadline_ns:
+            ours, theirs = self.real.deadline_ns, self.model.deadline_ns
+            raise Wrong("timer", f"{self.name}: due at {ours} ns, not {theirs} (now {now_ns})")
+        if self.model.over:
+            self._check_over()
+        return [datagram for _, datagram in sent]
+
+    def check_counters(self) -> None:
+        """All that the worker counts."""
+        counted = self.real.counters
+        for name in WORKER_COUNTERS:
+            if counted[name] != self.model.counters[name]:
+                must = self.model.counters[name]
+                raise Wrong("counter", f"{self.name}: {name} is {counted[name]}, not {must}")
+
+    def _check_over(self) -> None:
+        self.check_counters()
+        try:
+            self.real.finish()
+            told = False
+        except NotFinite as error:
+            told = True
+            index = INDEX.search(str(error))
+            if (int(index[1]) if index else None) != self.model.first_not_finite:
+                must = self.model.first_not_finite
+                raise Wrong("worker", f"{self.name} tells {error}; it is index {must}") from None
+        if told != self.model.not_finite:
+            raise Wrong("worker", f"{self.name}: {'' if told else 'no '}error of Inf or NaN")
+        self._compare("sum", self._sums, self.model.sums)
+        if not told:
+            self._compare("value", self._out, self.model.returned())
+
+    def compare(self, sums: NDArray, values: NDArray) -> None:
+        """With what the round must come to."""
+        self._compare("sum", self._sums, sums)
+        if not self.model.not_finite:
+            self._compare("value", self._out, values)
+
+    def _compare(self, what: str, got: NDArray, must: NDArray) -> None:
+        different = np.flatnonzero(got.view(np.uint32) != must.view(np.uint32))
+        if different.size:
+            first = int(different[0])
+            text = f"{self.name}: {what} {first} is {got[first]}, not {must[first]}"
+            raise Wrong("wrong sum", text)
+
+
+def _told(sent: Sequence[tuple[int, bytes]]) -> str:
+    return ", ".join(datagram.hex() for _, datagram in sent) or "nothing"

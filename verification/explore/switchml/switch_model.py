@@ -1,0 +1,284 @@
+"""What docs/protocol.md has a switch do with every packet."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from agglab.verification.explore.switchml import packets
+from agglab.verification.explore.switchml.forwarding_model import Forwarding, Out
+from agglab.verification.explore.switchml.packets import (
+    AGGREGATOR,
+    OPENING,
+    RESULT,
+    VERSION,
+    End,
+    Sort,
+)
+
+NO_JOB = 16
+"""Where packets are counted that belong to no job."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """What a port is to a job. bit: of a child; 0 of the parent. receiver: whom it leads to."""
+
+    bit: int
+    receiver: End
+
+
+@dataclass(frozen=True)
+class Duty:
+    """A switch's part in a job: its number on the wire, its place in counters, its slots, and who
+    is at which port. parent: the port of the switch above, None at the root."""
+
+    number: int
+    index: int
+    first_slot: int
+    slots: int
+    members: Mapping[int, Member]
+    parent: int | None
+
+    @property
+    def all_children(self) -> int:
+        return sum(member.bit for member in self.members.values())
+
+
+@dataclass
+class Cell:
+    """A slot's set. exponent and body: of all that came so far, or final where it is settled."""
+
+    tag: int = 0
+    kind: int = 0
+    present: int = 0
+    settled: bool = False
+    exponent: int = 0
+    body: bytes = b""
+
+
+class Decision(enum.Enum):
+    """One packet's fate."""
+
+    FORGED = enum.auto()
+    HOST_ERROR = enum.auto()
+    MALFORMED = enum.auto()
+    FORWARDED = enum.auto()
+    UNROUTABLE = enum.auto()
+    REFUSED = enum.auto()
+    STALE = enum.auto()
+    FRESH = enum.auto()
+    ADDED = enum.auto()
+    WAITS = enum.auto()
+    REPEATED = enum.auto()
+    PARTIAL_REPEATED = enum.auto()
+    FINAL = enum.auto()
+    UNNEEDED = enum.auto()
+
+
+COUNTED = {
+    Decision.FORGED: ("forged",),
+    Decision.HOST_ERROR: ("host_errors",),
+    Decision.MALFORMED: ("malformed",),
+    Decision.FORWARDED: ("forwarded",),
+    Decision.UNROUTABLE: ("unroutable",),
+    Decision.REFUSED: ("contribution_refused",),
+    Decision.STALE: ("contribution_stale",),
+    Decision.FRESH: ("contribution_new",),
+    Decision.ADDED: ("contribution_new",),
+    Decision.WAITS: ("contribution_duplicate",),
+    Decision.REPEATED: ("contribution_duplicate", "result_repeated"),
+    Decision.PARTIAL_REPEATED: ("contribution_duplicate", "partial_repeated"),
+    Decision.FINAL: ("final_new",),
+    Decision.UNNEEDED: ("final_unneeded",),
+}
+COUNTERS = sorted({*(name for names in COUNTED.values() for name in names), "chunk_complete"})
+OF_FRAMES = ("forged", "host_errors", "malformed", "forwarded", "unroutable")
+"""Counters of what is no aggregation; the others have an index for each job."""
+HARMLESS = {
+    Decision.FORGED,
+    Decision.HOST_ERROR,
+    Decision.MALFORMED,
+    Decision.UNROUTABLE,
+    Decision.REFUSED,
+    Decision.STALE,
+    Decision.UNNEEDED,
+    Decision.WAITS,
+}
+"""Change nothing and are answered by nothing."""
+
+
+class SwitchModel:
+    """One switch. slots: how many its program has."""
+
+    def __init__(self, lanes: int, slots: int, forwarding: Forwarding) -> None:
+        self._lanes, self._slots, self._forwarding = lanes, slots, forwarding
+        self.duties: dict[int, Duty] = {}
+        self._cells: dict[tuple[int, int], Cell] = {}
+        self.counted: Counter[tuple[str, int]] = Counter()
+        self.counted_bytes: Counter[tuple[str, int]] = Counter()
+
+    def empty(self) -> None:
+        """As a switch that starts."""
+        self._cells.clear()
+        self.counted.clear()
+        self.counted_bytes.clear()
+
+    def cell(self, duty: Duty, slot: int, tag: int) -> Cell:
+        """The cell of a slot and of a tag's set."""
+        return self._cells.setdefault((duty.first_slot + slot, tag & 1), Cell())
+
+    def decide(self, port: int, frame: bytes) -> Decision:
+        """What becomes of a frame; nothing changes."""
+        return self._decide(port, packets.read(frame, self._lanes), frame)
+
+    def process(self, port: int, frame: bytes) -> tuple[Decision, list[Out]]:
+        """Take a frame: its fate, and the frames that leave."""
+        parsed = packets.read(frame, self._lanes)
+        decision = self._decide(port, parsed, frame)
+        index = 0
+        duty = None
+        if parsed.message is not None:
+            duty = self._duty(port, parsed.message.job)
+            index = NO_JOB if duty is None else duty.index
+        self._count(COUNTED[decision], index, len(frame))
+        outs: list[Out] = []
+        if decision is Decision.FORWARDED:
+            return decision, self._forwarding.outs(port, frame)
+        if decision not in HARMLESS:
+            assert duty is not None
+            outs = self._act(decision, duty, port, parsed, frame)
+        if duty is not None and duty.parent is None and self._proper(duty, port, parsed):
+            self._settle_at_new_root(duty, parsed)
+        return decision, outs
+
+    def _settle_at_new_root(self, duty: Duty, parsed: packets.Read) -> None:
+        """Where members were lost, what is left of an old session may be complete at a switch that
+        was not the root then. It is settled by the next contribution, whatever that is."""
+        assert parsed.message is not None
+        cell = self.cell(duty, parsed.message.slot, parsed.message.tag)
+        cell.settled = cell.settled or cell.present == duty.all_children
+
+    def _duty(self, port: int, job: int) -> Duty | None:
+        duty = self.duties.get(job)
+        return duty if duty is not None and port in duty.members else None
+
+    def _count(self, names: tuple[str, ...], index: int, size: int) -> None:
+        for name in names:
+            self.counted[name, index] += 1
+            self.counted_bytes[name, index] += size
+
+    def _decide_plain(self, port: int, sort: Sort, frame: bytes) -> Decision:
+        if sort is not Sort.PLAIN:
+            return Decision[sort.name]
+        routable = self._forwarding.routable(frame)
+        return Decision.FORWARDED if routable else Decision.UNROUTABLE
+
+    def _decide(self, port: int, parsed: packets.Read, frame: bytes) -> Decision:
+        if parsed.sort is not Sort.AGGREGATION:
+            return self._decide_plain(port, parsed.sort, frame)
+        message = parsed.message
+        assert message is not None
+        duty = self._duty(port, message.job)
+        if duty is None or not self._proper(duty, port, parsed):
+            return Decision.REFUSED
+        cell = self.cell(duty, message.slot, message.tag)
+        if duty.members[port].bit == 0:
+            awaited = cell.present == duty.all_children and not cell.settled
+            same = cell.tag == message.tag and cell.kind == message.kind & ~RESULT
+            return Decision.FINAL if awaited and same else Decision.UNNEEDED
+        return self._decide_contribution(duty, duty.members[port].bit, message, cell)
+
+    def _proper(self, duty: Duty, port: int, parsed: packets.Read) -> bool:
+        message = parsed.message
+        assert message is not None
+        from_parent = duty.members[port].bit == 0
+        return (
+            parsed.sound
+            and message.version == VERSION
+            and message.kind & ~RESULT <= OPENING
+            and bool(message.kind & RESULT) == from_parent
+            and message.slot < duty.slots
+            and duty.first_slot + message.slot < self._slots
+        )
+
+    def _decide_contribution(
+        self, duty: Duty, bit: int, message: packets.Message, cell: Cell
+    ) -> Decision:
+        ahead = (message.tag - cell.tag) % 2**32
+        if not cell.present:
+            return Decision.FRESH
+        if ahead:
+            return Decision.STALE if ahead >= 2**31 else Decision.FRESH
+        if message.kind != cell.kind:
+            return Decision.REFUSED
+        if not cell.present & bit:
+            return Decision.ADDED
+        if cell.present != duty.all_children:
+            return Decision.WAITS
+        if cell.settled:
+            return Decision.REPEATED
+        first = duty.all_children & -duty.all_children
+        return Decision.PARTIAL_REPEATED if bit == first else Decision.WAITS
+
+    def _act(
+        self, decision: Decision, duty: Duty, port: int, parsed: packets.Read, frame: bytes
+    ) -> list[Out]:
+        message = parsed.message
+        assert message is not None
+        cell = self.cell(duty, message.slot, message.tag)
+        bit = duty.members[port].bit
+        if decision is Decision.FINAL:
+            cell.settled, cell.exponent, cell.body = True, message.exponent, message.body
+            return self._answers(duty, cell, parsed, frame)
+        if decision is Decision.REPEATED:
+            return [self._sent(duty, port, cell, RESULT, parsed, frame)]
+        if decision is Decision.PARTIAL_REPEATED:
+            return self._upwards(duty, cell, parsed, frame)
+        if decision is Decision.FRESH:
+            cell.tag, cell.kind = message.tag, message.kind
+            cell.present, cell.settled = bit, False
+            cell.exponent, cell.body = message.exponent, message.body
+        else:
+            cell.present |= bit
+            cell.exponent = max(cell.exponent, message.exponent)
+            cell.body = packets.merged(cell.kind, cell.body, message.body)
+        if cell.present != duty.all_children:
+            return []
+        self._count(("chunk_complete",), duty.index, len(frame))
+        if duty.parent is not None:
+            return self._upwards(duty, cell, parsed, frame)
+        cell.settled = True
+        return self._answers(duty, cell, parsed, frame)
+
+    def _answers(self, duty: Duty, cell: Cell, parsed: packets.Read, frame: bytes) -> list[Out]:
+        children = [port for port, member in duty.members.items() if member.bit]
+        return [self._sent(duty, port, cell, RESULT, parsed, frame) for port in children]
+
+    def _upwards(self, duty: Duty, cell: Cell, parsed: packets.Read, frame: bytes) -> list[Out]:
+        if duty.parent is None:
+            return []
+        return [self._sent(duty, duty.parent, cell, 0, parsed, frame)]
+
+    def _sent(
+        self, duty: Duty, port: int, cell: Cell, result: int, parsed: packets.Read, frame: bytes
+    ) -> Out:
+        """The cell's contents, with the attempt of the packet that made the switch send them, and
+        what that packet's frame holds beside addresses and checksums."""
+        message = parsed.message
+        assert message is not None
+        fields = (VERSION, cell.kind | result, message.job, message.slot)
+        held = packets.Message(*fields, cell.exponent, message.attempt, cell.tag, cell.body)
+        receiver = duty.members[port].receiver
+        made = packets.make(AGGREGATOR, receiver, held.datagram(), like=frame)
+        return port, made + parsed.rest
+
+
+def same(made: bytes, expected: bytes) -> bool:
+    """Whether a switch sent what it must. A UDP checksum of 0xffff may also be 0."""
+    if made == expected:
+        return True
+    other = expected[:40] + b"\0\0" + expected[42:]
+    return expected[40:42] == b"\xff\xff" and made == other

@@ -1,0 +1,134 @@
+"""One schedule run in virtual time and judged: no hang, no wrong sum, no failure but a declared
+one, and each failure names who is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agglab.testbed.orchestra.conductor import Conductor
+from agglab.testbed.orchestra.outcome import Failure, Outcome
+from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario.faults import expand
+from agglab.testbed.scenario.graph import topology
+from agglab.testbed.scenario.jobs import Tenant, tenants
+from agglab.testbed.scenario.schema import FaultEntry
+from agglab.testbed.virtual import Chip, NeverEnds, VirtualBackend
+from agglab.topologies import Topology
+from agglab.verification.explore.walk import place
+
+LIMIT_NS = 10_000 * 1_000_000_000
+LASTING = ("link_down", "worker_pause")
+KILLING = ("worker_crash", "worker_restart")
+EMPTYING = ("worker_restart", "switch_restart", "switch_reprogram")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that must not be. kind: hang, wrong sum, failure, nobody named, or error."""
+
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """finding: None where all is as it must be. failed: how many jobs ended with a declared
+    failure. actions: events of the virtual clock. dropped: numbers of the frames that impairments
+    took from each direction, where there is a finding."""
+
+    finding: Finding | None
+    failed: int = 0
+    actions: int = 0
+    dropped: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+class Silent:
+    """In place of a run's progress and its event log."""
+
+    def begin_round(self, job: int, number: int, now_ns: int) -> None: ...
+
+    def event(self, event: Any) -> None: ...
+
+    def end_round(self, job: int, time_s: float) -> None: ...
+
+    def due(self) -> bool:
+        return False
+
+    def draw(self) -> None: ...
+
+    def add(self, event: str, **fields: Any) -> None: ...
+
+
+def attempt(scenario: Scenario, chip: Chip) -> Trial:
+    """Run a resolved scenario whose lanes and slots are those of the chip's program."""
+    graph = topology(scenario)
+    jobs = tenants(scenario, graph)
+    faults = expand(scenario, graph, jobs)
+    silent: Any = Silent()
+    with VirtualBackend(graph, scenario.seed, chip, limit_ns=LIMIT_NS) as backend:
+        conductor = Conductor(scenario, graph, jobs, faults, backend, silent, silent)
+        failed, finding = _conduct(conductor, scenario, graph)
+        lost = {way.direction: way.dropped_numbers for way in backend.statistics().directions}
+        return Trial(finding, failed, backend.clock.happened, lost if finding else {})
+
+
+def _conduct(
+    conductor: Conductor, scenario: Scenario, graph: Topology
+) -> tuple[int, Finding | None]:
+    """Jobs that failed, and what must not be."""
+    try:
+        outcome = conductor.run()
+    except NeverEnds as error:
+        return 0, Finding("hang", str(error))
+    except Exception as error:  # whatever it is, it must not be
+        return 0, Finding("error", f"{type(error).__name__}: {error} ({place(error)})")
+    failed = sum(job.failure is not None for job in outcome.jobs)
+    return failed, next(_findings(scenario, graph, outcome), None)
+
+
+def _findings(scenario: Scenario, graph: Topology, outcome: Outcome) -> Iterator[Finding]:
+    for job in outcome.jobs:
+        for number, verdict in job.judged:
+            if not verdict.right:
+                where = f"{job.tenant.name}, round {number}"
+                counts = f"{verdict.wrong_sums} sums, {verdict.wrong_results} results"
+                yield Finding("wrong sum", f"{where}: {counts}, first {verdict.first}")
+    for job in outcome.jobs:
+        failure = job.failure
+        if failure is None:
+            continue
+        if not may_fail(scenario, job.tenant):
+            yield Finding("failure", f"{job.tenant.name}: {failure.reason}")
+        elif not _names(failure, graph):
+            yield Finding("nobody named", f"{job.tenant.name}: {failure.reason}")
+
+
+def may_fail(scenario: Scenario, job: Tenant) -> bool:
+    """Whether something is declared that the job's on_failure does not forgive, or that leaves no
+    survivor."""
+    killed = {entry.worker for entry in scenario.faults if entry.kind in KILLING}
+    if job.workload.on_failure == "survivors" and killed >= set(job.hosts):
+        return True
+    return any(not _forgiven(entry, job.workload.on_failure) for entry in scenario.faults)
+
+
+def _forgiven(entry: FaultEntry, on_failure: str) -> bool:
+    """Impairments always; a link or worker that comes back soon; what `restart` starts again; and
+    whom `survivors` can do without."""
+    if entry.kind in LASTING:
+        return entry.for_s is not None
+    if entry.kind == "worker_crash":
+        return on_failure == "survivors"
+    if entry.kind == "worker_restart" and entry.for_s is None:
+        return on_failure != "fail"
+    return entry.kind not in EMPTYING or on_failure != "fail"
+
+
+def _names(failure: Failure, graph: Topology) -> bool:
+    names = {host.name for host in graph.hosts} | {switch.name for switch in graph.switches}
+    return failure.worker is not None or not names.isdisjoint(failure.reason.split())

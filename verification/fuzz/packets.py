@@ -1,0 +1,220 @@
+"""Malformed packets through programs built with sanitizers; packets.c has the loop."""
+
+from __future__ import annotations
+
+import json
+import random
+import struct
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from agglab.compiler.backend import emit
+from agglab.compiler.diagnostics import Diagnostics, render
+from agglab.compiler.frontend import compile_file
+from agglab.compiler.preprocess import Options
+from agglab.hosts.wire import Chunk, Kind, datagram_bytes
+from agglab.switch import Exact, Lpm, Match, PipelineError, Program, Range, Ternary
+from agglab.switch.build import build_fuzzer
+from agglab.switch.encoding import encode_action, encode_match
+from agglab.switch.model import Key, Table
+from agglab.switch.translate import translate
+from agglab.testbed.places import P4_FOLDER
+from agglab.verification import stf
+from agglab.verification.random_programs import draw_case
+from agglab.verification.stf import Binder, Packet, StfError, parse
+from agglab.verification.stf.script import Add
+
+DRIVER = Path(__file__).with_name("packets.c")
+TESTED = (
+    *("stack_index", "stack_parse", "stack_push_pop", "varbit", "union", "unaligned", "odd_widths"),
+    *(
+        "checksum_payload",
+        "checksum_update",
+        "checksum_verify",
+        "hashes",
+        "wide_word",
+        "wide_lanes",
+    ),
+    *("parser_advance", "parser_lookahead", "parser_value_set", "parser_subparser", "truncate"),
+    *("clone_egress", "clone_ingress", "recirculate", "resubmit", "multicast", "table_lpm_exact"),
+)
+"""Packet tests that have something to say about lengths, offsets, indices and copies."""
+ENTRIES = 6
+GROUPS = {1: [(1, 1), (2, 2)], 7: [(9, 1), (0, 2), (511, 3)]}
+SESSIONS = {1: [(5, 0)], 2: [(6, 1), (7, 1)], 5: [(3, 0)], 100: [(2, 0)]}
+AGGREGATOR, WORKER_IP, WORKER_MAC = 0x0A00FFFE, 0x0A000001, 0x020000000001
+LANES = 64
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A program to send packets through: P4 source, and a script with packets and entries."""
+
+    name: str
+    program: Path
+    script: str
+    defines: tuple[str, ...] = ()
+
+
+def subjects(tests: Path, folder: Path, seeds: range) -> list[Subject]:
+    """The aggregation program, those of packet tests, and random ones (written to folder)."""
+    found = [
+        Subject(
+            "switchml", P4_FOLDER / "switchml.p4", _contributions(), (f"LANES={LANES}", "SLOTS=8")
+        )
+    ]
+    for name in TESTED:
+        found.append(Subject(name, tests / f"{name}.p4", (tests / f"{name}.stf").read_text()))
+    for seed in seeds:
+        case = draw_case(seed)
+        path = folder / f"random{seed}.p4"
+        path.write_text(case.program)
+        found.append(Subject(path.stem, path, case.script()))
+    return found
+
+
+def _contributions() -> str:
+    """A script that makes two workers members of job 1 and lets them contribute."""
+    lines = []
+    for rank in range(2):
+        given = "job_index:0, all_workers:3, first_slot:0, slots:8, group:1, parent:511"
+        key = f"standard_metadata.ingress_port:{rank + 1} hdr.aggregation.job:1"
+        lines.append(f"add members {key} contribute(worker:{1 << rank}, {given})")
+        key = f"standard_metadata.egress_port:{rank + 1} hdr.aggregation.job:1"
+        given = f"mac:{WORKER_MAC}, address:{WORKER_IP}, udp_port:48866"
+        lines.append(f"add results {key} to_worker({given})")
+        for tag in range(1, 4):
+            lines += [f"packet {rank + 1} {_contribution(slot, tag).hex()}" for slot in range(3)]
+    return "\n".join(lines)
+
+
+def _contribution(slot: int, tag: int) -> bytes:
+    size = 28 + datagram_bytes(LANES)
+    ethernet = bytes.fromhex("02000000fffe020000000001") + b"\x08\x00"
+    head = struct.pack(">BBHHHBBHII", 0x45, 0, size, 0, 0, 64, 17, 0, WORKER_IP, AGGREGATOR)
+    total = sum(struct.unpack(">10H", head))
+    total = (total & 0xFFFF) + (total >> 16)
+    head = head[:10] + struct.pack(">H", ~total & 0xFFFF) + head[12:]
+    udp = struct.pack(">HHHH", 48866, 48864, size - 20, 0)
+    values = tuple(range(-5, LANES - 5))
+    return ethernet + head + udp + Chunk(Kind.INT32, 1, slot, tag, values=values).emit()
+
+
+def build(subject: Subject) -> tuple[Path, bytes]:
+    """(the executable, its setup). Raises PipelineError; StfError if the script is not its own."""
+    diagnostics = Diagnostics()
+    options = Options(includes=(str(P4_FOLDER / "include"),), defines=subject.defines)
+    typed = compile_file(str(subject.program), options, diagnostics)
+    emitted = None if typed is None else emit(typed, diagnostics)
+    if emitted is None:
+        raise PipelineError(render(diagnostics.entries))
+    document = json.loads(json.dumps(emitted[0]))
+    program = Program.parse(json.dumps(document))
+    setup = b"".join(_setup(program, Binder(document), subject))
+    return build_fuzzer(translate(program) + DRIVER.read_text()), setup
+
+
+def _setup(program: Program, binder: Binder, subject: Subject) -> Iterator[bytes]:
+    rng = random.Random(subject.name)
+    for command in parse(subject.script):
+        if isinstance(command, Packet):
+            yield b"F" + struct.pack("=I", len(command.data)) + command.data
+        elif isinstance(command, Add):
+            yield from _scripted(program, binder, command)
+    for table in program.tables.values():
+        for _ in range(ENTRIES if table.keys and not table.const_entries else 0):
+            yield from _random_entry(rng, table)
+    for kind, sets in ((b"G", GROUPS), (b"C", SESSIONS)):
+        for number, replicas in sets.items():
+            pairs = b"".join(struct.pack("=HH", *pair) for pair in replicas)
+            yield kind + struct.pack("=II", number, len(replicas)) + pairs
+
+
+def _scripted(program: Program, binder: Binder, command: Add) -> Iterator[bytes]:
+    table = binder.table(command.table, command.line)
+    bound = binder.matches(table, command.keys, command.line)
+    action, args = binder.action(table, command.action, command.args, command.line)
+    match = [_bound(k) for k in bound]
+    yield from _entry(program.tables[table["name"]], match, action, args, command.priority or 0)
+
+
+def _bound(key: stf.Match) -> Match:
+    if key.kind == "lpm":
+        return Lpm(key.value, key.operand)
+    if key.kind == "range":
+        return Range(key.value, key.operand)
+    if key.kind in ("ternary", "optional"):
+        return Ternary(key.value, key.operand)
+    return Exact(key.value)
+
+
+def _random_entry(rng: random.Random, table: Table) -> Iterator[bytes]:
+    if not table.actions:
+        return
+    action = rng.choice(table.actions)
+    args = [rng.choice((0, 1, rng.getrandbits(p.bits))) % (1 << p.bits) for p in action.params]
+    match = [_any_match(rng, key) for key in table.keys]
+    yield from _entry(table, match, action.name, args, rng.randrange(9))
+
+
+def _entry(
+    table: Table, match: list[Match], action: str, args: list[int], priority: int
+) -> Iterator[bytes]:
+    chosen = table.action(action)
+    if chosen is None:
+        return
+    key, mask = encode_match(table, match)
+    data = encode_action(chosen, args)
+    head = struct.pack("=IiII", table.index, priority, chosen.index, len(key))
+    yield b"A" + head + key + mask + struct.pack("=I", len(data)) + data
+
+
+def _any_match(rng: random.Random, key: Key) -> Match:
+    full = (1 << key.bits) - 1
+    value = rng.choice(
+        (0, 1, 2, full, AGGREGATOR, WORKER_IP, WORKER_MAC, rng.getrandbits(key.bits))
+    )
+    value &= full
+    if key.kind == "lpm":
+        length = rng.randrange(key.bits + 1)
+        return Lpm(value >> key.bits - length << key.bits - length, length)
+    if key.kind == "ternary":
+        mask = rng.getrandbits(key.bits) & rng.getrandbits(key.bits)
+        return Ternary(value & mask, mask)
+    if key.kind == "range":
+        low, high = sorted((value, rng.getrandbits(key.bits)))
+        return Range(low, high)
+    return Exact(value)
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What became of the packets of one subject. digest: the sum of all bytes that came out.
+    trouble: the sanitizer's report, or nothing."""
+
+    name: str
+    packets: int
+    copies: int
+    digest: int = 0
+    trouble: str = ""
+
+
+def send(subject: Subject, folder: Path, seed: int, first: int, count: int) -> Sent:
+    """Packets first..first+count of a seed; the setup and what was found stay in folder."""
+    try:
+        executable, setup = build(subject)
+    except (PipelineError, StfError) as error:
+        return Sent(subject.name, 0, 0, trouble=f"does not build: {error}")
+    path = folder / f"{subject.name}.setup"
+    path.write_bytes(setup)
+    command = [str(executable), str(path), str(seed), str(first), str(count)]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        text = f"exit code {done.returncode}: {' '.join(command)}\n{done.stderr[-6000:]}"
+        (folder / f"{subject.name}.trouble.txt").write_text(text)
+        return Sent(subject.name, count, 0, trouble=text)
+    packets, copies, digest = map(int, done.stdout.split())
+    path.unlink()
+    return Sent(subject.name, packets, copies, digest)

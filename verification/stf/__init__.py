@@ -1,0 +1,27 @@
+"""STF packet tests: a .stf script run on a P4 program, packets compared with what it expects.
+
+script (text as values) -> names (resolved in the program) -> engine (a switch) -> run, show.
+`python -m agglab.verification stf PROG.p4|PROG.json TEST.stf` and tests/packets use it alike.
+May import: compiler, switch.
+"""
+
+from agglab.verification.stf.command import main, run_stf
+from agglab.verification.stf.engine import Engine, Library
+from agglab.verification.stf.names import Binder, Match
+from agglab.verification.stf.run import Run
+from agglab.verification.stf.script import Command, Expect, Packet, StfError, parse
+
+__all__ = [
+    "Binder",
+    "Command",
+    "Engine",
+    "Expect",
+    "Library",
+    "Match",
+    "Packet",
+    "Run",
+    "StfError",
+    "main",
+    "parse",
+    "run_stf",
+]

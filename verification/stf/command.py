@@ -1,0 +1,91 @@
+"""The command `stf`: compile if needed, run one script on the library, say what failed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from agglab import switch
+from agglab.switch.files import read_bytes
+from agglab.testbed.terminal import plain
+from agglab.verification.stf.engine import Library
+from agglab.verification.stf.names import Binder
+from agglab.verification.stf.run import Run
+from agglab.verification.stf.script import StfError, parse
+
+OK, FAILED, INVALID = 0, 1, 2
+
+
+def run_stf(json_path: Path, script: Path, seed: int = 0, trace: bool = False) -> Run:
+    """Run `script` on the program in `json_path`; `failures` is empty when all of it holds.
+    `trace` prints each packet's way."""
+    commands = parse(read_bytes(script).decode(errors="replace"))
+    detail = switch.Detail.TRACE if trace else switch.Detail.NOTHING
+    pipeline = switch.Pipeline.load(json_path, seed=seed, detail=detail)
+    try:
+        run = Run(Binder(json.loads(json_path.read_text())), Library(pipeline, trace))
+        run.execute(commands)
+        return run
+    finally:
+        pipeline.close()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    args = _parser().parse_args(argv)
+    try:
+        for path in (args.program, args.script):
+            if not path.is_file():
+                raise StfError(f"{path}: no such file")
+        parse(
+            read_bytes(args.script).decode(errors="replace")
+        )  # a bad line is said before a compile
+        with tempfile.TemporaryDirectory(prefix="agglab-stf-") as folder:
+            run = run_stf(_json_of(args, Path(folder)), args.script, args.seed, args.trace)
+    except StfError as error:
+        where = f"{args.script}:{error.line}: " if error.line else ""
+        print(plain(f"{where}error: {error}"), file=sys.stderr)
+        return INVALID
+    except (switch.ProgramError, switch.PipelineError) as error:
+        print(f"{args.program}: error: {error}", file=sys.stderr)
+        return INVALID
+    for line in run.said:
+        print(plain(f"{args.script}:{line}"))
+    for failure in run.failures:
+        print(plain(f"{args.script}:{failure}"))
+    wanted = sum(map(len, run.expected.values()))
+    verdict = f"FAILED, {len(run.failures)} of its checks" if run.failures else "ok"
+    print(f"{args.script}: {verdict} ({run.packets} packets in, {wanted} expected)")
+    return FAILED if run.failures else OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m agglab.verification stf",
+        description="Run one STF packet test on the switch library.",
+    )
+    parser.add_argument("program", type=Path, metavar="PROG.p4|PROG.json")
+    parser.add_argument("script", type=Path, metavar="TEST.stf")
+    parser.add_argument("-I", dest="include", action="append", default=[], metavar="DIR")
+    parser.add_argument("-D", dest="define", action="append", default=[], metavar="NAME[=VALUE]")
+    parser.add_argument("--seed", type=int, default=0, help="of the program's random() (0)")
+    parser.add_argument("--trace", action="store_true", help="print each packet's way")
+    return parser
+
+
+def _json_of(args: argparse.Namespace, folder: Path) -> Path:
+    """The program itself when it is JSON, else what our compiler makes of it."""
+    program: Path = args.program
+    if program.suffix == ".json":
+        return program
+    out = folder / (program.stem + ".json")
+    flags = [f"-I{d}" for d in args.include] + [f"-D{d}" for d in args.define]
+    command = [sys.executable, "-m", "agglab.compiler", str(program), *flags, "-o", str(out)]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise StfError(f"{program} does not compile\n{done.stderr.rstrip()}")
+    return out
