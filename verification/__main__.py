@@ -17,7 +17,11 @@ USAGE = """usage: python -m agglab.verification COMMAND ...
 
 
 def main(words: list[str]) -> int:
-    """The exit code of a command."""
+    """The exit code of a command; what a command raises is one line on stderr."""
+    return cli.guarded(_dispatch, words)
+
+
+def _dispatch(words: list[str]) -> int:
     command, rest = words[:1], words[1:]
     if command == ["stf"]:
         from agglab.verification import stf
@@ -46,7 +50,7 @@ def main(words: list[str]) -> int:
 
 if __name__ == "__main__":
     try:
-        sys.exit(cli.guarded(main, sys.argv[1:]))
+        sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(INTERRUPTED)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed import cli, conformance
 from agglab.testbed.places import REPOSITORY
+from agglab.verification import __main__ as verification
+from agglab.verification import conformance
 from agglab.verification.conformance import command, packets, pairs, scenarios
 from agglab.verification.conformance.packets import Case, Outcome
 from agglab.verification.conformance.pairs import Pair
@@ -137,7 +138,7 @@ def test_a_name_that_is_not_known_is_refused(capsys: pytest.CaptureFixture[str])
 
 def test_without_the_packet_tests_it_is_lacking(monkeypatch, tmp_path, capsys) -> None:
     monkeypatch.setattr(packets, "TESTS", tmp_path / "tests/packets")
-    assert cli.main(["conformance"]) == 3
+    assert verification.main(["conformance"]) == 3
     assert capsys.readouterr().err.endswith("tests/packets: run it in a checkout\n")
 
 

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed import cli, conformance, doctor, peers
+from agglab.testbed import doctor, peers
 from agglab.testbed.errors import CouldNotRun
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.thrift_cli import PROGRAM as CLI
+from agglab.verification import __main__ as verification
+from agglab.verification import conformance
 from agglab.verification.conformance import packets, random_case, randomised, scenarios
 from agglab.verification.conformance.packets import Case
 from agglab.verification.conformance.pairs import Pair
@@ -158,5 +160,5 @@ def test_a_scenario_whose_switch_does_not_start_is_not_compared(
 
 def test_the_command_line_names_it(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
     install(peers.P4C, KILLED)
-    assert cli.main(["conformance", "--packets", "drop"]) == 3
+    assert verification.main(["conformance", "--packets", "drop"]) == 3
     assert "p4c (p4c-bm2-ss could not run: it said nothing)" in capsys.readouterr().out
