@@ -109,8 +109,12 @@ class Endpoint(Protocol):
 
     @property
     def done(self) -> bool:
-        """This agent has its result, and nobody needs anything of it any more (or no round has
-        begun)."""
+        """The round is over for this agent (or none has begun)."""
+
+    @property
+    def listens(self) -> bool:
+        """Others may need it between rounds too (a server; an acknowledgement that was lost): then
+        `on_datagrams` and `poll` are called at any time, and only `begin` tells of a round."""
 
     @property
     def chunks(self) -> int:
