@@ -23,8 +23,9 @@ from agglab.switch.build import NATIVE
 from agglab.testbed.network.changes import NO_ENTRIES
 from agglab.testbed.network.p4runtime import P4RuntimeClient
 from agglab.testbed.network.targets import Bmv2Target, SwitchSetting
-from agglab.testbed.plan import Entries, Job, job_entries
+from agglab.testbed.plan import Entries
 from agglab.testbed.program import Program, compile_program
+from agglab.testbed.systems.switchml.plan import Job, job_entries
 from agglab.topologies.rack import rack
 
 HERE = Path(__file__).resolve().parent
@@ -77,7 +78,7 @@ def need_root() -> None:
 
 def aggregation(compiler: str, lanes: int) -> Program:
     """p4/switchml.p4 by one of the compilers."""
-    return compile_program(ROOT / "p4" / "switchml.p4", compiler, lanes, SLOTS)
+    return compile_program(ROOT / "p4" / "switchml.p4", compiler, {"LANES": lanes, "SLOTS": SLOTS})
 
 
 def build_tools(folder: Path) -> dict[str, Path]:

@@ -55,7 +55,9 @@ def _measure(place: Lab, lanes: int) -> dict[str, Samples]:
 
 def _kinds(place: Lab, lanes: int) -> dict[str, Callable[[], Sample]]:
     ours = lab.aggregation("agglab", lanes)
-    reflect = compile_program(lab.SOURCES / "reflect.p4", "agglab", lanes, lab.SLOTS)
+    reflect = compile_program(
+        lab.SOURCES / "reflect.p4", "agglab", {"LANES": lanes, "SLOTS": lab.SLOTS}
+    )
     kinds: dict[str, Callable[[], Sample]] = {
         NATIVE: lambda: lab.native_switch(place, lanes, ours),
         BMV2: lambda: lab.bmv2(place, lanes, ours),

@@ -63,7 +63,7 @@ def _alone(racks: int, loss: float) -> Cost:
 
 def _cost(racks: int, loss: float) -> Cost:
     source = REPOSITORY / "p4" / "switchml.p4"
-    chip = Chip(compile_program(source, "agglab", LANES, SLOTS).json)
+    chip = Chip(compile_program(source, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
     scenario = Scenario(
         name="virtual_time",
         topology=Topology("two_tier", workers=WORKERS_PER_RACK, racks=racks),

@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from agglab.testbed import terminal
+from agglab.testbed import systems, terminal
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
 from agglab.testbed.program import CompileError
@@ -31,6 +31,7 @@ COMMANDS = (
     "export",
     "fill",
     "doctor",
+    "systems",
 )
 EXIT_CODES = """exit codes:
   0  every expectation of the scenario holds
@@ -81,7 +82,14 @@ def _dispatch(words: list[str]) -> int:
     if words[:1] and not words[0].startswith("-") and words[0] not in COMMANDS:
         parser.error(f"no command {quote(words[0])}{nearest(words[0], COMMANDS)}; {_known()}")
     options = parser.parse_args(words)
-    command = {"list": _list, "check": _check, "run": _run, "clean": _clean, "report": _report}
+    command = {
+        "list": _list,
+        "check": _check,
+        "run": _run,
+        "clean": _clean,
+        "report": _report,
+        "systems": _systems,
+    }
     return command[options.command](options)
 
 
@@ -93,6 +101,18 @@ def _list(options: argparse.Namespace) -> int:
     width = max((len(name) for name in names()), default=0)
     for name in names():
         print(plain(f"{name:<{width}}  {load(find(name)).description}"))
+    return PASSED
+
+
+def _systems(options: argparse.Namespace) -> int:
+    """What `system:` may name; one that an installed package brings may be broken, and says so."""
+    from agglab.testbed.scenario.describe import system_lines
+
+    for name in systems.names():
+        try:
+            print(plain("\n".join(system_lines(systems.find(name)))))
+        except systems.UnknownSystem as error:
+            print(plain(f"{name}: cannot be used: {error}"))
     return PASSED
 
 
@@ -213,6 +233,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("folder", help="results/<scenario>/<run-id>")
     commands.add_parser("export", help="for p4-utils or p4lang's tutorials", add_help=False)
     commands.add_parser("fill", help="fill a running switch over P4Runtime", add_help=False)
+    commands.add_parser("systems", help="the ways of aggregating, and what each can do")
     commands.add_parser("doctor", help="what this machine has and lacks", add_help=False)
     return parser
 

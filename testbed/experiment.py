@@ -5,24 +5,22 @@ from __future__ import annotations
 
 import os
 import shutil
-from math import ceil
 from pathlib import Path
 from typing import TextIO
 
-from agglab.hosts import wire
+from agglab.testbed import systems
 from agglab.testbed.backend import Backend
 from agglab.testbed.control.conductor import Conductor
 from agglab.testbed.control.outcome import Outcome
-from agglab.testbed.measurements import COUNTERS, Cells, Measurements
-from agglab.testbed.prepare import fill
+from agglab.testbed.measurements import Measurements
+from agglab.testbed.prepare import fill, setting_of
 from agglab.testbed.program import Program
 from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog, RunFolder
 from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.faults import expand
-from agglab.testbed.scenario.graph import topology
-from agglab.testbed.scenario.jobs import tenants
 from agglab.testbed.scratch import note_elsewhere
+from agglab.testbed.systems.base import Cells
 
 
 class Experiment:
@@ -35,8 +33,9 @@ class Experiment:
         self.program = program
         self.folder = folder
         self.scratch = scratch
-        self.graph = topology(scenario)
-        self.jobs = tenants(scenario, self.graph)
+        self.system = systems.of(scenario)
+        self.setting = setting_of(scenario)
+        self.graph, self.jobs = self.setting.graph, self.setting.jobs
         self.faults = expand(scenario, self.graph, self.jobs)
         self.sums = folder.path / "sums"  # not in scratch: /run may be small
         self.progress = self._progress(stream)
@@ -83,9 +82,8 @@ class Experiment:
         try:
             log.add("start", scenario=self.scenario.name, seed=self.scenario.seed)
             conductor = Conductor(
-                self.scenario,
-                self.graph,
-                self.jobs,
+                self.system,
+                self.setting,
                 self.faults,
                 backend,
                 log,
@@ -99,12 +97,10 @@ class Experiment:
             log.close()
 
     def _progress(self, stream: TextIO) -> Progress:
-        lanes = self.scenario.switch.lanes
-        assert lanes, "a resolved scenario"
+        bits = self.system.chunk_bits(self.scenario)
         progress = Progress(stream)
         for job in self.jobs:
-            chunks = ceil(job.workload.elements / lanes)
-            bits = wire.frame_bytes(lanes) * 8
+            chunks = self.system.chunks(self.scenario, job)
             workers, rounds = len(job.hosts), job.workload.rounds
             progress.add_job(job.number, job.name, workers, rounds, chunks, bits)
         return progress
@@ -124,5 +120,6 @@ class Experiment:
 
     def _counters(self, backend: Backend, switch: str) -> dict[str, Cells]:
         """A program of the user's own may count less than ours."""
-        read = {kind: backend.counters(switch, name) for kind, name in COUNTERS.items()}
+        counters = self.system.counters.items()
+        read = {kind: backend.counters(switch, counter.name) for kind, counter in counters}
         return {kind: cells for kind, cells in read.items() if cells is not None}

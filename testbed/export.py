@@ -21,8 +21,8 @@ from agglab.switch.program import Program as Described
 from agglab.testbed.exit_codes import INVALID, PASSED
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.plan import Entries, Replica, TableEntry
-from agglab.testbed.prepare import all_entries, fill
-from agglab.testbed.program import Program, compile_program
+from agglab.testbed.prepare import all_entries, compiled, fill
+from agglab.testbed.program import Program
 from agglab.testbed.scenario import ScenarioError, find, load
 from agglab.testbed.scenario.graph import topology
 from agglab.topologies import Link, LinkEnd, Topology
@@ -59,9 +59,7 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args(words)
     point = load(find(options.scenario), options.set).points[0]
-    switch = point.scenario.switch
-    assert switch.lanes, "a resolved scenario"
-    program = compile_program(point.program, switch.compiler, switch.lanes, switch.slots)
+    program = compiled(point)
     filled, named = fill(point.scenario, program), Described.read(program.json)
     entries = {
         node: full_names(filled(node, planned), named)

@@ -4,30 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
+from agglab.testbed import systems
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.statistics import NetworkStatistics
+from agglab.testbed.systems.base import Cells
 
 COUNTERS = {
-    "new": "contribution_new",
-    "duplicate": "contribution_duplicate",
-    "stale": "contribution_stale",
-    "complete": "chunk_complete",
-    "refused": "contribution_refused",
-    "repeated": "result_repeated",
-    "partial_repeated": "partial_repeated",
-    "final_new": "final_new",
-    "final_unneeded": "final_unneeded",
-    "malformed": "malformed",
-    "host_errors": "host_errors",
-    "forged": "forged",
-    "forwarded": "forwarded",
-    "unroutable": "unroutable",
+    counter.name: counter.name
+    for name in systems.built_in()
+    for counter in systems.find(name).counters.values()
 }
-"""Our word in metrics.json -> the counter's name in the P4 program."""
-
-Cells: TypeAlias = Mapping[int, tuple[int, int]]
+"""Counters of P4 programs whose values outlive a switch's restart."""
 
 
 @dataclass(frozen=True)

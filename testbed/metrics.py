@@ -7,26 +7,25 @@ from math import inf, isfinite
 from statistics import median
 from typing import Any
 
-from agglab.hosts import wire
-from agglab.testbed import fidelity, findings, link_bytes
+from agglab.testbed import fidelity, findings, link_bytes, systems
 from agglab.testbed.accounts import ON_REAL_LINKS
-from agglab.testbed.bounds import bounds
 from agglab.testbed.control.outcome import JobResult, Outcome
 from agglab.testbed.faults import Impair
 from agglab.testbed.link_share import busiest_share
 from agglab.testbed.measurements import Measurements
-from agglab.testbed.plan import Tree, job_trees
 from agglab.testbed.queue_losses import Lost, lost_inside
 from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.expectations import FINDINGS, Expectation
 from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.statistics import NetworkStatistics, SwitchStatistics
+from agglab.testbed.systems.base import Setting, System
 from agglab.testbed.verify import combine
 from agglab.topologies import Topology
 
 NS_PER_S = 1e9
 OF_ALL_JOBS = ("exact", "wrong_sums", "wrong_results")
 AGENT_COPIES = 5
+VALUE_BYTES = 4
 WORKER_COUNTS = (
     "sent",
     "received",
@@ -49,21 +48,19 @@ PORT_ERRORS = ("rx_truncated", "rx_gso_drops", "tx_oversize", "tx_errors")
 def compute(scenario: Scenario, graph: Topology, measured: Measurements) -> dict[str, Any]:
     """The whole of metrics.json but for `ok` and `reason`, which the expectations decide."""
     results = measured.outcome.jobs
-    trees = job_trees(graph, [result.tenant.placed(i) for i, result in enumerate(results)])
-    jobs = {
-        result.tenant.name: _job(scenario, graph, result, trees[result.tenant.number])
-        for result in results
-    }
-    lost = lost_inside(measured, trees) if scenario.switch.target == "bmv2" else {}
+    system = systems.of(scenario)
+    setting = Setting(scenario, graph, tuple(result.tenant for result in results))
+    jobs = {result.tenant.name: _job(system, setting, result) for result in results}
+    lost = lost_inside(system, setting, measured) if scenario.switch.target == "bmv2" else {}
     switches = _switches(measured, lost)
     links = _links(measured.statistics)
-    as_predicted, unclear = link_bytes.compare(scenario, measured, trees, links)
-    totals = _totals(jobs, switches, links)
-    evidence = _evidence(scenario, graph, jobs, totals, measured)
+    as_predicted, unclear = link_bytes.compare(system, setting, measured, links)
+    totals = _totals(system, jobs, switches, links)
+    evidence = _evidence(system, setting, jobs, totals, measured)
     case = findings.Case(
         measured,
-        graph,
-        trees,
+        system,
+        setting,
         jobs,
         totals,
         evidence.losses,
@@ -100,10 +97,10 @@ def _accounts(found: Sequence[findings.Finding], measured: Measurements) -> dict
     return {"balanced": all(finding.kind != "accounts" for finding in found), "unclear": ""}
 
 
-def _job(scenario: Scenario, graph: Topology, result: JobResult, tree: Tree) -> dict[str, Any]:
+def _job(system: System, setting: Setting, result: JobResult) -> dict[str, Any]:
     """One job's own metrics. One that has not ended a round has no times."""
     tenant = result.tenant
-    bound = bounds(scenario, graph, tenant, tree)
+    bound = system.bounds(setting, setting.whole(tenant))
     times = [done.time_s for done in result.rounds]
     verdict = combine([verdict for _, verdict in result.judged])
     judged_floats = result.judged and tenant.workload.dtype == "float32"
@@ -132,7 +129,7 @@ def _job(scenario: Scenario, graph: Topology, result: JobResult, tree: Tree) -> 
         "lost": len(result.lost),
         "lost_workers": [tenant.hosts[rank] for rank in result.lost],
         "elements_per_s": _throughput(result),
-        "workers": _workers(result),
+        "workers": _workers(system, result),
     }
 
 
@@ -264,11 +261,11 @@ def _is_expected(result: JobResult, expected: Sequence[Expectation], flag: str, 
 
 
 def memory_needed_bytes(scenario: Scenario, jobs: Sequence[Tenant]) -> int:
-    """About what the agents' arrays (input, output, sums, the next input) and the slots take."""
-    assert scenario.switch.lanes, "a resolved scenario"
+    """About what the agents' arrays (input, output, sums, the next input) take, and what the system
+    needs beside them."""
     tensors = sum(len(job.hosts) * job.workload.elements for job in jobs)
-    slots = 2 * scenario.switch.slots * scenario.switch.lanes
-    return (AGENT_COPIES * tensors + slots) * wire.VALUE_BYTES
+    more = systems.of(scenario).memory_bytes(scenario)
+    return AGENT_COPIES * tensors * VALUE_BYTES + more
 
 
 def lookup(metrics: Mapping[str, Any], path: str) -> Any:
@@ -312,11 +309,12 @@ def _spread(times: Sequence[float]) -> dict[str, Any]:
     return {"median": median(times), "min": min(times), "max": max(times), "all": list(times)}
 
 
-def _workers(result: JobResult) -> dict[str, dict[str, Any]]:
+def _workers(system: System, result: JobResult) -> dict[str, dict[str, Any]]:
     workers: dict[str, dict[str, Any]] = {}
+    names = (*WORKER_COUNTS, *system.host_counters)
     for rank in range(len(result.tenant.hosts)):
         events = [report for report in result.reports if report["rank"] == rank]
-        counts = {k: sum(event["stats"].get(k, 0) for event in events) for k in WORKER_COUNTS}
+        counts = {k: sum(event["stats"].get(k, 0) for event in events) for k in names}
         workers[str(rank)] = {**counts, "cpu_s": sum(event.get("cpu_s", 0.0) for event in events)}
     return workers
 
@@ -370,10 +368,15 @@ def _links(statistics: NetworkStatistics) -> dict[str, dict[str, dict[str, Any]]
 
 
 def _totals(
-    jobs: Mapping[str, Any], switches: Mapping[str, Any], links: Mapping[str, Any]
+    system: System, jobs: Mapping[str, Any], switches: Mapping[str, Any], links: Mapping[str, Any]
 ) -> dict[str, int]:
     ways = [way for link in links.values() for way in link.values()]
-    packets = [switch["packets"] for switch in switches.values()]
+    tallies = {kind: counter.tally for kind, counter in system.counters.items()}
+
+    def tally(name: str) -> int:
+        counted = (switch["packets"].items() for switch in switches.values())
+        return sum(n for kinds in counted for kind, n in kinds if tallies[kind] == name)
+
     workers = [worker for job in jobs.values() for worker in job["workers"].values()]
     return {
         "retransmitted": sum(worker["retransmitted"] for worker in workers),
@@ -382,16 +385,15 @@ def _totals(
         "other_drops": sum(way["queue_drops"] for way in ways)
         + sum(switch[name] for switch in switches.values() for name in SWITCH_DROPS)
         + sum(worker["kernel_drops"] for worker in workers),
-        "malformed": sum(worker["malformed"] for worker in workers)
-        + sum(p.get("refused", 0) + p.get("malformed", 0) for p in packets),
-        "forged": sum(p.get("forged", 0) for p in packets),
+        "malformed": sum(worker["malformed"] for worker in workers) + tally("malformed"),
+        "forged": tally("forged"),
         "network_errors": sum(worker["network_errors"] for worker in workers),
     }
 
 
 def _evidence(
-    scenario: Scenario,
-    graph: Topology,
+    system: System,
+    setting: Setting,
     jobs: Mapping[str, Any],
     totals: Mapping[str, int],
     measured: Measurements,
@@ -401,9 +403,11 @@ def _evidence(
     lost = totals["injected_drops"] + totals["lost_down"] + totals["other_drops"]
     losses = lost + sum(way.corrupted for way in ways)
     delaying = [f for f in begun if isinstance(f.action, Impair)]
-    directions = [way for link in graph.links for _, _, _, way in link.directions()]
+    directions = [way for link in setting.graph.links for *_, way in link.directions()]
     return fidelity.Evidence(
-        rate_share=busiest_share(graph, measured.outcome, scenario.backend == "mininet"),
+        rate_share=busiest_share(
+            setting.graph, measured.outcome, setting.scenario.backend == "mininet"
+        ),
         usage=measured.outcome.usage,
         processors=measured.processors,
         injected_drops=totals["injected_drops"],
@@ -415,12 +419,12 @@ def _evidence(
         faults=tuple(dict.fromkeys(type(f.action).__name__ for f in findings.holding_up(begun))),
         window_share=min(job["window_share"] for job in jobs.values()),
         delayed=bool(delaying) or any(way.delay_us or way.impairments for way in directions),
-        brief=all(_is_brief(scenario, result) for result in measured.outcome.jobs),
+        brief=all(_is_brief(system, setting, result) for result in measured.outcome.jobs),
     )
 
 
-def _is_brief(scenario: Scenario, result: JobResult) -> bool:
+def _is_brief(system: System, setting: Setting, result: JobResult) -> bool:
     """Rounds of so few windows that filling and emptying the path takes about as long."""
-    workload = result.tenant.workload
-    assert scenario.switch.lanes and workload.window, "a resolved scenario"
-    return workload.elements <= BRIEF_WINDOWS * workload.window * scenario.switch.lanes
+    window = result.tenant.workload.window
+    chunks = system.chunks(setting.scenario, result.tenant)
+    return window is not None and chunks <= BRIEF_WINDOWS * window

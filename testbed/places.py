@@ -8,7 +8,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 """The folder that holds the packages: the checkout, or site-packages/agglab."""
-PROGRAM = "p4/switchml.p4"
+PROGRAM = "p4/forwarding.p4"
 
 
 def _shared() -> Path:

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 
 from agglab.hosts import AllReducer, own_worker
 from agglab.hosts.own_worker import WorkerError
+from agglab.testbed import systems
 from agglab.testbed.own_entries import Fill, filling
-from agglab.testbed.plan import Entries, plan
+from agglab.testbed.plan import Entries
 from agglab.testbed.program import CompileError, Program, check_fits, compile_program
 from agglab.testbed.scenario import Point, Problem, Scenario, ScenarioError, Where
 from agglab.testbed.scenario.graph import topology
 from agglab.testbed.scenario.jobs import tenants
 from agglab.testbed.scenario.schema import Workload
+from agglab.testbed.systems.base import Setting
 
 
 def compile_points(points: Sequence[Point]) -> list[Program]:
@@ -34,13 +36,23 @@ def compile_points(points: Sequence[Point]) -> list[Program]:
 
 
 def _compiled(point: Point) -> Program:
-    switch = point.scenario.switch
-    assert switch.lanes, "a resolved scenario"
-    program = compile_program(point.program, switch.compiler, switch.lanes, switch.slots)
+    program = compiled(point)
     filled = fill(point.scenario, program)
     for node, entries in all_entries(point.scenario).items():
         check_fits(program, filled(node, entries))
     return program
+
+
+def compiled(point: Point) -> Program:
+    """The point's program with its system's compile-time parameters."""
+    parameters = systems.of(point.scenario).source(point.scenario).parameters
+    return compile_program(point.program, point.scenario.switch.compiler, parameters)
+
+
+def setting_of(scenario: Scenario) -> Setting:
+    """A resolved scenario with its network and jobs."""
+    graph = topology(scenario)
+    return Setting(scenario, graph, tenants(scenario, graph))
 
 
 def fill(scenario: Scenario, program: Program) -> Fill:
@@ -50,13 +62,14 @@ def fill(scenario: Scenario, program: Program) -> Fill:
 
 
 def all_entries(scenario: Scenario) -> dict[str, Entries]:
-    """What every switch is filled with when all jobs have the slots they are declared with."""
-    graph = topology(scenario)
-    slots = {job.number: job.planned() for job in tenants(scenario, graph)}
-    if scenario.switch.partition == "dynamic":
-        first = next(iter(slots.values()))
-        return dict(plan(graph, [first]).entries)
-    return dict(plan(graph, list(slots.values())).entries)
+    """What every switch is filled with when as many jobs run as may at once, in their order."""
+    system, setting = systems.of(scenario), setting_of(scenario)
+    sessions, running = system.sessions(setting), []
+    for job in setting.jobs:
+        sessions.join(job)
+        if (share := sessions.take(job)) is not None:
+            running.append(setting.whole(job, share))
+    return dict(system.tables(setting.graph, running))
 
 
 def load_workers(points: Sequence[Point]) -> None:

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,15 +43,17 @@ class Program:
     json_sha256: str
 
 
-def compile_program(source: Path, compiler: str, lanes: int, slots: int) -> Program:
-    """Compile, or take the product of an earlier compilation of the same text.
+def compile_program(source: Path, compiler: str, parameters: Mapping[str, int]) -> Program:
+    """Compile, or take the product of an earlier compilation of the same text. parameters: -D.
 
     Raises CompileError for a program with errors, MachineLacks if the compiler is not there.
     """
     command = compiler_command(compiler)
-    flags = ["-I", str(INCLUDES), f"-DLANES={lanes}", f"-DSLOTS={slots}"]
-    key = _content_hash(source, [compiler, f"{lanes}", f"{slots}"], command)
-    stem = _cache() / f"{source.stem}-{lanes}x{slots}-{key[:16]}"
+    defined = [f"-D{name}={value}" for name, value in parameters.items()]
+    flags = ["-I", str(INCLUDES), *defined]
+    key = _content_hash(source, [compiler, *defined], command)
+    sizes = "x".join(map(str, parameters.values())) or "plain"
+    stem = _cache() / f"{source.stem}-{sizes}-{key[:16]}"
     bmv2, p4info = stem.with_suffix(".json"), stem.with_suffix(".p4info.txtpb")
     if not (bmv2.is_file() and p4info.is_file()):
         _compile([*command, str(source), *flags], bmv2, p4info)

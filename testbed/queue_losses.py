@@ -1,25 +1,18 @@
 """What became of frames inside a switch: what came in, what its program counted, what went out.
 
-Each frame that reaches p4/switchml.p4 is counted by one of its counters, and what it sends follows
-from them. Where that does not come out, either the switch lost frames (BMv2 says nothing of packets
-that its receive rings or egress queues had no room for), or its program does not do what it counts.
+Each frame that reaches a program is counted by one of its counters (System.arrivals), and what it
+sends follows from them (System.owed). Where that does not come out, either the switch lost frames
+(BMv2 says nothing of packets that its receive rings or egress queues had no room for), or its
+program does not do what it counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agglab.testbed.measurements import Cells, Measurements
-from agglab.testbed.plan import Tree
+from agglab.testbed.measurements import Measurements
 from agglab.testbed.statistics import DirectionStatistics
-
-AGGREGATION = ("new", "duplicate", "stale", "refused", "final_new", "final_unneeded")
-FORWARDING = ("malformed", "host_errors", "forged", "forwarded", "unroutable")
-ARRIVALS = (*AGGREGATION, *FORWARDING)
-"""Every frame the program takes in is counted by exactly one of these."""
-ONE_FRAME = ("repeated", "partial_repeated")
-"""These send one frame; a complete chunk one or one for each child, a new final sum the latter."""
+from agglab.testbed.systems.base import Setting, System
 
 
 @dataclass(frozen=True)
@@ -41,7 +34,7 @@ class Lost:
     after: int
 
 
-def lost_inside(measured: Measurements, trees: Mapping[int, Tree]) -> dict[str, Lost]:
+def lost_inside(system: System, setting: Setting, measured: Measurements) -> dict[str, Lost]:
     """By switch. Nobody can tell (so nothing is here) where the program counts other things, or a
     session was broken off, whose switch may have been stopped with its counters."""
     results = measured.outcome.jobs
@@ -49,34 +42,31 @@ def lost_inside(measured: Measurements, trees: Mapping[int, Tree]) -> dict[str, 
         return {}
     return {
         switch: Lost(max(0, found.came - found.counted), max(0, found.owed - found.went))
-        for switch, found in balances(measured, trees).items()
+        for switch, found in balances(system, setting, measured).items()
     }
 
 
-def balances(measured: Measurements, trees: Mapping[int, Tree]) -> dict[str, Balance]:
-    """By switch, of those whose program counts what ours does."""
-    results = measured.outcome.jobs
-    placed = {i: trees[result.tenant.number] for i, result in enumerate(results)}
+def balances(system: System, setting: Setting, measured: Measurements) -> dict[str, Balance]:
+    """By switch, of those whose program counts all that the system's own does."""
+    if not system.arrivals():
+        return {}
     return {
-        switch: _balance(measured, switch, counters, placed)
+        switch: _balance(system, setting, measured, switch)
         for switch, counters in measured.counters.items()
-        if all(kind in counters for kind in (*ARRIVALS, *ONE_FRAME, "complete"))
+        if all(kind in counters for kind in system.counters)
     }
 
 
-def _balance(
-    measured: Measurements,
-    switch: str,
-    counters: Mapping[str, Cells],
-    trees: Mapping[int, Tree],
-) -> Balance:
+def _balance(system: System, setting: Setting, measured: Measurements, switch: str) -> Balance:
+    counters = measured.counters[switch]
     ways = measured.statistics.directions
     came = sum(_arrived(w) for w in ways if w.direction.endswith(f"->{switch}"))
     went = sum(
         w.packets + w.dropped_by_queue for w in ways if w.direction.startswith(f"{switch}->")
     )
-    counted = sum(packets for kind in ARRIVALS for packets, _ in counters[kind].values())
-    owed = sum(_owed(counters, index, tree, switch) for index, tree in trees.items())
+    counted = sum(packets for kind in system.arrivals() for packets, _ in counters[kind].values())
+    jobs = (setting.whole(job) for job in setting.jobs)
+    owed = sum(system.owed(setting, job, switch, counters) for job in jobs)
     return Balance(came, counted, owed, went)
 
 
@@ -85,18 +75,3 @@ def _arrived(way: DirectionStatistics) -> int:
     somebody else now: what is then counted too many hides as many losses."""
     injected = way.dropped_injected + way.lost_link_down + way.corrupted
     return way.seen - injected + way.duplicated - way.held
-
-
-def _owed(counters: Mapping[str, Cells], index: int, tree: Tree, switch: str) -> int:
-    """Frames that one job's counts say were sent."""
-    branch = tree.branches.get(switch)
-    if branch is None:
-        return 0
-
-    def count(kind: str) -> int:
-        return counters[kind].get(index, (0, 0))[0]
-
-    children = len(branch.children)
-    to_all = count("complete") if branch.parent is None else count("final_new")
-    up = 0 if branch.parent is None else count("complete")
-    return to_all * children + up + sum(count(kind) for kind in ONE_FRAME)

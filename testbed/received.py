@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
@@ -32,14 +31,14 @@ class Received:
     sums: Array | None = None
     out: Array | None = None
 
-    def claims(self, dtype: str) -> Iterator[Claim]:
-        """All that must be right for a tensor of this dtype."""
-        if dtype == "float32":
+    def claims(self, with_sums: bool) -> Iterator[Claim]:
+        """All that must be right. with_sums: the worker has to have left sums, too."""
+        if with_sums:
             yield Claim("sum", self.sums)
         yield Claim("result", self.result)
         if self.out is not None:
             yield Claim("out", self.out)
 
-    def integers(self, dtype: str) -> npt.NDArray[np.int32] | None:
-        """What the switch returned."""
-        return self.sums if dtype == "float32" else self.result
+    def exact(self, with_sums: bool) -> Array | None:
+        """The array of which every bit is determined."""
+        return self.sums if with_sums else self.result

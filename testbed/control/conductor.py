@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agglab.hosts import wire
 from agglab.testbed import usage
 from agglab.testbed.backend import Backend, Event, WorkerId
-from agglab.testbed.bounds import bounds
-from agglab.testbed.control import attack
 from agglab.testbed.control.fault import FaultProcess
 from agglab.testbed.control.job import JobProcess, Process
 from agglab.testbed.control.judge import Attempt, Judge
 from agglab.testbed.control.outcome import JobResult, Outcome, Round, Span
-from agglab.testbed.control.slots import Range, Slots
 from agglab.testbed.faults import AtChunk, Attack, AtTime, Fault, WorkerCrash
 from agglab.testbed.own_entries import Fill, as_planned
-from agglab.testbed.plan import Job, Plan, Tree, plan
+from agglab.testbed.plan import Entries
 from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog
-from agglab.testbed.scenario import Scenario
-from agglab.testbed.scenario.jobs import Tenant, chunks_of
+from agglab.testbed.systems.base import (
+    Absent,
+    ActiveJob,
+    Agent,
+    Setting,
+    Share,
+    System,
+    Waiting,
+)
 from agglab.testbed.usage import Usage
-from agglab.topologies import Topology
 
 ROUND_S, LINK_BOUNDS = 60.0, 20.0
-SESSION_BITS = 20
-"""A session's first tag is a multiple of 2^20, and 1 (docs/protocol.md, Sessions)."""
-TAGS_COMPARABLE = 1 << 31
-"""A tag that is so far ahead of one that some cell still holds is taken for one behind it."""
 IDLE_NS = 100_000_000
 """How long at most to wait for events, so that progress is drawn."""
 
@@ -40,40 +38,37 @@ class Conductor:
 
     def __init__(
         self,
-        scenario: Scenario,
-        graph: Topology,
-        jobs: Sequence[Tenant],
+        system: System,
+        setting: Setting,
         faults: Sequence[Fault],
         backend: Backend,
         log: EventLog,
         progress: Progress,
         fill: Fill = as_planned,
     ) -> None:
+        scenario, jobs = setting.scenario, setting.jobs
         self.backend = backend
         self.start_s = scenario.timeouts.start_s
         self.log = log
         self.jobs = [JobProcess(tenant, self, JobResult(tenant)) for tenant in jobs]
         self.faults = [FaultProcess(fault, self) for fault in faults]
         self.outcome = Outcome([job.result for job in self.jobs])
-        self._scenario, self._graph, self._progress = scenario, graph, progress
+        self._system, self._setting, self._progress = system, setting, progress
         self._fill = fill
-        assert scenario.switch.lanes, "a resolved scenario"
-        self._chunks = {job.number: chunks_of(job, scenario.switch.lanes) for job in jobs}
-        self._judge = Judge(backend, scenario.seed, scenario.switch.lanes)
+        self._chunks = {job.number: system.chunks(scenario, job) for job in jobs}
+        self._judge = Judge(backend, system, setting)
         # Verifying takes processors, and time in which faults may be due; but no virtual time.
         timed = any(isinstance(fault.trigger, AtTime) for fault in faults)
         virtual = scenario.backend == "virtual"
         self._judge_at_once = virtual or (len(jobs) == 1 and not timed)
         self._broken_off: list[tuple[JobResult, Attempt]] = []
-        self._dynamic = scenario.switch.partition == "dynamic"
-        self._slots = Slots(scenario.switch.slots, self._dynamic)
+        self._sessions = system.sessions(setting)
         self._origin: dict[str, int] = {}
         self._processes: dict[object, Process[None]] = {}
         self._deadlines: dict[object, int] = {}
         self._pending: deque[Event] = deque()
-        self._planned: list[Job | None] = []
-        self._plan: Plan | None = None
-        self._next_tag = 1
+        self._installed: list[ActiveJob] | None = None
+        self._entries: Mapping[str, Entries] = {}
         self._rounds_under_way = 0
         self._before: Usage = usage.NOTHING
         self._under_way_since: tuple[int, Mapping[str, int]] | None = None
@@ -81,7 +76,7 @@ class Conductor:
     def run(self) -> Outcome:
         """Until every job has ended. Raises what the backend raises when it cannot go on."""
         for job in self.jobs:
-            job.installed = not self._dynamic
+            job.share = self._sessions.reserved(job.tenant)
         self.install()
         # Faults first: what is due at the same time as a round's start comes before it.
         actors: list[FaultProcess | JobProcess] = [*self.faults, *self.jobs]
@@ -190,90 +185,63 @@ class Conductor:
     def start_again(self, worker: WorkerId) -> None:
         tenant = next(job.tenant for job in self.jobs if job.tenant.number == worker.job)
         rank = tenant.hosts.index(worker.host)
-        self.backend.start_worker(worker, self.configuration(tenant, rank))
+        job = next(job for job in self.jobs if job.tenant is tenant)
+        agent = next(each for each in self.agents(job) if each.rank == rank)
+        self.backend.start_worker(worker, agent.configuration)
 
     def fill(self, switch: str) -> None:
-        assert self._plan is not None
-        self.backend.install(switch, self._fill(switch, self._plan.entries[switch]))
+        self.backend.install(switch, self._fill(switch, self._entries[switch]))
         self.tell("switch_emptied", switch=switch)
 
     def foreign_frames(self, fault: Fault) -> Iterator[tuple[str, bytes]]:
-        assert isinstance(fault.action, Attack) and self._scenario.switch.lanes
+        assert isinstance(fault.action, Attack)
         host = fault.action.host
         victims = [job.tenant for job in self.jobs if host not in job.tenant.hosts]
-        key = f"{self._scenario.seed}/attack/{fault.number}"
-        return attack.frames(key, self._graph, host, victims, self._scenario.switch.lanes)
+        key = f"{self._setting.scenario.seed}/attack/{fault.number}"
+        return self._system.attack(key, self._setting, host, victims)
 
     # What jobs ask for.
 
-    def configuration(self, tenant: Tenant, rank: int) -> dict[str, Any]:
-        workload, host = tenant.workload, self._graph.host(tenant.hosts[rank])
-        link = next(iter(self._graph.ports(host.name).values()))
-        return {
-            "name": host.name,
-            "job": tenant.number,
-            "rank": rank,
-            "workers": len(tenant.hosts),
-            "lanes": self._scenario.switch.lanes,
-            "slots": tenant.slots,
-            "window": workload.window,
-            "first_tag": 1,
-            "bind": [host.ip, wire.WORKER_PORT_BASE + tenant.number],
-            "aggregator": [wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT],
-            "link_rate_bps": link.a_to_b.rate_bps,
-            "elements": workload.elements,
-            "dtype": workload.dtype,
-            "seed": self._scenario.seed,
-            "give_up_s": workload.give_up_s,
-            "worker": workload.worker,
-        }
+    def agents(self, job: JobProcess) -> Sequence[Agent]:
+        return self._system.agents(self._setting, self._active(job))
 
     def join(self, job: JobProcess) -> None:
-        self._slots.join(job.tenant)
+        self._sessions.join(job.tenant)
 
-    def take_slots(self, job: JobProcess) -> bool:
-        before = self._slots.held(job.tenant)
-        held = self._slots.move(job.tenant)
+    def take_share(self, job: JobProcess) -> Share | None:
+        before = self._sessions.held(job.tenant)
+        held = self._sessions.take(job.tenant)
         if held != before:
-            self.tell("slots", of=job.tenant.name, range=held)
-        return held is not None
-
-    def slots_of(self, job: JobProcess) -> Range:
-        held = self._slots.held(job.tenant)
-        assert held is not None
+            told = dict(self._sessions.changed(job.tenant))
+            self.tell(told.pop("event"), of=job.tenant.name, **told)
         return held
 
+    def begin_session(self, job: JobProcess) -> Mapping[str, Any]:
+        return self._sessions.begin(job.tenant)
+
     def leave(self, job: JobProcess) -> None:
-        self._slots.leave(job.tenant)
-        if self._dynamic:
-            job.installed = False
-            self.install()
+        self._sessions.leave(job.tenant)
+        job.share = self._sessions.reserved(job.tenant)
+        self.install()
         self.tell("job_end", of=job.tenant.name)
 
     def install(self) -> None:
-        jobs = [self._planned_job(job) for job in self.jobs]
-        if jobs == self._planned:
+        jobs = [self._active(job) for job in self.jobs if job.share is not None]
+        if jobs == self._installed:
             return
-        self._planned, self._plan = jobs, plan(self._graph, jobs)
-        for switch, entries in self._plan.entries.items():
+        self._installed = jobs
+        self._entries = self._system.tables(self._setting.graph, jobs)
+        for switch, entries in self._entries.items():
             self.backend.install(switch, self._fill(switch, entries))
 
-    def _planned_job(self, job: JobProcess) -> Job | None:
-        if not job.installed:
-            return None
-        first, count = self._slots.held(job.tenant) or (job.tenant.first_slot, job.tenant.slots)
-        return Job(job.tenant.number, job.hosts, first, count)
+    def _active(self, job: JobProcess) -> ActiveJob:
+        return ActiveJob(job.tenant, self.jobs.index(job), tuple(job.members), job.share)
 
-    def next_first_tag(self, tags: int) -> int | None:
-        first = self._next_tag
-        if first >= TAGS_COMPARABLE:
-            return None
-        self._next_tag = (((first + tags) >> SESSION_BITS) + 1 << SESSION_BITS) + 1
-        return first
-
-    def tree(self, job: JobProcess) -> Tree:
-        assert self._plan is not None
-        return self._plan.trees[job.tenant.number]
+    def absent(
+        self, job: JobProcess, waiting: Mapping[str, Iterable[Waiting]]
+    ) -> Mapping[str, Absent]:
+        active = self._active(job)
+        return self._system.diagnose(self.backend, self._setting.graph, active, waiting)
 
     def marks(self, job: JobProcess, number: int) -> list[int]:
         triggers = [m.fault.trigger for m in self.faults if m.began_ns is None]
@@ -284,13 +252,10 @@ class Conductor:
             and (trigger.job, trigger.round) == (job.tenant.number, number)
         ]
 
-    def round_timeout_s(self, tenant: Tenant) -> float:
-        configured = self._scenario.timeouts.round_s
-        bound_s = bounds(self._scenario, self._graph, tenant, self.tree_of(tenant)).link_s
-        return configured or ROUND_S + LINK_BOUNDS * bound_s + tenant.workload.give_up_s
-
-    def tree_of(self, tenant: Tenant) -> Tree:
-        return self.tree(next(job for job in self.jobs if job.tenant is tenant))
+    def round_timeout_s(self, job: JobProcess) -> float:
+        configured = self._setting.scenario.timeouts.round_s
+        bound_s = self._system.bounds(self._setting, self._active(job)).link_s
+        return configured or ROUND_S + LINK_BOUNDS * bound_s + job.tenant.workload.give_up_s
 
     def round_begins(self, job: JobProcess, number: int) -> None:
         if self._rounds_under_way == 0:

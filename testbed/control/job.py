@@ -3,16 +3,14 @@ next event that concerns it, or None when that time has come."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar
 
 from agglab.testbed.backend import Backend, Event, WorkerId
-from agglab.testbed.control.diagnosis import Absent, diagnose
 from agglab.testbed.control.outcome import Failure, JobResult, Round
-from agglab.testbed.control.slots import Range
-from agglab.testbed.plan import Tree
 from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.systems.base import Absent, Agent, NoSession, Share, Waiting
 
 S = 1_000_000_000
 FOREVER_NS = 1 << 62
@@ -28,32 +26,32 @@ class Run(Protocol):
     backend: Backend
     start_s: float
 
-    def configuration(self, tenant: Tenant, rank: int) -> dict[str, Any]:
-        """hosts.agent's, without what a session decides."""
+    def agents(self, job: JobProcess) -> Sequence[Agent]:
+        """Of the members as they are now, by rank, then servers."""
 
     def join(self, job: JobProcess) -> None:
-        """Compete for slots from now on."""
+        """Compete with other jobs from now on."""
 
-    def take_slots(self, job: JobProcess) -> bool:
-        """Move to the slots that are due; whether the job has any."""
+    def take_share(self, job: JobProcess) -> Share | None:
+        """What is due to the job of what jobs share; None while it has to wait."""
 
-    def slots_of(self, job: JobProcess) -> Range: ...
+    def begin_session(self, job: JobProcess) -> Mapping[str, Any]:
+        """Keys of the agents' configuration for a new session. Raises NoSession."""
 
     def leave(self, job: JobProcess) -> None: ...
 
     def install(self) -> None:
         """Fill all switches anew for the jobs as they are now."""
 
-    def next_first_tag(self, tags: int) -> int | None:
-        """Of a new session that may use so many tags a slot; None when none is left that is ahead
-        of all that switches may hold."""
-
-    def tree(self, job: JobProcess) -> Tree: ...
+    def absent(
+        self, job: JobProcess, waiting: Mapping[str, Iterable[Waiting]]
+    ) -> Mapping[str, Absent]:
+        """Host or switch -> what it owes in a round that does not end, who owes most first."""
 
     def marks(self, job: JobProcess, number: int) -> list[int]:
         """Chunk counts of a round that some fault waits for."""
 
-    def round_timeout_s(self, tenant: Tenant) -> float: ...
+    def round_timeout_s(self, job: JobProcess) -> float: ...
 
     def round_begins(self, job: JobProcess, number: int) -> None: ...
 
@@ -104,9 +102,9 @@ class JobProcess:
         self.result = result
         self.members = list(range(len(tenant.hosts)))
         self.ready = False
-        self.installed = False
+        self.share: Share | None = None
         self._run = run
-        self._slots: Range | None = None
+        self._session_share: Share | None = None
         self._began_ns = 0
         self._dead: dict[int, Event] = {}
         self._forgetful = False
@@ -148,10 +146,10 @@ class JobProcess:
         for number in range(self.tenant.workload.rounds):
             if end_s is not None and self._now() >= start_ns + end_s * S:
                 return
-            while not self._run.take_slots(self):
+            while (share := self._run.take_share(self)) is None:
                 yield FOREVER_NS
-            if self._forgetful or self._run.slots_of(self) != self._slots:
-                yield from self._new_session()
+            if self._forgetful or share != self._session_share:
+                yield from self._new_session(share)
             if self.result.started_ns is None:
                 self.result.started_ns = self._now()
             yield from self._round_to_its_end(number)
@@ -165,9 +163,9 @@ class JobProcess:
             yield at_ns
 
     def _start_workers(self, ranks: list[int]) -> Process[None]:
+        agents = {agent.rank: agent for agent in self._run.agents(self)}
         for rank in ranks:
-            configuration = self._run.configuration(self.tenant, rank)
-            self._run.backend.start_worker(self.worker(rank), configuration)
+            self._run.backend.start_worker(self.worker(rank), agents[rank].configuration)
         yield from self._await("ready", set(ranks), self._run.start_s)
 
     def _await(
@@ -190,32 +188,25 @@ class JobProcess:
                 elif heard["event"] == "failed" or (heard["event"] == "ended" and not or_dead):
                     self._fail(_how(self._called(heard["rank"]), heard), heard["rank"], heard)
 
-    def _new_session(self) -> Process[None]:
-        """All members on slots and tags that nothing older can be taken for."""
-        run, workload = self._run, self.tenant.workload
-        fresh = self._slots is None
-        self._slots = run.slots_of(self)
-        count = self._slots[1]
-        self.installed = True
+    def _new_session(self, share: Share) -> Process[None]:
+        """All members in a session for whose packets nothing older can be taken."""
+        run, fresh = self._run, self._session_share is None
+        self._session_share = self.share = share
         run.install()
-        usual = run.configuration(self.tenant, 0)
-        window = min(workload.window or count, count)
-        chunks = -(-workload.elements // usual["lanes"])
-        first_tag = run.next_first_tag((2 + chunks // window) * workload.rounds)
-        if first_tag is None:
-            self._fail("no tags are left for a new session: the run's sessions used 2^31", None)
-        session = {
-            "first_tag": first_tag,
-            "slots": count,
-            "window": window,
-        }
-        if fresh and session.items() <= usual.items() and not self._forgetful:
+        try:
+            session = run.begin_session(self)
+        except NoSession as error:
+            self._fail(str(error), None)
+        agents = run.agents(self)
+        begun_with = agents[0].configuration.items()
+        if fresh and session.items() <= begun_with and not self._forgetful:
             return
         self._forgetful = False
-        for rank in self.members:
-            self._send(rank, command="configure", members=list(self.members), **session)
+        for agent in agents:
+            own = {**session, **agent.session}
+            self._send(agent.rank, command="configure", members=list(self.members), **own)
         # Who dies meanwhile is the next attempt's failure, where there can be one.
-        recovers = workload.on_failure != "fail"
+        recovers = self.tenant.workload.on_failure != "fail"
         yield from self._await("ready", set(self.members), run.start_s, or_dead=recovers)
 
     def _round_to_its_end(self, number: int) -> Process[None]:
@@ -238,7 +229,7 @@ class JobProcess:
         for rank in self.members:
             if rank in self._dead:
                 return {}, self._round_failure(self._dead[rank])
-        timeout_s = self._run.round_timeout_s(self.tenant)
+        timeout_s = self._run.round_timeout_s(self)
         deadline = self._now() + round(timeout_s * S)
         marks = self._run.marks(self, number)
         extra = {"marks": marks} if marks else {}
@@ -296,7 +287,8 @@ class JobProcess:
         else:
             yield from self._revive(failure, reason, worker)
             self._run.broken_off(self, number)  # of those who were silent until now
-        yield from self._new_session()
+        assert self._session_share is not None, "there was a session"
+        yield from self._new_session(self._session_share)
 
     def _abort(self, failure: RoundFailure) -> Process[None]:
         """Every living member leaves the round; who does not answer is silent."""
@@ -321,10 +313,9 @@ class JobProcess:
                 asked.discard(rank)
         failure.silent = asked
 
-    def _absent(self, failure: RoundFailure) -> dict[str, Absent]:
-        assert self._slots is not None
+    def _absent(self, failure: RoundFailure) -> Mapping[str, Absent]:
         waiting = {self.tenant.hosts[rank]: entries for rank, entries in failure.waiting.items()}
-        return diagnose(self._run.backend, self._run.tree(self), self._slots[0], waiting)
+        return self._run.absent(self, waiting)
 
     def _explained(
         self, failure: RoundFailure, absent: Mapping[str, Absent]

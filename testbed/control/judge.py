@@ -14,6 +14,7 @@ from agglab.hosts.tensors import make_tensor
 from agglab.testbed.backend import Backend
 from agglab.testbed.received import Received
 from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.systems.base import Setting, System
 from agglab.testbed.verify import Verdict, verify
 
 NOTHING = Received(None)
@@ -31,12 +32,12 @@ class Attempt:
 
 
 class Judge:
-    """lanes: of the run; seed: the scenario's."""
+    """Asks the system what results have to be."""
 
-    def __init__(self, backend: Backend, seed: int, lanes: int) -> None:
+    def __init__(self, backend: Backend, system: System, setting: Setting) -> None:
         self._backend = backend
-        self._seed = seed
-        self._lanes = lanes
+        self._system, self._setting = system, setting
+        self._seed = setting.scenario.seed
 
     def collect(self, job: Tenant, number: int, members: Sequence[int], over: bool) -> Attempt:
         """What the members have received, which the next attempt would replace. Of a round that
@@ -49,6 +50,7 @@ class Judge:
         """What every member received, each element of it. A place that is wrong has the rank in the
         job."""
         workload = job.workload
+        active = replace(self._setting.whole(job), members=attempt.members)
 
         def inputs(start: int, count: int) -> list[npt.NDArray[Any]]:
             return [
@@ -60,11 +62,12 @@ class Judge:
 
         verdict = verify(
             inputs,
+            self._system.truth(self._setting, active, own_worker.combine_of(workload.worker)),
             list(attempt.received.values()),
             workload.elements,
             workload.dtype,
-            self._lanes,
-            own_worker.combine_of(workload.worker),
+            self._system.block(self._setting),
+            self._system.returns_sums(workload.dtype),
         )
         if verdict.first is None:
             return verdict
@@ -72,6 +75,8 @@ class Judge:
         return replace(verdict, first=replace(verdict.first, rank=rank))
 
     def digest(self, job: Tenant, attempt: Attempt) -> str | None:
-        """SHA-256 of the integers that the first member received, by which runs are compared."""
-        first = attempt.received[attempt.members[0]].integers(job.workload.dtype)
+        """SHA-256 of what the first member received and is determined to the bit, by which runs are
+        compared."""
+        with_sums = self._system.returns_sums(job.workload.dtype)
+        first = attempt.received[attempt.members[0]].exact(with_sums)
         return None if first is None else hashlib.sha256(first.tobytes()).hexdigest()

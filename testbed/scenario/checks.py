@@ -8,33 +8,21 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 from agglab.hosts import wire
-from agglab.hosts.driver import default_window
 from agglab.testbed.places import P4_FOLDER
-from agglab.testbed.plan import MAX_JOBS, job_trees
 from agglab.testbed.scenario import expected_names, faults, graph
 from agglab.testbed.scenario.errors import nearest, nearest_file
-from agglab.testbed.scenario.jobs import (
-    ETHERNET_BYTES,
-    Finding,
-    Tenant,
-    drafted,
-    lanes_that_fit,
-    slot_problems,
-    tenants,
-    windows_too_large,
-)
+from agglab.testbed.scenario.jobs import Finding, Tenant, tenants
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.reader import Reader
-from agglab.testbed.scenario.schema import OF_KIND, SLOTS_MAX, Job, Scenario
+from agglab.testbed.scenario.schema import OF_KIND, Scenario
 from agglab.testbed.scenario.schema import Topology as Shape
 from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems.base import SHARED_KEYS, ActiveJob, System
 from agglab.topologies import Topology
 
 TENSORS_MAX_BYTES = 2**33
-
-# Of the 64 packets that wait at an egress port of BMv2's before it drops the next; the rest is for
-# what is sent again. Measured, quickstart: none lost up to 64, one in 74 with 113 in flight.
-BMV2_IN_FLIGHT = 48
+ETHERNET_BYTES = 14
+MAX_JOBS = 16
 HOSTS_MAX = 1024  # p4/include/forwarding.p4: `size` of its tables
 SHAPE_KEYS = tuple(item.name for item in fields(Shape) if item.name != "kind")
 
@@ -46,13 +34,15 @@ def check(scenario: Scenario, reader: Reader) -> None:
     alone is left out.
     """
     trust = reader.trust()
-    found = [*_keys(scenario, trust), *_shape_keys(scenario, trust)]
+    system = reader.system
+    found = [*_abilities(scenario, reader), *_keys(scenario, trust)]
+    found += [*system.check(scenario, trust), *_shape_keys(scenario, trust)]
     built = None
     if trust.whole("topology") and not any(path.startswith("topology") for path, _, _ in found):
         built, unbuildable = _built(scenario)
         found += unbuildable
     found += _jobs(scenario, trust)
-    known = Known(scenario, built, drafted(scenario, built), trust)
+    known = Known(scenario, built, tenants(scenario, built), system, trust)
     found += [*_of_graph(known), *faults.problems(known), *expected_names.unknown_names(known)]
     for path, what, allowed in found:
         reader.problem(reader.place(path), path, what, allowed)
@@ -62,58 +52,59 @@ def _keys(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
     """Of the whole network."""
     if trust("switch.target", "backend"):
         yield from _target(scenario)
-    if trust("switch.lanes", "links.mtu"):
-        yield from _lanes(scenario)
-    if trust("workload.window", "switch.slots"):
-        yield from _window(scenario)
     if trust("links.mtu"):
         yield from _queues(scenario)
 
 
-def resolve(scenario: Scenario) -> Scenario:
+def _abilities(scenario: Scenario, reader: Reader) -> Iterator[Finding]:
+    """What the system cannot do, and keys that it does not read."""
+    system, trust = reader.system, reader.trust()
+    able = system.abilities
+    wanted = [("backend", scenario.backend, able.clocks)]
+    if scenario.backend != "virtual":  # which has one target, whatever the system
+        wanted.append(("switch.target", scenario.switch.target, able.targets))
+    workloads = [("workload", scenario.workload)]
+    workloads += [(f"jobs[{i}].workload", job.workload) for i, job in enumerate(scenario.jobs)]
+    for path, workload in workloads:
+        wanted.append((f"{path}.kind", workload.kind, able.workloads))
+        wanted.append((f"{path}.dtype", workload.dtype, able.dtypes))
+    for path, value, allowed in wanted:
+        if value not in allowed and trust(path):
+            yield path, f"{system.name} does not do {value}", ", ".join(allowed)
+    for path in SHARED_KEYS:
+        for given in _places(path, len(scenario.jobs)) if path not in able.keys else ():
+            if reader.given(given) and not reader.swept:
+                yield given, f"has no meaning for {system.name}", "leave it out"
+
+
+def _places(path: str, jobs: int) -> Iterator[str]:
+    """Where a key may be given, in a scenario of so many jobs."""
+    if path.startswith("jobs[]"):
+        yield from (path.replace("[]", f"[{i}]") for i in range(jobs))
+        return
+    yield path
+    if path.startswith("workload."):
+        yield from (f"jobs[{i}].{path}" for i in range(jobs))
+
+
+def resolve(scenario: Scenario, system: System, program: str) -> Scenario:
     """`auto` replaced by what it stands for."""
-    switch = scenario.switch
-    lanes = switch.lanes or lanes_that_fit(scenario.links.mtu_bytes)
-    scenario = replace(scenario, switch=replace(switch, lanes=lanes))
     built = graph.topology(scenario)
     ways = [way for link in built.links for _, _, _, way in link.directions()]
     slowest_bps = min(way.rate_bps or scenario.links.rate_bps for way in ways)
-    most = _window_at_most(scenario)
-
-    def auto(slots: int) -> int:
-        return min(most, default_window(slots, lanes, slowest_bps))
-
-    window = scenario.workload.window or auto(switch.slots)
-    placed = [
-        _resolved(job, tenant, auto(tenant.slots), switch.partition)
-        for job, tenant in zip(scenario.jobs, tenants(scenario, built), strict=False)
-    ]
-    return replace(
+    own = dict(scenario.options)
+    if system.options and system.name not in own:
+        own[system.name] = system.options()
+    names = (tenant.name for tenant in tenants(scenario, built))
+    jobs = (replace(job, name=name) for job, name in zip(scenario.jobs, names, strict=False))
+    complete = replace(
         scenario,
         topology=graph.resolved(scenario.topology),
-        workload=replace(scenario.workload, window=window),
-        jobs=tuple(placed),
+        switch=replace(scenario.switch, program=program),
+        jobs=tuple(jobs),
+        options=tuple(own.items()),
     )
-
-
-def _window_at_most(scenario: Scenario) -> int:
-    """Chunks of one job in flight that a target's queues hold, whoever else is running: each puts
-    at most one packet into the queue of a port, and what is sent again another."""
-    if scenario.switch.target != "bmv2":
-        return SLOTS_MAX
-    return max(1, BMV2_IN_FLIGHT // max(1, len(scenario.jobs)))
-
-
-def _resolved(job: Job, tenant: Tenant, window: int, partition: str) -> Job:
-    """With its name, its place among the slots and its window."""
-    static = partition == "static"
-    return replace(
-        job,
-        name=tenant.name,
-        slots=tenant.slots if static else None,
-        first_slot=tenant.first_slot if static else None,
-        workload=replace(job.workload, window=min(job.workload.window or window, tenant.slots)),
-    )
+    return system.resolve(complete, slowest_bps)
 
 
 def find_program(program: str, scenario_folder: Path) -> Path | None:
@@ -137,21 +128,6 @@ def _target(scenario: Scenario) -> Iterator[Finding]:
     if scenario.backend == "virtual" and scenario.switch.target != "native":
         what = f"{scenario.switch.target} does not run on virtual time"
         yield "switch.target", what, "native, or backend: mininet"
-
-
-def _lanes(scenario: Scenario) -> Iterator[Finding]:
-    most = lanes_that_fit(scenario.links.mtu_bytes)
-    lanes = scenario.switch.lanes
-    if lanes is not None and lanes > most:
-        what = f"{lanes} lanes do not fit an MTU of {scenario.links.mtu_bytes} bytes"
-        yield "switch.lanes", what, f"at most {most}, or auto"
-
-
-def _window(scenario: Scenario) -> Iterator[Finding]:
-    window = scenario.workload.window
-    if window is not None and window > scenario.switch.slots:
-        what = f"a window of {window} chunks is more than the switch has slots"
-        yield "workload.window", what, f"at most switch.slots, {scenario.switch.slots}"
 
 
 def _queues(scenario: Scenario) -> Iterator[Finding]:
@@ -206,15 +182,6 @@ def _jobs(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         times_known = trust(f"jobs[{i}].start", f"jobs[{i}].end")
         if times_known and job.end_s is not None and job.end_s <= job.start_s:
             yield f"jobs[{i}].end", "is not after 'start'", "a later time"
-    if trust("switch.partition", "switch.slots"):
-        sure = [i for i in range(len(scenario.jobs)) if _slots_known(i, trust)]
-        yield from slot_problems(scenario, sure if scenario.jobs else [0])
-        if len(sure) == len(scenario.jobs):
-            yield from windows_too_large(scenario)
-
-
-def _slots_known(i: int, trust: Trust) -> bool:
-    return trust(*(f"jobs[{i}].{name}" for name in ("slots", "first_slot", "share")))
 
 
 def _of_graph(known: Known) -> Iterator[Finding]:
@@ -233,19 +200,11 @@ def _of_graph(known: Known) -> Iterator[Finding]:
             yield f"jobs[{i}].workers", what, f"{', '.join(names)}, or patterns of them"
             continue
         yield from _tensors(known, i, job)
-        reason = _no_tree(known.graph, i, job)
+        whole = ActiveJob(job, i, tuple(range(len(job.hosts))))
+        reason = known.system.refused(known.graph, whole)
         if reason and reason.partition(": ")[2] not in reasons:
             reasons.add(reason.partition(": ")[2])
             yield "topology", reason, "docs/scenarios.md, Topologies"
-
-
-def _no_tree(built: Topology, i: int, job: Tenant) -> str:
-    """Why no tree of switches joins the job's hosts; nothing if one does."""
-    try:
-        job_trees(built, [*[None] * i, job.placed(i)])
-    except ValueError as error:
-        return str(error)
-    return ""
 
 
 def _tensors(known: Known, i: int, job: Tenant) -> Iterator[Finding]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
+from agglab.testbed import systems
 from agglab.testbed.scenario.finding_kinds import FINDING_KINDS
 from agglab.testbed.scenario.kinds import AutoOr
-from agglab.testbed.scenario.metric_names import METRICS
+from agglab.testbed.scenario.metric_names import metrics
 from agglab.testbed.scenario.schema import Key, keys
+from agglab.testbed.systems.base import SHARED_KEYS, System
 
 
 def key_table() -> str:
     """One row a key: path, what is allowed, default, meaning."""
     rows = ["| key | allowed | default | meaning |", "|---|---|---|---|"]
-    for path, key, default in keys():
+    for path, key, default in _all_keys():
         if path.startswith("jobs[].workload.kind"):
             rows.append("| `jobs[].workload` | the keys of `workload` | `workload` | of this job |")
         elif not path.startswith("jobs[].workload."):
@@ -22,10 +27,22 @@ def key_table() -> str:
     return "\n".join(rows)
 
 
+def _all_keys() -> Iterator[tuple[str, Key, Any]]:
+    """Every key, and those of each system that comes with the laboratory in its section."""
+    yield from keys()
+    for name in systems.built_in():
+        if own := systems.find(name).options:
+            yield from keys(own, f"{name}.")
+
+
 def metric_table() -> str:
-    """One row a metric: path, meaning."""
+    """One row a metric of any system that comes with the laboratory: path, meaning."""
     rows = ["| path | meaning |", "|---|---|"]
-    stated = {path: meaning for path, meaning in METRICS.items() if meaning}
+    stated: dict[str, str] = {}
+    for name in systems.built_in():
+        for path, meaning in metrics(systems.find(name)).items():
+            if meaning:
+                stated.setdefault(path, meaning)
     return "\n".join(rows + [f"| `{path}` | {meaning} |" for path, meaning in stated.items()])
 
 
@@ -38,6 +55,22 @@ def _default(key: Key, default: object) -> str:
     if isinstance(shown, bool):
         shown = str(shown).lower()
     return f"`{shown}`" if shown != "" else ""
+
+
+def system_lines(system: System) -> Iterator[str]:
+    """What a system is and can do, for people."""
+    able = system.abilities
+    yield f"{system.name}: {system.summary}"
+    own = [path for path, _, _ in keys(system.options, f"{system.name}.")] if system.options else []
+    shared = [path for path in SHARED_KEYS if path in able.keys]
+    for what, values in (
+        ("workloads", able.workloads),
+        ("dtypes", able.dtypes),
+        ("clocks", able.clocks),
+        ("targets", able.targets),
+        ("keys", [*own, *shared]),
+    ):
+        yield f"  {what}: {', '.join(values) or 'none'}"
 
 
 def finding_table() -> str:

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias
 from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar
 from agglab.testbed.scenario.errors import Problem, Where, nearest, quote
 from agglab.testbed.scenario.kinds import Wrong, decimal, duration, integer
-from agglab.testbed.scenario.metric_names import GROWTH, METRICS, pattern_of, type_of
+from agglab.testbed.scenario.metric_names import GROWTH, metrics, pattern_of, type_of
+from agglab.testbed.systems.base import System
 
 Value: TypeAlias = "bool | int | float | str"
 MATCHERS = ("equals", "min", "max")
@@ -63,7 +64,11 @@ def _same(value: Any, wanted: Value) -> bool:
 
 
 def read_expect(
-    node: Node, problems: list[Problem], places: dict[str, Where], swept: bool
+    node: Node,
+    problems: list[Problem],
+    places: dict[str, Where],
+    swept: bool,
+    system: System,
 ) -> tuple[Expectation, ...]:
     """The expectations of an `expect:` section; what is wrong is appended to `problems`, and where
     each metric stands to `places`."""
@@ -81,7 +86,7 @@ def read_expect(
         if name.text == "failure":
             problem = _read_failure(value, found, places)
         else:
-            problem = _unknown(name, swept) or _read_one(name.text, value, found)
+            problem = _unknown(name, swept, system) or _read_one(name.text, value, found, system)
         if problem:
             what, allowed = problem
             problems.append(Problem(value.where, path, what, allowed))
@@ -117,25 +122,27 @@ def _read_failure(
     return None
 
 
-def _unknown(name: Scalar, swept: bool) -> tuple[str, str] | None:
+def _unknown(name: Scalar, swept: bool, system: System) -> tuple[str, str] | None:
     metric = name.text
     if metric.startswith(GROWTH):
         metric = metric.removeprefix(GROWTH)
         if not swept:
             return f"{quote(name.text)} needs a sweep", "metrics of a single run"
-        pattern = pattern_of(metric)
+        pattern = pattern_of(metric, system)
         if pattern and type_of(pattern) != "number":
             return f"{quote(metric)} is no number, it cannot grow", "growth of a number"
-    if pattern_of(metric) is None:
+    if pattern_of(metric, system) is None:
         return (
-            f"unknown metric {quote(metric)}{nearest(metric, METRICS)}",
+            f"unknown metric {quote(metric)}{nearest(metric, metrics(system))}",
             "docs/results.md lists them",
         )
     return None
 
 
-def _read_one(metric: str, node: Node, found: dict[str, Expectation]) -> tuple[str, str] | None:
-    kind = type_of(pattern_of(metric.removeprefix(GROWTH)) or "")
+def _read_one(
+    metric: str, node: Node, found: dict[str, Expectation], system: System
+) -> tuple[str, str] | None:
+    kind = type_of(pattern_of(metric.removeprefix(GROWTH), system) or "")
     allowed = {
         "flag": "true or false",
         "text": "a word",

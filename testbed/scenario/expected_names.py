@@ -12,16 +12,13 @@ from agglab.testbed.scenario.expectations import FINDINGS, Expectation
 from agglab.testbed.scenario.finding_kinds import FINDING_KINDS
 from agglab.testbed.scenario.jobs import Finding, Tenant
 from agglab.testbed.scenario.known import Known
-from agglab.testbed.scenario.metric_names import GROWTH, METRICS, OF_JOB
-from agglab.topologies import Topology
+from agglab.testbed.scenario.metric_names import GROWTH, of_job
 
 Names = Mapping[str, Sequence[str]]
 """What may stand after `workers.`, `jobs.` and so on."""
 
 VERDICTS = ("network-bound", "waiting", "cpu-bound", "starved")
 WAITED_FOR = ("timers", "faults", "window", "losses", "brevity", "delay", "unknown")
-PACKETS = "switches.*.packets."
-OF_NO_JOB = {"malformed", "host_errors", "forged", "forwarded", "unroutable"}
 
 
 def unknown_names(known: Known) -> Iterator[Finding]:
@@ -61,7 +58,7 @@ def _failing_worker(expectation: Expectation, known: Known) -> tuple[str, str] |
 def _named(metric: str, known: Known) -> tuple[str, str] | None:
     jobs = known.jobs
     words = metric.removeprefix(GROWTH).split(".")
-    if len(jobs) > 1 and words[0] in {path.partition(".")[0] for path in OF_JOB}:
+    if len(jobs) > 1 and words[0] in {path.partition(".")[0] for path in of_job(known.system)}:
         allowed = ", ".join(f"jobs.{job.name}.{'.'.join(words)}" for job in jobs)
         return f"{quote(metric)} is of one job, and there are {len(jobs)}", allowed
     job = _job_of(words, jobs)
@@ -71,7 +68,7 @@ def _named(metric: str, known: Known) -> tuple[str, str] | None:
         return wrong or _unknown(words[2:], names)
     if words[:2] == ["fairness", "shares"]:
         return _unless_in([job.name for job in jobs], words[2], "job")
-    return _unknown(words, names) or _unknown_below(words, known.graph, jobs)
+    return _unknown(words, names) or _unknown_below(words, known)
 
 
 def _job_of(words: Sequence[str], jobs: Sequence[Tenant]) -> Tenant:
@@ -96,17 +93,15 @@ def _unknown(words: Sequence[str], known: Names) -> tuple[str, str] | None:
     return _unless_in(known[words[0]], words[1], kind)
 
 
-def _unknown_below(
-    words: Sequence[str], graph: Topology | None, jobs: Sequence[Tenant]
-) -> tuple[str, str] | None:
+def _unknown_below(words: Sequence[str], known: Known) -> tuple[str, str] | None:
     """The second name of `links.h1-s1.h1->s1...` and `switches.s1.jobs.a.new`."""
-    if words[0] == "links" and graph is not None:
-        (link,) = (link for link in graph.links if link.name == words[1])
+    if words[0] == "links" and known.graph is not None:
+        (link,) = (link for link in known.graph.links if link.name == words[1])
         return _unless_in([name for name, _, _, _ in link.directions()], words[2], "direction")
     if words[0] == "switches" and words[2] == "jobs":
-        counted = [p.removeprefix(PACKETS) for p in METRICS if p.startswith(PACKETS)]
-        kinds = [kind for kind in counted if kind not in OF_NO_JOB]
-        wrong = _unless_in([job.name for job in jobs], words[3], "job")
+        counted = known.system.counters.items()
+        kinds = [kind for kind, counter in counted if counter.of_jobs]
+        wrong = _unless_in([job.name for job in known.jobs], words[3], "job")
         return wrong or _unless_in(kinds, words[4], "count of packets")
     return None
 

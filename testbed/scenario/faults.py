@@ -9,7 +9,7 @@ from typing import Any
 
 from agglab.testbed import faults
 from agglab.testbed.scenario.errors import nearest
-from agglab.testbed.scenario.jobs import Finding, Tenant, chunks_of, lanes_that_fit
+from agglab.testbed.scenario.jobs import Finding, Tenant
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.schema import ChunkMark, FaultEntry, Scenario, yaml_name
 from agglab.testbed.scenario.trust import Trust
@@ -238,8 +238,7 @@ def _mark_problems(mark: ChunkMark, known: Known, path: str) -> Iterator[Finding
         yield f"{path}.round", what, f"0 to {job.workload.rounds - 1}"
     if not (trust("switch.lanes", "links.mtu") and known.workload_known(job, "elements")):
         return
-    lanes = scenario.switch.lanes or lanes_that_fit(scenario.links.mtu_bytes)
-    chunks = chunks_of(job, lanes)
+    chunks = known.system.chunks(scenario, job)
     if mark.chunk >= chunks:
         what = f"is after the end: a round of {job.name} has {chunks} chunks"
         yield f"{path}.chunk", what, f"0 to {chunks - 1}"

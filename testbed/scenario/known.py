@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.scenario.trust import EVERYTHING, Trust
+from agglab.testbed.systems.base import System
 from agglab.topologies import Topology
 
 
 @dataclass(frozen=True)
 class Known:
     """graph: None where the topology cannot be built. jobs: their hosts are known if `hosts_known`
-    says so; their slots are not."""
+    says so. system: whose keys and limits count."""
 
     scenario: Scenario
     graph: Topology | None
     jobs: tuple[Tenant, ...]
+    system: System
     trust: Trust = EVERYTHING
 
     @property

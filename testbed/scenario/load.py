@@ -12,6 +12,7 @@ from pathlib import Path
 
 from agglab.hosts import own_worker
 from agglab.hosts.own_worker import WorkerError
+from agglab.testbed import systems
 from agglab.testbed.places import SCENARIO_FOLDER
 from agglab.testbed.scenario import checks
 from agglab.testbed.scenario.document import Mapping, Node, Scalar, parse, read_file, with_value
@@ -95,7 +96,7 @@ def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -
     """
     home = folder or path.resolve().parent
     root = _with_settings(read_file(path), settings)
-    first = Reader(root, swept=_has_sweep(root))
+    first = _reader(root, home)
     base = first.scenario()
     problems = [] if base.sweep else list(first.problems)
     if (count := _count(base.sweep)) > POINTS_MAX:
@@ -163,17 +164,35 @@ def _point(
 ) -> tuple[Point | None, list[Problem]]:
     for axis, scalar in zip(axes, choice, strict=True):
         root = with_value(root, axis.path, scalar)
-    reader = Reader(root, swept=_has_sweep(root))
+    reader = _reader(root, home)
     scenario = _completed(reader.scenario(), reader, home)
     checks.check(scenario, reader)
-    program = checks.find_program(scenario.switch.program, home)
+    asked = scenario.switch.program or reader.system.source(scenario).name
+    program = checks.find_program(asked, home)
     if program is None and not any(p.path == "switch.program" for p in reader.problems):
-        what, allowed = checks.program_problem(scenario.switch.program, home)
+        what, allowed = checks.program_problem(asked, home)
         reader.problem(reader.place("switch.program"), "switch.program", what, allowed)
     if reader.problems or program is None:
         return None, reader.problems
     settings = tuple((axis.path, s.text) for axis, s in zip(axes, choice, strict=True))
-    return Point(settings, checks.resolve(_single(scenario, path)), program), []
+    resolved = checks.resolve(_single(scenario, path), reader.system, asked)
+    return Point(settings, resolved, program), []
+
+
+def _reader(root: Node, home: Path) -> Reader:
+    """One that knows the system's keys; a system that there is not is its first problem."""
+    stated = root.get("system") if isinstance(root, Mapping) else None
+    spec = stated.text if isinstance(stated, Scalar) and stated.text else systems.DEFAULT
+    try:
+        system = systems.find(systems.located(spec, (home, Path.cwd())))
+    except systems.UnknownSystem as error:
+        reader = Reader(root, swept=_has_sweep(root))
+        assert stated is not None, "the default is one of the systems"
+        known = systems.names()
+        allowed = f"{', '.join(known)}, or path/to/mine.py:Mine"
+        reader.problem(stated.where, "system", f"{error}{nearest(spec, known)}", allowed)
+        return reader
+    return Reader(root, swept=_has_sweep(root), system=system)
 
 
 def _completed(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
@@ -188,6 +207,8 @@ def _completed(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
     ]
     scenario = _with_workers(inherited(scenario, given), reader, folder)
     scenario = _with_entries(scenario, reader, folder)
+    spec = systems.located(scenario.system, (folder, Path.cwd()))
+    scenario = replace(scenario, system=spec)
     shape = scenario.topology
     if shape.kind != "custom" or not shape.file:
         return scenario

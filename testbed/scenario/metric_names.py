@@ -6,8 +6,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from functools import cache
 
-OF_JOB: dict[str, str] = {
+from agglab.testbed.systems.base import System
+
+_OF_JOB: dict[str, str] = {
     "error.max_abs": "float32: largest distance of a result from a float64 sum; null for int32 "
     "and where a result is Inf or NaN",
     "error.bound": "float32: what quantisation can cost at most; null for int32",
@@ -44,9 +48,9 @@ OF_JOB: dict[str, str] = {
     "workers.*.bytes_received": "bytes received",
     "workers.*.cpu_s": "processor seconds during the rounds",
 }
-"""Of each job, and at the top where there is one job only."""
+"""Of each job of any system, and at the top where there is one job only."""
 
-METRICS: dict[str, str] = {
+_METRICS: dict[str, str] = {
     "ok": "true if the run finished and every expectation holds",
     "reason": "why not, in one line; empty if ok",
     "exact": "true if all integer sums of all workers and rounds are right, bit for bit",
@@ -63,11 +67,11 @@ METRICS: dict[str, str] = {
     "first_wrong.expected": "what it is by float64 or integer arithmetic; or the dtype and length",
     "first_wrong.allowed": "how far from that a float32 may be; null where it has to be equal",
     "first_wrong.got": "what it was",
-    **OF_JOB,
+    **_OF_JOB,
     "jobs.*.exact": "as `exact`, of one job by name",
     "jobs.*.wrong_sums": "as `wrong_sums`",
     "jobs.*.wrong_results": "as `wrong_results`",
-    **{f"jobs.*.{path}": "" for path in OF_JOB},
+    **{f"jobs.*.{path}": "" for path in _OF_JOB},
     "fairness.jain": "Jain's index of the jobs' elements_per_s by share: 1 is fair, 1/n is not",
     "fairness.shares.*": "this job's part of all jobs' elements_per_s",
     "failure.job": "the job that could not end; `failure` is null if all did",
@@ -84,22 +88,7 @@ METRICS: dict[str, str] = {
     "totals.forged": "packets that claim to come from the aggregator, refused by switches",
     "totals.network_errors": "errors that ICMP messages reported to workers' sockets",
     "attack.*": "frames that attacks sent, by kind",
-    "switches.*.packets.new": "contributions summed",
-    "switches.*.packets.duplicate": "contributions seen before",
-    "switches.*.packets.stale": "contributions to a chunk that is over",
-    "switches.*.packets.complete": "chunks completed",
-    "switches.*.packets.refused": "packets for the aggregator that are no valid contribution",
-    "switches.*.packets.repeated": "results sent again to one worker or switch",
-    "switches.*.packets.partial_repeated": "partial sums sent up again",
-    "switches.*.packets.final_new": "results from the parent switch, handed down",
-    "switches.*.packets.final_unneeded": "results from the parent switch that were there already",
-    "switches.*.packets.malformed": "packets that the parser could not finish, or that are for the "
-    "aggregator and are no contribution",
-    "switches.*.packets.host_errors": "hosts' ICMP messages for the aggregator, such as that a "
-    "result came when its worker's program had ended",
-    "switches.*.packets.forged": "packets that claim to come from the aggregator",
-    "switches.*.packets.forwarded": "packets that are no aggregation's, forwarded",
-    "switches.*.packets.unroutable": "packets for the switch to route that it has no way for",
+    "switches.*.packets.*": "",
     "switches.*.jobs.*.*": "the same, as far as they have to do with jobs, of one job by name",
     "switches.*.ring_drops": "packets the switch's packet rings lost",
     "switches.*.queue_drops": "packets the switch's own egress queues lost (target bmv2)",
@@ -127,8 +116,9 @@ METRICS: dict[str, str] = {
     "unknown; else null",
     "fidelity.reasons": "the evidence, in sentences",
 }
-"""Path -> meaning."""
+"""Path -> meaning, of any system; `metrics` adds what a system declares."""
 
+PACKETS = "switches.*.packets."
 GROWTH = "growth."
 """In a sweep, `growth.<path>` is the value at the last point / the value at the first."""
 
@@ -159,9 +149,37 @@ def type_of(pattern: str) -> str:
     return "flag" if pattern in _FLAGS else "number"
 
 
-def pattern_of(path: str) -> str | None:
-    """The known pattern that `path` is an instance of, or None."""
-    return next((p for p in METRICS if re.fullmatch(_regex(p), path)), None)
+@cache
+def of_job(system: System) -> Mapping[str, str]:
+    """Path -> meaning, of each job; at the top, too, where there is one job only."""
+    own = {
+        f"workers.*.{name}": f"{counter.meaning} ({counter.unit})"
+        for name, counter in system.host_counters.items()
+    }
+    return _with(_OF_JOB, "workers.*.cpu_s", own)
+
+
+@cache
+def metrics(system: System) -> Mapping[str, str]:
+    """Path -> meaning, of all that metrics.json holds of a run of this system."""
+    own = {path: meaning for path, meaning in of_job(system).items() if path not in _OF_JOB}
+    paths = _with(_METRICS, "workers.*.cpu_s", own)
+    paths = _with(paths, "jobs.*.workers.*.cpu_s", {f"jobs.*.{path}": "" for path in own})
+    packets = {f"{PACKETS}{kind}": counter.meaning for kind, counter in system.counters.items()}
+    found = _with(paths, f"{PACKETS}*", packets)
+    return {path: meaning for path, meaning in found.items() if path != f"{PACKETS}*"}
+
+
+def _with(paths: Mapping[str, str], before: str, more: Mapping[str, str]) -> dict[str, str]:
+    """`paths` with `more` in front of one of them."""
+    items = list(paths.items())
+    place = list(paths).index(before)
+    return dict([*items[:place], *more.items(), *items[place:]])
+
+
+def pattern_of(path: str, system: System) -> str | None:
+    """The pattern that `path` is an instance of, of those that the system's runs have, or None."""
+    return next((p for p in metrics(system) if re.fullmatch(_regex(p), path)), None)
 
 
 def _regex(pattern: str) -> str:

@@ -6,23 +6,28 @@ from collections.abc import Sequence
 from dataclasses import Field, fields
 from typing import Any, TypeVar
 
+from agglab.testbed import systems
 from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar
 from agglab.testbed.scenario.errors import Problem, Where, nearest, quote, similar
 from agglab.testbed.scenario.expectations import read_expect
 from agglab.testbed.scenario.kinds import Kind, Wrong
 from agglab.testbed.scenario.schema import Axis, Scenario, key_of, keys, yaml_name
 from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems.base import System
 
 T = TypeVar("T")
 SWEEP_VALUES_MAX = 64
 
 
 class Reader:
-    """One document. `places` tells where each key that is present stands."""
+    """One document. `places` tells where each key that is present stands. system: whose keys a
+    scenario has beside everybody's."""
 
-    def __init__(self, root: Node, swept: bool) -> None:
+    def __init__(self, root: Node, swept: bool, system: System | None = None) -> None:
         self.root = root
         self.swept = swept
+        self.system = system or systems.find(systems.DEFAULT)
+        self.sections = systems.sections(self.system)
         self.problems: list[Problem] = []
         self.places: dict[str, Where] = {}
         self._doubted: set[str] = set()
@@ -64,12 +69,16 @@ class Reader:
         if not isinstance(node, Mapping):
             self.problem(node.where, path, "is not a mapping", ", ".join(_names(cls)))
             return cls()
-        values = {}
-        known = {yaml_name(item): item for item in fields(cls)}  # type: ignore[arg-type]
+        values: dict[str, Any] = {}
+        known = {yaml_name(item): item for item in _read(cls)}
         for name, child in self._distinct(node, path):
             key_path = f"{path}.{name.text}" if path else name.text
             item = known.get(name.text)
-            if item is None:
+            if item is None and cls is Scenario and name.text in self.sections:
+                self.places[key_path] = child.where
+                section: Any = self._section(self.sections[name.text], child, key_path)
+                values["options"] = (*values.get("options", ()), (name.text, section))
+            elif item is None:
                 what = f"unknown key{nearest(name.text, known) or _elsewhere(name.text)}"
                 self.problem(name.where, key_path, what, ", ".join(known))
                 if meant := similar(name.text, known):
@@ -103,7 +112,7 @@ class Reader:
         if "items" in item.metadata:
             return self._items(item.metadata["items"], node, path)
         if item.metadata["special"] == "expect":
-            return read_expect(node, self.problems, self.places, self.swept)
+            return read_expect(node, self.problems, self.places, self.swept, self.system)
         return self._sweep(node, path)
 
     def _scalar(self, kind: Kind, node: Node, path: str, default: Any) -> Any:
@@ -142,7 +151,8 @@ class Reader:
 
     def _axis(self, name: Scalar, node: Node, path: str) -> Axis | None:
         key_path = f"{path}.{name.text}"
-        known = [p for p, _, _ in keys() if "[" not in p and p not in ("name", "description")]
+        own = [p for n, cls in self.sections.items() for p, _, _ in keys(cls, f"{n}.")]
+        known = [p for p, _, _ in keys() if "[" not in p and p not in ("name", "description")] + own
         if name.text not in known:
             what = f"unknown key {quote(name.text)}{nearest(name.text, known)}"
             self.problem(name.where, key_path, what, "the dotted path of a key, docs/scenarios.md")
@@ -165,4 +175,9 @@ def _elsewhere(name: str) -> str:
 
 
 def _names(cls: Any) -> list[str]:
-    return [yaml_name(item) for item in fields(cls)]
+    return [yaml_name(item) for item in _read(cls)]
+
+
+def _read(cls: Any) -> list[Field[Any]]:
+    """The fields that are keys of the section."""
+    return [item for item in fields(cls) if item.metadata.get("special") != "options"]

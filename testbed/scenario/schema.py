@@ -21,8 +21,9 @@ from agglab.testbed.scenario.kinds import (
     rate,
     size,
 )
+from agglab.testbed.systems import DEFAULT
 
-WORKERS_MAX = 64  # switchml.p4's bitmap of workers is bit<64>
+WORKERS_MAX = 64  # a program that sums in switches has a bit for each
 RACKS_MAX = 64
 NAME_MAX = 64
 NODE_MAX = 9  # a Linux interface name, `<node>-eth<port>`, has at most 15 bytes
@@ -45,7 +46,7 @@ FAULT_KINDS = (
     "switch_reprogram",
     "attack",
 )
-LANES_MAX = 2240  # a 9000-byte packet, and switchml.p4's widest
+LANES_MAX = 2240  # a 9000-byte packet
 SLOTS_MAX = 32_768  # (slot, set) is an index of 16 bits
 MTU_MAX = 9000
 
@@ -188,10 +189,13 @@ class Switch:
         "agglab",
         "`p4c` calls p4c-bm2-ss, where that is installed",
     )
-    program: str = key(
+    program: str | None = key(
         "program",
-        Text("a name from p4/ or a path to a .p4 file", r"[^\x00\n]+", 1000),
-        "switchml",
+        AutoOr(
+            Text("a name from p4/ or a path to a .p4 file", r"[^\x00\n]+", 1000),
+            "the system's own",
+        ),
+        None,
         "a name from p4/, or a path from the scenario's folder or from where you are",
     )
     entries: str = key(
@@ -380,6 +384,13 @@ class Scenario:
     seed: int = key(
         "seed", Whole(0, 2**63 - 1), 1, "every chance in the run derives from it by name"
     )
+    system: str = key(
+        "system",
+        Text("a name that `agglab systems` lists, or path/to/mine.py:Mine", r"[^\x00\n]+", 1000),
+        DEFAULT,
+        "the way of aggregating; a class of your own is found from the scenario's folder or where "
+        "you are",
+    )
     backend: str = key(
         "backend",
         Choice(("mininet", "virtual")),
@@ -398,6 +409,8 @@ class Scenario:
     timeouts: Timeouts = field(default=Timeouts(), metadata={"section": Timeouts})
     expect: tuple[Expectation, ...] = field(default=(), metadata={"special": "expect"})
     sweep: tuple[Axis, ...] = field(default=(), metadata={"special": "sweep"})
+    options: tuple[tuple[str, Any], ...] = field(default=(), metadata={"special": "options"})
+    """Systems' own sections: the system's name, and an object of its class `options`."""
 
 
 def key_of(item: Field[Any]) -> Key | None:

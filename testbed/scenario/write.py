@@ -8,9 +8,11 @@ from typing import Any
 
 import yaml
 
+from agglab.testbed import systems
 from agglab.testbed.places import P4_FOLDER
 from agglab.testbed.scenario.load import Suite
 from agglab.testbed.scenario.schema import Scenario, key_of, yaml_name
+from agglab.testbed.systems.base import SHARED_KEYS
 
 
 def to_yaml(scenario: Scenario, program: Path) -> str:
@@ -31,8 +33,23 @@ def _tree(scenario: Scenario, program: Path) -> dict[str, Any]:
     tree = _section(scenario)
     own = program.parent == P4_FOLDER
     tree["switch"]["program"] = program.stem if own else str(program)
+    system = systems.of(scenario)
+    for path in SHARED_KEYS:
+        if path not in system.abilities.keys:
+            _leave_out(tree, path)
+    tree |= {name: _section(options) for name, options in scenario.options}
     tree["expect"] = {e.metric: e.to_yaml() for e in scenario.expect}
     return {name: value for name, value in tree.items() if value or value == 0}
+
+
+def _leave_out(tree: dict[str, Any], path: str) -> None:
+    """A key that the system does not read, wherever it is."""
+    section, _, key = path.rpartition(".")
+    places = tree["jobs"] if section == "jobs[]" else [tree[section]]
+    if section == "workload":
+        places += [job["workload"] for job in tree["jobs"]]
+    for place in places:
+        place.pop(key, None)
 
 
 def _section(values: Any) -> dict[str, Any]:

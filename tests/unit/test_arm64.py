@@ -48,7 +48,7 @@ def test_the_hosts_helper(compiler: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_what_is_made_of_a_program(compiler: str, tmp_path: Path) -> None:
-    json = compile_program(ROOT / "p4" / "switchml.p4", "agglab", 256, 512).json
+    json = compile_program(ROOT / "p4" / "switchml.p4", "agglab", {"LANES": 256, "SLOTS": 512}).json
     (tmp_path / "program.c").write_text(translate(Program.read(json)))
     warnings = build.QUIET if compiler == "clang" else build.STRICT
     flags = [*build.OPTIMISED, *build.COMMON, f"-I{build.RUNTIME}", *warnings]

@@ -22,8 +22,8 @@ from agglab.hosts.tensors import make_tensor
 from agglab.hosts.wire import Batch
 from agglab.hosts.worker import Job, Worker
 from agglab.switch import Pipeline
-from agglab.testbed import plan
 from agglab.testbed.program import compile_program
+from agglab.testbed.systems.switchml import plan
 from agglab.testbed.virtual.backend import AGGREGATOR
 from agglab.testbed.virtual.frames import Address, Framing
 from agglab.testbed.virtual.switches import Chip
@@ -335,7 +335,7 @@ class Enumeration:
 
 def enumerate_all(program: Path, case: Case, depth: int | None) -> Enumerated:
     """Follow all interleavings of so many steps, or (None) of any length. Raises Astray."""
-    chip = Chip(compile_program(program, "agglab", LANES, SLOTS).json)
+    chip = Chip(compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
     graph = rack(WORKERS)
     job = plan.Job(JOB, tuple(host.name for host in graph.hosts), 0, SLOTS)
     with chip.pipeline(seed=1) as pipeline:

@@ -56,7 +56,7 @@ class Tally:
 
 def search(program: Path, seeds: range, processes: int, out: TextIO | None = None) -> Tally:
     """Try the schedule of every seed. program: P4 source."""
-    json = compile_program(program, "agglab", LANES, SLOTS).json
+    json = compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
     Chip(json)  # built once, before the processes ask for it
     begun = shown = time.monotonic()
     found: list[Found] = []
@@ -115,7 +115,7 @@ def try_walk(chosen: Walk[Setting], chip: Chip, told: list[str] | None = None) -
 
 def minimal_walk(seed: int, finding: Finding, program: Path) -> tuple[Walk[Setting], Finding]:
     """A small walk that is wrong in the same way as a seed's, and how it is."""
-    chip = Chip(compile_program(program, "agglab", LANES, SLOTS).json)
+    chip = Chip(compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
     system = Switchml(chip)
     small = walk.shrink(walk.draw(seed, system), system, finding.kind)
     final = try_walk(small, chip).finding
@@ -128,7 +128,7 @@ def replay(path: Path, program: Path, out: TextIO) -> int:
     what is no walk."""
     chosen = walk.read(path, from_values)
     told: list[str] = []
-    chip = Chip(compile_program(program, "agglab", LANES, SLOTS).json)
+    chip = Chip(compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
     finding = try_walk(chosen, chip, told).finding
     for line in told:
         print(f"  {line}", file=out)
@@ -138,7 +138,7 @@ def replay(path: Path, program: Path, out: TextIO) -> int:
 
 def minimal(seed: int, finding: Finding, program: Path) -> tuple[Scenario, Finding]:
     """A small scenario that fails in the same way as a seed's schedule, and how it does."""
-    chip = Chip(compile_program(program, "agglab", LANES, SLOTS).json)
+    chip = Chip(compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
 
     def fails(scenario: Scenario) -> bool:
         trial = attempt(scenario, chip)

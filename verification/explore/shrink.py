@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from agglab.testbed import systems
 from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.faults import problems
 from agglab.testbed.scenario.graph import topology
-from agglab.testbed.scenario.jobs import drafted, slot_problems
+from agglab.testbed.scenario.jobs import tenants
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.schema import FaultEntry, Workload
+from agglab.testbed.scenario.trust import EVERYTHING
 from agglab.verification.explore.schedules import LANES
 
 Fails = Callable[[Scenario], bool]
@@ -58,10 +60,10 @@ def sound(scenario: Scenario) -> bool:
         graph = topology(scenario)
     except ValueError:
         return False
-    jobs = drafted(scenario, graph)
-    if any(slot_problems(scenario, range(len(jobs)))):
+    system = systems.of(scenario)
+    if any(system.check(scenario, EVERYTHING)):
         return False
-    return not any(problems(Known(scenario, graph, jobs)))
+    return not any(problems(Known(scenario, graph, tenants(scenario, graph), system)))
 
 
 def _simpler(scenario: Scenario) -> Iterator[Scenario]:

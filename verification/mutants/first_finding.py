@@ -18,7 +18,9 @@ from agglab.verification.explore.search import try_seed
 
 def first_finding(schedules: int) -> dict[str, object]:
     """seed and finding; both None where all schedules end as they must."""
-    chip = Chip(compile_program(P4_FOLDER / "switchml.p4", "agglab", LANES, SLOTS).json)
+    chip = Chip(
+        compile_program(P4_FOLDER / "switchml.p4", "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
+    )
     for seed in range(schedules):
         finding = try_seed(seed, chip).finding
         if finding:

@@ -22,7 +22,7 @@ SEEDS = range(7000, 7060)
 
 @pytest.fixture(scope="module")
 def chip() -> Chip:
-    return Chip(compile_program(PROGRAM, "agglab", LANES, SLOTS).json)
+    return Chip(compile_program(PROGRAM, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
 
 
 def broken(folder: Path, old: str, new: str) -> Path:
@@ -66,13 +66,13 @@ def test_a_broken_switch_is_found_and_shrunk(adds_twice: Path, tmp_path: Path) -
     # What is written is a valid scenario, fails alike, and does not with the right program.
     path = write(small, adds_twice, tmp_path)
     (point,) = load(path).points
-    program = compile_program(point.program, "agglab", LANES, SLOTS)
+    program = compile_program(point.program, "agglab", {"LANES": LANES, "SLOTS": SLOTS})
     again = attempt(point.scenario, Chip(program.json)).finding
     assert again and again.kind == "wrong sum"
 
 
 def test_the_right_switch_passes_what_the_broken_one_failed(adds_twice: Path, chip: Chip) -> None:
-    wrong = Chip(compile_program(adds_twice, "agglab", LANES, SLOTS).json)
+    wrong = Chip(compile_program(adds_twice, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
     for seed in range(20):
         if attempt(schedule(seed), wrong).finding:
             assert attempt(schedule(seed), chip).finding is None
@@ -81,6 +81,6 @@ def test_the_right_switch_passes_what_the_broken_one_failed(adds_twice: Path, ch
 def test_a_switch_that_never_answers_again_is_a_failure(tmp_path: Path) -> None:
     """Without answers to repeated contributions a lost result is lost for good."""
     program = broken(tmp_path, "if (meta.settled) {", "if (false) {")
-    silent = Chip(compile_program(program, "agglab", LANES, SLOTS).json)
+    silent = Chip(compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
     found = [attempt(schedule(seed), silent).finding for seed in range(30)]
     assert "failure" in {each.kind for each in found if isinstance(each, Finding)}

@@ -36,7 +36,7 @@ def broken(folder: Path, old: str, new: str) -> Path:
 
 @pytest.fixture(scope="module")
 def chip() -> Chip:
-    return Chip(compile_program(PROGRAM, "agglab", LANES, SLOTS).json)
+    return Chip(compile_program(PROGRAM, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
 
 
 def test_nothing_is_wrong(chip: Chip) -> None:
@@ -82,7 +82,9 @@ def test_every_decision_of_a_switch_comes(chip: Chip, monkeypatch: pytest.Monkey
     ],
 )
 def test_a_broken_switch_is_found_soon(old: str, new: str, tmp_path: Path) -> None:
-    wrong = Chip(compile_program(broken(tmp_path, old, new), "agglab", LANES, SLOTS).json)
+    wrong = Chip(
+        compile_program(broken(tmp_path, old, new), "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
+    )
     assert any(try_seed(seed, wrong).finding for seed in range(0, 200, 2))
 
 
@@ -90,7 +92,7 @@ def test_what_is_found_is_small_and_can_be_replayed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = broken(tmp_path, *STALE)
-    wrong = Chip(compile_program(program, "agglab", LANES, SLOTS).json)
+    wrong = Chip(compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
     seed = next(seed for seed in range(0, 100, 2) if try_seed(seed, wrong).finding)
     finding = try_seed(seed, wrong).finding
     assert finding is not None

@@ -11,7 +11,8 @@ from agglab.testbed.network.changes import (
     session_changes,
     table_changes,
 )
-from agglab.testbed.plan import CloneSession, Entries, Job, Replica, TableEntry, plan
+from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
+from agglab.testbed.systems.switchml.plan import Job, plan
 from agglab.topologies import rack
 
 

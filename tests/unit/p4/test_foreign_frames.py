@@ -12,10 +12,11 @@ import pytest
 from frames import AGGREGATOR, AGGREGATOR_MAC, ipv4, worker_address, worker_mac
 
 from agglab.switch import Pipeline
-from agglab.testbed.control import attack
-from agglab.testbed.measurements import COUNTERS
 from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.scenario.schema import Workload
+from agglab.testbed.scenario.schema import Scenario, Switch, Workload
+from agglab.testbed.systems.base import Setting
+from agglab.testbed.systems.switchml import attack
+from agglab.testbed.systems.switchml.counters import COUNTERS
 from agglab.topologies import rack
 
 LANES = 5
@@ -33,18 +34,23 @@ def pipeline(programmed: Callable[[int], Pipeline]) -> Pipeline:
 def counts(pipeline: Pipeline) -> dict[str, int]:
     found = {}
     for kind in REFUSALS:
-        (name,) = (n for n in pipeline.program.counters if n.endswith(f".{COUNTERS[kind]}"))
+        (name,) = (n for n in pipeline.program.counters if n.endswith(f".{COUNTERS[kind].name}"))
         size = pipeline.program.counters[name].size
         found[kind] = sum(pipeline.counter_read(name, index)[0] for index in range(size))
     return found
 
 
 def victim() -> Tenant:
-    return Tenant("a", 1, ("h1", "h2", "h3"), 0, 4, 1, 0.0, None, Workload())
+    return Tenant("a", 1, ("h1", "h2", "h3"), 1, 0.0, None, Workload())
+
+
+def setting() -> Setting:
+    switch = Switch(lanes=LANES, slots=4)
+    return Setting(Scenario(name="attacked", switch=switch), rack(4), (victim(),))
 
 
 def test_every_kind_is_counted_by_its_counter_and_none_is_answered(pipeline: Pipeline) -> None:
-    frames = attack.frames("7", rack(4), "h4", [victim()], LANES)
+    frames = attack.frames("7", setting(), "h4", [victim()])
     seen = set()
     for kind, frame in islice(frames, 40 * len(attack.KINDS)):
         before = counts(pipeline)
@@ -104,6 +110,6 @@ def test_tagged_packets_are_not_routed(pipeline: Pipeline) -> None:
 
 
 def test_the_attack_counts_on_the_depth_that_the_program_reads() -> None:
-    source = (Path(__file__).resolve().parents[3] / "p4/include/headers.p4").read_text()
+    source = (Path(__file__).resolve().parents[3] / "p4/include/lower_headers.p4").read_text()
     assert f"#define MAX_TAGS {attack.TAGS_READ_MAX}\n" in source
     assert attack.TAGS_READ_MAX == MAX_TAGS

@@ -90,7 +90,8 @@ ONE_MISTAKE = {
     ),
     "missing program file": (
         "switch: {program: no/such.p4}",
-        "s.yaml:1: switch.program: no such program 'no/such.p4'; allowed: switchml (from p4/)",
+        "s.yaml:1: switch.program: no such program 'no/such.p4'; allowed: forwarding, "
+        "switchml (from p4/)",
     ),
     "override of nothing": (
         "links:\n  overrides:\n  - {match: h9-s1, loss: 1%}",

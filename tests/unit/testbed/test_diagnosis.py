@@ -2,8 +2,9 @@
 
 import pytest
 
-from agglab.testbed.control.diagnosis import Absent, diagnose, spans
-from agglab.testbed.plan import Job, plan
+from agglab.testbed.systems.base import Absent, spans
+from agglab.testbed.systems.switchml.diagnosis import diagnose
+from agglab.testbed.systems.switchml.plan import Job, plan
 from agglab.topologies import fabrics, rack
 
 FIRST_SLOT = 8

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed.control.attack import KINDS
 from agglab.testbed.scenario import load
 from agglab.testbed.scenario.describe import finding_table, key_table, metric_table
+from agglab.testbed.systems.switchml.attack import KINDS
 
 DOCS = Path(__file__).parents[3] / "docs"
 

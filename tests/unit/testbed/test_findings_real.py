@@ -7,15 +7,18 @@ from typing import Any
 
 import pytest
 
+from agglab.testbed import systems
 from agglab.testbed.faults import Attack, AtTime, Fault, WorkerPause
 from agglab.testbed.findings import Case, find
 from agglab.testbed.network.reading import carried_bytes
-from agglab.testbed.plan import Job, plan
-from agglab.testbed.queue_losses import ARRIVALS, ONE_FRAME
+from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.schema import Scenario, Workload
 from agglab.testbed.statistics import DirectionStatistics
+from agglab.testbed.systems.base import Setting
 from agglab.topologies import rack
 
 SENT = 10_000
+SWITCHML = systems.find("switchml")
 
 
 def case(
@@ -31,9 +34,9 @@ def case(
     target: str = "native",
 ) -> Case:
     """Two workers; the switch has completed 1000 chunks and sent 2000 frames."""
-    graph = rack(2)
-    job = SimpleNamespace(restarts=0, failure=None, lost=[], tenant=SimpleNamespace(number=1))
-    counts = dict.fromkeys((*ARRIVALS, *ONE_FRAME), 0) | {"new": 2000, "complete": complete}
+    tenant = Tenant("job1", 1, ("h1", "h2"), 1, 0.0, None, Workload())
+    job = SimpleNamespace(restarts=0, failure=None, lost=[], tenant=tenant)
+    counts = dict.fromkeys(SWITCHML.counters, 0) | {"new": 2000, "complete": complete}
     ways = (
         DirectionStatistics("h1-s1", "h1->s1", 2000, 0, 2000, 0, 0),
         DirectionStatistics("h1-s1", "s1->h1", went, 0, went, 0, 0),
@@ -54,8 +57,8 @@ def case(
     times = {"allreduce": {"time_s": {"median": median_s}}, "lossy_bound_s": 0.9}
     jobs = {"job1": {"workers": workers, "window_share": 1.0, **times}}
     totals = {"retransmitted": again, "malformed": malformed, "forged": 0}
-    trees = plan(graph, [Job(1, ("h1", "h2"), 0, 8)]).trees
-    return Case(measured, graph, trees, jobs, totals, losses, target, short)
+    setting = Setting(Scenario(), rack(2), (tenant,))
+    return Case(measured, SWITCHML, setting, jobs, totals, losses, target, short)
 
 
 PAUSE = Fault(0, WorkerPause(1, "h1"), AtTime(0.1), 0.5)

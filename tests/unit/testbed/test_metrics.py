@@ -7,21 +7,24 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed.bounds import Bounds, bounds
+from agglab.testbed import systems
 from agglab.testbed.control.outcome import Failure, JobResult, Outcome, Round, Span
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.metrics import compute, failures, lookup, shortcomings
 from agglab.testbed.network import DirectionStatistics, NetworkStatistics, SwitchStatistics
-from agglab.testbed.plan import plan
 from agglab.testbed.scenario import Scenario, load
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.scenario.graph import topology
 from agglab.testbed.scenario.jobs import tenants
-from agglab.testbed.scenario.metric_names import METRICS, pattern_of, type_of
+from agglab.testbed.scenario.metric_names import metrics as metrics_of
+from agglab.testbed.scenario.metric_names import pattern_of, type_of
+from agglab.testbed.systems.base import Bounds, Setting
+from agglab.testbed.systems.switchml.plan import Job, plan
 from agglab.testbed.usage import Usage
 from agglab.testbed.verify import Verdict, Wrong
 from agglab.topologies import Drop
 
+SWITCHML = systems.find("switchml")
 TEXT = """
 name: hand
 topology: {workers: 2}
@@ -63,7 +66,8 @@ def carried_in(times_s: list, directions: list[DirectionStatistics]) -> list[Spa
 def limits(s: Scenario, graph=None) -> Bounds:
     graph = graph or topology(s)
     (tenant,) = tenants(s, graph)
-    return bounds(s, graph, tenant, plan(graph, [tenant.planned()]).trees[1])
+    setting = Setting(s, graph, (tenant,))
+    return SWITCHML.bounds(setting, setting.whole(tenant))
 
 
 def measurements(s: Scenario) -> Measurements:
@@ -156,7 +160,7 @@ def test_losses_of_a_shared_link_count_once_and_those_below_by_the_worst(tmp_pat
     s = load(path).points[0].scenario
     graph = topology(s)
     (tenant,) = tenants(s, graph)
-    tree = plan(graph, [tenant.planned()]).trees[1]
+    tree = plan(graph, [Job(1, tenant.hosts, 0, 4)]).trees[1]
     for switch, parent in tree.uplinks():
         link = next(x for x in graph.links if {x.a.node, x.b.node} == {switch, parent})
         name = "a_to_b" if link.a.node == switch else "b_to_a"
@@ -164,7 +168,7 @@ def test_losses_of_a_shared_link_count_once_and_those_below_by_the_worst(tmp_pat
         graph = graph.with_link(link.name, **{name: way})
     worst = sum(1 - (1 - 0.4**count) ** 2 for count in range(1, 200))
     trips_s = 4 * 1.0 + 4 * (3 * 454 + 90) * 8 / 10e6
-    found = bounds(s, graph, tenant, tree).lossy_s
+    found = limits(s, graph).lossy_s
     assert found == pytest.approx(trips_s * (1 + worst))
 
 
@@ -277,12 +281,12 @@ def test_every_metric_is_documented_and_every_documented_one_exists(tmp_path: Pa
     measured.outcome.attacked = {"result": 3}
     metrics = {"ok": True, "reason": "", **compute(s, topology(s), measured)}
     found = leaves(metrics)
-    assert {pattern_of(path) for path in found} == set(METRICS)
+    assert {pattern_of(path, SWITCHML) for path in found} == set(metrics_of(SWITCHML))
     missing = {"links_as_predicted", "accounts.balanced", "fidelity.waited_for"}
     missing |= {p for p in found if p.endswith("predicted_bytes")}
     for path in set(found) - missing:
         kinds = {"flag": bool, "text": str, "list": list, "number": (int, float)}
-        assert isinstance(lookup(metrics, path), kinds[type_of(pattern_of(path))]), path
+        assert isinstance(lookup(metrics, path), kinds[type_of(pattern_of(path, SWITCHML))]), path
 
 
 def test_a_failed_job_and_a_fault_that_never_began_are_shortcomings_unless_expected(
@@ -429,8 +433,9 @@ def test_bytes_are_predicted_and_compared(tmp_path: Path) -> None:
 def test_the_documentation_lists_every_metric() -> None:
     text = (Path(__file__).parents[3] / "docs/results.md").read_text()
     rows = dict(re.findall(r"^\| `([^`]+)` \| (.*) \|$", text, re.MULTILINE))
-    stated = {name: meaning for name, meaning in METRICS.items() if meaning}
-    assert {name: meaning for name, meaning in rows.items() if name in METRICS} == stated
+    known = metrics_of(SWITCHML)
+    stated = {name: meaning for name, meaning in known.items() if meaning}
+    assert {name: meaning for name, meaning in rows.items() if name in known} == stated
 
 
 def test_failures_name_what_was_expected_and_what_was_found() -> None:

@@ -78,7 +78,7 @@ GOOD: dict[str, Any] = {
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     source = tmp_path_factory.mktemp("kinds") / "kinds.p4"
     source.write_text(KINDS)
-    return compile_program(source, "agglab", 1, 1)
+    return compile_program(source, "agglab", {"LANES": 1, "SLOTS": 1})
 
 
 @pytest.fixture(scope="module")
@@ -220,7 +220,7 @@ def test_own_entries_take_the_place_of_planned_ones_with_the_same_key() -> None:
 
 
 def test_a_folder_has_a_file_for_each_switch_that_has_own_entries(tmp_path: Path) -> None:
-    program = compile_program(ROOT / "p4/switchml.p4", "agglab", 4, 4)
+    program = compile_program(ROOT / "p4/switchml.p4", "agglab", {"LANES": 4, "SLOTS": 4})
     own = {"table_entries": [{"table": "macs", "match": {"hdr.ethernet.dst": 5}}]}
     own["table_entries"][0] |= {"action_name": "forward", "action_params": {"port": 6}}
     (tmp_path / "s2-runtime.json").write_text(json.dumps(own))
@@ -249,7 +249,7 @@ def test_copies_and_clones(program: Program, tmp_path: Path) -> None:
 
 
 def test_bmv2_cuts_no_copies(tmp_path: Path) -> None:
-    program = compile_program(ROOT / "p4/switchml.p4", "agglab", 4, 4)
+    program = compile_program(ROOT / "p4/switchml.p4", "agglab", {"LANES": 4, "SLOTS": 4})
     cut = {"clone_session_id": 7, "replicas": [{"egress_port": 1}], "packet_length_bytes": 60}
     (tmp_path / "own.json").write_text(json.dumps({"clone_session_entries": [cut]}))
     own_entries.filling(str(tmp_path / "own.json"), program.json, ["s1"])
@@ -261,7 +261,7 @@ def test_the_example_of_the_docs_is_valid(tmp_path: Path) -> None:
     (example,) = re.findall(
         r"```json\n(.*?)```", (ROOT / "docs/own-programs.md").read_text(), re.DOTALL
     )
-    built = compile_program(ROOT / "p4/switchml.p4", "agglab", 4, 4)
+    built = compile_program(ROOT / "p4/switchml.p4", "agglab", {"LANES": 4, "SLOTS": 4})
     entries = read(Program.read(built.json), tmp_path, example)
     assert (len(entries.tables), entries.groups) == (2, {9: (Replica(1), Replica(2, 7))})
     assert entries.sessions == {5: CloneSession((Replica(3),), 128)}

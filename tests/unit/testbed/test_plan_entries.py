@@ -10,7 +10,8 @@ from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 
 from agglab.testbed.network.p4runtime import Names, encode, read_p4info
-from agglab.testbed.plan import Job, TableEntry, job_entries
+from agglab.testbed.plan import TableEntry
+from agglab.testbed.systems.switchml.plan import Job, job_entries
 from agglab.topologies import rack
 
 P4INFO = """

@@ -11,9 +11,10 @@ import pytest
 from google.protobuf import text_format
 from p4.config.v1 import p4info_pb2
 
-from agglab.testbed import plan
 from agglab.testbed.network.p4runtime import Names
-from agglab.testbed.plan import Job, job_entries
+from agglab.testbed.plan import FLOOD_GROUP
+from agglab.testbed.systems.switchml import plan
+from agglab.testbed.systems.switchml.plan import Job, job_entries
 from agglab.topologies import rack
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -50,4 +51,4 @@ def test_constants_are_the_programs() -> None:
     jobs = re.search(r"#define JOBS (\d+)", source)
     flood = re.search(r"FLOOD_GROUP = (\d+);", source)
     assert jobs and int(jobs[1]) == plan.MAX_JOBS
-    assert flood and int(flood[1]) == plan.FLOOD_GROUP
+    assert flood and int(flood[1]) == FLOOD_GROUP

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agglab.testbed.plan import Job, Wiring, aggregation_tree, plan
+from agglab.testbed.plan import Wiring, aggregation_tree
+from agglab.testbed.systems.switchml.plan import Job, plan
 from agglab.topologies import Topology, fabrics, rack
 
 SHAPES = {

@@ -48,8 +48,8 @@ def source(tmp_path: Path) -> Path:
 
 
 def test_the_same_text_is_compiled_once(source: Path, calls) -> None:
-    first = compile_program(source, "agglab", 256, 128)
-    assert compile_program(source, "agglab", 256, 128) == first
+    first = compile_program(source, "agglab", {"LANES": 256, "SLOTS": 128})
+    assert compile_program(source, "agglab", {"LANES": 256, "SLOTS": 128}) == first
     assert len(calls()) == 1
     assert "-DLANES=256 -DSLOTS=128" in calls()[0]
     assert first.json.read_text().startswith("json of")
@@ -57,28 +57,28 @@ def test_the_same_text_is_compiled_once(source: Path, calls) -> None:
 
 
 def test_whatever_it_depends_on_compiles_it_again(source: Path, calls) -> None:
-    products = {compile_program(source, "agglab", 256, 128).json}
-    products.add(compile_program(source, "agglab", 255, 128).json)
-    products.add(compile_program(source, "agglab", 256, 127).json)
-    products.add(compile_program(source, "p4c", 256, 128).json)
+    products = {compile_program(source, "agglab", {"LANES": 256, "SLOTS": 128}).json}
+    products.add(compile_program(source, "agglab", {"LANES": 255, "SLOTS": 128}).json)
+    products.add(compile_program(source, "agglab", {"LANES": 256, "SLOTS": 127}).json)
+    products.add(compile_program(source, "p4c", {"LANES": 256, "SLOTS": 128}).json)
     (source.parent / "part.p4").write_text("other part")
-    products.add(compile_program(source, "agglab", 256, 128).json)
+    products.add(compile_program(source, "agglab", {"LANES": 256, "SLOTS": 128}).json)
     source.write_text(source.read_text() + " more")
-    products.add(compile_program(source, "agglab", 256, 128).json)
+    products.add(compile_program(source, "agglab", {"LANES": 256, "SLOTS": 128}).json)
     assert len(products) == len(calls()) == 6
 
 
 def test_a_failure_shows_the_compilers_words_and_leaves_nothing(source: Path, calls) -> None:
     source.write_text("bad")
     with pytest.raises(CompileError, match=r"^x\.p4:1:1: error: bad$"):
-        compile_program(source, "agglab", 256, 128)
+        compile_program(source, "agglab", {"LANES": 256, "SLOTS": 128})
     assert list((source.parent.parent / "cache").iterdir()) == []
 
 
 def test_a_missing_p4c_is_named(monkeypatch: pytest.MonkeyPatch, source: Path) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(MachineLacks, match="p4c-bm2-ss, which switch"):
-        compile_program(source, "p4c", 256, 128)
+        compile_program(source, "p4c", {"LANES": 256, "SLOTS": 128})
 
 
 def test_a_cache_that_cannot_be_written_is_named(monkeypatch, tmp_path: Path) -> None:
@@ -86,7 +86,9 @@ def test_a_cache_that_cannot_be_written_is_named(monkeypatch, tmp_path: Path) ->
     monkeypatch.setattr(program, "IS_CHECKOUT", False)
     monkeypatch.setenv("AGGLAB_CACHE", str(tmp_path / "file/cache"))
     with pytest.raises(MachineLacks, match=r"compiled programs .*Not a directory.*AGGLAB_CACHE"):
-        program.compile_program(program.P4_FOLDER / "switchml.p4", "agglab", 8, 8)
+        program.compile_program(
+            program.P4_FOLDER / "switchml.p4", "agglab", {"LANES": 8, "SLOTS": 8}
+        )
 
 
 PLANNED = TableEntry("macs", {"dst": 1}, "forward", {"port": 2})

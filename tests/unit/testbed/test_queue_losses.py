@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 
-from agglab.testbed.plan import Job, plan
-from agglab.testbed.queue_losses import ARRIVALS, ONE_FRAME, Lost, lost_inside
+from agglab.testbed import systems
+from agglab.testbed.queue_losses import Lost, lost_inside
+from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.schema import Scenario, Workload
 from agglab.testbed.statistics import DirectionStatistics
+from agglab.testbed.systems.base import Setting
+from agglab.testbed.systems.switchml.plan import Job, plan
 from agglab.topologies import rack, two_tier
 
-KINDS = (*ARRIVALS, *ONE_FRAME, "complete")
+SWITCHML = systems.find("switchml")
+KINDS = tuple(SWITCHML.counters)
 
 
 def way(direction: str, packets: int, dropped: int = 0, refused: int = 0) -> DirectionStatistics:
@@ -34,6 +39,12 @@ def measured(ways: list[DirectionStatistics], counters: dict[str, dict[str, int]
     )
 
 
+def lost(topology: Any, value: Any) -> dict[str, Lost]:
+    hosts = tuple(host.name for host in topology.hosts)
+    job = Tenant("job1", 1, hosts, 1, 0.0, None, Workload())
+    return lost_inside(SWITCHML, Setting(Scenario(), topology, (job,)), value)
+
+
 def trees(topology: Any, hosts: tuple[str, ...]) -> Any:
     return plan(topology, [Job(1, hosts, 0, 8)]).trees
 
@@ -42,7 +53,7 @@ def test_a_rack() -> None:
     """100 chunks of two workers: 3 frames lost on purpose, 4 before the program, 5 after it."""
     counters = {"s1": {"new": 193, "duplicate": 2, "complete": 93, "repeated": 2}}
     ways = [way("h1->s1", 100, 3), way("h2->s1", 102), way("s1->h1", 90, 0, 2), way("s1->h2", 91)]
-    found = lost_inside(measured(ways, counters), trees(rack(2), ("h1", "h2")))
+    found = lost(rack(2), measured(ways, counters))
     assert found == {"s1": Lost(before=4, after=2 * 93 + 2 - 90 - 2 - 91)}
 
 
@@ -54,9 +65,9 @@ def test_what_impairments_took_or_made_is_no_loss_of_the_switch(
     injected: dict[str, int], counted: int
 ) -> None:
     ways = [replace(way("h1->s1", 100), **injected)]
-    for lost in (0, 2):
-        value = measured(ways, {"s1": {"duplicate": counted - lost}})
-        assert lost_inside(value, trees(rack(1), ("h1",))) == {"s1": Lost(before=lost, after=0)}
+    for gone in (0, 2):
+        value = measured(ways, {"s1": {"duplicate": counted - gone}})
+        assert lost(rack(1), value) == {"s1": Lost(before=gone, after=0)}
 
 
 def test_a_tree() -> None:
@@ -72,17 +83,17 @@ def test_a_tree() -> None:
         way(f"{root}->{leaf}", 20),
         way(f"{leaf}->{root}", 20),
     ]
-    assert lost_inside(measured(ways, counters), forest) == {leaf: Lost(before=1, after=1)}
+    assert lost(topology, measured(ways, counters)) == {leaf: Lost(before=1, after=1)}
 
 
 @pytest.mark.parametrize(("restarts", "failure"), [(1, None), (0, "a failure")])
 def test_nobody_can_tell_after_a_broken_session(restarts: int, failure: Any) -> None:
     value = measured([], {"s1": {}})
     value.outcome.jobs[0].restarts, value.outcome.jobs[0].failure = restarts, failure
-    assert lost_inside(value, trees(rack(2), ("h1", "h2"))) == {}
+    assert lost(rack(2), value) == {}
 
 
 def test_a_program_that_counts_otherwise_tells_nothing() -> None:
     value = measured([way("h1->s1", 5)], {"s1": {}})
     del value.counters["s1"]["final_new"]
-    assert lost_inside(value, trees(rack(2), ("h1", "h2"))) == {}
+    assert lost(rack(2), value) == {}

@@ -11,6 +11,7 @@ from agglab.testbed.scenario.faults import KINDS, expand
 from agglab.testbed.scenario.graph import topology
 from agglab.testbed.scenario.jobs import tenants
 from agglab.testbed.scenario.schema import FAULT_KINDS
+from agglab.testbed.systems.switchml.partition import ranges
 from agglab.topologies import Drop, DropList, GilbertElliott, PeriodicDrop
 
 
@@ -98,9 +99,7 @@ jobs:
     scenario = point(tmp_path, text)
     first, second, third = tenants(scenario, topology(scenario))
     assert (first.name, first.number, first.hosts) == ("job1", 1, ("h5", "h6", "h1"))
-    assert (second.first_slot, second.slots) == (50, 14)
-    assert (first.first_slot, first.slots) == (0, 10)
-    assert (third.first_slot, third.slots) == (10, 40)
+    assert ranges(scenario) == [(0, 10), (50, 14), (10, 40)]
     assert (second.workload.rounds, second.workload.give_up_s) == (2, 1.0)
     assert (second.workload.elements, third.workload.rounds) == (5000, 7)
     assert first.workload.window == 10

@@ -1,31 +1,29 @@
 """Who has which slots in a dynamic partition, in whatever order jobs come, move and go."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agglab.testbed.control.slots import Slots, due
-from agglab.testbed.scenario.jobs import Tenant, divide
+from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.scenario.schema import Workload
+from agglab.testbed.systems.switchml.partition import divide
+from agglab.testbed.systems.switchml.slots import Slots, due
 
 TOTAL = 24
 
 
 def tenant(number: int, share: int = 1) -> Tenant:
-    return Tenant(f"job{number}", number, ("h1",), 0, TOTAL, share, 0.0, None, Workload())
+    return Tenant(f"job{number}", number, ("h1",), share, 0.0, None, Workload())
 
 
 def test_a_static_job_has_its_own_place() -> None:
-    slots = Slots(TOTAL, dynamic=False)
-    placed = replace(tenant(2), first_slot=5, slots=7)
+    slots, placed = Slots(TOTAL, {2: (5, 7)}), tenant(2)
     slots.join(placed)
     assert slots.held(placed) is None
     assert slots.move(placed) == slots.held(placed) == (5, 7)
 
 
 def test_a_new_job_waits_until_the_others_have_made_room() -> None:
-    slots, first, second = Slots(TOTAL, True), tenant(1), tenant(2)
+    slots, first, second = Slots(TOTAL, None), tenant(1), tenant(2)
     slots.join(first)
     assert slots.move(first) == (0, 24)
     slots.join(second)
@@ -38,7 +36,7 @@ def test_a_new_job_waits_until_the_others_have_made_room() -> None:
 
 
 def test_what_is_free_of_a_part_is_taken_at_once() -> None:
-    slots = Slots(TOTAL, True)
+    slots = Slots(TOTAL, None)
     first, second, third = (tenant(n) for n in (1, 2, 3))
     for each in (first, third):
         slots.join(each)
@@ -68,7 +66,7 @@ ACTIONS = st.lists(st.tuples(st.sampled_from(["join", "move", "leave"]), st.inte
 def test_no_two_jobs_ever_hold_one_slot_and_all_get_their_due_in_the_end(
     actions: list[tuple[str, int]], shares: list[int]
 ) -> None:
-    slots, running = Slots(TOTAL, True), {}
+    slots, running = Slots(TOTAL, None), {}
     for action, number in actions:
         if action == "join" and number not in running:
             running[number] = tenant(number, shares[number - 1])

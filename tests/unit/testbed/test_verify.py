@@ -10,20 +10,23 @@ from hypothesis import strategies as st
 
 from agglab.testbed import verify as checker
 from agglab.testbed.received import Received
-from agglab.testbed.verify import BLOCK_ELEMENTS, Verdict, Wrong, combine, quantise_bits
+from agglab.testbed.systems.switchml.truth import quantise_bits, truth_of
+from agglab.testbed.verify import BLOCK_ELEMENTS, Verdict, Wrong, combine
 
 LANES = 4
 
 
 def judged(tensors, received, lanes=LANES, combine_values=None) -> Verdict:
     """With whole tensors at hand."""
+    dtype = str(tensors[0].dtype)
     return checker.verify(
         lambda start, n: [t[start : start + n] for t in tensors],
+        truth_of(dtype, lanes, combine_values),
         received,
         tensors[0].size,
-        str(tensors[0].dtype),
+        dtype,
         lanes,
-        combine_values,
+        with_sums=dtype == "float32",
     )
 
 
@@ -244,7 +247,7 @@ def test_results_are_judged_although_the_sums_are_right(spoil, worker: int) -> N
 def test_the_bound_is_met_to_the_last_unit(direction: float) -> None:
     """Of each element the last float within the bound is right, and the next one is wrong."""
     inputs, good = gradient_round()
-    truth = checker._float_truth(inputs, LANES, None)
+    truth = truth_of("float32", LANES)(0, inputs)
     exact = [sum(Fraction(float(x[i])) for x in inputs) for i in range(37)]
     for i in range(37):
         e = max(exponent_field(float(v)) for x in inputs for v in x[i // 4 * 4 : i // 4 * 4 + 4])

@@ -14,10 +14,10 @@ from agglab.hosts.tensors import make_tensor
 from agglab.testbed.backend import Event, WorkerId
 from agglab.testbed.faults import AtTime, Fault, Impair, LinkDown
 from agglab.testbed.places import REPOSITORY
-from agglab.testbed.plan import Job, plan
 from agglab.testbed.program import compile_program
 from agglab.testbed.scenario.schema import FaultEntry, Links, Scenario, Switch, Timeouts, Workload
 from agglab.testbed.scenario.schema import Topology as Shape
+from agglab.testbed.systems.switchml.plan import Job, plan
 from agglab.testbed.virtual import Chip, NeverEnds, VirtualBackend
 from agglab.topologies import Direction, rack
 from agglab.topologies.graph import Corrupt, Topology
@@ -31,7 +31,11 @@ CHUNKS = -(-ELEMENTS // LANES)
 
 @pytest.fixture(scope="module")
 def chip() -> Chip:
-    return Chip(compile_program(REPOSITORY / "p4" / "switchml.p4", "agglab", LANES, SLOTS).json)
+    return Chip(
+        compile_program(
+            REPOSITORY / "p4" / "switchml.p4", "agglab", {"LANES": LANES, "SLOTS": SLOTS}
+        ).json
+    )
 
 
 def slow_rack() -> Topology:

@@ -10,8 +10,8 @@ import pytest
 
 from agglab.testbed.backend import Event, WorkerId
 from agglab.testbed.places import REPOSITORY
-from agglab.testbed.plan import Job, plan
 from agglab.testbed.program import compile_program
+from agglab.testbed.systems.switchml.plan import Job, plan
 from agglab.testbed.virtual import Chip, VirtualBackend
 from agglab.topologies import Direction, Topology, fat_tree, rack, two_tier
 from agglab.topologies.graph import Drop, Duplicate, Reorder
@@ -39,7 +39,11 @@ CHANGES: list[Mapping[str, Any]] = [
 
 @pytest.fixture(scope="module")
 def chip() -> Chip:
-    return Chip(compile_program(REPOSITORY / "p4" / "switchml.p4", "agglab", LANES, SLOTS).json)
+    return Chip(
+        compile_program(
+            REPOSITORY / "p4" / "switchml.p4", "agglab", {"LANES": LANES, "SLOTS": SLOTS}
+        ).json
+    )
 
 
 class Rig:

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts.worker import Job
-from agglab.testbed import plan
 from agglab.testbed.plan import Branch
 from agglab.testbed.plan.tree import Wiring
+from agglab.testbed.systems.switchml import plan
 from agglab.testbed.virtual.switches import Chip
 from agglab.verification.explore.switchml import forgery, packets, setting, sums
 from agglab.verification.explore.switchml.forwarding_model import Forwarding

@@ -12,25 +12,35 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
+from math import ceil
 
 from agglab.hosts import wire
-from agglab.testbed.checksum import ONES, word_sum
-from agglab.testbed.scenario.jobs import Tenant, chunks_of
-from agglab.topologies import Host, Topology
+from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.systems.base import AttackKind, Setting
+from agglab.testbed.systems.frames import (
+    ETHERNET,
+    ICMP,
+    IPV4,
+    IPV4_TYPE,
+    IPV6,
+    MORE_FRAGMENTS,
+    UDP,
+    End,
+    end_of,
+    ethernet,
+    icmp,
+    ipv4,
+    udp,
+)
+from agglab.testbed.systems.switchml.partition import ranges
 
 HEADER = struct.Struct("!BBHHBBI")
-ETHERNET = struct.Struct("!6s6sH")
-IPV4 = struct.Struct("!BBHHHBBH4s4s")
-IPV6 = struct.Struct("!IHBB16s16s")
 NO_JOB, JOB_MAX = 1000, 0xFFFF
 AIMED = 0.85
 SESSION = 1 << 20
-IPV4_TYPE, IPV6_TYPE = 0x0800, 0x86DD
 VLAN, SERVICE_VLAN, OLD_SERVICE_VLAN = 0x8100, 0x88A8, 0x9100
 TAGS_READ_MAX = 4
-"""p4/include/headers.p4: MAX_TAGS."""
-ICMP, UDP = 1, 17
-DONT_FRAGMENT, MORE_FRAGMENTS = 0x4000, 0x2000
+"""p4/include/lower_headers.p4: MAX_TAGS."""
 FIRST_BYTES = 16
 """Of UDP in a first fragment."""
 OPTIONS = (b"\1\1\1\0", b"\7\7\4\0\0\0\0\0", b"\x94\4\0\0", b"\x44\x0c\5\0" + bytes(8))
@@ -44,17 +54,8 @@ TOO_BIG, SMALLEST_MTU = 4, 68
 REDIRECT_CODES, UNREACHABLE_CODES = 4, 16
 
 REFUSED, FORGED, MALFORMED, FORWARDED = "refused", "forged", "malformed", "forwarded"
-"""Which of a switch's counters (measurements.COUNTERS) a kind's frames are counted by.
+"""Which of a switch's counters (counters.py) a kind's frames are counted by.
 What is forwarded a host ignores, or counts as one of its `network_errors`."""
-
-
-@dataclass(frozen=True)
-class End:
-    """An address of UDP, packed."""
-
-    mac: bytes
-    ip: bytes
-    port: int
 
 
 AGGREGATOR = End(
@@ -66,13 +67,15 @@ AGGREGATOR = End(
 
 @dataclass(frozen=True)
 class Aim:
-    """One turn's circumstances. own: the attacker; worker: one of the victim's. room: how long an
+    """One turn's circumstances. own: the attacker; worker: one of the victim's. slots:
+    the victim's. room: how long an
     IPv4 packet may be."""
 
     chance: random.Random
     own: End
     worker: End
     victim: Tenant
+    slots: int
     lanes: int
     room: int
 
@@ -96,8 +99,8 @@ class Aim:
         if IPV4.size + 8 + overhead + wire.datagram_bytes(self.lanes) > self.room:
             kind = wire.Kind.OPENING
         job = victim.number if self._aims() else chance.randrange(NO_JOB, JOB_MAX)
-        slot = chance.randrange(victim.slots if self._aims() else 1 << 16)
-        tags_a_round = 1 + chunks_of(victim, self.lanes) // victim.slots
+        slot = chance.randrange(self.slots if self._aims() else 1 << 16)
+        tags_a_round = 1 + ceil(victim.workload.elements / self.lanes) // self.slots
         near = chance.randrange(1, 2 + tags_a_round)
         tag = near if self._aims() else chance.choice((SESSION + near, chance.randrange(1 << 32)))
         header = HEADER.pack(wire.VERSION, kind | result, job, slot, chance.randrange(256), 0, tag)
@@ -110,78 +113,29 @@ Make = Callable[[Aim], list[bytes]]
 
 
 @dataclass(frozen=True)
-class Kind:
-    """make: the frames of one turn. counted: by which counter of the first switch."""
+class Kind(AttackKind):
+    """make: the frames of one turn."""
 
     make: Make
-    counted: str
 
 
 def frames(
-    key: str, graph: Topology, host: str, victims: Sequence[Tenant], lanes: int
+    key: str, setting: Setting, host: str, victims: Sequence[Tenant]
 ) -> Iterator[tuple[str, bytes]]:
-    """(kind, frame) without end; the same key gives the same. host: the attacker, of none of
-    `victims`."""
-    chance = random.Random(key)
+    """See System.attack."""
+    chance, graph = random.Random(key), setting.graph
+    slots = {
+        job.number: place[1]
+        for job, place in zip(setting.jobs, ranges(setting.scenario), strict=True)
+    }
     room = min(link.mtu for link in graph.links)
     for name, kind in cycle(KINDS.items()):
         victim = chance.choice(victims)
         port = wire.WORKER_PORT_BASE + victim.number
-        worker = _end(graph.host(chance.choice(victim.hosts)), port)
-        own = _end(graph.host(host), port)
-        aim = Aim(chance, own, worker, victim, lanes, room)
+        worker = end_of(graph.host(chance.choice(victim.hosts)), port)
+        own = end_of(graph.host(host), port)
+        aim = Aim(chance, own, worker, victim, slots[victim.number], setting.lanes, room)
         yield from ((name, frame) for frame in kind.make(aim))
-
-
-def _end(host: Host, port: int) -> End:
-    mac = bytes.fromhex(host.mac.replace(":", ""))
-    return End(mac, ipaddress.IPv4Address(host.ip).packed, port)
-
-
-# Layers.
-
-
-def ethernet(to: bytes, source: bytes, body: bytes, tags: Sequence[tuple[int, int]] = ()) -> bytes:
-    """A frame. tags: (ethertype, priority and VLAN) from the outermost."""
-    ethertype = IPV6_TYPE if body[0] >> 4 == 6 else IPV4_TYPE
-    types = [kind for kind, _ in tags] + [ethertype]
-    inner = b"".join(
-        struct.pack("!HH", control, following)
-        for (_, control), following in zip(tags, types[1:], strict=True)
-    )
-    return ETHERNET.pack(to, source, types[0]) + inner + body
-
-
-def ipv4(
-    source: bytes,
-    to: bytes,
-    body: bytes,
-    protocol: int = UDP,
-    options: bytes = b"",
-    flags: int = DONT_FRAGMENT,
-    number: int = 0,
-) -> bytes:
-    """A packet. flags: those of fragments, and the offset."""
-    size = IPV4.size + len(options)
-    fields = (0x40 | size // 4, 0, size + len(body), number, flags, 64, protocol)
-    blank = IPV4.pack(*fields, 0, source, to) + options
-    return IPV4.pack(*fields, ONES - word_sum(blank), source, to) + options + body
-
-
-def udp(source: End, to: End, payload: bytes) -> bytes:
-    """Header and payload, with a checksum over IPv4's addresses."""
-    size = 8 + len(payload)
-    head = struct.pack("!HHH", source.port, to.port, size)
-    pseudo = source.ip + to.ip + struct.pack("!HH", UDP, size)
-    checksum = ONES - word_sum(pseudo + head + b"\0\0" + payload)
-    return head + checksum.to_bytes(2, "big") + payload
-
-
-def icmp(kind: int, code: int, rest: bytes, quoted: bytes) -> bytes:
-    """A message about a packet. rest: the second word."""
-    head, tail = bytes([kind, code]), rest + quoted
-    checksum = ONES - word_sum(head + b"\0\0" + tail)
-    return head + checksum.to_bytes(2, "big") + tail
 
 
 def _datagram(source: End, to: End, payload: bytes, options: bytes = b"") -> bytes:
@@ -309,37 +263,37 @@ SMALL_MTU = struct.pack("!HH", 0, SMALLEST_MTU)
 PRIORITY_TAG, TAG_OF_VLAN_5 = (VLAN, 0), (VLAN, 5)
 
 KINDS: Mapping[str, Kind] = {
-    "contribution": Kind(_contribution(spoofed=False), REFUSED),
-    "contribution_spoofed": Kind(_contribution(spoofed=True), REFUSED),
-    "contribution_tagged": Kind(_contribution(True, [PRIORITY_TAG]), MALFORMED),
-    "contribution_options": Kind(_contribution_with_options, MALFORMED),
-    "contribution_fragment": Kind(_contribution_fragment, MALFORMED),
-    "result": Kind(_result(), FORGED),
-    "result_switch_mac": Kind(_result(source_mac=AGGREGATOR.mac), FORGED),
-    "result_broadcast_mac": Kind(_result(to_mac=BROADCAST_MAC), FORGED),
-    "result_multicast_mac": Kind(_result(to_mac=GROUP_MAC), FORGED),
-    "result_wrong_mac": Kind(_result(to_mac=NOBODY_MAC), FORGED),
-    "result_routed": Kind(_result(to_mac=AGGREGATOR.mac), FORGED),
-    "result_broadcast": Kind(_result_to_broadcast, FORGED),
-    "result_priority_tag": Kind(_result(tags=[PRIORITY_TAG]), FORGED),
-    "result_vlan": Kind(_result(tags=[TAG_OF_VLAN_5]), FORGED),
-    "result_service_tag": Kind(_result(tags=[(SERVICE_VLAN, 0)]), FORGED),
-    "result_old_service_tag": Kind(_result(tags=[(OLD_SERVICE_VLAN, 0)]), FORGED),
-    "result_stacked": Kind(_result_stacked(2, TAGS_READ_MAX), FORGED),
-    "result_too_deep": Kind(_result_stacked(TAGS_READ_MAX + 1, 8), MALFORMED),
-    "result_options": Kind(_result_with_options, FORGED),
-    "result_fragments": Kind(_result_fragments(), FORGED),
-    "result_tagged_fragments": Kind(_result_fragments([PRIORITY_TAG]), FORGED),
-    "result_mapped": Kind(_result_mapped, FORGED),
-    "result_snap": Kind(_result_in_snap, FORWARDED),
-    "result_of_another": Kind(_result_of_host(own=False), FORWARDED),
-    "result_of_itself": Kind(_result_of_host(own=True), FORWARDED),
-    "icmp_too_big": Kind(_message(UNREACHABLE, [TOO_BIG], SMALL_MTU), FORWARDED),
-    "icmp_unreachable": Kind(_message(UNREACHABLE, range(UNREACHABLE_CODES), NO_REST), FORWARDED),
-    "icmp_quench": Kind(_message(QUENCH, [0], NO_REST), FORWARDED),
-    "icmp_redirect": Kind(_message(REDIRECT, range(REDIRECT_CODES), b"\x0a\0\0\1"), FORWARDED),
-    "icmp_expired": Kind(_message(EXPIRED, [0, 1], NO_REST), FORWARDED),
-    "icmp_parameter": Kind(_message(PARAMETER, [0, 1, 2], b"\x14\0\0\0"), FORWARDED),
-    "icmp_of_aggregator": Kind(_message(UNREACHABLE, [TOO_BIG], SMALL_MTU, True), FORGED),
+    "contribution": Kind(REFUSED, _contribution(spoofed=False)),
+    "contribution_spoofed": Kind(REFUSED, _contribution(spoofed=True)),
+    "contribution_tagged": Kind(MALFORMED, _contribution(True, [PRIORITY_TAG])),
+    "contribution_options": Kind(MALFORMED, _contribution_with_options),
+    "contribution_fragment": Kind(MALFORMED, _contribution_fragment),
+    "result": Kind(FORGED, _result()),
+    "result_switch_mac": Kind(FORGED, _result(source_mac=AGGREGATOR.mac)),
+    "result_broadcast_mac": Kind(FORGED, _result(to_mac=BROADCAST_MAC)),
+    "result_multicast_mac": Kind(FORGED, _result(to_mac=GROUP_MAC)),
+    "result_wrong_mac": Kind(FORGED, _result(to_mac=NOBODY_MAC)),
+    "result_routed": Kind(FORGED, _result(to_mac=AGGREGATOR.mac)),
+    "result_broadcast": Kind(FORGED, _result_to_broadcast),
+    "result_priority_tag": Kind(FORGED, _result(tags=[PRIORITY_TAG])),
+    "result_vlan": Kind(FORGED, _result(tags=[TAG_OF_VLAN_5])),
+    "result_service_tag": Kind(FORGED, _result(tags=[(SERVICE_VLAN, 0)])),
+    "result_old_service_tag": Kind(FORGED, _result(tags=[(OLD_SERVICE_VLAN, 0)])),
+    "result_stacked": Kind(FORGED, _result_stacked(2, TAGS_READ_MAX)),
+    "result_too_deep": Kind(MALFORMED, _result_stacked(TAGS_READ_MAX + 1, 8)),
+    "result_options": Kind(FORGED, _result_with_options),
+    "result_fragments": Kind(FORGED, _result_fragments()),
+    "result_tagged_fragments": Kind(FORGED, _result_fragments([PRIORITY_TAG])),
+    "result_mapped": Kind(FORGED, _result_mapped),
+    "result_snap": Kind(FORWARDED, _result_in_snap),
+    "result_of_another": Kind(FORWARDED, _result_of_host(own=False)),
+    "result_of_itself": Kind(FORWARDED, _result_of_host(own=True)),
+    "icmp_too_big": Kind(FORWARDED, _message(UNREACHABLE, [TOO_BIG], SMALL_MTU)),
+    "icmp_unreachable": Kind(FORWARDED, _message(UNREACHABLE, range(UNREACHABLE_CODES), NO_REST)),
+    "icmp_quench": Kind(FORWARDED, _message(QUENCH, [0], NO_REST)),
+    "icmp_redirect": Kind(FORWARDED, _message(REDIRECT, range(REDIRECT_CODES), b"\x0a\0\0\1")),
+    "icmp_expired": Kind(FORWARDED, _message(EXPIRED, [0, 1], NO_REST)),
+    "icmp_parameter": Kind(FORWARDED, _message(PARAMETER, [0, 1, 2], b"\x14\0\0\0")),
+    "icmp_of_aggregator": Kind(FORGED, _message(UNREACHABLE, [TOO_BIG], SMALL_MTU, True)),
 }
 """In the order in which they are sent."""

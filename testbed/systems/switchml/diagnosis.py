@@ -8,39 +8,12 @@ never arrived. Where nobody is missing at the root, whoever waits never heard th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol
 
 from agglab.testbed.plan import Branch, Tree
-
-RANGES_MAX = 8
+from agglab.testbed.systems.base import Absent, Registers
 
 Waiting = tuple[int, int, int]
 """Chunk, slot, tag."""
-
-
-class Registers(Protocol):
-    def registers(self, switch: str, register: str, indices: list[int]) -> list[int] | None: ...
-
-
-@dataclass
-class Absent:
-    """What one host or switch owes: chunks it never sent (up), results it never heard."""
-
-    never_sent: set[int] = field(default_factory=set)
-    never_heard: set[int] = field(default_factory=set)
-
-    @property
-    def count(self) -> int:
-        return len(self.never_sent) + len(self.never_heard)
-
-    def __str__(self) -> str:
-        parts = []
-        if self.never_sent:
-            parts.append(f"never sent {spans(self.never_sent)}")
-        if self.never_heard:
-            parts.append(f"never heard the sum of {spans(self.never_heard)}")
-        return " and ".join(parts)
 
 
 def diagnose(
@@ -93,17 +66,3 @@ def _absent(tree: Tree, branch: Branch, entry: Waiting, present: Present) -> Ite
         below = tree.branches.get(node)
         lower = list(_absent(tree, below, entry, present)) if below else []
         yield from lower or [node]
-
-
-def spans(chunks: Iterable[int]) -> str:
-    """`chunk 7`, `chunks 3, 8-12`."""
-    runs: list[list[int]] = []
-    for chunk in sorted(chunks):
-        if runs and chunk == runs[-1][1] + 1:
-            runs[-1][1] = chunk
-        else:
-            runs.append([chunk, chunk])
-    shown = [str(a) if a == b else f"{a}-{b}" for a, b in runs[:RANGES_MAX]]
-    more = f" and {len(runs) - RANGES_MAX} more ranges" if len(runs) > RANGES_MAX else ""
-    single = len(runs) == 1 and runs[0][0] == runs[0][1]
-    return f"chunk{'' if single else 's'} {', '.join(shown)}{more}"

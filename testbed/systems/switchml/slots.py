@@ -3,20 +3,19 @@ job moves only between its rounds and never onto slots that another still has.""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from agglab.testbed.scenario.jobs import Tenant, divide
-
-Range = tuple[int, int]
-"""First slot, and how many."""
+from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.systems.switchml.partition import Range, divide
 
 
 class Slots:
-    """The pool of one run."""
+    """The pool of one run. static: each job's slots by its number; None where they are divided
+    anew."""
 
-    def __init__(self, total: int, dynamic: bool) -> None:
+    def __init__(self, total: int, static: Mapping[int, Range] | None) -> None:
         self._total = total
-        self._dynamic = dynamic
+        self._static = static
         self._running: list[Tenant] = []
         self._held: dict[int, Range] = {}
 
@@ -35,8 +34,8 @@ class Slots:
 
     def move(self, tenant: Tenant) -> Range | None:
         """Between two rounds: take what is this job's and free; None if there is nothing yet."""
-        if not self._dynamic:
-            self._held[tenant.number] = (tenant.first_slot, tenant.slots)
+        if self._static is not None:
+            self._held[tenant.number] = self._static[tenant.number]
         elif offered := self._offer(tenant):
             self._held[tenant.number] = offered
         return self.held(tenant)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import ceil, prod
 
 import numpy as np
@@ -13,23 +12,12 @@ from agglab.hosts import wire
 from agglab.testbed.plan import Tree
 from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.systems.base import Bounds
 from agglab.topologies import Direction, Drop, Topology
 
 COUNTED = 256
 """Losses of one chunk on the way to one worker; more are as good as impossible."""
 LOSS_MAX = 0.99
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """Seconds that no all-reduce can undercut. lossy_s: nor any expected time, with the links'
-    constant independent losses. window_share: of the busiest link's rate, what a window each round
-    trip through empty queues comes to; 1 where it is no limit."""
-
-    payload_s: float
-    link_s: float
-    lossy_s: float
-    window_share: float
 
 
 def round_bytes(scenario: Scenario, tenant: Tenant, window: int | None = None) -> int:

@@ -1,0 +1,51 @@
+"""What every program needs: where frames for each host go, and where unknown ones are flooded.
+
+It fills the control of p4/include/forwarding.p4, whatever else a program does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from agglab.testbed.plan.entries import Entries, Replica, TableEntry, ip_number, mac_number
+from agglab.testbed.plan.tree import Wiring
+from agglab.topologies import Host, Topology
+
+FLOOD_GROUP = 1
+"""p4/include/forwarding.p4."""
+
+
+@lru_cache(maxsize=4)
+def wiring_of(topology: Topology) -> Wiring:
+    """The topology's wiring; one object for each topology."""
+    return Wiring(topology)
+
+
+def forwarding(topology: Topology) -> dict[str, Entries]:
+    """What every switch is filled with where the program does nothing but forward."""
+    wiring = wiring_of(topology)
+    return {
+        switch: Entries(forwarding_tables(wiring, switch), flooding_groups(wiring, switch))
+        for switch in wiring.switches
+    }
+
+
+def flooding_groups(wiring: Wiring, switch: str) -> dict[int, tuple[Replica, ...]]:
+    """The one multicast group, of the ports that a switch floods to."""
+    return {FLOOD_GROUP: tuple(map(Replica, wiring.flooding[switch]))}
+
+
+@lru_cache(maxsize=4096)
+def forwarding_tables(wiring: Wiring, switch: str) -> tuple[TableEntry, ...]:
+    """Of all hosts; a Wiring is one object for each topology, so this is computed once."""
+    hosts = wiring.topology.hosts
+    return tuple(entry for host in hosts for entry in _host_entries(wiring, switch, host))
+
+
+def _host_entries(wiring: Wiring, switch: str, host: Host) -> Iterator[TableEntry]:
+    port, mac = wiring.port_to_host(switch, host.name), mac_number(host.mac)
+    if port is not None:
+        yield TableEntry("macs", {"dst": mac}, "forward", {"port": port})
+        route = {"next_hop": mac, "port": port}
+        yield TableEntry("routes", {"dst": (ip_number(host.ip), 32)}, "route", route)

@@ -1,0 +1,107 @@
+"""The systems there are, by name: those of this folder, those that installed packages bring as
+entry points of the group `agglab.systems`, and a class in a file of the user's own.
+
+A package of this folder, or the object that an entry point names, is a System or its class. This
+module imports none of them until it is asked, so that `scenario` may import this module.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Sequence
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agglab.testbed.systems.base import System
+
+if TYPE_CHECKING:
+    from agglab.testbed.scenario import Scenario
+
+GROUP = "agglab.systems"
+DEFAULT = "switchml"
+OWN = ".py:"
+"""In the name of a system that is a class of a file."""
+
+
+class UnknownSystem(ValueError):
+    """There is no such system, or it cannot be used: one line."""
+
+
+def names() -> list[str]:
+    """All that can be said by name."""
+    return sorted({*built_in(), *(point.name for point in metadata.entry_points(group=GROUP))})
+
+
+def built_in() -> list[str]:
+    """The systems of this folder."""
+    folder = Path(__file__).parent
+    return sorted(path.parent.name for path in folder.glob("*/__init__.py"))
+
+
+def located(spec: str, folders: Sequence[Path]) -> str:
+    """`path/to/mine.py:Mine` with the file's full path, if one of the folders has it; a name as it
+    is."""
+    path, _, wanted = spec.rpartition(":")
+    for folder in folders if OWN in spec else ():
+        if (folder / path).is_file():
+            return f"{(folder / path).resolve()}:{wanted}"
+    return spec
+
+
+@cache
+def find(spec: str) -> System:
+    """The system of that name, or of `/path/to/mine.py:Mine`. Imports its module.
+
+    Raises UnknownSystem.
+    """
+    try:
+        made = _of_file(spec) if OWN in spec else _named(spec)
+    except UnknownSystem:
+        raise
+    except Exception as error:  # whatever the user's module does when it is imported
+        raise UnknownSystem(f"{spec}: {type(error).__name__}: {error}") from error
+    system = made() if isinstance(made, type) and issubclass(made, System) else made
+    if not isinstance(system, System):
+        raise UnknownSystem(f"{spec} is no agglab.testbed.systems.base.System")
+    return system
+
+
+def of(scenario: Scenario) -> System:
+    """A checked scenario's system."""
+    return find(scenario.system)
+
+
+def sections(chosen: System) -> dict[str, type]:
+    """Name -> keys, of every system that has keys of its own and may stand in a scenario: those of
+    this folder, since one scenario may be run with several, and the chosen one."""
+    all_systems = [*(find(name) for name in built_in()), chosen]
+    return {system.name: system.options for system in all_systems if system.options}
+
+
+def options(scenario: Scenario) -> Any:
+    """The chosen system's own section."""
+    return dict(scenario.options)[of(scenario).name]
+
+
+def _named(name: str) -> Any:
+    if name in built_in():
+        return importlib.import_module(f"{__name__}.{name}").SYSTEM
+    for point in metadata.entry_points(group=GROUP):
+        if point.name == name:
+            return point.load()
+    raise UnknownSystem(f"no such system {name!r}")
+
+
+def _of_file(spec: str) -> Any:
+    path, _, wanted = spec.rpartition(":")
+    described = importlib.util.spec_from_file_location(Path(path).stem, path)
+    if described is None or described.loader is None or not Path(path).is_file():
+        raise UnknownSystem(f"{path}: no such file")
+    module = importlib.util.module_from_spec(described)
+    described.loader.exec_module(module)
+    if not hasattr(module, wanted):
+        raise UnknownSystem(f"{path} has no {wanted}")
+    return getattr(module, wanted)

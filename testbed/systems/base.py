@@ -1,0 +1,403 @@
+"""What the testbed asks of a system, a way of aggregating: its declarations and its answers.
+
+A system is one object of a subclass of System, and has no state: whatever it is asked follows from
+a resolved scenario, its graph and its jobs. What it knows during a run is its Sessions. The values
+here are passive. This module imports nothing of `scenario` at run time, because `scenario` asks
+systems about their keys; the modules of a system may import `scenario`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy.typing as npt
+
+from agglab.testbed.plan import Entries
+from agglab.topologies import Topology
+
+if TYPE_CHECKING:
+    from agglab.testbed.scenario import Scenario
+    from agglab.testbed.scenario.jobs import Finding, Tenant
+    from agglab.testbed.scenario.trust import Trust
+
+Array = npt.NDArray[Any]
+Share = Any
+"""What a job has of a resource that jobs share (slots of switches); only its system looks inside.
+It can be compared with ==."""
+Waiting = Sequence[int]
+"""One thing that an agent waits for, as its endpoint's `waiting` gives it; the first is a chunk."""
+Combine = Callable[[Sequence[Array]], Array]
+"""What is made of all workers' values instead of their sum, element by element."""
+Cells = Mapping[int, tuple[int, int]]
+"""A switch's counter: index -> (packets, bytes)."""
+
+WORKER, SERVER = "worker", "server"
+
+
+# What a system declares.
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What a scenario may ask of a system.
+
+    clocks: values of `backend`; targets: of `switch.target`. keys: those of SHARED_KEYS that it
+    reads; a scenario that gives another one is refused.
+    """
+
+    workloads: tuple[str, ...] = ("allreduce",)
+    dtypes: tuple[str, ...] = ("float32", "int32")
+    clocks: tuple[str, ...] = ("mininet", "virtual")
+    targets: tuple[str, ...] = ("native", "bmv2")
+    keys: frozenset[str] = frozenset()
+
+
+SHARED_KEYS = (
+    "switch.lanes",
+    "switch.slots",
+    "switch.partition",
+    "workload.worker",
+    "workload.window",
+    "jobs[].slots",
+    "jobs[].first_slot",
+    "jobs[].share",
+)
+"""Keys that every scenario may have and not every system reads."""
+
+
+@dataclass(frozen=True)
+class Counter:
+    """One counter of a switch's P4 program, in packets.
+
+    name: the program's own. tally: which sum over all switches it is part of: `malformed`
+    (`totals.malformed`), `forged` (`totals.forged`), `stale` (packets that only a delay explains).
+    of_jobs: it counts each job's packets apart.
+    """
+
+    name: str
+    meaning: str
+    tally: str = ""
+    of_jobs: bool = True
+
+
+@dataclass(frozen=True)
+class HostCounter:
+    """What an agent counts beside the counters that all agents have (hosts/endpoint.py)."""
+
+    unit: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class AttackKind:
+    """counted: the counter (its key in `System.counters`) that the first switch counts it by."""
+
+    counted: str
+
+
+# What it is asked about.
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A resolved scenario, with the network and the jobs that it describes."""
+
+    scenario: Scenario
+    graph: Topology
+    jobs: tuple[Tenant, ...]
+
+    @property
+    def lanes(self) -> int:
+        lanes = self.scenario.switch.lanes
+        assert lanes, "a resolved scenario"
+        return lanes
+
+    def whole(self, job: Tenant, share: Share = None) -> ActiveJob:
+        """The job with all its workers."""
+        return ActiveJob(job, self.jobs.index(job), tuple(range(len(job.hosts))), share)
+
+
+@dataclass(frozen=True)
+class ActiveJob:
+    """A job as it runs now. index: its place in the run's list of jobs, which is also its index in
+    counters. members: the ranks that take part. share: what Sessions gave it."""
+
+    job: Tenant
+    index: int
+    members: tuple[int, ...]
+    share: Share = None
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Of the members, by rank."""
+        return tuple(self.job.hosts[rank] for rank in self.members)
+
+
+# What it answers.
+
+
+@dataclass(frozen=True)
+class Source:
+    """A P4 program by its name in p4/ (or path), and its compile-time parameters (-D)."""
+
+    name: str
+    parameters: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Agent:
+    """One program at a host.
+
+    role: WORKER or SERVER. rank: of a worker its rank in the job, of a server a number above all
+    ranks. configuration: what hosts.agent reads, but for `control` and `sums_dir`. session: what a
+    `configure` command says to this agent alone, such as who its peers are now.
+    """
+
+    role: str
+    host: str
+    rank: int
+    configuration: Mapping[str, Any]
+    session: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Seconds that no all-reduce can undercut. lossy_s: nor any expected time, with the links'
+    constant independent losses. window_share: of the busiest link's rate, what a window each round
+    trip through empty queues comes to; 1 where it is no limit."""
+
+    payload_s: float
+    link_s: float
+    lossy_s: float
+    window_share: float
+
+
+@dataclass(frozen=True)
+class Again:
+    """Bytes that crossed a direction because something was sent again: at least and at most."""
+
+    least: int
+    most: int
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What a block of elements has to be, computed from the inputs alone.
+
+    values: what callers are to receive. allowed: how far from `values` each may be (float64); None
+    where every bit has to be right. sums: the integers that travelled, where an endpoint hands
+    these out beside its result; they have to be right to the bit.
+    """
+
+    values: Array
+    allowed: Array | None = None
+    sums: npt.NDArray[Any] | None = None
+
+
+TruthOf = Callable[[int, Sequence[Array]], Truth]
+"""(first element, that block of each member's tensor) -> what the block must become."""
+
+
+@dataclass
+class Absent:
+    """What one host or switch owes: chunks it never sent (up), results it never heard."""
+
+    never_sent: set[int] = field(default_factory=set)
+    never_heard: set[int] = field(default_factory=set)
+
+    @property
+    def count(self) -> int:
+        return len(self.never_sent) + len(self.never_heard)
+
+    def __str__(self) -> str:
+        parts = []
+        if self.never_sent:
+            parts.append(f"never sent {spans(self.never_sent)}")
+        if self.never_heard:
+            parts.append(f"never heard the sum of {spans(self.never_heard)}")
+        return " and ".join(parts)
+
+
+class Registers(Protocol):
+    """Where a diagnosis looks into switches."""
+
+    def registers(self, switch: str, register: str, indices: list[int]) -> list[int] | None: ...
+
+
+class NoSession(Exception):
+    """No new session can begin; one line that says why."""
+
+
+class Sessions(Protocol):
+    """What jobs share during one run, and the sessions of each. A job's `share` is what `take` gave
+    it; the tables of switches and a session's keys follow from it."""
+
+    def join(self, job: Tenant) -> None:
+        """The job competes from now on."""
+
+    def leave(self, job: Tenant) -> None: ...
+
+    def reserved(self, job: Tenant) -> Share | None:
+        """What switches keep for the job before it joins and after it has left, if anything."""
+
+    def held(self, job: Tenant) -> Share | None: ...
+
+    def take(self, job: Tenant) -> Share | None:
+        """Between two rounds: what is due to the job and free; None if it has to wait."""
+
+    def changed(self, job: Tenant) -> Mapping[str, Any]:
+        """The event that says what the job has now: `event`, and more."""
+
+    def begin(self, job: Tenant) -> Mapping[str, Any]:
+        """Keys of agents' configuration for a new session, whose packets nothing older can be taken
+        for. Raises NoSession."""
+
+
+class System(ABC):
+    """One way of aggregating. What is no method's answer is declared: the class's attributes."""
+
+    name: str
+    summary: str
+    """One line."""
+    abilities: Abilities = Abilities()
+    options: type | None = None
+    """A frozen dataclass of its own keys, made by `scenario.schema.key`: they stand in a section
+    that has the system's name."""
+    counters: Mapping[str, Counter]
+    """Word in metrics.json -> counter of the P4 program."""
+    host_counters: Mapping[str, HostCounter] = {}
+    attack_kinds: Mapping[str, AttackKind] = {}
+    """In the order in which they are sent; empty where the system has nothing to attack."""
+
+    # A scenario. Checks are asked while there may be mistakes, of which `trust` knows.
+
+    def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+        """What is wrong with its keys together, where each alone may be right."""
+        return iter(())
+
+    @abstractmethod
+    def refused(self, graph: Topology, job: ActiveJob) -> str:
+        """Why a job cannot run on this network, one line; empty if it can."""
+
+    @abstractmethod
+    def resolve(self, scenario: Scenario, slowest_bps: int) -> Scenario:
+        """A checked scenario with `auto` replaced in the keys that are this system's to decide.
+        slowest_bps: of the slowest link."""
+
+    @abstractmethod
+    def chunks(self, scenario: Scenario, job: Tenant) -> int:
+        """How many chunks a worker has in a round, also of a scenario that is not resolved."""
+
+    @abstractmethod
+    def chunk_bits(self, scenario: Scenario) -> int:
+        """Bits on the wire of the frame that carries one chunk, of a resolved scenario."""
+
+    def memory_bytes(self, scenario: Scenario) -> int:
+        """What switches and servers need beside the agents' tensors, of a resolved scenario."""
+        return 0
+
+    # Network and agents.
+
+    @abstractmethod
+    def source(self, scenario: Scenario) -> Source: ...
+
+    @abstractmethod
+    def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
+        """What every switch is filled with while these jobs run. Raises ValueError, one line."""
+
+    @abstractmethod
+    def agents(self, setting: Setting, job: ActiveJob) -> Sequence[Agent]:
+        """Who runs where: the members by rank, then servers."""
+
+    @abstractmethod
+    def sessions(self, setting: Setting) -> Sessions: ...
+
+    # What should happen.
+
+    @abstractmethod
+    def round_bytes(self, setting: Setting, job: ActiveJob) -> Mapping[str, int]:
+        """Bytes that one round sends over each direction (`h1->s1`) without loss. Directions that
+        carry nothing may be left out."""
+
+    @abstractmethod
+    def bounds(self, setting: Setting, job: ActiveJob) -> Bounds: ...
+
+    def unpredictable(self, scenario: Scenario) -> str:
+        """Why nobody can tell what links should have carried; empty where that is known."""
+        return ""
+
+    @abstractmethod
+    def sent_again(
+        self,
+        setting: Setting,
+        job: ActiveJob,
+        more: Mapping[str, int],
+        counters: Mapping[str, Mapping[str, Cells]],
+    ) -> Mapping[str, Again]:
+        """By direction. more: host -> bytes that its agents of the job sent beyond those predicted;
+        counters: switch -> kind -> cells."""
+
+    def returns_sums(self, dtype: str) -> bool:
+        """Whether endpoints hand out the integers that travelled beside the result."""
+        return False
+
+    def block(self, setting: Setting) -> int:
+        """Truths are asked for blocks that begin at multiples of so many elements."""
+        return 1
+
+    @abstractmethod
+    def truth(self, setting: Setting, job: ActiveJob, combine: Combine | None) -> TruthOf:
+        """What results have to be. combine: the user's own, where the switch does not add."""
+
+    # What switches did.
+
+    def arrivals(self) -> tuple[str, ...]:
+        """Counters of which exactly one counts each frame that a switch takes in."""
+        return ()
+
+    def owed(
+        self, setting: Setting, job: ActiveJob, switch: str, counters: Mapping[str, Cells]
+    ) -> int:
+        """Frames that a switch should have sent for a job by its own counters; only asked where
+        there are `arrivals`."""
+        raise NotImplementedError
+
+    # When something is wrong.
+
+    def diagnose(
+        self,
+        source: Registers,
+        graph: Topology,
+        job: ActiveJob,
+        waiting: Mapping[str, Iterable[Waiting]],
+    ) -> Mapping[str, Absent]:
+        """Host or switch -> what it owes, who owes most first. waiting: host -> what it waits
+        for."""
+        return {}
+
+    def attack(
+        self, key: str, setting: Setting, host: str, victims: Sequence[Tenant]
+    ) -> Iterator[tuple[str, bytes]]:
+        """(kind, frame) without end; the same key gives the same. host: the attacker, of none of
+        `victims`. Only asked where there are `attack_kinds`."""
+        raise NotImplementedError
+
+
+RANGES_MAX = 8
+
+
+def spans(chunks: Iterable[int]) -> str:
+    """`chunk 7`, `chunks 3, 8-12`."""
+    runs: list[list[int]] = []
+    for chunk in sorted(chunks):
+        if runs and chunk == runs[-1][1] + 1:
+            runs[-1][1] = chunk
+        else:
+            runs.append([chunk, chunk])
+    shown = [str(a) if a == b else f"{a}-{b}" for a, b in runs[:RANGES_MAX]]
+    more = f" and {len(runs) - RANGES_MAX} more ranges" if len(runs) > RANGES_MAX else ""
+    single = len(runs) == 1 and runs[0][0] == runs[0][1]
+    return f"chunk{'' if single else 's'} {', '.join(shown)}{more}"

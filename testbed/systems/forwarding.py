@@ -1,0 +1,131 @@
+"""For systems whose switches only forward: their program, counters, tables, and what crosses links.
+
+A system that sums in switches has most of this too: each program contains p4/include/forwarding.p4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from agglab.testbed.plan.forwarding import wiring_of
+from agglab.testbed.systems.base import Again, Counter, Source
+from agglab.topologies import Topology
+
+SOURCE = Source("forwarding")
+
+FORWARDING_COUNTERS: dict[str, Counter] = {
+    "malformed": Counter(
+        "malformed",
+        "packets that the parser could not finish, or that are for the aggregator and are no "
+        "contribution",
+        tally="malformed",
+        of_jobs=False,
+    ),
+    "host_errors": Counter(
+        "host_errors",
+        "hosts' ICMP messages for the aggregator, such as that a result came when its worker's "
+        "program had ended",
+        of_jobs=False,
+    ),
+    "forged": Counter(
+        "forged", "packets that claim to come from the aggregator", tally="forged", of_jobs=False
+    ),
+    "forwarded": Counter(
+        "forwarded", "packets that are no aggregation's, forwarded", of_jobs=False
+    ),
+    "unroutable": Counter(
+        "unroutable", "packets for the switch to route that it has no way for", of_jobs=False
+    ),
+}
+"""Those of p4/include/forwarding.p4."""
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What one host sends another in a round, without loss; bytes of whole Ethernet frames."""
+
+    source: str
+    target: str
+    bytes: int
+
+
+def path(graph: Topology, source: str, target: str) -> list[str]:
+    """The directions (`h1->s1`) that frames between two hosts cross. Raises ValueError if there is
+    no way."""
+    if source == target:
+        return []
+    wiring = wiring_of(graph)
+    node = wiring.attached[source][0]
+    crossed = [f"{source}->{node}"]
+    while node != target:
+        port = wiring.port_to_host(node, target)
+        if port is None:
+            raise ValueError(f"no way from {source} to {target}")
+        following = wiring.ports[node][port]
+        crossed.append(f"{node}->{following}")
+        node = following
+    return crossed
+
+
+def unreachable(graph: Topology, hosts: Sequence[str]) -> str:
+    """Why these hosts cannot talk to each other; empty if they can."""
+    for host in hosts[1:]:
+        try:
+            path(graph, hosts[0], host)
+        except ValueError as error:
+            return str(error)
+    return ""
+
+
+def bytes_by_direction(graph: Topology, flows: Iterable[Flow]) -> dict[str, int]:
+    """What all flows together put on each direction."""
+    sizes: dict[str, int] = {}
+    for flow in flows:
+        for direction in path(graph, flow.source, flow.target):
+            sizes[direction] = sizes.get(direction, 0) + flow.bytes
+    return sizes
+
+
+def sent_again(graph: Topology, flows: Sequence[Flow], more: Mapping[str, int]) -> dict[str, Again]:
+    """What a host sent beyond the prediction crossed its own link whole, and any part of it each
+    other direction of its flows; switches send nothing again. See System.sent_again."""
+    most: dict[str, int] = {}
+    for direction, sources in _sources(graph, flows).items():
+        most[direction] = sum(more.get(source, 0) for source in sources)
+    return {
+        direction: Again(size if direction.partition("->")[0] in more else 0, size)
+        for direction, size in most.items()
+    }
+
+
+def _sources(graph: Topology, flows: Iterable[Flow]) -> dict[str, set[str]]:
+    """Direction -> the hosts whose flows cross it."""
+    found: dict[str, set[str]] = {}
+    for flow in flows:
+        for direction in path(graph, flow.source, flow.target):
+            found.setdefault(direction, set()).add(flow.source)
+    return found
+
+
+def path_s(graph: Topology, source: str, target: str, frame_bytes: int) -> float:
+    """How long a frame takes from one host to the other through empty queues."""
+    ways = {name: way for link in graph.links for name, _, _, way in link.directions()}
+    crossed = [ways[direction] for direction in path(graph, source, target)]
+    return sum(
+        (frame_bytes * 8 / way.rate_bps if way.rate_bps else 0.0) + way.delay_us / 1e6
+        for way in crossed
+    )
+
+
+def rates(graph: Topology) -> Iterator[tuple[str, int]]:
+    """(direction, rate) of all that have one."""
+    for link in graph.links:
+        for name, _, _, way in link.directions():
+            if way.rate_bps:
+                yield name, way.rate_bps
+
+
+def slowest_crossing_s(graph: Topology, sizes: Mapping[str, int]) -> float:
+    """The longest time that one direction needs for its bytes."""
+    return max((sizes.get(name, 0) * 8 / rate for name, rate in rates(graph)), default=0.0)

@@ -1,0 +1,76 @@
+"""Ethernet frames as an outsider may write them, layer by layer: for attacks, and tests of them."""
+
+from __future__ import annotations
+
+import ipaddress
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agglab.testbed.checksum import ONES, word_sum
+from agglab.topologies import Host
+
+ETHERNET = struct.Struct("!6s6sH")
+IPV4 = struct.Struct("!BBHHHBBH4s4s")
+IPV6 = struct.Struct("!IHBB16s16s")
+IPV4_TYPE, IPV6_TYPE = 0x0800, 0x86DD
+ICMP, UDP = 1, 17
+DONT_FRAGMENT, MORE_FRAGMENTS = 0x4000, 0x2000
+
+
+@dataclass(frozen=True)
+class End:
+    """An address of UDP, packed."""
+
+    mac: bytes
+    ip: bytes
+    port: int
+
+
+def end_of(host: Host, port: int) -> End:
+    """A port of a host."""
+    mac = bytes.fromhex(host.mac.replace(":", ""))
+    return End(mac, ipaddress.IPv4Address(host.ip).packed, port)
+
+
+def ethernet(to: bytes, source: bytes, body: bytes, tags: Sequence[tuple[int, int]] = ()) -> bytes:
+    """A frame. tags: (ethertype, priority and VLAN) from the outermost."""
+    ethertype = IPV6_TYPE if body[0] >> 4 == 6 else IPV4_TYPE
+    types = [kind for kind, _ in tags] + [ethertype]
+    inner = b"".join(
+        struct.pack("!HH", control, following)
+        for (_, control), following in zip(tags, types[1:], strict=True)
+    )
+    return ETHERNET.pack(to, source, types[0]) + inner + body
+
+
+def ipv4(
+    source: bytes,
+    to: bytes,
+    body: bytes,
+    protocol: int = UDP,
+    options: bytes = b"",
+    flags: int = DONT_FRAGMENT,
+    number: int = 0,
+) -> bytes:
+    """A packet. flags: those of fragments, and the offset."""
+    size = IPV4.size + len(options)
+    fields = (0x40 | size // 4, 0, size + len(body), number, flags, 64, protocol)
+    blank = IPV4.pack(*fields, 0, source, to) + options
+    return IPV4.pack(*fields, ONES - word_sum(blank), source, to) + options + body
+
+
+def udp(source: End, to: End, payload: bytes) -> bytes:
+    """Header and payload, with a checksum over IPv4's addresses."""
+    size = 8 + len(payload)
+    head = struct.pack("!HHH", source.port, to.port, size)
+    pseudo = source.ip + to.ip + struct.pack("!HH", UDP, size)
+    checksum = ONES - word_sum(pseudo + head + b"\0\0" + payload)
+    return head + checksum.to_bytes(2, "big") + payload
+
+
+def icmp(kind: int, code: int, rest: bytes, quoted: bytes) -> bytes:
+    """A message about a packet. rest: the second word."""
+    head, tail = bytes([kind, code]), rest + quoted
+    checksum = ONES - word_sum(head + b"\0\0" + tail)
+    return head + checksum.to_bytes(2, "big") + tail

@@ -1,0 +1,42 @@
+"""Who runs where in SwitchML: a worker at each host of the job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agglab.hosts import wire
+from agglab.testbed.systems.base import WORKER, ActiveJob, Agent, Setting
+from agglab.testbed.systems.switchml.partition import ranges
+
+
+def agents(setting: Setting, job: ActiveJob) -> list[Agent]:
+    """See System.agents."""
+    return [
+        Agent(WORKER, job.job.hosts[rank], rank, configuration(setting, job, rank))
+        for rank in job.members
+    ]
+
+
+def configuration(setting: Setting, job: ActiveJob, rank: int) -> dict[str, Any]:
+    """hosts.agent's keys for one worker, as the job begins."""
+    scenario, tenant = setting.scenario, job.job
+    workload, host = tenant.workload, setting.graph.host(tenant.hosts[rank])
+    link = next(iter(setting.graph.ports(host.name).values()))
+    return {
+        "name": host.name,
+        "job": tenant.number,
+        "rank": rank,
+        "workers": len(tenant.hosts),
+        "lanes": scenario.switch.lanes,
+        "slots": ranges(scenario)[job.index][1],
+        "window": workload.window,
+        "first_tag": 1,
+        "bind": [host.ip, wire.WORKER_PORT_BASE + tenant.number],
+        "aggregator": [wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT],
+        "link_rate_bps": link.a_to_b.rate_bps,
+        "elements": workload.elements,
+        "dtype": workload.dtype,
+        "seed": scenario.seed,
+        "give_up_s": workload.give_up_s,
+        "worker": workload.worker,
+    }

@@ -1,0 +1,49 @@
+"""What p4/switchml.p4 counts, and what it must have sent by these counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agglab.testbed.plan import Tree
+from agglab.testbed.systems.base import Cells, Counter
+from agglab.testbed.systems.forwarding import FORWARDING_COUNTERS
+
+COUNTERS: dict[str, Counter] = {
+    "new": Counter("contribution_new", "contributions summed"),
+    "duplicate": Counter("contribution_duplicate", "contributions seen before"),
+    "stale": Counter("contribution_stale", "contributions to a chunk that is over", tally="stale"),
+    "complete": Counter("chunk_complete", "chunks completed"),
+    "refused": Counter(
+        "contribution_refused",
+        "packets for the aggregator that are no valid contribution",
+        tally="malformed",
+    ),
+    "repeated": Counter("result_repeated", "results sent again to one worker or switch"),
+    "partial_repeated": Counter("partial_repeated", "partial sums sent up again"),
+    "final_new": Counter("final_new", "results from the parent switch, handed down"),
+    "final_unneeded": Counter(
+        "final_unneeded", "results from the parent switch that were there already"
+    ),
+    **FORWARDING_COUNTERS,
+}
+
+AGGREGATION = ("new", "duplicate", "stale", "refused", "final_new", "final_unneeded")
+ARRIVALS = (*AGGREGATION, *FORWARDING_COUNTERS)
+"""Every frame the program takes in is counted by exactly one of these."""
+ONE_FRAME = ("repeated", "partial_repeated")
+"""These send one frame; a complete chunk one or one for each child, a new final sum the latter."""
+
+
+def owed(counters: Mapping[str, Cells], index: int, tree: Tree, switch: str) -> int:
+    """Frames that one job's counts say were sent."""
+    branch = tree.branches.get(switch)
+    if branch is None:
+        return 0
+
+    def count(kind: str) -> int:
+        return counters[kind].get(index, (0, 0))[0]
+
+    children = len(branch.children)
+    to_all = count("complete") if branch.parent is None else count("final_new")
+    up = 0 if branch.parent is None else count("complete")
+    return to_all * children + up + sum(count(kind) for kind in ONE_FRAME)

@@ -1,0 +1,56 @@
+"""The tree of switches that sums a job, and what crosses its links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from agglab.testbed.plan import Entries, Tree
+from agglab.testbed.systems.base import ActiveJob, Again, Cells
+from agglab.testbed.systems.switchml.plan import Job, job_trees, plan
+from agglab.topologies import Topology
+
+
+def tables(graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
+    """See System.tables."""
+    places: list[Job | None] = [None] * (1 + max((job.index for job in jobs), default=-1))
+    for job in jobs:
+        first, slots = job.share
+        places[job.index] = Job(job.job.number, job.hosts, first, slots)
+    return plan(graph, places).entries
+
+
+@lru_cache(maxsize=64)
+def tree_of(graph: Topology, job: ActiveJob) -> Tree:
+    """The job's own. Raises ValueError, one line."""
+    placed = Job(job.job.number, job.hosts, 0, 1)
+    return job_trees(graph, [*[None] * job.index, placed])[job.job.number]
+
+
+def ways(tree: Tree) -> Iterator[tuple[str, str]]:
+    """Each cable of the tree as its direction up and its direction down."""
+    for switch, branch in tree.branches.items():
+        for _, node in branch.children:
+            yield f"{node}->{switch}", f"{switch}->{node}"
+
+
+def sent_again(
+    tree: Tree,
+    index: int,
+    more: Mapping[str, int],
+    counters: Mapping[str, Mapping[str, Cells]],
+) -> dict[str, Again]:
+    """See System.sent_again. What goes up was counted where it was sent again, by the worker or by
+    the switch; of what goes down a switch counts only how much it sent to any child."""
+
+    def repeated(switch: str, kind: str) -> int:
+        return counters[switch].get(kind, {}).get(index, (0, 0))[1]
+
+    again = {}
+    for switch, branch in tree.branches.items():
+        down = repeated(switch, "repeated")
+        for _, node in branch.children:
+            up = more[node] if node in more else repeated(node, "partial_repeated")
+            again[f"{node}->{switch}"] = Again(up, up)
+            again[f"{switch}->{node}"] = Again(0, down)
+    return again

@@ -1,0 +1,79 @@
+"""A round's sums and results as they must be, computed from the inputs and docs/protocol.md alone.
+
+Shares no code with hosts/quantise.py on purpose: two readings of the same text check each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, log2
+
+import numpy as np
+
+from agglab.testbed.systems.base import Array, Combine, Truth, TruthOf
+
+FLOAT64_SLACK = 1 + 2.0**-21
+"""The sum of n integers of 31 bits in float64 is off by at most n * 2^-22 of a step, n/2 steps
+being allowed."""
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+
+
+def truth_of(dtype: str, lanes: int, combine: Combine | None = None) -> TruthOf:
+    """See System.truth; the first element of a block is the first of a chunk."""
+    make = _float_truth if dtype == "float32" else _integer_truth
+    return lambda start, inputs: make(inputs, lanes, combine)
+
+
+def quantise_bits(workers: int) -> int:
+    """b of docs/protocol.md: integers lie within +-(2^b - 1), so that the sum fits int32."""
+    return 31 - ceil(log2(workers))
+
+
+def _sum(inputs: Sequence[Array]) -> Array:
+    total = np.zeros_like(inputs[0])
+    for x in inputs:
+        total += x
+    return total
+
+
+def _integer_truth(inputs: Sequence[Array], lanes: int, combine: Combine | None) -> Truth:
+    total = (combine or _sum)([x.astype(np.int64) for x in inputs])
+    sums = (total & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+    return Truth(sums)
+
+
+def _float_truth(inputs: Sequence[Array], lanes: int, combine: Combine | None) -> Truth:
+    """Allowed are a step of rounding at each worker, or what rounding comes to where the switch
+    does not add, and half a unit in the last place for the result's own rounding."""
+    workers = len(inputs)
+    scale = np.repeat(_scales(inputs, lanes), lanes)[: inputs[0].size]
+    limit = 2.0 ** quantise_bits(workers) - 1
+    wide = [x.astype(np.float64) for x in inputs]
+    merge = combine or _sum
+    total = merge([np.clip(np.rint(x * scale), -limit, limit) for x in wide])
+    values = merge(wide)
+    if combine is None:
+        rounding = workers * _step_error(workers) / scale
+    else:
+        rounding = np.abs(total / scale - values)
+    farthest = np.minimum(np.abs(values) + rounding, FLOAT32_MAX).astype(np.float32)
+    half_unit = np.spacing(farthest).astype(np.float64) / 2
+    return Truth(values, rounding * FLOAT64_SLACK + half_unit, total.astype(np.int32))
+
+
+def _step_error(workers: int) -> float:
+    """How far from its integer, in steps, a worker's scaled value can be: half a step; or, of a
+    float32 just below 2^b (24 bits), what the limit 2^b - 1 takes away."""
+    return max(0.5, 1 - 2.0 ** (quantise_bits(workers) - 24))
+
+
+def _scales(inputs: Sequence[Array], lanes: int) -> Array:
+    """Power of two per chunk: 2^(b - (E - 126)), E the largest exponent field, at least 1."""
+    chunks = -(-inputs[0].size // lanes)
+    largest = np.ones(chunks, np.int64)
+    for x in inputs:
+        fields = (x.view(np.uint32) >> 23) & 0xFF
+        padded = np.zeros(chunks * lanes, np.uint32)
+        padded[: x.size] = fields
+        np.maximum(largest, padded.reshape(chunks, lanes).max(axis=1), out=largest)
+    return np.ldexp(1.0, quantise_bits(len(inputs)) - (largest - 126))
