@@ -13,7 +13,7 @@ from agglab.topologies.graph import Host, Link, LinkEnd, Switch, Topology
 from agglab.topologies.rack import MAX_WORKERS, host_ip, host_mac
 
 MAX_RACKS = 254
-# P4 ports of p4/switchml.p4 are 9 bits wide; 511 stands for no port.
+# P4 ports are 9 bits wide; 511 stands for no port.
 MAX_PORTS = 510
 
 
