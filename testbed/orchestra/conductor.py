@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agglab.hosts import wire
+from agglab.hosts.part import WORKER
 from agglab.testbed import usage
 from agglab.testbed.backend import Backend, Event, WorkerId
 from agglab.testbed.bounds import bounds
@@ -211,15 +212,19 @@ class Conductor:
         link = next(iter(self._graph.ports(host.name).values()))
         return {
             "name": host.name,
+            "system": "agglab.hosts.systems.switchml",
+            "role": WORKER,
             "job": tenant.number,
             "rank": rank,
             "workers": len(tenant.hosts),
-            "lanes": self._scenario.switch.lanes,
-            "slots": tenant.slots,
-            "window": workload.window,
-            "first_tag": 1,
+            "settings": {
+                "lanes": self._scenario.switch.lanes,
+                "slots": tenant.slots,
+                "window": workload.window,
+                "first_tag": 1,
+                "aggregator": [wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT],
+            },
             "bind": [host.ip, wire.WORKER_PORT_BASE + tenant.number],
-            "aggregator": [wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT],
             "link_rate_bps": link.a_to_b.rate_bps,
             "elements": workload.elements,
             "dtype": workload.dtype,

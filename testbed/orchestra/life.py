@@ -198,7 +198,7 @@ class JobLife:
         count = self._slots[1]
         self.installed = True
         stage.install()
-        usual = stage.configuration(self.tenant, 0)
+        usual = stage.configuration(self.tenant, 0)["settings"]
         window = min(workload.window or count, count)
         chunks = -(-workload.elements // usual["lanes"])
         first_tag = stage.next_first_tag((2 + chunks // window) * workload.rounds)
@@ -213,7 +213,7 @@ class JobLife:
             return
         self._forgetful = False
         for rank in self.members:
-            self._send(rank, command="configure", members=list(self.members), **session)
+            self._send(rank, command="configure", members=list(self.members), settings=session)
         # Who dies meanwhile is the next attempt's trouble, where there can be one.
         recovers = workload.on_failure != "fail"
         yield from self._await("ready", set(self.members), stage.start_s, or_dead=recovers)

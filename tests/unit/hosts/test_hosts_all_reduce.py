@@ -133,7 +133,7 @@ def test_workers_that_do_not_reduce_alike_raise_and_cannot_go_on():
         reducer.all_reduce(integers(rank, 5))
         with pytest.raises(ShapeMismatch) as first:
             reducer.all_reduce(integers(rank, 24 - 4 * (rank == 1)))
-        with pytest.raises(AllReduceError, match="slots are out of step; start the job again"):
+        with pytest.raises(AllReduceError, match="workers are out of step; start the job again"):
             reducer.all_reduce(integers(rank, 5))
         return str(first.value)
 

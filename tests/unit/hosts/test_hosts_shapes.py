@@ -78,7 +78,7 @@ def run(participants, network):
         for rank, datagrams in arrived.items():
             worker = participants[rank].worker
             if not participants[rank].error:
-                worker.on_results(network.now_ns, Batch.of(datagrams, worker.job.lanes))
+                worker.on_datagrams(network.now_ns, Batch.of(datagrams, worker.job.lanes))
 
 
 def faults_of(seed):

@@ -173,6 +173,6 @@ def test_the_batch_check_and_the_native_worker_agree_on_noise():
         data = bytes(data[: chance.choice((len(data), chance.randrange(21)))])
         batch = Batch.of([data], 2)
         before = worker.counters["malformed"]
-        worker.on_results(0, batch)
+        worker.on_datagrams(0, batch)
         legal = batch.well_formed()[0] and data[1] == 0x80
         assert worker.counters["malformed"] - before == (not legal)

@@ -33,7 +33,7 @@ class Conversation:
             sent = Chunk.parse(self.worker.datagram(slot), 1)
             answered = sent.attempt if attempt is None else attempt
             datagrams.append(replace(sent, result=True, attempt=answered).emit())
-        assert self.worker.on_results(round(now_ms * MS), Batch.of(datagrams, 1)) == len(slots)
+        assert self.worker.on_datagrams(round(now_ms * MS), Batch.of(datagrams, 1)) == len(slots)
 
     def answer(self, now_ms, *slots, attempt=None):
         """Results, and what the worker sends on them."""
@@ -336,7 +336,7 @@ class RatedNetwork:
 
     def _gathered(self, rank, now_ns, _data):
         datagrams, self.inbox[rank] = self.inbox[rank], []
-        self.workers[rank].on_results(now_ns, Batch.of(datagrams, 1))
+        self.workers[rank].on_datagrams(now_ns, Batch.of(datagrams, 1))
         self._poll(rank, now_ns)
 
 

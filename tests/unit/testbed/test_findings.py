@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from agglab.hosts import worker
+from agglab.hosts.systems import switchml
 from agglab.testbed.exit_codes import FAILED, PASSED
 from agglab.testbed.findings import unexpected
 from agglab.testbed.places import REPOSITORY
@@ -129,7 +130,7 @@ def test_timers_of_a_tenth_of_the_round_trip(ran: Run, monkeypatch: pytest.Monke
 
     slow, window = "links.delay=500us", "workload.window=128"
     assert ran(slow, window, "switch.slots=128")[1]["findings"] == []
-    monkeypatch.setattr(workers, "Timing", hasty)
+    monkeypatch.setattr(switchml, "Timing", hasty)
     code, metrics = ran(slow, window, "switch.slots=128")
     assert (code, metrics["exact"]) == (FAILED, True)
     assert kinds(metrics) >= {"sent-again"}
@@ -177,9 +178,9 @@ def lie_of_a_node(kind: type, **more: int) -> Callable[..., Any]:
 
 
 def lie_of_a_worker(name: str) -> Callable[..., Any]:
-    honest = workers.WorkerNode._stats
+    honest = workers.AgentNode._stats
 
-    def stats(node: workers.WorkerNode) -> dict[str, int]:
+    def stats(node: workers.AgentNode) -> dict[str, int]:
         found = honest(node)
         return {**found, name: found[name] + 1}
 
@@ -205,8 +206,8 @@ LIES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
         switches.SwitchNode, "account", lie_of_a_node(switches.SwitchNode, received=1, used=1)),
     "a switch's ignored": (
         switches.SwitchNode, "account", lie_of_a_node(switches.SwitchNode, ignored=1)),
-    "a worker's sent": (workers.WorkerNode, "_stats", lie_of_a_worker("sent")),
-    "a worker's received": (workers.WorkerNode, "_stats", lie_of_a_worker("received")),
+    "a worker's sent": (workers.AgentNode, "_stats", lie_of_a_worker("sent")),
+    "a worker's received": (workers.AgentNode, "_stats", lie_of_a_worker("received")),
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import pytest
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
 from agglab.testbed.virtual.backend import VirtualBackend
-from agglab.testbed.virtual.workers import WorkerNode
+from agglab.testbed.virtual.workers import AgentNode
 
 TEXT = """
 name: tiny
@@ -37,14 +37,14 @@ class Ran:
 
 def spoil(monkeypatch: pytest.MonkeyPatch, change, ranks=(1,), rounds=(1,)) -> None:
     """Change what a caller receives at the end of a round, and not the integer sums."""
-    finish = WorkerNode._finish
+    finish = AgentNode._finish
 
-    def spoiled(self: WorkerNode) -> None:
+    def spoiled(self: AgentNode) -> None:
         if self.rank in ranks and self._round in rounds:
             change(self._received.result)
         finish(self)
 
-    monkeypatch.setattr(WorkerNode, "_finish", spoiled)
+    monkeypatch.setattr(AgentNode, "_finish", spoiled)
 
 
 def far(value: float):
