@@ -1,6 +1,6 @@
-"""What the orchestration of a run needs from a network, on real or on virtual time.
+"""What the control of a run needs from a network, on real or on virtual time.
 
-`testbed/orchestra/` is written against this alone: it starts workers, sends them commands, waits
+`testbed/control/` is written against this alone: it starts workers, sends them commands, waits
 for events, begins and ends faults. A Backend knows no jobs' rounds, no recovery and no results.
 
 Commands and events are those of hosts.agent (docs/architecture.md). Each event carries `job` and

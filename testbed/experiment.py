@@ -11,9 +11,9 @@ from typing import TextIO
 
 from agglab.hosts import wire
 from agglab.testbed.backend import Backend
+from agglab.testbed.control.conductor import Conductor
+from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.measurements import COUNTERS, Cells, Measurements
-from agglab.testbed.orchestra.conductor import Conductor
-from agglab.testbed.orchestra.outcome import Outcome
 from agglab.testbed.prepare import fill
 from agglab.testbed.program import Program
 from agglab.testbed.progress import Progress

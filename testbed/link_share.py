@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agglab.testbed.bucket import burst_bytes
+from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.faults import Fault, RateChange
-from agglab.testbed.orchestra.outcome import Outcome
 from agglab.topologies import Topology
 
 NS_PER_S = 1e9

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from agglab.testbed.orchestra.outcome import Outcome
+from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.statistics import NetworkStatistics
 
 COUNTERS = {

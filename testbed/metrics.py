@@ -11,10 +11,10 @@ from agglab.hosts import wire
 from agglab.testbed import fidelity, findings, link_bytes
 from agglab.testbed.accounts import ON_REAL_LINKS
 from agglab.testbed.bounds import bounds
+from agglab.testbed.control.outcome import JobResult, Outcome
 from agglab.testbed.faults import Impair
 from agglab.testbed.link_share import busiest_share
 from agglab.testbed.measurements import Measurements
-from agglab.testbed.orchestra.outcome import JobResult, Outcome
 from agglab.testbed.plan import Tree, job_trees
 from agglab.testbed.queue_losses import Lost, lost_inside
 from agglab.testbed.scenario import Scenario

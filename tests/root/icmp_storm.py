@@ -20,7 +20,7 @@ from loopback import LoopbackSwitch, worker_bind
 from switch_model import JobEntry
 
 from agglab.hosts import AllReducer
-from agglab.testbed.orchestra.attack import End, icmp, ipv4, udp
+from agglab.testbed.control.attack import End, icmp, ipv4, udp
 
 LANES, SLOTS, ELEMENTS, JOB, ROUNDS = 8, 16, 4000, 3, 2
 EVERY = 20

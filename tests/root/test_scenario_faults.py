@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from agglab.testbed.orchestra.attack import KINDS
+from agglab.testbed.control.attack import KINDS
 
 pytestmark = pytest.mark.root
 

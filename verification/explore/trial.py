@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agglab.testbed.orchestra.conductor import Conductor
-from agglab.testbed.orchestra.outcome import Failure, Outcome
+from agglab.testbed.control.conductor import Conductor
+from agglab.testbed.control.outcome import Failure, Outcome
 from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.faults import expand
 from agglab.testbed.scenario.graph import topology

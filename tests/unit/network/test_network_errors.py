@@ -18,7 +18,7 @@ def test_a_lack_names_its_remedy() -> None:
     assert str(lack) == "this machine lacks the program tc: apt-get install iproute2"
 
 
-def test_missing_programs_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_diagnosis_programs_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     what = [what for what, _ in _basics()]
     programs = ("ip", "tc", "mnexec", "ifconfig", "cc")

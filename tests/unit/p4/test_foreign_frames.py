@@ -12,8 +12,8 @@ import pytest
 from frames import AGGREGATOR, AGGREGATOR_MAC, ipv4, worker_address, worker_mac
 
 from agglab.switch import Pipeline
+from agglab.testbed.control import attack
 from agglab.testbed.measurements import COUNTERS
-from agglab.testbed.orchestra import attack
 from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.scenario.schema import Workload
 from agglab.topologies import rack

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed.orchestra.attack import KINDS
+from agglab.testbed.control.attack import KINDS
 from agglab.testbed.scenario import load
 from agglab.testbed.scenario.describe import finding_table, key_table, metric_table
 

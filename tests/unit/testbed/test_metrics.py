@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed.bounds import Bounds, bounds
+from agglab.testbed.control.outcome import Failure, JobResult, Outcome, Round, Span
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.metrics import compute, failures, lookup, shortcomings
 from agglab.testbed.network import DirectionStatistics, NetworkStatistics, SwitchStatistics
-from agglab.testbed.orchestra.outcome import Failure, JobResult, Outcome, Round, Span
 from agglab.testbed.plan import plan
 from agglab.testbed.scenario import Scenario, load
 from agglab.testbed.scenario.expectations import Expectation

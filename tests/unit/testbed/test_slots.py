@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agglab.testbed.orchestra.slots import Slots, due
+from agglab.testbed.control.slots import Slots, due
 from agglab.testbed.scenario.jobs import Tenant, divide
 from agglab.testbed.scenario.schema import Workload
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agglab.testbed.orchestra.attack import KINDS
+from agglab.testbed.control.attack import KINDS
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
 
@@ -145,7 +145,7 @@ def test_no_session_begins_where_a_switch_would_take_its_tags_for_old_ones(
     conduct, monkeypatch, times: int, code: int
 ) -> None:
     """Sessions 2^30 apart: the third would begin 2^31 ahead of what cells may hold."""
-    monkeypatch.setattr("agglab.testbed.orchestra.conductor.SESSION_BITS", 30)
+    monkeypatch.setattr("agglab.testbed.control.conductor.SESSION_BITS", 30)
     faults = [
         f"{{kind: switch_reprogram, switch: s1, at_chunk: {{round: {n}, chunk: 200}}}}"
         for n in range(times)

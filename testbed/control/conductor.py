@@ -11,13 +11,13 @@ from agglab.hosts.part import WORKER
 from agglab.testbed import usage
 from agglab.testbed.backend import Backend, Event, WorkerId
 from agglab.testbed.bounds import bounds
+from agglab.testbed.control import attack
+from agglab.testbed.control.fault import FaultProcess
+from agglab.testbed.control.job import JobProcess, Process
+from agglab.testbed.control.judge import Attempt, Judge
+from agglab.testbed.control.outcome import JobResult, Outcome, Round, Span
+from agglab.testbed.control.slots import Range, Slots
 from agglab.testbed.faults import AtChunk, Attack, AtTime, Fault, WorkerCrash
-from agglab.testbed.orchestra import attack
-from agglab.testbed.orchestra.judge import Attempt, Judge
-from agglab.testbed.orchestra.life import JobLife, Life
-from agglab.testbed.orchestra.mishap import Mishap
-from agglab.testbed.orchestra.outcome import JobResult, Outcome, Round, Span
-from agglab.testbed.orchestra.slots import Range, Slots
 from agglab.testbed.own_entries import Fill, as_planned
 from agglab.testbed.plan import Job, Plan, Tree, plan
 from agglab.testbed.progress import Progress
@@ -37,7 +37,7 @@ IDLE_NS = 100_000_000
 
 
 class Conductor:
-    """One run. It is the Stage of its jobs (life.py) and of its faults (mishap.py)."""
+    """One run: what its jobs (job.py) and its faults (fault.py) ask for as `Run`."""
 
     def __init__(
         self,
@@ -53,8 +53,8 @@ class Conductor:
         self.backend = backend
         self.start_s = scenario.timeouts.start_s
         self.log = log
-        self.jobs = [JobLife(tenant, self, JobResult(tenant)) for tenant in jobs]
-        self.mishaps = [Mishap(fault, self) for fault in faults]
+        self.jobs = [JobProcess(tenant, self, JobResult(tenant)) for tenant in jobs]
+        self.faults = [FaultProcess(fault, self) for fault in faults]
         self.outcome = Outcome([job.result for job in self.jobs])
         self._scenario, self._graph, self._progress = scenario, graph, progress
         self._fill = fill
@@ -69,7 +69,7 @@ class Conductor:
         self._dynamic = scenario.switch.partition == "dynamic"
         self._slots = Slots(scenario.switch.slots, self._dynamic)
         self._origin: dict[str, int] = {}
-        self._lives: dict[object, Life[None]] = {}
+        self._processes: dict[object, Process[None]] = {}
         self._deadlines: dict[object, int] = {}
         self._pending: deque[Event] = deque()
         self._planned: list[Job | None] = []
@@ -85,11 +85,11 @@ class Conductor:
             job.installed = not self._dynamic
         self.install()
         # Faults first: what is due at the same time as a round's start comes before it.
-        actors: list[Mishap | JobLife] = [*self.mishaps, *self.jobs]
+        actors: list[FaultProcess | JobProcess] = [*self.faults, *self.jobs]
         for actor in actors:
-            self._lives[actor] = actor.live(self._origin)
+            self._processes[actor] = actor.steps(self._origin)
             self._advance(actor, None)
-        while any(job in self._lives for job in self.jobs):
+        while any(job in self._processes for job in self.jobs):
             self._start_the_clock()
             self._drain()
             until = min(self._deadlines.values())
@@ -123,21 +123,21 @@ class Conductor:
         for job in self.jobs:
             for done in job.result.rounds[len(job.result.verdicts) :]:
                 self._judge_round(job.result, done)
-        never = (str(m) for m in self.mishaps if m.began_ns is None)
+        never = (str(m) for m in self.faults if m.began_ns is None)
         self.outcome.never_begun = list(dict.fromkeys(never))  # one of a host, not of each job
-        self.outcome.begun = [m.fault for m in self.mishaps if m.began_ns is not None]
-        sent = sum((mishap.sent for mishap in self.mishaps), Counter[str]())
+        self.outcome.begun = [m.fault for m in self.faults if m.began_ns is not None]
+        sent = sum((fault.sent for fault in self.faults), Counter[str]())
         self.outcome.attacked = dict(sorted(sent.items()))
-        for mishap in self.mishaps:
-            if isinstance(mishap.fault.action, Attack):
-                count = self.outcome.injected.get(mishap.target, 0) + mishap.sent.total()
-                self.outcome.injected[mishap.target] = count
+        for fault in self.faults:
+            if isinstance(fault.fault.action, Attack):
+                count = self.outcome.injected.get(fault.target, 0) + fault.sent.total()
+                self.outcome.injected[fault.target] = count
 
     def _start_the_clock(self) -> None:
         """Times count from when the workers of all jobs are ready, or have failed to be."""
         if "start_ns" in self._origin:
             return
-        if all(job.ready or job not in self._lives for job in self.jobs):
+        if all(job.ready or job not in self._processes for job in self.jobs):
             self._origin["start_ns"] = self.backend.now_ns()
             self.tell("started", at_ns=self._origin["start_ns"])
 
@@ -159,8 +159,8 @@ class Conductor:
         """Deliver what waits; what comes of it is delivered after it."""
         while self._pending:
             event = self._pending.popleft()
-            for actor in list(self._lives):
-                if not isinstance(actor, JobLife) or event.get("job") in (
+            for actor in list(self._processes):
+                if not isinstance(actor, JobProcess) or event.get("job") in (
                     None,
                     actor.tenant.number,
                 ):
@@ -172,13 +172,13 @@ class Conductor:
             self._advance(actor, None)
 
     def _advance(self, actor: object, event: Event | None) -> None:
-        life = self._lives.get(actor)
-        if life is None:
+        process = self._processes.get(actor)
+        if process is None:
             return
         try:
-            self._deadlines[actor] = life.send(event)
+            self._deadlines[actor] = process.send(event)
         except StopIteration:
-            del self._lives[actor]
+            del self._processes[actor]
             self._deadlines.pop(actor, None)
 
     # What faults ask for.
@@ -233,22 +233,22 @@ class Conductor:
             "worker": workload.worker,
         }
 
-    def join(self, job: JobLife) -> None:
+    def join(self, job: JobProcess) -> None:
         self._slots.join(job.tenant)
 
-    def take_slots(self, job: JobLife) -> bool:
+    def take_slots(self, job: JobProcess) -> bool:
         before = self._slots.held(job.tenant)
         held = self._slots.move(job.tenant)
         if held != before:
             self.tell("slots", of=job.tenant.name, range=held)
         return held is not None
 
-    def slots_of(self, job: JobLife) -> Range:
+    def slots_of(self, job: JobProcess) -> Range:
         held = self._slots.held(job.tenant)
         assert held is not None
         return held
 
-    def leave(self, job: JobLife) -> None:
+    def leave(self, job: JobProcess) -> None:
         self._slots.leave(job.tenant)
         if self._dynamic:
             job.installed = False
@@ -263,7 +263,7 @@ class Conductor:
         for switch, entries in self._plan.entries.items():
             self.backend.install(switch, self._fill(switch, entries))
 
-    def _planned_job(self, job: JobLife) -> Job | None:
+    def _planned_job(self, job: JobProcess) -> Job | None:
         if not job.installed:
             return None
         first, count = self._slots.held(job.tenant) or (job.tenant.first_slot, job.tenant.slots)
@@ -276,12 +276,12 @@ class Conductor:
         self._next_tag = (((first + tags) >> SESSION_BITS) + 1 << SESSION_BITS) + 1
         return first
 
-    def tree(self, job: JobLife) -> Tree:
+    def tree(self, job: JobProcess) -> Tree:
         assert self._plan is not None
         return self._plan.trees[job.tenant.number]
 
-    def marks(self, job: JobLife, number: int) -> list[int]:
-        triggers = [m.fault.trigger for m in self.mishaps if m.began_ns is None]
+    def marks(self, job: JobProcess, number: int) -> list[int]:
+        triggers = [m.fault.trigger for m in self.faults if m.began_ns is None]
         return [
             trigger.chunk + 1
             for trigger in triggers
@@ -297,7 +297,7 @@ class Conductor:
     def tree_of(self, tenant: Tenant) -> Tree:
         return self.tree(next(job for job in self.jobs if job.tenant is tenant))
 
-    def round_begins(self, job: JobLife, number: int) -> None:
+    def round_begins(self, job: JobProcess, number: int) -> None:
         if self._rounds_under_way == 0:
             self._before = self.backend.usage()
         if self._under_way_since is None:
@@ -312,7 +312,7 @@ class Conductor:
         )
         self._progress.begin_round(job.tenant.number, number, self.backend.now_ns())
 
-    def round_over(self, job: JobLife, done: Round | None) -> None:
+    def round_over(self, job: JobProcess, done: Round | None) -> None:
         self._rounds_under_way -= 1
         if self._rounds_under_way == 0:
             used = self.backend.usage().since(self._before)
@@ -340,7 +340,7 @@ class Conductor:
             sums_sha256=self._judge.digest(result.tenant, attempt),
         )
 
-    def broken_off(self, job: JobLife, number: int) -> None:
+    def broken_off(self, job: JobProcess, number: int) -> None:
         attempt = self._judge.collect(job.tenant, number, job.members, over=False)
         if not attempt.received:
             return
@@ -362,22 +362,22 @@ class Conductor:
         )
 
     def comes_back(self, worker: WorkerId) -> bool | None:
-        for mishap in self.mishaps:
-            action = mishap.fault.action
+        for fault in self.faults:
+            action = fault.fault.action
             killed = isinstance(action, WorkerCrash) and WorkerId(action.job, action.host) == worker
-            if killed and mishap.began_ns is not None and not mishap.ended:
-                return mishap.fault.duration_s is not None
+            if killed and fault.began_ns is not None and not fault.ended:
+                return fault.fault.duration_s is not None
         return None
 
     def since_fault_s(self, otherwise_ns: int) -> float:
-        begun = [m.began_ns for m in self.mishaps if m.began_ns is not None]
+        begun = [m.began_ns for m in self.faults if m.began_ns is not None]
         return (self.backend.now_ns() - max(begun, default=otherwise_ns)) / 1e9
 
     def faults_so_far(self) -> str:
         start_ns = self._origin.get("start_ns", 0)
         begun = [
             f"{m.name} {m.target} {(m.began_ns - start_ns) / 1e9:.3g} s after the start"
-            for m in self.mishaps
+            for m in self.faults
             if m.began_ns is not None
         ]
         return f" (faults: {', '.join(dict.fromkeys(begun))})" if begun else ""

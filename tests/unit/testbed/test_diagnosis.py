@@ -2,7 +2,7 @@
 
 import pytest
 
-from agglab.testbed.orchestra.missing import Absent, diagnose, spans
+from agglab.testbed.control.diagnosis import Absent, diagnose, spans
 from agglab.testbed.plan import Job, plan
 from agglab.topologies import fabrics, rack
 

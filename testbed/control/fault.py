@@ -1,4 +1,4 @@
-"""One fault from its trigger to its end, as a generator like a job's life (life.py)."""
+"""One fault from its trigger to its end, as a generator like a job's (job.py)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, Protocol
 
 from agglab.testbed.backend import Backend, Event, WorkerId
+from agglab.testbed.control.job import FOREVER_NS, Process, S
 from agglab.testbed.faults import (
     AtChunk,
     Attack,
@@ -23,7 +24,6 @@ from agglab.testbed.faults import (
     WorkerPause,
     WorkerSlow,
 )
-from agglab.testbed.orchestra.life import FOREVER_NS, Life, S
 
 NAMES = {
     LinkDown: "link_down",
@@ -38,7 +38,7 @@ NAMES = {
 ATTACK_STEP_NS = 5_000_000
 
 
-class Stage(Protocol):
+class Run(Protocol):
     """What a fault needs of the run around it."""
 
     backend: Backend
@@ -55,16 +55,16 @@ class Stage(Protocol):
         """Record an event and let every job know."""
 
 
-class Mishap:
-    """The state of one fault, and the generator `live` that moves it. sent: an attack's frames, by
+class FaultProcess:
+    """The state of one fault, and the generator `steps` that moves it. sent: an attack's frames, by
     kind."""
 
-    def __init__(self, fault: Fault, stage: Stage) -> None:
+    def __init__(self, fault: Fault, run: Run) -> None:
         self.fault = fault
         self.began_ns: int | None = None
         self.ended = False
         self.sent: Counter[str] = Counter()
-        self._stage = stage
+        self._run = run
 
     def __str__(self) -> str:
         """`link_down h1-s1 at 2 s`."""
@@ -87,16 +87,16 @@ class Mishap:
         kind = action.impairment if isinstance(action, Impair) else action
         return NAMES.get(type(kind), type(kind).__name__.lower())
 
-    def live(self, origin: Mapping[str, int]) -> Life[None]:
+    def steps(self, origin: Mapping[str, int]) -> Process[None]:
         """From the start of the run to the end of the fault."""
         yield from self._until_trigger(origin)
-        self.began_ns = self._stage.backend.now_ns()
-        self._stage.tell("fault", number=self.fault.number, fault=self.name, target=self.target)
+        self.began_ns = self._run.backend.now_ns()
+        self._run.tell("fault", number=self.fault.number, fault=self.name, target=self.target)
         yield from self._happen()
         self.ended = True
-        self._stage.tell("fault_end", number=self.fault.number, fault=self.name, target=self.target)
+        self._run.tell("fault_end", number=self.fault.number, fault=self.name, target=self.target)
 
-    def _until_trigger(self, origin: Mapping[str, int]) -> Life[None]:
+    def _until_trigger(self, origin: Mapping[str, int]) -> Process[None]:
         trigger = self.fault.trigger
         while "start_ns" not in origin:
             yield FOREVER_NS
@@ -108,11 +108,11 @@ class Mishap:
             if event and _reached(event, trigger):
                 return
 
-    def _sleep_until(self, at_ns: int) -> Life[None]:
-        while self._stage.backend.now_ns() < at_ns:
+    def _sleep_until(self, at_ns: int) -> Process[None]:
+        while self._run.backend.now_ns() < at_ns:
             yield at_ns
 
-    def _last(self) -> Life[None]:
+    def _last(self) -> Process[None]:
         """For as long as the fault does; for ever if nothing else is said."""
         assert self.began_ns is not None
         if self.fault.duration_s is None:
@@ -120,18 +120,18 @@ class Mishap:
                 yield FOREVER_NS
         yield from self._sleep_until(self.began_ns + round(self.fault.duration_s * S))
 
-    def _happen(self) -> Life[None]:
-        action, backend = self.fault.action, self._stage.backend
+    def _happen(self) -> Process[None]:
+        action, backend = self.fault.action, self._run.backend
         if isinstance(action, WorkerPause | WorkerCrash | WorkerSlow):
             yield from self._to_worker(WorkerId(action.job, action.host))
         elif isinstance(action, SwitchRestart):
             backend.stop_switch(action.switch)
             yield from self._sleep_until((self.began_ns or 0) + round(action.outage_s * S))
             backend.start_switch(action.switch)
-            self._stage.fill(action.switch)
+            self._run.fill(action.switch)
         elif isinstance(action, SwitchReprogram):
             backend.reprogram_switch(action.switch)
-            self._stage.fill(action.switch)
+            self._run.fill(action.switch)
         elif isinstance(action, Attack):
             yield from self._attack(action)
         else:
@@ -139,21 +139,21 @@ class Mishap:
             yield from self._last()
             backend.end(self.fault)
 
-    def _attack(self, action: Attack) -> Life[None]:
+    def _attack(self, action: Attack) -> Process[None]:
         """As many as are due by now, every few milliseconds."""
         assert self.began_ns is not None
-        frames, sent = self._stage.foreign_frames(self.fault), 0
+        frames, sent = self._run.foreign_frames(self.fault), 0
         while sent < action.frames:
-            yield from self._sleep_until(self._stage.backend.now_ns() + ATTACK_STEP_NS)
-            elapsed_s = (self._stage.backend.now_ns() - self.began_ns) / S
+            yield from self._sleep_until(self._run.backend.now_ns() + ATTACK_STEP_NS)
+            elapsed_s = (self._run.backend.now_ns() - self.began_ns) / S
             due = min(action.frames, int(action.frames * elapsed_s / action.over_s))
             batch = list(islice(frames, due - sent))
-            self._stage.backend.inject(action.host, [frame for _, frame in batch])
+            self._run.backend.inject(action.host, [frame for _, frame in batch])
             self.sent.update(kind for kind, _ in batch)
             sent = max(sent, due)
 
-    def _to_worker(self, worker: WorkerId) -> Life[None]:
-        action, backend = self.fault.action, self._stage.backend
+    def _to_worker(self, worker: WorkerId) -> Process[None]:
+        action, backend = self.fault.action, self._run.backend
         if isinstance(action, WorkerPause):
             backend.pause_worker(worker, True)
             yield from self._last()
@@ -167,7 +167,7 @@ class Mishap:
             while not _is_end_of((yield FOREVER_NS), worker):
                 pass
             yield from self._last()
-            self._stage.start_again(worker)
+            self._run.start_again(worker)
 
 
 def _reached(event: Event, trigger: AtChunk) -> bool:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar
 
 from agglab.testbed.backend import Backend, Event, WorkerId
-from agglab.testbed.orchestra.missing import Absent, diagnose
-from agglab.testbed.orchestra.outcome import Failure, JobResult, Round
-from agglab.testbed.orchestra.slots import Range
+from agglab.testbed.control.diagnosis import Absent, diagnose
+from agglab.testbed.control.outcome import Failure, JobResult, Round
+from agglab.testbed.control.slots import Range
 from agglab.testbed.plan import Tree
 from agglab.testbed.scenario.jobs import Tenant
 
@@ -19,10 +19,10 @@ FOREVER_NS = 1 << 62
 ANSWER_S = 5.0
 
 T = TypeVar("T")
-Life: TypeAlias = Generator[int, "Event | None", T]
+Process: TypeAlias = Generator[int, "Event | None", T]
 
 
-class Stage(Protocol):
+class Run(Protocol):
     """What a job needs of the run around it."""
 
     backend: Backend
@@ -31,15 +31,15 @@ class Stage(Protocol):
     def configuration(self, tenant: Tenant, rank: int) -> dict[str, Any]:
         """hosts.agent's, without what a session decides."""
 
-    def join(self, job: JobLife) -> None:
+    def join(self, job: JobProcess) -> None:
         """Compete for slots from now on."""
 
-    def take_slots(self, job: JobLife) -> bool:
+    def take_slots(self, job: JobProcess) -> bool:
         """Move to the slots that are due; whether the job has any."""
 
-    def slots_of(self, job: JobLife) -> Range: ...
+    def slots_of(self, job: JobProcess) -> Range: ...
 
-    def leave(self, job: JobLife) -> None: ...
+    def leave(self, job: JobProcess) -> None: ...
 
     def install(self) -> None:
         """Fill all switches anew for the jobs as they are now."""
@@ -48,18 +48,18 @@ class Stage(Protocol):
         """Of a new session that may use so many tags a slot; None when none is left that is ahead
         of all that switches may hold."""
 
-    def tree(self, job: JobLife) -> Tree: ...
+    def tree(self, job: JobProcess) -> Tree: ...
 
-    def marks(self, job: JobLife, number: int) -> list[int]:
+    def marks(self, job: JobProcess, number: int) -> list[int]:
         """Chunk counts of a round that some fault waits for."""
 
     def round_timeout_s(self, tenant: Tenant) -> float: ...
 
-    def round_begins(self, job: JobLife, number: int) -> None: ...
+    def round_begins(self, job: JobProcess, number: int) -> None: ...
 
-    def round_over(self, job: JobLife, done: Round | None) -> None: ...
+    def round_over(self, job: JobProcess, done: Round | None) -> None: ...
 
-    def broken_off(self, job: JobLife, number: int) -> None:
+    def broken_off(self, job: JobProcess, number: int) -> None:
         """Judge what members have received of a round that others have not come to the end of."""
 
     def comes_back(self, worker: WorkerId) -> bool | None:
@@ -74,7 +74,7 @@ class Stage(Protocol):
 
 
 @dataclass
-class Trouble:
+class RoundFailure:
     """Why a round cannot end, and what is known of it. hopeless: running it again would not help.
     emptied: it is a switch that forgot. dead: rank -> how its program ended."""
 
@@ -89,23 +89,23 @@ class Trouble:
 
 
 class JobFailed(Exception):
-    """Ends a job's life; `failure` says why."""
+    """Ends a job; `failure` says why."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(failure.reason)
         self.failure = failure
 
 
-class JobLife:
-    """The state of one job, and the generator `live` that moves it."""
+class JobProcess:
+    """The state of one job, and the generator `steps` that moves it."""
 
-    def __init__(self, tenant: Tenant, stage: Stage, result: JobResult) -> None:
+    def __init__(self, tenant: Tenant, run: Run, result: JobResult) -> None:
         self.tenant = tenant
         self.result = result
         self.members = list(range(len(tenant.hosts)))
         self.ready = False
         self.installed = False
-        self._stage = stage
+        self._run = run
         self._slots: Range | None = None
         self._began_ns = 0
         self._dead: dict[int, Event] = {}
@@ -120,7 +120,7 @@ class JobLife:
         return WorkerId(self.tenant.number, self.tenant.hosts[rank])
 
     def note(self, event: Event) -> None:
-        """Called with every event of this job before `live` is sent it: who is alive."""
+        """Called with every event of this job before `steps` is sent it: who is alive."""
         if event.get("stats"):
             self.result.reports.append(event)
         if event["event"] == "ended":
@@ -128,35 +128,35 @@ class JobLife:
         elif event["event"] == "ready" and self._dead.pop(event["rank"], None):
             self._forgetful = True  # a new program, which knows nothing of the session
 
-    def live(self, origin: Mapping[str, int]) -> Life[None]:
-        """The whole life. origin: holds `start_ns`, the first round's start, once there is one."""
+    def steps(self, origin: Mapping[str, int]) -> Process[None]:
+        """The whole job. origin: holds `start_ns`, the first round's start, once there is one."""
         try:
             yield from self._start_workers(self.members)
             self.ready = True
             yield from self._until(origin)
-            self._stage.join(self)
+            self._run.join(self)
             yield from self._rounds(origin["start_ns"])
         except JobFailed as failed:
             self.result.failure = failed.failure
         self.result.ended_ns = self._now()
         for rank in range(len(self.tenant.hosts)):
             self._send(rank, command="stop")
-        self._stage.leave(self)
+        self._run.leave(self)
 
-    def _rounds(self, start_ns: int) -> Life[None]:
+    def _rounds(self, start_ns: int) -> Process[None]:
         end_s = self.tenant.end_s
         for number in range(self.tenant.workload.rounds):
             if end_s is not None and self._now() >= start_ns + end_s * S:
                 return
-            while not self._stage.take_slots(self):
+            while not self._run.take_slots(self):
                 yield FOREVER_NS
-            if self._forgetful or self._stage.slots_of(self) != self._slots:
+            if self._forgetful or self._run.slots_of(self) != self._slots:
                 yield from self._new_session()
             if self.result.started_ns is None:
                 self.result.started_ns = self._now()
             yield from self._round_to_its_end(number)
 
-    def _until(self, origin: Mapping[str, int]) -> Life[None]:
+    def _until(self, origin: Mapping[str, int]) -> Process[None]:
         """Until the job's own start, which counts from the first round of the run."""
         while "start_ns" not in origin:
             yield FOREVER_NS
@@ -164,15 +164,15 @@ class JobLife:
         while self._now() < at_ns:
             yield at_ns
 
-    def _start_workers(self, ranks: list[int]) -> Life[None]:
+    def _start_workers(self, ranks: list[int]) -> Process[None]:
         for rank in ranks:
-            configuration = self._stage.configuration(self.tenant, rank)
-            self._stage.backend.start_worker(self.worker(rank), configuration)
-        yield from self._await("ready", set(ranks), self._stage.start_s)
+            configuration = self._run.configuration(self.tenant, rank)
+            self._run.backend.start_worker(self.worker(rank), configuration)
+        yield from self._await("ready", set(ranks), self._run.start_s)
 
     def _await(
         self, event: str, ranks: set[int], within_s: float, or_dead: bool = False
-    ) -> Life[None]:
+    ) -> Process[None]:
         """Until each of the ranks has sent the event; JobFailed if one takes too long, or ends
         (or_dead: whoever has ended is not waited for)."""
         deadline = self._now() + round(within_s * S)
@@ -190,18 +190,18 @@ class JobLife:
                 elif heard["event"] == "failed" or (heard["event"] == "ended" and not or_dead):
                     self._fail(_how(self._called(heard["rank"]), heard), heard["rank"], heard)
 
-    def _new_session(self) -> Life[None]:
+    def _new_session(self) -> Process[None]:
         """All members on slots and tags that nothing older can be taken for."""
-        stage, workload = self._stage, self.tenant.workload
+        run, workload = self._run, self.tenant.workload
         fresh = self._slots is None
-        self._slots = stage.slots_of(self)
+        self._slots = run.slots_of(self)
         count = self._slots[1]
         self.installed = True
-        stage.install()
-        usual = stage.configuration(self.tenant, 0)["settings"]
+        run.install()
+        usual = run.configuration(self.tenant, 0)["settings"]
         window = min(workload.window or count, count)
         chunks = -(-workload.elements // usual["lanes"])
-        first_tag = stage.next_first_tag((2 + chunks // window) * workload.rounds)
+        first_tag = run.next_first_tag((2 + chunks // window) * workload.rounds)
         if first_tag is None:
             self._fail("no tags are left for a new session: the run's sessions used 2^31", None)
         session = {
@@ -214,33 +214,33 @@ class JobLife:
         self._forgetful = False
         for rank in self.members:
             self._send(rank, command="configure", members=list(self.members), settings=session)
-        # Who dies meanwhile is the next attempt's trouble, where there can be one.
+        # Who dies meanwhile is the next attempt's failure, where there can be one.
         recovers = workload.on_failure != "fail"
-        yield from self._await("ready", set(self.members), stage.start_s, or_dead=recovers)
+        yield from self._await("ready", set(self.members), run.start_s, or_dead=recovers)
 
-    def _round_to_its_end(self, number: int) -> Life[None]:
+    def _round_to_its_end(self, number: int) -> Process[None]:
         """Attempts until one succeeds; JobFailed when the workload's on_failure allows no more."""
         self._began_ns = self._now()
         attempts = 0
         while True:
             attempts += 1
-            self._stage.round_begins(self, number)
-            ended, trouble = yield from self._attempt(number)
-            if trouble is None:
+            self._run.round_begins(self, number)
+            ended, failure = yield from self._attempt(number)
+            if failure is None:
                 break
-            self._stage.round_over(self, None)
-            yield from self._recover(trouble, number)
+            self._run.round_over(self, None)
+            yield from self._recover(failure, number)
         done = Round(number, tuple(self.members), ended, self._began_ns, attempts)
         self.result.rounds.append(done)
-        self._stage.round_over(self, done)
+        self._run.round_over(self, done)
 
-    def _attempt(self, number: int) -> Life[tuple[dict[int, Event], Trouble | None]]:
+    def _attempt(self, number: int) -> Process[tuple[dict[int, Event], RoundFailure | None]]:
         for rank in self.members:
             if rank in self._dead:
-                return {}, self._trouble(self._dead[rank])
-        timeout_s = self._stage.round_timeout_s(self.tenant)
+                return {}, self._round_failure(self._dead[rank])
+        timeout_s = self._run.round_timeout_s(self.tenant)
         deadline = self._now() + round(timeout_s * S)
-        marks = self._stage.marks(self, number)
+        marks = self._run.marks(self, number)
         extra = {"marks": marks} if marks else {}
         for rank in self.members:
             self._send(rank, command="round", round=number, **extra)
@@ -248,59 +248,59 @@ class JobLife:
         while len(ended) < len(self.members):
             event = yield deadline
             if event is None and self._now() >= deadline:
-                return ended, Trouble(f"round {number} not over after {timeout_s:g} s")
+                return ended, RoundFailure(f"round {number} not over after {timeout_s:g} s")
             if event is None:
                 continue
             ours = event.get("rank") in self.members
             if ours and event["event"] == "round" and event["round"] == number:
                 ended[event["rank"]] = event
-            elif trouble := self._trouble(event):
-                return ended, trouble
+            elif failure := self._round_failure(event):
+                return ended, failure
         return ended, None
 
-    def _trouble(self, event: Event) -> Trouble | None:
+    def _round_failure(self, event: Event) -> RoundFailure | None:
         """What an event during a round means for it; None if nothing."""
         if event["event"] == "switch_emptied":
             if self.tenant.workload.on_failure == "fail":
                 return None
-            return Trouble(f"switch {event['switch']} has lost what it held", emptied=True)
+            return RoundFailure(f"switch {event['switch']} has lost what it held", emptied=True)
         rank = event.get("rank", -1)
         if rank not in self.members or event["event"] not in ("failed", "ended"):
             return None
-        trouble = Trouble(_how(self._called(rank), event), report=event.get("report", ""))
-        trouble.worker = self.tenant.hosts[rank]
+        failure = RoundFailure(_how(self._called(rank), event), report=event.get("report", ""))
+        failure.worker = self.tenant.hosts[rank]
         if event["event"] == "ended":
-            trouble.dead[rank] = _how("", event)
+            failure.dead[rank] = _how("", event)
         else:
-            trouble.hopeless = event.get("missing") is None
-            trouble.waiting[rank] = event.get("waiting", [])
-        return trouble
+            failure.hopeless = event.get("missing") is None
+            failure.waiting[rank] = event.get("waiting", [])
+        return failure
 
-    def _recover(self, trouble: Trouble, number: int) -> Life[None]:
+    def _recover(self, failure: RoundFailure, number: int) -> Process[None]:
         """Everything that must be before the round can run again. JobFailed if it cannot."""
         policy = self.tenant.workload.on_failure
-        yield from self._abort(trouble)
-        self._stage.broken_off(self, number)
-        absent = self._absent(trouble)
-        reason, worker = self._explained(trouble, absent)
-        if trouble.hopeless:
-            reason, worker = trouble.first, None
-        if policy == "fail" or trouble.hopeless:
-            self._fail(reason, worker, {"report": trouble.report})
+        yield from self._abort(failure)
+        self._run.broken_off(self, number)
+        absent = self._absent(failure)
+        reason, worker = self._explained(failure, absent)
+        if failure.hopeless:
+            reason, worker = failure.first, None
+        if policy == "fail" or failure.hopeless:
+            self._fail(reason, worker, {"report": failure.report})
         self.result.restarts += 1
         if self.result.restarts > self.tenant.workload.restarts_max:
             count = self.tenant.workload.restarts_max
             self._fail(f"{reason}; given up after {count} restarts", worker)
         if policy == "survivors":
-            self._go_on_without(trouble, reason, worker)
+            self._go_on_without(failure, reason, worker)
         else:
-            yield from self._revive(trouble, reason, worker)
-            self._stage.broken_off(self, number)  # of those who were silent until now
+            yield from self._revive(failure, reason, worker)
+            self._run.broken_off(self, number)  # of those who were silent until now
         yield from self._new_session()
 
-    def _abort(self, trouble: Trouble) -> Life[None]:
+    def _abort(self, failure: RoundFailure) -> Process[None]:
         """Every living member leaves the round; who does not answer is silent."""
-        asked = set(self.members) - trouble.dead.keys() - trouble.waiting.keys()
+        asked = set(self.members) - failure.dead.keys() - failure.waiting.keys()
         for rank in asked:
             self._send(rank, command="abort")
         deadline = self._now() + round(ANSWER_S * S)
@@ -314,43 +314,45 @@ class JobLife:
             if rank not in asked:
                 continue
             if event["event"] in ("aborted", "failed"):
-                trouble.waiting[rank] = event.get("waiting", [])
+                failure.waiting[rank] = event.get("waiting", [])
                 asked.discard(rank)
             elif event["event"] == "ended":
-                trouble.dead[rank] = _how("", event)
+                failure.dead[rank] = _how("", event)
                 asked.discard(rank)
-        trouble.silent = asked
+        failure.silent = asked
 
-    def _absent(self, trouble: Trouble) -> dict[str, Absent]:
+    def _absent(self, failure: RoundFailure) -> dict[str, Absent]:
         assert self._slots is not None
-        waiting = {self.tenant.hosts[rank]: entries for rank, entries in trouble.waiting.items()}
-        return diagnose(self._stage.backend, self._stage.tree(self), self._slots[0], waiting)
+        waiting = {self.tenant.hosts[rank]: entries for rank, entries in failure.waiting.items()}
+        return diagnose(self._run.backend, self._run.tree(self), self._slots[0], waiting)
 
-    def _explained(self, trouble: Trouble, absent: Mapping[str, Absent]) -> tuple[str, int | None]:
+    def _explained(
+        self, failure: RoundFailure, absent: Mapping[str, Absent]
+    ) -> tuple[str, int | None]:
         """One line, and the rank of the worker to name: the dead, the silent, who owes most."""
         hosts = self.tenant.hosts
         owing = [hosts.index(name) for name in absent if name in hosts]
-        named = [*sorted(trouble.dead), *sorted(trouble.silent), *owing]
+        named = [*sorted(failure.dead), *sorted(failure.silent), *owing]
         if not named:
             others = [f"switch {name} {owes}" for name, owes in absent.items()]
             where = f"; {others[0]} of {self.tenant.name}" if others else ""
-            return f"{trouble.first}{where}{self._stage.faults_so_far()}", None
+            return f"{failure.first}{where}{self._run.faults_so_far()}", None
         rank = named[0]
         parts = []
-        if rank in trouble.dead:
-            parts.append(trouble.dead[rank].strip())
-        elif rank in trouble.silent:
+        if rank in failure.dead:
+            parts.append(failure.dead[rank].strip())
+        elif rank in failure.silent:
             parts.append("answers nothing")
         if owes := absent.get(hosts[rank]):
             parts.append(f"{owes} of {self.tenant.name}")
         what = f"{self._called(rank)} {' and '.join(parts)}"
-        return f"{what}{self._stage.faults_so_far()}", rank
+        return f"{what}{self._run.faults_so_far()}", rank
 
-    def _go_on_without(self, trouble: Trouble, reason: str, worker: int | None) -> None:
+    def _go_on_without(self, failure: RoundFailure, reason: str, worker: int | None) -> None:
         """Leave out the dead and the silent; if there are none, the one who owes most, unless a
         switch has lost what all had sent."""
-        gone = trouble.dead.keys() | trouble.silent
-        if not gone and worker is not None and not trouble.emptied:
+        gone = failure.dead.keys() | failure.silent
+        if not gone and worker is not None and not failure.emptied:
             gone = {worker}
         if len(gone) >= len(self.members):
             self._fail(f"{reason}; nobody is left", worker)
@@ -358,12 +360,12 @@ class JobLife:
             self.members.remove(rank)
             self.result.lost.append(rank)
 
-    def _revive(self, trouble: Trouble, reason: str, worker: int | None) -> Life[None]:
+    def _revive(self, failure: RoundFailure, reason: str, worker: int | None) -> Process[None]:
         """The dead are started again, by us or by their fault's end; the silent may yet answer."""
         give_up_s = self.tenant.workload.give_up_s
         ours, theirs = [], set()
-        for rank in trouble.dead:
-            back = self._stage.comes_back(self.worker(rank))
+        for rank in failure.dead:
+            back = self._run.comes_back(self.worker(rank))
             if back is False:
                 self._fail(reason, rank)
             elif back:
@@ -372,12 +374,12 @@ class JobLife:
                 ours.append(rank)
         if ours:
             yield from self._start_workers(ours)
-        if trouble.silent:
-            yield from self._await_silent(trouble.silent, give_up_s, reason)
+        if failure.silent:
+            yield from self._await_silent(failure.silent, give_up_s, reason)
         if theirs:
             yield from self._await_return(theirs)
 
-    def _await_silent(self, ranks: set[int], within_s: float, reason: str) -> Life[None]:
+    def _await_silent(self, ranks: set[int], within_s: float, reason: str) -> Process[None]:
         deadline = self._now() + round(within_s * S)
         while ranks:
             event = yield deadline
@@ -386,11 +388,11 @@ class JobLife:
             if event and event["event"] in ("aborted", "failed", "round"):
                 ranks.discard(event.get("rank", -1))
 
-    def _await_return(self, ranks: set[int]) -> Life[None]:
+    def _await_return(self, ranks: set[int]) -> Process[None]:
         """Until their fault has ended and they are ready; JobFailed if that takes too long."""
-        while any(self._stage.comes_back(self.worker(rank)) for rank in ranks):
+        while any(self._run.comes_back(self.worker(rank)) for rank in ranks):
             yield FOREVER_NS
-        deadline = self._now() + round(self._stage.start_s * S)
+        deadline = self._now() + round(self._run.start_s * S)
         while late := ranks & self._dead.keys():
             yield deadline
             if self._now() >= deadline:
@@ -398,7 +400,7 @@ class JobLife:
 
     def _fail(self, reason: str, rank: int | None, event: Mapping[str, Any] = {}) -> NoReturn:
         host = None if rank is None else self.tenant.hosts[rank]
-        after_s = self._stage.since_fault_s(self._began_ns)
+        after_s = self._run.since_fault_s(self._began_ns)
         report = str(event.get("report", ""))
         raise JobFailed(Failure(self.tenant.name, reason, host, after_s, report))
 
@@ -406,10 +408,10 @@ class JobLife:
         return f"{self.tenant.hosts[rank]}: worker {rank}"
 
     def _send(self, rank: int, **command: Any) -> None:
-        self._stage.backend.command(self.worker(rank), command)
+        self._run.backend.command(self.worker(rank), command)
 
     def _now(self) -> int:
-        return self._stage.backend.now_ns()
+        return self._run.backend.now_ns()
 
 
 def _how(who: str, event: Event) -> str:
