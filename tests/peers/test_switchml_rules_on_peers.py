@@ -7,9 +7,10 @@ each kind of attack has; none of them was copied from a switch's answer.
 from __future__ import annotations
 
 import random
+import shutil
 import struct
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -51,16 +52,32 @@ JOB_COUNTERS = {
     "complete": "chunk_complete",
     "repeated": "result_repeated",
 }
+Check = Callable[[Sequence[str]], None]
 PAIRS = [("p4c", "bmv2"), ("p4c", "agglab"), ("agglab", "bmv2"), ("agglab", "agglab")]
 
 
-def check(pair: tuple[str, str], lines: Sequence[str], folder: Path) -> None:
-    """The script holds on the pair of compiler and switch."""
-    stf, json_path = folder / "script.stf", folder / "switchml.json"
-    stf.write_text("\n".join(lines))
-    compile_with(pair[0], PROGRAM, json_path, [f"-DLANES={LANES}", f"-DSLOTS={SLOTS}"])
-    failures = run_on(pair[1], json_path, stf)
-    assert not failures, "\n".join(failure[:1000] for failure in failures[:5])
+@pytest.fixture(scope="session")
+def products(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program's JSON by each compiler that a test has asked for, `p4c.json`."""
+    return tmp_path_factory.mktemp("switchml")
+
+
+@pytest.fixture
+def check(pair: tuple[str, str], products: Path, tmp_path: Path) -> Check:
+    """check(lines): the script holds on the pair of compiler and switch."""
+    compiler, target = pair
+
+    def run(lines: Sequence[str]) -> None:
+        compiled = products / f"{compiler}.json"
+        if not compiled.exists():
+            compile_with(compiler, PROGRAM, compiled, [f"-DLANES={LANES}", f"-DSLOTS={SLOTS}"])
+        stf, json_path = tmp_path / "script.stf", tmp_path / "switchml.json"
+        stf.write_text("\n".join(lines))
+        shutil.copy(compiled, json_path)
+        failures = run_on(target, json_path, stf)
+        assert not failures, "\n".join(failure[:1000] for failure in failures[:5])
+
+    return run
 
 
 class Groups:
@@ -131,9 +148,7 @@ def answer(port: int, packet: Contribution) -> str:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
-def test_random_schedules_agree_with_the_model(
-    pair: tuple[str, str], seed: int, tmp_path: Path
-) -> None:
+def test_random_schedules_agree_with_the_model(check: Check, seed: int) -> None:
     model, lines = jobs_model(), list(two_jobs())
     for step, (port, packet) in enumerate(schedule(random.Random(seed), 250, LANES), 1):
         lines.append(f"packet {port} {contribution(port, packet).hex()}")
@@ -146,7 +161,7 @@ def test_random_schedules_agree_with_the_model(
         for job in (0, 5, 16)
     ]
     assert all(sum(model.counts[what, job] for job in (0, 5, 16)) for what in JOB_COUNTERS)
-    check(pair, lines, tmp_path)
+    check(lines)
 
 
 def counter_checks(counted: Counter[str]) -> list[str]:
@@ -172,16 +187,14 @@ def flooded(frames: Sequence[tuple[str, bytes]]) -> list[str]:
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
-def test_every_kind_of_attack_is_counted_by_its_counter(
-    pair: tuple[str, str], seed: int, tmp_path: Path
-) -> None:
+def test_every_kind_of_attack_is_counted_by_its_counter(check: Check, seed: int) -> None:
     victim = Tenant("a", 1, ("h1", "h2", "h3"), 0, 4, 1, 0.0, None, Workload())
     frames = attack.frames(str(seed), rack(4), "h4", [victim], LANES)
     chosen = [
         (attack.KINDS[k].counted, frame) for k, frame in islice(frames, 4 * len(attack.KINDS))
     ]
     assert {counted for counted, _ in chosen} == {"refused", "forged", "malformed", "forwarded"}
-    check(pair, flooded(chosen), tmp_path)
+    check(flooded(chosen))
 
 
 def tagged(tags: Sequence[int], body: bytes, to: bytes = worker_mac(1)) -> bytes:
@@ -211,12 +224,12 @@ def deep_and_short() -> Iterator[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
-def test_whatever_the_depth_and_the_length(pair: tuple[str, str], tmp_path: Path) -> None:
-    check(pair, flooded(list(deep_and_short())), tmp_path)
+def test_whatever_the_depth_and_the_length(check: Check) -> None:
+    check(flooded(list(deep_and_short())))
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
-def test_hosts_errors_known_addresses_and_routes(pair: tuple[str, str], tmp_path: Path) -> None:
+def test_hosts_errors_known_addresses_and_routes(check: Check) -> None:
     """The rest of forwarding: ICMP to the aggregator, a known MAC address, a route."""
     message = struct.pack("!BBHI", 3, 3, checksum(struct.pack("!BBHI", 3, 3, 0, 0)), 0)
     error = ipv4(message, worker_address(4), AGGREGATOR, protocol=1)
@@ -238,7 +251,7 @@ def test_hosts_errors_known_addresses_and_routes(pair: tuple[str, str], tmp_path
         "check_counter forwarding.forwarded(0) packets == 2",
         "check_counter malformed(0) packets == 0",
     ]
-    check(pair, lines, tmp_path)
+    check(lines)
 
 
 JOB, CHILDREN, UPLINK = 1, (1, 2), 100
@@ -285,7 +298,7 @@ def a_chunk_up_and_down(tag: int, kind: int, rng: random.Random) -> Iterator[str
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
-def test_partial_sums_go_up_and_final_sums_down(pair: tuple[str, str], tmp_path: Path) -> None:
+def test_partial_sums_go_up_and_final_sums_down(check: Check) -> None:
     lines, rng = list(below_another()), random.Random(3)
     kinds = (OPENING, INT32, OPENING, OPENING, INT32)
     for tag, kind in enumerate(kinds, FIRST_TAG):
@@ -295,4 +308,4 @@ def test_partial_sums_go_up_and_final_sums_down(pair: tuple[str, str], tmp_path:
         f"check_counter aggregation.{name}(0) packets == {times * len(kinds)}"
         for name, times in often.items()
     ]
-    check(pair, lines, tmp_path)
+    check(lines)
