@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from verification.mutants import checks
-from verification.mutants.catalogue import CHECKS, SCENARIO, Mutant
+from verification.mutants.catalogue import CHECKS, SCENARIO, CatalogueError, Mutant
 from verification.mutants.checks import Found
 from verification.mutants.workspace import Workspace
 
@@ -75,21 +74,26 @@ class Suite:
         self._hints = hints
         self._begun_s = time.monotonic()
         self._spaces: queue.SimpleQueue[Workspace] = queue.SimpleQueue()
-        self._stopped = threading.Event()
 
     def run(self, mutants: Sequence[Mutant], keep: Keep = ignore) -> list[Result]:
         """In the catalogue's order; each is given to `keep` as it comes. Raises ControlFailed and
-        NoRepository; after an interrupt no further mutant begins."""
+        NoRepository; after any exception, an interrupt too, no further mutant begins, and the
+        processes that run and the copies are gone."""
         with tempfile.TemporaryDirectory(prefix="mut-") as folder:
             root = Path(folder)
-            for number in range(self._jobs):
-                self._spaces.put(Workspace(self._repository, root / str(number), root / "cache"))
+            spaces = [
+                Workspace(self._repository, root / str(number), root / "cache")
+                for number in range(self._jobs)
+            ]
+            for space in spaces:
+                self._spaces.put(space)
             with ThreadPoolExecutor(self._jobs) as pool:
                 try:
                     self._control(pool, mutants)
                     return self._all(pool, mutants, keep)
                 except BaseException:
-                    self._stopped.set()
+                    for space in spaces:
+                        space.stop()
                     pool.shutdown(cancel_futures=True)
                     raise
 
@@ -128,6 +132,8 @@ class Suite:
             with space.mutated(mutant):
                 invalid = checks.validity(space, mutant.file).invalid
                 return Result(mutant, invalid=invalid) if invalid else self._checked(space, mutant)
+        except CatalogueError as error:
+            return Result(mutant, invalid=str(error))
         finally:
             self._spaces.put(space)
 
@@ -135,7 +141,7 @@ class Suite:
         found: dict[str, Found] = {}
         hints = self._hints.get(mutant.id, {})
         for check in self._wanted:
-            if check in mutant.checks and not self._stopped.is_set():
+            if check in mutant.checks:
                 told = hints.get(check, "")
                 found[check] = checks.run(check, space, mutant.tests, mutant.scenarios, told)
                 if found[check].invalid:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -56,7 +57,12 @@ def write(
     for result in results:
         known[result.mutant.id] = known.get(result.mutant.id, {}) | _cells(result)
     parts = [introduction, whole or sentence(old), *_tables(mutants, known)]
-    path.write_text("\n".join(part for part in parts if part), encoding="utf-8")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")  # an interrupt leaves a whole table
+    try:
+        unfinished.write_text("\n".join(part for part in parts if part), encoding="utf-8")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def sentence(text: str) -> str:
