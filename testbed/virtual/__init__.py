@@ -7,7 +7,8 @@ Everything happens in one process, without root and without packets; two runs of
 to the nanosecond.
 """
 
-from testbed.virtual.backend import NeverEnds, VirtualBackend
+from testbed.virtual.backend import VirtualBackend
+from testbed.virtual.clock import NeverEnds
 from testbed.virtual.switches import Chip
 
 __all__ = ["Chip", "NeverEnds", "VirtualBackend"]

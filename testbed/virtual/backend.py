@@ -18,7 +18,7 @@ from testbed.received import Received
 from testbed.statistics import NetworkStatistics, NodeStatistics
 from testbed.usage import Usage
 from testbed.virtual.causes import Causes, Disturbance
-from testbed.virtual.clock import Clock
+from testbed.virtual.clock import Clock, NeverEnds
 from testbed.virtual.frames import Address, Framing, destination_port
 from testbed.virtual.links import Way
 from testbed.virtual.reception import Datagram, NetworkError, Reception
@@ -28,10 +28,6 @@ from topologies import Host, Link, Topology
 
 AGGREGATOR = Address(wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT)
 AGGREGATOR_IP = ipaddress.IPv4Address(wire.AGGREGATOR_ADDRESS).packed
-
-
-class NeverEnds(RuntimeError):
-    """Virtual time has passed the limit that was set for it."""
 
 
 class HostNode:
