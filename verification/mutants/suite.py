@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from verification.mutants import checks
-from verification.mutants.catalogue import CHECKS, SCENARIO, CatalogueError, Mutant
+from verification.mutants.catalogue import CHECKS, SCENARIO, UNIT, CatalogueError, Mutant
 from verification.mutants.checks import Found
 from verification.mutants.workspace import Workspace
 
@@ -103,7 +103,12 @@ class Suite:
         judged = [mutant for mutant in mutants if SCENARIO in mutant.checks]
         scenarios = list(dict.fromkeys(name for mutant in judged for name in mutant.scenarios))
         needed = [c for c in self._wanted if any(c in mutant.checks for mutant in mutants)]
-        work = {pool.submit(self._one_control, check, tests, scenarios): check for check in needed}
+        shares = [tests[n :: self._jobs] for n in range(min(self._jobs, len(tests)))]
+        work = {
+            pool.submit(self._one_control, check, share, scenarios): check
+            for check in needed
+            for share in (shares if check == UNIT else [tests])
+        }
         for future in as_completed(work):
             found = future.result()
             if why := found.by or found.invalid:
