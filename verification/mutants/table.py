@@ -32,8 +32,10 @@ fault has to be caught by a unit test; one that changes what honest workers get,
 events, also by the schedule search (`testbed explore`) within {schedules} schedules; one that
 changes what a plain run returns, what strangers can do, or how long a plain run takes, also by a
 shipped scenario in virtual time. "–" says that the check does not have to catch it. Before any
-fault, every check must pass without one. A check that hangs beyond its limit ({limits}) counts as
-having caught the fault; a fault that does not compile counts as none.
+fault, every check must pass without one. A check that hangs beyond its limit
+({limits}) counts as having caught the fault; a fault that does not
+compile, or whose place in the file is gone, counts as none. An interrupt keeps what was found so
+far, and what caught a fault before is tried first.
 """
 CODE = re.compile(r"^\| `([^`]+)` \|")
 
