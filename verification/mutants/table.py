@@ -24,6 +24,7 @@ TESTS = "tests/"
 NOT_ASKED = "–"
 NOT_RUN = "not run"
 SURVIVED = "**survived**"
+INVALID = "**invalid**"
 INTRODUCTION = """# Mutants
 
 Written by `make mutants`; do not edit. Each fault below is one textual change to the file it names,
@@ -91,7 +92,7 @@ def cells(text: str) -> dict[str, Cells]:
 
 def _cells(result: Result) -> Cells:
     if result.invalid:
-        return {check: f"**invalid**: {_plain(result.invalid)}" for check in result.mutant.checks}
+        return {check: f"{INVALID}: {_plain(result.invalid)}" for check in result.mutant.checks}
     return {
         check: _plain(found.by) if found.by else SURVIVED for check, found in result.found.items()
     }
