@@ -66,19 +66,30 @@ AGGREGATOR = End(
 
 @dataclass(frozen=True)
 class Aim:
-    """One turn's circumstances. own: the attacker; worker: one of the victim's. room: how long an
-    IPv4 packet may be."""
+    """One turn's circumstances. own: the attacker; worker: one of the victim's. member_of: a job
+    that the attacker takes part in. room: how long an IPv4 packet may be."""
 
     chance: random.Random
     own: End
     worker: End
     victim: Tenant
+    member_of: Tenant | None
     lanes: int
     room: int
 
     def contribution(self, overhead: int = 0) -> bytes:
         """Or what only a switch may send to another."""
         return self._payload(self.chance.choice((0, wire.RESULT)), overhead)
+
+    def contribution_beyond(self) -> bytes:
+        """As a member, to the slots behind its own job's, which are another's; as what the victim
+        contributes there if there is no such job."""
+        job = self.member_of or self.victim
+        whole = self._payload(0, 0)
+        version, kind, _, _, exponent, attempt, tag = HEADER.unpack_from(whole)
+        slot = job.slots + self.chance.randrange(self.victim.slots)
+        header = HEADER.pack(version, kind, job.number, slot, exponent, attempt, tag)
+        return header + whole[HEADER.size :]
 
     def result(self, overhead: int = 0) -> bytes:
         """One the worker would believe if it heard it."""
@@ -118,18 +129,20 @@ class Kind:
 
 
 def frames(
-    key: str, graph: Topology, host: str, victims: Sequence[Tenant], lanes: int
+    key: str, graph: Topology, host: str, jobs: Sequence[Tenant], lanes: int
 ) -> Iterator[tuple[str, bytes]]:
-    """(kind, frame) without end; the same key gives the same. host: the attacker, of none of
-    `victims`."""
+    """(kind, frame) without end; the same key gives the same. host: the attacker; its victims are
+    those of `jobs` of which it is no part."""
     chance = random.Random(key)
+    victims = [job for job in jobs if host not in job.hosts]
+    member_of = next((job for job in jobs if host in job.hosts), None)
     room = min(link.mtu for link in graph.links)
     for name, kind in cycle(KINDS.items()):
         victim = chance.choice(victims)
         port = wire.WORKER_PORT_BASE + victim.number
         worker = _end(graph.host(chance.choice(victim.hosts)), port)
         own = _end(graph.host(host), port)
-        aim = Aim(chance, own, worker, victim, lanes, room)
+        aim = Aim(chance, own, worker, victim, member_of, lanes, room)
         yield from ((name, frame) for frame in kind.make(aim))
 
 
@@ -198,6 +211,11 @@ def _contribution(spoofed: bool, tags: Sequence[tuple[int, int]] = ()) -> Make:
         return [ethernet(AGGREGATOR.mac, source.mac, packet, tags)]
 
     return make
+
+
+def _contribution_beyond(aim: Aim) -> list[bytes]:
+    packet = _datagram(aim.own, AGGREGATOR, aim.contribution_beyond())
+    return [ethernet(AGGREGATOR.mac, aim.own.mac, packet)]
 
 
 def _contribution_with_options(aim: Aim) -> list[bytes]:
@@ -311,6 +329,7 @@ PRIORITY_TAG, TAG_OF_VLAN_5 = (VLAN, 0), (VLAN, 5)
 KINDS: Mapping[str, Kind] = {
     "contribution": Kind(_contribution(spoofed=False), REFUSED),
     "contribution_spoofed": Kind(_contribution(spoofed=True), REFUSED),
+    "contribution_beyond": Kind(_contribution_beyond, REFUSED),
     "contribution_tagged": Kind(_contribution(True, [PRIORITY_TAG]), MALFORMED),
     "contribution_options": Kind(_contribution_with_options, MALFORMED),
     "contribution_fragment": Kind(_contribution_fragment, MALFORMED),

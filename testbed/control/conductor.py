@@ -200,10 +200,9 @@ class Conductor:
 
     def foreign_frames(self, fault: Fault) -> Iterator[tuple[str, bytes]]:
         assert isinstance(fault.action, Attack) and self._scenario.switch.lanes
-        host = fault.action.host
-        victims = [job.tenant for job in self.jobs if host not in job.tenant.hosts]
-        key = f"{self._scenario.seed}/attack/{fault.number}"
-        return attack.frames(key, self._graph, host, victims, self._scenario.switch.lanes)
+        jobs = [job.tenant for job in self.jobs]
+        key, lanes = f"{self._scenario.seed}/attack/{fault.number}", self._scenario.switch.lanes
+        return attack.frames(key, self._graph, fault.action.host, jobs, lanes)
 
     # What jobs ask for.
 

@@ -17,7 +17,7 @@ from agglab.testbed.received import Received
 from agglab.testbed.statistics import NetworkStatistics, NodeStatistics
 from agglab.testbed.usage import Usage
 from agglab.testbed.virtual.causes import Causes, Disturbance
-from agglab.testbed.virtual.clock import Clock
+from agglab.testbed.virtual.clock import Clock, NeverEnds
 from agglab.testbed.virtual.frames import Address, Framing, destination_port, packed
 from agglab.testbed.virtual.links import Way
 from agglab.testbed.virtual.reception import Datagram, NetworkError, Reception
@@ -26,10 +26,6 @@ from agglab.testbed.virtual.workers import AgentNode
 from agglab.topologies import Host, Link, Topology
 
 AGGREGATOR = Address(wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT)
-
-
-class NeverEnds(RuntimeError):
-    """Virtual time has passed the limit that was set for it."""
 
 
 class Socket:

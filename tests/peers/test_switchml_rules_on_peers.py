@@ -32,11 +32,11 @@ from frames import (
 from pairs import compile_with, run_on
 from schedules import FLOOD_PORTS, JOBS, SLOTS, jobs_model, schedule
 
-from testbed.measurements import COUNTERS
-from testbed.orchestra import attack
-from testbed.scenario.jobs import Tenant
-from testbed.scenario.schema import Workload
-from topologies import rack
+from agglab.testbed.measurements import COUNTERS
+from agglab.testbed.control import attack
+from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.schema import Workload
+from agglab.topologies import rack
 
 pytestmark = pytest.mark.peers
 PROGRAM = Path(__file__).parents[2] / "p4" / "switchml.p4"
