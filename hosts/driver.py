@@ -238,7 +238,7 @@ def _check_fits(bind: Address, peer: Address, longest_bytes: int) -> None:
             if error.errno != errno.EMSGSIZE:
                 return  # of a state that may pass; what the network says is counted later
             raise AllReduceError(
-                f"packets of {longest_bytes} bytes ({longest_bytes + 28} of IPv4) exceed "
+                f"datagrams of {longest_bytes} bytes ({longest_bytes + 28} of IPv4) exceed "
                 f"the MTU of {bind[0]}'s interface: use fewer lanes or raise the MTU"
             ) from error
 

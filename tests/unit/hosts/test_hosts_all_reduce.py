@@ -318,9 +318,9 @@ def test_datagrams_that_are_refused_as_too_long_are_counted_and_left_to_the_time
 
 def test_datagrams_beyond_what_the_interface_takes_are_refused_at_the_start():
     with pytest.raises(
-        AllReduceError, match=r"^packets of 20000 lanes \(80040 bytes of IPv4\) exceed the MTU of"
+        AllReduceError, match=r"^datagrams of 80012 bytes \(80040 of IPv4\) exceed the MTU of"
     ):
-        driver._check_fits(worker_bind(0), ("127.0.0.254", 7), 20_000)
+        driver._check_fits(worker_bind(0), ("127.0.0.254", 7), 80_012)
 
 
 def test_how_long_a_datagram_may_be_is_not_what_icmp_messages_say():
