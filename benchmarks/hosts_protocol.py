@@ -87,7 +87,7 @@ def _worker_seconds(values: NDArray[np.float32], lanes: int, batch: int) -> floa
     while not worker.done:
         _echo(worker, results, first)
         start = time.perf_counter()
-        worker.on_results(1000, results)
+        worker.on_datagrams(1000, results)
         worker.poll(1000)
         seconds += time.perf_counter() - start
         first, packets = (first + results.count) % WINDOW, packets + results.count

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from agglab.switch.build import NATIVE
-from agglab.testbed.network.changes import NO_ENTRIES
 from agglab.testbed.network.p4runtime import P4RuntimeClient
 from agglab.testbed.network.targets import Bmv2Target, SwitchSetting
 from agglab.testbed.plan import Entries
 from agglab.testbed.program import Program, compile_program
 from agglab.testbed.systems.switchml.plan import Job, job_entries
+from agglab.testbed.table_changes import NO_ENTRIES
 from agglab.topologies.rack import rack
 
 HERE = Path(__file__).resolve().parent

@@ -12,7 +12,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -20,18 +20,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts import own_worker
-from agglab.hosts.all_reduce import AllReducer
+from agglab.hosts.all_reduce import Reducer
 from agglab.hosts.control import Aborted, Command, Control, Stopped
-from agglab.hosts.driver import Address, default_window, first_timeout_s
+from agglab.hosts.endpoint import Address
 from agglab.hosts.errors import AllReduceError, RoundTimeout
 from agglab.hosts.library import BuildError
+from agglab.hosts.own_worker import load_module
+from agglab.hosts.part import SERVER, WORKER, Hooks, Part
 from agglab.hosts.tensors import make_tensor
 
 WAITING_MAX = 64
 NUMBERS = "biufc"
 """Kinds of NumPy's dtypes."""
-INTEGERS = ("job", "rank", "workers", "lanes", "slots", "first_tag", "elements", "seed")
+INTEGERS = ("job", "rank", "workers", "elements", "seed")
+ROLES = (WORKER, SERVER)
 
 
 class ConfigError(ValueError):
@@ -40,24 +42,23 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True)
 class Config:
-    """The configuration file's keys. `window` may be null: then it follows from `link_rate_bps`.
-    `worker` may be absent; see own_worker.py."""
+    """The configuration file's keys. system: the module of its endpoints (systems/__init__.py);
+    settings: what that asks for; role: `worker` or `server`. `worker` may be absent; see
+    own_worker.py."""
 
     name: str
+    system: str
+    role: str
     job: int
     rank: int
     workers: int
-    lanes: int
-    slots: int
-    window: int | None
-    first_tag: int
     bind: Address
-    aggregator: Address
     link_rate_bps: float | None
     elements: int
     dtype: str
     seed: int
     give_up_s: float
+    settings: Mapping[str, Any]
     control: str
     sums_dir: str | None
     worker: str = ""
@@ -77,13 +78,35 @@ class Config:
         for key in INTEGERS:
             if type(given[key]) is not int:
                 raise ConfigError(f"{path}: {key}: {given[key]!r} is not an integer")
-        for key in ("bind", "aggregator"):
-            given[key] = _address(path, key, given[key])
+        given["bind"] = _address(path, "bind", given["bind"])
+        if given["role"] not in ROLES:
+            raise ConfigError(f"{path}: role: {given['role']!r} is neither worker nor server")
         if given["dtype"] not in ("int32", "float32"):
             raise ConfigError(f"{path}: dtype: {given['dtype']!r} is neither int32 nor float32")
         if given["elements"] < 0:
             raise ConfigError(f"{path}: elements: {given['elements']} is below 0")
+        if not isinstance(given["settings"], dict):
+            raise ConfigError(f"{path}: settings: not an object")
         return cls(**given)
+
+    def part(self, members: Sequence[int], changed: Mapping[str, Any]) -> Part:
+        """What the endpoint is made of, in a session of these members (workers' ranks in the job)
+        whose settings have changed so."""
+        if self.role == WORKER and self.rank not in members:
+            raise ConfigError(f"rank is {self.rank}; it must be 0 to {len(members) - 1}")
+        return Part(
+            self.job,
+            self.role,
+            members.index(self.rank) if self.role == WORKER else self.rank,
+            len(members),
+            self.bind,
+            self.link_rate_bps,
+            self.elements,
+            self.dtype,
+            self.give_up_s,
+            {**self.settings, **changed},
+            self.worker,
+        )
 
 
 def _address(path: Path, key: str, value: Any) -> Address:
@@ -100,40 +123,31 @@ class Agent:
 
     def __init__(self, config: Config, control: Control) -> None:
         self._config, self._control = config, control
-        self._class = own_worker.load(config.worker)
-        self._members = list(range(config.workers))
+        self._system = load_module(config.system)
         self._marks: list[int] = []
         self._slow_s = 0.0
-        self._reducer: AllReducer | None = None
-        window = config.window or default_window(config.slots, config.lanes, config.link_rate_bps)
-        self._configure(config.rank, config.workers, config.slots, window, config.first_tag)
+        self._reducer: Reducer | None = None
+        self._before: Mapping[str, int] = {}
+        self._configure(list(range(config.workers)), {})
         # Filled, so that no page is first touched within a round.
         self._out: NDArray = np.full(config.elements, 1, config.dtype)
-        self._sums = np.full(config.elements, 1, np.int32) if self._is_float else None
+        self._sums = np.full(config.elements, 1, np.int32) if self._sums_integers else None
         self._received: dict[str, Any] = {}
         self._round = 0
         self._values = self._tensor(0)
         self.failed = False
 
-    def _configure(self, rank: int, workers: int, slots: int, window: int, first_tag: int) -> None:
+    def _configure(self, members: Sequence[int], settings: Mapping[str, Any]) -> None:
         if self._reducer is not None:
             self._reducer.close()
-        config = self._config
-        self._reducer = self._class(
-            config.job,
-            rank,
-            workers,
-            config.lanes,
-            slots,
-            config.bind,
-            config.aggregator,
-            window,
-            first_tag,
-            config.give_up_s,
-            on_progress=self._progress,
-            on_batch=self._after_batch,
-            first_timeout_s=first_timeout_s(window, config.lanes, config.link_rate_bps),
+        part, hooks = self._config.part(members, settings), Hooks(self._progress, self._after_batch)
+        made = getattr(self._system, "reducer", None)
+        self._reducer = (
+            made(part, hooks)
+            if made
+            else Reducer(self._system.endpoint(part), self._config.bind, hooks)
         )
+        self._before = self._reducer.stats
 
     @property
     def round(self) -> int:
@@ -141,11 +155,12 @@ class Agent:
         return self._round
 
     @property
-    def _is_float(self) -> bool:
-        return self._config.dtype == "float32"
+    def _sums_integers(self) -> bool:
+        """Whether floats are summed as integers, which are judged too."""
+        return self._config.dtype == "float32" and getattr(self._system, "QUANTISES", False)
 
     @property
-    def _active(self) -> AllReducer:
+    def _active(self) -> Reducer:
         assert self._reducer is not None
         return self._reducer
 
@@ -153,6 +168,8 @@ class Agent:
         """Serve until Stopped."""
         self._control.send("ready", rank=self._config.rank)
         while True:
+            if not self._control.waits:
+                self._active.serve(self._control.fileno())
             command = self._control.wait()
             if command.get("command") == "round":
                 self._run_round(command)
@@ -167,11 +184,11 @@ class Agent:
         elif kind == "slow":
             self._slow_s = command["delay_s"]
         elif kind == "configure":
-            self._members = command["members"]
-            rank, first_tag = self._members.index(self._config.rank), command["first_tag"]
-            slots, window = command["slots"], command["window"]
-            self._configure(rank, len(self._members), slots, window, first_tag)
+            self._configure(command["members"], command["settings"])
             self._control.send("ready", rank=self._config.rank)
+        elif kind == "report":
+            self._control.send("served", rank=self._config.rank, stats=self._since_start())
+            self._before = self._active.stats
         else:
             raise AllReduceError(f"unknown command from the testbed: {json.dumps(command)}")
 
@@ -196,22 +213,20 @@ class Agent:
         self._control.send("round", **report)
 
     def _report_end(self, event: str, **content: Any) -> None:
-        """Of a round without a result. waiting: [chunk, slot, tag] of slots that have none."""
-        slots = self._active.worker.slots
-        waiting = np.flatnonzero(slots["waiting"])[:WAITING_MAX].tolist()
+        """Of a round without a result. waiting: what it waits for, in the words of the system."""
         self._control.send(
             event,
             rank=self._config.rank,
             round=self._round,
-            chunks=self._active.worker.chunks_done,
-            waiting=[[int(slots["chunk"][s]), s, int(slots["tag"][s])] for s in waiting],
+            chunks=self._active.endpoint.chunks_done,
+            waiting=self._active.endpoint.waiting(WAITING_MAX),
             stats=self._since_start(),
             t_ns=time.monotonic_ns(),
             **content,
         )
 
     def _after_batch(self) -> None:
-        done = self._active.worker.chunks_done
+        done = self._active.endpoint.chunks_done
         while self._marks and self._marks[0] <= done:
             chunk = self._marks.pop(0)
             now_ns = time.monotonic_ns()
@@ -247,8 +262,8 @@ class Agent:
             "progress",
             rank=self._config.rank,
             round=self._round,
-            chunks=self._active.worker.chunks_done,
-            of=self._active.worker.chunks,
+            chunks=self._active.endpoint.chunks_done,
+            of=self._active.endpoint.chunks,
             retransmitted=self._since_start()["retransmitted"],
             t_ns=now_ns,
         )
@@ -308,6 +323,8 @@ def main(arguments: list[str]) -> int:
     try:
         config = Config.read(Path(arguments[0]))
         identity = {"job": config.job, "name": config.name}
+        if config.role != WORKER:
+            identity["role"] = config.role
         control = Control(config.control, identity)
     except ConfigError as error:
         print(f"hosts.agent: {error}", file=sys.stderr)

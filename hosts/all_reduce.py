@@ -2,62 +2,34 @@
 
 from __future__ import annotations
 
+import select
 import time
 from collections.abc import Callable
 from types import TracebackType
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from agglab.hosts import wire
-from agglab.hosts.driver import FIRST_TIMEOUT_MAX_S, Address, Gathering, Link, run_round
+from agglab.hosts.driver import FIRST_TIMEOUT_MAX_S, Gathering, Link, run_round
+from agglab.hosts.endpoint import Address, Endpoint
 from agglab.hosts.errors import AllReduceError
+from agglab.hosts.part import NO_HOOKS, Hooks
 from agglab.hosts.worker import Job, Timing, Worker
 
-AGGREGATOR: Address = (wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT)
+R = TypeVar("R", bound="Reducer")
 
 
-class AllReducer:
-    """One worker of a job: sums arrays over all workers, through the switch.
+class Reducer:
+    """An endpoint over a socket. For one thread at a time. Raises AllReduceError if an address
+    cannot be used or the packets do not fit the interface's MTU."""
 
-    All workers of a job call `all_reduce` equally often, with arrays of the same number of elements
-    and dtype; where they do not, all of them raise ShapeMismatch. `bind` is this worker's address
-    and port, as the switch's table has them. `window` is how many slots are used at once, all by
-    default; workers of a job must agree on it. `first_tag` is any number for a fresh switch.
-    `first_timeout_s` is how long to wait for a first result. For one thread at a time. Raises
-    ValueError for impossible numbers, AllReduceError if the address cannot be used
-    or the lanes do not fit the interface's MTU.
-    """
-
-    def __init__(
-        self,
-        job: int,
-        rank: int,
-        workers: int,
-        lanes: int,
-        slots: int,
-        bind: Address,
-        aggregator: Address = AGGREGATOR,
-        window: int | None = None,
-        first_tag: int = 1,
-        give_up_s: float = 10.0,
-        on_progress: Callable[[int], None] | None = None,
-        on_batch: Callable[[], None] | None = None,
-        first_timeout_s: float = FIRST_TIMEOUT_MAX_S,
-    ) -> None:
-        if not 0 <= rank < workers:
-            raise ValueError(f"rank is {rank}; it must be 0 to {workers - 1}")
-        if not give_up_s > 0:
-            raise ValueError(f"give_up_s is {give_up_s}; it must be above 0")
-        self.rank = rank
-        self.worker = Worker(
-            Job(job, workers, lanes, slots, slots if window is None else window, first_tag),
-            Timing(initial_rto_ns=round(first_timeout_s * 1e9), give_up_ns=round(give_up_s * 1e9)),
-        )
-        self._link = Link(self.worker, bind, aggregator)
+    def __init__(self, endpoint: Endpoint, bind: Address, hooks: Hooks = NO_HOOKS) -> None:
+        self.endpoint = endpoint
+        self._link = Link(endpoint, bind)
         self._gathering = Gathering()
-        self._on_progress = on_progress
-        self._on_batch = on_batch
+        self._hooks = hooks
         self._broken = False
 
     def all_reduce(
@@ -93,17 +65,40 @@ class AllReducer:
 
     def _run(self, values: NDArray, total: NDArray, sums: NDArray[np.int32] | None) -> None:
         if self._link.closed:
-            raise AllReduceError(f"job {self.worker.job.job}: the reducer is closed")
+            raise AllReduceError(f"{self._name()}: the reducer is closed")
         if self._broken:
             raise AllReduceError(
-                f"job {self.worker.job.job}: a round before this one did not end, so that the "
-                "job's slots are out of step; start the job again on a fresh switch"
+                f"{self._name()}: a round before this one did not end, so that the workers are out "
+                "of step; start the job again on a fresh switch"
             )
         self._broken = True
-        self.worker.begin(time.monotonic_ns(), values, total, sums)
-        run_round(self.worker, self._link, self._gathering, self._on_progress, self._on_batch)
+        self.endpoint.begin(time.monotonic_ns(), values, total, sums)
+        hooks = self._hooks
+        run_round(self.endpoint, self._link, self._gathering, hooks.on_progress, hooks.on_batch)
         self._broken = False
-        self.worker.finish()
+        self.endpoint.finish()
+
+    def _name(self) -> str:
+        return type(self).__name__
+
+    def serve(self, interrupt: int) -> None:
+        """Between rounds: answer those who still need something, until the file descriptor
+        `interrupt` can be read."""
+        waiting = select.poll()
+        waiting.register(interrupt, select.POLLIN)
+        if self.endpoint.listens:
+            waiting.register(self._link.socket, select.POLLIN)
+        while True:
+            now_ns = time.monotonic_ns()
+            if self.endpoint.listens:
+                self._link.send(self.endpoint.poll(now_ns))
+            left_ms = (self.endpoint.deadline_ns - now_ns) / 1e6 if self.endpoint.listens else None
+            ready = waiting.poll(None if left_ms is None or left_ms > 1e9 else max(0.0, left_ms))
+            if any(fd == interrupt for fd, _ in ready):
+                return
+            if ready:
+                inbox = self._link.receive(0, 0)
+                self.endpoint.on_datagrams(time.monotonic_ns(), inbox)
 
     @property
     def stats(self) -> dict[str, int]:
@@ -111,7 +106,7 @@ class AllReducer:
         found the socket's buffer full), `unsent` (datagrams the kernel did not take) and
         `network_errors` (what ICMP messages reported, forged or not)."""
         link = self._link
-        return self.worker.counters | {
+        return dict(self.endpoint.counters) | {
             "kernel_drops": link.kernel_drops,
             "unsent": link.unsent,
             "network_errors": link.network_errors,
@@ -121,7 +116,7 @@ class AllReducer:
         """Release the socket. May be called twice."""
         self._link.close()
 
-    def __enter__(self) -> AllReducer:
+    def __enter__(self: R) -> R:
         return self
 
     def __exit__(
@@ -131,6 +126,50 @@ class AllReducer:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+class AllReducer(Reducer):
+    """One worker of a job: sums arrays over all workers, through the switch.
+
+    All workers of a job call `all_reduce` equally often, with arrays of the same number of elements
+    and dtype; where they do not, all of them raise ShapeMismatch. `bind` is this worker's address
+    and port, as the switch's table has them. `window` is how many slots are used at once, all by
+    default; workers of a job must agree on it. `first_tag` is any number for a fresh switch.
+    `first_timeout_s` is how long to wait for a first result. For one thread at a time. Raises
+    ValueError for impossible numbers, AllReduceError if the address cannot be used
+    or the lanes do not fit the interface's MTU.
+    """
+
+    def __init__(
+        self,
+        job: int,
+        rank: int,
+        workers: int,
+        lanes: int,
+        slots: int,
+        bind: Address,
+        aggregator: Address = wire.AGGREGATOR,
+        window: int | None = None,
+        first_tag: int = 1,
+        give_up_s: float = 10.0,
+        on_progress: Callable[[int], None] | None = None,
+        on_batch: Callable[[], None] | None = None,
+        first_timeout_s: float = FIRST_TIMEOUT_MAX_S,
+    ) -> None:
+        if not 0 <= rank < workers:
+            raise ValueError(f"rank is {rank}; it must be 0 to {workers - 1}")
+        if not give_up_s > 0:
+            raise ValueError(f"give_up_s is {give_up_s}; it must be above 0")
+        self.rank = rank
+        self.worker = Worker(
+            Job(job, workers, lanes, slots, slots if window is None else window, first_tag),
+            Timing(initial_rto_ns=round(first_timeout_s * 1e9), give_up_ns=round(give_up_s * 1e9)),
+            aggregator,
+        )
+        super().__init__(self.worker, bind, Hooks(on_progress, on_batch))
+
+    def _name(self) -> str:
+        return f"job {self.worker.job.job}"
 
 
 def _check_dtype(array: NDArray) -> None:

@@ -41,6 +41,15 @@ class Control:
             self._receive()
         return self._next()
 
+    def fileno(self) -> int:
+        """Of the socket, to wait for commands and for something else."""
+        return self._socket.fileno()
+
+    @property
+    def waits(self) -> bool:
+        """A command has come already."""
+        return b"\n" in self._received
+
     def during_round(self) -> list[Command]:
         """Commands that came while a round is under way. Raises Stopped and Aborted."""
         self._socket.setblocking(False)

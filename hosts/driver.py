@@ -1,22 +1,25 @@
-"""Moves a worker's datagrams over a UDP socket, many per system call (native/io.c).
+"""Moves an endpoint's datagrams over a UDP socket, many per system call (native/io.c).
 
 Lets results gather, so that a call has many to move. Imports the other modules of `hosts` only.
 """
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import socket
 import struct
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from agglab.hosts import library, wire
+from agglab.hosts.endpoint import Address, Endpoint, Inbox, Outbox
 from agglab.hosts.errors import AllReduceError, RoundTimeout
-from agglab.hosts.worker import Worker
-
-Address = tuple[str, int]
 
 GATHER_MAX_NS = 1_000_000
 """Results wait at most so long for others; see docs/hosts.md for what it buys."""
@@ -54,46 +57,88 @@ def first_timeout_s(window: int, lanes: int, link_rate_bps: float | None = None)
     return min(FIRST_TIMEOUT_MAX_S, max(FIRST_TIMEOUT_MIN_S, 20 * window_s))
 
 
-class Link:
-    """A connected UDP socket with the buffers for one worker's traffic.
+class _Outbox(ctypes.Structure):
+    """`struct outbox` of native/io.h."""
 
-    Raises AllReduceError if the address cannot be used, or the interface's MTU is too small.
+    _fields_ = [
+        (name, kind)
+        for column in ("frame", "length", "peer")
+        for name, kind in (
+            (f"{column}s", ctypes.c_void_p),
+            (f"{column}_stride", ctypes.c_uint64),
+        )
+    ]
+
+    @classmethod
+    def of(cls, outbox: Outbox) -> _Outbox:
+        columns = (outbox.frames, outbox.lengths, outbox.peers)
+        assert outbox.lengths.dtype == outbox.peers.dtype == np.uint32
+        return cls(*(word for c in columns for word in (c.ctypes.data, c.strides[0])))
+
+
+class Link:
+    """A UDP socket with the buffers for one endpoint's traffic. With one peer it is connected.
+
+    Raises AllReduceError if an address cannot be used, or the interface's MTU is too small.
     """
 
-    def __init__(self, worker: Worker, bind: Address, aggregator: Address) -> None:
-        self._native, self._worker = library.load(), worker
-        lanes, window = worker.job.lanes, worker.job.window
-        self.aggregator = aggregator
-        self.socket = _open_socket(bind, aggregator, window, lanes)
-        self.batch = wire.Batch(min(max(window, MIN_WINDOW), MAX_BATCH), lanes)
-        self._io: int | None = self._native.io_new(
-            self.socket.fileno(),
-            self.batch.rows_address,
-            self.batch.row_bytes,
-            self.batch.lengths_address,
-            self.batch.capacity,
-        )
+    def __init__(self, endpoint: Endpoint, bind: Address) -> None:
+        self._native = library.load()
+        self.peers = tuple(endpoint.peers)
+        self._outbox = _Outbox.of(endpoint.outbox)
+        rows = len(endpoint.outbox.frames)
+        self.socket = _open_socket(bind, self.peers, rows, endpoint.longest_bytes)
+        self.inbox = Inbox(min(max(rows, MIN_WINDOW), MAX_BATCH), endpoint.longest_bytes)
+        self._io: int | None = self._new_io()
         if not self._io:
             self.socket.close()
             raise MemoryError("no memory for packet buffers")
-        self._kernel_drops = self._unsent = self._network_errors = 0
+        self._kernel_drops = self._unsent = self._network_errors = self._strangers = 0
 
-    def send(self, count: int) -> None:
-        """Send the datagrams of the first `count` slots of the worker's queue."""
-        error = self._native.io_send(
-            self._io, self._worker.address, self._worker.queue_address, count
+    def _new_io(self) -> int | None:
+        inbox = self.inbox
+        many = self.peers if len(self.peers) > 1 else ()
+        addresses = np.array([_network_order(ip) for ip, _ in many], np.uint32)
+        ports = np.array([socket.htons(port) for _, port in many], np.uint16)
+        made: int | None = self._native.io_new(
+            self.socket.fileno(),
+            inbox.buffer.ctypes.data,
+            inbox.row_bytes,
+            inbox.lengths.ctypes.data,
+            inbox.peers.ctypes.data,
+            inbox.capacity,
+            addresses.ctypes.data,
+            ports.ctypes.data,
+            len(many),
         )
-        if error:
-            where = f"{self.aggregator[0]}:{self.aggregator[1]}"
-            raise AllReduceError(f"cannot send to {where}: {os.strerror(-error)}")
+        return made
 
-    def receive(self, gather_ns: int, wait_ns: int) -> wire.Batch:
-        """Let results gather for `gather_ns`; with none then, wait `wait_ns` more for the first."""
+    def send(self, rows: NDArray[np.uint32]) -> None:
+        """Send these rows of the endpoint's outbox."""
+        address = ctypes.addressof(self._outbox)
+        error = self._native.io_send(self._io, address, rows.ctypes.data, len(rows))
+        if error:
+            raise AllReduceError(f"cannot send to {self.names()}: {os.strerror(-error)}")
+
+    def receive(self, gather_ns: int, wait_ns: int) -> Inbox:
+        """Let datagrams gather for `gather_ns`; with none then, wait `wait_ns` for the first."""
         count = self._native.io_receive(self._io, gather_ns, wait_ns)
         if count < 0:
             raise AllReduceError(f"cannot receive: {os.strerror(-count)}")
-        self.batch.count = count
-        return self.batch
+        self.inbox.count = count
+        return self.inbox
+
+    def names(self) -> str:
+        """Its peers, for people."""
+        return " and ".join(f"{ip}:{port}" for ip, port in self.peers)
+
+    @property
+    def strangers(self) -> int:
+        """Datagrams that came from nobody this endpoint speaks to; they are thrown away. A socket
+        that is connected never hears them."""
+        if not self.closed:
+            self._strangers = self._native.io_strangers(self._io)
+        return self._strangers
 
     @property
     def kernel_drops(self) -> int:
@@ -134,34 +179,43 @@ class Link:
         if self.closed:
             return
         self._kernel_drops, self._unsent = self.kernel_drops, self.unsent
-        self._network_errors = self.network_errors
+        self._network_errors, self._strangers = self.network_errors, self.strangers
         self._native.io_free(self._io)
         self._io = None
         self.socket.close()
 
 
-def _open_socket(bind: Address, aggregator: Address, window: int, lanes: int) -> socket.socket:
+def _open_socket(
+    bind: Address, peers: Sequence[Address], rows: int, longest_bytes: int
+) -> socket.socket:
     sock = _datagram_socket()
     try:
         sock.setblocking(False)
-        # The kernel charges a packet's whole allocation, up to twice its length, and a window may
-        # be there twice.
-        room = max(1 << 20, 2 * window * (2 * wire.frame_bytes(lanes) + 2048))
+        # The kernel charges a packet's whole allocation, up to twice its length, and all that is
+        # in flight may be there twice.
+        room = max(1 << 20, 2 * rows * (2 * (longest_bytes + wire.LOWER_HEADER_BYTES) + 2048))
         _set_buffer(sock, SO_RCVBUFFORCE, socket.SO_RCVBUF, room)
         _set_buffer(sock, SO_SNDBUFFORCE, socket.SO_SNDBUF, room)
         sock.bind(bind)
-        sock.connect(aggregator)
-        _check_fits(bind, aggregator, lanes)
+        if len(peers) == 1:
+            sock.connect(peers[0])
+        for peer in peers:
+            _check_fits(bind, peer, longest_bytes)
     except AllReduceError:
         sock.close()
         raise
     except (OSError, OverflowError) as error:
         sock.close()
+        reached = " and ".join(f"{ip}:{port}" for ip, port in peers)
         raise AllReduceError(
-            f"cannot use {bind[0]}:{bind[1]} to reach {aggregator[0]}:{aggregator[1]}: "
+            f"cannot use {bind[0]}:{bind[1]} to reach {reached}: "
             f"{getattr(error, 'strerror', None) or error}"
         ) from error
     return sock
+
+
+def _network_order(ip: str) -> int:
+    return int.from_bytes(socket.inet_aton(ip), sys.byteorder)
 
 
 def _datagram_socket() -> socket.socket:
@@ -172,19 +226,19 @@ def _datagram_socket() -> socket.socket:
     return sock
 
 
-def _check_fits(bind: Address, aggregator: Address, lanes: int) -> None:
+def _check_fits(bind: Address, peer: Address, longest_bytes: int) -> None:
     """The kernel measures a datagram against the interface's MTU when it is given the first part of
     it; a socket that is closed before the last part (MSG_MORE) has sent nothing."""
     with _datagram_socket() as probe:
         probe.bind((bind[0], 0))
-        probe.connect(aggregator)
+        probe.connect(peer)
         try:
-            probe.send(bytes(wire.datagram_bytes(lanes)), socket.MSG_MORE)
+            probe.send(bytes(longest_bytes), socket.MSG_MORE)
         except OSError as error:
             if error.errno != errno.EMSGSIZE:
                 return  # of a state that may pass; what the network says is counted later
             raise AllReduceError(
-                f"packets of {lanes} lanes ({wire.frame_bytes(lanes) - 14} bytes of IPv4) exceed "
+                f"datagrams of {longest_bytes} bytes ({longest_bytes + 28} of IPv4) exceed "
                 f"the MTU of {bind[0]}'s interface: use fewer lanes or raise the MTU"
             ) from error
 
@@ -220,7 +274,7 @@ class Gathering:
 
 
 def run_round(
-    worker: Worker,
+    endpoint: Endpoint,
     link: Link,
     gathering: Gathering,
     on_progress: Callable[[int], None] | None = None,
@@ -231,18 +285,17 @@ def run_round(
 
     Raises AllReduceError; then the job's slots are out of step and the worker is of no further use.
     """
-    received = worker.counters["received"]
+    received = endpoint.counters["received"]
     now_ns = time.monotonic_ns()
     # Half an interval early: who looks at the end of an interval finds a report of every worker.
     report_ns = now_ns + PROGRESS_INTERVAL_NS // 2
     try:
-        while not worker.done:
-            queue = worker.poll(now_ns)
-            link.send(len(queue))
-            wait_ns = max(0, min(worker.deadline_ns, report_ns) - time.monotonic_ns())
-            batch = link.receive(min(wait_ns, gathering.wait_ns(worker.in_flight)), wait_ns)
+        while not endpoint.done:
+            link.send(endpoint.poll(now_ns))
+            wait_ns = max(0, min(endpoint.deadline_ns, report_ns) - time.monotonic_ns())
+            inbox = link.receive(min(wait_ns, gathering.wait_ns(endpoint.in_flight)), wait_ns)
             now_ns = time.monotonic_ns()
-            gathering.saw(now_ns, worker.on_results(now_ns, batch))
+            gathering.saw(now_ns, endpoint.on_datagrams(now_ns, inbox))
             if on_batch:
                 on_batch()
             if now_ns >= report_ns:
@@ -250,15 +303,15 @@ def run_round(
                 if on_progress:
                     on_progress(now_ns)
     except RoundTimeout as error:
-        message = str(error) + _circumstances(worker, link, received)
+        message = str(error) + _circumstances(endpoint, link, received)
         raise RoundTimeout(message, error.missing) from None
 
 
-def _circumstances(worker: Worker, link: Link, received_before: int) -> str:
+def _circumstances(endpoint: Endpoint, link: Link, received_before: int) -> str:
     """What else is known about a silence."""
     known = ""
-    if worker.counters["received"] == received_before:
-        known = f"; no packet at all came from {link.aggregator[0]}:{link.aggregator[1]}"
+    if endpoint.counters["received"] == received_before:
+        known = f"; no packet at all came from {link.names()}"
     if link.last_error:
         known += f"; the network's last error was: {link.last_error}"
     return known

@@ -1,14 +1,16 @@
 """What drives an agent's part in a round, whatever the system: the contract between systems, which
 are state machines, and drivers, which have sockets or a virtual clock.
 
-    endpoint.begin(now_ns, number, values, out, sums)
+    endpoint.begin(now_ns, values, out, sums)
     while not endpoint.done:
-        for row in endpoint.poll(now_ns): send(outbox.datagram(row)) to endpoint.peers[outbox.peer(row)]
+        for row in endpoint.poll(now_ns):
+            send outbox.datagram(row) to endpoint.peers[outbox.peer(row)]
         wait for datagrams until endpoint.deadline_ns
         endpoint.on_datagrams(now_ns, batch)
     endpoint.finish()
 
-Times are integers, nanoseconds of any monotonic clock. An endpoint knows neither sockets nor clocks.
+Times are integers, nanoseconds of any monotonic clock. An endpoint knows neither sockets nor
+clocks.
 """
 
 from __future__ import annotations
@@ -21,6 +23,15 @@ from numpy.typing import NDArray
 
 Address = tuple[str, int]
 """An IPv4 address and a UDP port."""
+
+
+class Repeat(NamedTuple):
+    """A packet that is sent again. what: where in the protocol, comparable over all agents of a job
+    (a slot and a tag); first_sent_ns: when it was sent first."""
+
+    place: int
+    number: int
+    first_sent_ns: int
 
 
 class Outbox(NamedTuple):
@@ -57,15 +68,18 @@ class Inbox:
         self.lengths: NDArray[np.uint32] = np.zeros(capacity, np.uint32)
         self.peers: NDArray[np.uint32] = np.zeros(capacity, np.uint32)
         self.count = 0
+        self.rows_address = self.buffer.ctypes.data
+        self.lengths_address = self.lengths.ctypes.data
 
-    def fill(self, datagrams: Sequence[bytes], peers: Sequence[int]) -> None:
-        """Replace the contents; a payload longer than a row keeps the row's bytes and length."""
-        for index, (datagram, peer) in enumerate(zip(datagrams, peers, strict=True)):
+    def fill(self, datagrams: Sequence[bytes], peers: Sequence[int] | None = None) -> None:
+        """Replace the contents; a payload longer than a row keeps the row's bytes and length.
+        peers: the sender of each, by default the first."""
+        for index, datagram in enumerate(datagrams):
             kept = datagram[: self.row_bytes]
             self.buffer[index, : len(kept)] = np.frombuffer(kept, np.uint8)
             self.lengths[index] = len(kept)
-            self.peers[index] = peer
         self.count = len(datagrams)
+        self.peers[: self.count] = 0 if peers is None else peers
 
 
 class Endpoint(Protocol):
@@ -85,12 +99,11 @@ class Endpoint(Protocol):
     def begin(
         self,
         now_ns: int,
-        number: int,
         values: NDArray,
         out: NDArray,
         sums: NDArray[np.int32] | None,
     ) -> None:
-        """Start round `number` (counted from 0): reduce `values` (flat, contiguous, aligned, int32
+        """Start the next round: reduce `values` (flat, contiguous, aligned, int32
         or float32) over all workers into `out`, which has the same shape and dtype and may be
         `values` itself. `sums` takes the integers that came back, where a system sums integers for
         floats. The arrays belong to the endpoint until the round is done."""
@@ -102,6 +115,9 @@ class Endpoint(Protocol):
         """The rows of the outbox to send now, in order, valid until the next call; sets
         `deadline_ns`. Raises RoundTimeout when nothing awaited came for the give-up time, and
         ShapeMismatch when the job's workers did not begin the same round."""
+
+    def repeats(self, row: int) -> Repeat | None:
+        """Whether the row that `poll` named is sent again, and what it is then."""
 
     @property
     def deadline_ns(self) -> int:

@@ -143,13 +143,14 @@ _SIGNATURES = {
     "worker_results": (_U32, [_P, _I64, _P, _U64, _P, _U32]),
     "worker_poll": (_INT, [_P, _I64]),
     "worker_layout": (_U32, []),
-    "io_new": (_P, [_INT, _P, _U64, _P, _U32]),
+    "io_new": (_P, [_INT, _P, _U64, _P, _P, _U32, _P, _P, _U32]),
     "io_free": (None, [_P]),
     "io_receive": (_INT, [_P, _I64, _I64]),
     "io_send": (_INT, [_P, _P, _P, _U32]),
     "io_last_error": (_INT, [_P]),
     "io_network_errors": (_U64, [_P]),
     "io_unsent": (_U64, [_P]),
+    "io_strangers": (_U64, [_P]),
 }
 
 

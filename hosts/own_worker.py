@@ -127,7 +127,7 @@ def load(spec: str) -> type[AllReducer]:
         return AllReducer
     name, _, wanted = spec.rpartition(":")
     try:
-        module = _module(name)
+        module = load_module(name)
     except Exception as error:  # whatever a user's module does
         raise WorkerError(f"{name}: {type(error).__name__}: {error}") from error
     found = getattr(module, wanted, None)
@@ -176,7 +176,8 @@ def _combined(spec: str, own: Combine, inputs: Sequence[NDArray[Any]]) -> NDArra
     return made
 
 
-def _module(name: str) -> ModuleType:
+def load_module(name: str) -> ModuleType:
+    """The module of that name, or of that path of a .py file. Raises what loading it raises."""
     if not name.endswith(".py"):
         return importlib.import_module(name)
     path = Path(name)

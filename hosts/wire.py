@@ -2,7 +2,7 @@
 
 Two levels. `Batch` holds the UDP payloads of many packets in one buffer and shows them as checked,
 vectorised columns; `Chunk` is one packet as a small frozen value, with `parse`, `emit` and `str`.
-Imports NumPy only.
+Imports endpoint.py only.
 """
 
 from __future__ import annotations
@@ -14,10 +14,13 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts.endpoint import Address, Inbox
+
 VERSION = 1
 AGGREGATOR_ADDRESS = "10.0.255.254"
 AGGREGATOR_MAC = "02:00:00:00:ff:fe"
 AGGREGATOR_PORT = 48864
+AGGREGATOR: Address = (AGGREGATOR_ADDRESS, AGGREGATOR_PORT)
 WORKER_PORT_BASE = 48865
 """A worker's UDP port is this plus its job's number."""
 
@@ -111,24 +114,12 @@ def c_header() -> str:
     )
 
 
-class Batch:
-    """Room for the UDP payloads of `capacity` packets, one a row; `count` rows are in use.
-
-    A row is longer than the longest legal payload, so that a payload that is too long is seen to
-    be. `buffer` is uint8 of shape (capacity, row bytes); `lengths` is uint32 of shape (capacity,)
-    and holds each payload's length, at most the row's.
-    """
+class Batch(Inbox):
+    """An Inbox that shows its rows as packets of the format."""
 
     def __init__(self, capacity: int, lanes: int) -> None:
+        super().__init__(capacity, longest_datagram_bytes(lanes))
         self.lanes = lanes
-        self.capacity = capacity
-        row = (longest_datagram_bytes(lanes) // 64 + 1) * 64
-        self.buffer: NDArray[np.uint8] = np.zeros((capacity, row), np.uint8)
-        self.lengths: NDArray[np.uint32] = np.zeros(capacity, np.uint32)
-        self.count = 0
-        self.row_bytes = row
-        self.rows_address = self.buffer.ctypes.data
-        self.lengths_address = self.lengths.ctypes.data
 
     @classmethod
     def of(cls, datagrams: Sequence[bytes], lanes: int) -> Batch:
@@ -136,14 +127,6 @@ class Batch:
         batch = cls(max(1, len(datagrams)), lanes)
         batch.fill(datagrams)
         return batch
-
-    def fill(self, datagrams: Sequence[bytes]) -> None:
-        """Replace the contents; a payload longer than a row keeps the row's bytes and length."""
-        for index, datagram in enumerate(datagrams):
-            kept = datagram[: self.row_bytes]
-            self.buffer[index, : len(kept)] = np.frombuffer(kept, np.uint8)
-            self.lengths[index] = len(kept)
-        self.count = len(datagrams)
 
     @property
     def headers(self) -> NDArray[np.void]:

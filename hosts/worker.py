@@ -5,7 +5,7 @@ which packets to send and when to ask again. It knows neither sockets nor clocks
     while not worker.done:
         for slot in worker.poll(now_ns): send(worker.datagram(slot))
         wait for packets until worker.deadline_ns
-        worker.on_results(now_ns, batch)
+        worker.on_datagrams(now_ns, inbox)
     worker.finish()
 
 The step per packet is in C (native/worker.c); this module owns its memory (NumPy), starts and ends
@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import library, quantise, wire
+from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import AllReduceError, NotFinite, RoundTimeout, ShapeMismatch
 from agglab.hosts.wire import Kind, Shape
 
@@ -153,8 +154,13 @@ class Job:
 class Worker:
     """The state of one worker; rounds follow one another on the same slots and tags."""
 
-    def __init__(self, job: Job, timing: Timing = Timing()) -> None:
+    listens = False
+
+    def __init__(
+        self, job: Job, timing: Timing = Timing(), aggregator: Address = wire.AGGREGATOR
+    ) -> None:
         self.job, self.timing = job, timing
+        self.peers = (aggregator,)
         self._native = library.load()
         _check_layout(self._native)
         self.slots: NDArray[np.void] = np.zeros(job.window, SLOT)
@@ -180,8 +186,9 @@ class Worker:
             rto_ns=timing.initial_rto_ns,
         )
         self.address = ctypes.addressof(self._state)
-        """Of `struct worker`, for the driver."""
-        self.queue_address = self._queue.ctypes.data
+        nobody_else = np.zeros(job.window, np.uint32)
+        self.outbox = Outbox(self.frames, self.slots["length"], nobody_else)
+        self.longest_bytes = wire.longest_datagram_bytes(job.lanes)
         self.exponents: NDArray[np.uint8] = np.zeros(0, np.uint8)
         """The agreed exponent of each chunk of the round."""
         self._values: NDArray = np.zeros(0, np.int32)
@@ -225,16 +232,16 @@ class Worker:
         job = self.job
         return Shape(elements, job.workers, job.lanes, job.window, kind, self._rounds % 256)
 
-    def on_results(self, now_ns: int, batch: wire.Batch) -> int:
-        """Take the datagrams of a batch that came at `now_ns`; returns how many were awaited
-        results. Call `poll` next."""
+    def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
+        """Take the datagrams that came at `now_ns`; returns how many were awaited results. Call
+        `poll` next."""
         return self._native.worker_results(
             self.address,
             now_ns,
-            batch.rows_address,
-            batch.row_bytes,
-            batch.lengths_address,
-            batch.count,
+            inbox.rows_address,
+            inbox.row_bytes,
+            inbox.lengths_address,
+            inbox.count,
         )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
@@ -288,7 +295,19 @@ class Worker:
 
     def datagram(self, slot: int) -> bytes:
         """The UDP payload that `slot` has in flight."""
-        return self.frames[slot, : self.slots["length"][slot]].tobytes()
+        return self.outbox.datagram(slot)
+
+    def repeats(self, row: int) -> Repeat | None:
+        """The slot and tag of a contribution that is sent again."""
+        slot = self.slots[row]
+        if not slot["attempt"]:
+            return None
+        return Repeat(row, int(slot["tag"]), int(slot["first_sent_ns"]))
+
+    def waiting(self, most: int) -> list[list[int]]:
+        """[chunk, slot, tag] of slots that have no result, at most so many."""
+        slots = np.flatnonzero(self.slots["waiting"])[:most].tolist()
+        return [[int(self.slots["chunk"][s]), s, int(self.slots["tag"][s])] for s in slots]
 
     def freeze(self) -> bytes:
         """What the worker holds and waits for, without times and counts; for `thaw` of this worker

@@ -18,13 +18,6 @@ from types import FrameType
 from typing import IO, Any
 
 from agglab.switch import files
-from agglab.switch.cli import (
-    EXIT_ADDRESS,
-    EXIT_INTERFACE,
-    EXIT_MACHINE,
-    EXIT_PROGRAM,
-    Options,
-)
 from agglab.switch.detail import Detail
 from agglab.switch.errors import PipelineError
 from agglab.switch.folders import make_private, state_folder
@@ -32,6 +25,13 @@ from agglab.switch.io import DEFAULT_COALESCE_US, DEFAULT_RING_FRAMES, PacketLoo
 from agglab.switch.io.stats_socket import StatsSocket
 from agglab.switch.leftovers import Leftovers
 from agglab.switch.messages import MessageLog
+from agglab.switch.options import (
+    EXIT_ADDRESS,
+    EXIT_INTERFACE,
+    EXIT_MACHINE,
+    EXIT_PROGRAM,
+    Options,
+)
 from agglab.switch.pipeline import Pipeline
 from agglab.switch.printable import printable
 from agglab.switch.privileges import Account, PrivilegeError, account, drop, gain_no_more

@@ -9,6 +9,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+from agglab.hosts.part import WORKER
 from agglab.testbed.backend import Command, Event, WorkerId
 
 LINE_MAX_BYTES = 1 << 20
@@ -120,7 +121,7 @@ class Agents:
         job, name = event.get("job", -1), event.get("name", "")
         if not isinstance(job, int) or not isinstance(name, str):
             raise AgentFailed(f"{connection.name()}: sent a line that is no event")
-        worker = WorkerId(job, name)
+        worker = WorkerId(job, name, str(event.get("role", WORKER)))
         if worker not in self._expected or connection.worker not in (None, worker):
             raise AgentFailed(f"an agent names itself {worker.host!r} of job {worker.job!r}")
         if not isinstance(event.get("rank"), int) or not isinstance(event.get("event"), str):

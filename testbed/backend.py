@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
 
+from agglab.hosts.part import WORKER
 from agglab.testbed.faults import Fault
 from agglab.testbed.plan import Entries
 from agglab.testbed.received import Received
@@ -29,10 +30,17 @@ Command = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class WorkerId:
-    """One worker of one job; a host may have a worker of each job."""
+    """One agent of one job; a host may have a worker and a server of each job."""
 
     job: int
     host: str
+    role: str = WORKER
+
+    @property
+    def name(self) -> str:
+        """For files and messages: `h2`, `h2-job2`, `h2-server`."""
+        job = f"-job{self.job}" if self.job > 1 else ""
+        return f"{self.host}{job}" + ("" if self.role == WORKER else f"-{self.role}")
 
 
 class Backend(Protocol):

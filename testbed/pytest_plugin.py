@@ -163,8 +163,8 @@ def _stopped(process: subprocess.Popen[str]) -> str:
 
 
 def _value(value: object) -> str:
-    """As it is written in YAML."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    """As it is written in YAML, of which JSON is a part."""
+    return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
 def _reason(folder: Path | None, err: str) -> str:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from agglab.hosts import library
+from agglab.hosts.part import WORKER
 from agglab.switch.errors import PipelineError
 from agglab.switch.io.build import loop_library
 from agglab.testbed import usage
@@ -95,7 +96,7 @@ class RealBackend:
         self._switches[switch].replace(entries)
 
     def start_worker(self, worker: WorkerId, configuration: Mapping[str, Any]) -> None:
-        name = f"agent-{worker.host}" + (f"-job{worker.job}" if worker.job > 1 else "")
+        name = f"agent-{worker.name}"
         path = self._logs / f"{name}.json"
         places = {"control": str(self._agents.path), "sums_dir": str(self._sums)}
         path.write_text(json.dumps({**configuration, **places}, indent=2) + "\n")
@@ -122,7 +123,7 @@ class RealBackend:
     def _ended(self) -> list[Event]:
         """Of programs that ended without having been told to; what they said comes first."""
         ended = []
-        for worker in sorted(self._running, key=lambda w: (w.job, w.host)):
+        for worker in sorted(self._running, key=lambda w: (w.job, w.host, w.role)):
             status = self._processes[worker].poll()
             if status is None:
                 continue
@@ -139,6 +140,7 @@ class RealBackend:
             "event": "ended",
             "job": worker.job,
             "name": worker.host,
+            **({} if worker.role == WORKER else {"role": worker.role}),
             "rank": json.loads(Path(process.command[-1]).read_text())["rank"],
             "status": status,
             "t_ns": time.monotonic_ns(),

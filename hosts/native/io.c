@@ -1,6 +1,8 @@
-/* Many datagrams per system call on one connected, non-blocking UDP socket: what hosts/driver.py calls. */
+/* Many datagrams per system call on one non-blocking UDP socket: what hosts/driver.py calls. The socket is connected, or
+ * it has a list of peers: then each datagram goes to one of them, and one from anybody else is thrown away. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -8,7 +10,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "worker.h"
+#include "io.h"
 
 #define SEND_BATCH 256
 #define FULL_WAIT_MS 20
@@ -19,6 +21,13 @@ struct io {
 	int fd;
 	uint32_t capacity;
 	uint32_t *lengths;
+	uint32_t *senders;
+	uint8_t *row_memory;
+	uint64_t row_bytes;
+	struct sockaddr_in *peers; /* NULL: the socket is connected */
+	uint32_t peer_count;
+	uint64_t strangers;
+	struct sockaddr_in *sources;
 	struct mmsghdr *receive;
 	struct iovec *rows;
 	int last_error; /* errno of the last error that came from the network */
@@ -32,13 +41,37 @@ void io_free(struct io *io)
 {
 	if (!io)
 		return;
+	free(io->sources);
+	free(io->peers);
 	free(io->receive);
 	free(io->rows);
 	free(io);
 }
 
-/* Datagrams are received into rows, row_bytes apart; lengths takes their lengths. NULL: no memory. */
-struct io *io_new(int fd, uint8_t *rows, uint64_t row_bytes, uint32_t *lengths, uint32_t capacity)
+/* Room for the addresses of senders. Returns 0 without memory. */
+static int set_peers(struct io *io, const uint32_t *addresses, const uint16_t *ports, uint32_t count)
+{
+	if (!count)
+		return 1;
+	io->peer_count = count;
+	io->peers = calloc(count, sizeof(*io->peers));
+	io->sources = calloc(io->capacity, sizeof(*io->sources));
+	if (!io->peers || !io->sources)
+		return 0;
+	for (uint32_t i = 0; i < count; i++) {
+		io->peers[i].sin_family = AF_INET;
+		io->peers[i].sin_addr.s_addr = addresses[i];
+		io->peers[i].sin_port = ports[i];
+	}
+	for (uint32_t i = 0; i < io->capacity; i++)
+		io->receive[i].msg_hdr.msg_name = &io->sources[i];
+	return 1;
+}
+
+/* Datagrams are received into rows, row_bytes apart; lengths takes their lengths, senders the indices of who sent them.
+ * addresses, ports: of peer_count peers, in the order of the network; none if the socket is connected. NULL: no memory. */
+struct io *io_new(int fd, uint8_t *rows, uint64_t row_bytes, uint32_t *lengths, uint32_t *senders, uint32_t capacity,
+		  const uint32_t *addresses, const uint16_t *ports, uint32_t peer_count)
 {
 	struct io *io = calloc(1, sizeof(*io));
 
@@ -47,9 +80,12 @@ struct io *io_new(int fd, uint8_t *rows, uint64_t row_bytes, uint32_t *lengths, 
 	io->fd = fd;
 	io->capacity = capacity;
 	io->lengths = lengths;
+	io->senders = senders;
+	io->row_memory = rows;
+	io->row_bytes = row_bytes;
 	io->receive = calloc(capacity, sizeof(*io->receive));
 	io->rows = calloc(capacity, sizeof(*io->rows));
-	if (!io->receive || !io->rows) {
+	if (!io->receive || !io->rows || !set_peers(io, addresses, ports, peer_count)) {
 		io_free(io);
 		return NULL;
 	}
@@ -80,16 +116,51 @@ static void note_error(struct io *io, int error)
 	io->network_errors++;
 }
 
+static uint32_t peer_of(const struct io *io, const struct sockaddr_in *source)
+{
+	for (uint32_t i = 0; i < io->peer_count; i++)
+		if (io->peers[i].sin_addr.s_addr == source->sin_addr.s_addr && io->peers[i].sin_port == source->sin_port)
+			return i;
+	return NONE;
+}
+
+/* Names the senders of count datagrams and closes the gaps that strangers' leave. Returns how many are left. */
+static int attribute(struct io *io, int count)
+{
+	int kept = 0;
+
+	for (int i = 0; i < count; i++) {
+		uint32_t peer = io->peers ? peer_of(io, &io->sources[i]) : 0;
+
+		if (peer == NONE) {
+			io->strangers++;
+			continue;
+		}
+		if (kept != i)
+			memcpy(io->row_memory + kept * io->row_bytes, io->row_memory + i * io->row_bytes,
+			       io->receive[i].msg_len);
+		io->lengths[kept] = io->receive[i].msg_len;
+		io->senders[kept++] = peer;
+	}
+	return kept;
+}
+
+static void expect_sources(struct io *io)
+{
+	for (uint32_t i = 0; io->peers && i < io->capacity; i++)
+		io->receive[i].msg_hdr.msg_namelen = sizeof(struct sockaddr_in);
+}
+
 /* An error that waits comes up instead of datagrams; reading it clears it. */
 static int receive_now(struct io *io)
 {
 	for (int errors = 0; errors < ERRORS_MAX; errors++) {
-		int count = recvmmsg(io->fd, io->receive, io->capacity, MSG_DONTWAIT, NULL);
+		int count;
 
-		for (int i = 0; i < count; i++)
-			io->lengths[i] = io->receive[i].msg_len;
+		expect_sources(io);
+		count = recvmmsg(io->fd, io->receive, io->capacity, MSG_DONTWAIT, NULL);
 		if (count >= 0)
-			return count;
+			return attribute(io, count);
 		if (errno == EAGAIN || errno == EINTR)
 			return 0;
 		if (is_ours(errno))
@@ -154,17 +225,29 @@ static int send_some(struct io *io, uint32_t count)
 	return 0;
 }
 
-/* Sends the datagrams of count slots of w. Returns 0 or a negative errno. What a full queue does not take, or the
- * network refuses, is counted as unsent and left to the worker's timers. */
-int io_send(struct io *io, const struct worker *w, const uint32_t *queue, uint32_t count)
+static uint32_t column(const uint8_t *first, uint64_t stride, uint32_t row)
+{
+	uint32_t value;
+
+	memcpy(&value, first + row * stride, sizeof(value));
+	return value;
+}
+
+/* Sends count rows of the outbox. Returns 0 or a negative errno. What a full queue does not take, or the network
+ * refuses, is counted as unsent and left to the endpoint's timers. */
+int io_send(struct io *io, const struct outbox *outbox, const uint32_t *queue, uint32_t count)
 {
 	while (count) {
 		uint32_t batch = count < SEND_BATCH ? count : SEND_BATCH;
 		int result;
 
 		for (uint32_t i = 0; i < batch; i++) {
-			io->frames[i].iov_base = w->frames + queue[i] * w->frame_stride;
-			io->frames[i].iov_len = w->slots[queue[i]].length;
+			io->frames[i].iov_base = (void *)(outbox->frames + queue[i] * outbox->frame_stride);
+			io->frames[i].iov_len = column(outbox->lengths, outbox->length_stride, queue[i]);
+			if (!io->peers)
+				continue;
+			io->send[i].msg_hdr.msg_name = &io->peers[column(outbox->peers, outbox->peer_stride, queue[i])];
+			io->send[i].msg_hdr.msg_namelen = sizeof(struct sockaddr_in);
 		}
 		result = send_some(io, batch);
 		if (result)
@@ -188,4 +271,9 @@ uint64_t io_network_errors(const struct io *io)
 uint64_t io_unsent(const struct io *io)
 {
 	return io->unsent;
+}
+
+uint64_t io_strangers(const struct io *io)
+{
+	return io->strangers;
 }

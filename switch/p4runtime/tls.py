@@ -8,7 +8,7 @@ from pathlib import Path
 import grpc
 
 from agglab.switch import files
-from agglab.switch.cli import TlsFiles
+from agglab.switch.options import TlsFiles
 
 
 class TlsError(Exception):

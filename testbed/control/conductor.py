@@ -195,10 +195,8 @@ class Conductor:
 
     def foreign_frames(self, fault: Fault) -> Iterator[tuple[str, bytes]]:
         assert isinstance(fault.action, Attack)
-        host = fault.action.host
-        victims = [job.tenant for job in self.jobs if host not in job.tenant.hosts]
         key = f"{self._setting.scenario.seed}/attack/{fault.number}"
-        return self._system.attack(key, self._setting, host, victims)
+        return self._system.attack(key, self._setting, fault.action.host)
 
     # What jobs ask for.
 

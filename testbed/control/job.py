@@ -198,13 +198,14 @@ class JobProcess:
         except NoSession as error:
             self._fail(str(error), None)
         agents = run.agents(self)
-        begun_with = agents[0].configuration.items()
-        if fresh and session.items() <= begun_with and not self._forgetful:
+        begun_with = agents[0].configuration["settings"]
+        if fresh and session.items() <= begun_with.items() and not self._forgetful:
             return
         self._forgetful = False
         for agent in agents:
-            own = {**session, **agent.session}
-            self._send(agent.rank, command="configure", members=list(self.members), **own)
+            settings = {**session, **agent.session}
+            members = list(self.members)
+            self._send(agent.rank, command="configure", members=members, settings=settings)
         # Who dies meanwhile is the next attempt's failure, where there can be one.
         recovers = self.tenant.workload.on_failure != "fail"
         yield from self._await("ready", set(self.members), run.start_s, or_dead=recovers)

@@ -14,21 +14,20 @@ os.environ.setdefault("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", "python")
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 import grpc
-from google.protobuf import text_format
 from google.rpc import code_pb2, status_pb2
 from p4.config.v1 import p4info_pb2
 from p4.v1 import p4runtime_pb2 as pb
 from p4.v1 import p4runtime_pb2_grpc
 
-from agglab.compiler.backend.p4info_messages import new_message
+from agglab.switch.p4runtime.text import read_p4info
 from agglab.testbed.errors import ControlError
-from agglab.testbed.network.changes import (
+from agglab.testbed.plan import Entries, Replica, TableEntry
+from agglab.testbed.table_changes import (
     NO_ENTRIES,
     group_changes,
     session_changes,
     table_changes,
 )
-from agglab.testbed.plan import Entries, Replica, TableEntry
 
 # Giving a switch its program includes compiling it, which a busy machine does slowly.
 CALL_TIMEOUT_S = 180.0
@@ -51,7 +50,7 @@ class P4RuntimeClient:
     def __init__(self, address: str, device_id: int, p4info: Path) -> None:
         self._device_id = device_id
         self._election_id = pb.Uint128(low=1)
-        self._info = read_p4info(p4info)
+        self._info = read_p4info(p4info.read_bytes())
         self._names = Names(self._info)
         self._channel = grpc.insecure_channel(address, options=CHANNEL_OPTIONS)
         self._stub = p4runtime_pb2_grpc.P4RuntimeStub(self._channel)
@@ -185,15 +184,6 @@ def _reasons(error: Any) -> Iterator[str]:
                 yield f"{code_pb2.Code.Name(reason.canonical_code)}: {reason.message}"
 
 
-def read_p4info(path: Path) -> Any:
-    """P4Info from its text form; text_format.ParseError when it is none.
-
-    By way of the compiler's message class: the p4runtime package's cannot read maps (type_info).
-    """
-    message = text_format.Parse(path.read_text(), new_message("P4Info"))
-    return p4info_pb2.P4Info.FromString(message.SerializeToString())
-
-
 class Names:
     """Objects of a P4Info by full name, alias, or any last part of the name that is unique."""
 
@@ -203,7 +193,7 @@ class Names:
     @classmethod
     def read(cls, p4info: Path) -> Names:
         """Of a P4Info as text protobuf."""
-        return cls(read_p4info(p4info))
+        return cls(read_p4info(p4info.read_bytes()))
 
     def counter(self, name: str) -> int:
         return int(_named(self._info.counters, name, "counter").preamble.id)

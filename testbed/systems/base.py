@@ -34,8 +34,6 @@ Combine = Callable[[Sequence[Array]], Array]
 Cells = Mapping[int, tuple[int, int]]
 """A switch's counter: index -> (packets, bytes)."""
 
-WORKER, SERVER = "worker", "server"
-
 
 # What a system declares.
 
@@ -151,9 +149,9 @@ class Source:
 class Agent:
     """One program at a host.
 
-    role: WORKER or SERVER. rank: of a worker its rank in the job, of a server a number above all
-    ranks. configuration: what hosts.agent reads, but for `control` and `sums_dir`. session: what a
-    `configure` command says to this agent alone, such as who its peers are now.
+    role: `worker` or `server` (hosts/part.py). rank: of a worker its rank in the job, of a server a
+    number above all ranks. configuration: what hosts.agent reads, but for `control` and `sums_dir`.
+    session: settings of a new session that are this agent's alone, such as who its peers are now.
     """
 
     role: str
@@ -378,11 +376,9 @@ class System(ABC):
         for."""
         return {}
 
-    def attack(
-        self, key: str, setting: Setting, host: str, victims: Sequence[Tenant]
-    ) -> Iterator[tuple[str, bytes]]:
-        """(kind, frame) without end; the same key gives the same. host: the attacker, of none of
-        `victims`. Only asked where there are `attack_kinds`."""
+    def attack(self, key: str, setting: Setting, host: str) -> Iterator[tuple[str, bytes]]:
+        """(kind, frame) without end; the same key gives the same. host: the attacker; its victims
+        are the jobs of which it is no part. Only asked where there are `attack_kinds`."""
         raise NotImplementedError
 
 

@@ -7,7 +7,8 @@ Everything happens in one process, without root and without packets; two runs of
 to the nanosecond.
 """
 
-from agglab.testbed.virtual.backend import NeverEnds, VirtualBackend
+from agglab.testbed.virtual.backend import VirtualBackend
+from agglab.testbed.virtual.clock import NeverEnds
 from agglab.testbed.virtual.switches import Chip
 
 __all__ = ["Chip", "NeverEnds", "VirtualBackend"]

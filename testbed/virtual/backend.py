@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -18,38 +17,72 @@ from agglab.testbed.received import Received
 from agglab.testbed.statistics import NetworkStatistics, NodeStatistics
 from agglab.testbed.usage import Usage
 from agglab.testbed.virtual.causes import Causes, Disturbance
-from agglab.testbed.virtual.clock import Clock
-from agglab.testbed.virtual.frames import Address, Framing, destination_port
+from agglab.testbed.virtual.clock import Clock, NeverEnds
+from agglab.testbed.virtual.frames import Address, Framing, destination_port, packed
 from agglab.testbed.virtual.links import Way
 from agglab.testbed.virtual.reception import Datagram, NetworkError, Reception
 from agglab.testbed.virtual.switches import Chip, SwitchNode
-from agglab.testbed.virtual.workers import WorkerNode
+from agglab.testbed.virtual.workers import AgentNode
 from agglab.topologies import Host, Link, Topology
 
 AGGREGATOR = Address(wire.AGGREGATOR_MAC, wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT)
-AGGREGATOR_IP = ipaddress.IPv4Address(wire.AGGREGATOR_ADDRESS).packed
 
 
-class NeverEnds(RuntimeError):
-    """Virtual time has passed the limit that was set for it."""
+class Socket:
+    """An agent's UDP socket: whom it speaks to, by index, and the agent itself. framings: of each
+    peer."""
+
+    def __init__(
+        self, framings: Sequence[Framing], peers: Sequence[Address], agent: AgentNode
+    ) -> None:
+        self.agent = agent
+        self.framings = framings
+        self._only = framings[0] if len(framings) == 1 else None
+        self._by_source = {(packed(peer.ip), peer.port): n for n, peer in enumerate(peers)}
+
+    def payload(self, frame: bytes) -> tuple[int, bytes] | None:
+        """Sender and datagram of a frame as hosts send them; None for all others, which may yet
+        hold one (reception.py)."""
+        peer = 0 if self._only else self.peer(frame[26:30], int.from_bytes(frame[34:36], "big"))
+        payload = None if peer is None else self.framings[peer].payload(frame)
+        return None if peer is None or payload is None else (peer, payload)
+
+    def peer(self, ip: bytes, port: int) -> int | None:
+        """The index of a peer; None of a stranger."""
+        return self._by_source.get((ip, port))
 
 
 class HostNode:
-    """A host: its link's way out, and a socket of each worker's by UDP port."""
+    """A host: its link's way out, and a socket of each agent's by UDP port."""
 
     def __init__(self, clock: Clock, host: Host) -> None:
         self.name = host.name
         self.out: Way | None = None
-        self.sockets: dict[int, tuple[Framing, WorkerNode]] = {}
+        self.sockets: dict[int, Socket] = {}
         self._clock = clock
+        self._own_ip = host.ip
         self._reception = Reception(host.mac, host.ip)
-        self._workers: list[WorkerNode] = []
+        self._agents: list[AgentNode] = []
         self._received = self._used = self._sent = 0
 
-    def open(self, port: int, framing: Framing, worker: WorkerNode) -> None:
-        """A worker's socket, instead of one that ended with its program."""
-        self.sockets[port] = (framing, worker)
-        self._workers.append(worker)
+    def open(self, own: Address, peers: Sequence[Address], agent: AgentNode) -> None:
+        """An agent's socket, instead of one that ended with its program."""
+        self.sockets[own.port] = Socket([Framing(own, peer) for peer in peers], peers, agent)
+        self._agents.append(agent)
+
+    def send_datagram(self, own: Address, peer: Address, index: int, datagram: bytes) -> None:
+        """To another host by the link, to this one past it, as the kernel does."""
+        if peer.ip == self._own_ip:
+            self._clock.at(self._clock.now_ns, self._deliver_here, (own, peer.port, datagram))
+        else:
+            self.send(self.sockets[own.port].framings[index].frame(datagram))
+
+    def _deliver_here(self, what: tuple[Address, int, bytes]) -> None:
+        own, port, datagram = what
+        found = self.sockets.get(port)
+        peer = found.peer(packed(own.ip), own.port) if found else None
+        if found and peer is not None and found.agent.alive:
+            found.agent.receive(peer, datagram)
 
     def send(self, frame: bytes) -> None:
         """Put a frame on the host's link."""
@@ -61,33 +94,36 @@ class HostNode:
         """Give the socket what the kernel would; anything else is ignored."""
         self._received += 1
         found = self.sockets.get(destination_port(frame))
-        payload = found[0].payload(frame) if found else None
-        if found and payload is not None:
-            self._give(found[1], payload)
+        datagram = found.payload(frame) if found else None
+        if found and datagram is not None:
+            self._give(found.agent, *datagram)
             return
         heard = self._reception.receive(frame, self._clock.now_ns)
-        if isinstance(heard, Datagram) and heard.source == AGGREGATOR_IP:
+        if isinstance(heard, Datagram):
             source, own = heard.ports
-            if source == AGGREGATOR.port and own in self.sockets:
-                self._give(self.sockets[own][1], heard.payload)
-        elif isinstance(heard, NetworkError) and heard.target == AGGREGATOR_IP:
+            found = self.sockets.get(own)
+            peer = found.peer(heard.source, source) if found else None
+            if found and peer is not None:
+                self._give(found.agent, peer, heard.payload)
+        elif isinstance(heard, NetworkError):
             own, target = heard.ports
-            if target == AGGREGATOR.port and own in self.sockets:
-                self.sockets[own][1].network_error()
+            found = self.sockets.get(own)
+            if found and found.peer(heard.target, target) is not None:
+                found.agent.network_error()
 
-    def _give(self, worker: WorkerNode, payload: bytes) -> None:
-        """A datagram for a worker's socket, which is gone if its program has ended."""
-        if worker.alive:
+    def _give(self, agent: AgentNode, peer: int, payload: bytes) -> None:
+        """A datagram for an agent's socket, which is gone if its program has ended."""
+        if agent.alive:
             self._used += 1
-            worker.receive(payload)
+            agent.receive(peer, payload)
 
     def account(self) -> NodeStatistics:
         """What became of the frames that arrived, and what was sent."""
         assert self.out is not None, "every host has a link"
-        unread = sum(worker.unread for worker in self._workers)
+        unread = sum(agent.unread for agent in self._agents)
         ignored = self._received - self._used
         sent = {self.out.name: self._sent}
-        untold = [worker.untold for worker in self._workers]
+        untold = [agent.untold for agent in self._agents]
         return NodeStatistics(
             self.name,
             self._received,
@@ -117,6 +153,8 @@ class VirtualBackend:
         chip = program if isinstance(program, Chip) else Chip(program)
         self._causes = Causes(self.clock)
         self._disturbing: dict[object, Disturbance] = {}
+        self._macs = {host.ip: host.mac for host in topology.hosts}
+        self._macs[wire.AGGREGATOR_ADDRESS] = wire.AGGREGATOR_MAC
         self._hosts = {host.name: HostNode(self.clock, host) for host in topology.hosts}
         self._switches = {
             switch.name: SwitchNode(
@@ -127,7 +165,7 @@ class VirtualBackend:
         self._ways: dict[str, Way] = {}
         for link in topology.links:
             self._lay(link)
-        self._workers: dict[WorkerId, WorkerNode] = {}
+        self._workers: dict[WorkerId, AgentNode] = {}
         self._received: dict[tuple[int, int, int], Received] = {}
         self._events: list[Event] = []
 
@@ -182,13 +220,11 @@ class VirtualBackend:
     # Workers.
 
     def start_worker(self, worker: WorkerId, configuration: Mapping[str, Any]) -> None:
-        host = self._hosts[worker.host]
-        known = self.topology.host(worker.host)
-        port = configuration["bind"][1]
-        framing = Framing(Address(known.mac, known.ip, port), AGGREGATOR)
+        host, known = self._hosts[worker.host], self.topology.host(worker.host)
+        own = Address(known.mac, known.ip, configuration["bind"][1])
 
-        def send(datagram: bytes) -> None:
-            host.send(framing.frame(datagram))
+        def send(peer: int, datagram: bytes) -> None:
+            host.send_datagram(own, peers[peer], peer, datagram)
 
         def again(slot: int, tag: int, first_sent_ns: int) -> None:
             self._causes.sent_again(worker.host, (worker.job, slot, tag), first_sent_ns)
@@ -197,9 +233,10 @@ class VirtualBackend:
             self._received[worker.job, configuration["rank"], number] = received
 
         self._disturb(("killed", worker), None, False)
-        node = WorkerNode(self.clock, configuration, send, self._events.append, keep, again)
+        node = AgentNode(self.clock, configuration, send, self._events.append, keep, again)
+        peers = [Address(self._macs[ip], ip, port) for ip, port in node.peers]
         self._workers[worker] = node
-        host.open(port, framing, node)
+        host.open(own, peers, node)
 
     def command(self, worker: WorkerId, command: Command) -> None:
         if command["command"] == "slow":

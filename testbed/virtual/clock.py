@@ -7,6 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 Action = Callable[[Any], None]
+AT_ONCE_MAX = 1_000_000
+"""Actions at one moment; thousands of workers that begin together need a hundredth of it."""
+
+
+class NeverEnds(RuntimeError):
+    """Virtual time has passed the limit that was set for it, or stands still."""
 
 
 class Clock:
@@ -26,10 +32,16 @@ class Clock:
         heapq.heappush(self._waiting, (time_ns, self._sequence, action, argument))
 
     def run(self, until_ns: int, stop: Callable[[], bool]) -> bool:
-        """Go on until `stop()` is true after an action (returns True), or up to `until_ns`."""
+        """Go on until `stop()` is true after an action (returns True), or up to `until_ns`. Raises
+        NeverEnds where actions ask for others at the same moment without end."""
         waiting = self._waiting
+        at_once = 0
         while waiting and waiting[0][0] <= until_ns:
-            self.now_ns, _, action, argument = heapq.heappop(waiting)
+            time_ns, _, action, argument = heapq.heappop(waiting)
+            at_once = 0 if time_ns > self.now_ns else at_once + 1
+            if at_once > AT_ONCE_MAX:
+                raise NeverEnds(f"virtual time stands still at {time_ns / 1e9:g} s")
+            self.now_ns = time_ns
             self.happened += 1
             action(argument)
             if stop():

@@ -36,7 +36,7 @@ class Framing:
 
     def __init__(self, own: Address, other: Address) -> None:
         self._own, self._other = own, other
-        self._source, self._target = _packed(own.ip), _packed(other.ip)
+        self._source, self._target = packed(own.ip), packed(other.ip)
         self._headers: dict[int, tuple[bytes, int]] = {}
         # Of a frame that comes: addresses of Ethernet and its type; of IP; of UDP.
         self._ethernet = ETHERNET.pack(_mac(own.mac), _mac(other.mac), ETHERTYPE_IPV4)
@@ -87,7 +87,8 @@ class Framing:
         return macs + ip + udp[:6], self._pseudo + UDP_HEADER.size + size + word_sum(udp)
 
 
-def _packed(ip: str) -> bytes:
+def packed(ip: str) -> bytes:
+    """As on the wire."""
     return ipaddress.IPv4Address(ip).packed
 
 

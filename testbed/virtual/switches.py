@@ -12,9 +12,9 @@ from agglab.switch.matches import Match
 from agglab.switch.model import Key
 from agglab.switch.program import Program
 from agglab.switch.translate import translate
-from agglab.testbed.network.changes import NO_ENTRIES, group_changes, session_changes
 from agglab.testbed.plan import Entries, TableEntry
 from agglab.testbed.statistics import NodeStatistics, SwitchStatistics
+from agglab.testbed.table_changes import NO_ENTRIES, group_changes, session_changes
 from agglab.testbed.virtual.clock import Clock
 from agglab.testbed.virtual.links import Way
 

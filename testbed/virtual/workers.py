@@ -1,4 +1,4 @@
-"""A worker's program in virtual time: hosts.worker.Worker with hosts.agent's commands and events.
+"""An agent's program in virtual time: an endpoint with hosts.agent's commands and events.
 
 What a real one does with a socket and a control connection happens here at once: a datagram is
 taken when it arrives, a command when it is given. Sending and computing take no time.
@@ -11,29 +11,30 @@ from typing import Any
 
 import numpy as np
 
-from agglab.hosts.agent import WAITING_MAX
-from agglab.hosts.driver import default_window, first_timeout_s
+from agglab.hosts.agent import WAITING_MAX, Config
+from agglab.hosts.endpoint import Address, Inbox
 from agglab.hosts.errors import AllReduceError, RoundTimeout
+from agglab.hosts.own_worker import load_module
+from agglab.hosts.part import WORKER
 from agglab.hosts.tensors import make_tensor
-from agglab.hosts.wire import Batch
-from agglab.hosts.worker import Job, Timing, Worker
 from agglab.testbed.received import Received
 from agglab.testbed.virtual.clock import Clock
 
 NS_PER_S = 1_000_000_000
+NEVER_NS = 2**63 - 1
 GATHERED_MAX = 128
 SIGKILL = 9
 
 Report = Callable[[dict[str, Any]], None]
-Send = Callable[[bytes], None]
+Send = Callable[[int, bytes], None]
 Keep = Callable[[int, Received], None]
 Again = Callable[[int, int, int], None]
 
 
-class WorkerNode:
-    """One worker of one job. `send(datagram)` puts one on its way to the switch; `report(event)`
-    is called with every event, `keep(round, received)` with the arrays of a round that ended,
-    `again(slot, tag, first_sent_ns)` with every contribution that is sent again."""
+class AgentNode:
+    """One agent of one job. `send(peer, datagram)` puts one on its way; `report(event)` is called
+    with every event, `keep(round, received)` with the arrays of a round that ended,
+    `again(place, number, first_sent_ns)` with every packet that is sent again."""
 
     def __init__(
         self,
@@ -42,7 +43,7 @@ class WorkerNode:
         send: Send,
         report: Report,
         keep: Keep,
-        again: Again = lambda slot, tag, first_sent_ns: None,
+        again: Again = lambda place, number, first_sent_ns: None,
     ) -> None:
         self._clock, self._config = clock, configuration
         self._send, self._report, self._keep, self._again = send, report, keep, again
@@ -51,31 +52,29 @@ class WorkerNode:
         self._paused = False
         self._slow_ns = 0
         self._busy_until_ns = 0
-        self._arrived: list[bytes] = []
+        self._arrived: list[tuple[int, bytes]] = []
         self._thrown_away = 0
         self._orders: list[Mapping[str, Any]] = []
         self._timer_ns: int | None = None
         self._round: int | None = None
         self._marks: list[int] = []
         self._failed = False
+        self._setup = Config(**{**configuration, "control": "", "sums_dir": None})
+        self._system = load_module(self._setup.system)
         self._network_errors = self._errors_before = 0
-        slots, lanes = configuration["slots"], configuration["lanes"]
-        rate_bps = configuration["link_rate_bps"]
-        window = configuration["window"] or default_window(slots, lanes, rate_bps)
-        self._configure(configuration["workers"], slots, window, configuration["first_tag"])
+        self._configure(list(range(configuration["workers"])), {})
         self._tell("ready")
 
-    def _configure(self, workers: int, slots: int, window: int, first_tag: int) -> None:
-        config = self._config
+    def _configure(self, members: Sequence[int], settings: Mapping[str, Any]) -> None:
         self._throw_away()
-        job = Job(config["job"], workers, config["lanes"], slots, window, first_tag)
-        first_s = first_timeout_s(window, config["lanes"], config["link_rate_bps"])
-        timing = Timing(
-            initial_rto_ns=round(first_s * NS_PER_S),
-            give_up_ns=round(config["give_up_s"] * NS_PER_S),
-        )
-        self._worker = Worker(job, timing)
-        self._batch = Batch(1, config["lanes"])
+        self._endpoint = self._system.endpoint(self._setup.part(members, settings))
+        self._inbox = Inbox(GATHERED_MAX, self._endpoint.longest_bytes)
+        self._served = self._endpoint.counters
+
+    @property
+    def peers(self) -> Sequence[Address]:
+        """Whom it sends to and hears."""
+        return self._endpoint.peers
 
     # Commands.
 
@@ -95,10 +94,14 @@ class WorkerNode:
         elif kind == "abort":
             self._end_badly("aborted")
         elif kind == "configure":
-            members, slots, window = order["members"], order["slots"], order["window"]
             self._round = None
-            self._configure(len(members), slots, window, order["first_tag"])
+            self._configure(order["members"], order["settings"])
             self._tell("ready")
+        elif kind == "report":
+            now = self._endpoint.counters
+            stats = {name: count - self._served[name] for name, count in now.items()}
+            self._served = now
+            self._tell("served", stats={**stats, "kernel_drops": 0, "unsent": 0})
         elif kind == "slow":
             self._slow_ns = round(order["delay_s"] * NS_PER_S)
         else:
@@ -151,25 +154,30 @@ class WorkerNode:
         assert self._round is None, "a round is under way"
         key = (config["seed"], config["job"], self.rank, number)
         values = make_tensor(*key, config["elements"], config["dtype"])
-        sums = np.empty(values.size, np.int32) if values.dtype == np.float32 else None
+        quantises = values.dtype == np.float32 and getattr(self._system, "QUANTISES", False)
+        sums = np.empty(values.size, np.int32) if quantises else None
         self._round, self._marks = number, sorted(marks)
         self._received = Received(values, sums)
         self._started_ns = self._clock.now_ns
-        self._before, self._errors_before = self._worker.counters, self._network_errors
-        self._worker.begin(self._started_ns, values, values, sums)
+        self._before, self._errors_before = self._endpoint.counters, self._network_errors
+        self._endpoint.begin(self._started_ns, values, values, sums)
         self._poll()
         self._look(None)
 
-    def receive(self, datagram: bytes) -> None:
-        """A datagram for the worker's socket has arrived. Between rounds it stays there."""
+    def receive(self, peer: int, datagram: bytes) -> None:
+        """A datagram for the agent's socket has arrived. Where nobody listens it stays there."""
         assert self.alive, "a socket ends with its program"
-        resting = self._round is None or self._paused
-        if resting or self._clock.now_ns < self._busy_until_ns:
-            self._arrived.append(datagram)
+        if not self._looks:
+            self._arrived.append((peer, datagram))
             return
-        batch = self._batch
-        batch.fill((datagram,))
-        self._take(batch)
+        self._inbox.fill((datagram,), (peer,))
+        self._take()
+
+    @property
+    def _looks(self) -> bool:
+        """Whether it takes what arrives."""
+        resting = self._round is None and not self._endpoint.listens
+        return not (resting or self._paused or self._clock.now_ns < self._busy_until_ns)
 
     def network_error(self) -> None:
         """An ICMP message about one of its datagrams has arrived. The socket keeps one such error
@@ -178,49 +186,55 @@ class WorkerNode:
 
     def _look(self, _: object) -> None:
         """Take what has gathered, unless there is still a reason not to look."""
-        if self._round is None or self._paused or self._clock.now_ns < self._busy_until_ns:
+        if not self._looks:
             return
         arrived, self._arrived = self._arrived, []
         for first in range(0, len(arrived), GATHERED_MAX):
-            if self._round is None:
+            if not self._awake:
                 self._arrived = arrived[first:]
                 return
             part = arrived[first : first + GATHERED_MAX]
-            self._take(Batch.of(part, self._config["lanes"]))
-        if self._round is not None:
+            self._inbox.fill([datagram for _, datagram in part], [peer for peer, _ in part])
+            self._take()
+        if self._awake:
             self._on_timer(None)
 
-    def _take(self, batch: Batch) -> None:
-        self._worker.on_results(self._clock.now_ns, batch)
+    @property
+    def _awake(self) -> bool:
+        """In a round, or of use to others between rounds."""
+        return self.alive and (self._round is not None or self._endpoint.listens)
+
+    def _take(self) -> None:
+        self._endpoint.on_datagrams(self._clock.now_ns, self._inbox)
         if self._slow_ns:
             self._busy_until_ns = self._clock.now_ns + self._slow_ns
             self._clock.at(self._busy_until_ns, self._look, None)
         self._after_results()
 
     def _after_results(self) -> None:
-        done = self._worker.chunks_done
+        done = self._endpoint.chunks_done
         while self._marks and self._marks[0] <= done:
             self._tell("chunk", round=self._round, chunk=self._marks.pop(0))
-        if self._worker.done:
+        if self._round is not None and self._endpoint.done:
             self._finish()
-        else:
+        elif self._awake:
             self._poll()
 
     def _poll(self) -> None:
         """Send what is due, and see to it that the next deadline is not missed."""
-        worker, now_ns = self._worker, self._clock.now_ns
+        endpoint = self._endpoint
         try:
-            queue = worker.poll(now_ns)
+            rows = endpoint.poll(self._clock.now_ns)
         except AllReduceError as error:
             self._fail(error, error.missing if isinstance(error, RoundTimeout) else None)
             return
-        slots = worker.slots
-        for slot in queue.tolist():
-            if slots["attempt"][slot]:
-                self._again(slot, int(slots["tag"][slot]), int(slots["first_sent_ns"][slot]))
-            self._send(worker.datagram(slot))
-        deadline_ns = worker.deadline_ns
-        if self._timer_ns is None or deadline_ns < self._timer_ns:
+        outbox = endpoint.outbox
+        for row in rows.tolist():
+            if repeats := endpoint.repeats(row):
+                self._again(*repeats)
+            self._send(outbox.peer(row), outbox.datagram(row))
+        deadline_ns = endpoint.deadline_ns
+        if deadline_ns < NEVER_NS and (self._timer_ns is None or deadline_ns < self._timer_ns):
             self._timer_ns = deadline_ns
             self._clock.at(deadline_ns, self._on_timer, deadline_ns)
 
@@ -230,9 +244,8 @@ class WorkerNode:
             if due_ns != self._timer_ns:
                 return
             self._timer_ns = None
-        if self._round is None or self._paused or self._clock.now_ns < self._busy_until_ns:
-            return
-        self._poll()
+        if self._looks:
+            self._poll()
 
     def progress(self) -> dict[str, Any] | None:
         """How far the round is, as hosts.agent says it; None between rounds."""
@@ -243,8 +256,8 @@ class WorkerNode:
             "job": self._config["job"],
             "rank": self.rank,
             "round": self._round,
-            "chunks": self._worker.chunks_done,
-            "of": self._worker.chunks,
+            "chunks": self._endpoint.chunks_done,
+            "of": self._endpoint.chunks,
             "retransmitted": self._stats()["retransmitted"],
             "t_ns": self._clock.now_ns,
         }
@@ -253,7 +266,7 @@ class WorkerNode:
         number, self._round = self._round, None
         assert number is not None
         try:
-            self._worker.finish()
+            self._endpoint.finish()
         except AllReduceError as error:
             self._round = number
             self._fail(error, None)
@@ -278,15 +291,13 @@ class WorkerNode:
         waiting: list[list[int]] = []
         known: dict[str, Any] = {"stats": {}}
         if self._round is not None:
-            slots = self._worker.slots
-            for slot in np.flatnonzero(slots["waiting"])[:WAITING_MAX].tolist():
-                waiting.append([int(slots["chunk"][slot]), slot, int(slots["tag"][slot])])
-            known = {"chunks": self._worker.chunks_done, "stats": self._stats()}
+            waiting = self._endpoint.waiting(WAITING_MAX)
+            known = {"chunks": self._endpoint.chunks_done, "stats": self._stats()}
         number, self._round = self._round, None
         self._tell(event, round=number, waiting=waiting, **known, **content)
 
     def _stats(self) -> dict[str, int]:
-        now = self._worker.counters
+        now = self._endpoint.counters
         counts = {name: count - self._before[name] for name, count in now.items()}
         errors = self._network_errors - self._errors_before
         return {**counts, "kernel_drops": 0, "unsent": 0, "network_errors": errors}
@@ -298,6 +309,7 @@ class WorkerNode:
                 "job": self._config["job"],
                 "name": self._config["name"],
                 "rank": self.rank,
+                **({} if self._setup.role == WORKER else {"role": self._setup.role}),
                 **content,
                 "t_ns": self._clock.now_ns,
             }

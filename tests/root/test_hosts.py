@@ -28,6 +28,6 @@ def test_one_lane_too_many_for_the_mtu_is_one_clear_line():
     assert made == "made"
     assert fits.startswith("no result for chunk 0 (slot 0) of job 1 after 0.01 s")
     assert too_long == (
-        "packets of 366 lanes (1504 bytes of IPv4) exceed the MTU of 127.0.0.1's interface: "
+        "datagrams of 1476 bytes (1504 of IPv4) exceed the MTU of 127.0.0.1's interface: "
         "use fewer lanes or raise the MTU"
     )

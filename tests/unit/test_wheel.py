@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PARTS = ("compiler", "switch", "hosts", "topologies", "testbed", "p4", "scenarios")
+PACKAGES = ("compiler", "switch", "hosts", "topologies", "testbed", "verification")
+PARTS = (*PACKAGES, "p4", "scenarios")
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +39,7 @@ def words(installed: Path, cwd: Path, *command: str) -> str:
 
 def test_every_file_of_the_packages_is_there(installed: Path) -> None:
     for part in PARTS:
-        home = (
-            installed / part if (installed / part).is_dir() else installed / "share/agglab" / part
-        )
+        home = installed / ("agglab" if part in PACKAGES else "share/agglab") / part
         found = {file.relative_to(home) for file in home.rglob("*") if file.is_file()}
         for file in (ROOT / part).rglob("*"):
             if file.is_file() and file.suffix != ".pyc":
@@ -59,8 +58,14 @@ def test_a_scenario_runs_away_from_the_checkout(installed: Path, tmp_path: Path)
     assert not (installed / "build").exists()
 
 
+def test_it_claims_one_name_only(installed: Path) -> None:
+    """Users' own repositories have packages called hosts, testbed, topologies, ..."""
+    found = {path.name for path in installed.iterdir()}
+    assert {name for name in found if not name.endswith(".dist-info")} == {"agglab", "bin", "share"}
+
+
 def test_the_drop_in_finds_its_python(installed: Path, tmp_path: Path) -> None:
-    script = installed / "switch/bin/agglab-switch"
+    script = installed / "agglab/switch/bin/agglab-switch"
     done = subprocess.run([script, "--version"], capture_output=True, text=True)
     assert done.stdout.startswith("agglab switch"), done.stderr
 

@@ -177,7 +177,7 @@ class Model:
         if known is None:
             packet = self.packet(number)
             real = self._thawed(packet.rank, worker)
-            real.on_results(0, Batch.of([packet.datagram], LANES))
+            real.on_datagrams(0, Batch.of([packet.datagram], LANES))
             sent = self._sent(packet.rank)
             self._check(packet.rank)
             known = self._workers.of(real.freeze()), tuple(sent)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
@@ -17,12 +19,22 @@ from agglab.verification.mutants.checks import LIMITS_S, SCHEDULES
 from agglab.verification.mutants.suite import ControlFailed, Result, Suite
 from agglab.verification.mutants.workspace import NoRepository
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 TABLE = REPOSITORY / "docs" / "mutants.md"
+
+
+class Interrupted(BaseException):
+    """Ctrl-C or SIGTERM. number: the signal's."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
 
 
 def main(words: Sequence[str]) -> int:
     """Exit code 0 if every mutant was caught by every check that has to, 1 if not or if a check
-    fails without a fault, 2 for a wrong command line, 3 if the machine lacks something."""
+    fails without a fault, 2 for a wrong command line, 3 if the machine lacks something, 128 + n
+    when signal n interrupted it; the table then has the mutants that were tried before."""
     options = _parser().parse_args(words)
     try:
         mutants = choose(read(), options.only, options.kind)
@@ -39,7 +51,11 @@ def main(words: Sequence[str]) -> int:
     try:
         hints = table.hints(options.table)
         suite = Suite(REPOSITORY, options.checks, options.jobs, sys.stdout, hints)
-        results = suite.run(mutants, keep=lambda result: _write(options.table, [result], None))
+        with _interruptible():
+            results = suite.run(mutants, keep=lambda result: _write(options.table, [result], None))
+    except Interrupted as interrupt:
+        print("interrupted", file=sys.stderr)
+        return 128 + interrupt.number
     except ControlFailed as error:
         print(error, file=sys.stderr)
         return FAILED
@@ -50,6 +66,23 @@ def main(words: Sequence[str]) -> int:
     spent = _spent(results, time.monotonic() - begun_s, options.jobs)
     _write(options.table, results, spent if everything else None)
     return _tell(results, spent)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """The first signal raises Interrupted; later ones do not disturb the cleaning up."""
+
+    def interrupt(number: int, frame: object) -> None:
+        for each in SIGNALS:
+            signal.signal(each, signal.SIG_IGN)
+        raise Interrupted(number)
+
+    previous = {number: signal.signal(number, interrupt) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
 
 
 def _write(path: Path, results: Sequence[Result], whole: str | None) -> None:

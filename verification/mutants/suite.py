@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import TextIO
 
 from agglab.verification.mutants import checks
-from agglab.verification.mutants.catalogue import CHECKS, SCENARIO, Mutant
+from agglab.verification.mutants.catalogue import CHECKS, SCENARIO, UNIT, CatalogueError, Mutant
 from agglab.verification.mutants.checks import Found
 from agglab.verification.mutants.workspace import Workspace
 
@@ -75,21 +74,26 @@ class Suite:
         self._hints = hints
         self._begun_s = time.monotonic()
         self._spaces: queue.SimpleQueue[Workspace] = queue.SimpleQueue()
-        self._stopped = threading.Event()
 
     def run(self, mutants: Sequence[Mutant], keep: Keep = ignore) -> list[Result]:
         """In the catalogue's order; each is given to `keep` as it comes. Raises ControlFailed and
-        NoRepository; after an interrupt no further mutant begins."""
+        NoRepository; after any exception, an interrupt too, no further mutant begins, and the
+        processes that run and the copies are gone."""
         with tempfile.TemporaryDirectory(prefix="mut-") as folder:
             root = Path(folder)
-            for number in range(self._jobs):
-                self._spaces.put(Workspace(self._repository, root / str(number), root / "cache"))
+            spaces = [
+                Workspace(self._repository, root / str(number), root / "cache")
+                for number in range(self._jobs)
+            ]
+            for space in spaces:
+                self._spaces.put(space)
             with ThreadPoolExecutor(self._jobs) as pool:
                 try:
                     self._control(pool, mutants)
                     return self._all(pool, mutants, keep)
                 except BaseException:
-                    self._stopped.set()
+                    for space in spaces:
+                        space.stop()
                     pool.shutdown(cancel_futures=True)
                     raise
 
@@ -99,7 +103,12 @@ class Suite:
         judged = [mutant for mutant in mutants if SCENARIO in mutant.checks]
         scenarios = list(dict.fromkeys(name for mutant in judged for name in mutant.scenarios))
         needed = [c for c in self._wanted if any(c in mutant.checks for mutant in mutants)]
-        work = {pool.submit(self._one_control, check, tests, scenarios): check for check in needed}
+        shares = [tests[n :: self._jobs] for n in range(min(self._jobs, len(tests)))]
+        work = {
+            pool.submit(self._one_control, check, share, scenarios): check
+            for check in needed
+            for share in (shares if check == UNIT else [tests])
+        }
         for future in as_completed(work):
             found = future.result()
             if why := found.by or found.invalid:
@@ -128,6 +137,8 @@ class Suite:
             with space.mutated(mutant):
                 invalid = checks.validity(space, mutant.file).invalid
                 return Result(mutant, invalid=invalid) if invalid else self._checked(space, mutant)
+        except CatalogueError as error:
+            return Result(mutant, invalid=str(error))
         finally:
             self._spaces.put(space)
 
@@ -135,7 +146,7 @@ class Suite:
         found: dict[str, Found] = {}
         hints = self._hints.get(mutant.id, {})
         for check in self._wanted:
-            if check in mutant.checks and not self._stopped.is_set():
+            if check in mutant.checks:
                 told = hints.get(check, "")
                 found[check] = checks.run(check, space, mutant.tests, mutant.scenarios, told)
                 if found[check].invalid:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ TESTS = "tests/"
 NOT_ASKED = "–"
 NOT_RUN = "not run"
 SURVIVED = "**survived**"
+INVALID = "**invalid**"
 INTRODUCTION = """# Mutants
 
 Written by `make mutants`; do not edit. Each fault below is one textual change to the file it names,
@@ -31,8 +33,10 @@ fault has to be caught by a unit test; one that changes what honest workers get,
 events, also by the schedule search (`verification explore`) within {schedules} schedules; one that
 changes what a plain run returns, what strangers can do, or how long a plain run takes, also by a
 shipped scenario in virtual time. "–" says that the check does not have to catch it. Before any
-fault, every check must pass without one. A check that hangs beyond its limit ({limits}) counts as
-having caught the fault; a fault that does not compile counts as none.
+fault, every check must pass without one. A check that hangs beyond its limit
+({limits}) counts as having caught the fault; a fault that does not
+compile, or whose place in the file is gone, counts as none. An interrupt keeps what was found so
+far, and what caught a fault before is tried first.
 """
 CODE = re.compile(r"^\| `([^`]+)` \|")
 
@@ -56,7 +60,12 @@ def write(
     for result in results:
         known[result.mutant.id] = known.get(result.mutant.id, {}) | _cells(result)
     parts = [introduction, whole or sentence(old), *_tables(mutants, known)]
-    path.write_text("\n".join(part for part in parts if part), encoding="utf-8")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")  # an interrupt leaves a whole table
+    try:
+        unfinished.write_text("\n".join(part for part in parts if part), encoding="utf-8")
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def sentence(text: str) -> str:
@@ -83,7 +92,7 @@ def cells(text: str) -> dict[str, Cells]:
 
 def _cells(result: Result) -> Cells:
     if result.invalid:
-        return {check: f"**invalid**: {_plain(result.invalid)}" for check in result.mutant.checks}
+        return {check: f"{INVALID}: {_plain(result.invalid)}" for check in result.mutant.checks}
     return {
         check: _plain(found.by) if found.by else SURVIVED for check, found in result.found.items()
     }

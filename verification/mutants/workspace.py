@@ -7,17 +7,22 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from agglab.verification.mutants.catalogue import Mutant
+from agglab.verification.mutants.catalogue import CatalogueError, Mutant
 
 
 class NoRepository(Exception):
     """There is nothing to copy; one line says why."""
+
+
+class Stopped(Exception):
+    """The workspace was stopped; what ran in it says nothing."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,9 @@ class Workspace:
         (self._imports / "agglab").symlink_to(folder, target_is_directory=True)
         self._cache = cache
         self._written_s = int(time.time())
+        self._lock = threading.Lock()
+        self._stopped = False
+        self._running: subprocess.Popen[str] | None = None
         for name in tracked(repository):
             target = folder / name
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -61,8 +69,10 @@ class Workspace:
 
     @contextmanager
     def mutated(self, mutant: Mutant) -> Iterator[None]:
-        """With the fault applied, and the file as it was afterwards."""
+        """With the fault applied, and the file as it was afterwards. Raises CatalogueError."""
         path = self.folder / mutant.file
+        if not path.is_file():
+            raise CatalogueError(f"{mutant.id}: there is no {mutant.file}")
         original = path.read_text(encoding="utf-8")
         self._write(path, mutant.apply(original))
         try:
@@ -77,29 +87,50 @@ class Workspace:
         os.utime(path, (self._written_s, self._written_s))
 
     def python(self, words: Sequence[str], limit_s: float) -> Ended:
-        """Run this interpreter in the copy; whatever it started ends with it."""
-        process = subprocess.Popen(
-            [sys.executable, *words],
-            cwd=self.folder,
-            env=self._environment(),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
+        """Run this interpreter in the copy; whatever it started ends with it. Raises Stopped."""
+        with self._begun(words) as process:
+            try:
+                output, _ = process.communicate(timeout=limit_s)
+                return Ended(process.returncode, output)
+            except subprocess.TimeoutExpired:
+                _end(process)
+                output, _ = process.communicate()
+                return Ended(None, output)
+
+    def stop(self) -> None:
+        """From any thread: end what runs here; `python` raises Stopped, now and from now on."""
+        with self._lock:
+            self._stopped = True
+            if self._running:
+                _end(self._running)
+
+    @contextmanager
+    def _begun(self, words: Sequence[str]) -> Iterator[subprocess.Popen[str]]:
+        """A process of this interpreter; it has ended afterwards."""
+        with self._lock:
+            if self._stopped:
+                raise Stopped
+            process = self._running = subprocess.Popen(
+                [sys.executable, *words],
+                cwd=self.folder,
+                env=self._environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
         try:
-            output, _ = process.communicate(timeout=limit_s)
-            return Ended(process.returncode, output)
-        except subprocess.TimeoutExpired:
-            _end(process)
-            output, _ = process.communicate()
-            return Ended(None, output)
-        except BaseException:
+            yield process
+        finally:
+            with self._lock:
+                self._running = None
+                stopped = self._stopped
             _end(process)
             process.wait()
-            raise
+            if stopped:
+                raise Stopped
 
     def _environment(self) -> Mapping[str, str]:
         """The copy's modules come before the installed ones, in every process that tests start."""

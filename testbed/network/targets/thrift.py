@@ -12,10 +12,10 @@ from typing import Any
 
 from agglab.testbed import thrift_cli
 from agglab.testbed.errors import ControlError
-from agglab.testbed.network.changes import group_changes, session_changes, table_changes
 from agglab.testbed.network.kernel import network_namespace
 from agglab.testbed.network.targets.base import SwitchSetting
 from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
+from agglab.testbed.table_changes import group_changes, session_changes, table_changes
 from agglab.testbed.thrift_cli import ThriftCli
 
 # BMv2's own default; every switch has a network namespace, and so a loopback, of its own.

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from agglab.hosts import wire
-from agglab.testbed.systems.base import WORKER, ActiveJob, Agent, Setting
+from agglab.hosts.part import WORKER
+from agglab.testbed.systems.base import ActiveJob, Agent, Setting
 from agglab.testbed.systems.switchml.partition import ranges
+
+ENDPOINTS = "agglab.hosts.systems.switchml"
 
 
 def agents(setting: Setting, job: ActiveJob) -> list[Agent]:
@@ -24,15 +27,19 @@ def configuration(setting: Setting, job: ActiveJob, rank: int) -> dict[str, Any]
     link = next(iter(setting.graph.ports(host.name).values()))
     return {
         "name": host.name,
+        "system": ENDPOINTS,
+        "role": WORKER,
         "job": tenant.number,
         "rank": rank,
         "workers": len(tenant.hosts),
-        "lanes": scenario.switch.lanes,
-        "slots": ranges(scenario)[job.index][1],
-        "window": workload.window,
-        "first_tag": 1,
+        "settings": {
+            "lanes": scenario.switch.lanes,
+            "slots": ranges(scenario)[job.index][1],
+            "window": workload.window,
+            "first_tag": 1,
+            "aggregator": [wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT],
+        },
         "bind": [host.ip, wire.WORKER_PORT_BASE + tenant.number],
-        "aggregator": [wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT],
         "link_rate_bps": link.a_to_b.rate_bps,
         "elements": workload.elements,
         "dtype": workload.dtype,

@@ -67,21 +67,32 @@ AGGREGATOR = End(
 
 @dataclass(frozen=True)
 class Aim:
-    """One turn's circumstances. own: the attacker; worker: one of the victim's. slots:
-    the victim's. room: how long an
+    """One turn's circumstances. own: the attacker; worker: one of the victim's. member_of: a job
+    that the attacker takes part in. slots: how many each job has, by its number. room: how long an
     IPv4 packet may be."""
 
     chance: random.Random
     own: End
     worker: End
     victim: Tenant
-    slots: int
+    member_of: Tenant | None
+    slots: Mapping[int, int]
     lanes: int
     room: int
 
     def contribution(self, overhead: int = 0) -> bytes:
         """Or what only a switch may send to another."""
         return self._payload(self.chance.choice((0, wire.RESULT)), overhead)
+
+    def contribution_beyond(self) -> bytes:
+        """As a member, to the slots behind its own job's, which are another's; as what the victim
+        contributes there if there is no such job."""
+        job = self.member_of or self.victim
+        whole = self._payload(0, 0)
+        version, kind, _, _, exponent, attempt, tag = HEADER.unpack_from(whole)
+        slot = self.slots[job.number] + self.chance.randrange(self.slots[self.victim.number])
+        header = HEADER.pack(version, kind, job.number, slot, exponent, attempt, tag)
+        return header + whole[HEADER.size :]
 
     def result(self, overhead: int = 0) -> bytes:
         """One the worker would believe if it heard it."""
@@ -94,13 +105,14 @@ class Aim:
     def _payload(self, result: int, overhead: int) -> bytes:
         """overhead: bytes that a frame has more than usual; without values if there is no room."""
         chance, victim = self.chance, self.victim
+        slots = self.slots[victim.number]
         values = wire.Kind.INT32 if victim.workload.dtype == "int32" else wire.Kind.SCALED
         kind = values if self._aims() else chance.choice(list(wire.Kind))
         if IPV4.size + 8 + overhead + wire.datagram_bytes(self.lanes) > self.room:
             kind = wire.Kind.OPENING
         job = victim.number if self._aims() else chance.randrange(NO_JOB, JOB_MAX)
-        slot = chance.randrange(self.slots if self._aims() else 1 << 16)
-        tags_a_round = 1 + ceil(victim.workload.elements / self.lanes) // self.slots
+        slot = chance.randrange(slots if self._aims() else 1 << 16)
+        tags_a_round = 1 + ceil(victim.workload.elements / self.lanes) // slots
         near = chance.randrange(1, 2 + tags_a_round)
         tag = near if self._aims() else chance.choice((SESSION + near, chance.randrange(1 << 32)))
         header = HEADER.pack(wire.VERSION, kind | result, job, slot, chance.randrange(256), 0, tag)
@@ -119,10 +131,10 @@ class Kind(AttackKind):
     make: Make
 
 
-def frames(
-    key: str, setting: Setting, host: str, victims: Sequence[Tenant]
-) -> Iterator[tuple[str, bytes]]:
+def frames(key: str, setting: Setting, host: str) -> Iterator[tuple[str, bytes]]:
     """See System.attack."""
+    victims = [job for job in setting.jobs if host not in job.hosts]
+    member_of = next((job for job in setting.jobs if host in job.hosts), None)
     chance, graph = random.Random(key), setting.graph
     slots = {
         job.number: place[1]
@@ -134,7 +146,7 @@ def frames(
         port = wire.WORKER_PORT_BASE + victim.number
         worker = end_of(graph.host(chance.choice(victim.hosts)), port)
         own = end_of(graph.host(host), port)
-        aim = Aim(chance, own, worker, victim, slots[victim.number], setting.lanes, room)
+        aim = Aim(chance, own, worker, victim, member_of, slots, setting.lanes, room)
         yield from ((name, frame) for frame in kind.make(aim))
 
 
@@ -152,6 +164,11 @@ def _contribution(spoofed: bool, tags: Sequence[tuple[int, int]] = ()) -> Make:
         return [ethernet(AGGREGATOR.mac, source.mac, packet, tags)]
 
     return make
+
+
+def _contribution_beyond(aim: Aim) -> list[bytes]:
+    packet = _datagram(aim.own, AGGREGATOR, aim.contribution_beyond())
+    return [ethernet(AGGREGATOR.mac, aim.own.mac, packet)]
 
 
 def _contribution_with_options(aim: Aim) -> list[bytes]:
@@ -265,6 +282,7 @@ PRIORITY_TAG, TAG_OF_VLAN_5 = (VLAN, 0), (VLAN, 5)
 KINDS: Mapping[str, Kind] = {
     "contribution": Kind(REFUSED, _contribution(spoofed=False)),
     "contribution_spoofed": Kind(REFUSED, _contribution(spoofed=True)),
+    "contribution_beyond": Kind(REFUSED, _contribution_beyond),
     "contribution_tagged": Kind(MALFORMED, _contribution(True, [PRIORITY_TAG])),
     "contribution_options": Kind(MALFORMED, _contribution_with_options),
     "contribution_fragment": Kind(MALFORMED, _contribution_fragment),

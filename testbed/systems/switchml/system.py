@@ -127,10 +127,8 @@ class SwitchML(System):
         entries = {host: [(c, s, t) for c, s, t in waits] for host, waits in waiting.items()}
         return diagnose(source, trees.tree_of(graph, job), first_slot, entries)
 
-    def attack(
-        self, key: str, setting: Setting, host: str, victims: Sequence[Tenant]
-    ) -> Iterator[tuple[str, bytes]]:
-        return attack.frames(key, setting, host, victims)
+    def attack(self, key: str, setting: Setting, host: str) -> Iterator[tuple[str, bytes]]:
+        return attack.frames(key, setting, host)
 
 
 def _tree(setting: Setting, job: ActiveJob) -> Tree:

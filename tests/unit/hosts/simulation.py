@@ -74,7 +74,7 @@ class Simulation:
     def _serve(self, rank: int, participant: Participant, datagrams: list[bytes] | None) -> None:
         now_ns = self.network.now_ns
         if datagrams:
-            participant.worker.on_results(now_ns, Batch.of(datagrams, self.job.lanes))
+            participant.worker.on_datagrams(now_ns, Batch.of(datagrams, self.job.lanes))
         elif now_ns < participant.deadline_ns:
             return
         for datagram in participant.poll(now_ns):

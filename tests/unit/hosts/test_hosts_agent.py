@@ -42,12 +42,16 @@ class Handle:
             "job": 2,
             "rank": number,
             "workers": 2,
-            "lanes": LANES,
-            "slots": SLOTS,
-            "window": None,
-            "first_tag": 1,
+            "system": "agglab.hosts.systems.switchml",
+            "role": "worker",
+            "settings": {
+                "lanes": changes.pop("lanes", LANES),
+                "slots": SLOTS,
+                "window": changes.pop("window", None),
+                "first_tag": 1,
+                "aggregator": list(switch.address),
+            },
             "bind": [f"127.0.0.{number + 1}", 0],
-            "aggregator": list(switch.address),
             "link_rate_bps": 100e6,
             "elements": ELEMENTS,
             "dtype": "float32",
@@ -281,7 +285,8 @@ def test_a_round_is_aborted_and_runs_again_with_the_members_that_are_left(start,
     assert aborted["waiting"][1] == [1, 1, 1]
     second.send(command="abort")
     assert second.event()["waiting"] == []
-    again = {"members": [0, 2], "first_tag": (1 << 20) + 1, "slots": SLOTS, "window": 5}
+    settings = {"first_tag": (1 << 20) + 1, "slots": SLOTS, "window": 5}
+    again = {"members": [0, 2], "settings": settings}
     for agent in agents:
         agent.send(command="configure", **again)
         assert agent.event()["event"] == "ready"
@@ -337,7 +342,7 @@ def run_agent(*arguments):
     [
         ("{", "Expecting property name"),
         ("[]", "not an object"),
-        ('{"name": "h1", "extra": 1}', "missing or unknown keys: aggregator, bind, control,"),
+        ('{"name": "h1", "extra": 1}', "missing or unknown keys: bind, control, dtype,"),
     ],
 )
 def test_an_unusable_configuration_is_one_line_and_exit_code_2(tmp_path, text, message):

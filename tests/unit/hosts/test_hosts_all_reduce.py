@@ -1,5 +1,7 @@
 """AllReducers over real UDP sockets on loopback, around the switch model."""
 
+import os
+import select
 import socket
 import threading
 
@@ -133,7 +135,7 @@ def test_workers_that_do_not_reduce_alike_raise_and_cannot_go_on():
         reducer.all_reduce(integers(rank, 5))
         with pytest.raises(ShapeMismatch) as first:
             reducer.all_reduce(integers(rank, 24 - 4 * (rank == 1)))
-        with pytest.raises(AllReduceError, match="slots are out of step; start the job again"):
+        with pytest.raises(AllReduceError, match="workers are out of step; start the job again"):
             reducer.all_reduce(integers(rank, 5))
         return str(first.value)
 
@@ -262,15 +264,69 @@ def test_a_missing_worker_is_a_timeout_and_ends_the_reducer():
     assert error.value.missing == [(0, 2)]
 
 
-def test_a_refused_port_is_named_in_the_timeout():
+def unused_address():
+    """Where nobody listens."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.254", 0))
-        address = taken.getsockname()
+        return taken.getsockname()
+
+
+def test_a_refused_port_is_named_in_the_timeout():
+    address = unused_address()
     with (
         AllReducer(3, 0, 2, LANES, SLOTS, worker_bind(0), address, give_up_s=0.3) as reducer,
         pytest.raises(RoundTimeout, match=r"the network's last error was: Connection refused$"),
     ):
         reducer.all_reduce(integers(0, 4000))
+
+
+def test_an_error_about_an_earlier_datagram_is_counted_and_loses_no_later_one():
+    address = unused_address()
+    with (
+        AllReducer(3, 0, 2, LANES, SLOTS, worker_bind(0), address, give_up_s=0.05) as reducer,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as aggregator,
+    ):
+        reducer._link.socket.send(b"")
+        refused = select.poll()
+        refused.register(reducer._link.socket, select.POLLERR)
+        assert refused.poll(10_000)
+        aggregator.bind(address)
+        with pytest.raises(RoundTimeout):
+            reducer.all_reduce(integers(0, 40))
+        stats = reducer.stats
+    assert stats["network_errors"] == 1 and stats["unsent"] == 0
+
+
+def test_datagrams_that_are_refused_as_too_long_are_counted_and_left_to_the_timers():
+    """A local socket says so of what exceeds its buffer, as an interface does of its MTU."""
+    lanes, slots = 4000, 2
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    address = unused_address()
+    with (
+        ours,
+        theirs,
+        AllReducer(3, 0, 2, lanes, slots, worker_bind(0), address, give_up_s=0.3) as reducer,
+    ):
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+        assert ours.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) < 4 * lanes
+        os.dup2(ours.fileno(), reducer._link.socket.fileno())
+        with pytest.raises(RoundTimeout, match=r"last error was: Message too long$"):
+            reducer.all_reduce(integers(0, slots * lanes))
+        stats = reducer.stats
+    assert stats["network_errors"] == 2 * stats["unsent"] > 0  # each is tried twice
+
+
+def test_datagrams_beyond_what_the_interface_takes_are_refused_at_the_start():
+    with pytest.raises(
+        AllReduceError, match=r"^datagrams of 80012 bytes \(80040 of IPv4\) exceed the MTU of"
+    ):
+        driver._check_fits(worker_bind(0), ("127.0.0.254", 7), 80_012)
+
+
+def test_how_long_a_datagram_may_be_is_not_what_icmp_messages_say():
+    with AllReducer(3, 0, 1, LANES, SLOTS, worker_bind(0), unused_address()) as reducer:
+        discovery = reducer._link.socket.getsockopt(socket.IPPROTO_IP, 10)  # IP_MTU_DISCOVER
+    assert discovery == 3  # IP_PMTUDISC_PROBE, linux/in.h
 
 
 def test_an_address_that_is_not_ours_is_one_clear_line():

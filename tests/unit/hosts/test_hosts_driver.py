@@ -30,7 +30,7 @@ class Worker:
     def poll(self, _: int) -> list[int]:
         return []
 
-    def on_results(self, _: int, __: object) -> int:
+    def on_datagrams(self, _: int, __: object) -> int:
         return 0
 
 

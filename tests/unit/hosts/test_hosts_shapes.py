@@ -62,7 +62,7 @@ class Participant:
 
 
 def run(participants, network):
-    """Until nobody has anything to do."""
+    """Until every round has ended. Fails the test where nothing will happen any more before."""
     for participant in participants:
         participant.worker.begin(network.now_ns, participant.values, participant.out)
     while not all(p.ended for p in participants):
@@ -75,10 +75,12 @@ def run(participants, network):
             arrived = network.step()
         elif due_ns < 2**63 - 1:
             network.now_ns = due_ns
+        else:
+            assert all(p.ended for p in participants), "a round waits for nothing"
         for rank, datagrams in arrived.items():
             worker = participants[rank].worker
             if not participants[rank].error:
-                worker.on_results(network.now_ns, Batch.of(datagrams, worker.job.lanes))
+                worker.on_datagrams(network.now_ns, Batch.of(datagrams, worker.job.lanes))
 
 
 def faults_of(seed):

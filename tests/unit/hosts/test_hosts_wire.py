@@ -34,6 +34,11 @@ def test_emit_writes_the_documented_layout():
     assert KNOWN_CHUNK.emit() == KNOWN
 
 
+def test_ports_and_addresses_are_those_of_the_protocol():
+    assert (wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_MAC) == ("10.0.255.254", "02:00:00:00:ff:fe")
+    assert (wire.AGGREGATOR_PORT, wire.WORKER_PORT_BASE) == (48864, 48865)
+
+
 def test_str_is_one_line_that_says_it_all():
     assert str(KNOWN_CHUNK) == "result SCALED job 258 slot 772 tag 101124105 exponent 5, 3 values"
     plain = Chunk(Kind.OPENING, 1, 2, 3, 4)
@@ -173,6 +178,6 @@ def test_the_batch_check_and_the_native_worker_agree_on_noise():
         data = bytes(data[: chance.choice((len(data), chance.randrange(21)))])
         batch = Batch.of([data], 2)
         before = worker.counters["malformed"]
-        worker.on_results(0, batch)
+        worker.on_datagrams(0, batch)
         legal = batch.well_formed()[0] and data[1] == 0x80
         assert worker.counters["malformed"] - before == (not legal)

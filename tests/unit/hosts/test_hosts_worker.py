@@ -141,7 +141,7 @@ def exchange(workers, network):
     while not all(worker.done for worker in workers):
         for rank, datagrams in network.step().items():
             worker = workers[rank]
-            worker.on_results(network.now_ns, Batch.of(datagrams, worker.job.lanes))
+            worker.on_datagrams(network.now_ns, Batch.of(datagrams, worker.job.lanes))
             send(worker, rank, network)
 
 
@@ -167,7 +167,7 @@ def result_of(worker, index, **changes):
 
 
 def give(worker, *datagrams, now_ns=0):
-    return worker.on_results(now_ns, Batch.of(datagrams, worker.job.lanes))
+    return worker.on_datagrams(now_ns, Batch.of(datagrams, worker.job.lanes))
 
 
 def test_giving_up_names_the_missing_chunks_and_slots_as_ranges():

@@ -68,7 +68,7 @@ def forged_round(chance, worker, model, now_ns):
         batch = [result_of(chance, worker, last) for _ in range(chance.randrange(1, 40))]
         last = [*last, *batch][-20:]
         now_ns += chance.choice((0, 1, MS, 30 * MS))
-        assert worker.on_results(now_ns, Batch.of(batch, worker.job.lanes)) == model.on_results(
+        assert worker.on_datagrams(now_ns, Batch.of(batch, worker.job.lanes)) == model.on_datagrams(
             now_ns, batch
         )
         assert worker.counters.items() >= model.counters.items()
@@ -104,7 +104,7 @@ def test_results_of_packets_that_were_not_sent_yet_are_not_taken():
     worker.begin(0, np.arange(100, dtype=np.int32), out)
     worker.poll(0)
     ahead = [HEADER.pack(1, 0x80, 3, 1, 0, 0, tag) + bytes([9] * 4) for tag in range(1, 51)]
-    assert worker.on_results(MS, Batch.of(ahead, 1)) == 1
+    assert worker.on_datagrams(MS, Batch.of(ahead, 1)) == 1
     assert worker.counters["malformed"] == 49
     assert worker.chunks_done == 1 and worker.poll(MS).tolist() == [1]
 
@@ -125,7 +125,7 @@ def test_a_thawed_worker_takes_forged_results_as_the_first_time(seed):
         worker.thaw(frozen)
         for batch in batches:
             if not worker.done:
-                worker.on_results(MS, Batch.of(batch, 2))
+                worker.on_datagrams(MS, Batch.of(batch, 2))
                 try:
                     worker.poll(MS)
                 except ShapeMismatch:

@@ -26,9 +26,9 @@ class Pair:
         self.worker.begin(now_ns, values, self.out)
         self.model.begin(now_ns, values.tolist(), values.dtype == np.float32)
 
-    def on_results(self, now_ns, datagrams):
-        awaited = self.worker.on_results(now_ns, Batch.of(datagrams, self.job.lanes))
-        assert awaited == self.model.on_results(now_ns, datagrams)
+    def on_datagrams(self, now_ns, datagrams):
+        awaited = self.worker.on_datagrams(now_ns, Batch.of(datagrams, self.job.lanes))
+        assert awaited == self.model.on_datagrams(now_ns, datagrams)
 
     def poll(self, now_ns):
         slots = self.worker.poll(now_ns).tolist()
@@ -75,7 +75,7 @@ def run_round(pairs, network, chance, seed):
         for rank, pair in enumerate(pairs):
             datagrams = [damaged(chance, data) for data in arrived.get(rank, [])]
             if datagrams:
-                pair.on_results(network.now_ns, datagrams)
+                pair.on_datagrams(network.now_ns, datagrams)
             transmit(pair, rank, network)
     for pair in pairs:
         assert pair.model.done
@@ -148,7 +148,7 @@ def network_step(models, network):
     else:
         network.now_ns, arrived = due_ns, {}
     for rank, model in enumerate(models):
-        model.on_results(network.now_ns, arrived.get(rank, []))
+        model.on_datagrams(network.now_ns, arrived.get(rank, []))
         transmit_model(model, rank, network)
 
 

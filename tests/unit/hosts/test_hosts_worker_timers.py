@@ -33,7 +33,7 @@ class Conversation:
             sent = Chunk.parse(self.worker.datagram(slot), 1)
             answered = sent.attempt if attempt is None else attempt
             datagrams.append(replace(sent, result=True, attempt=answered).emit())
-        assert self.worker.on_results(round(now_ms * MS), Batch.of(datagrams, 1)) == len(slots)
+        assert self.worker.on_datagrams(round(now_ms * MS), Batch.of(datagrams, 1)) == len(slots)
 
     def answer(self, now_ms, *slots, attempt=None):
         """Results, and what the worker sends on them."""
@@ -55,6 +55,7 @@ class Conversation:
             now_ms = self.deadline_ms
             if slots := self.poll(now_ms):
                 sent.append((now_ms, slots))
+            assert self.deadline_ms > now_ms, "a deadline that has passed is still the next"
         return sent
 
 
@@ -292,13 +293,15 @@ class RatedNetwork:
         self.events, self.number = [], 0
 
     def run(self):
-        """Duration of the round over the time the packets need on one link."""
+        """Duration of the round over the time the packets need on one link. Fails the test where
+        it takes ten times that."""
         for rank, worker in enumerate(self.workers):
             worker.begin(0, self.inputs[rank], self.outs[rank])
             self._poll(rank, 0)
         now_ns = 0
         while not all(worker.done for worker in self.workers):
             now_ns, _, handle, rank, data = heapq.heappop(self.events)
+            assert now_ns < 10 * self.chunks * self.PACKET_NS, "not finished in time"
             handle(rank, now_ns, data)
         expected = sum(self.inputs)
         assert all((out == expected).all() for out in self.outs)
@@ -319,6 +322,7 @@ class RatedNetwork:
         for slot in worker.poll(now_ns):
             self._transmit("up", rank, now_ns, self._at_switch, worker.datagram(slot))
         if not worker.done:
+            assert worker.deadline_ns > now_ns, "a deadline that has passed is still the next"
             self._at(worker.deadline_ns, self._timer, rank)
 
     def _timer(self, rank, now_ns, _data):
@@ -336,7 +340,7 @@ class RatedNetwork:
 
     def _gathered(self, rank, now_ns, _data):
         datagrams, self.inbox[rank] = self.inbox[rank], []
-        self.workers[rank].on_results(now_ns, Batch.of(datagrams, 1))
+        self.workers[rank].on_datagrams(now_ns, Batch.of(datagrams, 1))
         self._poll(rank, now_ns)
 
 
@@ -354,6 +358,15 @@ def test_losses_cost_little_more_than_what_is_sent_again(window, loss, most):
     ratios = sorted(RatedNetwork(4, window, 2740, loss, seed).run() for seed in range(5))
     assert ratios[2] < most
     assert ratios[4] < most + 0.15
+
+
+def test_bytes_are_those_of_frames_with_ethernet_ipv4_and_udp():
+    talk = Conversation(window=4)
+    frames_bytes = [14 + 20 + 8 + len(talk.worker.datagram(slot)) for slot in talk.poll(0)]
+    talk.result(20, 0, 1)
+    counters = talk.worker.counters
+    assert (counters["sent"], counters["bytes_sent"]) == (4, sum(frames_bytes))
+    assert (counters["received"], counters["bytes_received"]) == (2, sum(frames_bytes[:2]))
 
 
 def test_the_attempt_stays_at_its_largest():

@@ -108,7 +108,7 @@ class WorkerModel:
         slot.waiting, slot.attempt = True, 0
         self.queue.append(index)
 
-    def on_results(self, now_ns, datagrams):
+    def on_datagrams(self, now_ns, datagrams):
         rtts = []
         for datagram in datagrams:
             if not self.disagreed:

@@ -11,15 +11,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from aggregation_model import Member, Model
+from aggregation_model import Model
 from frames import worker_address, worker_mac
+from schedules import FLOOD_PORTS, JOBS, SLOTS, jobs_model
 
 from agglab.switch import Exact, Pipeline
 
 ROOT = Path(__file__).resolve().parents[3]
-SLOTS = 8
-# (job, its index, its ports, first slot, slots); ports 2 and 3 belong to both
-JOBS = [(1, 0, (1, 2, 3), 0, 4), (7, 5, (2, 3), 4, 3)]
 
 
 @pytest.fixture(scope="session")
@@ -58,7 +56,7 @@ def programmed(compiled: Callable[[int], Path]) -> Callable[[int], Pipeline]:
                 receiver = [worker_mac(port), worker_address(port)]
                 args = [*(int.from_bytes(part, "big") for part in receiver), 48865 + job]
                 pipeline.table_add("SwitchmlEgress.results", key, "SwitchmlEgress.to_worker", args)
-        pipeline.set_multicast_group(1, [(port, 0) for port in (1, 2, 3, 4)])
+        pipeline.set_multicast_group(1, [(port, 0) for port in FLOOD_PORTS])
         return pipeline
 
     return program
@@ -66,10 +64,4 @@ def programmed(compiled: Callable[[int], Path]) -> Callable[[int], Pipeline]:
 
 @pytest.fixture
 def model() -> Model:
-    return Model(
-        {
-            (port, job): Member(index, 1 << rank, (1 << len(ports)) - 1, first_slot, slots)
-            for job, index, ports, first_slot, slots in JOBS
-            for rank, port in enumerate(ports)
-        }
-    )
+    return jobs_model()

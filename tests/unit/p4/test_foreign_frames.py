@@ -50,7 +50,7 @@ def setting() -> Setting:
 
 
 def test_every_kind_is_counted_by_its_counter_and_none_is_answered(pipeline: Pipeline) -> None:
-    frames = attack.frames("7", setting(), "h4", [victim()])
+    frames = attack.frames("7", setting(), "h4")
     seen = set()
     for kind, frame in islice(frames, 40 * len(attack.KINDS)):
         before = counts(pipeline)

@@ -18,6 +18,7 @@ from frames import (
     worker_address,
     worker_mac,
 )
+from schedules import schedule
 
 from agglab.switch import Exact, Lpm, Pipeline
 
@@ -315,26 +316,9 @@ def test_what_is_for_the_aggregator_but_no_contribution_is_counted(pipeline: Pip
     assert malformed(pipeline) == 1
 
 
-def schedule(rng: random.Random, length: int) -> list[tuple[int, Contribution]]:
-    """Contributions of both jobs around a slowly advancing tag: every rule meets every other."""
-    packets = []
-    for step in range(length):
-        tag = max(1, 1 + step // 40 + rng.choice((-3, -1, 0, 0, 0, 0, 1)))
-        kind = rng.choice((INT32, INT32, INT32, SCALED, OPENING))
-        kind = rng.choice((INT32, OPENING)) if rng.random() < 0.7 else kind
-        head = rng.choice((1, 7, 1, 7, 2)), rng.choice((0, 0, 1, 3, 4)), tag, kind
-        body: tuple[int, ...] = tuple(rng.getrandbits(32) for _ in range(LANES))
-        shapes: tuple[int, ...] = ()
-        if kind == OPENING:
-            body, shapes = (), tuple(sorted(rng.getrandbits(144) for _ in range(2)))
-        packet = Contribution(*head, rng.randrange(256), body, shapes)
-        packets.append((rng.randrange(1, 5), packet))
-    return packets
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_random_schedules_agree_with_the_model(pipeline: Pipeline, model: Model, seed: int) -> None:
-    for port, packet in schedule(random.Random(seed), 400):
+    for port, packet in schedule(random.Random(seed), 400, LANES):
         expected = model.receive(port, packet)
         receivers, answer = expected or (set(), None)
         assert send(pipeline, port, packet) == dict.fromkeys(receivers, answer)

@@ -9,8 +9,9 @@ import pytest
 from switch_p4 import program_json
 
 from agglab.switch import Detail, Exact, Pipeline, Program
-from agglab.switch.cli import EXIT_PROGRAM, main
+from agglab.switch.cli import main
 from agglab.switch.messages import MessageLog
+from agglab.switch.options import EXIT_PROGRAM
 from agglab.switch.translate import translate
 
 PROGRAM = {

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from agglab.switch import runner
-from agglab.switch.cli import parse
+from agglab.switch.options import parse
 from agglab.switch.p4runtime.address import is_private
 from agglab.switch.p4runtime.device import Device
 from agglab.switch.p4runtime.server import Server

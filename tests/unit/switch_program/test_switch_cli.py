@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from agglab.switch import Program
-from agglab.switch.cli import EXIT_PROGRAM, EXIT_USAGE, TlsFiles, UsageError, main, parse
+from agglab.switch.cli import main
 from agglab.switch.io import Loss
+from agglab.switch.options import EXIT_PROGRAM, EXIT_USAGE, TlsFiles, UsageError, parse
 from agglab.switch.runner import make_pipeline
 
 TLS = "--grpc-server-ssl --grpc-server-cert c --grpc-server-key k"

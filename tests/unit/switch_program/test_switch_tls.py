@@ -15,7 +15,7 @@ import grpc
 import pytest
 from p4.v1 import p4runtime_pb2, p4runtime_pb2_grpc
 
-from agglab.switch.cli import TlsFiles
+from agglab.switch.options import TlsFiles
 from agglab.switch.p4runtime.device import Device
 from agglab.switch.p4runtime.server import Server
 from agglab.switch.p4runtime.tls import TlsError, credentials

@@ -254,10 +254,10 @@ expect: {exact: true, fairness.jain: {min: 0.99}, links_as_predicted: true}
 
 
 FOREIGN = """
-jobs: [{name: victim, workers: "h[12]"}, {name: other, workers: h3}]
+jobs: [{name: other, workers: h3}, {name: victim, workers: "h[12]"}]
 faults:
-- {kind: attack, host: h4, frames: 680, for: 100ms}
-- {kind: attack, host: h3, frames: 680, for: 100ms}
+- {kind: attack, host: h4, frames: 700, for: 100ms}
+- {kind: attack, host: h3, frames: 700, for: 100ms}
 expect: {exact: true}
 """
 

@@ -8,13 +8,15 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from agglab.hosts import worker
+from agglab.hosts.systems import switchml
 from agglab.testbed.exit_codes import FAILED, PASSED
-from agglab.testbed.findings import unexpected
+from agglab.testbed.findings import unexpected, unexplained_repeats
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.run import run
 from agglab.testbed.scenario import find, load, names
@@ -84,6 +86,7 @@ PROGRAMS = {
         {"sent-unasked", "refused"},
     ),
     "contributions counted twice": ((NEW, NEW + NEW), {"miscounted"}),
+    "contributions never counted": ((NEW, ""), {"miscounted"}),
     "chunks never counted": ((COMPLETE, ""), {"sent-unasked"}),
 }  # fmt: skip
 
@@ -129,7 +132,7 @@ def test_timers_of_a_tenth_of_the_round_trip(ran: Run, monkeypatch: pytest.Monke
 
     slow, window = "links.delay=500us", "workload.window=128"
     assert ran(slow, window, "switch.slots=128")[1]["findings"] == []
-    monkeypatch.setattr(workers, "Timing", hasty)
+    monkeypatch.setattr(switchml, "Timing", hasty)
     code, metrics = ran(slow, window, "switch.slots=128")
     assert (code, metrics["exact"]) == (FAILED, True)
     assert kinds(metrics) >= {"sent-again"}
@@ -156,6 +159,13 @@ def test_an_expected_finding_excuses_no_other() -> None:
     assert unexpected(found, ["slow", "refused"]) == []
 
 
+def test_on_real_links_a_loss_explains_two_repetitions_of_each_worker() -> None:
+    outcome, statistics = SimpleNamespace(begun=[]), SimpleNamespace(repeats=None)
+    real: Any = SimpleNamespace(outcome=outcome, statistics=statistics)
+    jobs = {"a": {"workers": {"0": {"retransmitted": 10}, "1": {"retransmitted": 5}}}}
+    assert [unexplained_repeats(real, jobs, losses) for losses in (0, 1, 3, 4)] == [15, 11, 3, 0]
+
+
 def lie_of_a_link(**more: int) -> Callable[..., Any]:
     honest = links.Way.statistics
 
@@ -177,9 +187,9 @@ def lie_of_a_node(kind: type, **more: int) -> Callable[..., Any]:
 
 
 def lie_of_a_worker(name: str) -> Callable[..., Any]:
-    honest = workers.WorkerNode._stats
+    honest = workers.AgentNode._stats
 
-    def stats(node: workers.WorkerNode) -> dict[str, int]:
+    def stats(node: workers.AgentNode) -> dict[str, int]:
         found = honest(node)
         return {**found, name: found[name] + 1}
 
@@ -192,6 +202,7 @@ LIES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
         for name in ("packets", "seen", "in_flight", "held", "handed_over", "dropped_injected",
                      "dropped_by_queue", "lost_link_down", "duplicated")
     },
+    "a link's in_flight, the other way": (links.Way, "statistics", lie_of_a_link(in_flight=-1)),
     **{
         f"a host's {name}": (backend.HostNode, "account", lie_of_a_node(backend.HostNode, **more))
         for name, more in {
@@ -205,8 +216,8 @@ LIES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
         switches.SwitchNode, "account", lie_of_a_node(switches.SwitchNode, received=1, used=1)),
     "a switch's ignored": (
         switches.SwitchNode, "account", lie_of_a_node(switches.SwitchNode, ignored=1)),
-    "a worker's sent": (workers.WorkerNode, "_stats", lie_of_a_worker("sent")),
-    "a worker's received": (workers.WorkerNode, "_stats", lie_of_a_worker("received")),
+    "a worker's sent": (workers.AgentNode, "_stats", lie_of_a_worker("sent")),
+    "a worker's received": (workers.AgentNode, "_stats", lie_of_a_worker("received")),
 }  # fmt: skip
 
 

@@ -75,7 +75,7 @@ def measurements(s: Scenario) -> Measurements:
     ended_rounds = [
         {0: ended(0, 1.0, 1.9), 1: ended(1, 1.1, 2.0, retransmitted=2)},  # 1.0 s
         {0: ended(0, 3.0, 3.5), 1: ended(1, 2.9, 3.4, malformed=1, network_errors=3)},  # 0.6 s
-        {0: ended(0, 5.0, 5.8), 1: ended(1, 5.0, 5.7)},  # 0.8 s
+        {0: ended(0, 5.0, 5.8), 1: ended(1, 5.0, 5.7, kernel_drops=5)},  # 0.8 s
     ]
     directions = [
         DirectionStatistics("h1-s1", "h1->s1", 40, 600_000, 40, 3, 0),
@@ -199,7 +199,7 @@ def test_the_whole_of_it(tmp_path: Path) -> None:
         "retransmitted": 2,
         "injected_drops": 4,
         "lost_down": 0,
-        "other_drops": 2 + 7 + 3,
+        "other_drops": 2 + 7 + 3 + 5,  # queues, rings, ports, sockets
         "malformed": 1 + 4 + 5,
         "forged": 6,
         "network_errors": 3,
@@ -307,6 +307,14 @@ def test_a_failed_job_and_a_fault_that_never_began_are_shortcomings_unless_expec
     assert shortcomings(outcome, slow, also) == [never]
     metrics = compute(s, topology(s), replace(measurements(s), outcome=outcome))
     assert failures(metrics, expected) == []
+
+
+def test_a_job_that_ended_no_round_is_not_exact(tmp_path: Path) -> None:
+    s = scenario(tmp_path)
+    measured = measurements(s)
+    for whole in (result := measured.outcome.jobs[0]).rounds, result.verdicts, result.reports:
+        whole.clear()
+    assert compute(s, topology(s), measured)["exact"] is False
 
 
 def test_wrong_results_are_a_shortcoming_that_says_where(tmp_path: Path) -> None:

@@ -144,6 +144,18 @@ def test_the_root_is_in_the_middle() -> None:
     assert dict(tree.uplinks()) == {"s1": "s2", "s3": "s2", "s4": "s3"}
 
 
+def test_that_the_farthest_is_near_counts_before_all_distances_together() -> None:
+    """A chain: s2 is three cables from s5 and four from all together; s3 two, and five."""
+    graph = fabrics.custom(
+        ["s1", "s2", "s3", "s4", "s5"],
+        [
+            *(("h1", "s1"), ("h2", "s2"), ("h3", "s5")),
+            *(("s1", "s2"), ("s2", "s3"), ("s3", "s4"), ("s4", "s5")),
+        ],
+    )
+    assert aggregation_tree(Wiring(graph), ("h1", "h2", "h3"), 0).root == "s3"
+
+
 def test_what_cannot_be_planned_is_named() -> None:
     graph = fabrics.custom(["s1", "s2"], [("h1", "s1"), ("h2", "s2")])
     with pytest.raises(ValueError, match="job 3: no switch reaches s1 and s2"):

@@ -153,13 +153,13 @@ def test_a_path_is_looked_for_beside_the_test_then_from_the_root(pytester, fake)
 
 
 def test_settings_and_results_folder_reach_the_command_line(pytester, fake) -> None:
-    body = 'scenario("loss", {"links.loss": "1%", "switch.pcap": True, "workload.rounds": 2})'
+    body = 'scenario("loss", {"links.loss": "1%", "switch.pcap": True, "expect": {"exact": True}})'
     outcome(pytester, body, "--agglab-results=kept").assert_outcomes(passed=1)
     words = fake.commands[0][5:]
     assert words[:6] == [
         *("--set", "links.loss=1%"),
         *("--set", "switch.pcap=true"),
-        *("--set", "workload.rounds=2"),
+        *("--set", 'expect={"exact": true}'),
     ]
     assert words[6:] == ["--results", str(pytester.path / "kept")]
 

@@ -12,7 +12,7 @@ import pytest
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
 from agglab.testbed.virtual.backend import VirtualBackend
-from agglab.testbed.virtual.workers import WorkerNode
+from agglab.testbed.virtual.workers import AgentNode
 
 TEXT = """
 name: tiny
@@ -37,14 +37,14 @@ class Ran:
 
 def spoil(monkeypatch: pytest.MonkeyPatch, change, ranks=(1,), rounds=(1,)) -> None:
     """Change what a caller receives at the end of a round, and not the integer sums."""
-    finish = WorkerNode._finish
+    finish = AgentNode._finish
 
-    def spoiled(self: WorkerNode) -> None:
+    def spoiled(self: AgentNode) -> None:
         if self.rank in ranks and self._round in rounds:
             change(self._received.result)
         finish(self)
 
-    monkeypatch.setattr(WorkerNode, "_finish", spoiled)
+    monkeypatch.setattr(AgentNode, "_finish", spoiled)
 
 
 def far(value: float):
@@ -132,6 +132,17 @@ def test_what_workers_received_in_a_round_that_was_broken_off_is_judged(
     ran = Ran(tmp_path, text)
     assert (ran.code, ran.metrics["wrong_results"]) == (1, 1)
     assert "h1: worker 0: job1, round 1: result[3] is 9" in ran.out
+
+
+def test_who_is_wrong_is_named_by_rank_although_a_worker_before_it_was_lost(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    spoil(monkeypatch, far(7), ranks=(2,), rounds=(2,))
+    crash = "faults: [{kind: worker_crash, worker: h1, at_chunk: {round: 1, chunk: 30}}]\n"
+    text = TEXT.replace("DTYPE", "int32").replace("give_up", "on_failure: survivors, give_up")
+    ran = Ran(tmp_path, text + crash)
+    assert (ran.code, ran.metrics["wrong_results"]) == (1, 1)
+    assert "h3: worker 2: job1, round 2: result[999] is 7, expected " in ran.out
 
 
 def test_one_wrong_job_of_two_makes_the_run_wrong(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -84,6 +87,68 @@ def test_a_test_that_fails_without_a_fault_catches_none(repository: Path) -> Non
 def test_tests_that_cannot_be_read_catch_none(repository: Path) -> None:
     (result,) = judged(repository, mutant("def limit", "def other"))
     assert result.invalid and "test_program.py cannot be read" in result.invalid
+
+
+def test_a_text_or_file_that_is_gone_is_invalid_and_the_others_are_judged(
+    repository: Path,
+) -> None:
+    gone, moved, caught = judged(
+        repository,
+        mutant("maximum", "max"),
+        replace(mutant("min", "max"), file="moved.py"),
+        mutant("min", "max"),
+    )
+    assert gone.invalid == "one: program.py holds its `find` 0 times, not once" and not gone.good
+    assert moved.invalid == "one: there is no moved.py" and not moved.good
+    assert caught.good
+
+
+CATALOGUE = """
+file: program.py
+tests: [tests/test_program.py]
+changes: [format]
+mutants:
+- {{id: first, find: min, replace: max, breaks: It.}}
+- {{id: endless, find: return, replace: "{endless}", breaks: It.}}
+- {{id: later, find: '5', replace: '6', breaks: It.}}
+"""
+ENDLESS = "import time; told = open('{fifo}', 'w'); time.sleep(1000); return"
+"""Tells that it runs, and holds the pipe open for as long as it does."""
+RUN = """
+import sys
+from pathlib import Path
+from agglab.verification.mutants import catalogue, command
+repository, mutants = (Path(word) for word in sys.argv[1:3])
+command.REPOSITORY, command.read = repository, lambda: catalogue.read(mutants)
+sys.exit(command.main(["--with", "unit", "--jobs", "1", "--table", sys.argv[3]]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_what_runs_and_leaves_the_table_of_what_had_ended(
+    repository: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    fifo, written, temporary = tmp_path / "fifo", tmp_path / "table.md", tmp_path / "temporary"
+    temporary.mkdir()
+    os.mkfifo(fifo)
+    (tmp_path / "a.yaml").write_text(CATALOGUE.format(endless=ENDLESS.format(fifo=fifo)))
+    process = subprocess.Popen(
+        [sys.executable, "-c", RUN, str(repository), str(tmp_path), str(written)],
+        cwd=REPOSITORY,
+        env={**os.environ, "TMPDIR": str(temporary)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with fifo.open() as mutated:  # waits until the endless mutant runs
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+        assert mutated.read() == ""  # it has ended: nobody writes any more
+    assert process.returncode == 128 + number and said == "interrupted\n"
+    assert list(temporary.iterdir()) == []
+    told = {name: said["unit"] for name, said in table.cells(written.read_text()).items()}
+    assert told["first"] == "test_program.py::test_small"
+    assert told["endless"] == told["later"] == table.NOT_RUN
 
 
 def test_a_crash_of_the_interpreter_names_the_test(repository: Path) -> None:

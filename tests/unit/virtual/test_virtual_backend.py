@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from agglab.hosts import wire
 from agglab.hosts.tensors import make_tensor
 from agglab.testbed.backend import Event, WorkerId
 from agglab.testbed.faults import AtTime, Fault, Impair, LinkDown
@@ -78,10 +79,15 @@ class Rig:
                 "job": 1,
                 "rank": rank,
                 "workers": 3,
-                "lanes": LANES,
-                "slots": 4,
-                "window": 4,
-                "first_tag": 1,
+                "system": "agglab.hosts.systems.switchml",
+                "role": "worker",
+                "settings": {
+                    "lanes": LANES,
+                    "slots": 4,
+                    "window": 4,
+                    "first_tag": 1,
+                    "aggregator": wire.AGGREGATOR,
+                },
                 "bind": [host.ip, 48866],
                 "link_rate_bps": 1e6,
                 "elements": ELEMENTS,
@@ -177,7 +183,8 @@ def test_a_killed_worker_is_missed_by_the_others(rig: Rig) -> None:
     pair = rig.ids[:2]
     hosts = tuple(worker.host for worker in pair)
     rig.backend.install("s1", plan(rig.graph, [Job(1, hosts, 0, 4)]).entries["s1"])
-    session = {"members": [0, 1], "first_tag": (1 << 20) + 1, "slots": 4, "window": 4}
+    settings = {"first_tag": (1 << 20) + 1, "slots": 4, "window": 4}
+    session = {"members": [0, 1], "settings": settings}
     for worker in pair:
         rig.backend.command(worker, {"command": "configure", **session})
         rig.backend.command(worker, {"command": "round", "round": 0})
@@ -192,7 +199,8 @@ def test_an_aborted_round_can_run_again(rig: Rig) -> None:
     rig.backend.wait(3_000_000)
     rig.all(command="abort")
     assert all(event["waiting"] for event in rig.until("aborted", 3))
-    rig.all(command="configure", members=[0, 1, 2], first_tag=(1 << 20) + 1, slots=4, window=2)
+    settings = {"first_tag": (1 << 20) + 1, "slots": 4, "window": 2}
+    rig.all(command="configure", members=[0, 1, 2], settings=settings)
     rig.until("ready", 3)
     rig.all(command="round", round=0)
     rig.until("round", 3)

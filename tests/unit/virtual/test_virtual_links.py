@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agglab.testbed.impairments import decider
-from agglab.testbed.virtual.clock import Clock
+from agglab.testbed.virtual.clock import AT_ONCE_MAX, Clock, NeverEnds
 from agglab.testbed.virtual.links import Way
 from agglab.topologies import Direction
 from agglab.topologies.graph import DropList, Duplicate, Reorder
@@ -49,6 +50,20 @@ def test_what_is_due_together_happens_in_the_order_asked_for() -> None:
     assert (said, clock.now_ns) == (["a", "b", "c", "d"], 5)
     assert clock.run(20, lambda: True) is True
     assert (said[-1], clock.now_ns, clock.idle) == ("e", 9, True)
+
+
+def test_time_that_stands_still_is_told() -> None:
+    """A deadline that is past and set again, for ever; while time goes on, that may be so."""
+    clock = Clock()
+
+    def again(step_ns: int) -> None:
+        clock.at(clock.now_ns + step_ns, again, step_ns)
+
+    clock.at(7, again, 1)
+    assert clock.run(7 + 2 * AT_ONCE_MAX, lambda: False) is False
+    clock.at(clock.now_ns, again, 0)
+    with pytest.raises(NeverEnds, match=r"virtual time stands still at 0\.002"):
+        clock.run(3 * AT_ONCE_MAX, lambda: False)
 
 
 def test_frames_follow_each_other_at_the_rate() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agglab.hosts import wire
 from agglab.testbed.backend import Event, WorkerId
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.program import compile_program
@@ -70,14 +71,21 @@ class Rig:
             "job": 1,
             "rank": rank,
             "workers": len(self.ids),
-            "slots": 4,
-            "first_tag": 2**31 + 1,
+            "system": "agglab.hosts.systems.switchml",
+            "role": "worker",
             "bind": [host.ip, 48866],
             "link_rate_bps": 1e7,
             "seed": self.seed,
             "give_up_s": 30.0,
         }
-        self.backend.start_worker(self.ids[rank], {**configuration, **ALIKE, **change})
+        settings: dict[str, Any] = {
+            "slots": 4,
+            "first_tag": 2**31 + 1,
+            "aggregator": wire.AGGREGATOR,
+        }
+        for name, value in {**ALIKE, **change}.items():
+            (settings if name in ("lanes", "window") else configuration)[name] = value
+        self.backend.start_worker(self.ids[rank], {**configuration, "settings": settings})
 
     def all(self, **command: Any) -> None:
         for worker in self.ids:
@@ -126,7 +134,9 @@ def test_a_worker_that_starts_again_is_in_another_round(chip: Chip, graph: str) 
         assert [event["event"] for event in rig.round(0)] == ["round"] * len(rig.ids)
         again = {"first_tag": 2**31 + 1 + tags, "slots": 4, "window": ALIKE["window"]}
         members = list(range(len(rig.ids)))
-        rig.backend.command(rig.ids[1], {"command": "configure", "members": members, **again})
+        rig.backend.command(
+            rig.ids[1], {"command": "configure", "members": members, "settings": again}
+        )
         for rank, event in enumerate(rig.round(1)):
             own, another = (0, 1) if rank == 1 else (1, 0)
             assert event["event"] == "failed"

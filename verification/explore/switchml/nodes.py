@@ -155,7 +155,7 @@ class WorkerPair:
 
     def take(self, now_ns: int, datagrams: Sequence[bytes]) -> list[bytes] | None:
         """Results that came together; what is sent then, as with `poll`."""
-        real = self.real.on_results(now_ns, Batch.of(datagrams, self._lanes))
+        real = self.real.on_datagrams(now_ns, Batch.of(datagrams, self._lanes))
         must = self.model.take(now_ns, datagrams)
         if real != must:
             raise Wrong("worker", f"{self.name} takes {real} of {len(datagrams)}, not {must}")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agglab.testbed.network.changes import (
+from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
+from agglab.testbed.systems.switchml.plan import Job, plan
+from agglab.testbed.table_changes import (
     NO_ENTRIES,
     group_changes,
     session_changes,
     table_changes,
 )
-from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
-from agglab.testbed.systems.switchml.plan import Job, plan
 from agglab.topologies import rack
 
 

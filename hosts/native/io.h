@@ -1,0 +1,17 @@
+/* What hosts/driver.py gives io.c: mirrored there. */
+#ifndef AGGLAB_IO_H
+#define AGGLAB_IO_H
+
+#include <stdint.h>
+
+/* Datagrams that may have to be sent, one a row; lengths and peers (indices) are columns of 32 bits, a stride apart. */
+struct outbox {
+	const uint8_t *frames;
+	uint64_t frame_stride;
+	const uint8_t *lengths;
+	uint64_t length_stride;
+	const uint8_t *peers;
+	uint64_t peer_stride;
+};
+
+#endif

@@ -1,0 +1,42 @@
+"""What an agent of a run is made of, whatever the system."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agglab.hosts.endpoint import Address
+
+WORKER, SERVER = "worker", "server"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One agent's part in a job. rank: among its members; workers: how many these are; settings:
+    what the system has agreed on for this session, JSON values (its package says which keys);
+    worker: a class of the user's own, `module:Class`, or nothing."""
+
+    job: int
+    role: str
+    rank: int
+    workers: int
+    bind: Address
+    link_rate_bps: float | None
+    elements: int
+    dtype: str
+    give_up_s: float
+    settings: Mapping[str, Any]
+    worker: str = ""
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What is called within a round: on_progress(now_ns) five times a second, on_batch() whenever
+    packets were waited for."""
+
+    on_progress: Callable[[int], None] | None = field(default=None)
+    on_batch: Callable[[], None] | None = field(default=None)
+
+
+NO_HOOKS = Hooks()

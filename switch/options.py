@@ -1,0 +1,324 @@
+"""The command line of simple_switch_grpc, read into `Options`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from string import hexdigits
+from typing import NoReturn
+
+from agglab.switch.io import Loss
+
+VERSION = "0.1.0"
+JSON_VERSION = "2.24"
+DROP_PORT = 511
+MAX_PORT = 511
+"""v1model's ports are 9 bits wide."""
+MAX_QUEUES = 8
+"""v1model's priority is 3 bits wide."""
+MAX_RING_FRAMES = 1 << 16
+LOG_LEVELS = ("trace", "debug", "info", "warn", "error", "off")
+
+EXIT_USAGE = 2
+EXIT_MACHINE = 3
+EXIT_PROGRAM = 4
+EXIT_INTERFACE = 5
+EXIT_ADDRESS = 6
+
+EXIT_CODES = """\
+exit codes: 0 stopped by SIGINT or SIGTERM; 2 wrong command line; 3 the machine lacks something
+(permission, C compiler); 4 the program or its P4Info is wrong; 5 an interface or file cannot be
+used; 6 the gRPC address or a socket's path cannot be used"""
+
+# Options of BMv2 that change nothing here: there is no Thrift server, no queue limit to set, and
+# one log file. They are accepted so that scripts written for simple_switch_grpc run.
+IGNORED_GENERAL = {
+    "--thrift-port": "there is no Thrift server; use P4Runtime",
+    "--nanolog": "there is no nanomsg log",
+    "--notifications-addr": "there are no nanomsg notifications",
+    "--log-file-max-size": "the log is not rotated",
+    "--log-file-max-files": "the log is not rotated",
+    "--dump-packet-data": "use --pcap",
+    "--max-port-count": "ports are 0 to 511",
+}
+IGNORED_TARGET = {
+    "--dp-grpc-server-addr": "there is no data-plane gRPC server",
+    "--max-mc-groups": "multicast groups are not limited",
+    "--max-l1-entries": "multicast replicas are not limited",
+    "--max-l2-entries": "multicast replicas are not limited",
+}
+IGNORED_FLAGS = {
+    "--enable-swap": "a program can always be swapped",
+    "--disable-swap": "a program can always be swapped",
+}
+
+
+class UsageError(Exception):
+    """The command line is wrong: one line."""
+
+
+@dataclass(frozen=True)
+class TlsFiles:
+    """Files in PEM form. `cacert` is of who signs clients' certificates: without it clients need
+    none."""
+
+    cert: Path
+    key: Path
+    cacert: Path | None
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line asks for."""
+
+    interfaces: dict[int, str]
+    json: Path | None
+    p4info: Path | None
+    device_id: int
+    grpc_address: str | None
+    """None: a Unix socket in a folder of the user's own."""
+    tls: TlsFiles | None
+    cpu_port: int | None
+    drop_port: int
+    priority_queues: int
+    pcap_folder: Path | None
+    log_console: bool
+    log_file: Path | None
+    log_level: str
+    ready_fd: int | None
+    stats_socket: Path | None
+    stats_file: Path | None
+    ring_frames: int | None
+    coalesce_us: int | None
+    seed: int
+    losses: tuple[Loss, ...] = ()
+    trace: bool = False
+    show: str | None = None
+    user: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def _interface(text: str) -> tuple[int, str]:
+    port, separator, name = text.partition("@")
+    if not separator or not port.isdecimal() or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not PORT@INTERFACE, such as 1@s1-eth1")
+    return _port(port), name
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or int(text) > MAX_PORT:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: allowed is 0 to {MAX_PORT}")
+    return int(text)
+
+
+def _loss(text: str) -> Loss:
+    """PORT:in|out:KEY:THRESHOLD; key and threshold in hexadecimal, the threshold up to 2^64."""
+    words = text.split(":")
+    if len(words) == 4 and words[1] in ("in", "out"):
+        key, threshold = (_hexadecimal(word) for word in words[2:])
+        if key is not None and threshold is not None and key < 1 << 64 >= threshold:
+            return Loss(_port(words[0]), words[1] == "out", key, threshold)
+    expected = "PORT:in|out:KEY:THRESHOLD, both hexadecimal, at most 2^64 - 1 and 2^64"
+    raise argparse.ArgumentTypeError(f"{text!r} is not {expected}")
+
+
+def _hexadecimal(text: str) -> int | None:
+    return int(text, 16) if text and set(text) <= set(hexdigits) else None
+
+
+def _natural(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 0 or more")
+    return int(text)
+
+
+def _ring_frames(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_RING_FRAMES:
+        raise argparse.ArgumentTypeError(f"{text!r}: allowed is 1 to {MAX_RING_FRAMES}")
+    return int(text)
+
+
+def _queues(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_QUEUES:
+        raise argparse.ArgumentTypeError(f"{text!r}: allowed is 1 to {MAX_QUEUES} queues")
+    return int(text)
+
+
+def _ignored(parser: argparse.ArgumentParser, options: dict[str, str], takes_value: bool) -> None:
+    for name in options:
+        if takes_value:
+            parser.add_argument(name, help=argparse.SUPPRESS)
+        else:
+            parser.add_argument(name, action="store_true", help=argparse.SUPPRESS)
+
+
+def _general_parser() -> _Parser:
+    parser = _Parser(
+        prog="python -m agglab.switch",
+        usage="%(prog)s -i PORT@INTERFACE ... [options] prog.json [-- target options]",
+        description="A P4 switch: BMv2 JSON compiled to native code, driven over P4Runtime.",
+        epilog="target options: --grpc-server-addr ADDR (host:port or unix:/path; without it a "
+        "Unix socket that only this user reaches), --grpc-server-ssl with --grpc-server-cert FILE, "
+        "--grpc-server-key FILE, and --grpc-server-with-client-auth with --grpc-server-cacert "
+        f"FILE; --cpu-port N, --drop-port N ({DROP_PORT}), --priority-queues N (1). {EXIT_CODES}",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("json", nargs="?", type=Path, metavar="prog.json", help="the program, as p4c writes it")
+    add("-i", "--interface", action="append", default=[], type=_interface, metavar="PORT@IFACE")
+    add("--p4info", type=Path, metavar="FILE", help="P4Info of prog.json, text or binary")
+    add("--device-id", type=_natural, default=0, metavar="N", help="P4Runtime device id (0)")
+    add("--no-p4", action="store_true", help="start without a program and wait for one")
+    add("--pcap", nargs="?", type=Path, const=Path(), metavar="DIR", help="capture every port")
+    log = parser.add_mutually_exclusive_group()
+    log.add_argument("--log-console", action="store_true", help="log to standard output")
+    log.add_argument("--log-file", type=Path, metavar="FILE")
+    add("-L", "--log-level", choices=LOG_LEVELS, default="info")
+    add(
+        "--drop",
+        action="append",
+        default=[],
+        type=_loss,
+        metavar="PORT:in|out:KEY:THRESHOLD",
+        help="seeded loss at a port, key and threshold in hexadecimal (docs/p4runtime.md)",
+    )
+    add("--log-flush", action="store_true", help=argparse.SUPPRESS)
+    add("--ready-fd", type=_natural, metavar="N", help="write one byte here when forwarding")
+    add("--stats-socket", type=Path, metavar="PATH", help="Unix socket: a JSON line a connection")
+    add("--stats-file", type=Path, metavar="PATH", help="statistics as JSON, written at the end")
+    add("--ring-frames", type=_ring_frames, metavar="N", help="receive slots of each port")
+    add("--coalesce-us", type=_natural, metavar="N", help="how long frames may gather")
+    add("--seed", type=_natural, default=0, metavar="N", help="of the program's random() (0)")
+    add("--trace", action="store_true", help="log each packet's way; the same as -L trace")
+    add("--user", metavar="NAME", help="whom root becomes when the ports are open (nobody)")
+    add("--show", choices=("c",), help="print the generated C, P4 lines as comments, and end")
+    add("-v", "--version", action="version", version=f"agglab switch {VERSION}")
+    add("--json-version", action="version", version=JSON_VERSION)
+    _ignored(parser, IGNORED_GENERAL, takes_value=True)
+    return parser
+
+
+def _target_parser() -> _Parser:
+    parser = _Parser(prog="target options", add_help=False, allow_abbrev=False)
+    parser.add_argument("--grpc-server-addr")
+    parser.add_argument("--grpc-server-ssl", action="store_true")
+    parser.add_argument("--grpc-server-cert", type=Path)
+    parser.add_argument("--grpc-server-key", type=Path)
+    parser.add_argument("--grpc-server-cacert", type=Path)
+    parser.add_argument("--grpc-server-with-client-auth", action="store_true")
+    parser.add_argument("--cpu-port", type=_port)
+    parser.add_argument("--drop-port", type=_port, default=DROP_PORT)
+    parser.add_argument("--priority-queues", type=_queues, default=1)
+    _ignored(parser, IGNORED_TARGET, takes_value=True)
+    _ignored(parser, IGNORED_FLAGS, takes_value=False)
+    return parser
+
+
+def parse(arguments: Sequence[str]) -> Options:
+    """Read the command line; raises UsageError, and SystemExit(0) after --help and --version."""
+    general, target = _split(arguments)
+    given = _general_parser().parse_args(general)
+    wanted = _target_parser().parse_args(target)
+    interfaces = _unique(given.interface)
+    _check(given, wanted, interfaces)
+    return Options(
+        interfaces=interfaces,
+        json=None if given.no_p4 else given.json,
+        p4info=None if given.no_p4 else given.p4info,
+        device_id=given.device_id,
+        grpc_address=wanted.grpc_server_addr,
+        tls=_tls(wanted),
+        cpu_port=wanted.cpu_port or None,
+        drop_port=wanted.drop_port,
+        priority_queues=wanted.priority_queues,
+        pcap_folder=given.pcap,
+        log_console=given.log_console,
+        log_file=given.log_file,
+        log_level=given.log_level,
+        ready_fd=given.ready_fd,
+        stats_socket=given.stats_socket,
+        stats_file=given.stats_file,
+        ring_frames=given.ring_frames,
+        coalesce_us=given.coalesce_us,
+        seed=given.seed,
+        trace=given.trace,
+        show=given.show,
+        user=given.user,
+        losses=tuple(given.drop),
+        notes=_notes(given, IGNORED_GENERAL) + _notes(wanted, IGNORED_TARGET | IGNORED_FLAGS),
+    )
+
+
+def _split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    arguments = list(arguments)
+    if "--" not in arguments:
+        return arguments, []
+    at = arguments.index("--")
+    return arguments[:at], arguments[at + 1 :]
+
+
+def _unique(pairs: list[tuple[int, str]]) -> dict[int, str]:
+    interfaces: dict[int, str] = {}
+    for port, name in pairs:
+        if port in interfaces:
+            raise UsageError(f"argument -i: port {port} is given twice")
+        if name in interfaces.values():
+            raise UsageError(f"argument -i: interface {name} is given twice")
+        interfaces[port] = name
+    return interfaces
+
+
+def _check(
+    given: argparse.Namespace, wanted: argparse.Namespace, interfaces: dict[int, str]
+) -> None:
+    if given.json is None and not given.no_p4:
+        raise UsageError("no program: give prog.json, or --no-p4 to start without one")
+    if wanted.drop_port in interfaces:
+        raise UsageError(f"argument -i: port {wanted.drop_port} is the drop port (--drop-port)")
+    if wanted.cpu_port in interfaces:
+        raise UsageError(f"argument --cpu-port: port {wanted.cpu_port} is an interface already")
+    places = [(loss.port, loss.outgoing) for loss in given.drop]
+    for loss in given.drop:
+        if loss.port not in interfaces:
+            raise UsageError(f"argument --drop: port {loss.port} has no interface (-i)")
+        if places.count((loss.port, loss.outgoing)) > 1:
+            raise UsageError(f"argument --drop: port {loss.port} has two of the same direction")
+    if given.pcap is not None and not given.pcap.is_dir():
+        raise UsageError(f"argument --pcap: no such directory: {given.pcap}")
+
+
+def _tls(wanted: argparse.Namespace) -> TlsFiles | None:
+    """What half of the options asks for is refused: it would be less safe than it looks."""
+    cert, key, cacert = (
+        wanted.grpc_server_cert,
+        wanted.grpc_server_key,
+        wanted.grpc_server_cacert,
+    )
+    clients = wanted.grpc_server_with_client_auth
+    if not wanted.grpc_server_ssl:
+        if cert or key or cacert or clients:
+            raise UsageError("certificates (--grpc-server-...) need --grpc-server-ssl")
+        return None
+    if not cert or not key:
+        raise UsageError("--grpc-server-ssl needs --grpc-server-cert and --grpc-server-key")
+    if clients != bool(cacert):
+        raise UsageError(
+            "--grpc-server-cacert and --grpc-server-with-client-auth need one another: clients are"
+            " checked by both or not at all"
+        )
+    return TlsFiles(cert, key, cacert)
+
+
+def _notes(given: argparse.Namespace, ignored: dict[str, str]) -> tuple[str, ...]:
+    return tuple(
+        f"{name} is ignored: {reason}"
+        for name, reason in ignored.items()
+        if getattr(given, name.lstrip("-").replace("-", "_")) not in (None, False)
+    )
