@@ -1,0 +1,1 @@
+"""The endpoints of each system, sans-IO: a package each."""
