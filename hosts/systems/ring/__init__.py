@@ -1,0 +1,1 @@
+"""Ring all-reduce: docs/systems/ring.md."""
