@@ -10,10 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import quantise
+from agglab.hosts.driver import first_timeout_s
 from agglab.hosts.endpoint import Address
 from agglab.hosts.errors import NotFinite
+from agglab.hosts.part import Part
+from agglab.hosts.recovery import Timing
 from agglab.hosts.wire import LOWER_HEADER_BYTES
 
+NS_PER_S = 1_000_000_000
 IN_FLIGHT_TIME_S = 0.010
 MIN_WINDOW = 16
 USUAL_WINDOW = 128
@@ -34,6 +38,14 @@ COUNTERS = {
     "bytes_received": ("bytes", "of Ethernet frames received, without their checksums"),
 }
 """What every endpoint counts: the unit, and the meaning."""
+
+
+def timing_of(part: Part, lanes: int, window: int) -> Timing:
+    """As every system's: the first timeout follows from what a window takes on the link."""
+    first_s = first_timeout_s(window, lanes, part.link_rate_bps)
+    return Timing(
+        initial_rto_ns=round(first_s * NS_PER_S), give_up_ns=round(part.give_up_s * NS_PER_S)
+    )
 
 
 def check_range(name: str, value: int, low: int, high: int) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import library
-from agglab.hosts.endpoint import Address, Inbox, Outbox
+from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch
 from agglab.hosts.library import I64, INT, U32, U64, P
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
@@ -296,6 +296,13 @@ class RingWorker:
         """What was counted since the endpoint was made; `COUNTERS` has the names."""
         return {name: getattr(self._state, name) for name in COUNTERS}
 
+    def repeats(self, row: int) -> Repeat | None:
+        """The packet of data that is sent again, if it is one."""
+        if row >= self.job.window or not self._packets["attempt"][row]:
+            return None
+        packet = self._packets[row]
+        return Repeat(self.job.rank, int(packet["sequence"]), int(packet["first_sent_ns"]))
+
     def waiting(self, most: int) -> list[list[int]]:
         """[rank, first, last]: runs of packets that are to come from the worker `rank` before this
         one, then of those that the one behind it has not acknowledged."""
@@ -337,8 +344,9 @@ class RingWorker:
         dtype = "float32" if state.is_float else "int32"
         return ShapeMismatch(
             f"round {self._rounds - 1} of job {job.job}: this worker reduces {state.elements} "
-            f"{dtype} elements with workers {job.workers}, lanes {job.lanes}, window {job.window} (digest "
-            f"{state.digest:08x}), another something else (digest {state.other_digest:08x}); all "
+            f"{dtype} elements with workers {job.workers}, lanes {job.lanes}, window {job.window} "
+            f"(digest {state.digest:08x}), another something else (digest "
+            f"{state.other_digest:08x}); all "
             "workers of a job have to reduce alike"
         )
 
