@@ -187,8 +187,7 @@ class Agent:
             self._configure(command["members"], command["settings"])
             self._control.send("ready", rank=self._config.rank)
         elif kind == "report":
-            self._control.send("served", rank=self._config.rank, stats=self._since_start())
-            self._before = self._active.stats
+            self._control.send("served", rank=self._config.rank, stats=self._told())
         else:
             raise AllReduceError(f"unknown command from the testbed: {json.dumps(command)}")
 
@@ -220,7 +219,7 @@ class Agent:
             round=self._round,
             chunks=self._active.endpoint.chunks_done,
             waiting=self._active.endpoint.waiting(WAITING_MAX),
-            stats=self._since_start(),
+            stats=self._told(),
             t_ns=time.monotonic_ns(),
             **content,
         )
@@ -236,7 +235,6 @@ class Agent:
             time.sleep(self._slow_s)
 
     def _reduce(self) -> dict[str, Any]:
-        self._before = self._active.stats
         cpu_s, start_ns = time.process_time(), time.monotonic_ns()
         returned = self._active.all_reduce(self._values, out=self._out, sums=self._sums)
         end_ns, cpu_s = time.monotonic_ns(), time.process_time() - cpu_s
@@ -249,11 +247,17 @@ class Agent:
             "start_ns": start_ns,
             "end_ns": end_ns,
             "cpu_s": cpu_s,
-            "stats": self._since_start(),
+            "stats": self._told(),
         }
 
-    def _since_start(self) -> dict[str, int]:
+    def _untold(self) -> dict[str, int]:
+        """What was counted since the last event that told."""
         return {name: count - self._before[name] for name, count in self._active.stats.items()}
+
+    def _told(self) -> dict[str, int]:
+        stats = self._untold()
+        self._before = self._active.stats
+        return stats
 
     def _progress(self, now_ns: int) -> None:
         for command in self._control.during_round():
@@ -264,7 +268,7 @@ class Agent:
             round=self._round,
             chunks=self._active.endpoint.chunks_done,
             of=self._active.endpoint.chunks,
-            retransmitted=self._since_start()["retransmitted"],
+            retransmitted=self._untold()["retransmitted"],
             t_ns=now_ns,
         )
 

@@ -26,10 +26,11 @@ Address = tuple[str, int]
 
 
 class Repeat(NamedTuple):
-    """A packet that is sent again. what: where in the protocol, comparable over all agents of a job
-    (a slot and a tag); first_sent_ns: when it was sent first."""
+    """A packet that is sent again. place, number: what in the protocol, comparable over all agents
+    of a job, where switches aggregate (a slot and a tag); place is None where only its peer can
+    have failed to answer. first_sent_ns: when it was sent first."""
 
-    place: int
+    place: int | None
     number: int
     first_sent_ns: int
 

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any
 
 from agglab.hosts import wire
+from agglab.hosts.endpoint import Repeat
 from agglab.testbed import usage
 from agglab.testbed.backend import Command, Event, WorkerId
 from agglab.testbed.faults import Fault, Impair, LinkDown, RateChange
@@ -226,8 +227,9 @@ class VirtualBackend:
         def send(peer: int, datagram: bytes) -> None:
             host.send_datagram(own, peers[peer], peer, datagram)
 
-        def again(slot: int, tag: int, first_sent_ns: int) -> None:
-            self._causes.sent_again(worker.host, (worker.job, slot, tag), first_sent_ns)
+        def again(peer: int, repeat: Repeat) -> None:
+            between = frozenset((packed(own.ip), packed(peers[peer].ip)))
+            self._causes.sent_again(worker.host, worker.job, repeat, between)
 
         def keep(number: int, received: Received) -> None:
             self._received[worker.job, configuration["rank"], number] = received

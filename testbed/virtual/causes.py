@@ -5,7 +5,9 @@ the same chunk (slot and tag), or of the one before it on the slot, was lost, ch
 anywhere, or if a fault stopped or slowed what should have answered. It is a consequence if that
 happened to another chunk of the job while this one was under way, or as long before: workers that
 mend a loss get out of step for a moment, and what is late then looks overtaken. Whatever is neither
-is the doing of the program or of the worker's timers.
+is the doing of the program or of the worker's timers. Between hosts, where switches only forward, a
+packet that waits for its peer's answer is explained if any packet of these two was lost, changed or
+held up since it was sent.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from agglab.hosts import wire
+from agglab.hosts.endpoint import Repeat
 from agglab.testbed.statistics import Repeats
 from agglab.testbed.virtual.clock import Clock
 
@@ -25,6 +28,9 @@ FOREVER_NS = 1 << 62
 
 Chunk = tuple[int, int, int]
 """A job's number, a slot and a tag."""
+Pair = frozenset[bytes]
+"""Two addresses of IPv4."""
+SOURCE, TARGET = slice(26, 30), slice(30, 34)
 
 
 @dataclass
@@ -43,6 +49,7 @@ class Causes:
     clock: Clock
     _hit: set[Chunk] = field(default_factory=set)
     _last_hit_ns: dict[int, int] = field(default_factory=dict)
+    _last_hit_between_ns: dict[tuple[int, Pair], int] = field(default_factory=dict)
     _disturbances: list[Disturbance] = field(default_factory=list)
     _explained: Counter[tuple[int, str]] = field(default_factory=Counter)
     _consequences: Counter[tuple[int, str]] = field(default_factory=Counter)
@@ -57,6 +64,8 @@ class Causes:
         job = int(header["job"])
         self._hit.add((job, int(header["slot"]), int(header["tag"])))
         self._last_hit_ns[job] = self.clock.now_ns
+        between = frozenset((frame[SOURCE], frame[TARGET]))
+        self._last_hit_between_ns[job, between] = self.clock.now_ns
 
     def begin(self, job: int | None) -> Disturbance:
         """Something stops or slows a job's worker, or (None) a switch or link of all, from now."""
@@ -68,11 +77,10 @@ class Causes:
         """It is over."""
         disturbance.end_ns = self.clock.now_ns
 
-    def sent_again(self, host: str, chunk: Chunk, first_sent_ns: int) -> None:
-        """A worker has sent a contribution again that it sent first at that time."""
-        job, slot, tag = chunk
-        before = (job, slot, (tag - 1) % TAGS)
-        if chunk in self._hit or before in self._hit or self._disturbed(job, first_sent_ns):
+    def sent_again(self, host: str, job: int, repeat: Repeat, between: Pair) -> None:
+        """An agent has sent a packet again. between: its own address and its peer's."""
+        first_sent_ns = repeat.first_sent_ns
+        if self._was_hit(job, repeat, between) or self._disturbed(job, first_sent_ns):
             self._explained[job, host] += 1
             return
         waited_ns = self.clock.now_ns - first_sent_ns
@@ -81,8 +89,15 @@ class Causes:
             return
         self._unexplained[job, host] += 1
         if len(self._examples) < EXAMPLES_KEPT:
-            what = f"{host}, job {job}, slot {slot}, tag {tag}"
+            place = "packet" if repeat.place is None else f"slot {repeat.place}, tag"
+            what = f"{host}, job {job}, {place} {repeat.number}"
             self._examples.append(f"{what}: {waited_ns / 1e6:.3f} ms after it was first sent")
+
+    def _was_hit(self, job: int, repeat: Repeat, between: Pair) -> bool:
+        if repeat.place is None:
+            return self._last_hit_between_ns.get((job, between), -1) >= repeat.first_sent_ns
+        chunks = ((job, repeat.place, (repeat.number - back) % TAGS) for back in (0, 1))
+        return any(chunk in self._hit for chunk in chunks)
 
     def _disturbed(self, job: int, since_ns: int) -> bool:
         return any(d.job in (None, job) and d.end_ns >= since_ns for d in self._disturbances)

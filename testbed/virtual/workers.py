@@ -6,13 +6,14 @@ taken when it arrives, a command when it is given. Sending and computing take no
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from agglab.hosts.agent import WAITING_MAX, Config
-from agglab.hosts.endpoint import Address, Inbox
+from agglab.hosts.endpoint import Address, Endpoint, Inbox, Repeat
 from agglab.hosts.errors import AllReduceError, RoundTimeout
 from agglab.hosts.own_worker import load_module
 from agglab.hosts.part import WORKER
@@ -28,13 +29,13 @@ SIGKILL = 9
 Report = Callable[[dict[str, Any]], None]
 Send = Callable[[int, bytes], None]
 Keep = Callable[[int, Received], None]
-Again = Callable[[int, int, int], None]
+Again = Callable[[int, Repeat], None]
 
 
 class AgentNode:
     """One agent of one job. `send(peer, datagram)` puts one on its way; `report(event)` is called
     with every event, `keep(round, received)` with the arrays of a round that ended,
-    `again(place, number, first_sent_ns)` with every packet that is sent again."""
+    `again(peer, repeat)` with every packet that is sent again."""
 
     def __init__(
         self,
@@ -43,7 +44,7 @@ class AgentNode:
         send: Send,
         report: Report,
         keep: Keep,
-        again: Again = lambda place, number, first_sent_ns: None,
+        again: Again = lambda peer, repeat: None,
     ) -> None:
         self._clock, self._config = clock, configuration
         self._send, self._report, self._keep, self._again = send, report, keep, again
@@ -62,14 +63,17 @@ class AgentNode:
         self._setup = Config(**{**configuration, "control": "", "sums_dir": None})
         self._system = load_module(self._setup.system)
         self._network_errors = self._errors_before = 0
+        self._before: Mapping[str, int] = {}
         self._configure(list(range(configuration["workers"])), {})
         self._tell("ready")
 
     def _configure(self, members: Sequence[int], settings: Mapping[str, Any]) -> None:
         self._throw_away()
-        self._endpoint = self._system.endpoint(self._setup.part(members, settings))
+        untold = Counter(self._before)
+        untold.subtract(self._endpoint.counters if hasattr(self, "_endpoint") else {})
+        self._endpoint: Endpoint = self._system.endpoint(self._setup.part(members, settings))
         self._inbox = Inbox(GATHERED_MAX, self._endpoint.longest_bytes)
-        self._served = self._endpoint.counters
+        self._before = untold
 
     @property
     def peers(self) -> Sequence[Address]:
@@ -98,10 +102,7 @@ class AgentNode:
             self._configure(order["members"], order["settings"])
             self._tell("ready")
         elif kind == "report":
-            now = self._endpoint.counters
-            stats = {name: count - self._served[name] for name, count in now.items()}
-            self._served = now
-            self._tell("served", stats={**stats, "kernel_drops": 0, "unsent": 0})
+            self._tell("served", stats=self._told())
         elif kind == "slow":
             self._slow_ns = round(order["delay_s"] * NS_PER_S)
         else:
@@ -127,7 +128,8 @@ class AgentNode:
 
     def _end(self, status: int) -> None:
         """With its socket: what has arrived there is read by nobody."""
-        stats = {} if self._round is None else self._stats()
+        stopped = self._round is None  # then nobody reads events any more
+        stats = {} if stopped else self._told()
         self.alive = False
         self._round = None
         self._throw_away()
@@ -139,8 +141,8 @@ class AgentNode:
 
     @property
     def untold(self) -> dict[str, int]:
-        """The counts of a round under way, of which no event has told; empty if there is none."""
-        return {} if self._round is None else self._stats()
+        """What was counted and no event has told."""
+        return self._stats()
 
     @property
     def unread(self) -> int:
@@ -159,7 +161,6 @@ class AgentNode:
         self._round, self._marks = number, sorted(marks)
         self._received = Received(values, sums)
         self._started_ns = self._clock.now_ns
-        self._before, self._errors_before = self._endpoint.counters, self._network_errors
         self._endpoint.begin(self._started_ns, values, values, sums)
         self._poll()
         self._look(None)
@@ -201,8 +202,12 @@ class AgentNode:
 
     @property
     def _awake(self) -> bool:
+        return self.alive and self._in_use
+
+    @property
+    def _in_use(self) -> bool:
         """In a round, or of use to others between rounds."""
-        return self.alive and (self._round is not None or self._endpoint.listens)
+        return self._round is not None or self._endpoint.listens
 
     def _take(self) -> None:
         self._endpoint.on_datagrams(self._clock.now_ns, self._inbox)
@@ -231,7 +236,7 @@ class AgentNode:
         outbox = endpoint.outbox
         for row in rows.tolist():
             if repeats := endpoint.repeats(row):
-                self._again(*repeats)
+                self._again(outbox.peer(row), repeats)
             self._send(outbox.peer(row), outbox.datagram(row))
         if self._round is not None and endpoint.done:  # these were the last of the round
             self._finish()
@@ -280,7 +285,7 @@ class AgentNode:
             start_ns=self._started_ns,
             end_ns=self._clock.now_ns,
             cpu_s=0.0,
-            stats=self._stats(),
+            stats=self._told(),
         )
 
     def _fail(self, error: AllReduceError, missing: Sequence[tuple[int, int]] | None) -> None:
@@ -294,15 +299,21 @@ class AgentNode:
         known: dict[str, Any] = {"stats": {}}
         if self._round is not None:
             waiting = self._endpoint.waiting(WAITING_MAX)
-            known = {"chunks": self._endpoint.chunks_done, "stats": self._stats()}
+            known = {"chunks": self._endpoint.chunks_done, "stats": self._told()}
         number, self._round = self._round, None
         self._tell(event, round=number, waiting=waiting, **known, **content)
 
     def _stats(self) -> dict[str, int]:
-        now = self._endpoint.counters
-        counts = {name: count - self._before[name] for name, count in now.items()}
+        """What was counted since the last event that told."""
+        counts = Counter(self._endpoint.counters)
+        counts.subtract(self._before)
         errors = self._network_errors - self._errors_before
         return {**counts, "kernel_drops": 0, "unsent": 0, "network_errors": errors}
+
+    def _told(self) -> dict[str, int]:
+        stats = self._stats()
+        self._before, self._errors_before = self._endpoint.counters, self._network_errors
+        return stats
 
     def _tell(self, event: str, **content: Any) -> None:
         self._report(

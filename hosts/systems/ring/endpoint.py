@@ -301,7 +301,7 @@ class RingWorker:
         if row >= self.job.window or not self._packets["attempt"][row]:
             return None
         packet = self._packets[row]
-        return Repeat(self.job.rank, int(packet["sequence"]), int(packet["first_sent_ns"]))
+        return Repeat(None, int(packet["sequence"]), int(packet["first_sent_ns"]))
 
     def waiting(self, most: int) -> list[list[int]]:
         """[rank, first, last]: runs of packets that are to come from the worker `rank` before this

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from agglab.hosts.endpoint import Repeat
 from agglab.hosts.wire import LOWER_HEADER_BYTES, Chunk, Kind
 from agglab.testbed.virtual.causes import Causes
 from agglab.testbed.virtual.clock import Clock
+
+HERE = frozenset((b"\x0a\0\0\1", b"\x0a\0\0\2"))
+"""Addresses between which the packets of these tests travel."""
 
 
 def frame(job: int, slot: int, tag: int) -> bytes:
@@ -36,7 +40,7 @@ def test_what_was_hit_and_when(hit: tuple[int, int, int], hit_ns: int, kind: str
     after(clock, hit_ns)
     causes.hit(frame(*hit))
     after(clock, 900)
-    causes.sent_again("h1", (1, 3, 7), 800)
+    causes.sent_again("h1", 1, Repeat(3, 7, 800), HERE)
     found = causes.repeats()
     counts = {name: getattr(found, name) for name in ("explained", "consequences", "unexplained")}
     assert counts == {name: {(1, "h1"): 1} if name == kind else {} for name in counts}
@@ -46,7 +50,7 @@ def test_what_was_hit_and_when(hit: tuple[int, int, int], hit_ns: int, kind: str
 def test_tags_wrap_around() -> None:
     causes = Causes(Clock())
     causes.hit(frame(1, 3, 2**32 - 1))
-    causes.sent_again("h1", (1, 3, 0), 0)
+    causes.sent_again("h1", 1, Repeat(3, 0, 0), HERE)
     assert causes.repeats().explained == {(1, "h1"): 1}
 
 
@@ -59,7 +63,7 @@ def test_a_fault_explains_what_was_under_way_while_it_lasted() -> None:
     causes.end(pause)
     after(clock, 300)
     for job, first_sent_ns in ((1, 200), (1, 201), (2, 150)):
-        causes.sent_again("h1", (job, 3, 7), first_sent_ns)
+        causes.sent_again("h1", job, Repeat(3, 7, first_sent_ns), HERE)
     found = causes.repeats()
     assert found.explained == {(1, "h1"): 1}
     assert found.unexplained == {(1, "h1"): 1, (2, "h1"): 1}
@@ -68,5 +72,20 @@ def test_a_fault_explains_what_was_under_way_while_it_lasted() -> None:
 def test_what_is_no_packet_of_ours_explains_nothing() -> None:
     causes = Causes(Clock())
     causes.hit(b"\0" * 20)
-    causes.sent_again("h1", (0, 0, 0), 0)
+    causes.sent_again("h1", 0, Repeat(0, 0, 0), HERE)
     assert causes.repeats().unexplained == {(0, "h1"): 1}
+
+
+@pytest.mark.parametrize(("hit_ns", "explained"), [(799, 0), (800, 1), (900, 1)])
+def test_between_hosts_what_was_lost_between_the_two_explains(hit_ns: int, explained: int) -> None:
+    """Sent at 800 ns, again at 900; whatever was lost between two others explains nothing."""
+    clock = Clock()
+    causes = Causes(clock)
+    after(clock, hit_ns)
+    there = bytes(26) + b"\x0a\0\0\2" + b"\x0a\0\0\1" + frame(1, 0, 0)[34:]
+    causes.hit(there)
+    after(clock, 900)
+    elsewhere = frozenset((b"\x0a\0\0\1", b"\x0a\0\0\3"))
+    for between in (HERE, elsewhere):
+        causes.sent_again("h1", 1, Repeat(None, 5, 800), between)
+    assert causes.repeats().explained.get((1, "h1"), 0) == explained
