@@ -66,7 +66,7 @@ def _of_node(node: NodeStatistics, ways: dict[str, DirectionStatistics]) -> Iter
 
 
 def _by_workers(measured: Measurements) -> tuple[dict[str, int], dict[str, int]]:
-    """Frames that all workers of a host counted as sent, and as received."""
+    """Frames that all agents of a host counted as sent, and as received."""
     sent: dict[str, int] = {}
     received: dict[str, int] = {}
     for result in measured.outcome.jobs:
@@ -77,6 +77,10 @@ def _by_workers(measured: Measurements) -> tuple[dict[str, int], dict[str, int]]
         for report in result.reports:
             sent[hosts[report["rank"]]] += report["stats"]["sent"]
             received[hosts[report["rank"]]] += report["stats"]["received"]
+        for report in result.served:
+            host = result.servers[report["rank"]]
+            sent[host] = sent.get(host, 0) + report["stats"]["sent"]
+            received[host] = received.get(host, 0) + report["stats"]["received"]
     return sent, received
 
 

@@ -77,7 +77,9 @@ def _expected(system: System, setting: Setting, measured: Measurements) -> dict[
 
 def _more(result: JobResult, round_bytes: Mapping[str, int]) -> dict[str, int]:
     """Host -> bytes that its agents of the job sent beyond what its link was to carry."""
-    sent = dict.fromkeys(result.tenant.hosts, 0)
+    sent = dict.fromkeys([*result.tenant.hosts, *result.servers.values()], 0)
+    for event in result.served:
+        sent[result.servers[event["rank"]]] += event["stats"]["bytes_sent"]
     for done in result.rounds:
         for rank, event in done.ended.items():
             sent[result.tenant.hosts[rank]] += event["stats"]["bytes_sent"]
