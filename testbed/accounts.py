@@ -89,12 +89,12 @@ def _injected(measured: Measurements, node: NodeStatistics) -> int:
 
 
 def _of_workers(node: NodeStatistics, sent: int, received: int, injected: int) -> Iterator[str]:
-    put_out = sum(node.sent.values())
+    put_out, used = sum(node.sent.values()) + node.local_sent, node.used + node.local_received
     sent, received = sent + node.untold_sent, received + node.untold_received
     if put_out != sent + injected:
         yield f"{node.name}: its workers counted {sent} frames sent, of {put_out - injected}"
-    if node.used != received + node.unread:
+    if used != received + node.unread:
         yield (
-            f"{node.name}: its workers counted {received} frames received, of {node.used} that "
+            f"{node.name}: its workers counted {received} frames received, of {used} that "
             f"came and {node.unread} that nobody read"
         )
