@@ -292,6 +292,8 @@ def run_round(
     try:
         while not endpoint.done:
             link.send(endpoint.poll(now_ns))
+            if endpoint.done:  # what it had to send was the last of the round
+                return
             wait_ns = max(0, min(endpoint.deadline_ns, report_ns) - time.monotonic_ns())
             inbox = link.receive(min(wait_ns, gathering.wait_ns(endpoint.in_flight)), wait_ns)
             now_ns = time.monotonic_ns()

@@ -125,7 +125,8 @@ class Endpoint(Protocol):
 
     @property
     def done(self) -> bool:
-        """The round is over for this agent (or none has begun)."""
+        """The round is over for this agent (or none has begun). It may become so by `on_datagrams`
+        and by `poll`."""
 
     @property
     def listens(self) -> bool:

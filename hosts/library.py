@@ -1,9 +1,10 @@
-"""Builds the C helper (`native/*.c`) with the system's compiler, once, and loads it.
+"""Builds the C helper (`native/*.c`, `systems/*/*.c`) with the system's compiler, once, and loads
+it.
 
 The shared object is cached under a hash of the sources, the flags, the compiler and the processor,
 in `$AGGLAB_CACHE`, or `$XDG_CACHE_HOME/agglab`, or `~/.cache/agglab`. With `AGGLAB_SANITIZE=1` in
 the environment it is built with the address and undefined-behaviour sanitizers. Imports
-`hosts.wire` only.
+`hosts.wire` only, and each system's `wire` when it builds.
 """
 
 from __future__ import annotations
@@ -12,18 +13,22 @@ import ctypes
 import fcntl
 import functools
 import hashlib
+import importlib
 import os
 import platform
 import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from agglab.hosts import wire
 
 SOURCES = Path(__file__).parent / "native"
+SYSTEMS = Path(__file__).parent / "systems"
+"""A system that has C has it in `systems/<name>/`; its `wire.py` has `c_header()`, which C includes
+as `<name>_wire.h`."""
 CPU_INFO = Path("/proc/cpuinfo")
 # On ARM64 clang 14 has no -march=native, and gcc's does not tune.
 NATIVE = "-mcpu=native" if platform.machine() == "aarch64" else "-march=native"
@@ -72,18 +77,32 @@ def _processor() -> str:
     return "".join(line for line in lines if line.startswith(PROCESSOR))
 
 
+def _sources(suffix: str) -> list[Path]:
+    return [*sorted(SOURCES.glob(f"*{suffix}")), *sorted(SYSTEMS.glob(f"*/*{suffix}"))]
+
+
+def _generated() -> dict[str, str]:
+    """The headers that are made from the wire formats: names and texts."""
+    headers = {"wire.h": wire.c_header()}
+    for name in sorted({source.parent.name for source in SYSTEMS.glob("*/*.c")}):
+        system = importlib.import_module(f"agglab.hosts.systems.{name}.wire")
+        headers[f"{name}_wire.h"] = system.c_header()
+    return headers
+
+
 def _key(compiler: str, flags: Sequence[str], sources: Sequence[Path]) -> str:
     found = os.stat(compiler)
     parts = [compiler, str(found.st_size), str(found.st_mtime_ns), *flags, _processor()]
-    parts += [wire.c_header(), *(source.read_text() for source in sources)]
+    parts += [*_generated().values(), *(source.read_text() for source in sources)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
 
 
 def _compile(compiler: str, flags: Sequence[str], target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
-        (Path(scratch) / "wire.h").write_text(wire.c_header())
+        for name, text in _generated().items():
+            (Path(scratch) / name).write_text(text)
         built = Path(scratch) / target.name
-        sources = [str(source) for source in sorted(SOURCES.glob("*.c"))]
+        sources = [str(source) for source in _sources(".c")]
         command = [compiler, *flags, f"-I{scratch}", f"-I{SOURCES}", "-o", str(built), *sources]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
@@ -107,7 +126,7 @@ def build(sanitize: bool = False) -> Path:
     compiler = _compiler()
     flags = [*FLAGS, *(SANITIZE if sanitize else ())]
     folder = cache_folder()
-    sources = sorted([*SOURCES.glob("*.c"), *SOURCES.glob("*.h")])
+    sources = [*_sources(".c"), *_sources(".h")]
     target = folder / f"hosts-{_key(compiler, flags, sources)}.so"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -128,14 +147,18 @@ def built() -> Path:
     return build(sanitize=os.environ.get("AGGLAB_SANITIZE") == "1")
 
 
-_P, _U32, _U64, _I64, _INT = (
+Signatures = Mapping[str, tuple[type | None, Sequence[type]]]
+"""Of functions by name: what each returns, and its arguments."""
+
+P, U32, U64, I64, INT = (
     ctypes.c_void_p,
     ctypes.c_uint32,
     ctypes.c_uint64,
     ctypes.c_int64,
     ctypes.c_int,
 )
-_SIGNATURES = {
+_P, _U32, _U64, _I64, _INT = P, U32, U64, I64, INT
+_SIGNATURES: Signatures = {
     "quantise_exponents": (None, [_P, _U64, _U32, _P]),
     "quantise_array": (None, [_P, _U64, _U32, _P, _U32, _P, _INT]),
     "dequantise_array": (None, [_P, _U64, _U32, _P, _U32, _P, _INT]),
@@ -144,6 +167,7 @@ _SIGNATURES = {
     "worker_poll": (_INT, [_P, _I64]),
     "worker_layout": (_U32, []),
     "io_new": (_P, [_INT, _P, _U64, _P, _P, _U32, _P, _P, _U32]),
+    "recovery_layout": (_U32, []),
     "io_free": (None, [_P]),
     "io_receive": (_INT, [_P, _I64, _I64]),
     "io_send": (_INT, [_P, _P, _P, _U32]),
@@ -157,8 +181,16 @@ _SIGNATURES = {
 @functools.cache
 def load() -> ctypes.CDLL:
     """The helper, built if need be. Calls into it release the interpreter's lock."""
-    library = ctypes.CDLL(str(built()))
-    for name, (result, arguments) in _SIGNATURES.items():
+    return _declare(ctypes.CDLL(str(built())), _SIGNATURES)
+
+
+def load_system(signatures: Signatures) -> ctypes.CDLL:
+    """The same with a system's own functions declared."""
+    return _declare(load(), signatures)
+
+
+def _declare(library: ctypes.CDLL, signatures: Signatures) -> ctypes.CDLL:
+    for name, (result, arguments) in signatures.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     return library

@@ -2,7 +2,7 @@
 
 Two levels. `Batch` holds the UDP payloads of many packets in one buffer and shows them as checked,
 vectorised columns; `Chunk` is one packet as a small frozen value, with `parse`, `emit` and `str`.
-Imports endpoint.py only.
+Imports endpoint.py and formats.py only.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts import formats
 from agglab.hosts.endpoint import Address, Inbox
 
 VERSION = 1
@@ -100,18 +101,16 @@ def field_bits(record: np.dtype = HEADER) -> dict[str, int]:
 
 def c_header() -> str:
     """The format as C: `struct wire_header` (fields big endian, as on the wire) and constants."""
-    types = {1: "uint8_t", 2: "uint16_t", 4: "uint32_t"}
-    members = "".join(f"\t{types[HEADER[name].itemsize]} {name};\n" for name in HEADER.names or ())
-    kinds = "".join(f"#define WIRE_{kind.name} {kind.value}\n" for kind in Kind)
-    return (
-        "/* Generated from hosts/wire.py. */\n"
-        "#ifndef AGGLAB_WIRE_H\n#define AGGLAB_WIRE_H\n#include <stdint.h>\n"
-        f"#define WIRE_VERSION {VERSION}\n#define WIRE_RESULT {RESULT}\n{kinds}"
-        f"#define WIRE_HEADER_BYTES {HEADER_BYTES}\n"
-        f"#define WIRE_SHAPE_BYTES {SHAPE_BYTES}\n"
-        f"#define WIRE_LOWER_HEADER_BYTES {LOWER_HEADER_BYTES}\n"
-        f"struct wire_header {{\n{members}}} __attribute__((packed));\n#endif\n"
-    )
+    constants = {
+        "WIRE_VERSION": VERSION,
+        "WIRE_RESULT": RESULT,
+        **{f"WIRE_{kind.name}": kind.value for kind in Kind},
+        "WIRE_HEADER_BYTES": HEADER_BYTES,
+        "WIRE_SHAPE_BYTES": SHAPE_BYTES,
+        "WIRE_LOWER_HEADER_BYTES": LOWER_HEADER_BYTES,
+    }
+    struct = formats.c_struct("wire_header", HEADER)
+    return formats.c_header("hosts/wire.py", "AGGLAB_WIRE_H", constants, struct)
 
 
 class Batch(Inbox):

@@ -25,20 +25,17 @@ from numpy.typing import NDArray
 from agglab.hosts import library, quantise, wire
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import AllReduceError, NotFinite, RoundTimeout, ShapeMismatch
+from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
 from agglab.hosts.wire import Kind, Shape
 
 SLOT = np.dtype(
     [
-        ("sent_ns", "i8"),
-        ("first_sent_ns", "i8"),
-        ("order", "u8"),
-        ("first_order", "u8"),
+        *PENDING,
         ("tag", "u4"),
         ("chunk", "u4"),
-        ("kind", "u1"),
-        ("waiting", "u1"),
-        ("attempt", "u2"),
         ("length", "u4"),
+        ("kind", "u1"),
+        ("padding", "u1", 3),
     ]
 )
 """`struct slot` of native/worker.h."""
@@ -64,12 +61,10 @@ MAX_RANGES = 8
 class _State(ctypes.Structure):
     """`struct worker` of native/worker.h."""
 
+    _anonymous_ = ("recovery",)
     _fields_ = [
         *[(name, ctypes.c_uint32) for name in ("job", "lanes", "window", "value_bits")],
-        *[
-            (name, ctypes.c_int64)
-            for name in ("min_rto_ns", "min_gap_ns", "max_rto_ns", "slack_ns", "give_up_ns")
-        ],
+        ("recovery", Recovery),
         *[(name, ctypes.c_void_p) for name in ("slots", "frames", "queue")],
         ("frame_stride", ctypes.c_uint64),
         *[(name, ctypes.c_void_p) for name in ("values", "out", "sums", "exponents")],
@@ -77,55 +72,19 @@ class _State(ctypes.Structure):
         *[(name, ctypes.c_uint8 * wire.SHAPE_BYTES) for name in ("shape", "smallest", "largest")],
         *[
             (name, ctypes.c_uint32)
-            for name in (
-                "disagreed",
-                "kind",
-                "chunks",
-                "chunks_done",
-                "in_flight",
-                "queued",
-                "sampled",
-                "lossy",
-                "backoff",
-            )
+            for name in ("disagreed", "kind", "chunks", "chunks_done", "queued")
         ],
         *[
-            (name, ctypes.c_int64)
-            for name in (
-                "srtt_ns",
-                "rttvar_ns",
-                "rto_ns",
-                "late_ns",
-                "progress_ns",
-                "probe_ns",
-                "deadline_ns",
-            )
+            (name, ctypes.c_uint64)
+            for name in COUNTERS
+            if name not in ("retransmitted", "timeouts")
         ],
-        *[(name, ctypes.c_uint64) for name in ("next_order", "answered_order", *COUNTERS)],
     ]
 
 
 DTYPES: Mapping[int, str] = {Kind.INT32: "int32", Kind.SCALED: "float32"}
 DETAILS = {name: name for name in ("lanes", "window", "workers")} | {"round": "round (modulo 256)"}
 """What an error about shapes calls their fields beside elements and dtype."""
-
-
-@dataclass(frozen=True)
-class Timing:
-    """When a worker takes a packet for lost, and when it gives up. Nanoseconds.
-
-    The timeout of silence starts at `initial_rto_ns` and follows the measured round trip (RFC 6298)
-    within `min_rto_ns`..`max_rto_ns`, always at least `slack_ns` above its mean: that covers the
-    time for which drivers let results gather. A packet that others have overtaken is sent again
-    sooner, after `min_gap_ns` at the earliest (docs/hosts.md).
-    """
-
-    initial_rto_ns: int = 100_000_000
-    min_rto_ns: int = 10_000_000
-    min_gap_ns: int = 100_000
-    max_rto_ns: int = 1_000_000_000
-    slack_ns: int = 4_000_000
-    give_up_ns: int = 10_000_000_000
 
 
 @dataclass(frozen=True)
@@ -174,16 +133,11 @@ class Worker:
             lanes=job.lanes,
             window=job.window,
             value_bits=quantise.value_bits(job.workers),
-            min_rto_ns=timing.min_rto_ns,
-            min_gap_ns=timing.min_gap_ns,
-            max_rto_ns=timing.max_rto_ns,
-            slack_ns=timing.slack_ns,
-            give_up_ns=timing.give_up_ns,
+            recovery=Recovery.of(timing),
             slots=self.slots.ctypes.data,
             frames=self.frames.ctypes.data,
             queue=self._queue.ctypes.data,
             frame_stride=stride,
-            rto_ns=timing.initial_rto_ns,
         )
         self.address = ctypes.addressof(self._state)
         nobody_else = np.zeros(job.window, np.uint32)
@@ -413,6 +367,7 @@ def _words(shape: Shape, named: Sequence[str]) -> str:
 def _check_layout(native: ctypes.CDLL) -> None:
     expected = ctypes.sizeof(_State) << 16 | SLOT.itemsize
     assert native.worker_layout() == expected, "native/worker.h and hosts/worker.py differ"
+    check_layout()
 
 
 def _ranges(

@@ -8,13 +8,6 @@
 #include "wire.h"
 #include "worker.h"
 
-#define MAX_BACKOFF 4
-/* How many packets are sent again after a silence. If nothing was lost, because somebody else is late, more
- * would only be in the way; if all was lost, the packets that follow these overtake the others. */
-#define PROBES 8
-/* A loss makes the worker forget 1 / 2^4 of how late results have been; RFC 8985 forgets it after 16 losses. */
-#define FORGET_LATE 4
-
 static uint64_t first_element(const struct worker *w, uint32_t chunk)
 {
 	return (uint64_t)chunk * w->lanes;
@@ -90,9 +83,7 @@ static void prepare(struct worker *w, uint32_t index)
 		put_shapes(w, frame + WIRE_HEADER_BYTES);
 	else
 		put_values(w, slot, (uint32_t *)(frame + WIRE_HEADER_BYTES));
-	slot->waiting = QUEUED;
-	slot->attempt = 0;
-	w->in_flight++;
+	recovery_prepare(&w->recovery, &slot->pending);
 	w->queue[w->queued++] = index;
 }
 
@@ -103,43 +94,13 @@ void worker_begin(struct worker *w, int64_t now_ns)
 	if (!used)
 		used = 1;
 	w->chunks_done = 0;
-	w->in_flight = 0;
 	w->queued = 0;
-	w->progress_ns = now_ns;
+	recovery_begin(&w->recovery, now_ns);
 	for (uint32_t index = 0; index < used; index++) {
 		w->slots[index].chunk = index;
 		w->slots[index].kind = w->kind == WIRE_SCALED || index == 0 ? WIRE_OPENING : WIRE_INT32;
 		prepare(w, index);
 	}
-}
-
-static int64_t within(int64_t low, int64_t value, int64_t high)
-{
-	return value < low ? low : value > high ? high : value;
-}
-
-/* RFC 6298, section 2, in integers. */
-static void take_sample(struct worker *w, int64_t rtt_ns)
-{
-	int64_t error = rtt_ns - w->srtt_ns, margin;
-
-	if (!w->sampled) {
-		w->srtt_ns = rtt_ns;
-		w->rttvar_ns = rtt_ns >> 1;
-		w->sampled = 1;
-	} else {
-		w->rttvar_ns += ((error < 0 ? -error : error) - w->rttvar_ns) >> 2;
-		w->srtt_ns += error >> 3;
-	}
-	margin = 4 * w->rttvar_ns > w->slack_ns ? 4 * w->rttvar_ns : w->slack_ns;
-	w->rto_ns = within(w->min_rto_ns, w->srtt_ns + margin, w->max_rto_ns);
-}
-
-static void take_lateness(struct worker *w, int64_t late_ns)
-{
-	late_ns = within(0, late_ns, w->srtt_ns);
-	if (late_ns > w->late_ns)
-		w->late_ns = late_ns;
 }
 
 static void take_values(struct worker *w, const struct slot *slot, const uint8_t *datagram)
@@ -216,47 +177,15 @@ static struct slot *awaiting(struct worker *w, const struct wire_header *header,
 	}
 	slot = &w->slots[be16toh(header->slot)];
 	ahead = (int32_t)(be32toh(header->tag) - slot->tag);
-	if (ahead > 0 || (ahead == 0 && ((header->kind ^ WIRE_RESULT) != slot->kind || slot->waiting == QUEUED)))
+	if (ahead > 0 || (ahead == 0 && ((header->kind ^ WIRE_RESULT) != slot->kind || slot->pending.waiting == QUEUED)))
 		w->malformed++;
-	else if (ahead == 0 && slot->waiting)
+	else if (ahead == 0 && slot->pending.waiting)
 		return slot;
-	else if (ahead == (slot->waiting ? -1 : 0))
+	else if (ahead == (slot->pending.waiting ? -1 : 0))
 		w->duplicates++;
 	else
 		w->late++;
 	return NULL;
-}
-
-/* Something that was sent later has been answered. */
-static int overtaken(const struct worker *w, uint64_t order)
-{
-	return order < w->answered_order;
-}
-
-/* Ends the slot's wait. The attempt that the result carries is that of the packet that made the switch send it:
- * as workers notice a loss at about the same time, it tells which transmission of this worker's it answers.
- * Returns the round trip, or -1. */
-static int64_t answered(struct worker *w, struct slot *slot, uint8_t attempt, int64_t now_ns)
-{
-	int last = attempt == slot->attempt;
-	uint64_t order = last ? slot->order : slot->first_order;
-
-	slot->waiting = ANSWERED;
-	w->in_flight--;
-	w->progress_ns = now_ns;
-	w->backoff = 0;
-	if (overtaken(w, order)) {
-		/* If it answers what everybody sent first, nothing was lost: it was late. */
-		if (w->sampled && !attempt)
-			take_lateness(w, now_ns - slot->first_sent_ns - w->srtt_ns);
-		return -1;
-	}
-	if (attempt)
-		w->late_ns -= w->late_ns >> FORGET_LATE;
-	w->answered_order = order;
-	if (last)
-		return now_ns - slot->sent_ns;
-	return attempt == 0 ? now_ns - slot->first_sent_ns : -1;
 }
 
 uint32_t worker_results(struct worker *w, int64_t now_ns, const uint8_t *rows, uint64_t row_bytes,
@@ -278,7 +207,9 @@ uint32_t worker_results(struct worker *w, int64_t now_ns, const uint8_t *rows, u
 		if (!slot)
 			continue;
 		awaited++;
-		rtt_ns = answered(w, slot, header.attempt, now_ns);
+		/* As workers notice a loss at about the same time, the attempt of the packet that made the switch send
+		 * the result tells which transmission of this worker's it answers. */
+		rtt_ns = recovery_answered(&w->recovery, &slot->pending, header.attempt, now_ns);
 		longest_ns = rtt_ns > longest_ns ? rtt_ns : longest_ns;
 		if (slot->kind != WIRE_OPENING)
 			take_values(w, slot, datagram);
@@ -289,83 +220,36 @@ uint32_t worker_results(struct worker *w, int64_t now_ns, const uint8_t *rows, u
 	}
 	/* One sample a batch: results that were gathered share their arrival time. */
 	if (longest_ns >= 0)
-		take_sample(w, longest_ns);
+		recovery_sample(&w->recovery, longest_ns);
 	return awaited;
 }
 
-static void transmit(struct worker *w, struct slot *slot, int64_t now_ns)
+static void count_sent(struct worker *w, const struct slot *slot)
 {
-	slot->sent_ns = now_ns;
-	slot->order = ++w->next_order;
 	w->sent++;
 	w->bytes_sent += WIRE_LOWER_HEADER_BYTES + slot->length;
 }
 
-/* How long an overtaken packet's result may take: as long as others' take, and what queues and a path that changes the
- * order make of that, as in RFC 8985, section 7. Never more than twice as long, or losses that hold all up would
- * measure as deviation and slow their own repair down. */
-static int64_t gap_ns(const struct worker *w)
+static void send_first(struct worker *w, struct slot *slot, int64_t now_ns)
 {
-	int64_t margin = within(w->srtt_ns / 4, 4 * w->rttvar_ns, w->srtt_ns);
-
-	margin = within(margin, w->late_ns, w->srtt_ns);
-	return w->sampled ? within(w->min_gap_ns, w->srtt_ns + margin, w->max_rto_ns) : w->rto_ns;
+	recovery_send(&w->recovery, &slot->pending, now_ns);
+	count_sent(w, slot);
 }
 
-/* Results come in the order of sending unless something was lost. So an overtaken packet has a timeout of its own;
- * any other one is due only after a silence, and only silence makes a timeout longer: as long as results come the
- * path is not overloaded. Where nothing was ever lost, silence means that somebody is late. */
-static int64_t due_ns(const struct worker *w, const struct slot *slot)
+/* Sends again what is due. */
+static void send_again(struct worker *w, int64_t now_ns)
 {
-	int64_t since = slot->sent_ns, timeout = gap_ns(w);
+	uint32_t *again = w->queue + w->queued;
+	uint32_t count = recovery_repeat(&w->recovery, &w->slots->pending, sizeof(*w->slots), w->window, now_ns, again);
 
-	if (!overtaken(w, slot->order)) {
-		since = w->progress_ns > since ? w->progress_ns : since;
-		since = w->probe_ns > since ? w->probe_ns : since;
-		timeout = (w->lossy ? timeout : w->rto_ns) << w->backoff;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct slot *slot = &w->slots[again[i]];
+		uint8_t *frame = w->frames + again[i] * w->frame_stride;
+
+		frame[offsetof(struct wire_header, attempt)] = (uint8_t)slot->pending.attempt;
+		count_sent(w, slot);
 	}
-	return since + (timeout < w->max_rto_ns ? timeout : w->max_rto_ns);
-}
-
-static void retransmit(struct worker *w, uint32_t index, int64_t now_ns)
-{
-	struct slot *slot = &w->slots[index];
-
-	w->retransmitted++;
-	slot->attempt += slot->attempt < UINT8_MAX;
-	w->frames[index * w->frame_stride + offsetof(struct wire_header, attempt)] = (uint8_t)slot->attempt;
-	transmit(w, slot, now_ns);
-	w->queue[w->queued++] = index;
-}
-
-/* Sends again what is due and sets the deadline. */
-static void check_timers(struct worker *w, int64_t now_ns)
-{
-	int64_t due;
-	int probes = 0;
-
-	for (uint32_t index = 0; index < w->window; index++) {
-		struct slot *slot = &w->slots[index];
-
-		if (!slot->waiting || due_ns(w, slot) > now_ns)
-			continue;
-		if (overtaken(w, slot->order))
-			w->lossy = 1;
-		else if (probes++ >= PROBES)
-			continue;
-		retransmit(w, index, now_ns);
-	}
-	if (probes) {
-		w->timeouts += probes < PROBES ? probes : PROBES;
-		w->probe_ns = now_ns;
-		w->backoff += w->backoff < MAX_BACKOFF;
-	}
-	for (uint32_t index = 0; index < w->window; index++) {
-		if (!w->slots[index].waiting)
-			continue;
-		due = due_ns(w, &w->slots[index]);
-		w->deadline_ns = due < w->deadline_ns ? due : w->deadline_ns;
-	}
+	w->queued += count;
 }
 
 int worker_poll(struct worker *w, int64_t now_ns)
@@ -374,19 +258,15 @@ int worker_poll(struct worker *w, int64_t now_ns)
 
 	if (w->disagreed)
 		return -EPROTO;
-	for (uint32_t i = 0; i < w->queued; i++) {
-		struct slot *slot = &w->slots[w->queue[i]];
-
-		transmit(w, slot, now_ns);
-		slot->waiting = SENT;
-		slot->first_sent_ns = now_ns;
-		slot->first_order = slot->order;
+	for (uint32_t i = 0; i < w->queued; i++)
+		send_first(w, &w->slots[w->queue[i]], now_ns);
+	if (!w->recovery.in_flight) {
+		w->recovery.deadline_ns = INT64_MAX;
+	} else {
+		if (recovery_gives_up(&w->recovery, w->recovery.progress_ns, now_ns))
+			return -ETIMEDOUT;
+		send_again(w, now_ns);
 	}
-	w->deadline_ns = w->in_flight ? w->progress_ns + w->give_up_ns : INT64_MAX;
-	if (w->deadline_ns <= now_ns)
-		return -ETIMEDOUT;
-	if (w->in_flight)
-		check_timers(w, now_ns);
 	count = (int)w->queued;
 	w->queued = 0;
 	return count;

@@ -233,6 +233,8 @@ class AgentNode:
             if repeats := endpoint.repeats(row):
                 self._again(*repeats)
             self._send(outbox.peer(row), outbox.datagram(row))
+        if self._round is not None and endpoint.done:  # these were the last of the round
+            self._finish()
         deadline_ns = endpoint.deadline_ns
         if deadline_ns < NEVER_NS and (self._timer_ns is None or deadline_ns < self._timer_ns):
             self._timer_ns = deadline_ns

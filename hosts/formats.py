@@ -1,0 +1,26 @@
+"""C from a NumPy dtype, so that a wire format is written down once. Imports NumPy only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+TYPES = {1: "uint8_t", 2: "uint16_t", 4: "uint32_t", 8: "uint64_t"}
+
+
+def c_struct(name: str, record: np.dtype) -> str:
+    """`struct name` with the record's fields, packed: as on the wire, so big endian."""
+    members = "".join(
+        f"\t{TYPES[record[field].itemsize]} {field};\n" for field in record.names or ()
+    )
+    return f"struct {name} {{\n{members}}} __attribute__((packed));\n"
+
+
+def c_header(source: str, guard: str, constants: Mapping[str, int], structs: str) -> str:
+    """A header file that is generated from `source`."""
+    defines = "".join(f"#define {name} {value}\n" for name, value in constants.items())
+    return (
+        f"/* Generated from {source}. */\n"
+        f"#ifndef {guard}\n#define {guard}\n#include <stdint.h>\n{defines}{structs}#endif\n"
+    )

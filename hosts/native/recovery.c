@@ -1,0 +1,179 @@
+/* When a packet is taken for lost: docs/hosts.md. */
+#include "recovery.h"
+
+#define MAX_BACKOFF 4
+/* How many packets are sent again after a silence. If nothing was lost, because somebody else is late, more
+ * would only be in the way; if all was lost, the packets that follow these overtake the others. */
+#define PROBES 8
+/* A loss makes the worker forget 1 / 2^4 of how late answers have been; RFC 8985 forgets it after 16 losses. */
+#define FORGET_LATE 4
+
+static int64_t within(int64_t low, int64_t value, int64_t high)
+{
+	return value < low ? low : value > high ? high : value;
+}
+
+void recovery_begin(struct recovery *r, int64_t now_ns)
+{
+	r->in_flight = 0;
+	r->progress_ns = now_ns;
+}
+
+void recovery_prepare(struct recovery *r, struct pending *p)
+{
+	p->waiting = QUEUED;
+	p->attempt = 0;
+	r->in_flight++;
+}
+
+static void transmit(struct recovery *r, struct pending *p, int64_t now_ns)
+{
+	p->sent_ns = now_ns;
+	p->order = ++r->next_order;
+}
+
+void recovery_send(struct recovery *r, struct pending *p, int64_t now_ns)
+{
+	transmit(r, p, now_ns);
+	p->waiting = SENT;
+	p->first_sent_ns = now_ns;
+	p->first_order = p->order;
+}
+
+/* RFC 6298, section 2, in integers. */
+void recovery_sample(struct recovery *r, int64_t rtt_ns)
+{
+	int64_t error = rtt_ns - r->srtt_ns, margin;
+
+	if (!r->sampled) {
+		r->srtt_ns = rtt_ns;
+		r->rttvar_ns = rtt_ns >> 1;
+		r->sampled = 1;
+	} else {
+		r->rttvar_ns += ((error < 0 ? -error : error) - r->rttvar_ns) >> 2;
+		r->srtt_ns += error >> 3;
+	}
+	margin = 4 * r->rttvar_ns > r->slack_ns ? 4 * r->rttvar_ns : r->slack_ns;
+	r->rto_ns = within(r->min_rto_ns, r->srtt_ns + margin, r->max_rto_ns);
+}
+
+static void take_lateness(struct recovery *r, int64_t late_ns)
+{
+	late_ns = within(0, late_ns, r->srtt_ns);
+	if (late_ns > r->late_ns)
+		r->late_ns = late_ns;
+}
+
+/* Something that was sent later has been answered. */
+static int overtaken(const struct recovery *r, uint64_t order)
+{
+	return order < r->answered_order;
+}
+
+/* Where the answer says which attempt it answers, that tells the transmission; otherwise it is at least the first. */
+int64_t recovery_answered(struct recovery *r, struct pending *p, int attempt, int64_t now_ns)
+{
+	int last = attempt == p->attempt;
+	uint64_t order = last ? p->order : p->first_order;
+
+	p->waiting = ANSWERED;
+	r->in_flight--;
+	r->progress_ns = now_ns;
+	r->backoff = 0;
+	if (overtaken(r, order)) {
+		/* If it answers what everybody sent first, nothing was lost: it was late. */
+		if (r->sampled && !attempt)
+			take_lateness(r, now_ns - p->first_sent_ns - r->srtt_ns);
+		return -1;
+	}
+	if (attempt)
+		r->late_ns -= r->late_ns >> FORGET_LATE;
+	r->answered_order = order;
+	if (last)
+		return now_ns - p->sent_ns;
+	return attempt == 0 ? now_ns - p->first_sent_ns : -1;
+}
+
+/* How long an overtaken packet's answer may take: as long as others' take, and what queues and a path that changes the
+ * order make of that, as in RFC 8985, section 7. Never more than twice as long, or losses that hold all up would
+ * measure as deviation and slow their own repair down. */
+static int64_t gap_ns(const struct recovery *r)
+{
+	int64_t margin = within(r->srtt_ns / 4, 4 * r->rttvar_ns, r->srtt_ns);
+
+	margin = within(margin, r->late_ns, r->srtt_ns);
+	return r->sampled ? within(r->min_gap_ns, r->srtt_ns + margin, r->max_rto_ns) : r->rto_ns;
+}
+
+/* Answers come in the order of sending unless something was lost. So an overtaken packet has a timeout of its own;
+ * any other one is due only after a silence, and only silence makes a timeout longer: as long as answers come the
+ * path is not overloaded. Where nothing was ever lost, silence means that somebody is late. */
+static int64_t due_ns(const struct recovery *r, const struct pending *p)
+{
+	int64_t since = p->sent_ns, timeout = gap_ns(r);
+
+	if (!overtaken(r, p->order)) {
+		since = r->progress_ns > since ? r->progress_ns : since;
+		since = r->probe_ns > since ? r->probe_ns : since;
+		timeout = ((r->lossy ? timeout : r->rto_ns) + r->hold_ns) << r->backoff;
+	}
+	return since + (timeout < r->max_rto_ns ? timeout : r->max_rto_ns);
+}
+
+static void retransmit(struct recovery *r, struct pending *p, int64_t now_ns)
+{
+	r->retransmitted++;
+	p->attempt += p->attempt < UINT8_MAX;
+	transmit(r, p, now_ns);
+}
+
+int recovery_gives_up(struct recovery *r, int64_t since_ns, int64_t now_ns)
+{
+	r->deadline_ns = since_ns + r->give_up_ns;
+	return r->deadline_ns <= now_ns;
+}
+
+static struct pending *at(struct pending *first, uint64_t stride, uint32_t index)
+{
+	return (struct pending *)((uint8_t *)first + index * stride);
+}
+
+uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t stride, uint32_t count, int64_t now_ns,
+			 uint32_t *queue)
+{
+	uint32_t queued = 0;
+	int probes = 0;
+
+	for (uint32_t index = 0; index < count; index++) {
+		struct pending *p = at(first, stride, index);
+
+		if (!p->waiting || due_ns(r, p) > now_ns)
+			continue;
+		if (overtaken(r, p->order))
+			r->lossy = 1;
+		else if (probes++ >= PROBES)
+			continue;
+		retransmit(r, p, now_ns);
+		queue[queued++] = index;
+	}
+	if (probes) {
+		r->timeouts += probes < PROBES ? probes : PROBES;
+		r->probe_ns = now_ns;
+		r->backoff += r->backoff < MAX_BACKOFF;
+	}
+	for (uint32_t index = 0; index < count; index++) {
+		struct pending *p = at(first, stride, index);
+		int64_t due;
+
+		if (!p->waiting)
+			continue;
+		due = due_ns(r, p);
+		r->deadline_ns = due < r->deadline_ns ? due : r->deadline_ns;
+	}
+	return queued;
+}
+
+uint32_t recovery_layout(void)
+{
+	return (uint32_t)(sizeof(struct recovery) << 16 | sizeof(struct pending));
+}

@@ -1,0 +1,80 @@
+/* Loss recovery, the same for all systems: when a packet that waits for an answer is sent again, and when to give up.
+ * docs/hosts.md, "When a packet is taken for lost", says why.
+ *
+ * Knows neither packets nor peers: a system has a struct pending for each packet that can wait at once, tells when it was
+ * sent and answered, and asks which are due. Both structures are mirrored in hosts/recovery.py.
+ */
+#ifndef AGGLAB_RECOVERY_H
+#define AGGLAB_RECOVERY_H
+
+#include <stdint.h>
+
+#define UNKNOWN_ATTEMPT (-1)
+
+enum { ANSWERED, QUEUED, SENT }; /* pending.waiting */
+
+/* A packet that waits for its answer, or the last one that did. */
+struct pending {
+	int64_t sent_ns;       /* last transmission */
+	int64_t first_sent_ns; /* first transmission */
+	uint64_t order;        /* position of the last transmission among all */
+	uint64_t first_order;  /* of the first transmission */
+	uint16_t attempt;      /* how often it was sent again, at most 255: as in its datagram */
+	uint8_t waiting;       /* for an answer; as long as it is QUEUED there cannot be one */
+	uint8_t spare[5];
+};
+
+struct recovery {
+	int64_t min_rto_ns;
+	int64_t min_gap_ns;
+	int64_t max_rto_ns;
+	int64_t slack_ns; /* least allowance above the smoothed round trip: answers are gathered */
+	int64_t give_up_ns;
+	int64_t hold_ns; /* for how long a peer may hold an answer back on purpose */
+
+	int64_t srtt_ns;
+	int64_t rttvar_ns;
+	int64_t rto_ns;
+	int64_t late_ns;     /* how much later than usual answers come that were overtaken without a loss */
+	int64_t progress_ns; /* when the last awaited answer came */
+	int64_t probe_ns;    /* when packets were last sent again after a silence */
+	int64_t deadline_ns; /* when there is something to do even without an answer */
+	uint64_t next_order;
+	uint64_t answered_order; /* the latest transmission known to be answered */
+
+	uint32_t in_flight; /* packets that wait */
+	uint32_t sampled;   /* a round trip has been measured */
+	uint32_t lossy;     /* answers have left gaps */
+	uint32_t backoff;   /* the timeout of silence is doubled so many times */
+
+	uint64_t retransmitted;
+	uint64_t timeouts; /* those of them that followed a silence */
+};
+
+/* A round begins: nothing waits. What was learnt about the path stays. */
+void recovery_begin(struct recovery *r, int64_t now_ns);
+
+/* The packet is laid out, and will wait. */
+void recovery_prepare(struct recovery *r, struct pending *p);
+
+/* The packet is sent for the first time. */
+void recovery_send(struct recovery *r, struct pending *p, int64_t now_ns);
+
+/* Ends the wait. attempt: that of the transmission that was answered, or UNKNOWN_ATTEMPT. Returns the round trip, or -1
+ * if it is not known. */
+int64_t recovery_answered(struct recovery *r, struct pending *p, int attempt, int64_t now_ns);
+
+/* A measured round trip; one a batch, as answers that were gathered share their arrival time. */
+void recovery_sample(struct recovery *r, int64_t rtt_ns);
+
+/* Whether to give up now, since_ns being when something was last heard; otherwise deadline_ns becomes the time to. */
+int recovery_gives_up(struct recovery *r, int64_t since_ns, int64_t now_ns);
+
+/* Looks through count packets, stride bytes apart. Those to be sent again now are counted as sent and their indices
+ * written to queue; deadline_ns becomes earlier where another is due. Returns how many. */
+uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t stride, uint32_t count, int64_t now_ns,
+			 uint32_t *queue);
+
+uint32_t recovery_layout(void); /* sizeof(struct recovery) << 16 | sizeof(struct pending) */
+
+#endif

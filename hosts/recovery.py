@@ -1,0 +1,91 @@
+"""Loss recovery, the same for all systems (native/recovery.c): its settings and its memory.
+
+docs/hosts.md, "When a packet is taken for lost", says why it does what it does.
+Imports the C helper's loader only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+from agglab.hosts import library
+
+PENDING = [
+    ("sent_ns", "i8"),
+    ("first_sent_ns", "i8"),
+    ("order", "u8"),
+    ("first_order", "u8"),
+    ("attempt", "u2"),
+    ("waiting", "u1"),
+    ("spare", "u1", 5),
+]
+"""The fields of `struct pending`, for the dtype of the structure that begins with one."""
+PENDING_BYTES = 40
+
+
+@dataclass(frozen=True)
+class Timing:
+    """When a worker takes a packet for lost, and when it gives up. Nanoseconds.
+
+    The timeout of silence starts at `initial_rto_ns` and follows the measured round trip (RFC 6298)
+    within `min_rto_ns`..`max_rto_ns`, always at least `slack_ns` above its mean: that covers the
+    time for which drivers let results gather. A packet that others have overtaken is sent again
+    sooner, after `min_gap_ns` at the earliest (docs/hosts.md).
+    """
+
+    initial_rto_ns: int = 100_000_000
+    min_rto_ns: int = 10_000_000
+    min_gap_ns: int = 100_000
+    max_rto_ns: int = 1_000_000_000
+    slack_ns: int = 4_000_000
+    give_up_ns: int = 10_000_000_000
+
+
+class Recovery(ctypes.Structure):
+    """`struct recovery`."""
+
+    _fields_ = [
+        *[
+            (name, ctypes.c_int64)
+            for name in (
+                "min_rto_ns",
+                "min_gap_ns",
+                "max_rto_ns",
+                "slack_ns",
+                "give_up_ns",
+                "hold_ns",
+                "srtt_ns",
+                "rttvar_ns",
+                "rto_ns",
+                "late_ns",
+                "progress_ns",
+                "probe_ns",
+                "deadline_ns",
+            )
+        ],
+        *[(name, ctypes.c_uint64) for name in ("next_order", "answered_order")],
+        *[(name, ctypes.c_uint32) for name in ("in_flight", "sampled", "lossy", "backoff")],
+        *[(name, ctypes.c_uint64) for name in ("retransmitted", "timeouts")],
+    ]
+
+    @classmethod
+    def of(cls, timing: Timing, hold_ns: int = 0) -> Recovery:
+        """At the start: nothing measured. hold_ns: for how long the peer may hold an answer back on
+        purpose."""
+        return cls(
+            min_rto_ns=timing.min_rto_ns,
+            min_gap_ns=timing.min_gap_ns,
+            max_rto_ns=timing.max_rto_ns,
+            slack_ns=timing.slack_ns,
+            give_up_ns=timing.give_up_ns,
+            hold_ns=hold_ns,
+            rto_ns=timing.initial_rto_ns,
+            deadline_ns=2**63 - 1,
+        )
+
+
+def check_layout() -> None:
+    """That C and Python mean the same memory."""
+    expected = ctypes.sizeof(Recovery) << 16 | PENDING_BYTES
+    assert library.load().recovery_layout() == expected, "recovery.h and recovery.py differ"

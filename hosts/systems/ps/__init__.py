@@ -1,0 +1,1 @@
+"""Parameter servers: docs/systems/ps.md."""

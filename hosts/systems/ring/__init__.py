@@ -1,0 +1,26 @@
+"""Ring all-reduce: docs/systems/ring.md. Settings: lanes, window, session, peers ([address, port]
+of all members, by rank)."""
+
+from __future__ import annotations
+
+from agglab.hosts.part import Part
+from agglab.hosts.systems import shared
+from agglab.hosts.systems.ring.endpoint import RingJob, RingWorker
+
+
+def endpoint(part: Part) -> RingWorker:
+    """The state machine of one worker."""
+    has = part.settings
+    peers = [(str(host), int(port)) for host, port in has["peers"]]
+    return RingWorker(
+        RingJob(
+            part.job,
+            part.rank,
+            part.workers,
+            has["lanes"],
+            has["window"],
+            has["session"],
+            peers,
+            shared.timing_of(part, has["lanes"], has["window"]),
+        )
+    )

@@ -1,0 +1,380 @@
+"""One worker of a ring all-reduce as a state machine (hosts/endpoint.py; docs/systems/ring.md).
+
+The step per packet is in C (ring.c); this module owns its memory (NumPy), starts and ends rounds
+and words the errors. Times are integers, nanoseconds of any monotonic clock.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts import library
+from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
+from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch
+from agglab.hosts.library import I64, INT, U32, U64, P
+from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
+from agglab.hosts.systems import shared
+from agglab.hosts.systems.ring import wire
+
+ACKNOWLEDGE_EVERY = 4
+ACKNOWLEDGE_AFTER_NS = 1_000_000
+"""How many packets an acknowledgement is for, and how long one of fewer is held back."""
+ROWS_BESIDE_DATA = 4
+MAX_WORKERS = 65535
+
+SIGNATURES: library.Signatures = {
+    "ring_begin": (None, [P, I64]),
+    "ring_datagrams": (U32, [P, I64, P, U64, P, P, U32]),
+    "ring_poll": (INT, [P, I64]),
+    "ring_layout": (U32, []),
+}
+
+OWN_COUNTERS = {
+    "acknowledgements": ("packets", "acknowledgements sent; they are in `sent` too"),
+    "acknowledgement_bytes": ("bytes", "of acknowledgements' frames sent"),
+    "early_packets": ("packets", "of the next round, kept until this worker begins it"),
+}
+COUNTERS = {**shared.COUNTERS, **OWN_COUNTERS}
+"""What a worker counts: the unit, and the meaning."""
+
+PACKET = np.dtype([*PENDING, ("sequence", "u4"), ("spare_word", "u4")])
+"""`struct ring_packet` of ring.h."""
+
+
+class _State(ctypes.Structure):
+    """`struct ring` of ring.h."""
+
+    _anonymous_ = ("recovery",)
+    _fields_ = [
+        *[
+            (name, ctypes.c_uint32)
+            for name in (
+                *("job", "session", "rank", "workers", "lanes", "window", "next", "previous"),
+                *("acknowledge_every", "row_bytes"),
+            )
+        ],
+        ("acknowledge_after_ns", ctypes.c_int64),
+        ("recovery", Recovery),
+        *[
+            (name, ctypes.c_void_p)
+            for name in (
+                *("packets", "frames", "lengths", "queue", "early", "early_set"),
+                *("values", "out", "taken"),
+            )
+        ],
+        ("elements", ctypes.c_uint64),
+        *[
+            (name, ctypes.c_uint32)
+            for name in (
+                *("is_float", "chunks", "total", "digest", "round", "begun", "over", "failed"),
+                *("taken_count", "taken_below", "highest_taken", "acknowledged_below", "queued"),
+            )
+        ],
+        ("heard_ns", ctypes.c_int64),
+        *[
+            (name, ctypes.c_uint32)
+            for name in (
+                *("owed", "owed_at_once", "owed_previous", "echo", "echo_attempt"),
+                *("previous_total", "previous_digest", "early_mismatch"),
+            )
+        ],
+        *[(name, ctypes.c_int64) for name in ("echo_ns", "owed_since_ns")],
+        *[
+            (name, ctypes.c_uint32)
+            for name in (
+                *("disagreed", "other_digest", "told", "to_tell", "tellings_left"),
+                "early_digest",
+            )
+        ],
+        ("tell_ns", ctypes.c_int64),
+        *[
+            (name, ctypes.c_uint64)
+            for name in COUNTERS
+            if name not in ("retransmitted", "timeouts")
+        ],
+    ]
+
+
+@dataclass(frozen=True)
+class RingJob:
+    """One worker's part in a job. peers: the addresses of all workers, by rank. session: packets of
+    any other are refused. All workers agree on everything but rank and timing.
+
+    Raises ValueError for numbers that do not fit the wire format.
+    """
+
+    job: int
+    rank: int
+    workers: int
+    lanes: int
+    window: int
+    session: int
+    peers: Sequence[Address]
+    timing: Timing = Timing()
+
+    def __post_init__(self) -> None:
+        shared.check_range("job", self.job, 0, 65535)
+        shared.check_range("workers", self.workers, 1, MAX_WORKERS)
+        shared.check_range("rank", self.rank, 0, self.workers - 1)
+        shared.check_range("lanes", self.lanes, 1, wire.MAX_LANES)
+        shared.check_range("window", self.window, 1, wire.MAX_WINDOW)
+        shared.check_range("session", self.session, 0, 2**32 - 1)
+        shared.check_count("peers", self.peers, self.workers)
+
+
+def default_window(lanes: int, link_rate_bps: float | None = None) -> int:
+    """The window for links of a known rate (`shared.default_window`)."""
+    return shared.default_window(lanes, wire.HEADER_BYTES, wire.MAX_WINDOW, link_rate_bps)
+
+
+def chunks_of_segment(elements: int, workers: int, lanes: int) -> int:
+    """How many packets carry a segment, a worker's share of the tensor: one at least, so that
+    workers meet whatever they reduce."""
+    longest = -(-elements // workers)
+    return max(1, -(-longest // lanes))
+
+
+def packets_of_round(elements: int, workers: int, lanes: int) -> int:
+    """How many packets of data each worker sends, and receives, in a round without loss:
+    2 (workers - 1) times `chunks_of_segment`."""
+    return 2 * (workers - 1) * chunks_of_segment(elements, workers, lanes)
+
+
+def predicted_bytes(elements: int, workers: int, lanes: int) -> int:
+    """Bytes of data that each worker sends in a round without loss, Ethernet frames without their
+    checksums: `packets_of_round` times (42 + 24 + 4 lanes). Acknowledgements go the other way, at
+    least one for every four packets and at most one for each: 66 bytes where nothing is missing,
+    8 more for each 64 packets from the first that is missing to the last that came."""
+    return packets_of_round(elements, workers, lanes) * wire.frame_bytes(lanes)
+
+
+class RingWorker:
+    """The state of one worker; rounds follow one another."""
+
+    def __init__(self, job: RingJob) -> None:
+        self.job = job
+        self._native = library.load_system(SIGNATURES)
+        _check_layout(self._native)
+        self._rounds = 0
+        self.peers, following, preceding = _neighbours(job)
+        self.longest_bytes = max(
+            wire.datagram_bytes(job.lanes), wire.acknowledgement_bytes(job.window)
+        )
+        row_bytes = -(-self.longest_bytes // 64) * 64
+        rows = job.window + ROWS_BESIDE_DATA
+        frames: NDArray[np.uint8] = np.zeros((rows, row_bytes), np.uint8)
+        lengths = np.full(rows, wire.datagram_bytes(job.lanes), np.uint32)
+        towards = np.full(rows, following, np.uint32)
+        towards[job.window :] = preceding, preceding, 0, 1
+        self.outbox = Outbox(frames, lengths, towards)
+        self._packets: NDArray[np.void] = np.zeros(job.window, PACKET)
+        self._queue: NDArray[np.uint32] = np.zeros(2 * job.window + rows, np.uint32)
+        self._early: NDArray[np.uint8] = np.zeros((job.window, row_bytes), np.uint8)
+        self._early_set: NDArray[np.uint8] = np.zeros(job.window, np.uint8)
+        self._taken: NDArray[np.uint64] = np.zeros(1, np.uint64)
+        self._values: NDArray = np.zeros(0, np.int32)
+        self._out: NDArray = self._values
+        self._state = _State(
+            job=job.job,
+            session=job.session,
+            rank=job.rank,
+            workers=job.workers,
+            lanes=job.lanes,
+            window=job.window,
+            next=following,
+            previous=preceding,
+            acknowledge_every=max(1, min(ACKNOWLEDGE_EVERY, job.window // 4)),
+            row_bytes=row_bytes,
+            acknowledge_after_ns=ACKNOWLEDGE_AFTER_NS,
+            recovery=Recovery.of(job.timing, ACKNOWLEDGE_AFTER_NS),
+            packets=self._packets.ctypes.data,
+            frames=frames.ctypes.data,
+            lengths=lengths.ctypes.data,
+            queue=self._queue.ctypes.data,
+            early=self._early.ctypes.data,
+            early_set=self._early_set.ctypes.data,
+            round=65535,
+            over=1,
+        )
+        self._address = ctypes.addressof(self._state)
+
+    def begin(
+        self,
+        now_ns: int,
+        values: NDArray,
+        out: NDArray,
+        sums: NDArray[np.int32] | None = None,
+    ) -> None:
+        """Start the next round (hosts/endpoint.py). `sums` stays as it is."""
+        assert self.done, "a round is under way"
+        shared.check_arrays(values, out)
+        job, state = self.job, self._state
+        total = packets_of_round(values.size, job.workers, job.lanes)
+        if total >= 2**31:
+            raise ValueError(f"{values.size} elements are {total} packets of {job.lanes} lanes")
+        state.previous_total, state.previous_digest = state.total, state.digest
+        self._values, self._out = values, out
+        self._taken = np.zeros(total // 64 + 2, np.uint64)
+        state.values, state.out = values.ctypes.data, out.ctypes.data
+        state.taken = self._taken.ctypes.data
+        state.elements, state.total = values.size, total
+        state.is_float = values.dtype == np.float32
+        state.chunks = chunks_of_segment(values.size, job.workers, job.lanes)
+        state.digest = shared.shape_digest(
+            values.size, job.workers, job.lanes, job.window, bool(state.is_float), 0
+        )
+        state.round = self._rounds % 65536
+        self._rounds += 1
+        if job.workers == 1:
+            np.copyto(out, values)
+        self._native.ring_begin(self._address, now_ns)
+
+    def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
+        """Take the datagrams that came; returns how many were awaited. Call `poll` next."""
+        return self._native.ring_datagrams(
+            self._address,
+            now_ns,
+            inbox.buffer.ctypes.data,
+            inbox.row_bytes,
+            inbox.lengths.ctypes.data,
+            inbox.peers.ctypes.data,
+            inbox.count,
+        )
+
+    def poll(self, now_ns: int) -> NDArray[np.uint32]:
+        """The rows of the outbox to send now, valid until the next call; sets `deadline_ns`. Raises
+        RoundTimeout and ShapeMismatch, once: afterwards it answers neighbours that do not know."""
+        count = self._native.ring_poll(self._address, now_ns)
+        if count < 0:
+            raise self._failure(-count)
+        return self._queue[:count]
+
+    @property
+    def deadline_ns(self) -> int:
+        """When to call `poll` although nothing came (the largest int64 if never)."""
+        return self._state.deadline_ns
+
+    @property
+    def done(self) -> bool:
+        """Everything came, was acknowledged, and all that the neighbours wait for was given to the
+        driver (or no round has begun)."""
+        return bool(self._state.over)
+
+    @property
+    def listens(self) -> bool:
+        """The predecessor may have missed the last acknowledgement, or be a round ahead."""
+        return self.job.workers > 1
+
+    @property
+    def chunks(self) -> int:
+        """How many packets of data the round brings."""
+        return self._state.total
+
+    @property
+    def chunks_done(self) -> int:
+        """How many of them came."""
+        return self._state.taken_count
+
+    @property
+    def in_flight(self) -> int:
+        """How many packets wait for an acknowledgement."""
+        return self._state.in_flight
+
+    @property
+    def rto_ns(self) -> int:
+        """The timeout of silence, before back-off."""
+        return self._state.rto_ns
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What was counted since the endpoint was made; `COUNTERS` has the names."""
+        return {name: getattr(self._state, name) for name in COUNTERS}
+
+    def repeats(self, row: int) -> Repeat | None:
+        """The packet of data that is sent again, if it is one."""
+        if row >= self.job.window or not self._packets["attempt"][row]:
+            return None
+        packet = self._packets[row]
+        return Repeat(self.job.rank, int(packet["sequence"]), int(packet["first_sent_ns"]))
+
+    def waiting(self, most: int) -> list[list[int]]:
+        """[rank, first, last]: runs of packets that are to come from the worker `rank` before this
+        one, then of those that the one behind it has not acknowledged."""
+        if self.job.workers == 1:
+            return []
+        before, behind = self._ranks()
+        data = [[before, *run] for run in self._missing()]
+        return [*data, *([behind, *run] for run in self._unacknowledged())][:most]
+
+    def finish(self) -> None:
+        """Raise NotFinite, naming the index, if the result has an Inf or NaN. The next round may
+        begin all the same."""
+        assert self.done
+        shared.check_finite(self._out, self.job.job)
+
+    def _ranks(self) -> tuple[int, int]:
+        rank, workers = self.job.rank, self.job.workers
+        return (rank - 1) % workers, (rank + 1) % workers
+
+    def _missing(self) -> list[tuple[int, int]]:
+        """Incoming packets within a window of the first that is missing."""
+        state = self._state
+        bits = np.unpackbits(self._taken.astype("<u8").view(np.uint8), bitorder="little")
+        first, end = state.taken_below, min(state.total, state.taken_below + self.job.window)
+        return shared.runs((np.flatnonzero(bits[first:end] == 0) + first).tolist())
+
+    def _unacknowledged(self) -> list[tuple[int, int]]:
+        waiting = self._packets["waiting"] != 0
+        return shared.runs(sorted(self._packets["sequence"][waiting].tolist()))
+
+    def _failure(self, error: int) -> AllReduceError:
+        if error == errno.EPROTO:
+            return self._mismatch()
+        assert error == errno.ETIMEDOUT
+        return self._timeout()
+
+    def _mismatch(self) -> ShapeMismatch:
+        job, state = self.job, self._state
+        dtype = "float32" if state.is_float else "int32"
+        return ShapeMismatch(
+            f"round {self._rounds - 1} of job {job.job}: this worker reduces {state.elements} "
+            f"{dtype} elements with workers {job.workers}, lanes {job.lanes}, window {job.window} "
+            f"(digest {state.digest:08x}), another something else (digest "
+            f"{state.other_digest:08x}); all "
+            "workers of a job have to reduce alike"
+        )
+
+    def _timeout(self) -> RoundTimeout:
+        before, behind = self._ranks()
+        missing, unacknowledged = self._missing(), self._unacknowledged()
+        parts = []
+        if missing:
+            parts.append(f"packets {shared.words(missing)} from worker {before}")
+        if unacknowledged:
+            parts.append(
+                f"acknowledgement of packets {shared.words(unacknowledged)} by worker {behind}"
+            )
+        message = f"no {' and no '.join(parts)} of job {self.job.job}"
+        return RoundTimeout(f"{message} after {self.job.timing.give_up_ns / 1e9:g} s", missing)
+
+
+def _neighbours(job: RingJob) -> tuple[tuple[Address, ...], int, int]:
+    """The peers, and which of them are the next worker and the one before."""
+    if job.workers == 1:
+        return (), 0, 0
+    following = job.peers[(job.rank + 1) % job.workers]
+    if job.workers == 2:
+        return (following,), 0, 0
+    return (following, job.peers[job.rank - 1]), 0, 1
+
+
+def _check_layout(native: ctypes.CDLL) -> None:
+    expected = ctypes.sizeof(_State) << 16 | PACKET.itemsize
+    assert native.ring_layout() == expected, "ring.h and endpoint.py differ"
+    check_layout()

@@ -1,0 +1,75 @@
+"""The wire format of docs/systems/ring.md, written down once. Imports the other formats only."""
+
+from __future__ import annotations
+
+import enum
+
+import numpy as np
+
+from agglab.hosts import formats
+from agglab.hosts.wire import LOWER_HEADER_BYTES, VALUE_BYTES
+
+VERSION = 1
+
+
+class Kind(enum.IntEnum):
+    """What a packet is. The numbers are no other system's."""
+
+    DATA = 0x10
+    ACKNOWLEDGEMENT = 0x11
+    MISMATCH = 0x12
+
+
+HEADER = np.dtype(
+    [
+        ("version", "u1"),
+        ("kind", "u1"),
+        ("job", ">u2"),
+        ("session", ">u4"),
+        ("digest", ">u4"),
+        ("round", ">u2"),
+        ("attempt", "u1"),
+        ("delay", "u1"),
+        ("sequence", ">u4"),
+        ("cumulative", ">u4"),
+    ]
+)
+"""`lanes` values of four bytes follow in DATA, a bitmap of whole 64-bit words in ACKNOWLEDGEMENT
+(bit b of byte i stands for packet `cumulative` + 8 i + b), nothing in MISMATCH. digest: of the
+sender's shape. attempt: how often DATA was sent before; in an ACKNOWLEDGEMENT, that of packet
+`sequence`, the last that came, and `delay` is for how long it was held back. cumulative: all
+packets below it came; in a MISMATCH, the digest that differs."""
+
+HEADER_BYTES = HEADER.itemsize
+DELAY_UNIT_NS = 8192
+MAX_WINDOW = 4096
+"""Its bitmap fits into the smallest packet that every IPv4 network carries."""
+MAX_LANES = (65535 - 28 - HEADER_BYTES) // VALUE_BYTES
+
+
+def datagram_bytes(lanes: int) -> int:
+    """Length of the UDP payload of DATA."""
+    return HEADER_BYTES + VALUE_BYTES * lanes
+
+
+def acknowledgement_bytes(window: int) -> int:
+    """Length of the UDP payload of the longest ACKNOWLEDGEMENT."""
+    return HEADER_BYTES + 8 * -(-window // 64)
+
+
+def frame_bytes(lanes: int) -> int:
+    """Length of the Ethernet frame, without its checksum, of DATA."""
+    return LOWER_HEADER_BYTES + datagram_bytes(lanes)
+
+
+def c_header() -> str:
+    """The format as C."""
+    constants = {
+        "RING_VERSION": VERSION,
+        **{f"RING_{kind.name}": kind.value for kind in Kind},
+        "RING_HEADER_BYTES": HEADER_BYTES,
+        "RING_DELAY_UNIT_NS": DELAY_UNIT_NS,
+        "RING_LOWER_HEADER_BYTES": LOWER_HEADER_BYTES,
+    }
+    struct = formats.c_struct("ring_header", HEADER)
+    return formats.c_header("hosts/systems/ring/wire.py", "AGGLAB_RING_WIRE_H", constants, struct)

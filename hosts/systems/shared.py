@@ -1,0 +1,120 @@
+"""What the endpoints of several systems need alike. Imports `hosts` only."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts import quantise
+from agglab.hosts.driver import first_timeout_s
+from agglab.hosts.endpoint import Address
+from agglab.hosts.errors import NotFinite
+from agglab.hosts.part import Part
+from agglab.hosts.recovery import Timing
+from agglab.hosts.wire import LOWER_HEADER_BYTES
+
+NS_PER_S = 1_000_000_000
+IN_FLIGHT_TIME_S = 0.010
+MIN_WINDOW = 16
+USUAL_WINDOW = 128
+DTYPES = (np.dtype(np.int32), np.dtype(np.float32))
+
+COUNTERS = {
+    "sent": ("packets", "sent, those that were sent again included"),
+    "received": ("packets", "received, whatever they were"),
+    "retransmitted": ("packets", "sent again"),
+    "duplicates": ("packets", "received that had come before; they changed nothing"),
+    "late": (
+        "packets",
+        "of an older round, of another session, or overtaken; they changed nothing",
+    ),
+    "malformed": ("packets", "that no agent of the job can have sent; they changed nothing"),
+    "timeouts": ("packets", "sent again after a silence; the others followed a gap"),
+    "bytes_sent": ("bytes", "of Ethernet frames sent, without their checksums"),
+    "bytes_received": ("bytes", "of Ethernet frames received, without their checksums"),
+}
+"""What every endpoint counts: the unit, and the meaning."""
+
+
+def timing_of(part: Part, lanes: int, window: int) -> Timing:
+    """As every system's: the first timeout follows from what a window takes on the link."""
+    first_s = first_timeout_s(window, lanes, part.link_rate_bps)
+    return Timing(
+        initial_rto_ns=round(first_s * NS_PER_S), give_up_ns=round(part.give_up_s * NS_PER_S)
+    )
+
+
+def check_range(name: str, value: int, low: int, high: int) -> None:
+    """Raises ValueError, naming what is allowed."""
+    if not low <= value <= high:
+        raise ValueError(f"{name} is {value}; it must be {low} to {high}")
+
+
+def check_count(name: str, addresses: Sequence[Address], count: int) -> None:
+    """Raises ValueError unless there are so many different addresses."""
+    if len(addresses) != count:
+        raise ValueError(f"{name} has {len(addresses)} addresses; it must have {count}")
+    if len(set(addresses)) != count:
+        raise ValueError(f"{name} has an address twice")
+
+
+def default_window(
+    lanes: int, header_bytes: int, most: int, link_rate_bps: float | None = None
+) -> int:
+    """The window for links of a known rate: 10 ms of frames, at least 16, at most `most`; 128 where
+    the rate is not known. `hosts.driver.default_window` says why."""
+    if not link_rate_bps:
+        return min(most, USUAL_WINDOW)
+    frame_bytes = LOWER_HEADER_BYTES + header_bytes + 4 * lanes
+    frames = IN_FLIGHT_TIME_S * link_rate_bps / (8 * frame_bytes)
+    return min(most, max(MIN_WINDOW, round(frames)))
+
+
+def shape_digest(
+    elements: int, workers: int, lanes: int, window: int, is_float: bool, servers: int
+) -> int:
+    """32 bits of what all workers have to agree on before a round. A CRC: shapes that differ in one
+    number, by less than 2^32, never have the same."""
+    shape = struct.pack("!QIIIII", elements, workers, lanes, window, is_float, servers)
+    return zlib.crc32(shape)
+
+
+def check_arrays(values: NDArray, out: NDArray) -> None:
+    """Asserts what `Endpoint.begin` asks of its arrays."""
+    assert values.dtype in DTYPES, values.dtype
+    assert out.dtype == values.dtype and out.shape == values.shape == (values.size,)
+    assert all(array.flags.c_contiguous and array.flags.aligned for array in (values, out))
+
+
+def check_finite(result: NDArray, job: int) -> None:
+    """Raises NotFinite, naming the first index of a float32 result that is Inf or NaN."""
+    if result.dtype != np.float32:
+        return
+    index = quantise.first_not_finite(result)
+    if index is not None:
+        raise NotFinite(
+            f"the result at index {index} of job {job} is {result[index]}: a worker's value is not "
+            "finite, or a sum is beyond float32's range"
+        )
+
+
+def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """First and last of each run of consecutive numbers in ascending ones."""
+    found: list[tuple[int, int]] = []
+    for number in numbers:
+        if found and found[-1][1] == number - 1:
+            found[-1] = found[-1][0], number
+        else:
+            found.append((number, number))
+    return found
+
+
+def words(ranges: Sequence[tuple[int, int]], most: int = 8) -> str:
+    """Runs of numbers, for an error message."""
+    parts = [f"{first}" if first == last else f"{first}-{last}" for first, last in ranges[:most]]
+    more = f" and {len(ranges) - most} more ranges" if len(ranges) > most else ""
+    return ", ".join(parts) + more

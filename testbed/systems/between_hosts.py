@@ -1,0 +1,268 @@
+"""Answers that are the same for every system whose agents talk to each other while switches only
+forward: program, tables, sessions, bytes and bounds. What is left to such a system: who sends how
+much to whom, who its agents are, and in which order it adds."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from agglab.hosts import wire
+from agglab.hosts.part import WORKER
+from agglab.hosts.systems import shared
+from agglab.testbed.plan import Entries, forwarding
+from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario.jobs import Finding, Tenant, stated
+from agglab.testbed.scenario.schema import LANES_MAX
+from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems.base import (
+    Abilities,
+    ActiveJob,
+    Again,
+    Array,
+    Bounds,
+    Cells,
+    Combine,
+    HostCounter,
+    Setting,
+    Share,
+    Source,
+    System,
+    Truth,
+    TruthOf,
+)
+from agglab.testbed.systems.forwarding import (
+    FORWARDING_COUNTERS,
+    SOURCE,
+    Flow,
+    bytes_by_direction,
+    path_s,
+    rates,
+    sent_again,
+    slowest_crossing_s,
+    unreachable,
+)
+from agglab.topologies import Direction, Drop, Topology
+
+LOSS_MAX = 0.99
+NOTHING_SHARED = 0
+IP_AND_UDP_BYTES = 28
+
+
+class BetweenHosts(System):
+    """header_bytes: of the system's own header; window_max: the largest window it can have."""
+
+    abilities = Abilities(keys=frozenset({"switch.lanes", "workload.window"}))
+    counters = FORWARDING_COUNTERS
+    header_bytes: int
+    window_max: int
+
+    @abstractmethod
+    def flows(self, setting: Setting, job: ActiveJob) -> Sequence[Flow]:
+        """What hosts send each other in a round without loss, at least."""
+
+    @abstractmethod
+    def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
+        """float32: a block of all workers' values added in the order in which this system adds.
+        start: of the block in a tensor of so many elements."""
+
+    @abstractmethod
+    def hosts(self, setting: Setting, job: ActiveJob) -> Sequence[str]:
+        """All hosts that take part in a job."""
+
+    def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+        if trust("switch.lanes", "links.mtu"):
+            most = self._lanes_that_fit(scenario)
+            if scenario.switch.lanes is not None and scenario.switch.lanes > most:
+                what = f"{scenario.switch.lanes} lanes do not fit an MTU of "
+                yield (
+                    "switch.lanes",
+                    f"{what}{scenario.links.mtu_bytes} bytes",
+                    f"at most {most}, or auto",
+                )
+        window = scenario.workload.window
+        if trust("workload.window") and window is not None and window > self.window_max:
+            what = f"a window of {window} packets is more than {self.name} can have"
+            yield "workload.window", what, f"at most {self.window_max}"
+
+    def refused(self, graph: Topology, job: ActiveJob) -> str:
+        return unreachable(graph, job.hosts)
+
+    def resolve(self, scenario: Scenario, slowest_bps: int) -> Scenario:
+        lanes = self.lanes(scenario)
+        usual = shared.default_window(lanes, self.header_bytes, self.window_max, slowest_bps)
+        window = scenario.workload.window or usual
+        jobs = [
+            replace(job, workload=replace(job.workload, window=job.workload.window or window))
+            for job in stated(scenario)
+        ]
+        return replace(
+            scenario,
+            switch=replace(scenario.switch, lanes=lanes),
+            workload=replace(scenario.workload, window=window),
+            jobs=tuple(jobs) if scenario.jobs else (),
+        )
+
+    def lanes(self, scenario: Scenario) -> int:
+        """As the scenario says, or the most that its MTU allows."""
+        return scenario.switch.lanes or self._lanes_that_fit(scenario)
+
+    def _lanes_that_fit(self, scenario: Scenario) -> int:
+        room = scenario.links.mtu_bytes - IP_AND_UDP_BYTES - self.header_bytes
+        return min(LANES_MAX, room // wire.VALUE_BYTES)
+
+    def frame_bytes(self, scenario: Scenario) -> int:
+        """Of a packet that carries values: the Ethernet frame without its checksum."""
+        values = wire.VALUE_BYTES * self.lanes(scenario)
+        return wire.LOWER_HEADER_BYTES + self.header_bytes + values
+
+    def chunk_bits(self, scenario: Scenario) -> int:
+        return self.frame_bytes(scenario) * 8
+
+    def source(self, scenario: Scenario) -> Source:
+        return SOURCE
+
+    def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
+        return forwarding(graph)
+
+    def sessions(self, setting: Setting) -> NumberedSessions:
+        return NumberedSessions()
+
+    def configuration(
+        self, setting: Setting, job: Tenant, host: str, port: int, rank: int, role: str = WORKER
+    ) -> dict[str, Any]:
+        """hosts.agent's keys for one agent; `settings` are yet to come."""
+        scenario, workload = setting.scenario, job.workload
+        known = setting.graph.host(host)
+        link = next(iter(setting.graph.ports(host).values()))
+        return {
+            "name": host,
+            "system": f"agglab.hosts.systems.{self.name}",
+            "role": role,
+            "job": job.number,
+            "rank": rank,
+            "workers": len(job.hosts),
+            "bind": [known.ip, port],
+            "link_rate_bps": link.a_to_b.rate_bps,
+            "elements": workload.elements,
+            "dtype": workload.dtype,
+            "seed": scenario.seed,
+            "give_up_s": workload.give_up_s,
+            "worker": workload.worker,
+        }
+
+    def round_bytes(self, setting: Setting, job: ActiveJob) -> Mapping[str, int]:
+        return bytes_by_direction(setting.graph, self.flows(setting, job))
+
+    def bounds(self, setting: Setting, job: ActiveJob) -> Bounds:
+        graph, sizes = setting.graph, self.round_bytes(setting, job)
+        crossed = {name: rate for name, rate in rates(graph) if sizes.get(name)}
+        slowest_bps = min(crossed.values(), default=min(rate for _, rate in rates(graph)))
+        frame = self.frame_bytes(setting.scenario)
+        flows = self.flows(setting, job)
+        trip_s = min((_trip_s(graph, flow, frame) for flow in flows), default=0.0)
+        window = job.job.workload.window
+        assert window, "a resolved scenario"
+        in_flight = window * frame * 8 / slowest_bps
+        tensor_bits = job.job.workload.elements * wire.VALUE_BYTES * 8
+        return Bounds(
+            payload_s=tensor_bits / slowest_bps,
+            link_s=slowest_crossing_s(graph, sizes),
+            lossy_s=_lossy_s(graph, sizes),
+            window_share=min(1.0, in_flight / trip_s) if trip_s else 1.0,
+        )
+
+    def sent_again(
+        self,
+        setting: Setting,
+        job: ActiveJob,
+        more: Mapping[str, int],
+        counters: Mapping[str, Mapping[str, Cells]],
+    ) -> Mapping[str, Again]:
+        return sent_again(setting.graph, self.flows(setting, job), more)
+
+    def truth(self, setting: Setting, job: ActiveJob, combine: Combine | None) -> TruthOf:
+        """Integers modulo 2^32; float32 bit for bit, added in the system's order."""
+        elements, is_float = job.job.workload.elements, job.job.workload.dtype == "float32"
+
+        def truth(start: int, inputs: Sequence[Array]) -> Truth:
+            if is_float:
+                return Truth(self.added(inputs, start, elements))
+            total = sum((x.astype(np.int64) for x in inputs), np.zeros(inputs[0].size, np.int64))
+            return Truth((total & 0xFFFFFFFF).astype(np.uint32).view(np.int32))
+
+        return truth
+
+
+class NumberedSessions:
+    """Sessions that share nothing and differ by a number. See systems.base.Sessions."""
+
+    def __init__(self) -> None:
+        self._begun: dict[int, int] = {}
+
+    def join(self, job: Tenant) -> None: ...
+
+    def leave(self, job: Tenant) -> None: ...
+
+    def reserved(self, job: Tenant) -> Share | None:
+        return NOTHING_SHARED
+
+    def held(self, job: Tenant) -> Share | None:
+        return NOTHING_SHARED
+
+    def take(self, job: Tenant) -> Share | None:
+        return NOTHING_SHARED
+
+    def changed(self, job: Tenant) -> Mapping[str, Any]:
+        raise AssertionError("a share that never changes")
+
+    def begin(self, job: Tenant) -> Mapping[str, Any]:
+        self._begun[job.number] = self._begun.get(job.number, 0) + 1
+        return {"session": self._begun[job.number]}
+
+
+FIRST_SESSION = 1
+
+
+def meanings(counters: Mapping[str, tuple[str, str]]) -> dict[str, HostCounter]:
+    """An endpoint's own counters, for System.host_counters."""
+    return {name: HostCounter(unit, meaning) for name, (unit, meaning) in counters.items()}
+
+
+def one_after_another(inputs: Iterable[Array]) -> Array:
+    """The float32 sum of blocks, each added to the sum of those before it."""
+    total: Array | None = None
+    with np.errstate(over="ignore", invalid="ignore"):
+        for block in inputs:
+            total = block.astype(np.float32) if total is None else total + block
+    assert total is not None, "a job has a worker"
+    return total
+
+
+def _trip_s(graph: Topology, flow: Flow, frame_bytes: int) -> float:
+    there = path_s(graph, flow.source, flow.target, frame_bytes)
+    return there + path_s(graph, flow.target, flow.source, wire.LOWER_HEADER_BYTES)
+
+
+def _lossy_s(graph: Topology, sizes: Mapping[str, int]) -> float:
+    """Every frame crosses its link, sent 1 / (1 - p) times on average."""
+    ways = {name: way for link in graph.links for name, _, _, way in link.directions()}
+    return max(
+        (
+            size * 8 / rate / (1 - _loss(ways[name]))
+            for name, size in sizes.items()
+            if (rate := ways[name].rate_bps)
+        ),
+        default=0.0,
+    )
+
+
+def _loss(way: Direction) -> float:
+    """Of a frame by constant independent chance."""
+    passed = [1 - i.probability for i in way.impairments if isinstance(i, Drop)]
+    return min(1 - prod(passed), LOSS_MAX)
