@@ -319,8 +319,9 @@ class System(ABC):
 
     @abstractmethod
     def round_bytes(self, setting: Setting, job: ActiveJob) -> Mapping[str, int]:
-        """Bytes that one round sends over each direction (`h1->s1`) without loss, and past all links
-        between agents of one host (`h1->h1`). Directions that carry nothing may be left out."""
+        """Bytes that a round without loss sends over each direction (`h1->s1`), and between agents
+        of one host (`h1->h1`, which is no link's). Directions that carry nothing may be left
+        out."""
 
     @abstractmethod
     def bounds(self, setting: Setting, job: ActiveJob) -> Bounds: ...
