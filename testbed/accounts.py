@@ -66,7 +66,7 @@ def _of_node(node: NodeStatistics, ways: dict[str, DirectionStatistics]) -> Iter
 
 
 def _by_workers(measured: Measurements) -> tuple[dict[str, int], dict[str, int]]:
-    """Frames that all workers of a host counted as sent, and as received."""
+    """Frames that all agents of a host counted as sent, and as received."""
     sent: dict[str, int] = {}
     received: dict[str, int] = {}
     for result in measured.outcome.jobs:
@@ -77,6 +77,10 @@ def _by_workers(measured: Measurements) -> tuple[dict[str, int], dict[str, int]]
         for report in result.reports:
             sent[hosts[report["rank"]]] += report["stats"]["sent"]
             received[hosts[report["rank"]]] += report["stats"]["received"]
+        for report in result.served:
+            host = result.servers[report["rank"]]
+            sent[host] = sent.get(host, 0) + report["stats"]["sent"]
+            received[host] = received.get(host, 0) + report["stats"]["received"]
     return sent, received
 
 
@@ -85,12 +89,12 @@ def _injected(measured: Measurements, node: NodeStatistics) -> int:
 
 
 def _of_workers(node: NodeStatistics, sent: int, received: int, injected: int) -> Iterator[str]:
-    put_out = sum(node.sent.values())
+    put_out, used = sum(node.sent.values()) + node.local_sent, node.used + node.local_received
     sent, received = sent + node.untold_sent, received + node.untold_received
     if put_out != sent + injected:
         yield f"{node.name}: its workers counted {sent} frames sent, of {put_out - injected}"
-    if node.used != received + node.unread:
+    if used != received + node.unread:
         yield (
-            f"{node.name}: its workers counted {received} frames received, of {node.used} that "
+            f"{node.name}: its workers counted {received} frames received, of {used} that "
             f"came and {node.unread} that nobody read"
         )

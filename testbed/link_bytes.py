@@ -76,11 +76,15 @@ def _expected(system: System, setting: Setting, measured: Measurements) -> dict[
 
 
 def _more(result: JobResult, round_bytes: Mapping[str, int]) -> dict[str, int]:
-    """Host -> bytes that its agents of the job sent beyond what its link was to carry."""
-    sent = dict.fromkeys(result.tenant.hosts, 0)
+    """Host -> bytes that its agents of the job sent beyond the prediction."""
+    sent = dict.fromkeys([*result.tenant.hosts, *result.servers.values()], 0)
+    for event in result.served:
+        sent[result.servers[event["rank"]]] += event["stats"]["bytes_sent"]
     for done in result.rounds:
         for rank, event in done.ended.items():
             sent[result.tenant.hosts[rank]] += event["stats"]["bytes_sent"]
-    first = {name.partition("->")[0]: size for name, size in round_bytes.items()}
-    rounds = len(result.rounds)
-    return {host: size - first.get(host, 0) * rounds for host, size in sent.items()}
+    for name, size in round_bytes.items():
+        host = name.partition("->")[0]
+        if host in sent:
+            sent[host] -= size * len(result.rounds)
+    return sent

@@ -130,6 +130,7 @@ def _job(system: System, setting: Setting, result: JobResult) -> dict[str, Any]:
         "lost_workers": [tenant.hosts[rank] for rank in result.lost],
         "elements_per_s": _throughput(result),
         "workers": _workers(system, result),
+        **({"servers": _servers(system, result)} if system.abilities.has_servers else {}),
     }
 
 
@@ -319,6 +320,16 @@ def _workers(system: System, result: JobResult) -> dict[str, dict[str, Any]]:
     return workers
 
 
+def _servers(system: System, result: JobResult) -> dict[str, dict[str, Any]]:
+    """By number, from 0."""
+    names = (*WORKER_COUNTS, *system.host_counters)
+    servers: dict[str, dict[str, Any]] = {}
+    for number, rank in enumerate(sorted(result.servers)):
+        counted = [event["stats"] for event in result.served if event["rank"] == rank]
+        servers[str(number)] = {name: sum(s.get(name, 0) for s in counted) for name in names}
+    return servers
+
+
 def _switches(measured: Measurements, lost: Mapping[str, Lost]) -> dict[str, dict[str, Any]]:
     names = [result.tenant.name for result in measured.outcome.jobs]
     return {
@@ -377,7 +388,8 @@ def _totals(
         counted = (switch["packets"].items() for switch in switches.values())
         return sum(n for kinds in counted for kind, n in kinds if tallies[kind] == name)
 
-    workers = [worker for job in jobs.values() for worker in job["workers"].values()]
+    agents = [job[role] for job in jobs.values() for role in ("workers", "servers") if role in job]
+    workers = [agent for by_number in agents for agent in by_number.values()]
     return {
         "retransmitted": sum(worker["retransmitted"] for worker in workers),
         "injected_drops": sum(way["dropped"] for way in ways),

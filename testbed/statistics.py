@@ -59,7 +59,8 @@ class NodeStatistics:
     unread: of those used, datagrams that no worker has read, or ever will; ignored: of no use to
     any program here, or none was running. sent: put on links, by direction. waiting: received, and
     not yet looked at by a switch that takes time. untold_sent, untold_received: what workers that
-    are still in a round (paused, say) have counted in it and told nobody.
+    are still in a round (paused, say) have counted in it and told nobody. local_sent,
+    local_received: datagrams between agents of one host, which no link carries.
     """
 
     name: str
@@ -71,6 +72,8 @@ class NodeStatistics:
     waiting: int = 0
     untold_sent: int = 0
     untold_received: int = 0
+    local_sent: int = 0
+    local_received: int = 0
 
 
 @dataclass(frozen=True)

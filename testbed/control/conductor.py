@@ -183,10 +183,11 @@ class Conductor:
         self._pending.append({"event": event, **content})
 
     def start_again(self, worker: WorkerId) -> None:
-        tenant = next(job.tenant for job in self.jobs if job.tenant.number == worker.job)
-        rank = tenant.hosts.index(worker.host)
-        job = next(job for job in self.jobs if job.tenant is tenant)
-        agent = next(each for each in self.agents(job) if each.rank == rank)
+        job = next(job for job in self.jobs if job.tenant.number == worker.job)
+        agents = self._system.agents(self._setting, self._setting.whole(job.tenant, job.share))
+        agent = next(
+            each for each in agents if (each.host, each.role) == (worker.host, worker.role)
+        )
         self.backend.start_worker(worker, agent.configuration)
 
     def fill(self, switch: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import fields
 from itertools import islice
 from typing import Any, Protocol
 
+from agglab.hosts.part import WORKER
 from agglab.testbed.backend import Backend, Event, WorkerId
 from agglab.testbed.control.job import FOREVER_NS, Process, S
 from agglab.testbed.faults import (
@@ -180,8 +181,6 @@ def _reached(event: Event, trigger: AtChunk) -> bool:
 
 
 def _is_end_of(event: Event | None, worker: WorkerId) -> bool:
-    return event is not None and (event["event"], event.get("job"), event.get("name")) == (
-        "ended",
-        worker.job,
-        worker.host,
-    )
+    if event is None or event["event"] != "ended":
+        return False
+    return WorkerId(event["job"], event["name"], event.get("role", WORKER)) == worker

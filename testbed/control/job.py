@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, TypeAlias, TypeVar
 
+from agglab.hosts.part import SERVER
 from agglab.testbed.backend import Backend, Event, WorkerId
 from agglab.testbed.control.outcome import Failure, JobResult, Round
 from agglab.testbed.scenario.jobs import Tenant
@@ -102,6 +103,7 @@ class JobProcess:
         self.result = result
         self.members = list(range(len(tenant.hosts)))
         self.ready = False
+        self._servers: dict[int, WorkerId] = {}
         self.share: Share | None = None
         self._run = run
         self._session_share: Share | None = None
@@ -115,12 +117,21 @@ class JobProcess:
         return tuple(self.tenant.hosts[rank] for rank in self.members)
 
     def worker(self, rank: int) -> WorkerId:
+        """The agent of that rank; servers have ranks above those of all workers."""
+        if rank in self._servers:
+            return self._servers[rank]
         return WorkerId(self.tenant.number, self.tenant.hosts[rank])
+
+    @property
+    def _agents(self) -> set[int]:
+        """The ranks of all without whom no round ends."""
+        return {*self.members, *self._servers}
 
     def note(self, event: Event) -> None:
         """Called with every event of this job before `steps` is sent it: who is alive."""
         if event.get("stats"):
-            self.result.reports.append(event)
+            served = event["rank"] in self._servers
+            (self.result.served if served else self.result.reports).append(event)
         if event["event"] == "ended":
             self._dead[event["rank"]] = event
         elif event["event"] == "ready" and self._dead.pop(event["rank"], None):
@@ -129,7 +140,13 @@ class JobProcess:
     def steps(self, origin: Mapping[str, int]) -> Process[None]:
         """The whole job. origin: holds `start_ns`, the first round's start, once there is one."""
         try:
-            yield from self._start_workers(self.members)
+            self._servers = {
+                agent.rank: WorkerId(self.tenant.number, agent.host, agent.role)
+                for agent in self._run.agents(self)
+                if agent.role == SERVER
+            }
+            self.result.servers = {rank: known.host for rank, known in self._servers.items()}
+            yield from self._start_workers(sorted(self._agents))
             self.ready = True
             yield from self._until(origin)
             self._run.join(self)
@@ -137,7 +154,8 @@ class JobProcess:
         except JobFailed as failed:
             self.result.failure = failed.failure
         self.result.ended_ns = self._now()
-        for rank in range(len(self.tenant.hosts)):
+        yield from self._ask_servers()
+        for rank in [*range(len(self.tenant.hosts)), *self._servers]:
             self._send(rank, command="stop")
         self._run.leave(self)
 
@@ -153,6 +171,17 @@ class JobProcess:
             if self.result.started_ns is None:
                 self.result.started_ns = self._now()
             yield from self._round_to_its_end(number)
+
+    def _ask_servers(self) -> Process[None]:
+        """For what they have counted; whoever does not answer has counted nothing."""
+        asked = self._servers.keys() - self._dead.keys()
+        for rank in asked:
+            self._send(rank, command="report")
+        deadline = self._now() + round(ANSWER_S * S)
+        while asked and self._now() < deadline:
+            event = yield deadline
+            if event and event["event"] in ("served", "ended"):
+                asked = asked - {event.get("rank", -1)}
 
     def _until(self, origin: Mapping[str, int]) -> Process[None]:
         """Until the job's own start, which counts from the first round of the run."""
@@ -208,7 +237,7 @@ class JobProcess:
             self._send(agent.rank, command="configure", members=members, settings=settings)
         # Who dies meanwhile is the next attempt's failure, where there can be one.
         recovers = self.tenant.workload.on_failure != "fail"
-        yield from self._await("ready", set(self.members), run.start_s, or_dead=recovers)
+        yield from self._await("ready", self._agents, run.start_s, or_dead=recovers)
 
     def _round_to_its_end(self, number: int) -> Process[None]:
         """Attempts until one succeeds; JobFailed when the workload's on_failure allows no more."""
@@ -227,7 +256,7 @@ class JobProcess:
         self._run.round_over(self, done)
 
     def _attempt(self, number: int) -> Process[tuple[dict[int, Event], RoundFailure | None]]:
-        for rank in self.members:
+        for rank in sorted(self._agents):
             if rank in self._dead:
                 return {}, self._round_failure(self._dead[rank])
         timeout_s = self._run.round_timeout_s(self)
@@ -257,10 +286,10 @@ class JobProcess:
                 return None
             return RoundFailure(f"switch {event['switch']} has lost what it held", emptied=True)
         rank = event.get("rank", -1)
-        if rank not in self.members or event["event"] not in ("failed", "ended"):
+        if rank not in self._agents or event["event"] not in ("failed", "ended"):
             return None
         failure = RoundFailure(_how(self._called(rank), event), report=event.get("report", ""))
-        failure.worker = self.tenant.hosts[rank]
+        failure.worker = self.worker(rank).host
         if event["event"] == "ended":
             failure.dead[rank] = _how("", event)
         else:
@@ -335,7 +364,7 @@ class JobProcess:
             parts.append(failure.dead[rank].strip())
         elif rank in failure.silent:
             parts.append("answers nothing")
-        if owes := absent.get(hosts[rank]):
+        if owes := absent.get(self.worker(rank).host):
             parts.append(f"{owes} of {self.tenant.name}")
         what = f"{self._called(rank)} {' and '.join(parts)}"
         return f"{what}{self._run.faults_so_far()}", rank
@@ -344,6 +373,8 @@ class JobProcess:
         """Leave out the dead and the silent; if there are none, the one who owes most, unless a
         switch has lost what all had sent."""
         gone = failure.dead.keys() | failure.silent
+        if lost := gone & self._servers.keys():
+            self._fail(reason, min(lost))
         if not gone and worker is not None and not failure.emptied:
             gone = {worker}
         if len(gone) >= len(self.members):
@@ -391,12 +422,14 @@ class JobProcess:
                 self._fail(f"{self._called(min(late))} did not come back", min(late))
 
     def _fail(self, reason: str, rank: int | None, event: Mapping[str, Any] = {}) -> NoReturn:
-        host = None if rank is None else self.tenant.hosts[rank]
+        host = None if rank is None else self.worker(rank).host
         after_s = self._run.since_fault_s(self._began_ns)
         report = str(event.get("report", ""))
         raise JobFailed(Failure(self.tenant.name, reason, host, after_s, report))
 
     def _called(self, rank: int) -> str:
+        if rank in self._servers:
+            return f"{self._servers[rank].host}: server {rank - len(self.tenant.hosts)}"
         return f"{self.tenant.hosts[rank]}: worker {rank}"
 
     def _send(self, rank: int, **command: Any) -> None:

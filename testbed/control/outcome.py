@@ -56,6 +56,7 @@ class JobResult:
     broken_off: round and verdict of what some workers had received when others had not.
     reports: every event with a worker's counts (`stats`) of a round, or of the part of it until the
     worker left it: also of rounds that failed or were broken off, for they used the network too.
+    servers: rank -> host, where a system has them; served: the events with their counts.
     """
 
     tenant: Tenant
@@ -65,6 +66,8 @@ class JobResult:
     restarts: int = 0
     lost: list[int] = field(default_factory=list)
     reports: list[Event] = field(default_factory=list)
+    servers: dict[int, str] = field(default_factory=dict)
+    served: list[Event] = field(default_factory=list)
     failure: Failure | None = None
     started_ns: int | None = None
     ended_ns: int | None = None

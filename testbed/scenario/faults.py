@@ -146,6 +146,8 @@ def _entry_problems(entry: FaultEntry, known: Known, path: str) -> Iterator[Find
     if not known.trust(f"{path}.kind"):
         return
     kind = KINDS[entry.kind]
+    if entry.kind == "attack" and not known.system.attack_kinds:
+        yield f"{path}.kind", f"{known.system.name} has no frames to attack with", "another kind"
     given = _given(entry)
     for name in sorted(given - set(kind.keys)):
         what = f"has no meaning for {entry.kind}{nearest(name, kind.keys)}"

@@ -156,7 +156,10 @@ def of_job(system: System) -> Mapping[str, str]:
         f"workers.*.{name}": f"{counter.meaning} ({counter.unit})"
         for name, counter in system.host_counters.items()
     }
-    return _with(_OF_JOB, "workers.*.cpu_s", own)
+    paths = _with(_OF_JOB, "workers.*.cpu_s", own)
+    counted = [p for p in paths if p.startswith("workers.*.") and p != "workers.*.cpu_s"]
+    servers = {p.replace("workers", "servers"): "as a worker's, of a server" for p in counted}
+    return {**paths, **servers} if system.abilities.has_servers else paths
 
 
 @cache

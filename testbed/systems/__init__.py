@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 from collections.abc import Sequence
 from functools import cache
 from importlib import metadata
@@ -97,10 +98,14 @@ def _named(name: str) -> Any:
 
 def _of_file(spec: str) -> Any:
     path, _, wanted = spec.rpartition(":")
-    described = importlib.util.spec_from_file_location(Path(path).stem, path)
+    name = f"agglab_system_{Path(path).stem}"
+    described = importlib.util.spec_from_file_location(name, path)
     if described is None or described.loader is None or not Path(path).is_file():
         raise UnknownSystem(f"{path}: no such file")
     module = importlib.util.module_from_spec(described)
+    sys.modules[name] = module  # where dataclasses look their annotations up
+    if str(Path(path).parent) not in sys.path:
+        sys.path.append(str(Path(path).parent))  # what it imports may lie beside it
     described.loader.exec_module(module)
     if not hasattr(module, wanted):
         raise UnknownSystem(f"{path} has no {wanted}")

@@ -42,7 +42,8 @@ Cells = Mapping[int, tuple[int, int]]
 class Abilities:
     """What a scenario may ask of a system.
 
-    clocks: values of `backend`; targets: of `switch.target`. keys: those of SHARED_KEYS that it
+    clocks: values of `backend`; targets: of `switch.target`. has_servers: there are agents beside
+    the workers, whose counts metrics.json holds, too. keys: those of SHARED_KEYS that it
     reads; a scenario that gives another one is refused.
     """
 
@@ -50,6 +51,7 @@ class Abilities:
     dtypes: tuple[str, ...] = ("float32", "int32")
     clocks: tuple[str, ...] = ("mininet", "virtual")
     targets: tuple[str, ...] = ("native", "bmv2")
+    has_servers: bool = False
     keys: frozenset[str] = frozenset()
 
 
@@ -317,8 +319,9 @@ class System(ABC):
 
     @abstractmethod
     def round_bytes(self, setting: Setting, job: ActiveJob) -> Mapping[str, int]:
-        """Bytes that one round sends over each direction (`h1->s1`) without loss. Directions that
-        carry nothing may be left out."""
+        """Bytes that a round without loss sends over each direction (`h1->s1`), and between agents
+        of one host (`h1->h1`, which is no link's). Directions that carry nothing may be left
+        out."""
 
     @abstractmethod
     def bounds(self, setting: Setting, job: ActiveJob) -> Bounds: ...

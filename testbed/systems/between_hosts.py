@@ -256,7 +256,7 @@ def _lossy_s(graph: Topology, sizes: Mapping[str, int]) -> float:
         (
             size * 8 / rate / (1 - _loss(ways[name]))
             for name, size in sizes.items()
-            if (rate := ways[name].rate_bps)
+            if name in ways and (rate := ways[name].rate_bps)
         ),
         default=0.0,
     )

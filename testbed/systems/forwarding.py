@@ -51,10 +51,10 @@ class Flow:
 
 
 def path(graph: Topology, source: str, target: str) -> list[str]:
-    """The directions (`h1->s1`) that frames between two hosts cross. Raises ValueError if there is
-    no way."""
+    """The directions (`h1->s1`) that frames between two hosts cross; `h1->h1`, which is no link's,
+    between agents of one host. Raises ValueError if there is no way."""
     if source == target:
-        return []
+        return [f"{source}->{target}"]
     wiring = wiring_of(graph)
     node = wiring.attached[source][0]
     crossed = [f"{source}->{node}"]
@@ -111,7 +111,7 @@ def _sources(graph: Topology, flows: Iterable[Flow]) -> dict[str, set[str]]:
 def path_s(graph: Topology, source: str, target: str, frame_bytes: int) -> float:
     """How long a frame takes from one host to the other through empty queues."""
     ways = {name: way for link in graph.links for name, _, _, way in link.directions()}
-    crossed = [ways[direction] for direction in path(graph, source, target)]
+    crossed = [ways[name] for name in path(graph, source, target) if name in ways]
     return sum(
         (frame_bytes * 8 / way.rate_bps if way.rate_bps else 0.0) + way.delay_us / 1e6
         for way in crossed

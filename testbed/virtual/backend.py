@@ -65,6 +65,7 @@ class HostNode:
         self._reception = Reception(host.mac, host.ip)
         self._agents: list[AgentNode] = []
         self._received = self._used = self._sent = 0
+        self._local_sent = self._local_received = 0
 
     def open(self, own: Address, peers: Sequence[Address], agent: AgentNode) -> None:
         """An agent's socket, instead of one that ended with its program."""
@@ -74,6 +75,7 @@ class HostNode:
     def send_datagram(self, own: Address, peer: Address, index: int, datagram: bytes) -> None:
         """To another host by the link, to this one past it, as the kernel does."""
         if peer.ip == self._own_ip:
+            self._local_sent += 1
             self._clock.at(self._clock.now_ns, self._deliver_here, (own, peer.port, datagram))
         else:
             self.send(self.sockets[own.port].framings[index].frame(datagram))
@@ -83,6 +85,7 @@ class HostNode:
         found = self.sockets.get(port)
         peer = found.peer(packed(own.ip), own.port) if found else None
         if found and peer is not None and found.agent.alive:
+            self._local_received += 1
             found.agent.receive(peer, datagram)
 
     def send(self, frame: bytes) -> None:
@@ -134,6 +137,8 @@ class HostNode:
             unread,
             untold_sent=sum(counts.get("sent", 0) for counts in untold),
             untold_received=sum(counts.get("received", 0) for counts in untold),
+            local_sent=self._local_sent,
+            local_received=self._local_received,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,7 @@ APART = {
     "network": {"control", "virtual", "report", "metrics", "summary", "cli", "run", "experiment"},
     "virtual": {"control", "network", "real", "report", "metrics", "summary", "cli", "run"},
     "scenario": {"control", "network", "virtual", "real", "report", "metrics", "run", "cli"},
+    "systems": {"control", "network", "virtual", "real", "report", "metrics", "run", "cli"},
     "plan": {"control", "network", "virtual", "real", "report", "metrics", "run", "cli"},
     "impairments": {"control", "network", "virtual", "real", "report", "scenario", "run", "cli"},
 }
@@ -151,3 +153,39 @@ def test_the_wheel_has_every_package() -> None:
     needed = {".".join(folder.parts) for folder in holding if folder.parts[0] != "benchmarks"}
     assert needed <= listed, sorted(needed - listed)
     assert all((ROOT / name.replace(".", "/")).is_dir() for name in listed)
+
+
+SYSTEMS = sorted(path.parent.name for path in (ROOT / "testbed/systems").glob("*/__init__.py"))
+NAMELESS = ("testbed", "topologies", "compiler", "switch")
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_nothing_but_its_own_parts_names_a_system(system: str) -> None:
+    """But for one line, which says what a scenario runs that names none. A short name may be a word
+    or a part of one: only quoted, or in a path, does it name the system."""
+    is_short = len(system) <= 4
+    short = rf"""["'/`]{system}["'/.`]"""
+    word = re.compile(short if is_short else system, re.IGNORECASE)
+    for folder in NAMELESS[:2] if is_short else NAMELESS:  # a packet ring is no system
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix not in (".py", ".c", ".h", ".p4") or f"systems/{system}/" in str(path):
+                continue
+            lines = [x for x in path.read_text().splitlines() if x != f'DEFAULT = "{system}"']
+            found = [line for line in lines if word.search(line)]
+            assert not found, f"{path.relative_to(ROOT)}: {found[0]}"
+
+
+def test_a_system_knows_no_other() -> None:
+    for name in SYSTEMS:
+        own = {module for module in MODULES if module.startswith(f"testbed.systems.{name}")}
+        allowed = own | {module for module in MODULES if module.startswith(f"hosts.systems.{name}")}
+        others = {o for module in own for o in IMPORTS[module]} - allowed
+        foreign = {o for o in others if any(f"systems.{each}" in o for each in SYSTEMS)}
+        assert own and not foreign, f"{name} imports {sorted(foreign)}"
+
+
+def test_scenario_knows_of_systems_only_what_they_promise() -> None:
+    """A system's modules import `scenario`, which asks the registry for the System."""
+    for name in (name for name in MODULES if name.startswith("testbed.scenario")):
+        foreign = {other for other in IMPORTS[name] if other.startswith("testbed.systems.")}
+        assert foreign <= {"testbed.systems.base"}, f"{name} imports {sorted(foreign)}"

@@ -1,0 +1,175 @@
+"""A system as its user writes one: workers send all they have to a server, which returns the sum.
+
+It knows no losses, so that it stays short: a lost packet ends the round. Python's floats are not
+added, integers are. Endpoints: gather_endpoints.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import gather_endpoints as wire
+import numpy as np
+
+from agglab.hosts.part import SERVER, WORKER
+from agglab.testbed.plan import Entries, forwarding
+from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.kinds import Whole
+from agglab.testbed.scenario.schema import key
+from agglab.testbed.systems import forwarding as plain
+from agglab.testbed.systems.base import (
+    Abilities,
+    ActiveJob,
+    Again,
+    Agent,
+    Bounds,
+    Cells,
+    Combine,
+    HostCounter,
+    Setting,
+    Source,
+    System,
+    Truth,
+    TruthOf,
+)
+from agglab.topologies import Topology
+
+ENDPOINTS = str(Path(__file__).with_name("gather_endpoints.py"))
+WORKER_PORT, SERVER_PORT = 50_000, 51_000
+
+
+@dataclass(frozen=True)
+class Options:
+    host: int = key("host", Whole(0, 63), 0, "beside which worker the server runs")
+
+
+class Sessions:
+    """Nothing is shared; a session is a number."""
+
+    def __init__(self) -> None:
+        self._number = 0
+
+    def join(self, job: Tenant) -> None: ...
+
+    def leave(self, job: Tenant) -> None: ...
+
+    def reserved(self, job: Tenant) -> tuple[()]:
+        return ()
+
+    def held(self, job: Tenant) -> tuple[()]:
+        return ()
+
+    def take(self, job: Tenant) -> tuple[()]:
+        return ()
+
+    def changed(self, job: Tenant) -> Mapping[str, Any]:
+        raise AssertionError("nothing ever does")
+
+    def begin(self, job: Tenant) -> Mapping[str, Any]:
+        self._number += 1
+        return {"session": self._number}
+
+
+class Gather(System):
+    name = "gather"
+    summary = "a server adds"
+    abilities = Abilities(dtypes=("int32",), has_servers=True, keys=frozenset({"switch.lanes"}))
+    options = Options
+    counters = plain.FORWARDING_COUNTERS
+    host_counters = {"rounds_served": HostCounter("rounds", "rounds a server has summed")}  # noqa: RUF012
+
+    def refused(self, graph: Topology, job: ActiveJob) -> str:
+        return plain.unreachable(graph, job.hosts)
+
+    def resolve(self, scenario: Scenario, slowest_bps: int) -> Scenario:
+        lanes = scenario.switch.lanes or 256
+        return replace(scenario, switch=replace(scenario.switch, lanes=lanes))
+
+    def chunks(self, scenario: Scenario, job: Tenant) -> int:
+        return -(-job.workload.elements // (scenario.switch.lanes or 256))
+
+    def chunk_bits(self, scenario: Scenario) -> int:
+        return 8 * wire.frame_bytes(scenario.switch.lanes or 256)
+
+    def source(self, scenario: Scenario) -> Source:
+        return plain.SOURCE
+
+    def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
+        return forwarding(graph)
+
+    def agents(self, setting: Setting, job: ActiveJob) -> Sequence[Agent]:
+        ips = [setting.graph.host(host).ip for host in job.job.hosts]
+        port = job.job.number
+        server = (self._server(setting, job.job), SERVER_PORT + port)
+        at = [setting.graph.host(server[0]).ip, server[1]]
+        workers = [[ip, WORKER_PORT + port] for ip in ips]
+        agents = []
+        for rank in job.members:
+            peers = {"session": 1, "lanes": setting.lanes, "peers": [at]}
+            agents.append(self._agent(setting, job, WORKER, job.job.hosts[rank], rank, peers))
+        peers = {"session": 1, "lanes": setting.lanes, "peers": workers}
+        return [*agents, self._agent(setting, job, SERVER, server[0], len(ips), peers)]
+
+    def _agent(
+        self, setting: Setting, job: ActiveJob, role: str, host: str, rank: int, settings: Any
+    ) -> Agent:
+        workload = job.job.workload
+        port = (WORKER_PORT if role == WORKER else SERVER_PORT) + job.job.number
+        configuration = {
+            "name": host,
+            "system": ENDPOINTS,
+            "role": role,
+            "job": job.job.number,
+            "rank": rank,
+            "workers": len(job.job.hosts),
+            "settings": settings,
+            "bind": [setting.graph.host(host).ip, port],
+            "link_rate_bps": None,
+            "elements": workload.elements,
+            "dtype": workload.dtype,
+            "seed": setting.scenario.seed,
+            "give_up_s": workload.give_up_s,
+            "worker": "",
+        }
+        return Agent(role, host, rank, configuration)
+
+    def _server(self, setting: Setting, job: Tenant) -> str:
+        return job.hosts[dict(setting.scenario.options)[self.name].host]
+
+    def sessions(self, setting: Setting) -> Sessions:
+        return Sessions()
+
+    def _flows(self, setting: Setting, job: ActiveJob) -> list[plain.Flow]:
+        server = self._server(setting, job.job)
+        size = wire.round_bytes(job.job.workload.elements, setting.lanes)
+        there = [plain.Flow(host, server, size) for host in job.hosts]
+        return there + [plain.Flow(flow.target, flow.source, size) for flow in there]
+
+    def round_bytes(self, setting: Setting, job: ActiveJob) -> Mapping[str, int]:
+        return plain.bytes_by_direction(setting.graph, self._flows(setting, job))
+
+    def bounds(self, setting: Setting, job: ActiveJob) -> Bounds:
+        slowest_bps = min(rate for _, rate in plain.rates(setting.graph))
+        link_s = plain.slowest_crossing_s(setting.graph, self.round_bytes(setting, job))
+        payload_s = job.job.workload.elements * 32 / slowest_bps
+        return Bounds(payload_s, link_s, link_s, 1.0)
+
+    def sent_again(
+        self,
+        setting: Setting,
+        job: ActiveJob,
+        more: Mapping[str, int],
+        counters: Mapping[str, Mapping[str, Cells]],
+    ) -> Mapping[str, Again]:
+        return plain.sent_again(setting.graph, self._flows(setting, job), more)
+
+    def truth(self, setting: Setting, job: ActiveJob, combine: Combine | None) -> TruthOf:
+        def truth(start: int, inputs: Sequence[np.ndarray]) -> Truth:
+            total = np.sum([x.astype(np.int64) for x in inputs], axis=0)
+            return Truth((total & 0xFFFFFFFF).astype(np.uint32).view(np.int32))
+
+        return truth
