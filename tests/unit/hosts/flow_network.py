@@ -127,9 +127,9 @@ class FlowNetwork:
 
     def serve(self, node, datagrams):
         """What a driver does when datagrams came or time is up."""
-        if node.dead:
-            return
         node.deadline_ns = NEVER
+        if node.dead or (node.error is not None and not node.endpoint.listens):
+            return
         deliver(node.endpoint, self.now_ns, datagrams)
         try:
             self._poll(node)
@@ -141,7 +141,7 @@ class FlowNetwork:
                     self._poll(node)
         except Exception as error:
             node.error, node.failed_ns = error, self.now_ns
-            node.deadline_ns = self.now_ns
+            node.deadline_ns = self.now_ns if node.endpoint.listens else NEVER
 
     def _poll(self, node):
         for target, payload in node.poll(self.now_ns):

@@ -12,7 +12,7 @@ from agglab.hosts import library
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-CHECKED = ("wire", "quantise", "worker", "worker_fuzz", "all_reduce")
+CHECKED = ("wire", "quantise", "worker", "worker_fuzz", "all_reduce", "ring", "ps")
 TOO_LONG = "part or refused_port or sums_fit"
 
 

@@ -1,0 +1,465 @@
+"""A worker and a parameter server as state machines (hosts/endpoint.py; docs/systems/ps.md).
+
+The step per packet is in C (worker.c, server.c); this module owns its memory (NumPy), starts and
+ends rounds and words the errors. Times are integers, nanoseconds of any monotonic clock.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts import library
+from agglab.hosts.endpoint import Address, Inbox, Outbox
+from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch
+from agglab.hosts.library import I64, INT, U32, U64, P
+from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
+from agglab.hosts.systems import shared
+from agglab.hosts.systems.ps import wire
+
+MAX_WORKERS = MAX_SERVERS = MAX_WINDOW = 65535
+NEVER = 2**63 - 1
+
+SIGNATURES: library.Signatures = {
+    "ps_worker_begin": (None, [P, I64]),
+    "ps_worker_datagrams": (U32, [P, I64, P, U64, P, P, U32]),
+    "ps_worker_poll": (INT, [P, I64]),
+    "ps_worker_layout": (U32, []),
+    "ps_server_datagrams": (U32, [P, P, U64, P, P, U32]),
+    "ps_server_poll": (INT, [P]),
+    "ps_server_layout": (U32, []),
+}
+
+COUNTERS = shared.COUNTERS
+"""What a worker counts: the unit, and the meaning."""
+SERVER_COUNTERS = {
+    **shared.COUNTERS,
+    "summed_ever": ("chunks", "complete, and given to all workers"),
+    "answered_again": ("packets", "results sent again because a worker asked; in `duplicates` too"),
+}
+"""What a server counts. It has no timers: `retransmitted` and `timeouts` stay 0."""
+COMMON_COUNTERS = [name for name in COUNTERS if name not in ("retransmitted", "timeouts")]
+
+PUSH = np.dtype([*PENDING, ("chunk", "u4"), ("spare_word", "u4")])
+"""`struct ps_push` of ps.h."""
+SLOT = np.dtype(
+    [
+        ("chunk", "u4"),
+        ("previous_chunk", "u4"),
+        ("missing", "u4"),
+        ("round", "u2"),
+        ("previous_round", "u2"),
+        ("used", "u1"),
+        ("previous_used", "u1"),
+        ("spare", "u1", 2),
+    ]
+)
+"""`struct ps_slot` of ps.h."""
+
+
+class _Common(ctypes.Structure):
+    """`struct ps_common` of ps.h."""
+
+    _fields_ = [
+        *[
+            (name, ctypes.c_uint32)
+            for name in (
+                *("job", "session", "workers", "servers", "lanes", "window", "row_bytes"),
+                "queued",
+            )
+        ],
+        *[(name, ctypes.c_void_p) for name in ("frames", "lengths", "queue")],
+        *[(name, ctypes.c_uint64) for name in COMMON_COUNTERS],
+    ]
+
+
+class _Worker(ctypes.Structure):
+    """`struct ps_worker` of ps.h."""
+
+    _anonymous_ = ("common", "recovery")
+    _fields_ = [
+        ("common", _Common),
+        ("recovery", Recovery),
+        *[(name, ctypes.c_void_p) for name in ("pushes", "values", "out")],
+        ("elements", ctypes.c_uint64),
+        *[
+            (name, ctypes.c_uint32)
+            for name in (
+                *("is_float", "chunks", "chunks_done", "digest", "round", "begun", "disagreed"),
+                "other_digest",
+            )
+        ],
+    ]
+
+
+class _Server(ctypes.Structure):
+    """`struct ps_server` of ps.h."""
+
+    _anonymous_ = ("common",)
+    _fields_ = [
+        ("common", _Common),
+        *[(name, ctypes.c_uint32) for name in ("index", "slots")],
+        *[(name, ctypes.c_void_p) for name in ("slot", "present", "asked", "sum")],
+        *[
+            (name, ctypes.c_uint32)
+            for name in (
+                *("bitmap_words", "begun", "round", "is_float", "digest", "chunks", "summed"),
+                *("disagreed", "other_digest", "spare"),
+            )
+        ],
+        *[(name, ctypes.c_uint64) for name in ("summed_ever", "answered_again")],
+    ]
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What workers and servers of a job agree on, but `rank` and `peers`."""
+
+    job: int
+    rank: int
+    workers: int
+    servers: int
+    lanes: int
+    window: int
+    session: int
+    peers: Sequence[Address]
+
+    def __post_init__(self) -> None:
+        shared.check_range("job", self.job, 0, 65535)
+        shared.check_range("workers", self.workers, 1, MAX_WORKERS)
+        shared.check_range("servers", self.servers, 1, MAX_SERVERS)
+        shared.check_range("lanes", self.lanes, 1, wire.MAX_LANES)
+        shared.check_range("window", self.window, 1, MAX_WINDOW)
+        shared.check_range("session", self.session, 0, 2**32 - 1)
+
+    @property
+    def slots(self) -> int:
+        """Chunks that a worker has in flight to one server."""
+        return -(-self.window // self.servers)
+
+
+@dataclass(frozen=True)
+class WorkerJob(_Job):
+    """One worker's part in a job. peers: the addresses of all servers, by index. window: chunks in
+    flight, rounded up to the same number for each server. session: packets of any other are
+    refused. Raises ValueError for numbers that do not fit the wire format."""
+
+    timing: Timing = Timing()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        shared.check_range("rank", self.rank, 0, self.workers - 1)
+        shared.check_count("peers", self.peers, self.servers)
+
+
+@dataclass(frozen=True)
+class ServerJob(_Job):
+    """One server's part in a job. rank: its index among the servers; peers: the addresses of all
+    workers, by rank. Raises ValueError like WorkerJob."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        shared.check_range("rank", self.rank, 0, self.servers - 1)
+        shared.check_count("peers", self.peers, self.workers)
+
+
+def default_window(lanes: int, link_rate_bps: float | None = None) -> int:
+    """The window for links of a known rate (`shared.default_window`)."""
+    return shared.default_window(lanes, wire.HEADER_BYTES, MAX_WINDOW, link_rate_bps)
+
+
+def chunks_of_round(elements: int, servers: int, lanes: int) -> int:
+    """How many packets each worker pushes in a round without loss, and how many results it gets:
+    one for each `lanes` elements, and at least one for each server, where all workers meet whatever
+    they reduce."""
+    return max(servers, -(-elements // lanes))
+
+
+def chunks_of_server(elements: int, servers: int, lanes: int, index: int) -> int:
+    """How many of them are server `index`'s: those with the number `index` modulo `servers`."""
+    return -(-(chunks_of_round(elements, servers, lanes) - index) // servers)
+
+
+def predicted_bytes(elements: int, servers: int, lanes: int) -> int:
+    """Bytes that each worker sends in a round without loss, and that it receives, Ethernet frames
+    without their checksums: `chunks_of_round` times (42 + 24 + 4 lanes). A server receives, and
+    sends, (workers) times (its `chunks_of_server`) times as much as a packet has."""
+    return chunks_of_round(elements, servers, lanes) * wire.frame_bytes(lanes)
+
+
+def _rows(lanes: int, count: int) -> NDArray[np.uint8]:
+    row_bytes = -(-wire.datagram_bytes(lanes) // 64) * 64
+    return np.zeros((count, row_bytes), np.uint8)
+
+
+def _common(job: _Job, outbox: Outbox, queue: NDArray[np.uint32]) -> _Common:
+    return _Common(
+        job=job.job,
+        session=job.session,
+        workers=job.workers,
+        servers=job.servers,
+        lanes=job.lanes,
+        window=job.slots * job.servers,
+        row_bytes=outbox.frames.shape[1],
+        frames=outbox.frames.ctypes.data,
+        lengths=outbox.lengths.ctypes.data,
+        queue=queue.ctypes.data,
+    )
+
+
+class PsWorker:
+    """The state of one worker; rounds follow one another on the same slots."""
+
+    listens = False
+    """A server answers only what a worker has asked."""
+
+    def __init__(self, job: WorkerJob) -> None:
+        self.job = job
+        self.peers = tuple(job.peers)
+        self.longest_bytes = wire.datagram_bytes(job.lanes)
+        self._native = library.load_system(SIGNATURES)
+        _check_layout(self._native)
+        self._rounds = 0
+        window = job.slots * job.servers
+        self.outbox = Outbox(
+            _rows(job.lanes, window),
+            np.full(window, self.longest_bytes, np.uint32),
+            np.arange(window, dtype=np.uint32) % job.servers,
+        )
+        self._pushes: NDArray[np.void] = np.zeros(window, PUSH)
+        self._queue: NDArray[np.uint32] = np.zeros(2 * window, np.uint32)
+        self._values: NDArray = np.zeros(0, np.int32)
+        self._out: NDArray = self._values
+        self._state = _Worker(
+            common=_common(job, self.outbox, self._queue),
+            recovery=Recovery.of(job.timing),
+            pushes=self._pushes.ctypes.data,
+        )
+        self._address = ctypes.addressof(self._state)
+
+    def begin(
+        self,
+        now_ns: int,
+        number: int,
+        values: NDArray,
+        out: NDArray,
+        sums: NDArray[np.int32] | None = None,
+    ) -> None:
+        """Start the next round (hosts/endpoint.py). `number` is for people: on the wire rounds are
+        counted from 0 in each session. `sums` stays as it is."""
+        assert self.done, "a round is under way"
+        shared.check_arrays(values, out)
+        job, state = self.job, self._state
+        chunks = chunks_of_round(values.size, job.servers, job.lanes)
+        if chunks >= 2**31:
+            raise ValueError(f"{values.size} elements are {chunks} chunks of {job.lanes} lanes")
+        self._number, self._values, self._out = number, values, out
+        state.values, state.out = values.ctypes.data, out.ctypes.data
+        state.elements, state.chunks = values.size, chunks
+        state.is_float = values.dtype == np.float32
+        state.digest = shared.shape_digest(
+            values.size, job.workers, job.lanes, state.window, bool(state.is_float), job.servers
+        )
+        state.round = self._rounds % 65536
+        self._rounds += 1
+        self._native.ps_worker_begin(self._address, now_ns)
+
+    def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
+        """Take the datagrams that came; returns how many were awaited. Call `poll` next."""
+        return self._native.ps_worker_datagrams(
+            self._address,
+            now_ns,
+            inbox.buffer.ctypes.data,
+            inbox.row_bytes,
+            inbox.lengths.ctypes.data,
+            inbox.peers.ctypes.data,
+            inbox.count,
+        )
+
+    def poll(self, now_ns: int) -> NDArray[np.uint32]:
+        """The rows of the outbox to send now, valid until the next call; sets `deadline_ns`. Raises
+        RoundTimeout and ShapeMismatch."""
+        count = self._native.ps_worker_poll(self._address, now_ns)
+        if count < 0:
+            raise self._failure(-count)
+        return self._queue[:count]
+
+    @property
+    def deadline_ns(self) -> int:
+        """When to call `poll` although nothing came (the largest int64 if never)."""
+        return self._state.deadline_ns
+
+    @property
+    def done(self) -> bool:
+        """All results are there (or no round has begun)."""
+        return not self._state.in_flight and not self._state.disagreed
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks the round has."""
+        return self._state.chunks
+
+    @property
+    def chunks_done(self) -> int:
+        """How many results are there."""
+        return self._state.chunks_done
+
+    @property
+    def in_flight(self) -> int:
+        """How many pushes wait for their result."""
+        return self._state.in_flight
+
+    @property
+    def rto_ns(self) -> int:
+        """The timeout of silence, before back-off."""
+        return self._state.rto_ns
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What was counted since the endpoint was made; `COUNTERS` has the names."""
+        return {name: getattr(self._state, name) for name in COUNTERS}
+
+    def waiting(self, most: int) -> list[list[int]]:
+        """[chunk, index of its server] of pushes that have no result."""
+        return [[chunk, chunk % self.job.servers] for chunk in self._missing()[:most]]
+
+    def finish(self) -> None:
+        """Raise NotFinite, naming the index, if the result has an Inf or NaN. The next round may
+        begin all the same."""
+        assert self.done
+        shared.check_finite(self._out, self.job.job)
+
+    def _missing(self) -> list[int]:
+        chunks: NDArray[np.uint32] = self._pushes["chunk"][self._pushes["waiting"] != 0]
+        return sorted(chunks.tolist())
+
+    def _failure(self, error: int) -> AllReduceError:
+        job, state = self.job, self._state
+        if error == errno.EPROTO:
+            dtype = "float32" if state.is_float else "int32"
+            return ShapeMismatch(
+                f"round {self._number} of job {job.job}: this worker reduces {state.elements} "
+                f"{dtype} elements with workers {job.workers}, servers {job.servers}, lanes "
+                f"{job.lanes}, window {state.window} (digest {state.digest:08x}), another "
+                f"something else (digest {state.other_digest:08x}); all workers of a job have to "
+                "reduce alike"
+            )
+        assert error == errno.ETIMEDOUT
+        missing = self._missing()
+        servers = sorted({chunk % job.servers for chunk in missing})
+        ranges = shared.runs(missing)
+        return RoundTimeout(
+            f"no result for chunks {shared.words(ranges)} of job {job.job} from servers "
+            f"{shared.words(shared.runs(servers))} after {job.timing.give_up_ns / 1e9:g} s",
+            ranges,
+        )
+
+
+class PsServer:
+    """The state of one server: it sums what workers push, and has neither rounds nor timers of its
+    own. Its memory is one packet for each worker and slot."""
+
+    listens = True
+    done = True
+    deadline_ns = NEVER
+    in_flight = 0
+
+    def __init__(self, job: ServerJob) -> None:
+        self.job = job
+        self.peers = tuple(job.peers)
+        self.longest_bytes = wire.datagram_bytes(job.lanes)
+        self._native = library.load_system(SIGNATURES)
+        _check_layout(self._native)
+        rows = (job.slots + 1) * job.workers
+        lengths = np.full(rows, self.longest_bytes, np.uint32)
+        lengths[-job.workers :] = wire.HEADER_BYTES
+        towards = np.arange(rows, dtype=np.uint32) % job.workers
+        self.outbox = Outbox(_rows(job.lanes, rows), lengths, towards)
+        self._queue: NDArray[np.uint32] = np.zeros(rows, np.uint32)
+        words = -(-job.workers // 64)
+        self._slots: NDArray[np.void] = np.zeros(job.slots, SLOT)
+        self._present: NDArray[np.uint64] = np.zeros((job.slots, words), np.uint64)
+        self._asked: NDArray[np.uint8] = np.zeros(rows, np.uint8)
+        self._sum: NDArray[np.uint32] = np.zeros(job.lanes, np.uint32)
+        self._state = _Server(
+            common=_common(job, self.outbox, self._queue),
+            index=job.rank,
+            slots=job.slots,
+            slot=self._slots.ctypes.data,
+            present=self._present.ctypes.data,
+            asked=self._asked.ctypes.data,
+            sum=self._sum.ctypes.data,
+            bitmap_words=words,
+            round=65535,
+        )
+        self._address = ctypes.addressof(self._state)
+
+    def begin(
+        self,
+        now_ns: int,
+        number: int,
+        values: NDArray,
+        out: NDArray,
+        sums: NDArray[np.int32] | None = None,
+    ) -> None:
+        """A server has nothing to reduce: raises TypeError."""
+        raise TypeError("a server begins no round: it serves whatever the workers begin")
+
+    def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
+        """Take the datagrams that came; returns how many were summed. Call `poll` next."""
+        return self._native.ps_server_datagrams(
+            self._address,
+            inbox.buffer.ctypes.data,
+            inbox.row_bytes,
+            inbox.lengths.ctypes.data,
+            inbox.peers.ctypes.data,
+            inbox.count,
+        )
+
+    def poll(self, now_ns: int) -> NDArray[np.uint32]:
+        """The rows of the outbox to send now, valid until the next call. Never raises: workers are
+        told where their shapes differ, for as long as they ask."""
+        return self._queue[: self._native.ps_server_poll(self._address)]
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks the latest round has here."""
+        state, job = self._state, self.job
+        return -(-(state.chunks - job.rank) // job.servers) if state.begun else 0
+
+    @property
+    def chunks_done(self) -> int:
+        """How many of them are summed."""
+        return self._state.summed
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What was counted since the endpoint was made; `SERVER_COUNTERS` has the names."""
+        return {name: getattr(self._state, name, 0) for name in SERVER_COUNTERS}
+
+    def waiting(self, most: int) -> list[list[int]]:
+        """[chunk, rank, ...] of chunks that have begun: the workers whose values are missing."""
+        found = []
+        for slot in np.flatnonzero(self._slots["missing"])[:most].tolist():
+            bits = np.unpackbits(
+                self._present[slot].astype("<u8").view(np.uint8), bitorder="little"
+            )
+            ranks = np.flatnonzero(bits[: self.job.workers] == 0).tolist()
+            found.append([int(self._slots["chunk"][slot]), *ranks])
+        return found
+
+    def finish(self) -> None:
+        """Nothing: a server has no result."""
+
+
+def _check_layout(native: ctypes.CDLL) -> None:
+    worker = ctypes.sizeof(_Worker) << 16 | PUSH.itemsize
+    assert native.ps_worker_layout() == worker, "ps.h and endpoint.py differ"
+    server = ctypes.sizeof(_Server) << 16 | SLOT.itemsize
+    assert native.ps_server_layout() == server, "ps.h and endpoint.py differ"
+    check_layout()

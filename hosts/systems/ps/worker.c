@@ -1,0 +1,203 @@
+/* A worker of parameter servers, packet by packet: docs/systems/ps.md. */
+#include <errno.h>
+
+#include "common.h"
+#include "quantise.h"
+
+static uint64_t first_element(const struct ps_worker *w, uint32_t chunk)
+{
+	return (uint64_t)chunk * w->common.lanes;
+}
+
+/* Chunks after the last element are there for servers that would have none. */
+static uint64_t chunk_elements(const struct ps_worker *w, uint32_t chunk)
+{
+	uint64_t first = first_element(w, chunk), left = first < w->elements ? w->elements - first : 0;
+
+	return left < w->common.lanes ? left : w->common.lanes;
+}
+
+/* Lays out the push of a chunk and puts it on the queue. */
+static void prepare(struct ps_worker *w, uint32_t chunk)
+{
+	struct ps_common *c = &w->common;
+	uint32_t slot = chunk % c->window;
+	uint32_t *restrict payload = ps_values(c, slot);
+	uint64_t count = chunk_elements(w, chunk);
+	struct ps_header header =
+		ps_header_of(c, w->is_float ? PS_PUSH_FLOAT32 : PS_PUSH_INT32, w->round, w->digest);
+
+	header.chunk = htobe32(chunk);
+	header.chunks = htobe32(w->chunks);
+	memcpy(ps_row(c, slot), &header, sizeof(header));
+	if (count) {
+		const uint32_t *values = w->values + first_element(w, chunk);
+
+		for (uint64_t i = 0; i < count; i++)
+			payload[i] = wire_order(values[i]);
+	}
+	memset(payload + count, 0, (c->lanes - count) * sizeof(*payload));
+	w->pushes[slot].chunk = chunk;
+	recovery_prepare(&w->recovery, &w->pushes[slot].pending);
+	c->queue[c->queued++] = slot;
+}
+
+void ps_worker_begin(struct ps_worker *w, int64_t now_ns)
+{
+	uint32_t used = w->chunks < w->common.window ? w->chunks : w->common.window;
+
+	w->begun = 1;
+	w->chunks_done = 0;
+	w->common.queued = 0;
+	recovery_begin(&w->recovery, now_ns);
+	for (uint32_t chunk = 0; chunk < used; chunk++)
+		prepare(w, chunk);
+}
+
+static void take_values(struct ps_worker *w, uint32_t chunk, const uint8_t *datagram)
+{
+	const uint32_t *restrict payload = (const uint32_t *)(datagram + PS_HEADER_BYTES);
+	uint64_t count = chunk_elements(w, chunk);
+	uint32_t *restrict out = w->out + (count ? first_element(w, chunk) : 0);
+
+	for (uint64_t i = 0; i < count; i++)
+		out[i] = wire_order(payload[i]);
+	w->chunks_done++;
+}
+
+static void disagree(struct ps_worker *w, uint32_t other)
+{
+	w->disagreed = 1;
+	w->other_digest = other;
+}
+
+/* The slot whose awaited result this is, or NULL, counted. */
+static struct ps_push *awaiting(struct ps_worker *w, uint32_t chunk, uint32_t chunks, uint32_t length, uint32_t peer)
+{
+	struct ps_push *push = &w->pushes[chunk % w->common.window];
+
+	if (length != ps_data_bytes(&w->common) || chunks != w->chunks || chunk >= chunks ||
+	    chunk % w->common.servers != peer || chunk > push->chunk ||
+	    (chunk == push->chunk && push->pending.waiting == QUEUED)) {
+		w->common.malformed++;
+		return NULL;
+	}
+	if (chunk == push->chunk && push->pending.waiting)
+		return push;
+	if (chunk == push->chunk || chunk + w->common.window == push->chunk)
+		w->common.duplicates++;
+	else
+		w->common.late++;
+	return NULL;
+}
+
+/* Whether there is something to do with a packet of this round; otherwise it is counted. */
+static int of_this_round(struct ps_worker *w, const struct ps_header *header, uint32_t length)
+{
+	int ahead = ps_ahead(header, w->round);
+	uint32_t digest = be32toh(header->digest), other = be32toh(header->chunks);
+
+	if (!w->begun || ahead < 0) {
+		w->common.late++;
+		return 0;
+	}
+	if (ahead > 0 || (header->kind == PS_MISMATCH && (length != PS_HEADER_BYTES || digest == other)) ||
+	    (!w->recovery.in_flight && (header->kind == PS_MISMATCH || digest != w->digest))) {
+		/* Also a quarrel about a round that is over. */
+		w->common.malformed++;
+		return 0;
+	}
+	if (header->kind == PS_MISMATCH) {
+		disagree(w, digest == w->digest ? other : digest);
+		return 0;
+	}
+	if (digest != w->digest) {
+		disagree(w, digest);
+		return 0;
+	}
+	return 1;
+}
+
+/* Returns whether it was awaited; *rtt_ns becomes the round trip or stays. */
+static int take(struct ps_worker *w, int64_t now_ns, const uint8_t *datagram, uint32_t length, uint32_t peer,
+		int64_t *rtt_ns)
+{
+	struct ps_header header;
+	struct ps_push *push;
+	int64_t sample_ns;
+
+	memcpy(&header, datagram, sizeof(header));
+	if (!ps_ours(&w->common, &header, length, PS_RESULT, PS_MISMATCH))
+		return 0;
+	if (!of_this_round(w, &header, length))
+		return 0;
+	push = awaiting(w, be32toh(header.chunk), be32toh(header.chunks), length, peer);
+	if (!push)
+		return 0;
+	sample_ns = recovery_answered(&w->recovery, &push->pending, header.attempt, now_ns);
+	*rtt_ns = sample_ns > *rtt_ns ? sample_ns : *rtt_ns;
+	take_values(w, push->chunk, datagram);
+	if (w->chunks - push->chunk > w->common.window)
+		prepare(w, push->chunk + w->common.window);
+	return 1;
+}
+
+uint32_t ps_worker_datagrams(struct ps_worker *w, int64_t now_ns, const uint8_t *rows, uint64_t row_bytes,
+			     const uint32_t *lengths, const uint32_t *peers, uint32_t count)
+{
+	uint32_t awaited = 0;
+	int64_t rtt_ns = -1;
+
+	for (uint32_t i = 0; i < count; i++) {
+		ps_count_received(&w->common, lengths[i]);
+		if (!w->disagreed)
+			awaited += (uint32_t)take(w, now_ns, rows + i * row_bytes, lengths[i], peers[i], &rtt_ns);
+	}
+	if (rtt_ns >= 0)
+		recovery_sample(&w->recovery, rtt_ns);
+	return awaited;
+}
+
+static void send_again(struct ps_worker *w, int64_t now_ns)
+{
+	struct ps_common *c = &w->common;
+	uint32_t *again = c->queue + c->queued;
+	uint32_t count =
+		recovery_repeat(&w->recovery, &w->pushes->pending, sizeof(*w->pushes), c->window, now_ns, again);
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct ps_header *header = (struct ps_header *)ps_row(c, again[i]);
+
+		header->attempt = (uint8_t)w->pushes[again[i]].pending.attempt;
+		ps_count_sent(c, again[i]);
+	}
+	c->queued += count;
+}
+
+int ps_worker_poll(struct ps_worker *w, int64_t now_ns)
+{
+	struct ps_common *c = &w->common;
+	int count;
+
+	if (w->disagreed)
+		return -EPROTO;
+	for (uint32_t i = 0; i < c->queued; i++) {
+		recovery_send(&w->recovery, &w->pushes[c->queue[i]].pending, now_ns);
+		ps_count_sent(c, c->queue[i]);
+	}
+	if (!w->recovery.in_flight) {
+		w->recovery.deadline_ns = INT64_MAX;
+	} else {
+		if (recovery_gives_up(&w->recovery, w->recovery.progress_ns, now_ns))
+			return -ETIMEDOUT;
+		send_again(w, now_ns);
+	}
+	count = (int)c->queued;
+	c->queued = 0;
+	return count;
+}
+
+uint32_t ps_worker_layout(void)
+{
+	return (uint32_t)(sizeof(struct ps_worker) << 16 | sizeof(struct ps_push));
+}
