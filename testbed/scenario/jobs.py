@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+from agglab.testbed import systems
 from agglab.testbed.scenario.schema import Job, Scenario, Workload
 from agglab.topologies import Topology
 
@@ -30,11 +31,12 @@ class Tenant:
 
 def tenants(scenario: Scenario, graph: Topology | None) -> tuple[Tenant, ...]:
     """In the scenario's order, numbered from 1; without hosts if the graph is not known."""
+    reserved = _reserved(scenario, graph) if graph else ()
     return tuple(
         Tenant(
             name=job.name or f"job{FIRST_NUMBER + i}",
             number=FIRST_NUMBER + i,
-            hosts=hosts_of(job, graph) if graph else (),
+            hosts=hosts_of(job, graph, reserved) if graph else (),
             share=job.share,
             start_s=job.start_s,
             end_s=job.end_s,
@@ -49,9 +51,17 @@ def stated(scenario: Scenario) -> Sequence[Job]:
     return scenario.jobs or (Job(workload=scenario.workload),)
 
 
-def hosts_of(job: Job, graph: Topology) -> tuple[str, ...]:
+def _reserved(scenario: Scenario, graph: Topology) -> Collection[str]:
+    """Hosts that the system keeps for something else."""
+    try:
+        return systems.of(scenario).reserved_hosts(scenario, graph)
+    except systems.UnknownSystem:
+        return ()
+
+
+def hosts_of(job: Job, graph: Topology, reserved: Collection[str] = ()) -> tuple[str, ...]:
     """The hosts its patterns match, each once: in the patterns' order, then the topology's."""
-    names = [host.name for host in graph.hosts]
+    names = [host.name for host in graph.hosts if host.name not in reserved]
     found = (name for p in job.workers for name in names if fnmatchcase(name, p))
     return tuple(dict.fromkeys(found))
 

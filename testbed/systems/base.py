@@ -278,6 +278,10 @@ class System(ABC):
         """What is wrong with its keys together, where each alone may be right."""
         return iter(())
 
+    def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
+        """Hosts that are no worker's, whatever patterns say."""
+        return ()
+
     @abstractmethod
     def refused(self, graph: Topology, job: ActiveJob) -> str:
         """Why a job cannot run on this network, one line; empty if it can."""

@@ -1,1 +1,22 @@
-"""Parameter servers: docs/systems/ps.md."""
+"""Parameter servers: docs/systems/ps.md.
+
+Settings: lanes, window, session, servers (how many), peers
+([address, port]: of a worker all servers, of a server all workers), and of a server its index."""
+
+from __future__ import annotations
+
+from agglab.hosts.endpoint import Endpoint
+from agglab.hosts.part import SERVER, Part
+from agglab.hosts.systems import shared
+from agglab.hosts.systems.ps.endpoint import PsServer, PsWorker, ServerJob, WorkerJob
+
+
+def endpoint(part: Part) -> Endpoint:
+    """The state machine of one worker or server."""
+    has = part.settings
+    peers = [(str(host), int(port)) for host, port in has["peers"]]
+    agreed = (part.workers, has["servers"], has["lanes"], has["window"], has["session"], peers)
+    if part.role == SERVER:
+        return PsServer(ServerJob(part.job, has["index"], *agreed))
+    timing = shared.timing_of(part, has["lanes"], has["window"])
+    return PsWorker(WorkerJob(part.job, part.rank, *agreed, timing))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import library
-from agglab.hosts.endpoint import Address, Inbox, Outbox
+from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch
 from agglab.hosts.library import I64, INT, U32, U64, P
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
@@ -245,20 +245,18 @@ class PsWorker:
     def begin(
         self,
         now_ns: int,
-        number: int,
         values: NDArray,
         out: NDArray,
         sums: NDArray[np.int32] | None = None,
     ) -> None:
-        """Start the next round (hosts/endpoint.py). `number` is for people: on the wire rounds are
-        counted from 0 in each session. `sums` stays as it is."""
+        """Start the next round (hosts/endpoint.py). `sums` stays as it is."""
         assert self.done, "a round is under way"
         shared.check_arrays(values, out)
         job, state = self.job, self._state
         chunks = chunks_of_round(values.size, job.servers, job.lanes)
         if chunks >= 2**31:
             raise ValueError(f"{values.size} elements are {chunks} chunks of {job.lanes} lanes")
-        self._number, self._values, self._out = number, values, out
+        self._values, self._out = values, out
         state.values, state.out = values.ctypes.data, out.ctypes.data
         state.elements, state.chunks = values.size, chunks
         state.is_float = values.dtype == np.float32
@@ -324,6 +322,13 @@ class PsWorker:
         """What was counted since the endpoint was made; `COUNTERS` has the names."""
         return {name: getattr(self._state, name) for name in COUNTERS}
 
+    def repeats(self, row: int) -> Repeat | None:
+        """The push that is sent again, if it is one."""
+        push = self._pushes[row]
+        if not push["attempt"]:
+            return None
+        return Repeat(None, int(push["chunk"]), int(push["first_sent_ns"]))
+
     def waiting(self, most: int) -> list[list[int]]:
         """[chunk, index of its server] of pushes that have no result."""
         return [[chunk, chunk % self.job.servers] for chunk in self._missing()[:most]]
@@ -343,7 +348,7 @@ class PsWorker:
         if error == errno.EPROTO:
             dtype = "float32" if state.is_float else "int32"
             return ShapeMismatch(
-                f"round {self._number} of job {job.job}: this worker reduces {state.elements} "
+                f"round {self._rounds - 1} of job {job.job}: this worker reduces {state.elements} "
                 f"{dtype} elements with workers {job.workers}, servers {job.servers}, lanes "
                 f"{job.lanes}, window {state.window} (digest {state.digest:08x}), another "
                 f"something else (digest {state.other_digest:08x}); all workers of a job have to "
@@ -402,7 +407,6 @@ class PsServer:
     def begin(
         self,
         now_ns: int,
-        number: int,
         values: NDArray,
         out: NDArray,
         sums: NDArray[np.int32] | None = None,
@@ -441,6 +445,9 @@ class PsServer:
     def counters(self) -> dict[str, int]:
         """What was counted since the endpoint was made; `SERVER_COUNTERS` has the names."""
         return {name: getattr(self._state, name, 0) for name in SERVER_COUNTERS}
+
+    def repeats(self, row: int) -> Repeat | None:
+        """Nothing: a server answers what workers ask again."""
 
     def waiting(self, most: int) -> list[list[int]]:
         """[chunk, rank, ...] of chunks that have begun: the workers whose values are missing."""

@@ -1,0 +1,5 @@
+"""Parameter servers, dedicated or beside the workers (docs/systems/ps.md)."""
+
+from agglab.testbed.systems.ps.system import ParameterServer
+
+SYSTEM = ParameterServer

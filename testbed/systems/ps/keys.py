@@ -1,0 +1,27 @@
+"""The keys of a scenario that are the parameter server's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from agglab.testbed.scenario.kinds import Pattern
+from agglab.testbed.scenario.schema import keys_list
+
+
+@dataclass(frozen=True)
+class PsKeys:
+    """The section `ps`."""
+
+    servers: tuple[str, ...] = keys_list(
+        "servers",
+        Pattern(),
+        "hosts, by name or pattern, that only serve; without any, a server runs beside each worker",
+    )
+
+
+def dedicated(own: PsKeys, hosts: Sequence[str]) -> tuple[str, ...]:
+    """The hosts that only serve, in the order of the patterns, then of the topology."""
+    found = (name for pattern in own.servers for name in hosts if fnmatchcase(name, pattern))
+    return tuple(dict.fromkeys(found))
