@@ -81,11 +81,10 @@ class _Common(ctypes.Structure):
 class _Worker(ctypes.Structure):
     """`struct ps_worker` of ps.h."""
 
-    _anonymous_ = ("common", "recovery")
+    _anonymous_ = ("common",)
     _fields_ = [
         ("common", _Common),
-        ("recovery", Recovery),
-        *[(name, ctypes.c_void_p) for name in ("pushes", "values", "out")],
+        *[(name, ctypes.c_void_p) for name in ("recoveries", "rtts_ns", "pushes", "values", "out")],
         ("elements", ctypes.c_uint64),
         *[
             (name, ctypes.c_uint32)
@@ -94,6 +93,7 @@ class _Worker(ctypes.Structure):
                 "other_digest",
             )
         ],
+        ("deadline_ns", ctypes.c_int64),
     ]
 
 
@@ -235,9 +235,13 @@ class PsWorker:
         self._queue: NDArray[np.uint32] = np.zeros(2 * window, np.uint32)
         self._values: NDArray = np.zeros(0, np.int32)
         self._out: NDArray = self._values
+        each = (Recovery.of(job.timing) for _ in range(job.servers))
+        self._recoveries = (Recovery * job.servers)(*each)
+        self._rtts_ns: NDArray[np.int64] = np.zeros(job.servers, np.int64)
         self._state = _Worker(
             common=_common(job, self.outbox, self._queue),
-            recovery=Recovery.of(job.timing),
+            recoveries=ctypes.addressof(self._recoveries),
+            rtts_ns=self._rtts_ns.ctypes.data,
             pushes=self._pushes.ctypes.data,
         )
         self._address = ctypes.addressof(self._state)
@@ -295,7 +299,7 @@ class PsWorker:
     @property
     def done(self) -> bool:
         """All results are there (or no round has begun)."""
-        return not self._state.in_flight and not self._state.disagreed
+        return not self.in_flight and not self._state.disagreed
 
     @property
     def chunks(self) -> int:
@@ -310,17 +314,23 @@ class PsWorker:
     @property
     def in_flight(self) -> int:
         """How many pushes wait for their result."""
-        return self._state.in_flight
+        return sum(recovery.in_flight for recovery in self._recoveries)
 
     @property
     def rto_ns(self) -> int:
         """The timeout of silence, before back-off."""
-        return self._state.rto_ns
+        return max(recovery.rto_ns for recovery in self._recoveries)
 
     @property
     def counters(self) -> dict[str, int]:
         """What was counted since the endpoint was made; `COUNTERS` has the names."""
-        return {name: getattr(self._state, name) for name in COUNTERS}
+        return {name: self._count(name) for name in COUNTERS}
+
+    def _count(self, name: str) -> int:
+        if name in ("retransmitted", "timeouts"):
+            return sum(getattr(recovery, name) for recovery in self._recoveries)
+        count: int = getattr(self._state, name)
+        return count
 
     def repeats(self, row: int) -> Repeat | None:
         """The push that is sent again, if it is one."""

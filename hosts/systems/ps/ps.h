@@ -43,7 +43,8 @@ struct ps_push {
 
 struct ps_worker {
 	struct ps_common common;
-	struct recovery recovery;
+	struct recovery *recoveries; /* one a server: what one answers overtakes nothing that another has to */
+	int64_t *rtts_ns;            /* of the results that came together, one a server; -1: none */
 	struct ps_push *pushes;
 	const uint32_t *values; /* may be the same memory as out */
 	uint32_t *out;
@@ -56,6 +57,7 @@ struct ps_worker {
 	uint32_t begun;
 	uint32_t disagreed;
 	uint32_t other_digest;
+	int64_t deadline_ns;
 };
 
 /* A slot of a server: the chunk that is summed in it, or was last, and the one before. Row `workers * slot + rank` of

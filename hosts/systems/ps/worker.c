@@ -17,6 +17,21 @@ static uint64_t chunk_elements(const struct ps_worker *w, uint32_t chunk)
 	return left < w->common.lanes ? left : w->common.lanes;
 }
 
+/* Of the server that a slot's chunks belong to. */
+static struct recovery *recovery_of(const struct ps_worker *w, uint32_t slot)
+{
+	return &w->recoveries[slot % w->common.servers];
+}
+
+static uint32_t in_flight(const struct ps_worker *w)
+{
+	uint32_t count = 0;
+
+	for (uint32_t server = 0; server < w->common.servers; server++)
+		count += w->recoveries[server].in_flight;
+	return count;
+}
+
 /* Lays out the push of a chunk and puts it on the queue. */
 static void prepare(struct ps_worker *w, uint32_t chunk)
 {
@@ -38,7 +53,7 @@ static void prepare(struct ps_worker *w, uint32_t chunk)
 	}
 	memset(payload + count, 0, (c->lanes - count) * sizeof(*payload));
 	w->pushes[slot].chunk = chunk;
-	recovery_prepare(&w->recovery, &w->pushes[slot].pending);
+	recovery_prepare(recovery_of(w, slot), &w->pushes[slot].pending);
 	c->queue[c->queued++] = slot;
 }
 
@@ -49,7 +64,8 @@ void ps_worker_begin(struct ps_worker *w, int64_t now_ns)
 	w->begun = 1;
 	w->chunks_done = 0;
 	w->common.queued = 0;
-	recovery_begin(&w->recovery, now_ns);
+	for (uint32_t server = 0; server < w->common.servers; server++)
+		recovery_begin(&w->recoveries[server], now_ns);
 	for (uint32_t chunk = 0; chunk < used; chunk++)
 		prepare(w, chunk);
 }
@@ -102,7 +118,7 @@ static int of_this_round(struct ps_worker *w, const struct ps_header *header, ui
 		return 0;
 	}
 	if (ahead > 0 || (header->kind == PS_MISMATCH && (length != PS_HEADER_BYTES || digest == other)) ||
-	    (!w->recovery.in_flight && (header->kind == PS_MISMATCH || digest != w->digest))) {
+	    (!in_flight(w) && (header->kind == PS_MISMATCH || digest != w->digest))) {
 		/* Also a quarrel about a round that is over. */
 		w->common.malformed++;
 		return 0;
@@ -118,9 +134,8 @@ static int of_this_round(struct ps_worker *w, const struct ps_header *header, ui
 	return 1;
 }
 
-/* Returns whether it was awaited; *rtt_ns becomes the round trip or stays. */
-static int take(struct ps_worker *w, int64_t now_ns, const uint8_t *datagram, uint32_t length, uint32_t peer,
-		int64_t *rtt_ns)
+/* Returns whether it was awaited. */
+static int take(struct ps_worker *w, int64_t now_ns, const uint8_t *datagram, uint32_t length, uint32_t peer)
 {
 	struct ps_header header;
 	struct ps_push *push;
@@ -134,8 +149,8 @@ static int take(struct ps_worker *w, int64_t now_ns, const uint8_t *datagram, ui
 	push = awaiting(w, be32toh(header.chunk), be32toh(header.chunks), length, peer);
 	if (!push)
 		return 0;
-	sample_ns = recovery_answered(&w->recovery, &push->pending, header.attempt, now_ns);
-	*rtt_ns = sample_ns > *rtt_ns ? sample_ns : *rtt_ns;
+	sample_ns = recovery_answered(&w->recoveries[peer], &push->pending, header.attempt, now_ns);
+	w->rtts_ns[peer] = sample_ns > w->rtts_ns[peer] ? sample_ns : w->rtts_ns[peer];
 	take_values(w, push->chunk, datagram);
 	if (w->chunks - push->chunk > w->common.window)
 		prepare(w, push->chunk + w->common.window);
@@ -146,52 +161,83 @@ uint32_t ps_worker_datagrams(struct ps_worker *w, int64_t now_ns, const uint8_t 
 			     const uint32_t *lengths, const uint32_t *peers, uint32_t count)
 {
 	uint32_t awaited = 0;
-	int64_t rtt_ns = -1;
 
+	for (uint32_t server = 0; server < w->common.servers; server++)
+		w->rtts_ns[server] = -1;
 	for (uint32_t i = 0; i < count; i++) {
 		ps_count_received(&w->common, lengths[i]);
 		if (!w->disagreed)
-			awaited += (uint32_t)take(w, now_ns, rows + i * row_bytes, lengths[i], peers[i], &rtt_ns);
+			awaited += (uint32_t)take(w, now_ns, rows + i * row_bytes, lengths[i], peers[i]);
 	}
-	if (rtt_ns >= 0)
-		recovery_sample(&w->recovery, rtt_ns);
+	for (uint32_t server = 0; server < w->common.servers; server++)
+		if (w->rtts_ns[server] >= 0)
+			recovery_sample(&w->recoveries[server], w->rtts_ns[server]);
 	return awaited;
 }
 
-static void send_again(struct ps_worker *w, int64_t now_ns)
+/* What is due of one server's pushes: those of every servers-th slot from its own on. */
+static void send_again(struct ps_worker *w, uint32_t server, int64_t now_ns)
 {
 	struct ps_common *c = &w->common;
 	uint32_t *again = c->queue + c->queued;
-	uint32_t count =
-		recovery_repeat(&w->recovery, &w->pushes->pending, sizeof(*w->pushes), c->window, now_ns, again);
+	uint32_t count = recovery_repeat(&w->recoveries[server], &w->pushes[server].pending,
+					 c->servers * sizeof(*w->pushes), c->window / c->servers, now_ns, again);
 
 	for (uint32_t i = 0; i < count; i++) {
-		struct ps_header *header = (struct ps_header *)ps_row(c, again[i]);
+		uint32_t slot = again[i] * c->servers + server;
+		struct ps_header *header = (struct ps_header *)ps_row(c, slot);
 
-		header->attempt = (uint8_t)w->pushes[again[i]].pending.attempt;
-		ps_count_sent(c, again[i]);
+		header->attempt = (uint8_t)w->pushes[slot].pending.attempt;
+		ps_count_sent(c, slot);
+		again[i] = slot;
 	}
 	c->queued += count;
+}
+
+/* When any server's result was last heard: one that is slow is no reason to give up while others answer. */
+static int64_t progress_ns(const struct ps_worker *w)
+{
+	int64_t latest = w->recoveries[0].progress_ns;
+
+	for (uint32_t server = 1; server < w->common.servers; server++)
+		if (w->recoveries[server].progress_ns > latest)
+			latest = w->recoveries[server].progress_ns;
+	return latest;
+}
+
+/* Returns 0, or -ETIMEDOUT. */
+static int check_timers(struct ps_worker *w, int64_t now_ns)
+{
+	int64_t since_ns = progress_ns(w);
+
+	w->deadline_ns = INT64_MAX;
+	for (uint32_t server = 0; server < w->common.servers; server++) {
+		struct recovery *r = &w->recoveries[server];
+
+		if (!r->in_flight)
+			continue;
+		if (recovery_gives_up(r, since_ns, now_ns))
+			return -ETIMEDOUT;
+		send_again(w, server, now_ns);
+		w->deadline_ns = r->deadline_ns < w->deadline_ns ? r->deadline_ns : w->deadline_ns;
+	}
+	return 0;
 }
 
 int ps_worker_poll(struct ps_worker *w, int64_t now_ns)
 {
 	struct ps_common *c = &w->common;
-	int count;
+	int count, failed;
 
 	if (w->disagreed)
 		return -EPROTO;
 	for (uint32_t i = 0; i < c->queued; i++) {
-		recovery_send(&w->recovery, &w->pushes[c->queue[i]].pending, now_ns);
+		recovery_send(recovery_of(w, c->queue[i]), &w->pushes[c->queue[i]].pending, now_ns);
 		ps_count_sent(c, c->queue[i]);
 	}
-	if (!w->recovery.in_flight) {
-		w->recovery.deadline_ns = INT64_MAX;
-	} else {
-		if (recovery_gives_up(&w->recovery, w->recovery.progress_ns, now_ns))
-			return -ETIMEDOUT;
-		send_again(w, now_ns);
-	}
+	failed = check_timers(w, now_ns);
+	if (failed)
+		return failed;
 	count = (int)c->queued;
 	c->queued = 0;
 	return count;

@@ -431,7 +431,7 @@ def test_impossible_numbers_are_refused(kind, change, message):
 def test_a_server_begins_no_round_and_is_always_done():
     _, _, (server,) = star(tensors_of(1, 2, [4], "int32"))
     with pytest.raises(TypeError, match="a server begins no round"):
-        server.endpoint.begin(0, 0, np.zeros(1), np.zeros(1))
+        server.endpoint.begin(0, np.zeros(1), np.zeros(1))
     assert server.endpoint.done and server.endpoint.listens
     assert server.endpoint.deadline_ns == NEVER
 
