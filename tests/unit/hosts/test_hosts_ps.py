@@ -102,7 +102,8 @@ def test_the_sum_is_exact_whatever_the_network_does(
     for rank, node in enumerate(nodes):
         node.in_place, node.starts_ns = in_place, rank * skew_ms * MS
         node.deadline_ns = node.starts_ns
-    network.run()
+    # One packet in flight and a third of all lost is slow: a chunk takes half a second.
+    network.run(limit_ns=600_000 * MS)
     check_results(nodes)
     assert all(node.endpoint.counters["malformed"] == 0 for node in [*nodes, *others])
     chunks = sum(chunks_of_round(size, servers, lanes) for size in sizes)
@@ -442,3 +443,43 @@ def test_the_header_has_at_most_24_bytes_and_counters_are_explained():
     assert list(nodes[0].endpoint.counters) == list(COUNTERS)
     assert list(others[0].endpoint.counters) == list(SERVER_COUNTERS)
     assert all(meaning for _, meaning in SERVER_COUNTERS.values())
+
+
+def rounds_of_pushes(rounds):
+    """Two workers' pushes, 20 a round, in order, and a server that has heard none of them."""
+    tensors = [[np.arange(40, dtype=np.int32)] * rounds for _ in range(2)]
+    network, nodes, (server,) = star(tensors, 1, 2, 4)
+    network.run()
+    fresh = PsServer(server.endpoint.job)
+    return fresh, [[(node.address, payload) for payload in node.sent] for node in nodes]
+
+
+def test_a_result_is_not_sent_to_who_has_gone_on_since_in_the_same_batch():
+    server, (first, second) = rounds_of_pushes(1)
+    assert deliver(server, 0, [first[0], second[0], first[4]]) == 3
+    rows = server.poll(0).tolist()
+    assert [server.outbox.peer(row) for row in rows] == [1]
+    assert server.waiting(9) == [[4, 1]]
+
+
+def test_no_round_begins_before_the_one_before_is_complete():
+    server, (first, second) = rounds_of_pushes(2)
+    for index in range(20):
+        assert server.counters["malformed"] == max(0, index - 1)
+        if index:
+            assert deliver(server, 0, [first[20]]) == 0
+        assert deliver(server, 0, [first[index], second[index]]) == 2
+        server.poll(0)
+    assert deliver(server, 0, [first[20]]) == 1
+
+
+def test_a_result_of_another_server_than_the_chunks_is_malformed():
+    network, nodes, (_, other) = star(tensors_of(1, 2, [40], "int32"), 2, 2, 4)
+    while not any(payload[1] == wire.Kind.RESULT for payload in other.sent):
+        network.step(NEVER)
+    result = other.sent[0]
+    worker = nodes[0].endpoint
+    before = frozen(worker)
+    assert deliver(worker, network.now_ns, [(worker.peers[0], result)]) == 0
+    assert frozen(worker) == before and worker.counters["malformed"] == 1
+    assert deliver(worker, network.now_ns, [(worker.peers[1], result)]) == 1
