@@ -73,7 +73,7 @@ def test_what_impairments_took_or_made_is_no_loss_of_the_switch(
 def test_what_is_counted_or_sent_too_often_is_no_loss() -> None:
     ways = [way("h1->s1", 100), way("s1->h1", 100)]
     value = measured(ways, {"s1": {"duplicate": 103, "repeated": 98}})
-    assert lost_inside(value, trees(rack(1), ("h1",))) == {"s1": Lost(before=0, after=0)}
+    assert lost(rack(1), value) == {"s1": Lost(before=0, after=0)}
 
 
 def test_a_tree() -> None:
