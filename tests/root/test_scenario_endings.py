@@ -251,4 +251,4 @@ def test_what_all_programs_share_is_compiled_once_and_before_them(
             asked
         ):
             asked[folder].append(words[words.index("-m") + 1])
-    assert asked == {"io": ["testbed"], "native": ["testbed"]}
+    assert asked == {"io": ["agglab.testbed"], "native": ["agglab.testbed"]}

@@ -64,7 +64,7 @@ def test_the_window_stays_below_its_queues(scenario, stand_in) -> None:
         scenario.write(SMALL.replace("lanes: 64, slots: 64", "slots: 128")), **stand_in(DROP_IN)
     )
     assert ended.code == 0, ended.err
-    assert ended.json("logs/agent-h1.json")["window"] == 48
+    assert ended.json("logs/agent-h1.json")["settings"]["window"] == 48
 
 
 @pytest.mark.parametrize(

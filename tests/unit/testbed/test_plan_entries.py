@@ -131,7 +131,7 @@ def test_p4info_with_type_information(tmp_path: Path) -> None:
     """`type bit<9> port_t` leaves a map there, which the p4runtime package's class cannot read."""
     path = tmp_path / "p4info.txtpb"
     path.write_text(P4INFO + TYPE_INFO)
-    info = read_p4info(path)
+    info = read_p4info(path.read_bytes())
     assert info.tables[0].preamble.alias == "workers"
     (new_type,) = info.type_info.new_types
     assert (new_type.key, new_type.value.translated_type.sdn_bitwidth) == ("port_t", 32)
