@@ -49,16 +49,19 @@ from agglab.testbed.systems.forwarding import (
 )
 from agglab.topologies import Direction, Drop, Topology
 
+KEYS = frozenset({"switch.lanes", "workload.window"})
 LOSS_MAX = 0.99
 NOTHING_SHARED = 0
 IP_AND_UDP_BYTES = 28
 
 
 class BetweenHosts(System):
-    """header_bytes: of the system's own header; window_max: the largest window it can have."""
+    """endpoints: the module of its endpoints (hosts/systems/__init__.py), a name or a path;
+    header_bytes: of the system's own header; window_max: the largest window it can have."""
 
-    abilities = Abilities(keys=frozenset({"switch.lanes", "workload.window"}))
+    abilities = Abilities(keys=KEYS)
     counters = FORWARDING_COUNTERS
+    endpoints: str
     header_bytes: int
     window_max: int
 
@@ -142,7 +145,7 @@ class BetweenHosts(System):
         link = next(iter(setting.graph.ports(host).values()))
         return {
             "name": host,
-            "system": f"agglab.hosts.systems.{self.name}",
+            "system": self.endpoints,
             "role": role,
             "job": job.number,
             "rank": rank,

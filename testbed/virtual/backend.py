@@ -244,6 +244,7 @@ class VirtualBackend:
         peers = [Address(self._macs[ip], ip, port) for ip, port in node.peers]
         self._workers[worker] = node
         host.open(own, peers, node)
+        self._causes.agent(packed(own.ip), own.port, worker.job)
 
     def command(self, worker: WorkerId, command: Command) -> None:
         if command["command"] == "slow":

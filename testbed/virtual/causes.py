@@ -31,6 +31,7 @@ Chunk = tuple[int, int, int]
 Pair = frozenset[bytes]
 """Two addresses of IPv4."""
 SOURCE, TARGET = slice(26, 30), slice(30, 34)
+SOURCE_PORT, TARGET_PORT = slice(34, 36), slice(36, 38)
 
 
 @dataclass
@@ -47,6 +48,7 @@ class Causes:
     """Collects what goes wrong, and judges what is sent again by it."""
 
     clock: Clock
+    _jobs: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
     _hit: set[Chunk] = field(default_factory=set)
     _last_hit_ns: dict[int, int] = field(default_factory=dict)
     _last_hit_between_ns: dict[tuple[int, Pair], int] = field(default_factory=dict)
@@ -56,16 +58,26 @@ class Causes:
     _unexplained: Counter[tuple[int, str]] = field(default_factory=Counter)
     _examples: list[str] = field(default_factory=list)
 
+    def agent(self, ip: bytes, port: int, job: int) -> None:
+        """Frames from and to this address are this job's, whatever its system's packets look
+        like."""
+        self._jobs[ip, port.to_bytes(2, "big")] = job
+
     def hit(self, frame: bytes) -> None:
         """A frame was lost, changed or held up."""
         if len(frame) < wire.LOWER_HEADER_BYTES + wire.HEADER_BYTES:
             return
         header = np.frombuffer(frame, wire.HEADER, 1, wire.LOWER_HEADER_BYTES)[0]
-        job = int(header["job"])
+        job = self._job_of(frame, int(header["job"]))
         self._hit.add((job, int(header["slot"]), int(header["tag"])))
         self._last_hit_ns[job] = self.clock.now_ns
         between = frozenset((frame[SOURCE], frame[TARGET]))
         self._last_hit_between_ns[job, between] = self.clock.now_ns
+
+    def _job_of(self, frame: bytes, stated: int) -> int:
+        """stated: what a header of hosts/wire.py says; between switches there is nothing else."""
+        sender = self._jobs.get((frame[SOURCE], frame[SOURCE_PORT]), stated)
+        return self._jobs.get((frame[TARGET], frame[TARGET_PORT]), sender)
 
     def begin(self, job: int | None) -> Disturbance:
         """Something stops or slows a job's worker, or (None) a switch or link of all, from now."""

@@ -312,7 +312,7 @@ class AgentNode:
 
     def _told(self) -> dict[str, int]:
         stats = self._stats()
-        self._before, self._errors_before = self._endpoint.counters, self._network_errors
+        self._before, self._errors_before = dict(self._endpoint.counters), self._network_errors
         return stats
 
     def _tell(self, event: str, **content: Any) -> None:

@@ -37,11 +37,14 @@ SIGNATURES: library.Signatures = {
 
 COUNTERS = shared.COUNTERS
 """What a worker counts: the unit, and the meaning."""
-SERVER_COUNTERS = {
-    **shared.COUNTERS,
-    "summed_ever": ("chunks", "complete, and given to all workers"),
-    "answered_again": ("packets", "results sent again because a worker asked; in `duplicates` too"),
+OWN_COUNTERS = {
+    "summed_ever": ("chunks", "of a server: complete, and given to all workers"),
+    "answered_again": (
+        "packets",
+        "of a server: results sent again because a worker asked; in `duplicates` too",
+    ),
 }
+SERVER_COUNTERS = {**shared.COUNTERS, **OWN_COUNTERS}
 """What a server counts. It has no timers: `retransmitted` and `timeouts` stay 0."""
 COMMON_COUNTERS = [name for name in COUNTERS if name not in ("retransmitted", "timeouts")]
 

@@ -9,12 +9,14 @@ from agglab.hosts.part import SERVER, WORKER
 from agglab.hosts.systems.ps import wire
 from agglab.hosts.systems.ps.endpoint import (
     MAX_WINDOW,
+    OWN_COUNTERS,
     chunks_of_server,
 )
 from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.jobs import Finding, Tenant
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
+    Abilities,
     Absent,
     ActiveJob,
     Agent,
@@ -23,7 +25,13 @@ from agglab.testbed.systems.base import (
     Setting,
     Waiting,
 )
-from agglab.testbed.systems.between_hosts import FIRST_SESSION, BetweenHosts, one_after_another
+from agglab.testbed.systems.between_hosts import (
+    FIRST_SESSION,
+    KEYS,
+    BetweenHosts,
+    meanings,
+    one_after_another,
+)
 from agglab.testbed.systems.forwarding import Flow, unreachable
 from agglab.testbed.systems.ps.keys import PsKeys, dedicated
 from agglab.topologies import Topology
@@ -35,7 +43,10 @@ SERVER_PORT_BASE = base_wire.WORKER_PORT_BASE - 8192
 class ParameterServer(BetweenHosts):
     name = "ps"
     summary = "servers sum what workers push; on hosts of their own, or one beside each worker"
+    abilities = Abilities(has_servers=True, keys=KEYS)
     options = PsKeys
+    host_counters = meanings(OWN_COUNTERS)
+    endpoints = "agglab.hosts.systems.ps"
     header_bytes = wire.HEADER_BYTES
     window_max = MAX_WINDOW
 

@@ -37,6 +37,7 @@ class Ring(BetweenHosts):
     name = "ring"
     summary = "reduce-scatter and all-gather from host to host; switches only forward"
     host_counters = meanings(OWN_COUNTERS)
+    endpoints = "agglab.hosts.systems.ring"
     header_bytes = wire.HEADER_BYTES
     window_max = wire.MAX_WINDOW
 
