@@ -85,8 +85,9 @@ class Link:
     def __init__(self, endpoint: Endpoint, bind: Address) -> None:
         self._native = library.load()
         self.peers = tuple(endpoint.peers)
-        self._outbox = _Outbox.of(endpoint.outbox)
-        rows = len(endpoint.outbox.frames)
+        self._endpoint = endpoint
+        self._columns, self._outbox = endpoint.outbox, _Outbox.of(endpoint.outbox)
+        rows = len(self._columns.frames)
         self.socket = _open_socket(bind, self.peers, rows, endpoint.longest_bytes)
         self.inbox = Inbox(min(max(rows, MIN_WINDOW), MAX_BATCH), endpoint.longest_bytes)
         self._io: int | None = self._new_io()
@@ -115,6 +116,9 @@ class Link:
 
     def send(self, rows: NDArray[np.uint32]) -> None:
         """Send these rows of the endpoint's outbox."""
+        if self._endpoint.outbox is not self._columns:
+            self._columns = self._endpoint.outbox
+            self._outbox = _Outbox.of(self._columns)
         address = ctypes.addressof(self._outbox)
         error = self._native.io_send(self._io, address, rows.ctypes.data, len(rows))
         if error:

@@ -91,7 +91,8 @@ class Endpoint(Protocol):
         """Whom it sends to and hears; a switch that aggregates is one of them."""
 
     @property
-    def outbox(self) -> Outbox: ...
+    def outbox(self) -> Outbox:
+        """Where the rows that `poll` names are. Another object if its arrays are others."""
 
     @property
     def longest_bytes(self) -> int:
