@@ -1,4 +1,4 @@
-"""A network in virtual time, for the orchestration: testbed.backend.Backend in one process."""
+"""A network in virtual time, for `control`: testbed.backend.Backend in one process."""
 
 from __future__ import annotations
 
