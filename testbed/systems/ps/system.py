@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from agglab.hosts import wire as base_wire
 from agglab.hosts.part import SERVER, WORKER
 from agglab.hosts.systems.ps import wire
 from agglab.hosts.systems.ps.endpoint import (
+    COUNTERS,
     MAX_WINDOW,
+    SERVER_COUNTERS,
     chunks_of_server,
 )
 from agglab.testbed.scenario import Scenario
-from agglab.testbed.scenario.jobs import Finding, Tenant
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.systems.base import (
     Absent,
     ActiveJob,
@@ -23,7 +25,12 @@ from agglab.testbed.systems.base import (
     Setting,
     Waiting,
 )
-from agglab.testbed.systems.between_hosts import FIRST_SESSION, BetweenHosts, one_after_another
+from agglab.testbed.systems.between_hosts import (
+    FIRST_SESSION,
+    BetweenHosts,
+    meanings,
+    one_after_another,
+)
 from agglab.testbed.systems.forwarding import Flow, unreachable
 from agglab.testbed.systems.ps.keys import PsKeys, dedicated
 from agglab.topologies import Topology
@@ -35,12 +42,11 @@ SERVER_PORT_BASE = base_wire.WORKER_PORT_BASE - 8192
 class ParameterServer(BetweenHosts):
     name = "ps"
     summary = "servers sum what workers push; on hosts of their own, or one beside each worker"
+    abilities = replace(BetweenHosts.abilities, has_servers=True)
     options = PsKeys
+    host_counters = meanings({k: v for k, v in SERVER_COUNTERS.items() if k not in COUNTERS})
     header_bytes = wire.HEADER_BYTES
     window_max = MAX_WINDOW
-
-    def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-        yield from super().check(scenario, trust)
 
     def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
         return dedicated(_keys(scenario), [host.name for host in graph.hosts])
@@ -86,15 +92,13 @@ class ParameterServer(BetweenHosts):
         return found
 
     def flows(self, setting: Setting, job: ActiveJob) -> Sequence[Flow]:
-        """What is a server's goes to it, and back; none of it over a link where it is beside the
-        worker."""
+        """What is a server's goes to it, and back."""
         hosts, elements = self.servers(setting, job), job.job.workload.elements
         frame, flows = wire.frame_bytes(setting.lanes), []
         for index, server in enumerate(hosts):
             size = frame * chunks_of_server(elements, len(hosts), setting.lanes, index)
             for worker in job.hosts:
-                if worker != server:
-                    flows += [Flow(worker, server, size), Flow(server, worker, size)]
+                flows += [Flow(worker, server, size), Flow(server, worker, size)]
         return flows
 
     def memory_bytes(self, scenario: Scenario) -> int:
