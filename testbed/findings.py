@@ -222,7 +222,7 @@ def _slow(case: Case) -> Iterator[Finding]:
         return
     for name, job in case.jobs.items():
         median_s, bound_s = job["allreduce"]["time_s"]["median"], job["lossy_bound_s"]
-        if median_s is None:
+        if median_s is None or not bound_s:
             continue
         bound_s *= len(case.jobs)
         if median_s > SLOW_TIMES * bound_s and (case.virtual or median_s - bound_s > SLOW_S):

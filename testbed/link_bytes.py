@@ -80,9 +80,8 @@ def _more(result: JobResult, round_bytes: Mapping[str, int]) -> dict[str, int]:
     sent = dict.fromkeys([*result.tenant.hosts, *result.servers.values()], 0)
     for event in result.served:
         sent[result.servers[event["rank"]]] += event["stats"]["bytes_sent"]
-    for done in result.rounds:
-        for rank, event in done.ended.items():
-            sent[result.tenant.hosts[rank]] += event["stats"]["bytes_sent"]
+    for event in result.reports:
+        sent[result.tenant.hosts[event["rank"]]] += event["stats"]["bytes_sent"]
     for name, size in round_bytes.items():
         host = name.partition("->")[0]
         if host in sent:

@@ -120,9 +120,9 @@ def _job(system: System, setting: Setting, result: JobResult) -> dict[str, Any]:
         },
         "payload_bound_s": bound.payload_s,
         "link_bound_s": bound.link_s,
-        "link_bound_ratio": middle / bound.link_s if middle else None,
+        "link_bound_ratio": _ratio(middle, bound.link_s),
         "lossy_bound_s": bound.lossy_s,
-        "lossy_bound_ratio": middle / bound.lossy_s if middle else None,
+        "lossy_bound_ratio": _ratio(middle, bound.lossy_s),
         "window_share": bound.window_share,
         "rounds": len(result.rounds),
         "restarts": result.restarts,
@@ -132,6 +132,11 @@ def _job(system: System, setting: Setting, result: JobResult) -> dict[str, Any]:
         "workers": _workers(system, result),
         **({"servers": _servers(system, result)} if system.abilities.has_servers else {}),
     }
+
+
+def _ratio(time_s: float | None, bound_s: float) -> float | None:
+    """None where no round ended, or links carry nothing and so bound nothing."""
+    return time_s / bound_s if time_s is not None and bound_s else None
 
 
 def _only(jobs: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
@@ -166,12 +171,14 @@ def _plain(value: float | int | str) -> float | int | str:
 
 
 def _throughput(result: JobResult) -> float:
-    """Tensor elements reduced per second of the job's time, from its start to its last round."""
+    """Tensor elements reduced per second of the job's time, from its start to its last round; 0
+    where that took no time, which is possible in virtual time if nothing crosses a link."""
     if not result.rounds or result.started_ns is None:
         return 0.0
     last_ns = max(event["end_ns"] for event in result.rounds[-1].ended.values())
     elements = len(result.rounds) * result.tenant.workload.elements
-    return elements * NS_PER_S / (last_ns - result.started_ns)
+    taken_ns = last_ns - result.started_ns
+    return elements * NS_PER_S / taken_ns if taken_ns else 0.0
 
 
 def _fairness(results: Sequence[JobResult]) -> dict[str, Any]:

@@ -121,9 +121,11 @@ def _time(job: Metrics) -> str:
     times = job["allreduce"]["time_s"]
     if times["median"] is None:
         return "no round ended"
+    taken = f"{times['median']:.4f} s a round (from {times['min']:.4f} to {times['max']:.4f})"
+    if job["link_bound_ratio"] is None:
+        return f"{taken}; nothing crosses a link"
     return (
-        f"{times['median']:.4f} s a round (from {times['min']:.4f} to {times['max']:.4f}); "
-        f"the links allow {job['link_bound_s']:.4f} s: ratio {job['link_bound_ratio']:.3f}"
+        f"{taken}; the links allow {job['link_bound_s']:.4f} s: ratio {job['link_bound_ratio']:.3f}"
     )
 
 
@@ -150,7 +152,7 @@ def _row(point: Metrics) -> tuple[str, ...]:
         "yes" if metrics["exact"] and not metrics["wrong_results"] else "NO",
         f"{metrics['allreduce']['time_s']['median']:.4f} s" if timed else "-",
         f"{metrics['link_bound_s']:.4f} s" if timed else "-",
-        f"{metrics['link_bound_ratio']:.3f}" if timed else "-",
+        "-" if metrics["link_bound_ratio"] is None else f"{metrics['link_bound_ratio']:.3f}",
         str(metrics["totals"]["retransmitted"]),
         str(metrics["totals"]["injected_drops"]),
         metrics["fidelity"]["verdict"],

@@ -154,7 +154,7 @@ class JobProcess:
         except JobFailed as failed:
             self.result.failure = failed.failure
         self.result.ended_ns = self._now()
-        yield from self._ask_servers()
+        yield from self._ask_listeners()
         for rank in [*range(len(self.tenant.hosts)), *self._servers]:
             self._send(rank, command="stop")
         self._run.leave(self)
@@ -172,9 +172,11 @@ class JobProcess:
                 self.result.started_ns = self._now()
             yield from self._round_to_its_end(number)
 
-    def _ask_servers(self) -> Process[None]:
-        """For what they have counted; whoever does not answer has counted nothing."""
-        asked = self._servers.keys() - self._dead.keys()
+    def _ask_listeners(self) -> Process[None]:
+        """Who sends what belongs to no round of its own, for what it has counted; whoever does not
+        answer has counted nothing."""
+        listening = {agent.rank for agent in self._run.agents(self) if agent.listens}
+        asked = (listening | self._servers.keys()) - self._dead.keys()
         for rank in asked:
             self._send(rank, command="report")
         deadline = self._now() + round(ANSWER_S * S)

@@ -154,6 +154,8 @@ class Agent:
     role: `worker` or `server` (hosts/part.py). rank: of a worker its rank in the job, of a server a
     number above all ranks. configuration: what hosts.agent reads, but for `control` and `sums_dir`.
     session: settings of a new session that are this agent's alone, such as who its peers are now.
+    listens: a worker that answers others between rounds, too; what it sends then is asked for when
+    the job is over, as servers are.
     """
 
     role: str
@@ -161,6 +163,7 @@ class Agent:
     rank: int
     configuration: Mapping[str, Any]
     session: Mapping[str, Any] = field(default_factory=dict)
+    listens: bool = False
 
 
 @dataclass(frozen=True)

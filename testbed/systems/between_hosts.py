@@ -67,7 +67,11 @@ class BetweenHosts(System):
 
     @abstractmethod
     def flows(self, setting: Setting, job: ActiveJob) -> Sequence[Flow]:
-        """What hosts send each other in a round without loss, at least."""
+        """What agents send each other in a round without loss, also those of one host."""
+
+    def least_flows(self, setting: Setting, job: ActiveJob) -> Sequence[Flow]:
+        """What they cannot do without, where that is less."""
+        return self.flows(setting, job)
 
     @abstractmethod
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
@@ -163,12 +167,13 @@ class BetweenHosts(System):
         return bytes_by_direction(setting.graph, self.flows(setting, job))
 
     def bounds(self, setting: Setting, job: ActiveJob) -> Bounds:
-        graph, sizes = setting.graph, self.round_bytes(setting, job)
+        graph, flows = setting.graph, self.least_flows(setting, job)
+        sizes = bytes_by_direction(graph, flows)
         crossed = {name: rate for name, rate in rates(graph) if sizes.get(name)}
         slowest_bps = min(crossed.values(), default=min(rate for _, rate in rates(graph)))
         frame = self.frame_bytes(setting.scenario)
-        flows = self.flows(setting, job)
-        trip_s = min((_trip_s(graph, flow, frame) for flow in flows), default=0.0)
+        between = [flow for flow in flows if flow.source != flow.target]
+        trip_s = min((_trip_s(graph, flow, frame) for flow in between), default=0.0)
         window = job.job.workload.window
         assert window, "a resolved scenario"
         in_flight = window * frame * 8 / slowest_bps

@@ -88,15 +88,21 @@ def bytes_by_direction(graph: Topology, flows: Iterable[Flow]) -> dict[str, int]
 
 
 def sent_again(graph: Topology, flows: Sequence[Flow], more: Mapping[str, int]) -> dict[str, Again]:
-    """What a host sent beyond the prediction crossed its own link whole, and any part of it each
-    other direction of its flows; switches send nothing again. See System.sent_again."""
+    """What a host sent beyond the prediction crossed its own link whole, unless its agents also
+    talk to each other, and any part of it each other direction of its flows; switches send nothing
+    again. See System.sent_again."""
+    partly = {flow.source for flow in flows if flow.source == flow.target}
     most: dict[str, int] = {}
     for direction, sources in _sources(graph, flows).items():
         most[direction] = sum(more.get(source, 0) for source in sources)
     return {
-        direction: Again(size if direction.partition("->")[0] in more else 0, size)
+        direction: Again(size if _sender(direction) in more.keys() - partly else 0, size)
         for direction, size in most.items()
     }
+
+
+def _sender(direction: str) -> str:
+    return direction.partition("->")[0]
 
 
 def _sources(graph: Topology, flows: Iterable[Flow]) -> dict[str, set[str]]:

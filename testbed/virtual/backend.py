@@ -68,9 +68,10 @@ class HostNode:
         self._local_sent = self._local_received = 0
 
     def open(self, own: Address, peers: Sequence[Address], agent: AgentNode) -> None:
-        """An agent's socket, instead of one that ended with its program."""
+        """An agent's socket, instead of one that ended with its program or its session."""
         self.sockets[own.port] = Socket([Framing(own, peer) for peer in peers], peers, agent)
-        self._agents.append(agent)
+        if agent not in self._agents:
+            self._agents.append(agent)
 
     def send_datagram(self, own: Address, peer: Address, index: int, datagram: bytes) -> None:
         """To another host by the link, to this one past it, as the kernel does."""
@@ -239,12 +240,17 @@ class VirtualBackend:
         def keep(number: int, received: Received) -> None:
             self._received[worker.job, configuration["rank"], number] = received
 
+        peers: list[Address] = []
+
+        def opened(agent: AgentNode) -> None:
+            peers[:] = [Address(self._macs[ip], ip, port) for ip, port in agent.peers]
+            host.open(own, peers, agent)
+            self._causes.agent(packed(own.ip), own.port, worker.job)
+
         self._disturb(("killed", worker), None, False)
-        node = AgentNode(self.clock, configuration, send, self._events.append, keep, again)
-        peers = [Address(self._macs[ip], ip, port) for ip, port in node.peers]
+        report = self._events.append
+        node = AgentNode(self.clock, configuration, send, report, keep, again, opened)
         self._workers[worker] = node
-        host.open(own, peers, node)
-        self._causes.agent(packed(own.ip), own.port, worker.job)
 
     def command(self, worker: WorkerId, command: Command) -> None:
         if command["command"] == "slow":

@@ -30,12 +30,14 @@ Report = Callable[[dict[str, Any]], None]
 Send = Callable[[int, bytes], None]
 Keep = Callable[[int, Received], None]
 Again = Callable[[int, Repeat], None]
+Opened = Callable[["AgentNode"], None]
 
 
 class AgentNode:
     """One agent of one job. `send(peer, datagram)` puts one on its way; `report(event)` is called
     with every event, `keep(round, received)` with the arrays of a round that ended,
-    `again(peer, repeat)` with every packet that is sent again."""
+    `again(peer, repeat)` with every packet that is sent again, `opened(agent)` when it has other
+    `peers`, at first and with each session."""
 
     def __init__(
         self,
@@ -45,9 +47,11 @@ class AgentNode:
         report: Report,
         keep: Keep,
         again: Again = lambda peer, repeat: None,
+        opened: Opened = lambda agent: None,
     ) -> None:
         self._clock, self._config = clock, configuration
         self._send, self._report, self._keep, self._again = send, report, keep, again
+        self._opened = opened
         self.rank: int = configuration["rank"]
         self.alive = True
         self._paused = False
@@ -74,6 +78,7 @@ class AgentNode:
         self._endpoint: Endpoint = self._system.endpoint(self._setup.part(members, settings))
         self._inbox = Inbox(GATHERED_MAX, self._endpoint.longest_bytes)
         self._before = untold
+        self._opened(self)
 
     @property
     def peers(self) -> Sequence[Address]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from agglab.hosts import wire as base_wire
 from agglab.hosts.part import SERVER, WORKER
@@ -13,8 +13,7 @@ from agglab.hosts.systems.ps.endpoint import (
     chunks_of_server,
 )
 from agglab.testbed.scenario import Scenario
-from agglab.testbed.scenario.jobs import Finding, Tenant
-from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.systems.base import (
     Abilities,
     Absent,
@@ -49,9 +48,6 @@ class ParameterServer(BetweenHosts):
     endpoints = "agglab.hosts.systems.ps"
     header_bytes = wire.HEADER_BYTES
     window_max = MAX_WINDOW
-
-    def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-        yield from super().check(scenario, trust)
 
     def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
         return dedicated(_keys(scenario), [host.name for host in graph.hosts])
@@ -97,15 +93,13 @@ class ParameterServer(BetweenHosts):
         return found
 
     def flows(self, setting: Setting, job: ActiveJob) -> Sequence[Flow]:
-        """What is a server's goes to it, and back; none of it over a link where it is beside the
-        worker."""
+        """What is a server's goes to it, and back."""
         hosts, elements = self.servers(setting, job), job.job.workload.elements
         frame, flows = wire.frame_bytes(setting.lanes), []
         for index, server in enumerate(hosts):
             size = frame * chunks_of_server(elements, len(hosts), setting.lanes, index)
             for worker in job.hosts:
-                if worker != server:
-                    flows += [Flow(worker, server, size), Flow(server, worker, size)]
+                flows += [Flow(worker, server, size), Flow(server, worker, size)]
         return flows
 
     def memory_bytes(self, scenario: Scenario) -> int:

@@ -15,8 +15,10 @@ from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.systems.base import (
     Absent,
     ActiveJob,
+    Again,
     Agent,
     Array,
+    Cells,
     Registers,
     Setting,
     Waiting,
@@ -27,7 +29,7 @@ from agglab.testbed.systems.between_hosts import (
     meanings,
     one_after_another,
 )
-from agglab.testbed.systems.forwarding import Flow
+from agglab.testbed.systems.forwarding import Flow, path
 from agglab.topologies import Topology
 
 ACKNOWLEDGEMENT_BYTES = base_wire.LOWER_HEADER_BYTES + wire.HEADER_BYTES
@@ -62,20 +64,43 @@ class Ring(BetweenHosts):
             host = job.job.hosts[rank]
             configuration = self.configuration(setting, job.job, host, port, rank)
             configuration["settings"] = settings
-            found.append(Agent(WORKER, host, rank, configuration, {"peers": peers}))
+            found.append(Agent(WORKER, host, rank, configuration, {"peers": peers}, listens=True))
         return found
 
     def flows(self, setting: Setting, job: ActiveJob) -> Sequence[Flow]:
         """Data to the next worker; to the one before, an acknowledgement for every few packets."""
-        hosts, elements = job.hosts, job.job.workload.elements
-        packets = packets_of_round(elements, len(hosts), setting.lanes)
-        data = packets * wire.frame_bytes(setting.lanes)
-        acknowledged = -(-packets // ACKNOWLEDGE_EVERY) * ACKNOWLEDGEMENT_BYTES
-        flows = []
-        for rank, host in enumerate(hosts if len(hosts) > 1 else ()):
-            flows.append(Flow(host, hosts[(rank + 1) % len(hosts)], data))
-            flows.append(Flow(host, hosts[rank - 1], acknowledged))
-        return flows
+        return [*self.least_flows(setting, job), *_acknowledgements(setting, job)]
+
+    def least_flows(self, setting: Setting, job: ActiveJob) -> Sequence[Flow]:
+        """A whole batch has one acknowledgement, so that there can be next to none."""
+        hosts, size = job.hosts, _packets(setting, job) * wire.frame_bytes(setting.lanes)
+        return [Flow(a, b, size) for a, b in _neighbours(hosts)]
+
+    def sent_again(
+        self,
+        setting: Setting,
+        job: ActiveJob,
+        more: Mapping[str, int],
+        counters: Mapping[str, Mapping[str, Cells]],
+    ) -> Mapping[str, Again]:
+        """A host's bytes are known, but not which of them were acknowledgements. Of these fewer
+        than predicted may cross any link but its own: batches have one, and none is repeated. As
+        much more of what it sent may then have been data."""
+        graph, rounds = setting.graph, job.job.workload.rounds
+        again = dict(super().sent_again(setting, job, more, counters))
+        own, beyond = {}, {}
+        for flow in _acknowledgements(setting, job):
+            own[flow.source] = flow.bytes * rounds
+            beyond[flow.source] = path(graph, flow.source, flow.target)[1:]
+            for direction in beyond[flow.source]:
+                known = again[direction]
+                again[direction] = Again(known.least - own[flow.source], known.most)
+        for flow in self.least_flows(setting, job):
+            for direction in path(graph, flow.source, flow.target)[1:]:
+                if direction not in beyond[flow.source]:
+                    known = again[direction]
+                    again[direction] = Again(known.least, known.most + own[flow.source])
+        return again
 
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
         """Segment j is added from worker j on, around the ring."""
@@ -104,3 +129,20 @@ class Ring(BetweenHosts):
                 owing.setdefault(job.hosts[rank], Absent()).never_sent.add(first)
         silent = {host: owes for host, owes in owing.items() if host not in waiting}
         return dict(sorted((silent or owing).items(), key=lambda item: -item[1].count))
+
+
+def _neighbours(hosts: Sequence[str]) -> list[tuple[str, str]]:
+    """Each host and the one that follows it in the ring; none of a host alone."""
+    following = [*hosts[1:], *hosts[:1]]
+    return list(zip(hosts, following, strict=True)) if len(hosts) > 1 else []
+
+
+def _packets(setting: Setting, job: ActiveJob) -> int:
+    """Of data, that each worker sends in a round."""
+    return packets_of_round(job.job.workload.elements, len(job.hosts), setting.lanes)
+
+
+def _acknowledgements(setting: Setting, job: ActiveJob) -> list[Flow]:
+    """As many as where packets come one by one."""
+    size = -(-_packets(setting, job) // ACKNOWLEDGE_EVERY) * ACKNOWLEDGEMENT_BYTES
+    return [Flow(b, a, size) for a, b in _neighbours(job.hosts)]
