@@ -138,7 +138,9 @@ class Agent:
         self.failed = False
 
     def _configure(self, members: Sequence[int], settings: Mapping[str, Any]) -> None:
+        untold: Mapping[str, int] = {}
         if self._reducer is not None:
+            untold = self._untold()
             self._reducer.close()
         part, hooks = self._config.part(members, settings), Hooks(self._progress, self._after_batch)
         made = getattr(self._system, "reducer", None)
@@ -147,7 +149,9 @@ class Agent:
             if made
             else Reducer(self._system.endpoint(part), self._config.bind, hooks)
         )
-        self._before = self._reducer.stats
+        stats = self._reducer.stats
+        self._before = {name: count - untold.get(name, 0) for name, count in stats.items()}
+        self._broken_off = False
 
     @property
     def round(self) -> int:
@@ -168,7 +172,7 @@ class Agent:
         """Serve until Stopped."""
         self._control.send("ready", rank=self._config.rank)
         while True:
-            if not self._control.waits:
+            if not self._control.waits and not self._broken_off:
                 self._active.serve(self._control.fileno())
             command = self._control.wait()
             if command.get("command") == "round":
@@ -212,7 +216,9 @@ class Agent:
         self._control.send("round", **report)
 
     def _report_end(self, event: str, **content: Any) -> None:
-        """Of a round without a result. waiting: what it waits for, in the words of the system."""
+        """Of a round without a result, for which nothing more is done. waiting: what it waits for,
+        in the words of the system."""
+        self._broken_off = True
         self._control.send(
             event,
             rank=self._config.rank,

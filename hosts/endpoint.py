@@ -28,11 +28,13 @@ Address = tuple[str, int]
 class Repeat(NamedTuple):
     """A packet that is sent again. place, number: what in the protocol, comparable over all agents
     of a job, where switches aggregate (a slot and a tag); place is None where only its peer can
-    have failed to answer. first_sent_ns: when it was sent first."""
+    have failed to answer. first_sent_ns: when it was sent first. gathered: the peer answers when it
+    has heard all agents of the job."""
 
     place: int | None
     number: int
     first_sent_ns: int
+    gathered: bool = False
 
 
 class Outbox(NamedTuple):

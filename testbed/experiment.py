@@ -74,6 +74,7 @@ class Experiment:
             self.folder.logs,
             self.sums,
             self.scenario.timeouts.start_s,
+            (counter.name for counter in self.system.counters.values()),
             pcaps,
         )
 

@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agglab.testbed import systems
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.statistics import NetworkStatistics
 from agglab.testbed.systems.base import Cells
-
-COUNTERS = {
-    counter.name: counter.name
-    for name in systems.built_in()
-    for counter in systems.find(name).counters.values()
-}
-"""Counters of P4 programs whose values outlive a switch's restart."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +28,6 @@ from agglab.testbed.agents import Agents
 from agglab.testbed.backend import Command, Event, WorkerId
 from agglab.testbed.errors import NodeFailed
 from agglab.testbed.faults import Fault
-from agglab.testbed.measurements import COUNTERS
 from agglab.testbed.network import MininetNetwork, NativeTarget, NodeProcess, RunningSwitch, Target
 from agglab.testbed.network.kernel import network_namespace
 from agglab.testbed.plan import Entries
@@ -44,7 +43,8 @@ WATCH_S = 0.1
 
 
 class RealBackend:
-    """See backend.Backend. sums: a folder for what agents receive, which can be large."""
+    """See backend.Backend. sums: a folder for what agents receive, which can be large. counters: of
+    the P4 program, by name, whose values outlive a switch's restart."""
 
     def __init__(
         self,
@@ -56,10 +56,12 @@ class RealBackend:
         logs: Path,
         sums: Path,
         start_s: float,
+        counters: Iterable[str],
         pcaps: Path | None = None,
     ) -> None:
         self._topology = topology
         self._target = target
+        self._counters = tuple(dict.fromkeys(counters))
         self._logs, self._sums, self._start_s = logs, sums, start_s
         self._network = MininetNetwork(topology, seed, scratch, logs, pcaps, faults)
         self._agents = Agents(scratch / "agents.sock")
@@ -203,7 +205,7 @@ class RealBackend:
 
     def _keep_counts(self, switch: str) -> None:
         """What is counted so far, which the switch is about to forget."""
-        for counter in COUNTERS.values():
+        for counter in self._counters:
             if cells := self.counters(switch, counter):
                 self._counted[switch, counter] = cells
 
@@ -231,8 +233,9 @@ class RealBackend:
         return self._network.carried_bytes()
 
     def usage(self) -> Usage:
-        pids = {name: switch.process.pid for name, switch in self._switches.items()}
-        pids |= {worker.host: self._processes[worker].pid for worker in self._running}
+        pids = {name: [switch.process.pid] for name, switch in self._switches.items()}
+        for worker in self._running:
+            pids.setdefault(worker.host, []).append(self._processes[worker].pid)
         return usage.sample(pids, time.monotonic())
 
 

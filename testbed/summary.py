@@ -95,14 +95,20 @@ def _facts(metrics: Metrics) -> list[tuple[str, str]]:
 
 
 def _sums(metrics: Metrics) -> str:
-    errors = [job["error"] for job in metrics["jobs"].values()]
-    worst = max((e for e in errors if e["max_abs"] is not None), key=_largest, default=None)
+    """What was judged: integers, floats that the system makes of them, or floats that it adds."""
+    judged = [job for job in metrics["jobs"].values() if job["error"]["within"] is not None]
+    added = [job for job in judged if job["error"]["bound"] is None]
+    integers = len(added) < len(metrics["jobs"])
     if wrong := [text for text in (_wrong(metrics, "sums"), _wrong(metrics, "results")) if text]:
-        return " and ".join(wrong) + " are WRONG"
+        return " and ".join(wrong if integers else wrong[-1:]) + " are WRONG"
     if not any(job["rounds"] for job in metrics["jobs"].values()):
         return "no round ended"
-    text = "every integer sum is right, bit for bit"
-    if worst is not None:
+    exact = [*(["integer sum"] if integers else []), *(["float received"] if added else [])]
+    text = " and ".join(f"every {what}" for what in exact)
+    text += f" {'are' if len(exact) > 1 else 'is'} right, bit for bit"
+    errors = [job["error"] for job in judged if job["error"]["max_abs"] is not None]
+    if errors and not added:
+        worst = max(errors, key=_largest)
         error = f"{worst['max_abs']:.2g} (allowed {worst['bound']:.2g})"
         text += f"; every float received is off by at most {error}"
     return text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,8 +14,9 @@ _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 class Usage:
     """Seconds, so far or between two samples.
 
-    wall_s: elapsed. cpu_s: by process name. wait_s: the longest that a thread of each process was
-    ready to run and waited for a processor. busy_s, stolen_s: of all processors together.
+    wall_s: elapsed. cpu_s: by name, of all processes that have it. wait_s: the longest that a
+    thread of these was ready to run and waited for a processor. busy_s, stolen_s: of all processors
+    together.
     """
 
     wall_s: float
@@ -47,10 +49,13 @@ def _each(ours: dict[str, float], theirs: dict[str, float], sign: int) -> dict[s
     return {n: ours.get(n, 0.0) + sign * theirs.get(n, 0.0) for n in [*ours, *theirs]}
 
 
-def sample(pids: dict[str, int], now_s: float, proc: Path = Path("/proc")) -> Usage:
-    """Totals so far of the named processes and the machine; a process that ended counts 0."""
+def sample(pids: Mapping[str, Iterable[int]], now_s: float, proc: Path = Path("/proc")) -> Usage:
+    """Totals so far of the processes of each name and the machine; one that ended counts 0."""
     busy, stolen = _machine(proc)
-    threads = {name: _threads(proc / str(pid)) for name, pid in pids.items()}
+    threads = {
+        name: [times for pid in of_name for times in _threads(proc / str(pid))]
+        for name, of_name in pids.items()
+    }
     return Usage(
         now_s,
         {name: sum(run for run, _ in times) for name, times in threads.items()},

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from agglab.compiler import __name__ as compiler_name
 from agglab.compiler.backend import arithmetic, ir
 from agglab.compiler.source import Position
 
@@ -87,7 +86,7 @@ class Writer:
             ],
             "field_aliases": self._aliases(),
             "program": program.name,
-            "__meta__": {"version": VERSION, "compiler": f"agglab {compiler_name}"},
+            "__meta__": {"version": VERSION, "compiler": "agglab compiler"},
         }
 
     # ---------------------------------------------------------------- headers

@@ -7,7 +7,8 @@ happened to another chunk of the job while this one was under way, or as long be
 mend a loss get out of step for a moment, and what is late then looks overtaken. Whatever is neither
 is the doing of the program or of the worker's timers. Between hosts, where switches only forward, a
 packet that waits for its peer's answer is explained if any packet of these two was lost, changed or
-held up since it was sent.
+held up since it was sent; if the peer gathers what all agents send, any packet of the job, since
+then or as long before.
 """
 
 from __future__ import annotations
@@ -106,6 +107,10 @@ class Causes:
             self._examples.append(f"{what}: {waited_ns / 1e6:.3f} ms after it was first sent")
 
     def _was_hit(self, job: int, repeat: Repeat, between: Pair) -> bool:
+        if repeat.gathered:
+            waited_ns = self.clock.now_ns - repeat.first_sent_ns
+            since_ns = repeat.first_sent_ns - waited_ns
+            return self._last_hit_ns.get(job, -FOREVER_NS) >= since_ns
         if repeat.place is None:
             return self._last_hit_between_ns.get((job, between), -1) >= repeat.first_sent_ns
         chunks = ((job, repeat.place, (repeat.number - back) % TAGS) for back in (0, 1))

@@ -78,6 +78,7 @@ class AgentNode:
         self._endpoint: Endpoint = self._system.endpoint(self._setup.part(members, settings))
         self._inbox = Inbox(GATHERED_MAX, self._endpoint.longest_bytes)
         self._before = untold
+        self._broken_off = False
         self._opened(self)
 
     @property
@@ -182,8 +183,7 @@ class AgentNode:
     @property
     def _looks(self) -> bool:
         """Whether it takes what arrives."""
-        resting = self._round is None and not self._endpoint.listens
-        return not (resting or self._paused or self._clock.now_ns < self._busy_until_ns)
+        return self._in_use and not (self._paused or self._clock.now_ns < self._busy_until_ns)
 
     def network_error(self) -> None:
         """An ICMP message about one of its datagrams has arrived. The socket keeps one such error
@@ -211,8 +211,8 @@ class AgentNode:
 
     @property
     def _in_use(self) -> bool:
-        """In a round, or of use to others between rounds."""
-        return self._round is not None or self._endpoint.listens
+        """In a round, or of use to others between rounds, which it is not after one that failed."""
+        return self._round is not None or (self._endpoint.listens and not self._broken_off)
 
     def _take(self) -> None:
         self._endpoint.on_datagrams(self._clock.now_ns, self._inbox)
@@ -305,7 +305,8 @@ class AgentNode:
         if self._round is not None:
             waiting = self._endpoint.waiting(WAITING_MAX)
             known = {"chunks": self._endpoint.chunks_done, "stats": self._told()}
-        number, self._round = self._round, None
+            self._broken_off = True
+        number, self._round, self._marks = self._round, None, []
         self._tell(event, round=number, waiting=waiting, **known, **content)
 
     def _stats(self) -> dict[str, int]:

@@ -32,11 +32,11 @@ from frames import (
 from pairs import compile_with, run_on
 from schedules import FLOOD_PORTS, JOBS, SLOTS, jobs_model, schedule
 
-from agglab.testbed.measurements import COUNTERS
 from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.scenario.schema import Scenario, Switch, Workload
 from agglab.testbed.systems.base import Setting
 from agglab.testbed.systems.switchml import attack
+from agglab.testbed.systems.switchml.counters import COUNTERS
 from agglab.topologies import rack
 
 pytestmark = pytest.mark.peers
@@ -167,7 +167,9 @@ def test_random_schedules_agree_with_the_model(check: Check, seed: int) -> None:
 
 def counter_checks(counted: Counter[str]) -> list[str]:
     """Of the five counters of frames that are in no job, and of contributions by strangers."""
-    names = {what: COUNTERS[what] for what in ("forged", "malformed", "forwarded", "unroutable")}
+    names = {
+        what: COUNTERS[what].name for what in ("forged", "malformed", "forwarded", "unroutable")
+    }
     lines = [f"check_counter {name}(0) packets == {counted[w]}" for w, name in names.items()]
     lines.append("check_counter host_errors(0) packets == 0")
     for job in (0, 5):

@@ -340,7 +340,7 @@ class PsWorker:
         push = self._pushes[row]
         if not push["attempt"]:
             return None
-        return Repeat(None, int(push["chunk"]), int(push["first_sent_ns"]))
+        return Repeat(None, int(push["chunk"]), int(push["first_sent_ns"]), gathered=True)
 
     def waiting(self, most: int) -> list[list[int]]:
         """[chunk, index of its server] of pushes that have no result."""

@@ -88,7 +88,7 @@ def test_usage_is_read_from_proc(tmp_path) -> None:
         folder = tmp_path / pid / "task" / thread
         folder.mkdir(parents=True)
         (folder / "schedstat").write_text(times + "\n")
-    found = sample({"s1": 7, "gone": 8}, 12.5, tmp_path)
+    found = sample({"s1": [7], "gone": [8]}, 12.5, tmp_path)
     assert found.cpu_s == {"s1": 4.0, "gone": 0.0}
     assert found.wait_s == {"s1": 2.0, "gone": 0.0}
     assert (found.busy_s, found.stolen_s) == (pytest.approx(2.05), pytest.approx(0.4))
@@ -96,3 +96,14 @@ def test_usage_is_read_from_proc(tmp_path) -> None:
     assert (spent.wall_s, spent.busy_s, spent.cpu_s["s1"]) == (0.0, 0.0, 0.0)
     assert (spent + found).cpu_s == found.cpu_s
     assert (NOTHING + found) == found
+
+
+def test_usage_of_a_host_is_that_of_all_its_agents(tmp_path) -> None:
+    (tmp_path / "stat").write_text("cpu  100 10 50 1000 5 3 2 40 0 0\n")
+    for pid, times in [("7", "3000000000 5000000000 9"), ("9", "1000000000 2000000000 9")]:
+        folder = tmp_path / pid / "task" / pid
+        folder.mkdir(parents=True)
+        (folder / "schedstat").write_text(times + "\n")
+    found = sample({"h1": [7, 9], "h2": [9]}, 12.5, tmp_path)
+    assert found.cpu_s == {"h1": 4.0, "h2": 1.0}
+    assert found.wait_s == {"h1": 5.0, "h2": 2.0}

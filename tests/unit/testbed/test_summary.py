@@ -13,7 +13,7 @@ from agglab.testbed.summary import run_summary, sweep_summary
 def metrics(ok: bool, exact: bool, verdict: str) -> dict[str, Any]:
     time_s = {"median": 0.2, "min": 0.2, "max": 0.2}
     job = {
-        "error": {"max_abs": None, "bound": None},
+        "error": {"max_abs": None, "bound": None, "within": None},
         "rounds": 1,
         "restarts": 0,
         "allreduce": {"time_s": time_s},
@@ -65,3 +65,45 @@ def sweep(failing: dict[str, Any]) -> dict[str, Any]:
     good = metrics(True, failing["exact"], "network-bound")
     points = [{"settings": {"a": i}, "metrics": each} for i, each in enumerate((good, failing))]
     return {**failing, "points": points, "growth": {}}
+
+
+INTEGERS = {"max_abs": None, "bound": None, "within": None}
+BOUNDED = {"max_abs": 1e-7, "bound": 2e-7, "within": True}
+ADDED = {"max_abs": None, "bound": None, "within": True}
+
+
+@pytest.mark.parametrize(
+    ("errors", "said"),
+    [
+        ([INTEGERS], "every integer sum is right, bit for bit"),
+        (
+            [BOUNDED],
+            "every integer sum is right, bit for bit; "
+            "every float received is off by at most 1e-07 (allowed 2e-07)",
+        ),
+        ([ADDED], "every float received is right, bit for bit"),
+        ([INTEGERS, ADDED], "every integer sum and every float received are right, bit for bit"),
+    ],
+)
+def test_it_says_what_was_judged(errors: list[dict[str, Any]], said: str) -> None:
+    assert f"  sums      {said}" in summed(errors, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("errors", "sums", "said"),
+    [
+        ([INTEGERS], 3, "3 integer sums and 4 results are WRONG"),
+        ([{**BOUNDED, "within": False}], 0, "4 results are WRONG"),
+        ([{**ADDED, "within": False}], 4, "4 results are WRONG"),
+    ],
+)
+def test_it_says_what_is_wrong(errors: list[dict[str, Any]], sums: int, said: str) -> None:
+    assert f"  sums      {said}" in summed(errors, sums, 4)
+
+
+def summed(errors: list[dict[str, Any]], sums: int, results: int) -> list[str]:
+    case = metrics(sums + results == 0, sums + results == 0, "network-bound")
+    jobs = {f"job{n}": {**case["jobs"]["job"], "error": error} for n, error in enumerate(errors)}
+    counted = {"wrong_sums": sums, "wrong_results": results}
+    case |= {"jobs": jobs, "fairness": {"jain": None}, **counted}
+    return run_summary("x", case, Path("r")).splitlines()

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from agglab.testbed.backend import WorkerId
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
 from agglab.testbed.systems.base import Truth
 from agglab.testbed.systems.between_hosts import BetweenHosts
 from agglab.testbed.systems.ps import ParameterServer
 from agglab.testbed.systems.ring import Ring
+from agglab.testbed.virtual.backend import VirtualBackend
 from agglab.testbed.virtual.workers import AgentNode
 
 ELEMENTS, ROUNDS, LANES = 10_000, 2, 64
@@ -275,3 +277,91 @@ def test_a_packet_that_nobody_counted_unbalances_the_accounts(
     code, metrics = tried(scenario(kind, 3))
     assert (code, metrics["accounts"]["balanced"], metrics["exact"]) == (1, False, True)
     assert "accounts" in {finding["kind"] for finding in metrics["findings"]}
+
+
+# Faults.
+
+AT = "at_chunk: {round: 1, chunk: 60}"
+KILLED = f"{{kind: worker_crash, worker: h2, {AT}}}"
+
+
+def faulty(tried: Run, kind: str, fault: str, policy: str) -> tuple[int, dict[str, Any]]:
+    text = scenario(kind).replace("rounds: 2", f"rounds: 2, on_failure: {policy}, give_up: 2s")
+    return tried(f"{text}\nfaults: [{fault}]\n")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        f"{{kind: link_down, link: h2-s1, {AT}, for: 300ms}}",
+        f"{{kind: worker_pause, worker: h1, {AT}, for: 500ms}}",
+        f"{{kind: worker_slow, worker: h3, {AT}, for: 300ms, delay: 2ms}}",
+        f"{{kind: switch_restart, switch: s1, {AT}, for: 200ms}}",
+        f"{{kind: switch_reprogram, switch: s1, {AT}}}",
+    ],
+)
+@pytest.mark.parametrize("policy", ["fail", "restart"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_passes_is_survived(tried: Run, kind: str, fault: str, policy: str) -> None:
+    code, metrics = faulty(tried, kind, fault, policy)
+    assert (code, metrics["reason"], metrics["findings"]) == (0, "", [])
+    assert metrics["exact"] is metrics["accounts"]["balanced"] is True
+    assert metrics["rounds"] == ROUNDS
+    assert metrics["restarts"] == int("switch" in fault and policy == "restart")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_worker_that_died_is_named(tried: Run, kind: str) -> None:
+    code, metrics = faulty(tried, kind, KILLED, "fail")
+    assert (code, metrics["rounds"], metrics["exact"]) == (1, 1, True)
+    assert metrics["failure"]["worker"] == "h2" and metrics["failure"]["after_s"] < 1
+    assert metrics["reason"].startswith("h2: worker 1 ended early with status -9 and never sent")
+
+
+@pytest.mark.parametrize("pause", ["300ms", "5s"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_worker_comes_back(tried: Run, kind: str, pause: str) -> None:
+    """Sooner, or later than the others would have given up a round that they have left."""
+    fault = f"{{kind: worker_restart, worker: h2, {AT}, for: {pause}}}"
+    code, metrics = faulty(tried, kind, fault, "restart")
+    assert (code, metrics["reason"], metrics["findings"]) == (0, "", [])
+    assert (metrics["exact"], metrics["restarts"], metrics["lost"]) == (True, 1, 0)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_survivors_have_peers_of_their_own(tried: Run, kind: str, dtype: str) -> None:
+    """Ranks above the dead worker's are at other places among the peers of the new session."""
+    text = scenario(kind, dtype=dtype).replace("rounds: 2", "rounds: 2, on_failure: survivors")
+    code, metrics = tried(f"{text}\nfaults: [{KILLED}]\n")
+    assert (code, metrics["reason"], metrics["findings"]) == (0, "", [])
+    assert (metrics["exact"], metrics["restarts"]) == (True, 1)
+    assert metrics["lost_workers"] == ["h2"] and metrics["totals"]["retransmitted"] == 0
+
+
+@pytest.mark.parametrize("kind", ["dedicated", "beside"])
+@pytest.mark.parametrize("policy", ["fail", "restart", "survivors"])
+def test_a_server_dies(tried: Run, monkeypatch: pytest.MonkeyPatch, kind: str, policy: str) -> None:
+    """Started again it knows nothing, and all others begin a session; no job survives without."""
+    kill, host = VirtualBackend.kill_worker, "h5" if kind == "dedicated" else "h2"
+
+    def kill_server(self: Any, worker: WorkerId) -> None:
+        kill(self, WorkerId(worker.job, host, "server"))
+
+    monkeypatch.setattr(VirtualBackend, "kill_worker", kill_server)
+    code, metrics = faulty(tried, kind, KILLED, policy)
+    assert metrics["exact"] is metrics["accounts"]["balanced"] is True
+    if policy == "restart":
+        assert (code, metrics["reason"], metrics["restarts"]) == (0, "", 1)
+        return
+    number = 0 if kind == "dedicated" else 1
+    assert (code, metrics["rounds"], metrics["failure"]["worker"]) == (1, 1, host)
+    assert metrics["reason"].startswith(f"{host}: server {number} ended early with status -9")
+
+
+@pytest.mark.parametrize("policy", ["fail", "restart", "survivors"])
+def test_a_server_that_is_cut_off_ends_the_job(tried: Run, policy: str) -> None:
+    code, metrics = faulty(tried, "dedicated", f"{{kind: link_down, link: h5-s1, {AT}}}", policy)
+    assert (code, metrics["exact"], metrics["rounds"]) == (1, True, 1)
+    assert "no result for chunks" in metrics["reason"] and "servers 0 " in metrics["reason"]
+    assert ("given up after 10 restarts" in metrics["reason"]) == (policy != "fail")

@@ -89,3 +89,18 @@ def test_between_hosts_what_was_lost_between_the_two_explains(hit_ns: int, expla
     for between in (HERE, elsewhere):
         causes.sent_again("h1", 1, Repeat(None, 5, 800), between)
     assert causes.repeats().explained.get((1, "h1"), 0) == explained
+
+
+@pytest.mark.parametrize(("hit_ns", "explained"), [(699, 0), (700, 1), (900, 1)])
+def test_what_any_agent_lost_explains_who_waits_for_all(hit_ns: int, explained: int) -> None:
+    """Sent at 800 ns, again at 900; the loss is another's, of the same job."""
+    clock = Clock()
+    causes = Causes(clock)
+    after(clock, hit_ns)
+    causes.hit(bytes(26) + b"\x0a\0\0\2" + b"\x0a\0\0\1" + frame(1, 0, 0)[34:])
+    after(clock, 900)
+    elsewhere = frozenset((b"\x0a\0\0\1", b"\x0a\0\0\3"))
+    causes.sent_again("h1", 1, Repeat(None, 5, 800, gathered=True), elsewhere)
+    causes.sent_again("h1", 2, Repeat(None, 5, 800, gathered=True), elsewhere)
+    assert causes.repeats().explained == ({(1, "h1"): 1} if explained else {})
+    assert causes.repeats().unexplained.get((2, "h1")) == 1

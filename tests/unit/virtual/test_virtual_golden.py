@@ -24,6 +24,11 @@ CASES: list[tuple[str, tuple[str, ...]]] = [
         for name in ("quickstart", "loss", "two-racks", "leaf-spine", "three-tier", "ring")
         for seed in (1, 2)
     ),
+    *(
+        (name, (*SMALL, f"seed={seed}"))
+        for name in ("ring-all-reduce", "parameter-server", "servers-beside-workers")
+        for seed in (1, 2)
+    ),
     ("mtu9000", SMALL),
     ("fat-tree", SMALL),
     ("two-jobs", SMALL),
