@@ -16,6 +16,7 @@ LANES ?= 256
 SLOTS ?= 512
 TESTS ?= tests
 SCHEDULES ?= 100000
+SYSTEM ?= switchml
 N ?= 1000
 SEED ?= 1
 FUZZ ?= 1000000
@@ -24,7 +25,7 @@ RUN ?=
 ONLY ?=
 
 # The caller's words reach the recipes as environment variables, never as shell text.
-export FILE TO OUT RESULTS BACKEND TARGET PROGRAM LANES SLOTS TESTS SCHEDULES N SEED FUZZ SUITE RUN ONLY
+export FILE TO OUT RESULTS BACKEND TARGET PROGRAM LANES SLOTS TESTS SCHEDULES SYSTEM N SEED FUZZ SUITE RUN ONLY
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -71,8 +72,8 @@ lint: setup  ## ruff and mypy
 bless: setup  ## rewrite the golden files; read the diff
 	@BLESS=1 $(PYTHON) -m pytest -q "$$TESTS" -k golden
 
-explore: setup  ## search for schedules of faults that break it, in virtual time: SCHEDULES=100000
-	@$(PYTHON) -m agglab.verification explore --schedules "$$SCHEDULES"
+explore: setup  ## search for schedules of faults that break it, in virtual time: SCHEDULES=100000, SYSTEM=ring
+	@$(PYTHON) -m agglab.verification explore --schedules "$$SCHEDULES" --system "$$SYSTEM"
 
 mutants: setup  ## put faults into a copy of it, one at a time, and see what catches each; ONLY="id ...", docs/mutants.md
 	@set -f; $(PYTHON) -m agglab.verification mutants $${ONLY:+--only $$ONLY}

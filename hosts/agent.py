@@ -191,7 +191,9 @@ class Agent:
             self._configure(command["members"], command["settings"])
             self._control.send("ready", rank=self._config.rank)
         elif kind == "report":
-            self._control.send("served", rank=self._config.rank, stats=self._told())
+            waiting = self._active.endpoint.waiting(WAITING_MAX)
+            stats = self._told()
+            self._control.send("served", rank=self._config.rank, stats=stats, waiting=waiting)
         else:
             raise AllReduceError(f"unknown command from the testbed: {json.dumps(command)}")
 

@@ -237,10 +237,13 @@ class Conductor:
         return ActiveJob(job.tenant, self.jobs.index(job), tuple(job.members), job.share)
 
     def absent(
-        self, job: JobProcess, waiting: Mapping[str, Iterable[Waiting]]
+        self,
+        job: JobProcess,
+        waiting: Mapping[str, Iterable[Waiting]],
+        unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
-        active = self._active(job)
-        return self._system.diagnose(self.backend, self._setting.graph, active, waiting)
+        active, graph = self._active(job), self._setting.graph
+        return self._system.diagnose(self.backend, graph, active, waiting, unserved)
 
     def marks(self, job: JobProcess, number: int) -> list[int]:
         triggers = [m.fault.trigger for m in self.faults if m.began_ns is None]

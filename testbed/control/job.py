@@ -45,7 +45,10 @@ class Run(Protocol):
         """Fill all switches anew for the jobs as they are now."""
 
     def absent(
-        self, job: JobProcess, waiting: Mapping[str, Iterable[Waiting]]
+        self,
+        job: JobProcess,
+        waiting: Mapping[str, Iterable[Waiting]],
+        unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
         """Host or switch -> what it owes in a round that does not end, who owes most first."""
 
@@ -75,7 +78,8 @@ class Run(Protocol):
 @dataclass
 class RoundFailure:
     """Why a round cannot end, and what is known of it. hopeless: running it again would not help.
-    emptied: it is a switch that forgot. dead: rank -> how its program ended."""
+    emptied: it is a switch that forgot. dead: rank -> how its program ended. waiting, unserved:
+    what workers and servers wait for, in the words of the system."""
 
     first: str
     hopeless: bool = False
@@ -85,6 +89,7 @@ class RoundFailure:
     dead: dict[int, str] = field(default_factory=dict)
     silent: set[int] = field(default_factory=set)
     waiting: dict[int, list[Any]] = field(default_factory=dict)
+    unserved: dict[int, list[Any]] = field(default_factory=dict)
 
 
 class JobFailed(Exception):
@@ -323,10 +328,15 @@ class JobProcess:
         yield from self._new_session(self._session_share)
 
     def _abort(self, failure: RoundFailure) -> Process[None]:
-        """Every living member leaves the round; who does not answer is silent."""
-        asked = set(self.members) - failure.dead.keys() - failure.waiting.keys()
-        for rank in asked:
+        """Every living member leaves the round; who does not answer is silent. Servers are asked
+        for what they wait for, too."""
+        members = set(self.members) - failure.dead.keys() - failure.waiting.keys()
+        servers = self._servers.keys() - self._dead.keys()
+        for rank in members:
             self._send(rank, command="abort")
+        for rank in servers:
+            self._send(rank, command="report")
+        asked = members | servers
         deadline = self._now() + round(ANSWER_S * S)
         while asked:
             event = yield deadline
@@ -340,14 +350,18 @@ class JobProcess:
             if event["event"] in ("aborted", "failed"):
                 failure.waiting[rank] = event.get("waiting", [])
                 asked.discard(rank)
+            elif event["event"] == "served":
+                failure.unserved[rank] = event.get("waiting", [])
+                asked.discard(rank)
             elif event["event"] == "ended":
                 failure.dead[rank] = _how("", event)
                 asked.discard(rank)
-        failure.silent = asked
+        failure.silent = asked & members
 
     def _absent(self, failure: RoundFailure) -> Mapping[str, Absent]:
         waiting = {self.tenant.hosts[rank]: entries for rank, entries in failure.waiting.items()}
-        return self._run.absent(self, waiting)
+        unserved = {self._servers[r].host: entries for r, entries in failure.unserved.items()}
+        return self._run.absent(self, waiting, unserved)
 
     def _explained(
         self, failure: RoundFailure, absent: Mapping[str, Absent]

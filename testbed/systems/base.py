@@ -381,9 +381,10 @@ class System(ABC):
         graph: Topology,
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],
+        unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
-        """Host or switch -> what it owes, who owes most first. waiting: host -> what it waits
-        for."""
+        """Host or switch -> what it owes, who owes most first. waiting: host -> what its worker
+        waits for; unserved: host -> what its server waits for."""
         return {}
 
     def attack(self, key: str, setting: Setting, host: str) -> Iterator[tuple[str, bytes]]:

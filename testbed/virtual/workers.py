@@ -108,7 +108,8 @@ class AgentNode:
             self._configure(order["members"], order["settings"])
             self._tell("ready")
         elif kind == "report":
-            self._tell("served", stats=self._told())
+            waiting = self._endpoint.waiting(WAITING_MAX)
+            self._tell("served", stats=self._told(), waiting=waiting)
         elif kind == "slow":
             self._slow_ns = round(order["delay_s"] * NS_PER_S)
         else:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
+from agglab.testbed import systems
 from agglab.testbed.exit_codes import FAILED, INVALID, PASSED
 from agglab.testbed.places import P4_FOLDER
 from agglab.testbed.program import CompileError
@@ -26,20 +27,26 @@ SET_AGAIN = Case(window=1, chunks=2, copies=1)
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0 if nothing was found, 1 if something was, 2 for a wrong command line."""
     options = _parser().parse_args(arguments)
+    options.program = options.program or str(P4_FOLDER / _program_name(options.system))
     seeds = range(options.first_seed, options.first_seed + options.schedules)
     if not Path(options.program).is_file():
         print(f"{options.program}: no such file", file=sys.stderr)
         return INVALID
-    program = Path(options.program).resolve()
+    program, folder = Path(options.program).resolve(), Path(options.found)
+    system = options.system
     try:
         if options.replay is not None:
             return _replay(Path(options.replay), program)
-        whole = _enumerate(program, options.depth, sys.stdout)
-        found = explore(program, seeds, Path(options.found), sys.stdout) if seeds else PASSED
+        whole = system != systems.DEFAULT or _enumerate(program, options.depth, sys.stdout)
+        found = explore(program, seeds, folder, sys.stdout, system) if seeds else PASSED
     except CompileError as error:
         print(error, file=sys.stderr)
         return INVALID
     return found if whole else FAILED
+
+
+def _program_name(system: str) -> str:
+    return f"{systems.DEFAULT if system == systems.DEFAULT else 'forwarding'}.p4"
 
 
 def _replay(path: Path, program: Path) -> int:
@@ -89,8 +96,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--depth", type=_whole, default=DEPTH, metavar="N", help="steps of the interleavings"
     )
-    own = str(P4_FOLDER / "switchml.p4")
-    parser.add_argument("--program", default=own, metavar="P4", help="the switch program")
+    parser.add_argument(
+        "--system",
+        choices=systems.built_in(),
+        default=systems.DEFAULT,
+        help="which way of aggregating; the others have scenarios only, no walks",
+    )
+    parser.add_argument("--program", metavar="P4", help="the switch program (the system's own)")
     parser.add_argument("--replay", metavar="FILE", help="walk as a file of an earlier search says")
     folder = "results/explore"
     parser.add_argument("--found", default=folder, metavar="DIR", help=f"scenarios; {folder}")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
 
+from agglab.testbed import systems
 from agglab.testbed.scenario.graph import topology
 from agglab.testbed.scenario.schema import (
     ChunkMark,
@@ -37,8 +38,9 @@ TIMES_S = (0.0005, 0.002, 0.005, 0.02, 0.05, 0.15, 0.4)
 LASTING_S = (0.001, 0.01, 0.05, 0.2, 0.8)
 
 
-def schedule(seed: int) -> Scenario:
-    """The scenario of a seed, resolved: nothing in it is left to be chosen."""
+def schedule(seed: int, system: str = systems.DEFAULT) -> Scenario:
+    """The scenario of a seed, resolved: nothing in it is left to be chosen. Whatever the system, a
+    seed has the same network, jobs and faults."""
     chance = Random(seed)
     shape = chance.choice(SHAPES)(chance)
     jobs = chance.choice((1, 1, 1, 2))
@@ -47,6 +49,8 @@ def schedule(seed: int) -> Scenario:
         description="a schedule that explore made",
         seed=seed,
         backend="virtual",
+        system=system,
+        options=((system, keys()),) if (keys := systems.find(system).options) else (),
         topology=shape,
         links=Links(
             rate_bps=chance.choice((1_000_000, 10_000_000, 100_000_000)),

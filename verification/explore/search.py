@@ -12,9 +12,11 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
+from agglab.testbed import systems
 from agglab.testbed.program import compile_program
 from agglab.testbed.scenario import Scenario, to_yaml
 from agglab.testbed.scenario.expectations import Expectation
@@ -54,16 +56,22 @@ class Tally:
     found: tuple[Found, ...]
 
 
-def search(program: Path, seeds: range, processes: int, out: TextIO | None = None) -> Tally:
+def search(
+    program: Path,
+    seeds: range,
+    processes: int,
+    out: TextIO | None = None,
+    system: str = systems.DEFAULT,
+) -> Tally:
     """Try the schedule of every seed. program: P4 source."""
-    json = compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
+    json = _compiled(program, system)
     Chip(json)  # built once, before the processes ask for it
     begun = shown = time.monotonic()
     found: list[Found] = []
     tried = declared = actions = 0
     context = multiprocessing.get_context("spawn")
     with context.Pool(processes, _prepare, (json,)) as pool:
-        for results in pool.imap_unordered(_batch, _batches(seeds)):
+        for results in pool.imap_unordered(partial(_batch, system), _batches(seeds)):
             for seed, trial in results:
                 tried, declared = tried + 1, declared + trial.failed
                 actions += trial.actions
@@ -89,21 +97,28 @@ def _batches(seeds: range) -> Iterator[range]:
         yield seeds[first : first + BATCH]
 
 
-def _batch(seeds: range) -> list[tuple[int, Trial]]:
+def _compiled(program: Path, system: str = systems.DEFAULT) -> Path:
+    """The program's JSON; only one that aggregates has compile-time parameters."""
+    parameters = {"LANES": LANES, "SLOTS": SLOTS} if system == systems.DEFAULT else {}
+    return compile_program(program, "agglab", parameters).json
+
+
+def _batch(system: str, seeds: range) -> list[tuple[int, Trial]]:
     assert _chip is not None
-    return [(seed, try_seed(seed, _chip)) for seed in seeds]
+    return [(seed, try_seed(seed, _chip, system)) for seed in seeds]
 
 
-def is_walk(seed: int) -> bool:
-    """Whether a seed is a walk, not a scenario."""
-    return seed % 2 == 0
+def is_walk(seed: int, system: str = systems.DEFAULT) -> bool:
+    """Whether a seed is a walk, not a scenario. Only one system has a second reading to walk
+    with."""
+    return seed % 2 == 0 and system == systems.DEFAULT
 
 
-def try_seed(seed: int, chip: Chip) -> Trial:
+def try_seed(seed: int, chip: Chip, system: str = systems.DEFAULT) -> Trial:
     """Run and judge what a seed stands for."""
-    if is_walk(seed):
+    if is_walk(seed, system):
         return try_walk(walk.draw(seed, Switchml(chip)), chip)
-    return attempt(schedule(seed), chip)
+    return attempt(schedule(seed, system), chip)
 
 
 def try_walk(chosen: Walk[Setting], chip: Chip, told: list[str] | None = None) -> Trial:
@@ -115,7 +130,7 @@ def try_walk(chosen: Walk[Setting], chip: Chip, told: list[str] | None = None) -
 
 def minimal_walk(seed: int, finding: Finding, program: Path) -> tuple[Walk[Setting], Finding]:
     """A small walk that is wrong in the same way as a seed's, and how it is."""
-    chip = Chip(compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
+    chip = Chip(_compiled(program))
     system = Switchml(chip)
     small = walk.shrink(walk.draw(seed, system), system, finding.kind)
     final = try_walk(small, chip).finding
@@ -128,7 +143,7 @@ def replay(path: Path, program: Path, out: TextIO) -> int:
     what is no walk."""
     chosen = walk.read(path, from_values)
     told: list[str] = []
-    chip = Chip(compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
+    chip = Chip(_compiled(program))
     finding = try_walk(chosen, chip, told).finding
     for line in told:
         print(f"  {line}", file=out)
@@ -136,15 +151,17 @@ def replay(path: Path, program: Path, out: TextIO) -> int:
     return 1 if finding else 0
 
 
-def minimal(seed: int, finding: Finding, program: Path) -> tuple[Scenario, Finding]:
+def minimal(
+    seed: int, finding: Finding, program: Path, system: str = systems.DEFAULT
+) -> tuple[Scenario, Finding]:
     """A small scenario that fails in the same way as a seed's schedule, and how it does."""
-    chip = Chip(compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
+    chip = Chip(_compiled(program, system))
 
     def fails(scenario: Scenario) -> bool:
         trial = attempt(scenario, chip)
         return trial.finding is not None and trial.finding.kind == finding.kind
 
-    small = shrink(schedule(seed), lambda each: attempt(each, chip).dropped, fails)
+    small = shrink(schedule(seed, system), lambda each: attempt(each, chip).dropped, fails)
     final = attempt(small, chip).finding
     assert final is not None
     exact = Expectation("exact", equals=True)
@@ -167,24 +184,26 @@ def write_walk(small: Walk[Setting], name: str, folder: Path) -> Path:
     return path
 
 
-def explore(program: Path, seeds: range, folder: Path, out: TextIO) -> int:
+def explore(
+    program: Path, seeds: range, folder: Path, out: TextIO, system: str = systems.DEFAULT
+) -> int:
     """The whole of the command; 0 if nothing was found, else 1."""
     processes = len(os.sched_getaffinity(0))
-    tally = search(program, seeds, processes, out)
+    tally = search(program, seeds, processes, out, system)
     _print(tally, seeds, processes, out)
     for each in tally.found[:SHOWN_MAX]:
-        _show(each, program, folder, out)
+        _show(each, program, folder, out, system)
     return 1 if tally.found else 0
 
 
-def _show(found: Found, program: Path, folder: Path, out: TextIO) -> None:
+def _show(found: Found, program: Path, folder: Path, out: TextIO, system: str) -> None:
     """What failed, made small, and the command that fails alike."""
-    if is_walk(found.seed):
+    if is_walk(found.seed, system):
         small_walk, finding = minimal_walk(found.seed, found.finding, program)
         path = write_walk(small_walk, f"walk-{found.seed}", folder)
         command = f"python -m agglab.verification explore --program {program} --replay {path}"
     else:
-        small, finding = minimal(found.seed, found.finding, program)
+        small, finding = minimal(found.seed, found.finding, program, system)
         path = write(small, program, folder)
         command = f"agglab run {path}"
     print(f"seed {found.seed}: {finding}", file=out)

@@ -116,11 +116,20 @@ class ParameterServer(BetweenHosts):
         graph: Topology,
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],
+        unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
-        """Nobody can look into a server; who waits for nothing while others wait never sent."""
-        chunks = {waits[0] for entries in waiting.values() for waits in entries}
-        silent = [host for host in job.hosts if not list(waiting.get(host, ()))]
-        return {host: Absent(never_sent=set(chunks)) for host in silent} if chunks else {}
+        """A server waits for [chunk, rank, ...]: the workers whose values have not come. Where none
+        waits, whoever waits for [chunk, server] has not heard the result."""
+        found: dict[str, Absent] = {}
+        for entries in unserved.values():
+            for chunk, *ranks in entries:
+                for rank in ranks:
+                    found.setdefault(job.hosts[rank], Absent()).never_sent.add(chunk)
+        if not found:
+            for host, entries in waiting.items():
+                for chunk, _ in entries:
+                    found.setdefault(host, Absent()).never_heard.add(chunk)
+        return dict(sorted(found.items(), key=lambda item: -item[1].count))
 
 
 def _keys(scenario: Scenario) -> PsKeys:

@@ -120,6 +120,7 @@ class Ring(BetweenHosts):
         graph: Topology,
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],
+        unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
         """An agent waits for [rank, first, last]: packets from that worker, or acknowledgements by
         it. All wait for all in the end; who is waited for and waits for nothing owes most."""

@@ -122,6 +122,7 @@ class SwitchML(System):
         graph: Topology,
         job: ActiveJob,
         waiting: Mapping[str, Iterable[Waiting]],
+        unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
         first_slot, _ = job.share
         entries = {host: [(c, s, t) for c, s, t in waits] for host, waits in waiting.items()}

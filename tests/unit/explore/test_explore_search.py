@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from agglab.testbed import systems
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.program import compile_program
 from agglab.testbed.scenario import load
 from agglab.testbed.virtual import Chip
 from agglab.verification.explore.schedules import LANES, SLOTS, schedule
-from agglab.verification.explore.search import minimal, search, write
+from agglab.verification.explore.search import minimal, search, try_seed, write
 from agglab.verification.explore.shrink import sound
 from agglab.verification.explore.trial import Finding, attempt
 
@@ -84,3 +86,30 @@ def test_a_switch_that_never_answers_again_is_a_failure(tmp_path: Path) -> None:
     silent = Chip(compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
     found = [attempt(schedule(seed), silent).finding for seed in range(30)]
     assert "failure" in {each.kind for each in found if isinstance(each, Finding)}
+
+
+def test_other_systems_meet_the_same_schedules() -> None:
+    """The same network, jobs and faults; and nothing is found in the first of them."""
+    plain = REPOSITORY / "p4" / "forwarding.p4"
+    for system in ("ring", "ps"):
+        assert [schedule(s, system).faults for s in SEEDS] == [schedule(s).faults for s in SEEDS]
+        tally = search(plain, range(60), processes=2, system=system)
+        assert (tally.schedules, tally.found) == (60, ())
+
+
+def test_what_another_system_gets_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judged by a truth that is off by one, every round that ends is wrong."""
+    right = systems.find("ring").truth
+
+    def off_by_one(*asked: Any) -> Any:
+        def truth(start: int, inputs: Any) -> Any:
+            expected = right(*asked)(start, inputs)
+            expected.values[0] += 1
+            return expected
+
+        return truth
+
+    monkeypatch.setattr(systems.find("ring"), "truth", off_by_one)
+    chip = Chip(compile_program(REPOSITORY / "p4" / "forwarding.p4", "agglab", {}).json)
+    found = [try_seed(seed, chip, "ring").finding for seed in range(10)]
+    assert any(each is not None and each.kind == "wrong sum" for each in found)
