@@ -11,7 +11,7 @@ from typing import TextIO
 
 from agglab.testbed import systems
 from agglab.testbed.backend import Backend
-from agglab.testbed.control.conductor import Conductor
+from agglab.testbed.control.assembly import conductor
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.control.turns import exhaust
 from agglab.testbed.measurements import Measurements
@@ -89,7 +89,7 @@ class Experiment:
         log = EventLog(self.folder.path / "events.jsonl", backend.now_ns)
         try:
             log.add("start", scenario=self.scenario.name, seed=self.scenario.seed)
-            conductor = Conductor(
+            run = conductor(
                 self.system,
                 self.setting,
                 self.faults,
@@ -98,7 +98,7 @@ class Experiment:
                 self.progress,
                 fill(self.scenario, self.program),
             )
-            outcome = yield from conductor.turns()
+            outcome = yield from run.turns()
             log.add("end")
             return self._collected(backend, outcome)
         finally:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agglab.testbed import systems
+from agglab.testbed.control.assembly import conductor
 from agglab.testbed.control.conductor import Conductor
 from agglab.testbed.control.outcome import Failure, Outcome
 from agglab.testbed.prepare import setting_of
@@ -72,18 +73,16 @@ def attempt(scenario: Scenario, compiled: CompiledProgram) -> Trial:
     faults = expand(scenario, graph, setting.jobs)
     silent: Any = Silent()
     with VirtualBackend(graph, scenario.seed, compiled, limit_ns=LIMIT_NS) as backend:
-        conductor = Conductor(systems.of(scenario), setting, faults, backend, silent, silent)
-        failed, finding = _conduct(conductor, scenario, graph)
+        run = conductor(systems.of(scenario), setting, faults, backend, silent, silent)
+        failed, finding = _conduct(run, scenario, graph)
         lost = {way.direction: way.dropped_numbers for way in backend.statistics().directions}
         return Trial(finding, failed, backend.clock.happened, lost if finding else {})
 
 
-def _conduct(
-    conductor: Conductor, scenario: Scenario, graph: Topology
-) -> tuple[int, Finding | None]:
+def _conduct(run: Conductor, scenario: Scenario, graph: Topology) -> tuple[int, Finding | None]:
     """Jobs that failed, and what must not be."""
     try:
-        outcome = conductor.run()
+        outcome = run.run()
     except NeverEnds as error:
         return 0, Finding("hang", str(error))
     except Exception as error:  # whatever it is, it must not be
