@@ -83,11 +83,11 @@ NODE = Text(
 )
 CABLE = Text("two names with a '-' between", r"[A-Za-z][A-Za-z0-9]*-[A-Za-z][A-Za-z0-9]*", 32)
 OF_KIND = {
-    "rack": ("workers",),
-    "two_tier": ("workers", "racks"),
-    "leaf_spine": ("workers", "racks", "spines"),
-    "fat_tree": ("workers", "k"),
-    "ring_of_racks": ("workers", "racks"),
+    "rack": ("workers", "servers"),
+    "two_tier": ("workers", "servers", "racks"),
+    "leaf_spine": ("workers", "servers", "racks", "spines"),
+    "fat_tree": ("workers", "servers", "k"),
+    "ring_of_racks": ("workers", "servers", "racks"),
     "custom": ("switches", "links", "file"),
 }
 """Which keys each kind of topology has."""
@@ -106,6 +106,12 @@ class Topology:
         Whole(1, WORKERS_MAX),
         4,
         "hosts of each rack (of each edge switch in a `fat_tree`), each with a worker of each job",
+    )
+    servers: int = key(
+        "servers",
+        Whole(0, WORKERS_MAX),
+        0,
+        "further hosts of each rack, p1, p2 ..., without workers; see Topologies",
     )
     racks: int | None = key(
         "racks",
