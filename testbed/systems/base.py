@@ -265,6 +265,8 @@ class System(ABC):
     name: str
     summary: str
     """One line."""
+    is_default: bool = False
+    """Whether a scenario runs it that names none: so for exactly one of those that come with us."""
     abilities: Abilities = Abilities()
     options: type | None = None
     """A frozen dataclass of its own keys, made by `scenario.schema.key`: they stand in a section

@@ -39,6 +39,7 @@ DYNAMIC = "partition: dynamic changes windows, and so the exponents sent, as job
 class SwitchML(System):
     name = "switchml"
     summary = "switches on a tree sum chunks in slots; floats as integers with a shared exponent"
+    is_default = True
     abilities = Abilities(keys=frozenset(SHARED_KEYS))
     counters = counted.COUNTERS
     attack_kinds = attack.KINDS
