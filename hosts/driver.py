@@ -103,10 +103,10 @@ class Link:
         ports = np.array([socket.htons(port) for _, port in many], np.uint16)
         made: int | None = self._native.io_new(
             self.socket.fileno(),
-            inbox.buffer.ctypes.data,
+            inbox.rows_address,
             inbox.row_bytes,
-            inbox.lengths.ctypes.data,
-            inbox.peers.ctypes.data,
+            inbox.lengths_address,
+            inbox.peers_address,
             inbox.capacity,
             addresses.ctypes.data,
             ports.ctypes.data,

@@ -78,10 +78,6 @@ class BetweenHosts(System):
         """float32: a block of all workers' values added in the order in which this system adds.
         start: of the block in a tensor of so many elements."""
 
-    @abstractmethod
-    def hosts(self, setting: Setting, job: ActiveJob) -> Sequence[str]:
-        """All hosts that take part in a job."""
-
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         if trust("switch.lanes", "links.mtu"):
             most = self._lanes_that_fit(scenario)

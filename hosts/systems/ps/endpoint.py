@@ -279,10 +279,10 @@ class PsWorker:
         return self._native.ps_worker_datagrams(
             self._address,
             now_ns,
-            inbox.buffer.ctypes.data,
+            inbox.rows_address,
             inbox.row_bytes,
-            inbox.lengths.ctypes.data,
-            inbox.peers.ctypes.data,
+            inbox.lengths_address,
+            inbox.peers_address,
             inbox.count,
         )
 
@@ -431,10 +431,10 @@ class PsServer:
         """Take the datagrams that came; returns how many were summed. Call `poll` next."""
         return self._native.ps_server_datagrams(
             self._address,
-            inbox.buffer.ctypes.data,
+            inbox.rows_address,
             inbox.row_bytes,
-            inbox.lengths.ctypes.data,
-            inbox.peers.ctypes.data,
+            inbox.lengths_address,
+            inbox.peers_address,
             inbox.count,
         )
 

@@ -240,10 +240,10 @@ class RingWorker:
         return self._native.ring_datagrams(
             self._address,
             now_ns,
-            inbox.buffer.ctypes.data,
+            inbox.rows_address,
             inbox.row_bytes,
-            inbox.lengths.ctypes.data,
-            inbox.peers.ctypes.data,
+            inbox.lengths_address,
+            inbox.peers_address,
             inbox.count,
         )
 

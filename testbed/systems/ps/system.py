@@ -58,9 +58,6 @@ class ParameterServer(BetweenHosts):
     def chunks(self, scenario: Scenario, job: Tenant) -> int:
         return -(-job.workload.elements // self.lanes(scenario))
 
-    def hosts(self, setting: Setting, job: ActiveJob) -> Sequence[str]:
-        return (*job.hosts, *self.servers(setting, job))
-
     def servers(self, setting: Setting, job: ActiveJob) -> tuple[str, ...]:
         """Hosts of the servers, by index. A job that lost a worker keeps the servers it had."""
         own = self.reserved_hosts(setting.scenario, setting.graph)

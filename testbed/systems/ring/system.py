@@ -47,9 +47,6 @@ class Ring(BetweenHosts):
         elements, workers = job.workload.elements, len(job.hosts)
         return packets_of_round(elements, max(1, workers), self.lanes(scenario))
 
-    def hosts(self, setting: Setting, job: ActiveJob) -> Sequence[str]:
-        return job.hosts
-
     def agents(self, setting: Setting, job: ActiveJob) -> Sequence[Agent]:
         port = base_wire.WORKER_PORT_BASE + job.job.number
         peers = [[setting.graph.host(name).ip, port] for name in job.hosts]
