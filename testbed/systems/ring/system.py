@@ -73,6 +73,16 @@ class Ring(BetweenHosts):
         hosts, size = job.hosts, _packets(setting, job) * wire.frame_bytes(setting.lanes)
         return [Flow(a, b, size) for a, b in _neighbours(hosts)]
 
+    def beyond(
+        self, setting: Setting, job: ActiveJob, host: str, counts: Mapping[str, int]
+    ) -> Again:
+        """Data that was sent again, and acknowledgements: more or fewer than predicted."""
+        flows = [flow for flow in _acknowledgements(setting, job) if flow.source == host]
+        predicted = sum(flow.bytes for flow in flows) * job.job.workload.rounds
+        data = counts["retransmitted"] * wire.frame_bytes(setting.lanes)
+        size = data + counts["acknowledgement_bytes"] - predicted
+        return Again(size, size)
+
     def sent_again(
         self,
         setting: Setting,
