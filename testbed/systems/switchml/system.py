@@ -88,6 +88,13 @@ class SwitchML(System):
         tree = _tree(setting, job)
         return bounds.bounds(setting.scenario, setting.graph, job.job, tree)
 
+    def beyond(
+        self, setting: Setting, job: ActiveJob, host: str, counts: Mapping[str, int]
+    ) -> Again:
+        """A contribution that is sent again is an opening, or carries values."""
+        sizes = wire.opening_frame_bytes(), wire.frame_bytes(setting.lanes)
+        return Again(*(counts["retransmitted"] * size for size in sorted(sizes)))
+
     def unpredictable(self, scenario: Scenario) -> str:
         return DYNAMIC if scenario.switch.partition == "dynamic" else ""
 
