@@ -57,8 +57,15 @@ def main(words: Sequence[str]) -> int:
         help="p4app: what runs the program; simple_switch is filled over Thrift (default: ours)",
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--contender", default="", metavar="NAME", help="of a comparison")
     options = parser.parse_args(words)
-    point = load(find(options.scenario), options.set).points[0]
+    suite = load(find(options.scenario), options.set)
+    point = next((p for p in suite.points if p.contender == options.contender), None)
+    if point is None:
+        known = ", ".join(suite.contenders) or "none, as it compares nothing"
+        what = f"cannot export {options.scenario}: --contender has to be one of its own: {known}"
+        print(what, file=sys.stderr)
+        return INVALID
     program = compiled(point)
     filled, named = fill(point.scenario, program), Described.read(program.json)
     entries = {

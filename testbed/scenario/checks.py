@@ -42,7 +42,7 @@ def check(scenario: Scenario, reader: Reader) -> None:
         built, unbuildable = _built(scenario)
         found += unbuildable
     found += _jobs(scenario, trust)
-    known = Known(scenario, built, tenants(scenario, built), system, trust)
+    known = Known(scenario, built, tenants(scenario, built), system, trust, reader.contest)
     found += [*_of_graph(known), *faults.problems(known), *expected_names.unknown_names(known)]
     for path, what, allowed in found:
         reader.problem(reader.place(path), path, what, allowed)
@@ -73,7 +73,7 @@ def _abilities(scenario: Scenario, reader: Reader) -> Iterator[Finding]:
             yield path, f"{system.name} does not do {value}", ", ".join(allowed)
     for path in SHARED_KEYS:
         for given in _places(path, len(scenario.jobs)) if path not in able.keys else ():
-            if reader.given(given) and not reader.swept:
+            if reader.given(given):
                 yield given, f"has no meaning for {system.name}", "leave it out"
 
 

@@ -10,6 +10,7 @@ import yaml
 
 from agglab.testbed import systems
 from agglab.testbed.places import P4_FOLDER
+from agglab.testbed.scenario.document import written
 from agglab.testbed.scenario.load import Suite
 from agglab.testbed.scenario.schema import Scenario, key_of, yaml_name
 from agglab.testbed.systems.base import SHARED_KEYS
@@ -21,12 +22,10 @@ def to_yaml(scenario: Scenario, program: Path) -> str:
 
 
 def suite_to_yaml(suite: Suite) -> str:
-    """One run: as resolved. A sweep: as asked, since each point resolves `auto` by itself."""
-    if not suite.axes:
-        return to_yaml(suite.points[0].scenario, suite.points[0].program)
-    tree = _tree(suite.asked, suite.points[0].program)
-    tree["sweep"] = {a.path: [yaml.safe_load(s.text) for s in a.values] for a in suite.axes}
-    return _dump(tree)
+    """One run: as resolved. Several: as asked, since each resolves `auto` by itself."""
+    if suite.axes or suite.contenders:
+        return written(suite.document)
+    return to_yaml(suite.points[0].scenario, suite.points[0].program)
 
 
 def _tree(scenario: Scenario, program: Path) -> dict[str, Any]:

@@ -122,6 +122,17 @@ def test_what_the_tutorials_cannot_name_is_refused(tmp_path: Path, capsys) -> No
     assert "alice does not begin with 'h'" in capsys.readouterr().err
 
 
+def test_one_contender_of_a_comparison_is_exported(tmp_path: Path, capsys) -> None:
+    path, out = tmp_path / "two.yaml", tmp_path / "out"
+    path.write_text("compare: {sum: {}, ring: {system: ring}}")
+    words = ["export", str(path), "--to", "tutorial", "--out", str(out)]
+    assert cli.main(words) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.endswith("--contender has to be one of its own: sum, ring")
+    assert cli.main([*words, "--contender", "ring"]) == 0
+    assert [path.name for path in (out / "build").glob("*.json")] == ["forwarding.json"]
+
+
 @pytest.mark.parametrize(
     ("words", "port"),
     [
