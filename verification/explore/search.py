@@ -20,7 +20,7 @@ from agglab.testbed import systems
 from agglab.testbed.program import compile_program
 from agglab.testbed.scenario import Scenario, to_yaml
 from agglab.testbed.scenario.expectations import Expectation
-from agglab.testbed.virtual import Chip
+from agglab.testbed.virtual import CompiledProgram
 from agglab.verification.explore import walk
 from agglab.verification.explore.schedules import LANES, SLOTS, schedule
 from agglab.verification.explore.shrink import shrink
@@ -33,7 +33,7 @@ BATCH = 50
 SHOWN_MAX = 10
 PROGRESS_S = 5.0
 
-_chip: Chip | None = None
+_program: CompiledProgram | None = None
 """Of a process of the pool."""
 
 
@@ -65,7 +65,7 @@ def search(
 ) -> Tally:
     """Try the schedule of every seed. program: P4 source."""
     json = _compiled(program, system)
-    Chip(json)  # built once, before the processes ask for it
+    CompiledProgram(json)  # built once, before the processes ask for it
     begun = shown = time.monotonic()
     found: list[Found] = []
     tried = declared = actions = 0
@@ -88,8 +88,8 @@ def search(
 
 
 def _prepare(json: Path) -> None:
-    global _chip
-    _chip = Chip(json)
+    global _program
+    _program = CompiledProgram(json)
 
 
 def _batches(seeds: range) -> Iterator[range]:
@@ -104,8 +104,8 @@ def _compiled(program: Path, system: str = systems.DEFAULT) -> Path:
 
 
 def _batch(system: str, seeds: range) -> list[tuple[int, Trial]]:
-    assert _chip is not None
-    return [(seed, try_seed(seed, _chip, system)) for seed in seeds]
+    assert _program is not None
+    return [(seed, try_seed(seed, _program, system)) for seed in seeds]
 
 
 def is_walk(seed: int, system: str = systems.DEFAULT) -> bool:
@@ -114,26 +114,28 @@ def is_walk(seed: int, system: str = systems.DEFAULT) -> bool:
     return seed % 2 == 0 and system == systems.DEFAULT
 
 
-def try_seed(seed: int, chip: Chip, system: str = systems.DEFAULT) -> Trial:
+def try_seed(seed: int, compiled: CompiledProgram, system: str = systems.DEFAULT) -> Trial:
     """Run and judge what a seed stands for."""
     if is_walk(seed, system):
-        return try_walk(walk.draw(seed, Switchml(chip)), chip)
-    return attempt(schedule(seed, system), chip)
+        return try_walk(walk.draw(seed, Switchml(compiled)), compiled)
+    return attempt(schedule(seed, system), compiled)
 
 
-def try_walk(chosen: Walk[Setting], chip: Chip, told: list[str] | None = None) -> Trial:
+def try_walk(
+    chosen: Walk[Setting], compiled: CompiledProgram, told: list[str] | None = None
+) -> Trial:
     """Walk and judge. told: gets what happened, in words."""
-    wrong = walk.attempt(chosen, Switchml(chip), told)
+    wrong = walk.attempt(chosen, Switchml(compiled), told)
     finding = None if wrong is None else Finding(wrong.kind, wrong.text)
     return Trial(finding, actions=len(chosen.steps))
 
 
 def minimal_walk(seed: int, finding: Finding, program: Path) -> tuple[Walk[Setting], Finding]:
     """A small walk that is wrong in the same way as a seed's, and how it is."""
-    chip = Chip(_compiled(program))
-    system = Switchml(chip)
+    compiled = CompiledProgram(_compiled(program))
+    system = Switchml(compiled)
     small = walk.shrink(walk.draw(seed, system), system, finding.kind)
-    final = try_walk(small, chip).finding
+    final = try_walk(small, compiled).finding
     assert final is not None
     return small, final
 
@@ -143,8 +145,8 @@ def replay(path: Path, program: Path, out: TextIO) -> int:
     what is no walk."""
     chosen = walk.read(path, from_values)
     told: list[str] = []
-    chip = Chip(_compiled(program))
-    finding = try_walk(chosen, chip, told).finding
+    compiled = CompiledProgram(_compiled(program))
+    finding = try_walk(chosen, compiled, told).finding
     for line in told:
         print(f"  {line}", file=out)
     print(finding or "nothing is wrong", file=out)
@@ -155,14 +157,14 @@ def minimal(
     seed: int, finding: Finding, program: Path, system: str = systems.DEFAULT
 ) -> tuple[Scenario, Finding]:
     """A small scenario that fails in the same way as a seed's schedule, and how it does."""
-    chip = Chip(_compiled(program, system))
+    compiled = CompiledProgram(_compiled(program, system))
 
     def fails(scenario: Scenario) -> bool:
-        trial = attempt(scenario, chip)
+        trial = attempt(scenario, compiled)
         return trial.finding is not None and trial.finding.kind == finding.kind
 
-    small = shrink(schedule(seed, system), lambda each: attempt(each, chip).dropped, fails)
-    final = attempt(small, chip).finding
+    small = shrink(schedule(seed, system), lambda each: attempt(each, compiled).dropped, fails)
+    final = attempt(small, compiled).finding
     assert final is not None
     exact = Expectation("exact", equals=True)
     return replace(small, description=_one_line(str(final)), expect=(exact,)), final

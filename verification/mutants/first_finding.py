@@ -11,18 +11,18 @@ import sys
 
 from agglab.testbed.places import P4_FOLDER
 from agglab.testbed.program import compile_program
-from agglab.testbed.virtual import Chip
+from agglab.testbed.virtual import CompiledProgram
 from agglab.verification.explore.schedules import LANES, SLOTS
 from agglab.verification.explore.search import try_seed
 
 
 def first_finding(schedules: int) -> dict[str, object]:
     """seed and finding; both None where all schedules end as they must."""
-    chip = Chip(
+    compiled = CompiledProgram(
         compile_program(P4_FOLDER / "switchml.p4", "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
     )
     for seed in range(schedules):
-        finding = try_seed(seed, chip).finding
+        finding = try_seed(seed, compiled).finding
         if finding:
             return {"seed": seed, "finding": str(finding)}
     return {"seed": None, "finding": None}

@@ -11,7 +11,7 @@ import pytest
 
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.program import compile_program
-from agglab.testbed.virtual import Chip
+from agglab.testbed.virtual import CompiledProgram
 from agglab.verification.explore import walk
 from agglab.verification.explore.command import main
 from agglab.verification.explore.search import minimal_walk, replay, try_seed, write_walk
@@ -35,17 +35,19 @@ def broken(folder: Path, old: str, new: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def chip() -> Chip:
-    return Chip(compile_program(PROGRAM, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
+def compiled() -> CompiledProgram:
+    return CompiledProgram(
+        compile_program(PROGRAM, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
+    )
 
 
-def test_nothing_is_wrong(chip: Chip) -> None:
-    found = {seed: try_seed(seed, chip).finding for seed in SEEDS}
+def test_nothing_is_wrong(compiled: CompiledProgram) -> None:
+    found = {seed: try_seed(seed, compiled).finding for seed in SEEDS}
     assert {seed: finding for seed, finding in found.items() if finding} == {}
 
 
-def test_a_seed_is_one_walk_and_every_kind_of_step_comes(chip: Chip) -> None:
-    system = Switchml(chip)
+def test_a_seed_is_one_walk_and_every_kind_of_step_comes(compiled: CompiledProgram) -> None:
+    system = Switchml(compiled)
     walks = [walk.draw(seed, system) for seed in SEEDS]
     assert walks == [walk.draw(seed, system) for seed in SEEDS]
     kinds = {step.kind for each in walks for step in each.steps}
@@ -57,7 +59,9 @@ def test_a_seed_is_one_walk_and_every_kind_of_step_comes(chip: Chip) -> None:
     assert told and told == again
 
 
-def test_every_decision_of_a_switch_comes(chip: Chip, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_decision_of_a_switch_comes(
+    compiled: CompiledProgram, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: set[Decision] = set()
     real = SwitchModel.process
 
@@ -68,7 +72,7 @@ def test_every_decision_of_a_switch_comes(chip: Chip, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(SwitchModel, "process", process)
     for seed in SEEDS:
-        try_seed(seed, chip)
+        try_seed(seed, compiled)
     assert seen == set(Decision)
 
 
@@ -82,7 +86,7 @@ def test_every_decision_of_a_switch_comes(chip: Chip, monkeypatch: pytest.Monkey
     ],
 )
 def test_a_broken_switch_is_found_soon(old: str, new: str, tmp_path: Path) -> None:
-    wrong = Chip(
+    wrong = CompiledProgram(
         compile_program(broken(tmp_path, old, new), "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
     )
     assert any(try_seed(seed, wrong).finding for seed in range(0, 200, 2))
@@ -92,7 +96,9 @@ def test_what_is_found_is_small_and_can_be_replayed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     program = broken(tmp_path, *STALE)
-    wrong = Chip(compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
+    wrong = CompiledProgram(
+        compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
+    )
     seed = next(seed for seed in range(0, 100, 2) if try_seed(seed, wrong).finding)
     finding = try_seed(seed, wrong).finding
     assert finding is not None
@@ -134,15 +140,15 @@ def _stale_uncounted(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("change", [_attempts, _probes, _stale_uncounted])
 def test_switch_and_worker_are_held_to_their_models(
-    change: Change, chip: Chip, monkeypatch: pytest.MonkeyPatch
+    change: Change, compiled: CompiledProgram, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A model that is changed is a worker or switch that is wrong."""
     change(monkeypatch)
-    assert any(try_seed(seed, chip).finding for seed in range(0, 600, 2))
+    assert any(try_seed(seed, compiled).finding for seed in range(0, 600, 2))
 
 
-def test_a_smaller_setting_is_a_setting(chip: Chip) -> None:
-    system = Switchml(chip)
+def test_a_smaller_setting_is_a_setting(compiled: CompiledProgram) -> None:
+    system = Switchml(compiled)
     chosen = walk.draw(6, system)
     for simpler in system.simpler(chosen.setting):
         assert walk.attempt(replace(chosen, setting=simpler), system) is None

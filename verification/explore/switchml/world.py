@@ -15,7 +15,7 @@ from agglab.hosts.worker import Job
 from agglab.testbed.plan import Branch
 from agglab.testbed.plan.tree import Wiring
 from agglab.testbed.systems.switchml import plan
-from agglab.testbed.virtual.switches import Chip
+from agglab.testbed.virtual.switches import CompiledProgram
 from agglab.verification.explore.switchml import forgery, packets, setting, sums
 from agglab.verification.explore.switchml.forwarding_model import Forwarding
 from agglab.verification.explore.switchml.nodes import MS, SwitchPair, WorkerPair
@@ -98,9 +98,9 @@ class JobState:
 
 
 class SwitchmlWorld:
-    """A world of a setting. chip: of a program with setting.LANES and SLOTS."""
+    """A world of a setting. compiled: of a program with setting.LANES and SLOTS."""
 
-    def __init__(self, chip: Chip, chosen: Setting) -> None:
+    def __init__(self, compiled: CompiledProgram, chosen: Setting) -> None:
         self.told: list[str] | None = None
         self._setting, self._graph = chosen, chosen.topology()
         self._wiring = Wiring(self._graph)
@@ -108,7 +108,7 @@ class SwitchmlWorld:
         self._bag: list[Flight] = []
         self._history: list[Flight] = []
         self._ends = {host.name: forgery.end_of(host.mac, host.ip, 0) for host in self._graph.hosts}
-        self._switches = {name: self._switch(chip, name) for name in self._wiring.switches}
+        self._switches = {name: self._switch(compiled, name) for name in self._wiring.switches}
         self._jobs = [self._job(job, index) for index, job in enumerate(chosen.jobs)]
         self._inputs: dict[tuple[int, str, int, bool], NDArray] = {}
         self._steps: dict[str, Callable[[Random], None]] = {
@@ -198,7 +198,7 @@ class SwitchmlWorld:
 
     # The network.
 
-    def _switch(self, chip: Chip, name: str) -> SwitchPair:
+    def _switch(self, compiled: CompiledProgram, name: str) -> SwitchPair:
         ports = self._wiring.ports[name]
         known = [(h, self._wiring.port_to_host(name, h.name)) for h in self._graph.hosts]
         reached = [(self._ends[host.name], port) for host, port in known if port is not None]
@@ -208,7 +208,7 @@ class SwitchmlWorld:
             self._wiring.flooding[name],
         )
         below = {port for port, node in ports.items() if node in self._ends}
-        return SwitchPair(name, chip, SwitchModel(LANES, SLOTS, forwarding), below)
+        return SwitchPair(name, compiled, SwitchModel(LANES, SLOTS, forwarding), below)
 
     def _put(self, flight: Flight) -> None:
         self._bag.append(flight)
@@ -610,8 +610,8 @@ def _faked(chance: Random, worker: WorkerPair, chosen: Setting) -> bytes:
 class Switchml:
     """The system, for walk's search."""
 
-    def __init__(self, chip: Chip) -> None:
-        self._chip = chip
+    def __init__(self, compiled: CompiledProgram) -> None:
+        self._compiled = compiled
 
     def setting(self, chance: Random) -> Setting:
         return setting.draw(chance)
@@ -620,7 +620,7 @@ class Switchml:
         return LAWLESS if chosen.lawless else LAWFUL
 
     def world(self, chosen: Setting) -> SwitchmlWorld:
-        return SwitchmlWorld(self._chip, chosen)
+        return SwitchmlWorld(self._compiled, chosen)
 
     def simpler(self, chosen: Setting) -> Iterator[Setting]:
         return setting.simpler(chosen)
