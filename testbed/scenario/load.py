@@ -27,6 +27,7 @@ from agglab.testbed.scenario.errors import (
 from agglab.testbed.scenario.jobs import inherited
 from agglab.testbed.scenario.metric_names import GROWTH
 from agglab.testbed.scenario.reader import Reader
+from agglab.testbed.scenario.resolved import ResolvedScenario, resolve
 from agglab.testbed.scenario.schema import (
     NAME_MAX,
     Axis,
@@ -45,8 +46,7 @@ class Point:
     """One run: the swept keys' values as written (none without a sweep), and the whole scenario."""
 
     settings: tuple[tuple[str, str], ...]
-    scenario: Scenario
-    program: Path
+    resolved: ResolvedScenario
 
     @property
     def label(self) -> str:
@@ -166,7 +166,7 @@ def _point(
         root = with_value(root, axis.path, scalar)
     reader = _reader(root, home)
     scenario = _completed(reader.scenario(), reader, home)
-    checks.check(scenario, reader)
+    bare = checks.check(scenario, reader)
     asked = scenario.switch.program or reader.system.source(scenario).name
     program = checks.find_program(asked, home)
     if program is None and not any(p.path == "switch.program" for p in reader.problems):
@@ -175,8 +175,8 @@ def _point(
     if reader.problems or program is None:
         return None, reader.problems
     settings = tuple((axis.path, s.text) for axis, s in zip(axes, choice, strict=True))
-    resolved = checks.resolve(_single(scenario, path), reader.system, asked)
-    return Point(settings, resolved, program), []
+    single = replace(_single(scenario, path), switch=replace(scenario.switch, program=asked))
+    return Point(settings, resolve(single, program, bare)), []
 
 
 def _reader(root: Node, home: Path) -> Reader:
