@@ -34,10 +34,10 @@ from agglab.testbed.scenario.errors import (
     nearest_file,
     quote,
 )
-from agglab.testbed.scenario.graph import topology
-from agglab.testbed.scenario.jobs import inherited, tenants
+from agglab.testbed.scenario.jobs import inherited
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO
 from agglab.testbed.scenario.reader import Reader
+from agglab.testbed.scenario.resolved import ResolvedScenario, resolve
 from agglab.testbed.scenario.schema import (
     NAME_MAX,
     Axis,
@@ -59,8 +59,7 @@ class Point:
     contender: whose run it is; empty where nothing is compared."""
 
     settings: tuple[tuple[str, str], ...]
-    scenario: Scenario
-    program: Path
+    resolved: ResolvedScenario
     contender: str = ""
 
     @property
@@ -213,9 +212,7 @@ def _group(
     problems = [*compare.together({name: found for name, (_, found) in readings.items()})]
     points = [point for point, _ in readings.values() if point]
     if not problems:
-        networks = [
-            (topology(p.scenario), tenants(p.scenario, topology(p.scenario))) for p in points
-        ]
+        networks = [(point.resolved.graph, point.resolved.jobs) for point in points]
         problems += compare.unlike(base.compare, networks)
     return points, problems
 
@@ -230,7 +227,7 @@ def _point(
     """layers: the document, each time with more laid over it."""
     reader = _reader(_left_out(layers, home), home, contender)
     scenario = _completed(reader.scenario(), reader, home)
-    checks.check(scenario, reader)
+    bare = checks.check(scenario, reader)
     asked = scenario.switch.program or reader.system.source(scenario).name
     program = checks.find_program(asked, home)
     if program is None and not any(p.path == "switch.program" for p in reader.problems):
@@ -238,8 +235,8 @@ def _point(
         reader.problem(reader.place("switch.program"), "switch.program", what, allowed)
     if reader.problems or program is None:
         return None, reader.problems
-    resolved = checks.resolve(_single(scenario, path), reader.system, asked)
-    return Point(settings, resolved, program, contender), []
+    single = replace(_single(scenario, path), switch=replace(scenario.switch, program=asked))
+    return Point(settings, resolve(single, program, bare), contender), []
 
 
 def _left_out(layers: Sequence[Node], home: Path) -> Node:

@@ -6,25 +6,25 @@ from typing import Any
 
 from agglab.hosts import wire
 from agglab.hosts.part import WORKER
-from agglab.testbed.systems.base import ActiveJob, Agent, Setting
-from agglab.testbed.systems.switchml.partition import ranges
+from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.systems.base import ActiveJob, Agent
 
 ENDPOINTS = "agglab.hosts.systems.switchml"
 
 
-def agents(setting: Setting, job: ActiveJob) -> list[Agent]:
+def agents(resolved: ResolvedScenario, job: ActiveJob) -> list[Agent]:
     """See System.agents."""
     return [
-        Agent(WORKER, job.job.hosts[rank], rank, configuration(setting, job, rank))
+        Agent(WORKER, job.job.hosts[rank], rank, configuration(resolved, job, rank))
         for rank in job.members
     ]
 
 
-def configuration(setting: Setting, job: ActiveJob, rank: int) -> dict[str, Any]:
+def configuration(resolved: ResolvedScenario, job: ActiveJob, rank: int) -> dict[str, Any]:
     """hosts.agent's keys for one worker, as the job begins."""
-    scenario, tenant = setting.scenario, job.job
-    workload, host = tenant.workload, setting.graph.host(tenant.hosts[rank])
-    link = next(iter(setting.graph.ports(host.name).values()))
+    tenant = job.job
+    workload, host = tenant.workload, resolved.graph.host(tenant.hosts[rank])
+    link = next(iter(resolved.graph.ports(host.name).values()))
     return {
         "name": host.name,
         "system": ENDPOINTS,
@@ -33,9 +33,9 @@ def configuration(setting: Setting, job: ActiveJob, rank: int) -> dict[str, Any]
         "rank": rank,
         "workers": len(tenant.hosts),
         "settings": {
-            "lanes": scenario.switch.lanes,
-            "slots": ranges(scenario)[job.index][1],
-            "window": workload.window,
+            "lanes": resolved.lanes,
+            "slots": tenant.slots,
+            "window": tenant.window,
             "first_tag": 1,
             "aggregator": [wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT],
         },
@@ -43,7 +43,7 @@ def configuration(setting: Setting, job: ActiveJob, rank: int) -> dict[str, Any]
         "link_rate_bps": link.a_to_b.rate_bps,
         "elements": workload.elements,
         "dtype": workload.dtype,
-        "seed": scenario.seed,
+        "seed": resolved.seed,
         "give_up_s": workload.give_up_s,
         "worker": workload.worker,
     }

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed import cli
-from agglab.testbed.scenario import Point, ScenarioError, Suite, load, suite_to_yaml
+from agglab.testbed.scenario import ScenarioError, Suite, load, suite_to_yaml
 from agglab.testbed.scenario.document import parse, written
 
 BASE = """
@@ -40,11 +40,17 @@ def suite(tmp_path: Path, text: str, *settings: str) -> Suite:
     return loaded
 
 
-def plain(suite: Suite) -> list[Point]:
+def plain(suite: Suite) -> list[object]:
     """Its runs, of whose programs only the files matter."""
     return [
-        replace(p, scenario=replace(p.scenario, switch=replace(p.scenario.switch, program=None)))
+        (
+            p.settings,
+            p.contender,
+            p.resolved.program,
+            replace(s, switch=replace(s.switch, program=None)),
+        )
         for p in suite.points
+        for s in (p.resolved.scenario,)
     ]
 
 
@@ -60,7 +66,7 @@ def test_each_contender_is_the_scenario_with_its_own_keys_laid_over(tmp_path: Pa
     loaded = suite(tmp_path, FOUR + "expect: {exact: true}")
     assert loaded.contenders == ("switchml", "ring", "ps", "narrow")
     assert [point.contender for point in loaded.points] == list(loaded.contenders)
-    by_name = {point.contender: point.scenario for point in loaded.points}
+    by_name = {point.contender: point.resolved.scenario for point in loaded.points}
     assert [s.system for s in by_name.values()] == ["switchml", "ring", "ps", "switchml"]
     assert by_name["switchml"].switch.slots == 64
     assert by_name["narrow"].switch.slots == 16
@@ -72,7 +78,7 @@ def test_each_contender_is_the_scenario_with_its_own_keys_laid_over(tmp_path: Pa
 
 
 def test_the_program_of_the_scenario_is_of_its_system_alone(tmp_path: Path) -> None:
-    programs = {p.contender: p.program.stem for p in suite(tmp_path, FOUR).points}
+    programs = {p.contender: p.resolved.program.stem for p in suite(tmp_path, FOUR).points}
     assert programs == {
         "switchml": "switchml",
         "ring": "forwarding",
@@ -85,7 +91,7 @@ def test_a_program_is_kept_where_a_contender_names_the_same_system(tmp_path: Pat
     own = (Path(__file__).parents[3] / "p4/switchml.p4").read_text()
     (tmp_path / "mine.p4").write_text(own)
     text = "switch: {program: mine.p4}\ncompare: {a: {system: switchml}, b: {system: ring}}"
-    programs = {p.contender: p.program for p in suite(tmp_path, text).points}
+    programs = {p.contender: p.resolved.program for p in suite(tmp_path, text).points}
     assert programs["a"] == tmp_path / "mine.p4"
     assert programs["b"].stem == "forwarding"
 
@@ -105,12 +111,14 @@ expect:
     assert [len(group) for group in loaded.groups] == [4, 4]
     for group, workers in zip(loaded.groups, (2, 3), strict=True):
         assert [point.contender for point in group] == list(loaded.contenders)
-        assert {point.scenario.topology.workers for point in group} == {workers}
+        assert {point.resolved.scenario.topology.workers for point in group} == {workers}
         assert {point.settings for point in group} == {(("topology.workers", str(workers)),)}
     assert [e.metric for e in loaded.growth] == ["growth.ring.allreduce.time_s.median"]
     assert [e.metric for e in loaded.ratios] == ["ratio.ring.switchml.allreduce.time_s.median"]
     for point in loaded.points:
-        assert not any(e.metric.startswith(("growth", "ratio")) for e in point.scenario.expect)
+        assert not any(
+            e.metric.startswith(("growth", "ratio")) for e in point.resolved.scenario.expect
+        )
 
 
 TWO = "compare: {a: {}, b: {system: ring}}\n"
@@ -229,16 +237,16 @@ def test_what_was_meant_for_another_system_is_left_out(
     tmp_path: Path, text: str, settings: list[str]
 ) -> None:
     for point in suite(tmp_path, text, *settings).points:
-        assert point.scenario.system == "ring"
+        assert point.resolved.scenario.system == "ring"
         plain = load_plain(tmp_path)
-        assert point.scenario.switch.slots == plain.switch.slots, "the default"
-        assert all(job.slots is None and job.share == 1 for job in point.scenario.jobs)
+        assert point.resolved.scenario.switch.slots == plain.switch.slots, "the default"
+        assert all(job.slots is None and job.share == 1 for job in point.resolved.scenario.jobs)
 
 
 def load_plain(tmp_path: Path):
     path = tmp_path / "plain.yaml"
     path.write_text("system: ring")
-    return load(path).points[0].scenario
+    return load(path).points[0].resolved.scenario
 
 
 @pytest.mark.parametrize(
@@ -286,8 +294,8 @@ compare:
 sweep: {seed: [1, 2]}
 """
     points = suite(tmp_path, text).points
-    assert points[0].program == tmp_path / "mine.p4"
-    assert points[1].scenario.workload.worker == f"{tmp_path / 'mine.py'}:Mine"
+    assert points[0].resolved.program == tmp_path / "mine.p4"
+    assert points[1].resolved.scenario.workload.worker == f"{tmp_path / 'mine.py'}:Mine"
 
 
 @pytest.mark.parametrize(

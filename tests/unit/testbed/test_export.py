@@ -39,7 +39,7 @@ def export(scenario: Path, to: str, *words: str) -> Path:
 
 
 def planned(scenario: Path, program: Program) -> dict[str, Entries]:
-    entries = all_entries(load(find(str(scenario))).points[0].scenario)
+    entries = all_entries(load(find(str(scenario))).points[0].resolved)
     return {switch: full_names(planned, program) for switch, planned in entries.items()}
 
 
