@@ -379,6 +379,15 @@ class Axis:
 
 
 @dataclass(frozen=True)
+class Contender:
+    """One of those that are compared: its name, and the keys it has otherwise than the scenario (a
+    tree of `document`)."""
+
+    name: str
+    own: Any
+
+
+@dataclass(frozen=True)
 class Scenario:
     """Everything one run needs; passive data. Built by `agglab.testbed.scenario.load`."""
 
@@ -419,6 +428,7 @@ class Scenario:
     timeouts: Timeouts = field(default=Timeouts(), metadata={"section": Timeouts})
     expect: tuple[Expectation, ...] = field(default=(), metadata={"special": "expect"})
     sweep: tuple[Axis, ...] = field(default=(), metadata={"special": "sweep"})
+    compare: tuple[Contender, ...] = field(default=(), metadata={"special": "compare"})
     options: tuple[tuple[str, Any], ...] = field(default=(), metadata={"special": "options"})
     """Systems' own sections: the system's name, and an object of its class `options`."""
 
