@@ -206,6 +206,7 @@ class SwitchmlWorld:
             {end.mac: port for end, port in reached},
             {end.ip: (end.mac, port) for end, port in reached},
             self._wiring.flooding[name],
+            {port: self._ends[node].ip for port, node in ports.items() if node in self._ends},
         )
         below = {port for port, node in ports.items() if node in self._ends}
         return SwitchPair(name, chip, SwitchModel(LANES, SLOTS, forwarding), below)
