@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from agglab.testbed.scenario import Scenario
 
 GROUP = "agglab.systems"
-DEFAULT = "switchml"
 OWN = ".py:"
 """In the name of a system that is a class of a file."""
 
@@ -40,6 +39,13 @@ def built_in() -> list[str]:
     """The systems of this folder."""
     folder = Path(__file__).parent
     return sorted(path.parent.name for path in folder.glob("*/__init__.py"))
+
+
+@cache
+def default() -> str:
+    """The one of this folder that says of itself that a scenario runs it which names none."""
+    (name,) = (name for name in built_in() if find(name).is_default)
+    return name
 
 
 def located(spec: str, folders: Sequence[Path]) -> str:
@@ -80,11 +86,6 @@ def sections(chosen: System) -> dict[str, type]:
     this folder, since one scenario may be run with several, and the chosen one."""
     all_systems = [*(find(name) for name in built_in()), chosen]
     return {system.name: system.options for system in all_systems if system.options}
-
-
-def options(scenario: Scenario) -> Any:
-    """The chosen system's own section."""
-    return dict(scenario.options)[of(scenario).name]
 
 
 def _named(name: str) -> Any:

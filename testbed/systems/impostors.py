@@ -16,8 +16,9 @@ from itertools import cycle
 from typing import Any
 
 from agglab.hosts import wire
+from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.systems.base import Agent, AttackKind, Setting
+from agglab.testbed.systems.base import Agent, AttackKind
 from agglab.testbed.systems.frames import (
     ETHERNET,
     ICMP,
@@ -77,16 +78,16 @@ class Kind(AttackKind):
 
 def frames(
     key: str,
-    setting: Setting,
+    resolved: ResolvedScenario,
     host: str,
     agents: Callable[[Tenant], Sequence[Agent]],
     forge: Callable[[Tenant], Forge],
 ) -> Iterator[tuple[str, bytes]]:
     """See System.attack. agents, forge: of a job."""
-    chance, graph = random.Random(key), setting.graph
+    chance, graph = random.Random(key), resolved.graph
     victims = [
         (agent, forge(job))
-        for job in setting.jobs
+        for job in resolved.jobs
         if host not in job.hosts
         for agent in agents(job)
         if _others(agent, host, graph)

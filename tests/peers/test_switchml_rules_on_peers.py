@@ -32,12 +32,10 @@ from frames import (
 from pairs import compile_with, run_on
 from schedules import FLOOD_PORTS, JOBS, SLOTS, jobs_model, schedule
 
-from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.scenario.schema import Scenario, Switch, Workload
-from agglab.testbed.systems.base import Setting
+from agglab.testbed.scenario import resolve
+from agglab.testbed.scenario.schema import Job, Scenario, Switch
 from agglab.testbed.systems.switchml import attack
 from agglab.testbed.systems.switchml.counters import COUNTERS
-from agglab.topologies import rack
 
 pytestmark = pytest.mark.peers
 PROGRAM = Path(__file__).parents[2] / "p4" / "switchml.p4"
@@ -196,9 +194,10 @@ def flooded(frames: Sequence[tuple[str, bytes]]) -> list[str]:
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_every_kind_of_attack_is_counted_by_its_counter(check: Check, seed: int) -> None:
-    victim = Tenant("a", 1, ("h1", "h2", "h3"), 1, 0.0, None, Workload())
-    scenario = Scenario(name="attacked", switch=Switch(lanes=LANES, slots=4))
-    frames = attack.frames(str(seed), Setting(scenario, rack(4), (victim,)), "h4")
+    victim = Job(name="a", workers=("h[123]",))
+    switch = Switch(lanes=LANES, slots=4)
+    attacked = resolve(Scenario(name="attacked", switch=switch, jobs=(victim,)))
+    frames = attack.frames(str(seed), attacked, "h4")
     chosen = [
         (attack.KINDS[k].counted, frame) for k, frame in islice(frames, 4 * len(attack.KINDS))
     ]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from random import Random
 
 from agglab.testbed import systems
-from agglab.testbed.scenario.graph import topology
+from agglab.testbed.scenario.graph import bare as bare_graph
 from agglab.testbed.scenario.schema import (
     ChunkMark,
     FaultEntry,
@@ -38,7 +38,7 @@ TIMES_S = (0.0005, 0.002, 0.005, 0.02, 0.05, 0.15, 0.4)
 LASTING_S = (0.001, 0.01, 0.05, 0.2, 0.8)
 
 
-def schedule(seed: int, system: str = systems.DEFAULT) -> Scenario:
+def schedule(seed: int, system: str) -> Scenario:
     """The scenario of a seed, resolved: nothing in it is left to be chosen. Whatever the system, a
     seed has the same network, jobs and faults."""
     chance = Random(seed)
@@ -80,7 +80,7 @@ def _workload(chance: Random) -> Workload:
 
 def _faults(chance: Random, scenario: Scenario) -> Iterator[FaultEntry]:
     """Each kind at most once at each target: then none overlaps another."""
-    graph, used = topology(scenario), set()
+    graph, used = bare_graph(scenario.topology), set()
     for _ in range(chance.randint(0, FAULTS_MAX)):
         kind = chance.choice(list(MAKERS))
         entry = MAKERS[kind](chance, graph)

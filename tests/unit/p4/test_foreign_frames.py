@@ -12,12 +12,10 @@ import pytest
 from frames import AGGREGATOR, AGGREGATOR_MAC, ipv4, worker_address, worker_mac
 
 from agglab.switch import Exact, Pipeline
-from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.scenario.schema import Scenario, Switch, Workload
-from agglab.testbed.systems.base import Setting
+from agglab.testbed.scenario import ResolvedScenario, resolve
+from agglab.testbed.scenario.schema import Job, Scenario, Switch
 from agglab.testbed.systems.switchml import attack
 from agglab.testbed.systems.switchml.counters import COUNTERS
-from agglab.topologies import rack
 
 LANES = 5
 ATTACKER_PORT = 4
@@ -45,17 +43,14 @@ def counts(pipeline: Pipeline) -> dict[str, int]:
     return found
 
 
-def victim() -> Tenant:
-    return Tenant("a", 1, ("h1", "h2", "h3"), 1, 0.0, None, Workload())
-
-
-def setting() -> Setting:
+def attacked() -> ResolvedScenario:
     switch = Switch(lanes=LANES, slots=4)
-    return Setting(Scenario(name="attacked", switch=switch), rack(4), (victim(),))
+    victim = Job(name="a", workers=("h[123]",))
+    return resolve(Scenario(name="attacked", switch=switch, jobs=(victim,)))
 
 
 def test_every_kind_is_counted_by_its_counter_and_none_is_answered(pipeline: Pipeline) -> None:
-    frames = attack.frames("7", setting(), "h4")
+    frames = attack.frames("7", attacked(), "h4")
     seen = set()
     for kind, frame in islice(frames, 40 * len(attack.KINDS)):
         before = counts(pipeline)
