@@ -1,5 +1,6 @@
-"""One SwitchML worker as a state machine: it is given packets, the time and deadlines, and says
-which packets to send and when to ask again. It knows neither sockets nor clocks.
+"""One worker whose chunks switches sum, as a state machine: it is given packets, the time and
+deadlines, and says which packets to send and when to ask again. It knows neither sockets nor
+clocks.
 
     worker.begin(now_ns, values, out)
     while not worker.done:
@@ -24,7 +25,13 @@ from numpy.typing import NDArray
 
 from agglab.hosts import library, quantise, wire
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
-from agglab.hosts.errors import AllReduceError, NotFinite, RoundTimeout, ShapeMismatch
+from agglab.hosts.errors import (
+    AllReduceError,
+    NotFinite,
+    RoundTimeout,
+    ShapeMismatch,
+    check_range,
+)
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
 from agglab.hosts.wire import Kind, Shape
 
@@ -102,12 +109,12 @@ class Job:
     first_tag: int = 1
 
     def __post_init__(self) -> None:
-        _check_range("job", self.job, 0, 65535)
-        _check_range("workers", self.workers, 1, quantise.MAX_WORKERS)
-        _check_range("lanes", self.lanes, 1, wire.MAX_LANES)
-        _check_range("slots", self.slots, 1, 65535)
-        _check_range("window", self.window, 1, self.slots)
-        _check_range("first_tag", self.first_tag, 0, 2**32 - 1)
+        check_range("job", self.job, 0, 65535)
+        check_range("workers", self.workers, 1, quantise.MAX_WORKERS)
+        check_range("lanes", self.lanes, 1, wire.MAX_LANES)
+        check_range("slots", self.slots, 1, 65535)
+        check_range("window", self.window, 1, self.slots)
+        check_range("first_tag", self.first_tag, 0, 2**32 - 1)
 
 
 class Worker:
@@ -350,11 +357,6 @@ class Worker:
             f"after {self.timing.give_up_ns / 1e9:g} s"
         )
         return RoundTimeout(message, [pair[:2] for pair in pairs])
-
-
-def _check_range(name: str, value: int, low: int, high: int) -> None:
-    if not low <= value <= high:
-        raise ValueError(f"{name} is {value}; it must be {low} to {high}")
 
 
 def _words(shape: Shape, named: Sequence[str]) -> str:

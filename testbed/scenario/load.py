@@ -264,7 +264,7 @@ def _stated_system(root: Node) -> Node | None:
 
 
 def _spec(stated: Node | None) -> str:
-    return stated.text if isinstance(stated, Scalar) and stated.text else systems.DEFAULT
+    return stated.text if isinstance(stated, Scalar) and stated.text else systems.default()
 
 
 def _find(spec: str, home: Path) -> System | str:

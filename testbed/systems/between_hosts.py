@@ -6,18 +6,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from agglab.hosts import wire
+from agglab.hosts.driver import default_window
 from agglab.hosts.part import WORKER
-from agglab.hosts.systems import shared
 from agglab.testbed.plan import Entries, forwarding
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Tenant, stated
-from agglab.testbed.scenario.schema import LANES_MAX
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
     Abilities,
@@ -36,6 +34,12 @@ from agglab.testbed.systems.base import (
     Truth,
     TruthOf,
 )
+from agglab.testbed.systems.common import (
+    agent_configuration,
+    check_lanes,
+    independent_loss,
+    lanes_of,
+)
 from agglab.testbed.systems.forwarding import (
     FORWARDING_COUNTERS,
     SOURCE,
@@ -47,12 +51,10 @@ from agglab.testbed.systems.forwarding import (
     slowest_crossing_s,
     unreachable,
 )
-from agglab.topologies import Direction, Drop, Topology
+from agglab.topologies import Topology
 
 KEYS = frozenset({"switch.lanes", "workload.window"})
-LOSS_MAX = 0.99
 NOTHING_SHARED = 0
-IP_AND_UDP_BYTES = 28
 
 
 class BetweenHosts(System):
@@ -78,20 +80,8 @@ class BetweenHosts(System):
         """float32: a block of all workers' values added in the order in which this system adds.
         start: of the block in a tensor of so many elements."""
 
-    @abstractmethod
-    def hosts(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[str]:
-        """All hosts that take part in a job."""
-
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-        if trust("switch.lanes", "links.mtu"):
-            most = self._lanes_that_fit(scenario)
-            if scenario.switch.lanes is not None and scenario.switch.lanes > most:
-                what = f"{scenario.switch.lanes} lanes do not fit an MTU of "
-                yield (
-                    "switch.lanes",
-                    f"{what}{scenario.links.mtu_bytes} bytes",
-                    f"at most {most}, or auto",
-                )
+        yield from check_lanes(scenario, trust, self.header_bytes)
         window = scenario.workload.window
         if trust("workload.window") and window is not None and window > self.window_max:
             what = f"a window of {window} packets is more than {self.name} can have"
@@ -102,25 +92,21 @@ class BetweenHosts(System):
 
     def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
         lanes = self.lanes(scenario)
-        usual = shared.default_window(lanes, self.header_bytes, self.window_max, slowest_bps)
+        usual = default_window(self.frame_bytes(lanes), self.window_max, slowest_bps)
         window = scenario.workload.window or usual
         jobs = [JobChoices(job.workload.window or window) for job in stated(scenario)]
         return Choices(jobs, lanes, window)
 
     def lanes(self, scenario: Scenario) -> int:
         """As the scenario says, or the most that its MTU allows."""
-        return scenario.switch.lanes or self._lanes_that_fit(scenario)
+        return lanes_of(scenario, self.header_bytes)
 
-    def _lanes_that_fit(self, scenario: Scenario) -> int:
-        room = scenario.links.mtu_bytes - IP_AND_UDP_BYTES - self.header_bytes
-        return min(LANES_MAX, room // wire.VALUE_BYTES)
-
-    def frame_bytes(self, resolved: ResolvedScenario) -> int:
+    def frame_bytes(self, lanes: int) -> int:
         """Of a packet that carries values: the Ethernet frame without its checksum."""
-        return wire.LOWER_HEADER_BYTES + self.header_bytes + wire.VALUE_BYTES * resolved.lanes
+        return wire.LOWER_HEADER_BYTES + self.header_bytes + wire.VALUE_BYTES * lanes
 
     def chunk_bits(self, resolved: ResolvedScenario) -> int:
-        return self.frame_bytes(resolved) * 8
+        return self.frame_bytes(resolved.lanes) * 8
 
     def source(self, scenario: Scenario) -> Source:
         return SOURCE
@@ -141,24 +127,7 @@ class BetweenHosts(System):
         role: str = WORKER,
     ) -> dict[str, Any]:
         """hosts.agent's keys for one agent; `settings` are yet to come."""
-        workload = job.workload
-        known = resolved.graph.host(host)
-        link = next(iter(resolved.graph.ports(host).values()))
-        return {
-            "name": host,
-            "system": self.endpoints,
-            "role": role,
-            "job": job.number,
-            "rank": rank,
-            "workers": len(job.hosts),
-            "bind": [known.ip, port],
-            "link_rate_bps": link.a_to_b.rate_bps,
-            "elements": workload.elements,
-            "dtype": workload.dtype,
-            "seed": resolved.seed,
-            "give_up_s": workload.give_up_s,
-            "worker": workload.worker,
-        }
+        return agent_configuration(resolved, job, self.endpoints, host, port, rank, role)
 
     def round_bytes(self, resolved: ResolvedScenario, job: ActiveJob) -> Mapping[str, int]:
         return bytes_by_direction(resolved.graph, self.flows(resolved, job))
@@ -168,7 +137,7 @@ class BetweenHosts(System):
         sizes = bytes_by_direction(graph, flows)
         crossed = {name: rate for name, rate in rates(graph) if sizes.get(name)}
         slowest_bps = min(crossed.values(), default=min(rate for _, rate in rates(graph)))
-        frame = self.frame_bytes(resolved)
+        frame = self.frame_bytes(resolved.lanes)
         between = [flow for flow in flows if flow.source != flow.target]
         trip_s = min((_trip_s(graph, flow, frame) for flow in between), default=0.0)
         in_flight = job.job.window * frame * 8 / slowest_bps
@@ -257,15 +226,9 @@ def _lossy_s(graph: Topology, sizes: Mapping[str, int]) -> float:
     ways = {name: way for link in graph.links for name, _, _, way in link.directions()}
     return max(
         (
-            size * 8 / rate / (1 - _loss(ways[name]))
+            size * 8 / rate / (1 - independent_loss(ways[name]))
             for name, size in sizes.items()
             if name in ways and (rate := ways[name].rate_bps)
         ),
         default=0.0,
     )
-
-
-def _loss(way: Direction) -> float:
-    """Of a frame by constant independent chance."""
-    passed = [1 - i.probability for i in way.impairments if isinstance(i, Drop)]
-    return min(1 - prod(passed), LOSS_MAX)

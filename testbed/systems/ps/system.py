@@ -18,6 +18,7 @@ from agglab.testbed.systems.base import (
     Abilities,
     Absent,
     ActiveJob,
+    Again,
     Agent,
     Array,
     Registers,
@@ -56,9 +57,6 @@ class ParameterServer(BetweenHosts):
 
     def chunks(self, scenario: Scenario, job: Tenant) -> int:
         return -(-job.workload.elements // self.lanes(scenario))
-
-    def hosts(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[str]:
-        return (*job.hosts, *self.servers(resolved, job))
 
     def servers(self, resolved: ResolvedScenario, job: ActiveJob) -> tuple[str, ...]:
         """Hosts of the servers, by index. A job that lost a worker keeps the servers it had."""
@@ -101,9 +99,17 @@ class ParameterServer(BetweenHosts):
                 flows += [Flow(worker, server, size), Flow(server, worker, size)]
         return flows
 
+    def beyond(
+        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
+    ) -> Again:
+        """Pushes of a worker, and results that a server beside it was asked for again."""
+        frames = counts["retransmitted"] + counts["answered_again"]
+        size = frames * wire.frame_bytes(resolved.lanes)
+        return Again(size, size)
+
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
         workers = resolved.scenario.topology.workers
-        return 2 * resolved.window * self.frame_bytes(resolved) * max(1, workers)
+        return 2 * resolved.window * self.frame_bytes(resolved.lanes) * max(1, workers)
 
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
         """In the order of the ranks."""

@@ -46,9 +46,6 @@ class Ring(BetweenHosts):
         elements, workers = job.workload.elements, len(job.hosts)
         return packets_of_round(elements, max(1, workers), self.lanes(scenario))
 
-    def hosts(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[str]:
-        return job.hosts
-
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
         port = base_wire.WORKER_PORT_BASE + job.job.number
         peers = [[resolved.graph.host(name).ip, port] for name in job.hosts]
@@ -74,6 +71,16 @@ class Ring(BetweenHosts):
         """A whole batch has one acknowledgement, so that there can be next to none."""
         hosts, size = job.hosts, _packets(resolved, job) * wire.frame_bytes(resolved.lanes)
         return [Flow(a, b, size) for a, b in _neighbours(hosts)]
+
+    def beyond(
+        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
+    ) -> Again:
+        """Data that was sent again, and acknowledgements: more or fewer than predicted."""
+        flows = [flow for flow in _acknowledgements(resolved, job) if flow.source == host]
+        predicted = sum(flow.bytes for flow in flows) * job.job.workload.rounds
+        data = counts["retransmitted"] * wire.frame_bytes(resolved.lanes)
+        size = data + counts["acknowledgement_bytes"] - predicted
+        return Again(size, size)
 
     def sent_again(
         self,

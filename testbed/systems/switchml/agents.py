@@ -8,6 +8,7 @@ from agglab.hosts import wire
 from agglab.hosts.part import WORKER
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.systems.base import ActiveJob, Agent
+from agglab.testbed.systems.common import agent_configuration
 
 ENDPOINTS = "agglab.hosts.systems.switchml"
 
@@ -22,16 +23,10 @@ def agents(resolved: ResolvedScenario, job: ActiveJob) -> list[Agent]:
 
 def configuration(resolved: ResolvedScenario, job: ActiveJob, rank: int) -> dict[str, Any]:
     """hosts.agent's keys for one worker, as the job begins."""
-    tenant = job.job
-    workload, host = tenant.workload, resolved.graph.host(tenant.hosts[rank])
-    link = next(iter(resolved.graph.ports(host.name).values()))
+    tenant, port = job.job, wire.WORKER_PORT_BASE + job.job.number
+    host = tenant.hosts[rank]
     return {
-        "name": host.name,
-        "system": ENDPOINTS,
-        "role": WORKER,
-        "job": tenant.number,
-        "rank": rank,
-        "workers": len(tenant.hosts),
+        **agent_configuration(resolved, tenant, ENDPOINTS, host, port, rank),
         "settings": {
             "lanes": resolved.lanes,
             "slots": tenant.slots,
@@ -39,11 +34,4 @@ def configuration(resolved: ResolvedScenario, job: ActiveJob, rank: int) -> dict
             "first_tag": 1,
             "aggregator": [wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT],
         },
-        "bind": [host.ip, wire.WORKER_PORT_BASE + tenant.number],
-        "link_rate_bps": link.a_to_b.rate_bps,
-        "elements": workload.elements,
-        "dtype": workload.dtype,
-        "seed": resolved.seed,
-        "give_up_s": workload.give_up_s,
-        "worker": workload.worker,
     }

@@ -39,6 +39,7 @@ DYNAMIC = "partition: dynamic changes windows, and so the exponents sent, as job
 class SwitchML(System):
     name = "switchml"
     summary = "switches on a tree sum chunks in slots; floats as integers with a shared exponent"
+    is_default = True
     abilities = Abilities(keys=frozenset(SHARED_KEYS))
     counters = counted.COUNTERS
     attack_kinds = attack.KINDS
@@ -85,6 +86,13 @@ class SwitchML(System):
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
         return bounds.bounds(resolved.graph, _tree(resolved, job), job.job, resolved.lanes)
+
+    def beyond(
+        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
+    ) -> Again:
+        """A contribution that is sent again is an opening, or carries values."""
+        sizes = wire.opening_frame_bytes(), wire.frame_bytes(resolved.lanes)
+        return Again(*(counts["retransmitted"] * size for size in sorted(sizes)))
 
     def unpredictable(self, resolved: ResolvedScenario) -> str:
         return DYNAMIC if resolved.scenario.switch.partition == "dynamic" else ""

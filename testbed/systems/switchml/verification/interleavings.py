@@ -9,10 +9,12 @@ states are followed once, and each carries how many interleavings lead to it.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +50,12 @@ class Case:
 
     def __str__(self) -> str:
         return f"chunks: {self.chunks}, window: {self.window}, copies: {self.copies}"
+
+
+WIDE, TWO_SLOTS = Case(window=2, chunks=5, copies=2), Case(window=2, chunks=2, copies=1)
+ONE_CHUNK = Case(window=1, chunks=1, copies=2)
+SET_AGAIN = Case(window=1, chunks=2, copies=1)
+"""A slot carries an opening and two chunks: the last meets what the opening has left in its set."""
 
 
 class Astray(Wrong):
@@ -331,6 +339,20 @@ class Enumeration:
         except Astray as wrong:
             wrong.steps = [*self._story(start), *told]
             raise
+
+
+def exhaust(program: Path, depth: int, out: TextIO) -> None:
+    """All cases, the widest to so many steps. Raises Astray."""
+    print("two workers: loss, duplication and delay", file=out)
+    for case in (WIDE, ONE_CHUNK, TWO_SLOTS, SET_AGAIN):
+        begun = time.monotonic()
+        done = enumerate_all(program, case, depth if case is WIDE else None)
+        took = f"{done.states} states, {time.monotonic() - begun:.0f} s"
+        if done.interleavings is None:
+            count = f"all orders, of any length (the last new state after {done.depth} steps)"
+        else:
+            count = f"{done.interleavings} orders of {done.depth} steps"
+        print(f"  {case}: {count}, {took}", file=out)
 
 
 def enumerate_all(program: Path, case: Case, depth: int | None) -> Enumerated:

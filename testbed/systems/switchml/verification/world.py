@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,24 +16,30 @@ from agglab.hosts.worker import Job
 from agglab.testbed.plan import Branch
 from agglab.testbed.plan.tree import Wiring
 from agglab.testbed.systems.switchml import plan
-from agglab.testbed.virtual.switches import CompiledProgram
-from agglab.verification.explore.switchml import forgery, packets, setting, sums
-from agglab.verification.explore.switchml.forwarding_model import Forwarding
-from agglab.verification.explore.switchml.nodes import MS, SwitchPair, WorkerPair
-from agglab.verification.explore.switchml.packets import (
+from agglab.testbed.systems.switchml.verification import forgery, packets, setting, sums
+from agglab.testbed.systems.switchml.verification.forwarding_model import Forwarding
+from agglab.testbed.systems.switchml.verification.nodes import MS, SwitchPair, WorkerPair
+from agglab.testbed.systems.switchml.verification.packets import (
     AGGREGATOR,
     HEADER,
     RESULT,
     WORKER_PORT_BASE,
 )
-from agglab.verification.explore.switchml.setting import LANES, SESSION, SLOTS, JobSetting, Setting
-from agglab.verification.explore.switchml.switch_model import (
+from agglab.testbed.systems.switchml.verification.setting import (
+    LANES,
+    SESSION,
+    SLOTS,
+    JobSetting,
+    Setting,
+)
+from agglab.testbed.systems.switchml.verification.switch_model import (
     HARMLESS,
     Decision,
     Duty,
     Member,
     SwitchModel,
 )
+from agglab.testbed.virtual.switches import CompiledProgram
 from agglab.verification.explore.walk import Step, Wrong
 
 HISTORY_MAX = 2000
@@ -97,7 +104,7 @@ class JobState:
     broken: bool = False
 
 
-class SwitchmlWorld:
+class SwitchWorld:
     """A world of a setting. compiled: of a program with setting.LANES and SLOTS."""
 
     def __init__(self, compiled: CompiledProgram, chosen: Setting) -> None:
@@ -607,8 +614,8 @@ def _faked(chance: Random, worker: WorkerPair, chosen: Setting) -> bytes:
     return datagram[: chance.randrange(12, len(datagram) + 1)] if cut < 0.2 else datagram
 
 
-class Switchml:
-    """The system, for walk's search."""
+class Walks:
+    """What a search walks in."""
 
     def __init__(self, compiled: CompiledProgram) -> None:
         self._compiled = compiled
@@ -619,8 +626,11 @@ class Switchml:
     def kinds(self, chosen: Setting) -> Mapping[str, float]:
         return LAWLESS if chosen.lawless else LAWFUL
 
-    def world(self, chosen: Setting) -> SwitchmlWorld:
-        return SwitchmlWorld(self._compiled, chosen)
+    def world(self, chosen: Setting) -> SwitchWorld:
+        return SwitchWorld(self._compiled, chosen)
 
     def simpler(self, chosen: Setting) -> Iterator[Setting]:
         return setting.simpler(chosen)
+
+    def from_values(self, values: Mapping[str, Any]) -> Setting:
+        return setting.from_values(values)

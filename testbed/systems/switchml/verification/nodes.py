@@ -15,11 +15,10 @@ from agglab.hosts.worker import COUNTERS as WORKER_COUNTERS
 from agglab.hosts.worker import Job, Timing, Worker
 from agglab.switch import Pipeline
 from agglab.testbed.plan import Entries
-from agglab.testbed.virtual.switches import CompiledProgram, full_name
-from agglab.verification.explore.switchml import packets
-from agglab.verification.explore.switchml.forwarding_model import Out
-from agglab.verification.explore.switchml.packets import End
-from agglab.verification.explore.switchml.switch_model import (
+from agglab.testbed.systems.switchml.verification import packets
+from agglab.testbed.systems.switchml.verification.forwarding_model import Out
+from agglab.testbed.systems.switchml.verification.packets import End
+from agglab.testbed.systems.switchml.verification.switch_model import (
     COUNTERS,
     NO_JOB,
     OF_FRAMES,
@@ -28,7 +27,8 @@ from agglab.verification.explore.switchml.switch_model import (
     SwitchModel,
     same,
 )
-from agglab.verification.explore.switchml.worker_model import Times, WorkerModel
+from agglab.testbed.systems.switchml.verification.worker_model import Times, WorkerModel
+from agglab.testbed.virtual.switches import CompiledProgram, full_name
 from agglab.verification.explore.walk import Wrong
 
 MS = 1_000_000
