@@ -86,7 +86,7 @@ _METRICS: dict[str, str] = {
     "totals.lost_down": "packets that arrived at links while these were down",
     "totals.other_drops": "packets lost that nobody dropped on purpose: queues, rings, sockets",
     "totals.malformed": "frames refused as malformed or foreign, by workers and switches",
-    "totals.forged": "packets that claim to come from the aggregator, refused by switches",
+    "totals.forged": "packets under an address that is not their sender's, refused by switches",
     "totals.network_errors": "errors that ICMP messages reported to workers' sockets",
     "attack.*": "frames that attacks sent, by kind",
     "switches.*.packets.*": "",

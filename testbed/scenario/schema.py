@@ -250,7 +250,7 @@ class Workload:
         "worker",
         Text("module:Class, or path/to/file.py:Class", r"(|[^\x00\n:]+:[A-Za-z_]\w*)", 1000),
         "",
-        "a worker class of your own (own-programs.md), from the scenario's folder or where you are",
+        "a worker class of your own (own-systems.md), from the scenario's folder or where you are",
     )
     window: int | None = key(
         "window",

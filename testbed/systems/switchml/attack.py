@@ -174,9 +174,9 @@ def _contribution_with_options(aim: Aim) -> list[bytes]:
 
 
 def _contribution_fragment(aim: Aim) -> list[bytes]:
-    part = udp(aim.worker, AGGREGATOR, aim.contribution())[:FIRST_BYTES]
-    packet = ipv4(aim.worker.ip, AGGREGATOR.ip, part, flags=MORE_FRAGMENTS)
-    return [ethernet(AGGREGATOR.mac, aim.worker.mac, packet)]
+    part = udp(aim.own, AGGREGATOR, aim.contribution())[:FIRST_BYTES]
+    packet = ipv4(aim.own.ip, AGGREGATOR.ip, part, flags=MORE_FRAGMENTS)
+    return [ethernet(AGGREGATOR.mac, aim.own.mac, packet)]
 
 
 def _result(
@@ -280,7 +280,7 @@ KINDS: Mapping[str, Kind] = {
     "contribution": Kind(REFUSED, _contribution(spoofed=False)),
     "contribution_spoofed": Kind(REFUSED, _contribution(spoofed=True)),
     "contribution_beyond": Kind(REFUSED, _contribution_beyond),
-    "contribution_tagged": Kind(MALFORMED, _contribution(True, [PRIORITY_TAG])),
+    "contribution_tagged": Kind(MALFORMED, _contribution(False, [PRIORITY_TAG])),
     "contribution_options": Kind(MALFORMED, _contribution_with_options),
     "contribution_fragment": Kind(MALFORMED, _contribution_fragment),
     "result": Kind(FORGED, _result()),
@@ -302,7 +302,7 @@ KINDS: Mapping[str, Kind] = {
     "result_mapped": Kind(FORGED, _result_mapped),
     "result_snap": Kind(FORWARDED, _result_in_snap),
     "result_of_another": Kind(FORWARDED, _result_of_host(own=False)),
-    "result_of_itself": Kind(FORWARDED, _result_of_host(own=True)),
+    "result_of_itself": Kind(FORGED, _result_of_host(own=True)),
     "icmp_too_big": Kind(FORWARDED, _message(UNREACHABLE, [TOO_BIG], SMALL_MTU)),
     "icmp_unreachable": Kind(FORWARDED, _message(UNREACHABLE, range(UNREACHABLE_CODES), NO_REST)),
     "icmp_quench": Kind(FORWARDED, _message(QUENCH, [0], NO_REST)),
