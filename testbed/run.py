@@ -32,9 +32,6 @@ from agglab.testbed.program import Program
 from agglab.testbed.record import NOT_FINISHED, RunFolder, new_run_folder
 from agglab.testbed.scenario import Point, Suite, suite_to_yaml, to_yaml
 from agglab.testbed.scenario.errors import one_line
-from agglab.testbed.scenario.faults import expand
-from agglab.testbed.scenario.graph import topology
-from agglab.testbed.scenario.jobs import tenants
 from agglab.testbed.scenario.metric_names import GROWTH
 from agglab.testbed.scratch import check_usable, scratch_folder
 from agglab.testbed.summary import run_summary, sweep_summary
@@ -69,17 +66,16 @@ def run(
 def _check_machine(suite: Suite) -> None:
     check_usable()
     for point in suite.points:
-        graph = topology(point.scenario)
-        jobs = tenants(point.scenario, graph)
-        if point.scenario.backend == "mininet":
+        resolved = point.resolved
+        if not resolved.virtual:
             from agglab.testbed.network import lacks, require_target
 
-            for missing in lacks(graph, expand(point.scenario, graph, jobs)):
+            for missing in lacks(resolved.graph, resolved.faults):
                 raise missing
-            require_target(point.scenario.switch.target)
+            require_target(resolved.target)
         elif not (shutil.which("cc") or shutil.which("gcc")):
             raise lacks_program(*C_COMPILER)
-        need, free = memory_needed_bytes(point.scenario, jobs), memory_available_bytes()
+        need, free = memory_needed_bytes(resolved), memory_available_bytes()
         if need > free:
             what = f"memory: {need / 2**30:.1f} GiB are needed, {free / 2**30:.1f} GiB are free"
             raise MachineLacks(what, "take fewer elements, workers or slots")
@@ -87,7 +83,7 @@ def _check_machine(suite: Suite) -> None:
 
 def _contained(suite: Suite, run: Callable[[Path], int]) -> int:
     """Real networks run in namespaces of their own; virtual ones leave nothing to contain."""
-    if any(point.scenario.backend == "mininet" for point in suite.points):
+    if any(not point.resolved.virtual for point in suite.points):
         from agglab.testbed.network import isolated
 
         return isolated(run)
@@ -102,7 +98,7 @@ def _run_points(
     for number, (point, program) in enumerate(zip(suite.points, programs, strict=True)):
         own = folder.point(number) if suite.axes else folder
         if suite.axes:
-            own.write("scenario.yaml", to_yaml(point.scenario, point.program))
+            own.write("scenario.yaml", to_yaml(point.resolved))
             label = plain(point.label)
             print(f"{suite.name}: {label} ({number + 1} of {len(suite.points)})", file=out)
         try:
@@ -137,9 +133,9 @@ def _broken(error: Exception, folder: RunFolder) -> str:
 def _run_point(
     point: Point, program: Program, folder: RunFolder, scratch: Path, out: TextIO
 ) -> None:
-    measured = Experiment(point.scenario, program, folder, scratch, out).measure()
-    metrics = compute(point.scenario, topology(point.scenario), measured)
-    expected = point.scenario.expect
+    measured = Experiment(point.resolved, program, folder, scratch, out).measure()
+    metrics = compute(point.resolved, measured)
+    expected = point.resolved.scenario.expect
     missed = shortcomings(measured.outcome, metrics["findings"], expected)
     _report_failures(measured, missed)
     missed += failures(metrics, expected)
@@ -179,7 +175,7 @@ def _complete(suite: Suite, folder: RunFolder, code: int) -> None:
 
 def _add_hashes(suite: Suite, folder: RunFolder) -> None:
     """events_sha256 of runs on virtual time, whose events are the same each time."""
-    if any(point.scenario.backend != "virtual" for point in suite.points):
+    if any(not point.resolved.virtual for point in suite.points):
         return
     count = len(suite.points) if suite.axes else 0
     folders = [folder.path / f"point-{n}" for n in range(count)] or [folder.path]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from agglab.testbed import systems
-from agglab.testbed.virtual import Chip
+from agglab.testbed.virtual import CompiledProgram
 from agglab.verification.explore import walk
 
 
@@ -25,7 +25,7 @@ class Proofs:
     raises walk.Wrong. script: of lanes; a packet test whose entries and frames `fuzz` starts from.
     """
 
-    walks: Callable[[Chip], walk.System[Any]] | None = None
+    walks: Callable[[CompiledProgram], walk.System[Any]] | None = None
     exhaust: Callable[[Path, int, TextIO], None] | None = None
     script: Callable[[int], str] | None = None
 

@@ -22,25 +22,38 @@ def _custom(shape: Shape) -> Topology:
 
 
 SHAPES: dict[str, Callable[[Shape], Topology]] = {
-    "rack": lambda shape: rack(shape.workers),
-    "two_tier": lambda shape: fabrics.two_tier(shape.racks or 0, shape.workers),
+    "rack": lambda shape: rack(shape.workers, servers=shape.servers),
+    "two_tier": lambda shape: fabrics.two_tier(shape.racks or 0, shape.workers, shape.servers),
     "leaf_spine": lambda shape: fabrics.leaf_spine(
-        shape.racks or 0, shape.spines or 0, shape.workers
+        shape.racks or 0, shape.spines or 0, shape.workers, shape.servers
     ),
-    "fat_tree": lambda shape: fabrics.fat_tree(shape.k or 0, shape.workers),
-    "ring_of_racks": lambda shape: fabrics.ring_of_racks(shape.racks or 0, shape.workers),
+    "fat_tree": lambda shape: fabrics.fat_tree(shape.k or 0, shape.workers, shape.servers),
+    "ring_of_racks": lambda shape: fabrics.ring_of_racks(
+        shape.racks or 0, shape.workers, shape.servers
+    ),
     "custom": _custom,
 }
 """Each kind's builder, given a resolved shape; links as yet without rates."""
 
 
-def topology(scenario: Scenario) -> Topology:
-    """The graph with every direction's rate, delay, queue, losses and constant impairments.
+def bare(shape: Shape) -> Topology:
+    """Nodes and links, without rates. Raises ValueError with one line for a shape that cannot
+    be."""
+    return SHAPES[shape.kind](resolved(shape))
 
-    Raises ValueError with one line for a shape that cannot be.
-    """
-    graph = SHAPES[scenario.topology.kind](resolved(scenario.topology))
-    return replace(graph, links=tuple(_as_asked(link, scenario) for link in graph.links))
+
+def with_links(bare: Topology, scenario: Scenario) -> Topology:
+    """The graph with every direction's rate, delay, queue, losses and constant impairments."""
+    return replace(bare, links=tuple(_as_asked(link, scenario) for link in bare.links))
+
+
+def slowest_bps(bare: Topology, scenario: Scenario) -> int:
+    """The rate of the slowest direction."""
+    return min(
+        _value(scenario, link.name, way, "rate_bps")
+        for link in bare.links
+        for way, _, _, _ in link.directions()
+    )
 
 
 def resolved(shape: Shape) -> Shape:
@@ -69,12 +82,16 @@ def _as_asked(link: Link, scenario: Scenario) -> Link:
     return replace(link, a_to_b=up, b_to_a=down, mtu=scenario.links.mtu_bytes)
 
 
+def _value(scenario: Scenario, link: str, name: str, key: str) -> Any:
+    """The last override that states it wins, else the section's own."""
+    matching = (o for o in scenario.links.overrides if _concerns(o, link, name))
+    stated = [own for o in matching if (own := getattr(o, key)) is not None]
+    return stated[-1] if stated else getattr(scenario.links, key)
+
+
 def _direction(scenario: Scenario, link: str, name: str) -> Direction:
     def value(key: str) -> Any:
-        """The last override that states it wins, else the section's own."""
-        matching = (o for o in scenario.links.overrides if _concerns(o, link, name))
-        stated = [own for o in matching if (own := getattr(o, key)) is not None]
-        return stated[-1] if stated else getattr(scenario.links, key)
+        return _value(scenario, link, name, key)
 
     window = scenario.workload.window or scenario.switch.slots
     loss, queue_bytes = value("loss"), value("queue_bytes")

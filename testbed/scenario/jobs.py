@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from agglab.testbed import systems
 from agglab.testbed.scenario.schema import Job, Scenario, Workload
-from agglab.topologies import Topology
+from agglab.testbed.systems.base import System
+from agglab.topologies import Host, Topology
 
 Finding = tuple[str, str, str]
 """Key path, what is wrong, what is allowed."""
@@ -18,7 +18,9 @@ FIRST_NUMBER = 1
 @dataclass(frozen=True)
 class Tenant:
     """One job. number: on the wire. hosts: by rank. share: its weight where something is divided
-    among jobs."""
+    among jobs. window: packets that a worker keeps in flight. first_slot, slots: which of the
+    switches' slots it may have. These three are the system's choice (`resolved.resolve`), and 0
+    where it has no such number."""
 
     name: str
     number: int
@@ -27,11 +29,14 @@ class Tenant:
     start_s: float
     end_s: float | None
     workload: Workload
+    window: int = 0
+    first_slot: int = 0
+    slots: int = 0
 
 
-def tenants(scenario: Scenario, graph: Topology | None) -> tuple[Tenant, ...]:
+def tenants(scenario: Scenario, graph: Topology | None, system: System) -> tuple[Tenant, ...]:
     """In the scenario's order, numbered from 1; without hosts if the graph is not known."""
-    reserved = _reserved(scenario, graph) if graph else ()
+    reserved = system.reserved_hosts(scenario, graph) if graph else ()
     return tuple(
         Tenant(
             name=job.name or f"job{FIRST_NUMBER + i}",
@@ -51,19 +56,16 @@ def stated(scenario: Scenario) -> Sequence[Job]:
     return scenario.jobs or (Job(workload=scenario.workload),)
 
 
-def _reserved(scenario: Scenario, graph: Topology) -> Collection[str]:
-    """Hosts that the system keeps for something else."""
-    try:
-        return systems.of(scenario).reserved_hosts(scenario, graph)
-    except systems.UnknownSystem:
-        return ()
-
-
 def hosts_of(job: Job, graph: Topology, reserved: Collection[str] = ()) -> tuple[str, ...]:
-    """The hosts its patterns match, each once: in the patterns' order, then the topology's."""
-    names = [host.name for host in graph.hosts if host.name not in reserved]
-    found = (name for p in job.workers for name in names if fnmatchcase(name, p))
+    """The hosts its patterns match, each once: in the patterns' order, then the topology's. A host
+    for servers has to be named."""
+    hosts = [host for host in graph.hosts if host.name not in reserved]
+    found = (host.name for p in job.workers for host in hosts if _is_meant(host, p))
     return tuple(dict.fromkeys(found))
+
+
+def _is_meant(host: Host, pattern: str) -> bool:
+    return host.name == pattern if host.for_servers else fnmatchcase(host.name, pattern)
 
 
 def inherited(scenario: Scenario, given: Sequence[frozenset[str]]) -> Scenario:

@@ -87,11 +87,11 @@ NODE = Text(
 )
 CABLE = Text("two names with a '-' between", r"[A-Za-z][A-Za-z0-9]*-[A-Za-z][A-Za-z0-9]*", 32)
 OF_KIND = {
-    "rack": ("workers",),
-    "two_tier": ("workers", "racks"),
-    "leaf_spine": ("workers", "racks", "spines"),
-    "fat_tree": ("workers", "k"),
-    "ring_of_racks": ("workers", "racks"),
+    "rack": ("workers", "servers"),
+    "two_tier": ("workers", "servers", "racks"),
+    "leaf_spine": ("workers", "servers", "racks", "spines"),
+    "fat_tree": ("workers", "servers", "k"),
+    "ring_of_racks": ("workers", "servers", "racks"),
     "custom": ("switches", "links", "file"),
 }
 """Which keys each kind of topology has."""
@@ -110,6 +110,12 @@ class Topology:
         Whole(1, WORKERS_MAX),
         4,
         "hosts of each rack (of each edge switch in a `fat_tree`), each with a worker of each job",
+    )
+    servers: int = key(
+        "servers",
+        Whole(0, WORKERS_MAX),
+        0,
+        "further hosts of each rack, p1, p2 ..., without workers; see Topologies",
     )
     racks: int | None = key(
         "racks",
@@ -373,6 +379,15 @@ class Axis:
 
 
 @dataclass(frozen=True)
+class Contender:
+    """One of those that are compared: its name, and the keys it has otherwise than the scenario (a
+    tree of `document`)."""
+
+    name: str
+    own: Any
+
+
+@dataclass(frozen=True)
 class Scenario:
     """Everything one run needs; passive data. Built by `agglab.testbed.scenario.load`."""
 
@@ -413,6 +428,7 @@ class Scenario:
     timeouts: Timeouts = field(default=Timeouts(), metadata={"section": Timeouts})
     expect: tuple[Expectation, ...] = field(default=(), metadata={"special": "expect"})
     sweep: tuple[Axis, ...] = field(default=(), metadata={"special": "sweep"})
+    compare: tuple[Contender, ...] = field(default=(), metadata={"special": "compare"})
     options: tuple[tuple[str, Any], ...] = field(default=(), metadata={"special": "options"})
     """Systems' own sections: the system's name, and an object of its class `options`."""
 

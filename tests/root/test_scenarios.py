@@ -79,7 +79,7 @@ def test_the_result_folder_describes_itself(scenario) -> None:
         *("scenario.yaml", "manifest.json", "metrics.json", "events.jsonl", "drops.json"),
         *("logs", "pcap", "report.html", "time.svg", "workers.svg"),
     }
-    again = load(ended.folder / "scenario.yaml").points[0].scenario
+    again = load(ended.folder / "scenario.yaml").points[0].resolved.scenario
     assert (again.switch.lanes, again.workload.elements, again.seed) == (64, 40_000, 1)
     manifest = ended.json("manifest.json")
     assert manifest["seed"] == 1

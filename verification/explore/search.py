@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from agglab.testbed.program import compile_program
-from agglab.testbed.scenario import Scenario, to_yaml
+from agglab.testbed.scenario import Scenario, resolve, to_yaml
 from agglab.testbed.scenario.expectations import Expectation
-from agglab.testbed.virtual import Chip
+from agglab.testbed.virtual import CompiledProgram
 from agglab.verification import programs, proofs
 from agglab.verification.explore import walk
 from agglab.verification.explore.schedules import LANES, SLOTS, schedule
@@ -46,15 +46,15 @@ class Subject:
         return compile_program(self.program, "agglab", parameters).json
 
     @cached_property
-    def chip(self) -> Chip:
+    def compiled(self) -> CompiledProgram:
         """The program, built."""
-        return Chip(self.json)
+        return CompiledProgram(self.json)
 
     @cached_property
     def walks(self) -> walk.System[Any] | None:
         """Worlds to walk in, if the system brings models of its protocol."""
         make = proofs.of(self.system).walks
-        return make(self.chip) if make else None
+        return make(self.compiled) if make else None
 
     def is_walk(self, seed: int) -> bool:
         """Whether a seed stands for a walk, not for a scenario."""
@@ -86,7 +86,7 @@ class Tally:
 
 def search(subject: Subject, seeds: range, processes: int, out: TextIO | None = None) -> Tally:
     """Try the schedule of every seed."""
-    assert subject.chip, "built once, before the processes ask for it"
+    assert subject.compiled, "built once, before the processes ask for it"
     begun = shown = time.monotonic()
     found: list[Found] = []
     tried = declared = actions = 0
@@ -127,7 +127,7 @@ def try_seed(seed: int, subject: Subject) -> Trial:
     """Run and judge what a seed stands for."""
     if subject.is_walk(seed):
         return try_walk(walk.draw(seed, _walks(subject)), subject)
-    return attempt(schedule(seed, subject.system), subject.chip)
+    return attempt(schedule(seed, subject.system), subject.compiled)
 
 
 def try_walk(chosen: Walk[Any], subject: Subject, told: list[str] | None = None) -> Trial:
@@ -167,15 +167,15 @@ def replay(path: Path, subject: Subject, out: TextIO) -> int:
 
 def minimal(seed: int, finding: Finding, subject: Subject) -> tuple[Scenario, Finding]:
     """A small scenario that fails in the same way as a seed's schedule, and how it does."""
-    chip = subject.chip
+    compiled = subject.compiled
 
     def fails(scenario: Scenario) -> bool:
-        trial = attempt(scenario, chip)
+        trial = attempt(scenario, compiled)
         return trial.finding is not None and trial.finding.kind == finding.kind
 
     begun = schedule(seed, subject.system)
-    small = shrink(begun, lambda each: attempt(each, chip).dropped, fails)
-    final = attempt(small, chip).finding
+    small = shrink(begun, lambda each: attempt(each, compiled).dropped, fails)
+    final = attempt(small, compiled).finding
     assert final is not None
     exact = Expectation("exact", equals=True)
     return replace(small, description=_one_line(str(final)), expect=(exact,)), final
@@ -185,7 +185,7 @@ def write(scenario: Scenario, program: Path, folder: Path) -> Path:
     """The scenario as a file that `agglab run` takes."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{scenario.name}.yaml"
-    path.write_text(to_yaml(scenario, program), encoding="utf-8")
+    path.write_text(to_yaml(resolve(scenario, program)), encoding="utf-8")
     return path
 
 

@@ -227,7 +227,7 @@ class PsWorker:
         self.outbox = Outbox(
             _rows(job.lanes, window),
             np.full(window, self.longest_bytes, np.uint32),
-            np.arange(window, dtype=np.uint32) % job.servers,
+            np.arange(window, dtype=np.uint32) % np.uint32(job.servers),
         )
         self._pushes: NDArray[np.void] = np.zeros(window, PUSH)
         self._queue: NDArray[np.uint32] = np.zeros(2 * window, np.uint32)
@@ -391,7 +391,7 @@ class PsServer:
         rows = (job.slots + 1) * job.workers
         lengths = np.full(rows, self.longest_bytes, np.uint32)
         lengths[-job.workers :] = wire.HEADER_BYTES
-        towards = np.arange(rows, dtype=np.uint32) % job.workers
+        towards = np.arange(rows, dtype=np.uint32) % np.uint32(job.workers)
         self.outbox = Outbox(_rows(job.lanes, rows), lengths, towards)
         self._queue: NDArray[np.uint32] = np.zeros(rows, np.uint32)
         words = -(-job.workers // 64)

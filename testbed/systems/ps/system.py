@@ -12,7 +12,7 @@ from agglab.hosts.systems.ps.endpoint import (
     OWN_COUNTERS,
     chunks_of_server,
 )
-from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.systems.base import (
     Abilities,
@@ -22,7 +22,6 @@ from agglab.testbed.systems.base import (
     Agent,
     Array,
     Registers,
-    Setting,
     Waiting,
 )
 from agglab.testbed.systems.between_hosts import (
@@ -59,58 +58,58 @@ class ParameterServer(BetweenHosts):
     def chunks(self, scenario: Scenario, job: Tenant) -> int:
         return -(-job.workload.elements // self.lanes(scenario))
 
-    def servers(self, setting: Setting, job: ActiveJob) -> tuple[str, ...]:
+    def servers(self, resolved: ResolvedScenario, job: ActiveJob) -> tuple[str, ...]:
         """Hosts of the servers, by index. A job that lost a worker keeps the servers it had."""
-        own = self.reserved_hosts(setting.scenario, setting.graph)
-        return tuple(own) or job.job.hosts
+        names = [host.name for host in resolved.graph.hosts]
+        return dedicated(resolved.options, names) or job.job.hosts
 
-    def agents(self, setting: Setting, job: ActiveJob) -> Sequence[Agent]:
-        graph, tenant = setting.graph, job.job
-        hosts = self.servers(setting, job)
+    def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
+        graph, tenant = resolved.graph, job.job
+        hosts = self.servers(resolved, job)
         worker_port = base_wire.WORKER_PORT_BASE + tenant.number
         server_port = SERVER_PORT_BASE + tenant.number
         workers = [[graph.host(name).ip, worker_port] for name in job.hosts]
         servers = [[graph.host(name).ip, server_port] for name in hosts]
         shared = {
-            "lanes": setting.lanes,
-            "window": tenant.workload.window,
+            "lanes": resolved.lanes,
+            "window": tenant.window,
             "session": FIRST_SESSION,
             "servers": len(hosts),
         }
         found = []
         for rank in job.members:
             host = tenant.hosts[rank]
-            configuration = self.configuration(setting, tenant, host, worker_port, rank)
+            configuration = self.configuration(resolved, tenant, host, worker_port, rank)
             configuration["settings"] = {**shared, "peers": servers}
             found.append(Agent(WORKER, host, rank, configuration))
         for index, host in enumerate(hosts):
             rank = len(tenant.hosts) + index
-            configuration = self.configuration(setting, tenant, host, server_port, rank, SERVER)
+            configuration = self.configuration(resolved, tenant, host, server_port, rank, SERVER)
             configuration["settings"] = {**shared, "index": index, "peers": workers}
             found.append(Agent(SERVER, host, rank, configuration, {"peers": workers}))
         return found
 
-    def flows(self, setting: Setting, job: ActiveJob) -> Sequence[Flow]:
+    def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
         """What is a server's goes to it, and back."""
-        hosts, elements = self.servers(setting, job), job.job.workload.elements
-        frame, flows = wire.frame_bytes(setting.lanes), []
+        hosts, elements = self.servers(resolved, job), job.job.workload.elements
+        frame, flows = wire.frame_bytes(resolved.lanes), []
         for index, server in enumerate(hosts):
-            size = frame * chunks_of_server(elements, len(hosts), setting.lanes, index)
+            size = frame * chunks_of_server(elements, len(hosts), resolved.lanes, index)
             for worker in job.hosts:
                 flows += [Flow(worker, server, size), Flow(server, worker, size)]
         return flows
 
     def beyond(
-        self, setting: Setting, job: ActiveJob, host: str, counts: Mapping[str, int]
+        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
         """Pushes of a worker, and results that a server beside it was asked for again."""
         frames = counts["retransmitted"] + counts["answered_again"]
-        size = frames * wire.frame_bytes(setting.lanes)
+        size = frames * wire.frame_bytes(resolved.lanes)
         return Again(size, size)
 
-    def memory_bytes(self, scenario: Scenario) -> int:
-        window = scenario.workload.window or 0
-        return 2 * window * self.frame_bytes(scenario) * max(1, scenario.topology.workers)
+    def memory_bytes(self, resolved: ResolvedScenario) -> int:
+        workers = resolved.scenario.topology.workers
+        return 2 * resolved.window * self.frame_bytes(resolved.lanes) * max(1, workers)
 
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
         """In the order of the ranks."""

@@ -12,7 +12,7 @@ from agglab.testbed import systems
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.program import compile_program
 from agglab.testbed.scenario import load
-from agglab.testbed.virtual import Chip
+from agglab.testbed.virtual import CompiledProgram
 from agglab.verification import programs
 from agglab.verification.explore.schedules import LANES, SLOTS, schedule
 from agglab.verification.explore.search import Subject, minimal, search, try_seed, write
@@ -25,8 +25,10 @@ SEEDS = range(7000, 7060)
 
 
 @pytest.fixture(scope="module")
-def chip() -> Chip:
-    return Chip(compile_program(PROGRAM, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
+def compiled() -> CompiledProgram:
+    return CompiledProgram(
+        compile_program(PROGRAM, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
+    )
 
 
 def broken(folder: Path, old: str, new: str) -> Path:
@@ -52,10 +54,10 @@ def test_schedules_are_sound_and_repeat() -> None:
     assert len(kinds) == 16
 
 
-def test_schedules_end_as_they_must(chip: Chip) -> None:
-    trials = {seed: attempt(schedule(seed, SYSTEM), chip) for seed in SEEDS}
+def test_schedules_end_as_they_must(compiled: CompiledProgram) -> None:
+    trials = {seed: attempt(schedule(seed, SYSTEM), compiled) for seed in SEEDS}
     assert {seed: t.finding for seed, t in trials.items() if t.finding} == {}
-    again = [attempt(schedule(seed, SYSTEM), chip).actions for seed in SEEDS[:10]]
+    again = [attempt(schedule(seed, SYSTEM), compiled).actions for seed in SEEDS[:10]]
     assert again == [trials[seed].actions for seed in SEEDS[:10]]
 
 
@@ -71,22 +73,27 @@ def test_a_broken_switch_is_found_and_shrunk(adds_twice: Path, tmp_path: Path) -
     # What is written is a valid scenario, fails alike, and does not with the right program.
     path = write(small, adds_twice, tmp_path)
     (point,) = load(path).points
-    program = compile_program(point.program, "agglab", {"LANES": LANES, "SLOTS": SLOTS})
-    again = attempt(point.scenario, Chip(program.json)).finding
+    program = compile_program(point.resolved.program, "agglab", {"LANES": LANES, "SLOTS": SLOTS})
+    again = attempt(point.resolved.scenario, CompiledProgram(program.json)).finding
     assert again and again.kind == "wrong sum"
 
 
-def test_the_right_switch_passes_what_the_broken_one_failed(adds_twice: Path, chip: Chip) -> None:
-    wrong = Chip(compile_program(adds_twice, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
+def test_the_right_switch_passes_what_the_broken_one_failed(
+    adds_twice: Path, compiled: CompiledProgram
+) -> None:
+    wrong = CompiledProgram(
+        compile_program(adds_twice, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
+    )
     for seed in range(20):
         if attempt(schedule(seed, SYSTEM), wrong).finding:
-            assert attempt(schedule(seed, SYSTEM), chip).finding is None
+            assert attempt(schedule(seed, SYSTEM), compiled).finding is None
 
 
 def test_a_switch_that_never_answers_again_is_a_failure(tmp_path: Path) -> None:
     """Without answers to repeated contributions a lost result is lost for good."""
     program = broken(tmp_path, "if (meta.settled) {", "if (false) {")
-    silent = Chip(compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
+    sizes = {"LANES": LANES, "SLOTS": SLOTS}
+    silent = CompiledProgram(compile_program(program, "agglab", sizes).json)
     found = [attempt(schedule(seed, SYSTEM), silent).finding for seed in range(30)]
     assert "failure" in {each.kind for each in found if isinstance(each, Finding)}
 

@@ -43,7 +43,7 @@ def test_nothing_is_wrong(subject: Subject) -> None:
 
 
 def test_a_seed_is_one_walk_and_every_kind_of_step_comes(subject: Subject) -> None:
-    system = Walks(subject.chip)
+    system = Walks(subject.compiled)
     walks = [walk.draw(seed, system) for seed in SEEDS]
     assert walks == [walk.draw(seed, system) for seed in SEEDS]
     kinds = {step.kind for each in walks for step in each.steps}
@@ -141,7 +141,7 @@ def test_switch_and_worker_are_held_to_their_models(
 
 
 def test_a_smaller_setting_is_a_setting(subject: Subject) -> None:
-    system = Walks(subject.chip)
+    system = Walks(subject.compiled)
     chosen = walk.draw(6, system)
     for simpler in system.simpler(chosen.setting):
         assert walk.attempt(replace(chosen, setting=simpler), system) is None

@@ -34,7 +34,7 @@ def test_golden_tables(name: str, mark: str, table: str) -> None:
 
 def test_the_examples_are_valid(tmp_path: Path) -> None:
     examples = re.findall(r"```yaml\n(.*?)```", (DOCS / "scenarios.md").read_text(), re.DOTALL)
-    assert len(examples) == 8
+    assert len(examples) == 9
     for example in examples:
         path = tmp_path / "example.yaml"
         path.write_text(example)

@@ -19,7 +19,7 @@ from agglab.testbed.exit_codes import FAILED, PASSED
 from agglab.testbed.findings import unexpected, unexplained_repeats
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.run import run
-from agglab.testbed.scenario import find, load, names
+from agglab.testbed.scenario import Point, find, load, names, resolve
 from agglab.testbed.virtual import backend, links, switches, workers
 
 TEXT = """
@@ -167,9 +167,9 @@ def test_on_real_links_a_loss_explains_two_repetitions_of_each_worker() -> None:
 
 
 def lie_of_a_link(**more: int) -> Callable[..., Any]:
-    honest = links.Way.statistics
+    honest = links.LinkDirection.statistics
 
-    def statistics(way: links.Way) -> Any:
+    def statistics(way: links.LinkDirection) -> Any:
         found = honest(way)
         return replace(found, **{name: getattr(found, name) + n for name, n in more.items()})
 
@@ -198,11 +198,15 @@ def lie_of_a_worker(name: str) -> Callable[..., Any]:
 
 LIES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     **{
-        f"a link's {name}": (links.Way, "statistics", lie_of_a_link(**{name: 1}))
+        f"a link's {name}": (links.LinkDirection, "statistics", lie_of_a_link(**{name: 1}))
         for name in ("packets", "seen", "in_flight", "held", "handed_over", "dropped_injected",
                      "dropped_by_queue", "lost_link_down", "duplicated")
     },
-    "a link's in_flight, the other way": (links.Way, "statistics", lie_of_a_link(in_flight=-1)),
+    "a link's in_flight, the other way": (
+        links.LinkDirection,
+        "statistics",
+        lie_of_a_link(in_flight=-1),
+    ),
     **{
         f"a host's {name}": (backend.HostNode, "account", lie_of_a_node(backend.HostNode, **more))
         for name, more in {
@@ -239,17 +243,19 @@ SMALLER = {
 """Those that would take long; the rest run as they are."""
 
 
+def in_virtual_time(point: Point) -> Point:
+    scenario = replace(point.resolved.scenario, backend="virtual")
+    return replace(point, resolved=resolve(scenario, point.resolved.program))
+
+
 @pytest.mark.parametrize("name", names())
 def test_every_frame_of_every_shipped_scenario_is_accounted_for(name: str, tmp_path: Path) -> None:
     """In virtual time, and nothing is found that nobody expected. Where there is a verdict of the
     network's to expect, it is part of `ok`."""
     settings = SMALLER.get(name, ())
     suite = load(find(name), settings)
-    virtual = [
-        replace(point, scenario=replace(point.scenario, backend="virtual"))
-        for point in suite.points
-    ]
-    run(replace(suite, points=tuple(virtual)), tmp_path, settings, io.StringIO())
+    virtual = tuple(in_virtual_time(point) for point in suite.points)
+    run(replace(suite, points=virtual), tmp_path, settings, io.StringIO())
     metrics = json.loads((tmp_path / name / "latest/metrics.json").read_text())
     for each in [point["metrics"] for point in metrics.get("points", [])] or [metrics]:
         assert each["accounts"]["balanced"] is True

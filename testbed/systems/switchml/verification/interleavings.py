@@ -28,7 +28,7 @@ from agglab.testbed.program import compile_program
 from agglab.testbed.systems.switchml import plan
 from agglab.testbed.virtual.backend import AGGREGATOR
 from agglab.testbed.virtual.frames import Address, Framing
-from agglab.testbed.virtual.switches import Chip
+from agglab.testbed.virtual.switches import CompiledProgram
 from agglab.topologies import rack
 from agglab.verification.explore.walk import Wrong
 
@@ -357,13 +357,15 @@ def exhaust(program: Path, depth: int, out: TextIO) -> None:
 
 def enumerate_all(program: Path, case: Case, depth: int | None) -> Enumerated:
     """Follow all interleavings of so many steps, or (None) of any length. Raises Astray."""
-    chip = Chip(compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
+    compiled = CompiledProgram(
+        compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
+    )
     graph = rack(WORKERS)
     job = plan.Job(JOB, tuple(host.name for host in graph.hosts), 0, SLOTS)
-    with chip.pipeline(seed=1) as pipeline:
+    with compiled.pipeline(seed=1) as pipeline:
         entries = plan.job_entries(graph, "s1", [job])
         for entry in entries.tables:
-            chip.add(pipeline, entry)
+            compiled.add(pipeline, entry)
         for group, replicas in entries.groups.items():
             pipeline.set_multicast_group(group, replicas)
         enumeration = Enumeration(Model(pipeline, case))

@@ -39,7 +39,7 @@ from agglab.testbed.systems.switchml.verification.switch_model import (
     Member,
     SwitchModel,
 )
-from agglab.testbed.virtual.switches import Chip
+from agglab.testbed.virtual.switches import CompiledProgram
 from agglab.verification.explore.walk import Step, Wrong
 
 HISTORY_MAX = 2000
@@ -105,9 +105,9 @@ class JobState:
 
 
 class SwitchWorld:
-    """A world of a setting. chip: of a program with setting.LANES and SLOTS."""
+    """A world of a setting. compiled: of a program with setting.LANES and SLOTS."""
 
-    def __init__(self, chip: Chip, chosen: Setting) -> None:
+    def __init__(self, compiled: CompiledProgram, chosen: Setting) -> None:
         self.told: list[str] | None = None
         self._setting, self._graph = chosen, chosen.topology()
         self._wiring = Wiring(self._graph)
@@ -115,7 +115,7 @@ class SwitchWorld:
         self._bag: list[Flight] = []
         self._history: list[Flight] = []
         self._ends = {host.name: forgery.end_of(host.mac, host.ip, 0) for host in self._graph.hosts}
-        self._switches = {name: self._switch(chip, name) for name in self._wiring.switches}
+        self._switches = {name: self._switch(compiled, name) for name in self._wiring.switches}
         self._jobs = [self._job(job, index) for index, job in enumerate(chosen.jobs)]
         self._inputs: dict[tuple[int, str, int, bool], NDArray] = {}
         self._steps: dict[str, Callable[[Random], None]] = {
@@ -205,7 +205,7 @@ class SwitchWorld:
 
     # The network.
 
-    def _switch(self, chip: Chip, name: str) -> SwitchPair:
+    def _switch(self, compiled: CompiledProgram, name: str) -> SwitchPair:
         ports = self._wiring.ports[name]
         known = [(h, self._wiring.port_to_host(name, h.name)) for h in self._graph.hosts]
         reached = [(self._ends[host.name], port) for host, port in known if port is not None]
@@ -213,9 +213,10 @@ class SwitchWorld:
             {end.mac: port for end, port in reached},
             {end.ip: (end.mac, port) for end, port in reached},
             self._wiring.flooding[name],
+            {port: self._ends[node].ip for port, node in ports.items() if node in self._ends},
         )
         below = {port for port, node in ports.items() if node in self._ends}
-        return SwitchPair(name, chip, SwitchModel(LANES, SLOTS, forwarding), below)
+        return SwitchPair(name, compiled, SwitchModel(LANES, SLOTS, forwarding), below)
 
     def _put(self, flight: Flight) -> None:
         self._bag.append(flight)
@@ -617,8 +618,8 @@ def _faked(chance: Random, worker: WorkerPair, chosen: Setting) -> bytes:
 class Walks:
     """What a search walks in."""
 
-    def __init__(self, chip: Chip) -> None:
-        self._chip = chip
+    def __init__(self, compiled: CompiledProgram) -> None:
+        self._compiled = compiled
 
     def setting(self, chance: Random) -> Setting:
         return setting.draw(chance)
@@ -627,7 +628,7 @@ class Walks:
         return LAWLESS if chosen.lawless else LAWFUL
 
     def world(self, chosen: Setting) -> SwitchWorld:
-        return SwitchWorld(self._chip, chosen)
+        return SwitchWorld(self._compiled, chosen)
 
     def simpler(self, chosen: Setting) -> Iterator[Setting]:
         return setting.simpler(chosen)
