@@ -27,7 +27,7 @@ class Walk:
         self.mine, self._results = folder / "mine", folder / "results"
 
     def follow(self, number: int) -> list[str]:
-        """Write and change what a step says, run nothing but `mkdir` and `cp`; its other commands."""
+        """Write and change what a step says, place its files; its other commands."""
         commands: list[str] = []
         old = ""
         for before, language, text in step(number):
