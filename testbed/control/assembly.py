@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from agglab.testbed.backend import Backend
 from agglab.testbed.control.conductor import Conductor
@@ -25,32 +25,31 @@ from agglab.testbed.faults import Attack, Fault
 from agglab.testbed.own_entries import Fill, as_planned
 from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog
+from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.systems.base import Absent, ActiveJob, Setting, System
+from agglab.testbed.systems.base import Absent, ActiveJob
 
 ROUND_S, LINK_BOUNDS = 60.0, 20.0
 
 
 def conductor(
-    system: System,
-    setting: Setting,
-    faults: Sequence[Fault],
+    resolved: ResolvedScenario,
     backend: Backend,
     log: EventLog,
     progress: Progress,
     fill: Fill = as_planned,
 ) -> Conductor:
-    """The run of a resolved scenario. fill: what the user's own entries make of those planned."""
-    jobs = setting.jobs
+    """One run of a scenario. fill: what the user's own entries make of those planned."""
+    system, jobs, faults = resolved.system, resolved.jobs, resolved.faults
+    timeouts = resolved.scenario.timeouts
     clock = RunClock(backend.now_ns)
     scheduler = Scheduler(backend.now_ns)
-    chunks = {job.number: system.chunks(setting.scenario, job) for job in jobs}
+    chunks = {job.number: resolved.chunks(job) for job in jobs}
     journal = Journal(log, progress, chunks, scheduler.post)
-    filler = Filler(backend, system, setting.graph, fill)
-    roster = Roster(system, setting, filler, journal.tell)
-    virtual = setting.scenario.backend == "virtual"
-    judge = Judge(backend, system, setting)
-    verifier = Verifier(judge, journal.note, at_once=has_time(virtual, jobs, faults))
+    filler = Filler(backend, system, resolved.graph, fill)
+    roster = Roster(resolved, filler, journal.tell)
+    at_once = has_time(resolved.virtual, jobs, faults)
+    verifier = Verifier(Judge(backend, resolved), journal.note, at_once)
     meter = Meter(backend)
     rounds = Rounds(backend, meter, journal, verifier)
     states = [FaultState(fault) for fault in faults]
@@ -58,22 +57,22 @@ def conductor(
 
     def frames(fault: Fault) -> Iterator[tuple[str, bytes]]:
         assert isinstance(fault.action, Attack)
-        key = f"{setting.scenario.seed}/attack/{fault.number}"
-        return system.attack(key, setting, fault.action.host)
+        key = f"{resolved.seed}/attack/{fault.number}"
+        return system.attack(key, resolved, fault.action.host)
 
     def diagnose(
         active: ActiveJob, waiting: WaitingOf, unserved: WaitingOf
     ) -> Mapping[str, Absent]:
-        return system.diagnose(backend, setting.graph, active, waiting, unserved)
+        return system.diagnose(backend, resolved.graph, active, waiting, unserved)
 
     def round_s(active: ActiveJob) -> float:
-        bound_s = system.bounds(setting, active).link_s
+        bound_s = system.bounds(resolved, active).link_s
         patience_s = ROUND_S + LINK_BOUNDS * bound_s + active.job.workload.give_up_s
-        return setting.scenario.timeouts.round_s or patience_s
+        return timeouts.round_s or patience_s
 
     def process(job: Tenant) -> tuple[Crew, JobProcess]:
         result = JobResult(job)
-        crew = Crew(result, backend, clock, roster, setting.scenario.timeouts.start_s)
+        crew = Crew(result, backend, clock, roster, timeouts.start_s)
         session = JobSession(crew, roster)
         recovery = Recovery(result, crew, session, clock, roster, rounds, history, diagnose)
         rests = may_rest(jobs, faults)

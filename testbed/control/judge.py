@@ -13,8 +13,8 @@ from agglab.hosts import own_worker
 from agglab.hosts.tensors import make_tensor
 from agglab.testbed.backend import Backend
 from agglab.testbed.received import Received
+from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.systems.base import Setting, System
 from agglab.testbed.verify import Verdict, verify
 
 NOTHING = Received(None)
@@ -34,10 +34,10 @@ class Attempt:
 class Judge:
     """Asks the system what results have to be."""
 
-    def __init__(self, backend: Backend, system: System, setting: Setting) -> None:
+    def __init__(self, backend: Backend, resolved: ResolvedScenario) -> None:
         self._backend = backend
-        self._system, self._setting = system, setting
-        self._seed = setting.scenario.seed
+        self._system, self._resolved = resolved.system, resolved
+        self._seed = resolved.seed
 
     def collect(self, job: Tenant, number: int, members: Sequence[int], over: bool) -> Attempt:
         """What the members have received, which the next attempt would replace. Of a round that
@@ -50,7 +50,7 @@ class Judge:
         """What every member received, each element of it. A place that is wrong has the rank in the
         job."""
         workload = job.workload
-        active = replace(self._setting.whole(job), members=attempt.members)
+        active = replace(self._resolved.whole(job), members=attempt.members)
 
         def inputs(start: int, count: int) -> list[npt.NDArray[Any]]:
             return [
@@ -62,11 +62,11 @@ class Judge:
 
         verdict = verify(
             inputs,
-            self._system.truth(self._setting, active, own_worker.combine_of(workload.worker)),
+            self._system.truth(self._resolved, active, own_worker.combine_of(workload.worker)),
             list(attempt.received.values()),
             workload.elements,
             workload.dtype,
-            self._system.block(self._setting),
+            self._system.block(self._resolved),
             self._system.returns_sums(workload.dtype),
         )
         if verdict.first is None:

@@ -8,8 +8,9 @@ from typing import Any
 
 from agglab.testbed.backend import WorkerId
 from agglab.testbed.control.filling import Filler
+from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.systems.base import ActiveJob, Agent, Setting, Share, System
+from agglab.testbed.systems.base import ActiveJob, Agent, Share
 
 
 class Roster:
@@ -17,13 +18,13 @@ class Roster:
     a job's share has changed or a job has left."""
 
     def __init__(
-        self, system: System, setting: Setting, filler: Filler, tell: Callable[..., None]
+        self, resolved: ResolvedScenario, filler: Filler, tell: Callable[..., None]
     ) -> None:
-        self._system, self._setting = system, setting
+        self._system, self._resolved = resolved.system, resolved
         self._filler, self._tell = filler, tell
-        self._sessions = system.sessions(setting)
+        self._sessions = self._system.sessions(resolved)
         self._active = {
-            job.number: setting.whole(job, self._sessions.reserved(job)) for job in setting.jobs
+            job.number: resolved.whole(job, self._sessions.reserved(job)) for job in resolved.jobs
         }
 
     def active(self, job: Tenant) -> ActiveJob:
@@ -32,13 +33,13 @@ class Roster:
 
     def agents(self, job: Tenant) -> Sequence[Agent]:
         """Of the members, by rank, then servers."""
-        return self._system.agents(self._setting, self.active(job))
+        return self._system.agents(self._resolved, self.active(job))
 
     def configuration(self, worker: WorkerId) -> Mapping[str, Any]:
         """What an agent's program is started with, also one that is a member no longer."""
         active = next(each for each in self._active.values() if each.job.number == worker.job)
-        whole = self._setting.whole(active.job, active.share)
-        agents = self._system.agents(self._setting, whole)
+        whole = self._resolved.whole(active.job, active.share)
+        agents = self._system.agents(self._resolved, whole)
         return next(
             agent.configuration
             for agent in agents

@@ -8,11 +8,10 @@ from typing import Any
 
 from agglab.hosts import wire
 from agglab.hosts.part import WORKER
-from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Tenant
 from agglab.testbed.scenario.schema import LANES_MAX
 from agglab.testbed.scenario.trust import Trust
-from agglab.testbed.systems.base import Setting
 from agglab.topologies import Direction, Drop
 
 IP_AND_UDP_BYTES = 28
@@ -20,7 +19,7 @@ LOSS_MAX = 0.99
 
 
 def agent_configuration(
-    setting: Setting,
+    resolved: ResolvedScenario,
     job: Tenant,
     endpoints: str,
     host: str,
@@ -33,7 +32,7 @@ def agent_configuration(
     endpoints: the module of its endpoints, a name or a path; port: the UDP port it listens on.
     """
     workload = job.workload
-    link = next(iter(setting.graph.ports(host).values()))
+    link = next(iter(resolved.graph.ports(host).values()))
     return {
         "name": host,
         "system": endpoints,
@@ -41,11 +40,11 @@ def agent_configuration(
         "job": job.number,
         "rank": rank,
         "workers": len(job.hosts),
-        "bind": [setting.graph.host(host).ip, port],
+        "bind": [resolved.graph.host(host).ip, port],
         "link_rate_bps": link.a_to_b.rate_bps,
         "elements": workload.elements,
         "dtype": workload.dtype,
-        "seed": setting.scenario.seed,
+        "seed": resolved.seed,
         "give_up_s": workload.give_up_s,
         "worker": workload.worker,
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agglab.hosts import wire
 from agglab.testbed.plan import Entries, Tree
-from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Tenant
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
@@ -18,9 +18,9 @@ from agglab.testbed.systems.base import (
     Agent,
     Bounds,
     Cells,
+    Choices,
     Combine,
     Registers,
-    Setting,
     Source,
     System,
     TruthOf,
@@ -54,17 +54,17 @@ class SwitchML(System):
             return str(error)
         return ""
 
-    def resolve(self, scenario: Scenario, slowest_bps: int) -> Scenario:
+    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
         return keys.resolve(scenario, slowest_bps)
 
     def chunks(self, scenario: Scenario, job: Tenant) -> int:
         return -(-job.workload.elements // keys.lanes_of(scenario))
 
-    def chunk_bits(self, scenario: Scenario) -> int:
-        return wire.frame_bytes(keys.lanes_of(scenario)) * 8
+    def chunk_bits(self, resolved: ResolvedScenario) -> int:
+        return wire.frame_bytes(resolved.lanes) * 8
 
-    def memory_bytes(self, scenario: Scenario) -> int:
-        return 2 * scenario.switch.slots * keys.lanes_of(scenario) * wire.VALUE_BYTES
+    def memory_bytes(self, resolved: ResolvedScenario) -> int:
+        return 2 * resolved.slots * resolved.lanes * wire.VALUE_BYTES
 
     def source(self, scenario: Scenario) -> Source:
         parameters = {"LANES": keys.lanes_of(scenario), "SLOTS": scenario.switch.slots}
@@ -73,56 +73,55 @@ class SwitchML(System):
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         return trees.tables(graph, jobs)
 
-    def agents(self, setting: Setting, job: ActiveJob) -> Sequence[Agent]:
-        return agents.agents(setting, job)
+    def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
+        return agents.agents(resolved, job)
 
-    def sessions(self, setting: Setting) -> SwitchMLSessions:
-        return SwitchMLSessions(setting)
+    def sessions(self, resolved: ResolvedScenario) -> SwitchMLSessions:
+        return SwitchMLSessions(resolved)
 
-    def round_bytes(self, setting: Setting, job: ActiveJob) -> Mapping[str, int]:
-        size = bounds.round_bytes(setting.scenario, job.job)
-        both = (way for up_and_down in trees.ways(_tree(setting, job)) for way in up_and_down)
+    def round_bytes(self, resolved: ResolvedScenario, job: ActiveJob) -> Mapping[str, int]:
+        size = bounds.round_bytes(job.job, resolved.lanes)
+        both = (way for up_and_down in trees.ways(_tree(resolved, job)) for way in up_and_down)
         return dict.fromkeys(both, size)
 
-    def bounds(self, setting: Setting, job: ActiveJob) -> Bounds:
-        tree = _tree(setting, job)
-        return bounds.bounds(setting.scenario, setting.graph, job.job, tree)
+    def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
+        return bounds.bounds(resolved.graph, _tree(resolved, job), job.job, resolved.lanes)
 
     def beyond(
-        self, setting: Setting, job: ActiveJob, host: str, counts: Mapping[str, int]
+        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
         """A contribution that is sent again is an opening, or carries values."""
-        sizes = wire.opening_frame_bytes(), wire.frame_bytes(setting.lanes)
+        sizes = wire.opening_frame_bytes(), wire.frame_bytes(resolved.lanes)
         return Again(*(counts["retransmitted"] * size for size in sorted(sizes)))
 
-    def unpredictable(self, scenario: Scenario) -> str:
-        return DYNAMIC if scenario.switch.partition == "dynamic" else ""
+    def unpredictable(self, resolved: ResolvedScenario) -> str:
+        return DYNAMIC if resolved.scenario.switch.partition == "dynamic" else ""
 
     def sent_again(
         self,
-        setting: Setting,
+        resolved: ResolvedScenario,
         job: ActiveJob,
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
     ) -> Mapping[str, Again]:
-        return trees.sent_again(_tree(setting, job), job.index, more, counters)
+        return trees.sent_again(_tree(resolved, job), job.index, more, counters)
 
     def returns_sums(self, dtype: str) -> bool:
         return dtype == "float32"
 
-    def block(self, setting: Setting) -> int:
-        return setting.lanes
+    def block(self, resolved: ResolvedScenario) -> int:
+        return resolved.lanes
 
-    def truth(self, setting: Setting, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        return truth_of(job.job.workload.dtype, setting.lanes, combine)
+    def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
+        return truth_of(job.job.workload.dtype, resolved.lanes, combine)
 
     def arrivals(self) -> tuple[str, ...]:
         return counted.ARRIVALS
 
     def owed(
-        self, setting: Setting, job: ActiveJob, switch: str, cells: Mapping[str, Cells]
+        self, resolved: ResolvedScenario, job: ActiveJob, switch: str, cells: Mapping[str, Cells]
     ) -> int:
-        return counted.owed(cells, job.index, _tree(setting, job), switch)
+        return counted.owed(cells, job.index, _tree(resolved, job), switch)
 
     def diagnose(
         self,
@@ -136,9 +135,11 @@ class SwitchML(System):
         entries = {host: [(c, s, t) for c, s, t in waits] for host, waits in waiting.items()}
         return diagnose(source, trees.tree_of(graph, job), first_slot, entries)
 
-    def attack(self, key: str, setting: Setting, host: str) -> Iterator[tuple[str, bytes]]:
-        return attack.frames(key, setting, host)
+    def attack(
+        self, key: str, resolved: ResolvedScenario, host: str
+    ) -> Iterator[tuple[str, bytes]]:
+        return attack.frames(key, resolved, host)
 
 
-def _tree(setting: Setting, job: ActiveJob) -> Tree:
-    return trees.tree_of(setting.graph, job)
+def _tree(resolved: ResolvedScenario, job: ActiveJob) -> Tree:
+    return trees.tree_of(resolved.graph, job)
