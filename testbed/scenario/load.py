@@ -35,6 +35,7 @@ from agglab.testbed.scenario.errors import (
     quote,
 )
 from agglab.testbed.scenario.jobs import inherited
+from agglab.testbed.scenario.key import yaml_name
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO
 from agglab.testbed.scenario.reader import Reader
 from agglab.testbed.scenario.resolved import ResolvedScenario, resolve
@@ -45,7 +46,6 @@ from agglab.testbed.scenario.schema import (
     Graph,
     Scenario,
     Workload,
-    yaml_name,
 )
 from agglab.testbed.systems.base import SHARED_KEYS, System
 

@@ -269,7 +269,7 @@ class System(ABC):
     """Whether a scenario runs it that names none: so for exactly one of those that come with us."""
     abilities: Abilities = Abilities()
     options: type | None = None
-    """A frozen dataclass of its own keys, made by `scenario.schema.key`: they stand in a section
+    """A frozen dataclass of its own keys, made by `scenario.key.key`: they stand in a section
     that has the system's name."""
     counters: Mapping[str, Counter]
     """Word in metrics.json -> counter of the P4 program."""

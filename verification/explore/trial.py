@@ -10,8 +10,8 @@ from typing import Any, cast
 from agglab.testbed.control.conductor import Conductor
 from agglab.testbed.control.outcome import Failure, Outcome
 from agglab.testbed.scenario import Scenario, resolve
+from agglab.testbed.scenario.fault_kinds import FaultEntry
 from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.scenario.schema import FaultEntry
 from agglab.testbed.virtual import CompiledProgram, NeverEnds, VirtualBackend
 from agglab.topologies import Topology
 from agglab.verification.explore.walk import place
