@@ -21,6 +21,7 @@ from agglab.testbed.findings import unexpected, unexplained_repeats
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.run import run
 from agglab.testbed.scenario import Point, find, load, names, resolve
+from agglab.testbed.side_by_side import runs_of
 from agglab.testbed.virtual import backend, links, switches
 
 TEXT = """
@@ -237,6 +238,7 @@ def test_a_counter_that_lies_is_found(ran: Run, monkeypatch: pytest.MonkeyPatch,
 
 
 SMALLER = {
+    "baselines": ("workload.elements=100_000", "workload.rounds=1"),
     "one-gigabit": ("workload.elements=400_000", "workload.rounds=1"),
     "scaling": ("workload.elements=100_000", "workload.rounds=1"),
     "mtu9000": ("workload.elements=200_000", "workload.rounds=1"),
@@ -259,7 +261,7 @@ def test_every_frame_of_every_shipped_scenario_is_accounted_for(name: str, tmp_p
     virtual = tuple(in_virtual_time(point) for point in suite.points)
     run(replace(suite, points=virtual), tmp_path, settings, io.StringIO())
     metrics = json.loads((tmp_path / name / "latest/metrics.json").read_text())
-    for each in [point["metrics"] for point in metrics.get("points", [])] or [metrics]:
+    for each in (one.metrics for one in runs_of(metrics)):
         assert each["accounts"]["balanced"] is True
         assert each["findings"] == []
         assert each["ok"] or name in SMALLER, each["reason"]
