@@ -33,14 +33,16 @@ class Experiment:
         folder: RunFolder,
         scratch: Path,
         stream: TextIO,
+        whose: str = "",
     ) -> None:
+        """whose: what the lines of progress begin with, where several runs take turns."""
         self.resolved = resolved
         self.program = program
         self.folder = folder
         self.scratch = scratch
         self.system = resolved.system
         self.sums = folder.path / "sums"  # not in scratch: /run may be small
-        self.progress = self._progress(stream)
+        self.progress = self._progress(stream, whose)
 
     def measure(self) -> Measurements:
         """Build, start, reduce, count. Raises NodeFailed or AgentFailed if a part of it fails."""
@@ -98,9 +100,9 @@ class Experiment:
         finally:
             log.close()
 
-    def _progress(self, stream: TextIO) -> Progress:
+    def _progress(self, stream: TextIO, whose: str) -> Progress:
         bits = self.system.chunk_bits(self.resolved)
-        progress = Progress(stream)
+        progress = Progress(stream, whose=whose)
         for job in self.resolved.jobs:
             chunks = self.resolved.chunks(job)
             workers, rounds = len(job.hosts), job.workload.rounds

@@ -1,5 +1,5 @@
 """What every program needs: where frames for each host go, where unknown ones are flooded, and
-which address each host may send from.
+whose address may come in by a port.
 
 It fills the control of p4/include/forwarding.p4, whatever else a program does.
 """

@@ -200,8 +200,8 @@ KINDS: Mapping[str, FaultKind] = {
     ),
     "attack": FaultKind(
         "host",
-        "the host spoofs jobs it is no part of, for as long as `for` says (1 s): contributions, "
-        "results, ICMP messages ([below](#what-an-attack-sends))",
+        "the host spoofs jobs it is no part of, for as long as `for` says (1 s): their agents, the "
+        "aggregator, ICMP messages ([below](#what-an-attack-sends))",
         needs=("frames",),
         action=lambda e, where: Attack(where.host, e.frames or 0, duration_s(e) or ATTACK_S),
     ),

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -17,10 +19,12 @@ from agglab.testbed.plan import Entries, forwarding
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Tenant, stated
 from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems import impostors
 from agglab.testbed.systems.base import (
     Abilities,
     ActiveJob,
     Again,
+    Agent,
     Array,
     Bounds,
     Cells,
@@ -63,6 +67,7 @@ class BetweenHosts(System):
 
     abilities = Abilities(keys=KEYS)
     counters = FORWARDING_COUNTERS
+    attack_kinds = impostors.KINDS
     endpoints: str
     header_bytes: int
     window_max: int
@@ -79,6 +84,24 @@ class BetweenHosts(System):
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
         """float32: a block of all workers' values added in the order in which this system adds.
         start: of the block in a tensor of so many elements."""
+
+    def forged(
+        self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
+    ) -> bytes:
+        """What an agent would take for a peer's datagram, if it came from one: for attacks. Better
+        than noise if the system says so."""
+        return chance.randbytes(self.header_bytes + wire.VALUE_BYTES * resolved.lanes)
+
+    def attack(
+        self, key: str, resolved: ResolvedScenario, host: str
+    ) -> Iterator[tuple[str, bytes]]:
+        def agents(job: Tenant) -> Sequence[Agent]:
+            return self.agents(resolved, resolved.whole(job, NOTHING_SHARED))
+
+        def forge(job: Tenant) -> impostors.Forge:
+            return partial(self.forged, resolved, resolved.whole(job, NOTHING_SHARED))
+
+        return impostors.frames(key, resolved, host, agents, forge)
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         yield from check_lanes(scenario, trust, self.header_bytes)

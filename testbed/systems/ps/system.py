@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from random import Random
+
+import numpy as np
 
 from agglab.hosts import wire as base_wire
 from agglab.hosts.part import SERVER, WORKER
@@ -10,10 +14,13 @@ from agglab.hosts.systems.ps import wire
 from agglab.hosts.systems.ps.endpoint import (
     MAX_WINDOW,
     OWN_COUNTERS,
+    chunks_of_round,
     chunks_of_server,
 )
+from agglab.hosts.systems.shared import shape_digest
 from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Finding, Tenant
+from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
     Abilities,
     Absent,
@@ -51,6 +58,16 @@ class ParameterServer(BetweenHosts):
 
     def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
         return dedicated(_keys(scenario), [host.name for host in graph.hosts])
+
+    def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+        yield from super().check(scenario, trust)
+        own = _keys(scenario).servers
+        for index, fault in enumerate(scenario.faults):
+            host = fault.host or ""
+            serves = any(fnmatchcase(host, pattern) for pattern in own)
+            if fault.kind == "attack" and serves and trust(f"faults[{index}]", "ps.servers"):
+                what = f"{host} is a server of every job, and no stranger to any"
+                yield f"faults[{index}].host", what, "a host that is no server"
 
     def refused(self, graph: Topology, job: ActiveJob) -> str:
         return unreachable(graph, [host.name for host in graph.hosts])
@@ -106,6 +123,31 @@ class ParameterServer(BetweenHosts):
         frames = counts["retransmitted"] + counts["answered_again"]
         size = frames * wire.frame_bytes(resolved.lanes)
         return Again(size, size)
+
+    def forged(
+        self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
+    ) -> bytes:
+        """A result for a worker, a push for a server, of a round that may be under way."""
+        own, workload = agent.configuration["settings"], job.job.workload
+        is_float, servers = workload.dtype == "float32", own["servers"]
+        chunks = chunks_of_round(workload.elements, servers, own["lanes"])
+        push = wire.Kind.PUSH_FLOAT32 if is_float else wire.Kind.PUSH_INT32
+        header = np.zeros(1, wire.HEADER)
+        header["version"] = wire.VERSION
+        header["kind"] = push if agent.role == SERVER else wire.Kind.RESULT
+        header["job"], header["session"] = job.job.number, own["session"]
+        header["digest"] = shape_digest(
+            workload.elements,
+            len(job.job.hosts),
+            own["lanes"],
+            -(-own["window"] // servers) * servers,
+            is_float,
+            servers,
+        )
+        header["round"] = chance.randrange(workload.rounds)
+        header["chunk"] = chance.randrange(own.get("index", 0), chunks, servers)
+        header["chunks"] = chunks
+        return header.tobytes() + chance.randbytes(base_wire.VALUE_BYTES * own["lanes"])
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
         workers = resolved.scenario.topology.workers

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from random import Random
 
 import numpy as np
 
 from agglab.hosts import wire as base_wire
 from agglab.hosts.part import WORKER
+from agglab.hosts.systems import shared
 from agglab.hosts.systems.ring import wire
 from agglab.hosts.systems.ring.endpoint import ACKNOWLEDGE_EVERY, OWN_COUNTERS, packets_of_round
 from agglab.testbed.scenario import ResolvedScenario, Scenario
@@ -119,6 +121,26 @@ class Ring(BetweenHosts):
                 order = (inputs[(first + step) % workers] for step in range(workers))
                 total[low:high] = one_after_another(block[low:high] for block in order)
         return total
+
+    def forged(
+        self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
+    ) -> bytes:
+        """Data of a round that may be under way, or an acknowledgement of everything."""
+        own, packets = agent.configuration["settings"], _packets(resolved, job)
+        elements, workers = job.job.workload.elements, len(job.job.hosts)
+        is_float = job.job.workload.dtype == "float32"
+        header = np.zeros(1, wire.HEADER)
+        header["version"] = wire.VERSION
+        header["kind"] = chance.choice((wire.Kind.DATA, wire.Kind.ACKNOWLEDGEMENT))
+        header["job"], header["session"] = job.job.number, own["session"]
+        header["digest"] = shared.shape_digest(
+            elements, workers, own["lanes"], own["window"], is_float, 0
+        )
+        header["round"] = chance.randrange(job.job.workload.rounds)
+        header["sequence"], header["cumulative"] = chance.randrange(packets), packets
+        if header["kind"] == wire.Kind.ACKNOWLEDGEMENT:
+            return header.tobytes()
+        return header.tobytes() + chance.randbytes(base_wire.VALUE_BYTES * own["lanes"])
 
     def diagnose(
         self,

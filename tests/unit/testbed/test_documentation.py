@@ -8,6 +8,7 @@ import pytest
 
 from agglab.testbed.scenario import load
 from agglab.testbed.scenario.describe import fault_table, finding_table, key_table, metric_table
+from agglab.testbed.systems import impostors
 from agglab.testbed.systems.switchml.attack import KINDS
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -46,4 +47,5 @@ def test_the_table_of_what_an_attack_sends_is_the_codes() -> None:
     text = (DOCS / "scenarios.md").read_text()
     section = text.partition("### What an attack sends")[2].partition("###")[0]
     rows = re.findall(r"^\| `(\w+)` \| .* \| (\w+) \|$", section, re.MULTILINE)
-    assert rows == [(name, kind.counted) for name, kind in KINDS.items()]
+    kinds = [*KINDS.items(), *impostors.KINDS.items()]
+    assert rows == [(name, kind.counted) for name, kind in kinds]
