@@ -68,6 +68,11 @@ class Crew:
         """Whom a rank belongs to."""
         return self._servers.get(rank) or WorkerId(self.job.number, self.job.hosts[rank])
 
+    def ranks_at(self, host: str) -> list[int]:
+        """The ranks of the agents on a host, the worker's first."""
+        ranks = [*range(len(self.job.hosts)), *self._servers]
+        return [rank for rank in ranks if self.agent(rank).host == host]
+
     def called(self, rank: int) -> str:
         """For people: `h2: worker 1`."""
         if rank in self._servers:

@@ -85,14 +85,15 @@ class Recovery:
             else:
                 continue
             asked.discard(rank)
-        failure.silent = asked & members
+        failure.silent = asked
 
     def _explained(self, failure: RoundFailure) -> tuple[str, int | None]:
         """One line, and the rank of the agent to blame, if one is."""
         if failure.hopeless:
             return failure.first, None
         crew = self._crew
-        waiting = {crew.agent(rank).host: entries for rank, entries in failure.waiting.items()}
+        workers = failure.waiting.keys() - crew.servers.keys()
+        waiting = {crew.agent(rank).host: failure.waiting[rank] for rank in sorted(workers)}
         unserved = {crew.agent(rank).host: entries for rank, entries in failure.unserved.items()}
         absent = self._diagnose(self._roster.active(crew.job), waiting, unserved)
         reason, rank = explained(failure, absent, crew)
@@ -102,10 +103,10 @@ class Recovery:
         """Leave out the dead and the silent; if there are none, the one who owes most, unless a
         switch has lost what all had sent."""
         crew, gone = self._crew, failure.gone
-        if lost := gone & crew.servers.keys():
-            raise JobFailed(reason, min(lost))
         if not gone and rank is not None and not failure.emptied:
             gone = {rank}
+        if lost := gone & crew.servers.keys():
+            raise JobFailed(reason, min(lost))
         if len(gone) >= len(crew.members):
             raise JobFailed(f"{reason}; nobody is left", rank)
         left_out = sorted(gone & set(crew.members))
@@ -136,7 +137,7 @@ class Recovery:
             event = yield deadline
             if event is None and self._clock.now_ns() >= deadline:
                 raise JobFailed(reason, min(ranks))
-            if event and event["event"] in ("aborted", "failed", "round"):
+            if event and event["event"] in ("aborted", "failed", "round", "served"):
                 ranks.discard(event.get("rank", -1))
 
     def _until_back(self, ranks: Collection[int]) -> Process[None]:

@@ -56,8 +56,9 @@ def _failing_worker(expectation: Expectation, known: Known) -> tuple[str, str] |
     jobs = known.jobs
     stated = {e.metric: e.equals for e in known.scenario.expect}
     asked = [job for job in jobs if stated.get("failure.job") in (None, job.name)]
-    hosts = dict.fromkeys(host for job in asked or jobs for host in job.hosts)
-    return _unless_in(list(hosts), str(expectation.equals), "host with a worker")
+    hosts = dict.fromkeys(host for job in asked or jobs for host in (*job.hosts, *job.servers))
+    or_server = " or server" if any(job.servers for job in jobs) else ""
+    return _unless_in(list(hosts), str(expectation.equals), f"host with a worker{or_server}")
 
 
 def _named(metric: str, known: Known) -> tuple[str, str] | None:

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+from agglab.hosts.part import SERVER, WORKER
 from agglab.testbed import faults
 from agglab.testbed.scenario.errors import nearest
 from agglab.testbed.scenario.fault_kinds import KINDS, ChunkMark, FaultEntry, Where, duration_s
@@ -70,6 +71,9 @@ def _entry_problems(entry: FaultEntry, known: Known, path: str) -> Iterator[Find
     kind = KINDS[entry.kind]
     if entry.kind == "attack" and not known.system.attack_kinds:
         yield f"{path}.kind", f"{known.system.name} has no frames to attack with", "another kind"
+    if kind.target == SERVER and not known.system.abilities.has_servers:
+        yield f"{path}.kind", f"{known.system.name} has no servers", "another kind"
+        return
     given = _given(entry)
     for name in sorted(given - set(kind.keys)):
         what = f"has no meaning for {entry.kind}{nearest(name, kind.keys)}"
@@ -82,7 +86,8 @@ def _entry_problems(entry: FaultEntry, known: Known, path: str) -> Iterator[Find
     if entry.job is not None and _is_unknown_job(entry.job, known):
         yield f"{path}.job", *_no_such_job(entry.job, known.jobs)
     elif kind.target in given and known.graph is not None and _matches_nothing(entry, known, path):
-        pattern, names = getattr(entry, kind.target), _targets(kind.target, known.graph)
+        pattern = getattr(entry, kind.target)
+        names = _targets(kind.target, known.graph, known.jobs)
         what = f"'{pattern}' matches no {kind.target}{nearest(pattern, names)}"
         yield f"{path}.{kind.target}", what, f"{', '.join(names)}, or a pattern of them"
 
@@ -96,9 +101,12 @@ def _matches_nothing(entry: FaultEntry, known: Known, path: str) -> bool:
     host."""
     assert known.graph is not None
     target = KINDS[entry.kind].target
-    if target == "worker":
+    if target in (WORKER, SERVER):
         entry = replace(entry, job=entry.job if known.trust(f"{path}.job") else None)
-    if target in ("worker", "host") and not (known.all_hosts_known and known.job_names_known):
+    hosts_known = known.all_hosts_known and known.job_names_known
+    if target == SERVER:  # whose hosts follow from the system's own keys, too
+        hosts_known = hosts_known and known.trust.whole(known.system.name)
+    if target in (WORKER, SERVER, "host") and not hosts_known:
         pattern = getattr(entry, target)
         return not any(fnmatchcase(host.name, pattern) for host in known.graph.hosts)
     return not any(_where(entry, known.graph, known.jobs))
@@ -243,9 +251,10 @@ def _where(entry: FaultEntry, graph: Topology, jobs: Sequence[Tenant]) -> Iterat
         for link in graph.links:
             if any(_matches(pattern, link.name, way) for way, _, _, _ in link.directions()):
                 yield link.name
-    elif target == "worker":
+    elif target in (WORKER, SERVER):
         jobs = [job for job in jobs if entry.job in (None, job.name)]
-        yield from (host for job in jobs for host in job.hosts if fnmatchcase(host, pattern))
+        hosts = (host for job in jobs for host in _hosts(job, target))
+        yield from (host for host in hosts if fnmatchcase(host, pattern))
     elif target == "host":
         names = (host.name for host in graph.hosts if _is_stranger(host.name, jobs))
         yield from (name for name in names if fnmatchcase(name, pattern))
@@ -254,16 +263,22 @@ def _where(entry: FaultEntry, graph: Topology, jobs: Sequence[Tenant]) -> Iterat
         yield from (name for name in names if fnmatchcase(name, pattern))
 
 
+def _hosts(job: Tenant, role: str) -> Sequence[str]:
+    return job.hosts if role == WORKER else job.servers
+
+
 def _what_and_where(action: faults.Action) -> tuple[Any, ...]:
-    """What two faults must not do at once: the same to a link, anything to a worker's program or to
+    """What two faults must not do at once: the same to a link, anything to an agent's program or to
     a switch's."""
     where = {item.name: getattr(action, item.name) for item in fields(action)}
     target = next(where[name] for name in ("link", "host", "switch") if name in where)
     what: Any = type(action)
     if isinstance(action, faults.SwitchRestart | faults.SwitchReprogram):
         what = faults.SwitchFault
-    elif isinstance(action, faults.WorkerPause | faults.WorkerCrash):
-        what = faults.WorkerCrash
+    elif isinstance(action, faults.AgentPause | faults.AgentCrash):
+        what = faults.AgentCrash, action.role
+    elif isinstance(action, faults.AgentSlow):
+        what = faults.AgentSlow, action.role
     elif isinstance(action, faults.Impair):
         what = type(action.impairment)
     return what, target, where.get("job"), where.get("directions")
@@ -278,10 +293,11 @@ def _actions(entry: FaultEntry, graph: Topology, jobs: Sequence[Tenant]) -> Iter
             )
             if ways:
                 yield KINDS[entry.kind].act(entry, Where(link=link.name, directions=ways))
-    elif target == "worker":
+    elif target in (WORKER, SERVER):
         for job in jobs:
-            for host in job.hosts:
-                if entry.job in (None, job.name) and fnmatchcase(host, entry.worker or ""):
+            for host in _hosts(job, target):
+                pattern = getattr(entry, target) or ""
+                if entry.job in (None, job.name) and fnmatchcase(host, pattern):
                     yield KINDS[entry.kind].act(entry, Where(job=job.number, host=host))
     elif target == "host":
         names = (node.name for node in graph.hosts if _is_stranger(node.name, jobs))
@@ -313,10 +329,12 @@ def _matches(pattern: str | None, link: str, direction: str) -> bool:
     return fnmatchcase(direction if "->" in pattern else link, pattern)
 
 
-def _targets(target: str, graph: Topology) -> list[str]:
+def _targets(target: str, graph: Topology, jobs: Sequence[Tenant]) -> list[str]:
     if target == "link":
         return [link.name for link in graph.links]
-    if target in ("worker", "host"):
+    if target == SERVER and any(job.servers for job in jobs):
+        return list(dict.fromkeys(host for job in jobs for host in job.servers))
+    if target in (WORKER, SERVER, "host"):
         return [host.name for host in graph.hosts]
     return [switch.name for switch in graph.switches]
 

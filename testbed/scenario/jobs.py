@@ -17,7 +17,8 @@ FIRST_NUMBER = 1
 
 @dataclass(frozen=True)
 class Tenant:
-    """One job. number: on the wire. hosts: by rank. share: its weight where something is divided
+    """One job. number: on the wire. hosts: of its workers, by rank. servers: hosts of its servers,
+    where the system has any. share: its weight where something is divided
     among jobs. window: packets that a worker keeps in flight. first_slot, slots: which of the
     switches' slots it may have. These three are the system's choice (`resolved.resolve`), and 0
     where it has no such number."""
@@ -32,23 +33,32 @@ class Tenant:
     window: int = 0
     first_slot: int = 0
     slots: int = 0
+    servers: tuple[str, ...] = ()
 
 
 def tenants(scenario: Scenario, graph: Topology | None, system: System) -> tuple[Tenant, ...]:
     """In the scenario's order, numbered from 1; without hosts if the graph is not known."""
-    reserved = system.reserved_hosts(scenario, graph) if graph else ()
-    return tuple(
-        Tenant(
-            name=job.name or f"job{FIRST_NUMBER + i}",
-            number=FIRST_NUMBER + i,
-            hosts=hosts_of(job, graph, reserved) if graph else (),
-            share=job.share,
-            start_s=job.start_s,
-            end_s=job.end_s,
-            workload=job.workload,
+    found = []
+    for number, job in enumerate(stated(scenario), FIRST_NUMBER):
+        hosts: tuple[str, ...] = ()
+        servers: tuple[str, ...] = ()
+        if graph:
+            hosts = hosts_of(job, graph, system.reserved_hosts(scenario, graph))
+            servers = tuple(system.server_hosts(scenario, graph, hosts))
+        name = job.name or f"job{number}"
+        found.append(
+            Tenant(
+                name,
+                number,
+                hosts,
+                job.share,
+                job.start_s,
+                job.end_s,
+                job.workload,
+                servers=servers,
+            )
         )
-        for i, job in enumerate(stated(scenario))
-    )
+    return tuple(found)
 
 
 def stated(scenario: Scenario) -> Sequence[Job]:

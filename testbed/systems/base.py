@@ -291,6 +291,12 @@ class System(ABC):
         """Hosts that are no worker's, whatever patterns say."""
         return ()
 
+    def server_hosts(
+        self, scenario: Scenario, graph: Topology, workers: Sequence[str]
+    ) -> Sequence[str]:
+        """Hosts with a server of a job of these workers' hosts."""
+        return ()
+
     @abstractmethod
     def refused(self, graph: Topology, job: ActiveJob) -> str:
         """Why a job cannot run on this network, one line; empty if it can."""

@@ -39,6 +39,7 @@ from agglab.testbed.systems.between_hosts import (
     one_after_another,
 )
 from agglab.testbed.systems.forwarding import Flow, unreachable
+from agglab.testbed.systems.ps.diagnosis import diagnose
 from agglab.testbed.systems.ps.keys import PsKeys, dedicated
 from agglab.topologies import Topology
 
@@ -59,6 +60,13 @@ class ParameterServer(BetweenHosts):
     def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
         return dedicated(_keys(scenario), [host.name for host in graph.hosts])
 
+    def server_hosts(
+        self, scenario: Scenario, graph: Topology, workers: Sequence[str]
+    ) -> Sequence[str]:
+        """Those that only serve, or all of the workers'. A job that lost a worker keeps the servers
+        it had."""
+        return self.reserved_hosts(scenario, graph) or workers
+
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         yield from super().check(scenario, trust)
         own = _keys(scenario).servers
@@ -75,14 +83,9 @@ class ParameterServer(BetweenHosts):
     def chunks(self, scenario: Scenario, job: Tenant) -> int:
         return -(-job.workload.elements // self.lanes(scenario))
 
-    def servers(self, resolved: ResolvedScenario, job: ActiveJob) -> tuple[str, ...]:
-        """Hosts of the servers, by index. A job that lost a worker keeps the servers it had."""
-        names = [host.name for host in resolved.graph.hosts]
-        return dedicated(resolved.options, names) or job.job.hosts
-
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
         graph, tenant = resolved.graph, job.job
-        hosts = self.servers(resolved, job)
+        hosts = job.job.servers
         worker_port = base_wire.WORKER_PORT_BASE + tenant.number
         server_port = SERVER_PORT_BASE + tenant.number
         workers = [[graph.host(name).ip, worker_port] for name in job.hosts]
@@ -108,7 +111,7 @@ class ParameterServer(BetweenHosts):
 
     def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
         """What is a server's goes to it, and back."""
-        hosts, elements = self.servers(resolved, job), job.job.workload.elements
+        hosts, elements = job.job.servers, job.job.workload.elements
         frame, flows = wire.frame_bytes(resolved.lanes), []
         for index, server in enumerate(hosts):
             size = frame * chunks_of_server(elements, len(hosts), resolved.lanes, index)
@@ -165,18 +168,8 @@ class ParameterServer(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
-        """A server waits for [chunk, rank, ...]: the workers whose values have not come. Where none
-        waits, whoever waits for [chunk, server] has not heard the result."""
-        found: dict[str, Absent] = {}
-        for entries in unserved.values():
-            for chunk, *ranks in entries:
-                for rank in ranks:
-                    found.setdefault(job.hosts[rank], Absent()).never_sent.add(chunk)
-        if not found:
-            for host, entries in waiting.items():
-                for chunk, _ in entries:
-                    found.setdefault(host, Absent()).never_heard.add(chunk)
-        return dict(sorted(found.items(), key=lambda item: -item[1].count))
+        """A worker waits for [chunk, server], a server for [chunk, rank, ...]: diagnosis.py."""
+        return diagnose(job, waiting, unserved)
 
 
 def _keys(scenario: Scenario) -> PsKeys:

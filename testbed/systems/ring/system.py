@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 
@@ -150,14 +151,23 @@ class Ring(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
-        """An agent waits for [rank, first, last]: packets from that worker, or acknowledgements by
-        it. All wait for all in the end; who is waited for and waits for nothing owes most."""
+        """An agent waits for [rank, first, last]: packets from the worker before it, which that one
+        may not have got itself, or acknowledgements by the worker behind it, to which it has sent:
+        these tell between whom something is lost. So do packets from a worker that says nothing.
+        Who is part of most such pairs owes most."""
         owing: dict[str, Absent] = {}
-        for waits in waiting.values():
+        pairs: set[tuple[str, str]] = set()
+        behind = dict(_neighbours(job.hosts))
+        for host, waits in waiting.items():
             for rank, first, _ in waits:
-                owing.setdefault(job.hosts[rank], Absent()).never_sent.add(first)
-        silent = {host: owes for host, owes in owing.items() if host not in waiting}
-        return dict(sorted((silent or owing).items(), key=lambda item: -item[1].count))
+                other = job.hosts[rank]
+                owing.setdefault(other, Absent()).never_sent.add(first)
+                if behind[host] == other:
+                    pairs.add((host, other))
+                elif other not in waiting:
+                    pairs.add((other, host))
+        found = Counter(host for pair in pairs for host in pair)
+        return dict(sorted(owing.items(), key=lambda item: (-found[item[0]], -item[1].count)))
 
 
 def _neighbours(hosts: Sequence[str]) -> list[tuple[str, str]]:

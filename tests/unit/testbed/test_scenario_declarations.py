@@ -49,7 +49,7 @@ faults:
         faults.Fault(0, faults.LinkDown("h1-s1"), at(1.0), 2.0),
         faults.Fault(1, faults.LinkDown("h2-s1"), at(1.0), 2.0),
         faults.Fault(2, faults.RateChange("h3-s1", ("h3->s1",), 2_000_000), at(0.0), 1.0),
-        faults.Fault(3, faults.WorkerCrash(2, "h1"), faults.AtChunk(2, 1, 5), 0.0),
+        faults.Fault(3, faults.AgentCrash(2, "h1", "worker"), faults.AtChunk(2, 1, 5), 0.0),
         faults.Fault(4, faults.SwitchRestart("s1", 1.0), at(2.0), 1.0),
         faults.Fault(5, faults.Attack("h2", 9, 1.0), at(1.0), None),
     ]

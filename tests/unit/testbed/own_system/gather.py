@@ -132,6 +132,12 @@ class Gather(System):
     def _server(self, resolved: ResolvedScenario, job: Tenant) -> str:
         return job.hosts[resolved.options.host]
 
+    def server_hosts(
+        self, scenario: Scenario, graph: Topology, workers: Sequence[str]
+    ) -> list[str]:
+        own = dict(scenario.options).get(self.name, Options())
+        return list(workers[own.host : own.host + 1])
+
     def sessions(self, resolved: ResolvedScenario) -> Sessions:
         return Sessions()
 
