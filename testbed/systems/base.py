@@ -35,6 +35,10 @@ Cells = Mapping[int, tuple[int, int]]
 """A switch's counter: index -> (packets, bytes)."""
 
 
+TARGETS = ("native", "bmv2")
+"""Values of `switch.target`; testbed/network/targets/ has each."""
+
+
 # What a system declares.
 
 
@@ -50,7 +54,7 @@ class Abilities:
     workloads: tuple[str, ...] = ("allreduce",)
     dtypes: tuple[str, ...] = ("float32", "int32")
     clocks: tuple[str, ...] = ("mininet", "virtual")
-    targets: tuple[str, ...] = ("native", "bmv2")
+    targets: tuple[str, ...] = TARGETS
     has_servers: bool = False
     keys: frozenset[str] = frozenset()
 
