@@ -195,7 +195,8 @@ def _points(
     """All runs of the sweep, and what is wrong with any."""
     points: list[Point] = []
     wrong: list[tuple[sweep.Settings, Sequence[Problem]]] = []
-    for choice in islice(product(*(axis.values for axis in base.sweep)), POINTS_MAX):
+    most = POINTS_MAX // (len(base.compare) or 1)
+    for choice in islice(product(*(axis.values for axis in base.sweep)), most):
         found, problems = _group(layers, base, choice, path, home)
         points += found
         wrong.append((_settings(base, choice), problems))
