@@ -25,17 +25,16 @@ class Walk:
 
     def __init__(self, folder: Path) -> None:
         self.mine, self._results = folder / "mine", folder / "results"
-        self.mine.mkdir()
 
     def follow(self, number: int) -> list[str]:
-        """Write and change what a step says, run nothing but `cp`; its other commands."""
+        """Write and change what a step says, place its files; its other commands."""
         commands: list[str] = []
         old = ""
         for before, language, text in step(number):
             if named := NEW.search(before):
                 (self.mine / named[1]).write_text(text)
             elif language == "sh":
-                commands += self._copied(text.splitlines())
+                commands += self._placing(text.splitlines())
             elif language == "yaml":
                 self._line("maximum.yaml", text)
             elif language == "p4" and before == "`mine/maximum.p4` replace its line":
@@ -49,12 +48,12 @@ class Walk:
                 assert language == "toml", f"nobody knows what to do with: {before}"
         return commands
 
-    def _copied(self, commands: list[str]) -> list[str]:
-        """All but copies, which are made."""
-        for command in commands:
-            if command.startswith("cp "):
-                subprocess.run(self._placed(command).split(), cwd=ROOT, check=True)
-        return [command for command in commands if not command.startswith("cp ")]
+    def _placing(self, commands: list[str]) -> list[str]:
+        """All but those that place files, which are run."""
+        placing = [command for command in commands if command.startswith(("mkdir ", "cp "))]
+        for command in placing:
+            subprocess.run(self._placed(command).split(), cwd=ROOT, check=True)
+        return [command for command in commands if command not in placing]
 
     def _placed(self, command: str) -> str:
         return command.replace("mine/", f"{self.mine}/")

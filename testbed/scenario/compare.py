@@ -10,9 +10,10 @@ from agglab.testbed.scenario import document
 from agglab.testbed.scenario.document import Node, Scalar
 from agglab.testbed.scenario.errors import Problem
 from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.key import JOB_NAME
 from agglab.testbed.scenario.kinds import Wrong
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO
-from agglab.testbed.scenario.schema import JOB_NAME, Contender
+from agglab.testbed.scenario.schema import Contender
 from agglab.topologies import Topology
 
 CONTENDERS_MAX = 16

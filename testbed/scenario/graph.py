@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -10,36 +9,25 @@ from typing import Any
 from agglab.testbed.scenario.faults import constant_impairments
 from agglab.testbed.scenario.schema import OF_KIND, LinkOverride, Scenario
 from agglab.testbed.scenario.schema import Topology as Shape
-from agglab.topologies import Direction, Drop, Link, Topology, fabrics, rack
+from agglab.topologies import Direction, Drop, Link, Topology, fabrics, kinds
 from agglab.topologies.graph import DEFAULT_QUEUE_PACKETS
 
-RACKS, RING_RACKS, SPINES, PORTS = 2, 3, 2, 4
-
-
-def _custom(shape: Shape) -> Topology:
-    cables = [cable.partition("-") for cable in shape.links]
-    return fabrics.custom(shape.switches, [(a, b) for a, _, b in cables])
-
-
-SHAPES: dict[str, Callable[[Shape], Topology]] = {
-    "rack": lambda shape: rack(shape.workers, servers=shape.servers),
-    "two_tier": lambda shape: fabrics.two_tier(shape.racks or 0, shape.workers, shape.servers),
-    "leaf_spine": lambda shape: fabrics.leaf_spine(
-        shape.racks or 0, shape.spines or 0, shape.workers, shape.servers
-    ),
-    "fat_tree": lambda shape: fabrics.fat_tree(shape.k or 0, shape.workers, shape.servers),
-    "ring_of_racks": lambda shape: fabrics.ring_of_racks(
-        shape.racks or 0, shape.workers, shape.servers
-    ),
-    "custom": _custom,
-}
-"""Each kind's builder, given a resolved shape; links as yet without rates."""
+NUMBERS = tuple(
+    name
+    for name in dict.fromkeys(name for kind in kinds.KINDS for name in kinds.parameters(kind))
+    if getattr(Shape(), name) is None
+)
+"""Keys that not every kind of topology has, and that stand for a number where they are absent."""
 
 
 def bare(shape: Shape) -> Topology:
     """Nodes and links, without rates. Raises ValueError with one line for a shape that cannot
     be."""
-    return SHAPES[shape.kind](resolved(shape))
+    if shape.kind == "custom":
+        cables = [cable.partition("-") for cable in shape.links]
+        return fabrics.custom(shape.switches, [(a, b) for a, _, b in cables])
+    whole = resolved(shape)
+    return kinds.KINDS[shape.kind](**{name: getattr(whole, name) for name in OF_KIND[shape.kind]})
 
 
 def with_links(bare: Topology, scenario: Scenario) -> Topology:
@@ -58,14 +46,11 @@ def slowest_bps(bare: Topology, scenario: Scenario) -> int:
 
 def resolved(shape: Shape) -> Shape:
     """With the numbers that stand for absent ones, None for those its kind does not have."""
-    has = OF_KIND[shape.kind]
-    racks = RING_RACKS if shape.kind == "ring_of_racks" else RACKS
-    return replace(
-        shape,
-        racks=shape.racks or racks if "racks" in has else None,
-        spines=shape.spines or SPINES if "spines" in has else None,
-        k=shape.k or PORTS if "k" in has else None,
-    )
+    has = {} if shape.kind == "custom" else kinds.parameters(shape.kind)
+    numbers: dict[str, Any] = {
+        name: getattr(shape, name) or has[name] if name in has else None for name in NUMBERS
+    }
+    return replace(shape, **numbers)
 
 
 def matches(override: LinkOverride, graph: Topology) -> bool:

@@ -11,9 +11,10 @@ from agglab.testbed.scenario import compare
 from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar, nodes_at
 from agglab.testbed.scenario.errors import Problem, Where, nearest, quote, similar
 from agglab.testbed.scenario.expectations import Subject, read_expect
+from agglab.testbed.scenario.key import default_of, key_of, yaml_name
 from agglab.testbed.scenario.kinds import Kind, Wrong
 from agglab.testbed.scenario.metric_names import Contest
-from agglab.testbed.scenario.schema import Axis, Scenario, default_of, key_of, keys, yaml_name
+from agglab.testbed.scenario.schema import Axis, Scenario, keys
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import System
 

@@ -11,9 +11,10 @@ import yaml
 
 from agglab.testbed.places import P4_FOLDER
 from agglab.testbed.scenario.document import written
+from agglab.testbed.scenario.key import key_of, yaml_name
 from agglab.testbed.scenario.load import Suite
 from agglab.testbed.scenario.resolved import ResolvedScenario
-from agglab.testbed.scenario.schema import Scenario, key_of, yaml_name
+from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.systems.base import SHARED_KEYS
 
 

@@ -35,6 +35,10 @@ Cells = Mapping[int, tuple[int, int]]
 """A switch's counter: index -> (packets, bytes)."""
 
 
+TARGETS = ("native", "bmv2")
+"""Values of `switch.target`; testbed/network/targets/ has each."""
+
+
 # What a system declares.
 
 
@@ -50,7 +54,7 @@ class Abilities:
     workloads: tuple[str, ...] = ("allreduce",)
     dtypes: tuple[str, ...] = ("float32", "int32")
     clocks: tuple[str, ...] = ("mininet", "virtual")
-    targets: tuple[str, ...] = ("native", "bmv2")
+    targets: tuple[str, ...] = TARGETS
     has_servers: bool = False
     keys: frozenset[str] = frozenset()
 
@@ -278,7 +282,7 @@ class System(ABC):
     """Whether a scenario runs it that names none: so for exactly one of those that come with us."""
     abilities: Abilities = Abilities()
     options: type | None = None
-    """A frozen dataclass of its own keys, made by `scenario.schema.key`: they stand in a section
+    """A frozen dataclass of its own keys, made by `scenario.key.key`: they stand in a section
     that has the system's name."""
     counters: Mapping[str, Counter]
     """Word in metrics.json -> counter of the P4 program."""

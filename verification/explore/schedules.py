@@ -7,10 +7,9 @@ from dataclasses import replace
 from random import Random
 
 from agglab.testbed import systems
+from agglab.testbed.scenario.fault_kinds import ChunkMark, FaultEntry
 from agglab.testbed.scenario.graph import bare as bare_graph
 from agglab.testbed.scenario.schema import (
-    ChunkMark,
-    FaultEntry,
     Job,
     Links,
     Scenario,

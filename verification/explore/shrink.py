@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from agglab.testbed import systems
 from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario.fault_kinds import FaultEntry
 from agglab.testbed.scenario.faults import problems
 from agglab.testbed.scenario.graph import bare
 from agglab.testbed.scenario.jobs import tenants
 from agglab.testbed.scenario.known import Known
-from agglab.testbed.scenario.schema import FaultEntry, Workload
+from agglab.testbed.scenario.schema import Workload
 from agglab.testbed.scenario.trust import EVERYTHING
 from agglab.verification.explore.schedules import LANES
 

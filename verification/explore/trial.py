@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from agglab.testbed.control.assembly import conductor
 from agglab.testbed.control.conductor import Conductor
 from agglab.testbed.control.outcome import Failure, Outcome
 from agglab.testbed.scenario import Scenario, resolve
+from agglab.testbed.scenario.fault_kinds import FaultEntry
 from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.scenario.schema import FaultEntry
 from agglab.testbed.virtual import CompiledProgram, NeverEnds, VirtualBackend
 from agglab.topologies import Topology
 from agglab.verification.explore.walk import place
@@ -68,18 +69,16 @@ def attempt(scenario: Scenario, compiled: CompiledProgram) -> Trial:
     graph, seed = resolved.graph, resolved.seed
     programs = {switch.name: compiled for switch in graph.switches}
     with VirtualBackend(graph, seed, programs, limit_ns=LIMIT_NS) as backend:
-        conductor = Conductor(resolved, backend, silent, silent)
-        failed, finding = _conduct(conductor, scenario, graph)
+        run = conductor(resolved, backend, silent, silent)
+        failed, finding = _conduct(run, scenario, graph)
         lost = {way.direction: way.dropped_numbers for way in backend.statistics().directions}
         return Trial(finding, failed, backend.clock.happened, lost if finding else {})
 
 
-def _conduct(
-    conductor: Conductor, scenario: Scenario, graph: Topology
-) -> tuple[int, Finding | None]:
+def _conduct(run: Conductor, scenario: Scenario, graph: Topology) -> tuple[int, Finding | None]:
     """Jobs that failed, and what must not be."""
     try:
-        outcome = conductor.run()
+        outcome = run.run()
     except NeverEnds as error:
         return 0, Finding("hang", str(error))
     except Exception as error:  # whatever it is, it must not be

@@ -296,7 +296,7 @@ compare:
 sweep: {seed: [1, 2]}
 """
     points = suite(tmp_path, text).points
-    assert points[0].resolved.programs["s1"].path == tmp_path / "mine.p4"
+    assert points[0].resolved.programs["s"].path == tmp_path / "mine.p4"
     assert points[1].resolved.scenario.workload.worker == f"{tmp_path / 'mine.py'}:Mine"
 
 

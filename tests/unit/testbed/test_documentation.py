@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed.scenario import load
-from agglab.testbed.scenario.describe import finding_table, key_table, metric_table
+from agglab.testbed.scenario.describe import fault_table, finding_table, key_table, metric_table
 from agglab.testbed.systems import impostors
 from agglab.testbed.systems.switchml.attack import KINDS
 
@@ -18,6 +18,7 @@ DOCS = Path(__file__).parents[3] / "docs"
     ("name", "mark", "table"),
     [
         ("scenarios.md", "keys", key_table()),
+        ("scenarios.md", "faults", fault_table()),
         ("results.md", "metrics", metric_table()),
         ("results.md", "findings", finding_table()),
     ],

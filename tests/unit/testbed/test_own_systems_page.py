@@ -48,9 +48,9 @@ def conducted(folder: Path, *settings: str) -> tuple[int, dict[str, Any]]:
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
-    """The files of the system that begins in step 3."""
+    """The folder, with the files of the system that begins in step 3."""
     walk = Walk(tmp_path)
-    for number in (3, 4, 5):
+    for number in (1, 3, 4, 5):
         walk.follow(number)
     return walk.mine
 

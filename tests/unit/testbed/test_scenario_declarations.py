@@ -1,5 +1,6 @@
 """Wrong topologies, jobs and faults are refused before anything starts, with the key's path."""
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -7,8 +8,8 @@ from scenario_mistakes import WRONG
 
 from agglab.testbed import faults
 from agglab.testbed.scenario import ScenarioError, load, suite_to_yaml
-from agglab.testbed.scenario.faults import KINDS
-from agglab.testbed.scenario.schema import FAULT_KINDS
+from agglab.testbed.scenario.fault_kinds import KINDS, FaultEntry
+from agglab.testbed.scenario.key import yaml_name
 from agglab.topologies import Drop, DropList, GilbertElliott, PeriodicDrop
 
 
@@ -74,8 +75,12 @@ faults:
     assert resolved.faults == (faults.Fault(0, late, faults.AtTime(1.0), None),)
 
 
-def test_every_kind_of_fault_is_known() -> None:
-    assert set(KINDS) == set(FAULT_KINDS)
+def test_every_kind_of_fault_is_one_thing() -> None:
+    """A fault, or an impairment, of a target and with keys that entries have."""
+    own = {yaml_name(item) for item in fields(FaultEntry)}
+    for kind in KINDS.values():
+        assert (kind.action is None) != (kind.impairment is None)
+        assert set(kind.keys) <= own
 
 
 def test_jobs_inherit_the_workload_and_share_the_slots(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 from collections import Counter
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed.run import run
-from agglab.testbed.scenario import find, graph, load, names, resolve, to_yaml
+from agglab.testbed.scenario import find, load, names, resolve, to_yaml
+from agglab.topologies import kinds
 
 JOBS = """
 topology: {kind: two_tier, racks: 2, workers: 2}
@@ -52,11 +54,17 @@ def test_a_run_builds_its_network_once(tmp_path: Path, monkeypatch: pytest.Monke
     built: Counter[str] = Counter()
 
     def counted(kind: str):
-        build = graph.SHAPES[kind]
-        return lambda shape: (built.update([kind]), build(shape))[1]
+        build = kinds.KINDS[kind]
 
-    for kind in graph.SHAPES:
-        monkeypatch.setitem(graph.SHAPES, kind, counted(kind))
+        @functools.wraps(build)
+        def count_and_build(**numbers):
+            built.update([kind])
+            return build(**numbers)
+
+        return count_and_build
+
+    for kind in kinds.KINDS:
+        monkeypatch.setitem(kinds.KINDS, kind, counted(kind))
     path = tmp_path / "once.yaml"
     path.write_text("backend: virtual\n" + JOBS)
     assert run(load(path), tmp_path, [], io.StringIO()) == 0

@@ -18,8 +18,8 @@ from agglab.hosts.part import SERVER, WORKER
 from agglab.testbed.plan import Entries, forwarding
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Tenant, stated
+from agglab.testbed.scenario.key import key
 from agglab.testbed.scenario.kinds import Whole
-from agglab.testbed.scenario.schema import key
 from agglab.testbed.systems import forwarding as plain
 from agglab.testbed.systems.base import (
     Abilities,
