@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from agglab.testbed.backend import Backend
-from agglab.testbed.control.conductor import Conductor
+from agglab.testbed.control.assembly import conductor
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.control.turns import exhaust
 from agglab.testbed.measurements import Measurements
@@ -93,8 +93,8 @@ class Experiment:
         try:
             log.add("start", scenario=self.resolved.name, seed=self.resolved.seed)
             filled = fill(self.resolved, self.program)
-            conductor = Conductor(self.resolved, backend, log, self.progress, filled)
-            outcome = yield from conductor.turns()
+            run = conductor(self.resolved, backend, log, self.progress, filled)
+            outcome = yield from run.turns()
             log.add("end")
             return self._collected(backend, outcome)
         finally:

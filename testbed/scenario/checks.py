@@ -38,10 +38,10 @@ def check(scenario: Scenario, reader: Reader) -> Topology | None:
     system = reader.system
     found = [*_abilities(scenario, reader), *_keys(scenario, trust)]
     found += [*system.check(scenario, trust), *_shape_keys(scenario, trust)]
-    built = None
-    if trust.whole("topology") and not any(path.startswith("topology") for path, _, _ in found):
-        built, unbuildable = _built(scenario)
-        found += unbuildable
+    built, unbuildable = _built(scenario, trust)
+    if any(path.startswith("topology") for path, _, _ in found):
+        built = None  # what is meant may be another
+    found += unbuildable
     found += _jobs(scenario, trust)
     jobs = tenants(scenario, built, system)
     known = Known(scenario, built, jobs, system, trust, reader.contest)
@@ -136,8 +136,12 @@ def _shape_keys(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
             yield f"topology.{name}", what, ", ".join(allowed)
 
 
-def _built(scenario: Scenario) -> tuple[Topology | None, list[Finding]]:
-    """The graph, or what is wrong with it."""
+def _built(scenario: Scenario, trust: Trust) -> tuple[Topology | None, list[Finding]]:
+    """The graph, if every key of it is known, and what is wrong with it. A number that is not known
+    has its default, with which nothing is wrong; but every node and cable matters."""
+    lists = ("topology.switches", "topology.links", "topology.file")
+    if not trust("topology.kind") or not all(trust.whole(path) for path in lists):
+        return None, []
     try:
         built = graph.bare(scenario.topology)
     except ValueError as error:
@@ -147,7 +151,7 @@ def _built(scenario: Scenario) -> tuple[Topology | None, list[Finding]]:
     if len(built.hosts) > HOSTS_MAX:
         what = f"{len(built.hosts)} hosts are more than a switch has table entries for"
         return None, [("topology", what, f"at most {HOSTS_MAX}")]
-    return built, []
+    return built if trust.whole("topology") else None, []
 
 
 def _jobs(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
@@ -173,13 +177,12 @@ def _of_graph(known: Known) -> Iterator[Finding]:
     yield from _overrides(known.scenario, known.graph, known.trust)
     reasons = set()
     for i, job in enumerate(known.jobs):
-        if not known.hosts_known(job):
-            continue
-        if not job.hosts:
+        if not job.hosts and known.trust.whole(f"jobs[{i}].workers"):
             names = [host.name for host in known.graph.hosts]
             patterns = ", ".join(known.scenario.jobs[i].workers)
             what = f"match no host{nearest(patterns, names)}"
             yield f"jobs[{i}].workers", what, f"{', '.join(names)}, or patterns of them"
+        if not known.hosts_known(job):
             continue
         yield from _tensors(known, i, job)
         whole = ActiveJob(job, i, tuple(range(len(job.hosts))))

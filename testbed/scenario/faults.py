@@ -60,7 +60,7 @@ def problems(known: Known) -> Iterator[Finding]:
         if not found and known.trust.whole(path):
             sound.append((i, entry))
     if known.graph is not None:
-        yield from _overlaps(sound, known.graph, known.jobs if known.all_hosts_known else ())
+        yield from _overlaps(sound, known.graph, known.jobs_with_hosts)
         yield from _doubled(sound, known.scenario, known.graph, known.trust)
 
 
@@ -92,14 +92,15 @@ def _is_unknown_job(name: str, known: Known) -> bool:
 
 
 def _matches_nothing(entry: FaultEntry, known: Known, path: str) -> bool:
-    """Whether its target is surely none; hosts of jobs may not be known."""
+    """Whether its target is surely none. Where hosts or names of jobs are not known, it may be any
+    host."""
     assert known.graph is not None
-    if KINDS[entry.kind].target == "worker":
-        if not known.all_hosts_known or not known.job_names_known:
-            return False
+    target = KINDS[entry.kind].target
+    if target == "worker":
         entry = replace(entry, job=entry.job if known.trust(f"{path}.job") else None)
-    elif KINDS[entry.kind].target == "host" and not known.all_hosts_known:
-        return False
+    if target in ("worker", "host") and not (known.all_hosts_known and known.job_names_known):
+        pattern = getattr(entry, target)
+        return not any(fnmatchcase(host.name, pattern) for host in known.graph.hosts)
     return not any(_where(entry, known.graph, known.jobs))
 
 

@@ -14,7 +14,7 @@ from agglab.hosts import own_worker
 from agglab.hosts.own_worker import WorkerError
 from agglab.testbed import systems
 from agglab.testbed.places import SCENARIO_FOLDER
-from agglab.testbed.scenario import checks, compare, files
+from agglab.testbed.scenario import checks, compare, files, sweep
 from agglab.testbed.scenario.document import (
     Mapping,
     Node,
@@ -58,13 +58,13 @@ class Point:
     """One run: the swept keys' values as written (none without a sweep), and the whole scenario.
     contender: whose run it is; empty where nothing is compared."""
 
-    settings: tuple[tuple[str, str], ...]
+    settings: sweep.Settings
     resolved: ResolvedScenario
     contender: str = ""
 
     @property
     def label(self) -> str:
-        return ", ".join(f"{path.rpartition('.')[2]} {text}" for path, text in self.settings)
+        return sweep.label(self.settings)
 
 
 @dataclass(frozen=True)
@@ -126,12 +126,8 @@ def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -
     if (count := _count(base)) > POINTS_MAX:
         allowed, key = f"at most {POINTS_MAX}", "sweep" if base.sweep else "compare"
         problems.append(Problem(first.place(key), key, f"makes {count} runs", allowed))
-    choices = islice(product(*(axis.values for axis in base.sweep)), POINTS_MAX)
-    points: list[Point] = []
-    for choice in choices:
-        found, wrong = _group(layers, base, choice, path, home)
-        points += found
-        problems += wrong
+    points, wrong = _points(layers, base, path, home)
+    problems += wrong
     if problems:
         raise ScenarioError(list(dict.fromkeys(problems)))
     name, contenders = base.name or name_of(path), tuple(each.name for each in base.compare)
@@ -193,14 +189,30 @@ def _relocated(node: Node, where: Where) -> Node:
     return type(node)(tuple(_relocated(item, where) for item in node.items), where)
 
 
+def _points(
+    layers: Sequence[Node], base: Scenario, path: Path, home: Path
+) -> tuple[list[Point], list[Problem]]:
+    """All runs of the sweep, and what is wrong with any."""
+    points: list[Point] = []
+    wrong: list[tuple[sweep.Settings, Sequence[Problem]]] = []
+    for choice in islice(product(*(axis.values for axis in base.sweep)), POINTS_MAX):
+        found, problems = _group(layers, base, choice, path, home)
+        points += found
+        wrong.append((_settings(base, choice), problems))
+    return points, list(sweep.together(wrong))
+
+
+def _settings(base: Scenario, choice: Sequence[Scalar]) -> sweep.Settings:
+    return tuple((axis.path, s.text) for axis, s in zip(base.sweep, choice, strict=True))
+
+
 def _group(
     layers: Sequence[Node], base: Scenario, choice: Sequence[Scalar], path: Path, home: Path
 ) -> tuple[list[Point], list[Problem]]:
     """The run of one point of the sweep, or the runs of all contenders."""
-    root = layers[-1]
+    root, settings = layers[-1], _settings(base, choice)
     for axis, scalar in zip(base.sweep, choice, strict=True):
         root = with_value(root, axis.path, scalar)
-    settings = tuple((axis.path, s.text) for axis, s in zip(base.sweep, choice, strict=True))
     layers = [*layers, root]
     if not base.compare:
         point, problems = _point(layers, settings, "", path, home)
@@ -219,7 +231,7 @@ def _group(
 
 def _point(
     layers: Sequence[Node],
-    settings: tuple[tuple[str, str], ...],
+    settings: sweep.Settings,
     contender: str,
     path: Path,
     home: Path,
