@@ -93,7 +93,9 @@ class Recovery:
             return failure.first, None
         crew = self._crew
         waiting = {crew.agent(rank).host: entries for rank, entries in failure.waiting.items()}
-        unserved = {crew.agent(rank).host: entries for rank, entries in failure.unserved.items()}
+        unserved: dict[str, list[Waiting]] = {}
+        for server, entries in failure.unserved.items():
+            unserved.setdefault(crew.agent(server).host, []).extend(entries)
         absent = self._diagnose(self._roster.active(crew.job), waiting, unserved)
         reason, rank = explained(failure, absent, crew)
         return f"{reason}{self._history.so_far()}", rank
