@@ -13,8 +13,9 @@ from agglab.testbed.systems.base import Changes, Controller, Readings
 
 
 class Controlling:
-    """switches: what the controller is shown. tell: is given an event whenever it was asked, so
-    that a deadline of its own that has changed is known."""
+    """switches: what the controller is shown. tell: is given an event before each round, of which
+    `steps` hears that there may be another deadline, and whenever entries have changed or a
+    deadline was missed."""
 
     def __init__(
         self,
@@ -46,7 +47,8 @@ class Controlling:
             if event and event["event"] == "job_end" and event["of"] == self._job.name:
                 return
             due_ns = self._controller.deadline_ns
-            if self._now_ns() >= due_ns:
+            # Only when its time has come, not within the delivery of events: others take turns.
+            if event is None and self._now_ns() >= due_ns:
                 changes = self._controller.step(self._now_ns(), self._switches)
                 assert self._controller.deadline_ns > due_ns, "a deadline that does not move on"
                 self._apply(changes, due_ns)
@@ -56,13 +58,15 @@ class Controlling:
         differing = self._filler.control(self._job.number, changes) if changes else {}
         counts.steps += 1
         counts.entries += sum(differing.values())
+        missed = False
         if due_ns is not None:
-            late_ns = self._now_ns() - due_ns
+            late_ns = content["late_ns"] = self._now_ns() - due_ns
+            missed = late_ns > self._controller.patience_ns
             counts.deadlines += 1
-            counts.missed += late_ns > self._controller.patience_ns
+            counts.missed += missed
             counts.latest_ns = max(counts.latest_ns, late_ns)
-            content["late_ns"] = late_ns
-        self._tell("controlled", of=self._job.name, entries=differing, **content)
+        if due_ns is None or differing or missed:
+            self._tell("controlled", of=self._job.name, entries=differing, **content)
 
     def _now_ns(self) -> int:
         """Since the scenario's times count."""
