@@ -13,6 +13,7 @@ from agglab.testbed.scenario import expected_names, faults, graph
 from agglab.testbed.scenario.errors import nearest, nearest_file
 from agglab.testbed.scenario.jobs import Finding, Tenant, tenants
 from agglab.testbed.scenario.known import Known
+from agglab.testbed.scenario.link_values import matches
 from agglab.testbed.scenario.reader import Reader
 from agglab.testbed.scenario.schema import OF_KIND, Scenario
 from agglab.testbed.scenario.schema import Topology as Shape
@@ -218,9 +219,10 @@ def _tensors(known: Known, i: int, job: Tenant) -> Iterator[Finding]:
 
 
 def _overrides(scenario: Scenario, built: Topology, trust: Trust) -> Iterator[Finding]:
+    ways = [(link.name, way) for link in built.links for way, _, _, _ in link.directions()]
     for i, override in enumerate(scenario.links.overrides):
-        if trust(f"links.overrides[{i}].match") and not graph.matches(override, built):
+        path = f"links.overrides[{i}].match"
+        if trust(path) and not any(matches(override.match, link, way) for link, way in ways):
             names = [link.name for link in built.links]
             what = f"'{override.match}' matches no link{nearest(override.match, names)}"
-            allowed = f"{', '.join(names)}, or a pattern of them"
-            yield f"links.overrides[{i}].match", what, allowed
+            yield path, what, f"{', '.join(names)}, or a pattern of them"
