@@ -10,7 +10,7 @@ from typing import Any
 from agglab.testbed import fidelity, findings, link_bytes
 from agglab.testbed.accounts import ON_REAL_LINKS
 from agglab.testbed.control.history import FaultState
-from agglab.testbed.control.outcome import JobResult, Outcome
+from agglab.testbed.control.outcome import ControlCounts, JobResult, Outcome
 from agglab.testbed.faults import Impair
 from agglab.testbed.link_share import busiest_share
 from agglab.testbed.measurements import Measurements
@@ -127,6 +127,17 @@ def _job(resolved: ResolvedScenario, result: JobResult) -> dict[str, Any]:
         "elements_per_s": _throughput(result),
         "workers": _workers(system, result),
         **({"servers": _servers(system, result)} if system.abilities.has_servers else {}),
+        **({"control": _control(result.control)} if result.control else {}),
+    }
+
+
+def _control(counts: ControlCounts) -> dict[str, float]:
+    return {
+        "steps": counts.steps,
+        "deadlines": counts.deadlines,
+        "missed": counts.missed,
+        "entries": counts.entries,
+        "latest_s": counts.latest_ns / 1e9,
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from agglab.hosts.part import WORKER
 from agglab.testbed.backend import Backend, Event, WorkerId
 from agglab.testbed.control.filling import Filler
 from agglab.testbed.control.history import FaultState, agent_of
@@ -84,6 +83,7 @@ class FaultProcess:
             yield from self._to_agent(action, began_ns)
         elif isinstance(action, SwitchRestart):
             backend.stop_switch(action.switch)
+            self._filler.stopped(action.switch)
             yield from self._clock.sleep_until(began_ns + round(action.outage_s * S))
             backend.start_switch(action.switch)
             self._fill_emptied(action.switch)
@@ -143,4 +143,4 @@ def _reached(event: Event, trigger: AtChunk) -> bool:
 def _is_end_of(event: Event | None, worker: WorkerId) -> bool:
     if event is None or event["event"] != "ended":
         return False
-    return WorkerId(event["job"], event["name"], event.get("role", WORKER)) == worker
+    return WorkerId.of(event) == worker

@@ -94,7 +94,9 @@ class Recovery:
         crew = self._crew
         workers = failure.waiting.keys() - crew.servers.keys()
         waiting = {crew.agent(rank).host: failure.waiting[rank] for rank in sorted(workers)}
-        unserved = {crew.agent(rank).host: entries for rank, entries in failure.unserved.items()}
+        unserved: dict[str, list[Waiting]] = {}
+        for server, entries in failure.unserved.items():
+            unserved.setdefault(crew.agent(server).host, []).extend(entries)
         absent = self._diagnose(self._roster.active(crew.job), waiting, unserved)
         reason, rank = explained(failure, absent, crew)
         return f"{reason}{self._history.so_far()}", rank

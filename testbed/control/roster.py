@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from agglab.hosts.part import WORKER
 from agglab.testbed.backend import WorkerId
 from agglab.testbed.control.filling import Filler
 from agglab.testbed.scenario import ResolvedScenario
@@ -44,6 +45,7 @@ class Roster:
             agent.configuration
             for agent in agents
             if (agent.host, agent.role) == (worker.host, worker.role)
+            and (worker.role == WORKER or agent.rank == worker.rank)
         )
 
     def fill_switches(self) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy.typing as npt
 
-from agglab.testbed.plan import Entries
+from agglab.testbed.plan import Entries, TableEntry
 from agglab.topologies import Topology
 
 if TYPE_CHECKING:
@@ -47,8 +47,8 @@ class Abilities:
     """What a scenario may ask of a system.
 
     clocks: values of `backend`; targets: of `switch.target`. has_servers: there are agents beside
-    the workers, whose counts metrics.json holds, too. keys: those of SHARED_KEYS that it
-    reads; a scenario that gives another one is refused.
+    the workers, whose counts metrics.json holds, too. has_controller: tables change while it runs.
+    keys: those of SHARED_KEYS that it reads; a scenario that gives another one is refused.
     """
 
     workloads: tuple[str, ...] = ("allreduce",)
@@ -56,6 +56,7 @@ class Abilities:
     clocks: tuple[str, ...] = ("mininet", "virtual")
     targets: tuple[str, ...] = TARGETS
     has_servers: bool = False
+    has_controller: bool = False
     keys: frozenset[str] = frozenset()
 
 
@@ -164,11 +165,11 @@ def everywhere(source: Source) -> Mapping[str, Source]:
 class Agent:
     """One program at a host.
 
-    role: `worker` or `server` (hosts/part.py). rank: of a worker its rank in the job, of a server a
-    number above all ranks. configuration: what hosts.agent reads, but for `control` and `sums_dir`.
-    session: settings of a new session that are this agent's alone, such as who its peers are now.
-    listens: a worker that answers others between rounds, too; what it sends then is asked for when
-    the job is over, as servers are.
+    role: one of hosts.part.ROLES. rank: of a worker its rank in the job, of others a number of
+    their own above all these. configuration: what hosts.agent reads, but for `control` and
+    `sums_dir`. session: settings of a new session that are this agent's alone, such as who its
+    peers are now. listens: a worker that answers others between rounds, too; what it sends then is
+    asked for when the job is over, as servers are.
     """
 
     role: str
@@ -241,6 +242,40 @@ class Registers(Protocol):
     """Where a diagnosis looks into switches."""
 
     def registers(self, switch: str, register: str, indices: list[int]) -> list[int] | None: ...
+
+
+class Readings(Registers, Protocol):
+    """What a controller sees of switches; None of one that cannot be read now."""
+
+    def counters(self, switch: str, counter: str) -> Cells | None: ...
+
+
+Changes = Mapping[str, Sequence[TableEntry]]
+"""Switch -> all entries that a controller wants there, beside those of `System.tables`. A switch
+that is not named keeps what it has."""
+
+
+class Controller(Protocol):
+    """Changes tables while a job runs. It knows neither clocks nor networks: it is given the time
+    (ns since the scenario's times began to count) and shown the switches, and says what they are to
+    hold from now on, if that changes. Only what differs is sent to a switch."""
+
+    @property
+    def deadline_ns(self) -> int:
+        """When to call `step`; the largest int64 for never."""
+
+    @property
+    def patience_ns(self) -> int:
+        """A deadline is missed if what `step` says is in place later than so long after it."""
+
+    def begin_round(
+        self, now_ns: int, number: int, job: ActiveJob, switches: Readings
+    ) -> Changes | None:
+        """An attempt at a round is about to begin: nothing of the job is under way, and nothing
+        will be before the changes are in place."""
+
+    def step(self, now_ns: int, switches: Readings) -> Changes | None:
+        """The deadline has come, whatever is under way. Sets the next one."""
 
 
 class NoSession(Exception):
@@ -341,6 +376,11 @@ class System(ABC):
     @abstractmethod
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         """What every switch is filled with while these jobs run. Raises ValueError, one line."""
+
+    def controller(self, resolved: ResolvedScenario, job: ActiveJob) -> Controller | None:
+        """What changes tables while a job runs, if anything does; one for each job and run. Only
+        asked where `abilities` has one."""
+        return None
 
     @abstractmethod
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
