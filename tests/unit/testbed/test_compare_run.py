@@ -16,8 +16,9 @@ from xml.etree import ElementTree
 import pytest
 
 from agglab.testbed import cli, group, run
-from agglab.testbed.errors import NodeFailed
+from agglab.testbed.errors import MachineLacks, NodeFailed
 from agglab.testbed.experiment import Experiment
+from agglab.testbed.metrics import memory_needed_bytes
 from agglab.testbed.scenario import load
 
 TEXT = """
@@ -303,3 +304,26 @@ def test_an_interrupt_tears_all_down(tmp_path: Path, breaking: Break, at: int) -
     assert [run["reason"] for run in ran.metrics["contenders"].values()] == ["interrupted"] * 3
     assert not list(ran.folder.rglob("sums"))
     assert not (ran.folder / "ps/logs/testbed.log").exists()
+
+
+def test_a_comparison_that_was_killed_says_so_of_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "take_turns", lambda runs: 128 + 9)
+    ran = Ran(tmp_path, TEXT)
+    assert ran.code == 137
+    found = {own["reason"] for own in ran.metrics["contenders"].values()}
+    assert found == {"killed by signal 9"}
+    assert "FAILED  tiny" in ran.said
+
+
+def test_all_contenders_have_to_fit_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "one.yaml").write_text(TEXT)
+    needs = [memory_needed_bytes(p.resolved) for p in load(tmp_path / "one.yaml").points]
+    monkeypatch.setattr(run, "memory_available_bytes", lambda: sum(needs))
+    assert Ran(tmp_path, TEXT).code == 0
+    monkeypatch.setattr(run, "memory_available_bytes", lambda: sum(needs) - 1)
+    with pytest.raises(MachineLacks, match="memory"):
+        Ran(tmp_path, TEXT)
