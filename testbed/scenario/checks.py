@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 
@@ -13,11 +13,12 @@ from agglab.testbed.scenario import expected_names, faults, graph
 from agglab.testbed.scenario.errors import nearest, nearest_file
 from agglab.testbed.scenario.jobs import Finding, Tenant, tenants
 from agglab.testbed.scenario.known import Known
+from agglab.testbed.scenario.link_values import matches
 from agglab.testbed.scenario.reader import Reader
 from agglab.testbed.scenario.schema import OF_KIND, Scenario
 from agglab.testbed.scenario.schema import Topology as Shape
 from agglab.testbed.scenario.trust import Trust
-from agglab.testbed.systems.base import SHARED_KEYS, ActiveJob
+from agglab.testbed.systems.base import SHARED_KEYS, ActiveJob, Source
 from agglab.topologies import Topology
 
 TENSORS_MAX_BYTES = 2**33
@@ -88,6 +89,21 @@ def _places(path: str, jobs: int) -> Iterator[str]:
     yield path
     if path.startswith("workload."):
         yield from (f"jobs[{i}].{path}" for i in range(jobs))
+
+
+def own_program(
+    scenario: Scenario, sources: Mapping[str, Source], scenario_folder: Path
+) -> tuple[Path | None, tuple[str, str] | None]:
+    """The P4 source that takes the place of a system's only one; what is wrong, and what is
+    allowed."""
+    own = scenario.switch.program
+    if own is None:
+        return None, None
+    if len(sources) > 1:
+        roles = " and ".join(sources)
+        return None, (f"this system's switches run several programs: {roles}", "no program")
+    path = find_program(own, scenario_folder)
+    return path, None if path else program_problem(own, scenario_folder)
 
 
 def find_program(program: str, scenario_folder: Path) -> Path | None:
@@ -203,9 +219,10 @@ def _tensors(known: Known, i: int, job: Tenant) -> Iterator[Finding]:
 
 
 def _overrides(scenario: Scenario, built: Topology, trust: Trust) -> Iterator[Finding]:
+    ways = [(link.name, way) for link in built.links for way, _, _, _ in link.directions()]
     for i, override in enumerate(scenario.links.overrides):
-        if trust(f"links.overrides[{i}].match") and not graph.matches(override, built):
+        path = f"links.overrides[{i}].match"
+        if trust(path) and not any(matches(override.match, link, way) for link, way in ways):
             names = [link.name for link in built.links]
             what = f"'{override.match}' matches no link{nearest(override.match, names)}"
-            allowed = f"{', '.join(names)}, or a pattern of them"
-            yield f"links.overrides[{i}].match", what, allowed
+            yield path, what, f"{', '.join(names)}, or a pattern of them"

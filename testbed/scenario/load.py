@@ -238,14 +238,17 @@ def _point(
     reader = _reader(chosen.left_out(layers, home), home, contender)
     scenario = _completed(reader.scenario(), reader, home)
     bare = checks.check(scenario, reader)
-    asked = scenario.switch.program or reader.system.source(scenario).name
-    program = checks.find_program(asked, home)
-    if program is None and not any(p.path == "switch.program" for p in reader.problems):
-        what, allowed = checks.program_problem(asked, home)
-        reader.problem(reader.place("switch.program"), "switch.program", what, allowed)
-    if reader.problems or program is None:
+    sources = reader.system.sources(scenario)
+    program, problem = checks.own_program(scenario, sources, home)
+    if problem and not any(p.path == "switch.program" for p in reader.problems):
+        reader.problem(reader.place("switch.program"), "switch.program", *problem)
+    if reader.problems:
         return None, reader.problems
-    single = replace(_single(scenario, path), switch=replace(scenario.switch, program=asked))
+    single = _single(scenario, path)
+    if len(sources) == 1:
+        (source,) = sources.values()
+        asked = scenario.switch.program or source.name
+        single = replace(single, switch=replace(single.switch, program=asked))
     return Point(settings, resolve(single, program, bare), contender), []
 
 
