@@ -227,7 +227,8 @@ def test_growth_is_a_contender_s(tmp_path: Path, most: float, code: int) -> None
     assert (ran.folder / "point-1/ps/scenario.yaml").is_file()
     assert (ran.folder / "point-1/metrics.json").is_file()
     assert "href='point-1/ps/report.html'" in (ran.folder / "report.html").read_text()
-    assert (ran.folder / "point-1/ps/report.html").is_file()
+    own = (ran.folder / "point-1/ps/report.html").read_text()
+    assert "<title>tiny: point-1/ps</title>" in own
     drawn = bars_of(ran.folder / "time.svg")
     assert [hint for hint in drawn if "bound" not in hint] == [
         f"{elements}, {name}" for elements in (1500, 3000) for name in NAMES
