@@ -209,9 +209,9 @@ def _finished(
 
 
 def _mark_name(canvas: Canvas, name: str) -> None:
-    """Above the legend of the series, however long that is."""
-    canvas.rectangle(WIDTH - RIGHT - 160, 15, 28, MARK, INK)
-    canvas.text(WIDTH - RIGHT - 126, 20, name, size=11)
+    """Between the legend of the series, however long that is, and the bars."""
+    canvas.rectangle(WIDTH - RIGHT - 160, TOP - 10, 28, MARK, INK)
+    canvas.text(WIDTH - RIGHT - 126, TOP - 5, name, size=11)
 
 
 def _legend(canvas: Canvas, names: Sequence[str]) -> None:

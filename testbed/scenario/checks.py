@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from agglab.testbed.scenario.reader import Reader
 from agglab.testbed.scenario.schema import OF_KIND, Scenario
 from agglab.testbed.scenario.schema import Topology as Shape
 from agglab.testbed.scenario.trust import Trust
-from agglab.testbed.systems.base import SHARED_KEYS, ActiveJob
+from agglab.testbed.systems.base import SHARED_KEYS, ActiveJob, Source
 from agglab.topologies import Topology
 
 TENSORS_MAX_BYTES = 2**33
@@ -89,6 +89,21 @@ def _places(path: str, jobs: int) -> Iterator[str]:
     yield path
     if path.startswith("workload."):
         yield from (f"jobs[{i}].{path}" for i in range(jobs))
+
+
+def own_program(
+    scenario: Scenario, sources: Mapping[str, Source], scenario_folder: Path
+) -> tuple[Path | None, tuple[str, str] | None]:
+    """The P4 source that takes the place of a system's only one; what is wrong, and what is
+    allowed."""
+    own = scenario.switch.program
+    if own is None:
+        return None, None
+    if len(sources) > 1:
+        roles = " and ".join(sources)
+        return None, (f"this system's switches run several programs: {roles}", "no program")
+    path = find_program(own, scenario_folder)
+    return path, None if path else program_problem(own, scenario_folder)
 
 
 def find_program(program: str, scenario_folder: Path) -> Path | None:

@@ -151,6 +151,15 @@ class Source:
     parameters: Mapping[str, int] = field(default_factory=dict)
 
 
+EVERYWHERE = "switch"
+"""The role of every switch where all run one program."""
+
+
+def everywhere(source: Source) -> Mapping[str, Source]:
+    """For `System.sources`, where all switches run one program."""
+    return {EVERYWHERE: source}
+
+
 @dataclass(frozen=True)
 class Agent:
     """One program at a host.
@@ -315,8 +324,13 @@ class System(ABC):
     # Network and agents.
 
     @abstractmethod
-    def source(self, scenario: Scenario) -> Source:
-        """Also of a scenario that is not resolved."""
+    def sources(self, scenario: Scenario) -> Mapping[str, Source]:
+        """The P4 programs, by the role of the switches that run each; `everywhere` of one alone.
+        Also of a scenario that is not resolved."""
+
+    def role(self, graph: Topology, switch: str) -> str:
+        """Which of several programs a switch runs, by its place in the network."""
+        return EVERYWHERE
 
     @abstractmethod
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:

@@ -67,7 +67,8 @@ def attempt(scenario: Scenario, compiled: CompiledProgram) -> Trial:
     """Run a checked scenario whose lanes and slots are those of the compiled program."""
     resolved, silent = resolve(scenario), cast(Any, Silent())
     graph, seed = resolved.graph, resolved.seed
-    with VirtualBackend(graph, seed, compiled, limit_ns=LIMIT_NS) as backend:
+    programs = {switch.name: compiled for switch in graph.switches}
+    with VirtualBackend(graph, seed, programs, limit_ns=LIMIT_NS) as backend:
         run = conductor(resolved, backend, silent, silent)
         failed, finding = _conduct(run, scenario, graph)
         lost = {way.direction: way.dropped_numbers for way in backend.statistics().directions}

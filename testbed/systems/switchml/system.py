@@ -25,6 +25,7 @@ from agglab.testbed.systems.base import (
     System,
     TruthOf,
     Waiting,
+    everywhere,
 )
 from agglab.testbed.systems.switchml import agents, attack, bounds, keys, trees
 from agglab.testbed.systems.switchml import counters as counted
@@ -66,9 +67,9 @@ class SwitchML(System):
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
         return 2 * resolved.slots * resolved.lanes * wire.VALUE_BYTES
 
-    def source(self, scenario: Scenario) -> Source:
+    def sources(self, scenario: Scenario) -> Mapping[str, Source]:
         parameters = {"LANES": keys.lanes_of(scenario), "SLOTS": scenario.switch.slots}
-        return Source(self.name, parameters)
+        return everywhere(Source(self.name, parameters))
 
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         return trees.tables(graph, jobs)

@@ -249,7 +249,7 @@ SMALLER = {
 
 def in_virtual_time(point: Point) -> Point:
     scenario = replace(point.resolved.scenario, backend="virtual")
-    return replace(point, resolved=resolve(scenario, point.resolved.program))
+    return replace(point, resolved=resolve(scenario, point.resolved.programs["s1"].path))
 
 
 @pytest.mark.parametrize("name", names())
