@@ -30,7 +30,7 @@ class Crew:
     def __init__(
         self, result: JobResult, backend: Backend, clock: RunClock, roster: Roster, start_s: float
     ) -> None:
-        self.job = result.tenant
+        self.job = result.job
         self._result = result
         self._backend, self._clock, self._roster = backend, clock, roster
         self._start_s = start_s

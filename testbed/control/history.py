@@ -24,7 +24,7 @@ from agglab.testbed.faults import (
     SwitchReprogram,
     SwitchRestart,
 )
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 
 NAMES = {
     LinkDown: "link_down",
@@ -83,7 +83,7 @@ class FaultHistory:
     def __init__(self, states: Sequence[FaultState], clock: RunClock) -> None:
         self._states, self._clock = states, clock
 
-    def marks(self, job: Tenant, number: int) -> list[int]:
+    def marks(self, job: Job, number: int) -> list[int]:
         """Chunk counts of a round that some fault waits for."""
         triggers = [state.fault.trigger for state in self._states if state.began_ns is None]
         return [

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from agglab.hosts.agent_core import WAITING_MAX
-from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.scenario.schema import Workload
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import Absent, ActiveJob
 from agglab.testbed.systems.ps.diagnosis import diagnose
 from agglab.testbed.systems.ring import Ring
@@ -17,8 +16,23 @@ HOSTS = ("h1", "h2", "h3", "h4")
 
 
 def job(servers: tuple[str, ...] = (), members: tuple[int, ...] = (0, 1, 2, 3)) -> ActiveJob:
-    tenant = Tenant("job1", 1, HOSTS, 1, 0.0, None, Workload(), servers=servers)
-    return ActiveJob(tenant, 0, members)
+    declared = Job(
+        name="job1",
+        number=1,
+        hosts=HOSTS,
+        share=1,
+        start_s=0.0,
+        end_s=None,
+        elements=1000,
+        dtype="float32",
+        rounds=3,
+        worker="",
+        give_up_s=10.0,
+        on_failure="fail",
+        restarts_max=10,
+        servers=servers,
+    )
+    return ActiveJob(declared, 0, members)
 
 
 def each_waits(*chunks: int, but: str = "", servers: int = 1) -> dict[str, Any]:
