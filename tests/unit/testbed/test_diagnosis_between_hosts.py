@@ -2,37 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agglab.hosts.agent_core import WAITING_MAX
-from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.scenario import resolve
+from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.systems.base import Absent, ActiveJob
 from agglab.testbed.systems.ps.diagnosis import diagnose
 from agglab.testbed.systems.ring import Ring
 
-HOSTS = ("h1", "h2", "h3", "h4")
+DECLARED = resolve(Scenario()).jobs[0]
+HOSTS = DECLARED.hosts
 
 
 def job(servers: tuple[str, ...] = (), members: tuple[int, ...] = (0, 1, 2, 3)) -> ActiveJob:
-    declared = Job(
-        name="job1",
-        number=1,
-        hosts=HOSTS,
-        share=1,
-        start_s=0.0,
-        end_s=None,
-        elements=1000,
-        dtype="float32",
-        rounds=3,
-        worker="",
-        give_up_s=10.0,
-        on_failure="fail",
-        restarts_max=10,
-        servers=servers,
-    )
-    return ActiveJob(declared, 0, members)
+    return ActiveJob(replace(DECLARED, servers=servers), 0, members)
 
 
 def each_waits(*chunks: int, but: str = "", servers: int = 1) -> dict[str, Any]:
