@@ -27,7 +27,7 @@ from agglab.testbed.own_entries import Fill, as_planned
 from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog
 from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import Absent, ActiveJob
 
 ROUND_S, LINK_BOUNDS = 60.0, 20.0
@@ -69,13 +69,13 @@ def conductor(
 
     def round_s(active: ActiveJob) -> float:
         bound_s = system.bounds(resolved, active).link_s
-        patience_s = ROUND_S + LINK_BOUNDS * bound_s + active.job.workload.give_up_s
+        patience_s = ROUND_S + LINK_BOUNDS * bound_s + active.job.give_up_s
         return timeouts.round_s or patience_s
 
     controls: dict[int, Controlling] = {}
 
     def controlling(result: JobResult) -> Controlling | None:
-        job = result.tenant
+        job = result.job
         made = system.controller(resolved, resolved.whole(job)) if has_controller else None
         if made is None:
             return None
@@ -83,7 +83,7 @@ def conductor(
         controls[job.number] = control
         return control
 
-    def process(job: Tenant) -> tuple[Crew, JobProcess]:
+    def process(job: Job) -> tuple[Crew, JobProcess]:
         result = JobResult(job)
         crew = Crew(result, backend, clock, roster, timeouts.start_s)
         session = JobSession(crew, roster)

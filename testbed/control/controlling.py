@@ -27,7 +27,7 @@ class Controlling:
         filler: Filler,
         tell: Callable[..., None],
     ) -> None:
-        self._job, self._controller = result.tenant, controller
+        self._job, self._controller = result.job, controller
         self._switches, self._clock, self._roster = switches, clock, roster
         self._filler, self._tell = filler, tell
         self._counts = result.control = ControlCounts()

@@ -30,7 +30,7 @@ class Crew:
     def __init__(
         self, result: JobResult, backend: Backend, clock: RunClock, roster: Roster, start_s: float
     ) -> None:
-        self.job = result.tenant
+        self.job = result.job
         self._result = result
         self._backend, self._clock, self._roster = backend, clock, roster
         self._start_s = start_s
@@ -67,6 +67,11 @@ class Crew:
     def agent(self, rank: int) -> WorkerId:
         """Whom a rank belongs to."""
         return self._servers.get(rank) or WorkerId(self.job.number, self.job.hosts[rank])
+
+    def ranks_at(self, host: str) -> list[int]:
+        """The ranks of the agents on a host, the worker's first."""
+        ranks = [*range(len(self.job.hosts)), *self._servers]
+        return [rank for rank in ranks if self.agent(rank).host == host]
 
     def called(self, rank: int) -> str:
         """For people: `h2: worker 1`."""

@@ -7,19 +7,20 @@ from itertools import islice
 
 from agglab.testbed.backend import Backend, Event, WorkerId
 from agglab.testbed.control.filling import Filler
-from agglab.testbed.control.history import FaultState
+from agglab.testbed.control.history import FaultState, agent_of
 from agglab.testbed.control.roster import Roster
 from agglab.testbed.control.scheduler import FOREVER_NS, Process, RunClock, S
 from agglab.testbed.faults import (
+    AgentCrash,
+    AgentFault,
+    AgentPause,
+    AgentSlow,
     AtChunk,
     Attack,
     AtTime,
     Fault,
     SwitchReprogram,
     SwitchRestart,
-    WorkerCrash,
-    WorkerPause,
-    WorkerSlow,
 )
 
 ATTACK_STEP_NS = 5_000_000
@@ -78,8 +79,8 @@ class FaultProcess:
 
     def _happen(self, began_ns: int) -> Process[None]:
         action, backend = self._fault.action, self._backend
-        if isinstance(action, WorkerPause | WorkerCrash | WorkerSlow):
-            yield from self._to_worker(WorkerId(action.job, action.host), began_ns)
+        if isinstance(action, AgentPause | AgentCrash | AgentSlow):
+            yield from self._to_agent(action, began_ns)
         elif isinstance(action, SwitchRestart):
             backend.stop_switch(action.switch)
             self._filler.stopped(action.switch)
@@ -112,22 +113,22 @@ class FaultProcess:
             self._state.sent.update(kind for kind, _ in batch)
             sent = max(sent, due)
 
-    def _to_worker(self, worker: WorkerId, began_ns: int) -> Process[None]:
-        action, backend = self._fault.action, self._backend
-        if isinstance(action, WorkerPause):
-            backend.pause_worker(worker, True)
+    def _to_agent(self, action: AgentFault, began_ns: int) -> Process[None]:
+        agent, backend = agent_of(action), self._backend
+        if isinstance(action, AgentPause):
+            backend.pause_worker(agent, True)
             yield from self._last(began_ns)
-            backend.pause_worker(worker, False)
-        elif isinstance(action, WorkerSlow):
-            backend.command(worker, {"command": "slow", "delay_s": action.delay_s})
+            backend.pause_worker(agent, False)
+        elif isinstance(action, AgentSlow):
+            backend.command(agent, {"command": "slow", "delay_s": action.delay_s})
             yield from self._last(began_ns)
-            backend.command(worker, {"command": "slow", "delay_s": 0.0})
+            backend.command(agent, {"command": "slow", "delay_s": 0.0})
         else:
-            backend.kill_worker(worker)
-            while not _is_end_of((yield FOREVER_NS), worker):
+            backend.kill_worker(agent)
+            while not _is_end_of((yield FOREVER_NS), agent):
                 pass
             yield from self._last(began_ns)
-            backend.start_worker(worker, self._roster.configuration(worker))
+            backend.start_worker(agent, self._roster.configuration(agent))
 
 
 def _reached(event: Event, trigger: AtChunk) -> bool:

@@ -37,7 +37,7 @@ class JobProcess:
         rests: bool,
         controlling: Controlling | None = None,
     ) -> None:
-        self.result, self.job = result, result.tenant
+        self.result, self.job = result, result.job
         self.prepared = False
         """Its agents are ready."""
         self.resting = False
@@ -71,7 +71,7 @@ class JobProcess:
 
     def _all_rounds(self, start_ns: int) -> Process[None]:
         end_s = self.job.end_s
-        for number in range(self.job.workload.rounds):
+        for number in range(self.job.rounds):
             if number:
                 yield from self._rest()
             if end_s is not None and self._clock.now_ns() >= start_ns + end_s * S:
@@ -108,7 +108,7 @@ class JobProcess:
         self._rounds.over(self.result, done)
 
     def _attempt(self, number: int) -> Process[tuple[dict[int, Event], RoundFailure | None]]:
-        crew, on_failure = self._crew, self.job.workload.on_failure
+        crew, on_failure = self._crew, self.job.on_failure
         if dead := crew.needed & crew.dead.keys():
             return {}, failure_of(crew.dead[min(dead)], crew, on_failure)
         timeout_s = self._round_s(self._roster.active(self.job))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from agglab.testbed.backend import Event
 from agglab.testbed.faults import Fault
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.usage import NOTHING, Usage
 from agglab.testbed.verify import Verdict
 
@@ -73,7 +73,7 @@ class JobResult:
     control: of a job whose system has a controller.
     """
 
-    tenant: Tenant
+    job: Job
     rounds: list[Round] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     broken_off: list[tuple[int, Verdict]] = field(default_factory=list)

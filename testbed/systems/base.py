@@ -20,7 +20,7 @@ from agglab.topologies import Topology
 
 if TYPE_CHECKING:
     from agglab.testbed.scenario import ResolvedScenario, Scenario
-    from agglab.testbed.scenario.jobs import Finding, Tenant
+    from agglab.testbed.scenario.jobs import Finding, Job
     from agglab.testbed.scenario.trust import Trust
 
 Array = npt.NDArray[Any]
@@ -111,7 +111,7 @@ class ActiveJob:
     """A job as it runs now. index: its place in the run's list of jobs, which is also its index in
     counters. members: the ranks that take part. share: what Sessions gave it."""
 
-    job: Tenant
+    job: Job
     index: int
     members: tuple[int, ...]
     share: Share = None
@@ -127,7 +127,7 @@ class ActiveJob:
 
 @dataclass(frozen=True)
 class JobChoices:
-    """What a system makes of a job's keys; 0 where it has no such number. See Tenant."""
+    """What a system makes of a job's keys; 0 where it has no such number. See Job."""
 
     window: int = 0
     first_slot: int = 0
@@ -286,23 +286,23 @@ class Sessions(Protocol):
     """What jobs share during one run, and the sessions of each. A job's `share` is what `take` gave
     it; the tables of switches and a session's keys follow from it."""
 
-    def join(self, job: Tenant) -> None:
+    def join(self, job: Job) -> None:
         """The job competes from now on."""
 
-    def leave(self, job: Tenant) -> None: ...
+    def leave(self, job: Job) -> None: ...
 
-    def reserved(self, job: Tenant) -> Share | None:
+    def reserved(self, job: Job) -> Share | None:
         """What switches keep for the job before it joins and after it has left, if anything."""
 
-    def held(self, job: Tenant) -> Share | None: ...
+    def held(self, job: Job) -> Share | None: ...
 
-    def take(self, job: Tenant) -> Share | None:
+    def take(self, job: Job) -> Share | None:
         """Between two rounds: what is due to the job and free; None if it has to wait."""
 
-    def changed(self, job: Tenant) -> Mapping[str, Any]:
+    def changed(self, job: Job) -> Mapping[str, Any]:
         """The event that says what the job has now: `event`, and more."""
 
-    def begin(self, job: Tenant) -> Mapping[str, Any]:
+    def begin(self, job: Job) -> Mapping[str, Any]:
         """Keys of agents' configuration for a new session, whose packets nothing older can be taken
         for. Raises NoSession."""
 
@@ -335,6 +335,12 @@ class System(ABC):
         """Hosts that are no worker's, whatever patterns say."""
         return ()
 
+    def server_hosts(
+        self, scenario: Scenario, graph: Topology, workers: Sequence[str]
+    ) -> Sequence[str]:
+        """Hosts with a server of a job of these workers' hosts."""
+        return ()
+
     @abstractmethod
     def refused(self, graph: Topology, job: ActiveJob) -> str:
         """Why a job cannot run on this network, one line; empty if it can."""
@@ -345,7 +351,7 @@ class System(ABC):
         replaced. slowest_bps: of the slowest link."""
 
     @abstractmethod
-    def chunks(self, scenario: Scenario, job: Tenant) -> int:
+    def chunks(self, scenario: Scenario, job: Job) -> int:
         """How many chunks a worker has in a round, also of a scenario that is not resolved."""
 
     @abstractmethod

@@ -46,7 +46,7 @@ class Tiers(BetweenHosts):
         return [graph.hosts[-1].name]
 
     def chunks(self, scenario, job) -> int:
-        return -(-job.workload.elements // wire.LANES)
+        return -(-job.elements // wire.LANES)
 
     def agents(self, resolved, job: ActiveJob) -> Sequence[Agent]:
         graph, tenant, home = resolved.graph, job.job, resolved.graph.hosts[-1]
