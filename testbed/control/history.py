@@ -24,7 +24,7 @@ from agglab.testbed.faults import (
     SwitchReprogram,
     SwitchRestart,
 )
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 
 NAMES = {
     LinkDown: "link_down",
@@ -38,9 +38,9 @@ NAMES = {
 }
 
 
-def agent_of(action: AgentFault) -> WorkerId:
-    """Whom it happens to."""
-    return WorkerId(action.job, action.host, action.role)
+def concerns(action: AgentFault, agent: WorkerId) -> bool:
+    """Whether it happens to that agent: to all of one role that a job has at a host."""
+    return (action.job, action.host, action.role) == (agent.job, agent.host, agent.role)
 
 
 @dataclass
@@ -83,7 +83,7 @@ class FaultHistory:
     def __init__(self, states: Sequence[FaultState], clock: RunClock) -> None:
         self._states, self._clock = states, clock
 
-    def marks(self, job: Tenant, number: int) -> list[int]:
+    def marks(self, job: Job, number: int) -> list[int]:
         """Chunk counts of a round that some fault waits for."""
         triggers = [state.fault.trigger for state in self._states if state.began_ns is None]
         return [
@@ -97,7 +97,7 @@ class FaultHistory:
         has, or it has been."""
         for state in self._states:
             action = state.fault.action
-            if not isinstance(action, AgentCrash) or agent_of(action) != agent:
+            if not isinstance(action, AgentCrash) or not concerns(action, agent):
                 continue
             if state.began_ns is not None and not state.ended:
                 return state.fault.duration_s is not None

@@ -34,7 +34,7 @@ class Recovery:
         history: FaultHistory,
         diagnose: Diagnose,
     ) -> None:
-        self._result, self._workload = result, result.tenant.workload
+        self._result, self._job = result, result.job
         self._crew, self._session, self._clock = crew, session, clock
         self._roster, self._rounds = roster, rounds
         self._history, self._diagnose = history, diagnose
@@ -44,13 +44,13 @@ class Recovery:
         yield from self._abort(failure)
         self._rounds.left(self._result, number, self._crew.members)
         reason, rank = self._explained(failure)
-        if self._workload.on_failure == "fail" or failure.hopeless:
+        if self._job.on_failure == "fail" or failure.hopeless:
             raise JobFailed(reason, rank, failure.report)
         self._result.restarts += 1
-        if self._result.restarts > self._workload.restarts_max:
-            count = self._workload.restarts_max
+        if self._result.restarts > self._job.restarts_max:
+            count = self._job.restarts_max
             raise JobFailed(f"{reason}; given up after {count} restarts", rank)
-        if self._workload.on_failure == "survivors":
+        if self._job.on_failure == "survivors":
             self._go_on_without(failure, reason, rank)
         else:
             yield from self._revive(failure, reason)
@@ -94,7 +94,9 @@ class Recovery:
         crew = self._crew
         workers = failure.waiting.keys() - crew.servers.keys()
         waiting = {crew.agent(rank).host: failure.waiting[rank] for rank in sorted(workers)}
-        unserved = {crew.agent(rank).host: entries for rank, entries in failure.unserved.items()}
+        unserved: dict[str, list[Waiting]] = {}
+        for server, entries in failure.unserved.items():
+            unserved.setdefault(crew.agent(server).host, []).extend(entries)
         absent = self._diagnose(self._roster.active(crew.job), waiting, unserved)
         reason, rank = explained(failure, absent, crew)
         return f"{reason}{self._history.so_far()}", rank
@@ -132,7 +134,7 @@ class Recovery:
 
     def _until_heard(self, silent: Collection[int], reason: str) -> Process[None]:
         ranks = set(silent)
-        deadline = self._clock.after_s(self._workload.give_up_s)
+        deadline = self._clock.after_s(self._job.give_up_s)
         while ranks:
             event = yield deadline
             if event is None and self._clock.now_ns() >= deadline:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from agglab.testbed.scenario.errors import nearest, quote
 from agglab.testbed.scenario.expectations import FINDINGS, Expectation
 from agglab.testbed.scenario.finding_kinds import FINDING_KINDS
-from agglab.testbed.scenario.jobs import Finding, Tenant
+from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.metric_names import of_job
 
@@ -82,12 +82,12 @@ def _words(metric: str, known: Known) -> list[str]:
     return path.split(".")
 
 
-def _job_of(words: Sequence[str], jobs: Sequence[Tenant]) -> Tenant:
+def _job_of(words: Sequence[str], jobs: Sequence[Job]) -> Job:
     named = (job for job in jobs if words[0] == "jobs" and job.name == words[1])
     return next(named, jobs[0])
 
 
-def _known(known: Known, job: Tenant) -> Names:
+def _known(known: Known, job: Job) -> Names:
     """Of a job whose hosts are not known: it has at most all."""
     if known.graph is None:
         return {}

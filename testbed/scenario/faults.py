@@ -12,7 +12,7 @@ from agglab.testbed import faults
 from agglab.testbed.scenario.constant_impairments import doubled, is_constant
 from agglab.testbed.scenario.errors import nearest
 from agglab.testbed.scenario.fault_kinds import KINDS, ChunkMark, FaultEntry, Where, duration_s
-from agglab.testbed.scenario.jobs import Finding, Tenant
+from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.key import yaml_name
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.link_values import matches
@@ -20,7 +20,7 @@ from agglab.testbed.scenario.schema import Scenario
 from agglab.topologies import Topology
 
 
-def expand(scenario: Scenario, graph: Topology, jobs: Sequence[Tenant]) -> list[faults.Fault]:
+def expand(scenario: Scenario, graph: Topology, jobs: Sequence[Job]) -> list[faults.Fault]:
     """Every fault of a checked scenario, one for each target, numbered in the scenario's order."""
     found = (
         (action, entry)
@@ -96,7 +96,7 @@ def _matches_nothing(entry: FaultEntry, known: Known, path: str) -> bool:
     return not any(_where(entry, known.graph, known.jobs))
 
 
-def _no_such_job(name: str | None, jobs: Sequence[Tenant]) -> tuple[str, str]:
+def _no_such_job(name: str | None, jobs: Sequence[Job]) -> tuple[str, str]:
     known = [job.name for job in jobs]
     return f"no such job '{name}'{nearest(name or '', known)}", ", ".join(known)
 
@@ -134,11 +134,11 @@ def _too_late(at_s: float, known: Known, path: str) -> Iterator[Finding]:
         yield path, f"is after the run, which {latest:g} s end at the latest", "less"
 
 
-def latest_end_s(scenario: Scenario, jobs: Sequence[Tenant]) -> float:
+def latest_end_s(scenario: Scenario, jobs: Sequence[Job]) -> float:
     """When timeouts have ended every job, if nothing else has."""
     if scenario.timeouts.round_s is None:
         return float("inf")
-    return max(job.start_s + job.workload.rounds * scenario.timeouts.round_s for job in jobs)
+    return max(job.start_s + job.rounds * scenario.timeouts.round_s for job in jobs)
 
 
 def _mark_problems(mark: ChunkMark, known: Known, path: str) -> Iterator[Finding]:
@@ -150,9 +150,9 @@ def _mark_problems(mark: ChunkMark, known: Known, path: str) -> Iterator[Finding
         if known.job_names_known:
             yield f"{path}.job", *_no_such_job(mark.job, jobs)
         return
-    if mark.round >= job.workload.rounds and known.workload_known(job, "rounds"):
-        what = f"is after the end: {job.name} has {job.workload.rounds} rounds"
-        yield f"{path}.round", what, f"0 to {job.workload.rounds - 1}"
+    if mark.round >= job.rounds and known.workload_known(job, "rounds"):
+        what = f"is after the end: {job.name} has {job.rounds} rounds"
+        yield f"{path}.round", what, f"0 to {job.rounds - 1}"
     if not (trust("switch.lanes", "links.mtu") and known.workload_known(job, "elements")):
         return
     chunks = known.system.chunks(scenario, job)
@@ -166,7 +166,7 @@ Span = tuple[float, float, int]
 """Begin and end in seconds, and the entry's number."""
 
 
-def _overlaps(entries: Numbered, graph: Topology, jobs: Sequence[Tenant]) -> Iterator[Finding]:
+def _overlaps(entries: Numbered, graph: Topology, jobs: Sequence[Job]) -> Iterator[Finding]:
     """The same thing cannot begin again on one target before it has ended there."""
     spans: dict[Any, list[Span]] = {}
     for i, entry in entries:
@@ -193,7 +193,7 @@ def _clashes(
                 yield other, key[1]
 
 
-def _where(entry: FaultEntry, graph: Topology, jobs: Sequence[Tenant]) -> Iterator[str]:
+def _where(entry: FaultEntry, graph: Topology, jobs: Sequence[Job]) -> Iterator[str]:
     """The names that the entry's target matches."""
     target = KINDS[entry.kind].target
     pattern = getattr(entry, target) or ""
@@ -213,7 +213,7 @@ def _where(entry: FaultEntry, graph: Topology, jobs: Sequence[Tenant]) -> Iterat
         yield from (name for name in names if fnmatchcase(name, pattern))
 
 
-def _hosts(job: Tenant, role: str) -> Sequence[str]:
+def _hosts(job: Job, role: str) -> Sequence[str]:
     return job.hosts if role == WORKER else job.servers
 
 
@@ -234,7 +234,7 @@ def _what_and_where(action: faults.Action) -> tuple[Any, ...]:
     return what, target, where.get("job"), where.get("directions")
 
 
-def _actions(entry: FaultEntry, graph: Topology, jobs: Sequence[Tenant]) -> Iterator[faults.Action]:
+def _actions(entry: FaultEntry, graph: Topology, jobs: Sequence[Job]) -> Iterator[faults.Action]:
     target = KINDS[entry.kind].target
     if target == "link":
         for link in graph.links:
@@ -258,12 +258,12 @@ def _actions(entry: FaultEntry, graph: Topology, jobs: Sequence[Tenant]) -> Iter
                 yield KINDS[entry.kind].act(entry, Where(switch=switch.name))
 
 
-def _is_stranger(host: str, jobs: Sequence[Tenant]) -> bool:
+def _is_stranger(host: str, jobs: Sequence[Job]) -> bool:
     """Whether there is a job to attack, of which the host is no part."""
     return any(host not in job.hosts for job in jobs)
 
 
-def _trigger(entry: FaultEntry, jobs: Sequence[Tenant]) -> faults.Trigger:
+def _trigger(entry: FaultEntry, jobs: Sequence[Job]) -> faults.Trigger:
     mark = entry.at_chunk
     if mark is None:
         return faults.AtTime(entry.at_s or 0.0)
@@ -271,7 +271,7 @@ def _trigger(entry: FaultEntry, jobs: Sequence[Tenant]) -> faults.Trigger:
     return faults.AtChunk(job.number, mark.round, mark.chunk)
 
 
-def _targets(target: str, graph: Topology, jobs: Sequence[Tenant]) -> list[str]:
+def _targets(target: str, graph: Topology, jobs: Sequence[Job]) -> list[str]:
     if target == "link":
         return [link.name for link in graph.links]
     if target == SERVER and any(job.servers for job in jobs):

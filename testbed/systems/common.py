@@ -9,7 +9,7 @@ from typing import Any
 from agglab.hosts import wire
 from agglab.hosts.part import WORKER
 from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Finding, Tenant
+from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.schema import LANES_MAX
 from agglab.testbed.scenario.trust import Trust
 from agglab.topologies import Direction, Drop
@@ -20,7 +20,7 @@ LOSS_MAX = 0.99
 
 def agent_configuration(
     resolved: ResolvedScenario,
-    job: Tenant,
+    job: Job,
     endpoints: str,
     host: str,
     port: int,
@@ -31,7 +31,6 @@ def agent_configuration(
 
     endpoints: the module of its endpoints, a name or a path; port: the UDP port it listens on.
     """
-    workload = job.workload
     link = next(iter(resolved.graph.ports(host).values()))
     return {
         "name": host,
@@ -42,11 +41,11 @@ def agent_configuration(
         "workers": len(job.hosts),
         "bind": [resolved.graph.host(host).ip, port],
         "link_rate_bps": link.a_to_b.rate_bps,
-        "elements": workload.elements,
-        "dtype": workload.dtype,
+        "elements": job.elements,
+        "dtype": job.dtype,
         "seed": resolved.seed,
-        "give_up_s": workload.give_up_s,
-        "worker": workload.worker,
+        "give_up_s": job.give_up_s,
+        "worker": job.worker,
     }
 
 

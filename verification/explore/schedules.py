@@ -10,7 +10,7 @@ from agglab.testbed import systems
 from agglab.testbed.scenario.fault_kinds import ChunkMark, FaultEntry
 from agglab.testbed.scenario.graph import bare as bare_graph
 from agglab.testbed.scenario.schema import (
-    Job,
+    JobSection,
     Links,
     Scenario,
     Switch,
@@ -61,7 +61,7 @@ def schedule(seed: int, system: str) -> Scenario:
         timeouts=Timeouts(round_s=ROUND_S),
     )
     if jobs > 1:
-        own = tuple(Job(name=f"job{n + 1}", workload=_workload(chance)) for n in range(jobs))
+        own = tuple(JobSection(name=f"job{n + 1}", workload=_workload(chance)) for n in range(jobs))
         bare = replace(bare, jobs=own)
     return replace(bare, faults=tuple(_faults(chance, bare)))
 

@@ -14,7 +14,7 @@ from agglab.hosts.systems import shared
 from agglab.hosts.systems.ring import wire
 from agglab.hosts.systems.ring.endpoint import ACKNOWLEDGE_EVERY, OWN_COUNTERS, packets_of_round
 from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import (
     Absent,
     ActiveJob,
@@ -45,8 +45,8 @@ class Ring(BetweenHosts):
     header_bytes = wire.HEADER_BYTES
     window_max = wire.MAX_WINDOW
 
-    def chunks(self, scenario: Scenario, job: Tenant) -> int:
-        elements, workers = job.workload.elements, len(job.hosts)
+    def chunks(self, scenario: Scenario, job: Job) -> int:
+        elements, workers = job.elements, len(job.hosts)
         return packets_of_round(elements, max(1, workers), self.lanes(scenario))
 
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
@@ -80,7 +80,7 @@ class Ring(BetweenHosts):
     ) -> Again:
         """Data that was sent again, and acknowledgements: more or fewer than predicted."""
         flows = [flow for flow in _acknowledgements(resolved, job) if flow.source == host]
-        predicted = sum(flow.bytes for flow in flows) * job.job.workload.rounds
+        predicted = sum(flow.bytes for flow in flows) * job.job.rounds
         data = counts["retransmitted"] * wire.frame_bytes(resolved.lanes)
         size = data + counts["acknowledgement_bytes"] - predicted
         return Again(size, size)
@@ -95,7 +95,7 @@ class Ring(BetweenHosts):
         """A host's bytes are known, but not which of them were acknowledgements. Of these fewer
         than predicted may cross any link but its own: batches have one, and none is repeated. As
         much more of what it sent may then have been data."""
-        graph, rounds = resolved.graph, job.job.workload.rounds
+        graph, rounds = resolved.graph, job.job.rounds
         again = dict(super().sent_again(resolved, job, more, counters))
         own, beyond = {}, {}
         for flow in _acknowledgements(resolved, job):
@@ -128,8 +128,8 @@ class Ring(BetweenHosts):
     ) -> bytes:
         """Data of a round that may be under way, or an acknowledgement of everything."""
         own, packets = agent.configuration["settings"], _packets(resolved, job)
-        elements, workers = job.job.workload.elements, len(job.job.hosts)
-        is_float = job.job.workload.dtype == "float32"
+        elements, workers = job.job.elements, len(job.job.hosts)
+        is_float = job.job.dtype == "float32"
         header = np.zeros(1, wire.HEADER)
         header["version"] = wire.VERSION
         header["kind"] = chance.choice((wire.Kind.DATA, wire.Kind.ACKNOWLEDGEMENT))
@@ -137,7 +137,7 @@ class Ring(BetweenHosts):
         header["digest"] = shared.shape_digest(
             elements, workers, own["lanes"], own["window"], is_float, 0
         )
-        header["round"] = chance.randrange(job.job.workload.rounds)
+        header["round"] = chance.randrange(job.job.rounds)
         header["sequence"], header["cumulative"] = chance.randrange(packets), packets
         if header["kind"] == wire.Kind.ACKNOWLEDGEMENT:
             return header.tobytes()
@@ -178,7 +178,7 @@ def _neighbours(hosts: Sequence[str]) -> list[tuple[str, str]]:
 
 def _packets(resolved: ResolvedScenario, job: ActiveJob) -> int:
     """Of data, that each worker sends in a round."""
-    return packets_of_round(job.job.workload.elements, len(job.hosts), resolved.lanes)
+    return packets_of_round(job.job.elements, len(job.hosts), resolved.lanes)
 
 
 def _acknowledgements(resolved: ResolvedScenario, job: ActiveJob) -> list[Flow]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from agglab.hosts import wire
 from agglab.testbed.plan import Tree
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import Bounds
 from agglab.testbed.systems.common import independent_loss
 from agglab.topologies import Direction, Topology
@@ -19,12 +19,12 @@ COUNTED = 256
 """Losses of one chunk on the way to one worker; more are as good as impossible."""
 
 
-def round_bytes(tenant: Tenant, lanes: int) -> int:
+def round_bytes(job: Job, lanes: int) -> int:
     """Bytes one round sends over each link of the job's tree, each way: every chunk once, whatever
     is below, and an OPENING frame: for floats one for each slot in use."""
-    chunks = ceil(tenant.workload.elements / lanes)
+    chunks = ceil(job.elements / lanes)
     size = chunks * wire.frame_bytes(lanes)
-    openings = min(chunks, tenant.window) if tenant.workload.dtype == "float32" else 1
+    openings = min(chunks, job.window) if job.dtype == "float32" else 1
     return size + openings * wire.opening_frame_bytes()
 
 
@@ -37,42 +37,40 @@ def tree_directions(graph: Topology, tree: Tree) -> Iterator[tuple[str, str, int
                 yield ports[port].name, name, way.rate_bps
 
 
-def bounds(graph: Topology, tree: Tree, tenant: Tenant, lanes: int) -> Bounds:
+def bounds(graph: Topology, tree: Tree, job: Job, lanes: int) -> Bounds:
     """Of one job alone on the network: its slowest link carries everything once each way."""
     rates = [rate for _, _, rate in tree_directions(graph, tree) if rate]
-    payload_bits = tenant.workload.elements * wire.VALUE_BYTES * 8
+    payload_bits = job.elements * wire.VALUE_BYTES * 8
     slowest_bps = min(rates)
-    link_s = round_bytes(tenant, lanes) * 8 / slowest_bps
+    link_s = round_bytes(job, lanes) * 8 / slowest_bps
     return Bounds(
         payload_bits / slowest_bps,
         link_s,
-        _lossy_s(graph, tree, tenant, lanes),
-        _window_share(graph, tree, tenant, lanes, slowest_bps),
+        _lossy_s(graph, tree, job, lanes),
+        _window_share(graph, tree, job, lanes, slowest_bps),
     )
 
 
-def _window_share(
-    graph: Topology, tree: Tree, tenant: Tenant, lanes: int, slowest_bps: int
-) -> float:
-    if ceil(tenant.workload.elements / lanes) <= tenant.window:
+def _window_share(graph: Topology, tree: Tree, job: Job, lanes: int, slowest_bps: int) -> float:
+    if ceil(job.elements / lanes) <= job.window:
         return 1.0
     frame = wire.frame_bytes(lanes)
-    return min(1.0, tenant.window * frame * 8 / slowest_bps / _trip_s(graph, tree, frame))
+    return min(1.0, job.window * frame * 8 / slowest_bps / _trip_s(graph, tree, frame))
 
 
-def _lossy_s(graph: Topology, tree: Tree, tenant: Tenant, lanes: int) -> float:
+def _lossy_s(graph: Topology, tree: Tree, job: Job, lanes: int) -> float:
     """The larger of two. Every frame crosses its link, sent 1 / (1 - p) times on average. And a
     slot's chunks follow each other, each taking a round trip of empty queues and one more for every
     loss on the worst way to a worker and back."""
     frame = wire.frame_bytes(lanes)
-    size = round_bytes(tenant, lanes)
+    size = round_bytes(job, lanes)
     ways = [way for _, ways in _edges(graph, tree) for way in ways]
     crossing_s = max(
         (size * 8 / way.rate_bps / (1 - independent_loss(way)) for way in ways if way.rate_bps),
         default=0.0,
     )
-    chunks = ceil(tenant.workload.elements / lanes)
-    trips_s = ceil(chunks / tenant.window) * _trip_s(graph, tree, frame)
+    chunks = ceil(job.elements / lanes)
+    trips_s = ceil(chunks / job.window) * _trip_s(graph, tree, frame)
     trips_s += _trip_s(graph, tree, wire.opening_frame_bytes())
     return max(crossing_s, trips_s * (1 + _worst_losses(graph, tree)))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from agglab.hosts import wire
 from agglab.testbed.plan import Entries, Tree
 from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Finding, Tenant
+from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
     SHARED_KEYS,
@@ -58,8 +58,8 @@ class SwitchML(System):
     def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
         return keys.resolve(scenario, slowest_bps)
 
-    def chunks(self, scenario: Scenario, job: Tenant) -> int:
-        return -(-job.workload.elements // keys.lanes_of(scenario))
+    def chunks(self, scenario: Scenario, job: Job) -> int:
+        return -(-job.elements // keys.lanes_of(scenario))
 
     def chunk_bits(self, resolved: ResolvedScenario) -> int:
         return wire.frame_bytes(resolved.lanes) * 8
@@ -114,7 +114,7 @@ class SwitchML(System):
         return resolved.lanes
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        return truth_of(job.job.workload.dtype, resolved.lanes, combine)
+        return truth_of(job.job.dtype, resolved.lanes, combine)
 
     def arrivals(self) -> tuple[str, ...]:
         return counted.ARRIVALS

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agglab.hosts.agent_core import WAITING_MAX
-from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.scenario.schema import Workload
+from agglab.testbed.scenario import resolve
+from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.systems.base import Absent, ActiveJob
 from agglab.testbed.systems.ps.diagnosis import diagnose
 from agglab.testbed.systems.ring import Ring
 
-HOSTS = ("h1", "h2", "h3", "h4")
+DECLARED = resolve(Scenario()).jobs[0]
+HOSTS = DECLARED.hosts
 
 
 def job(servers: tuple[str, ...] = (), members: tuple[int, ...] = (0, 1, 2, 3)) -> ActiveJob:
-    tenant = Tenant("job1", 1, HOSTS, 1, 0.0, None, Workload(), servers=servers)
-    return ActiveJob(tenant, 0, members)
+    return ActiveJob(replace(DECLARED, servers=servers), 0, members)
 
 
 def each_waits(*chunks: int, but: str = "", servers: int = 1) -> dict[str, Any]:

@@ -66,6 +66,21 @@ def test_its_server_can_be_killed_and_is_named(tmp_path: Path) -> None:
     assert complaints(tmp_path, TEXT + elsewhere) == ["faults[0].server: 'h1' matches no server"]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT + "compare: {mine: {}, ring: {system: ring}, sum: {system: switchml}}\n",
+        TEXT.replace(f"system: {GATHER}:Gather", "").replace("gather: {host: 1}", "")
+        + f"compare: {{mine: {{system: '{GATHER}:Gather', gather: {{host: 1}}}}, sum: {{}}}}\n",
+    ],
+)
+def test_it_is_compared_with_others(tmp_path: Path, text: str) -> None:
+    code, metrics = conducted(tmp_path, text)
+    assert (code, metrics["reason"]) == (0, "")
+    assert metrics["contenders"]["mine"]["servers"]["0"]["rounds_served"] == 2
+    assert metrics["ratio"]["mine"]["sum"]["link_bound_s"] > 1
+
+
 def test_a_wrong_sum_of_it_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     system = systems.find(f"{GATHER}:Gather")
     right = type(system).truth

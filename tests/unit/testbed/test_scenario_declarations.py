@@ -97,8 +97,8 @@ jobs:
     assert (first.name, first.number, first.hosts) == ("job1", 1, ("h5", "h6", "h1"))
     places = [(job.first_slot, job.slots) for job in (first, second, third)]
     assert places == [(0, 10), (50, 14), (10, 40)]
-    assert (second.workload.rounds, second.workload.give_up_s) == (2, 1.0)
-    assert (second.workload.elements, third.workload.rounds) == (5000, 7)
+    assert (second.rounds, second.give_up_s) == (2, 1.0)
+    assert (second.elements, third.rounds) == (5000, 7)
     assert first.window == 10
 
 

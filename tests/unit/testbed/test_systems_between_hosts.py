@@ -353,7 +353,7 @@ def test_a_server_dies(tried: Run, monkeypatch: pytest.MonkeyPatch, kind: str, p
     kill, host = VirtualBackend.kill_worker, "h5" if kind == "dedicated" else "h2"
 
     def kill_server(self: Any, worker: WorkerId) -> None:
-        kill(self, WorkerId(worker.job, host, "server"))
+        kill(self, WorkerId(worker.job, host, "server", 4 if kind == "dedicated" else 5))
 
     monkeypatch.setattr(VirtualBackend, "kill_worker", kill_server)
     code, metrics = faulty(tried, kind, KILLED, policy)

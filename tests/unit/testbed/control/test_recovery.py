@@ -64,7 +64,7 @@ class Rig(Parts):
         """A round fails by this event."""
         said = {"event": event, "job": 1, "rank": rank, **content}
         self.crew.note(said)
-        failure = failure_of(said, self.crew, self.job.workload.on_failure)
+        failure = failure_of(said, self.crew, self.job.on_failure)
         assert isinstance(failure, RoundFailure)
         self.begin(lambda: self.recovery.recover(failure, 0))
 
@@ -90,7 +90,7 @@ def test_all_leave_the_round_and_the_dead_is_named(tmp_path: Path) -> None:
     rig = Rig(tmp_path, "fail")
     rig.absent = {"h2": Absent({4, 5})}
     rig.fail(*DIED, status=-9)
-    assert rig.orders() == ["h1 abort", "h3 abort", "h4-server report"]
+    assert rig.orders() == ["h1 abort", "h3 abort", "h4-server-3 report"]
     rig.answer(0, 2, 3)
     assert rig.reason() == (
         "h2: worker 1 ended early with status -9 and never sent chunks 4-5 of job1",
@@ -133,7 +133,7 @@ def test_the_dead_is_started_again_and_all_begin_a_session(tmp_path: Path) -> No
     rig.answer(0, 2, 3)
     assert rig.orders()[3:] == ["start h2"]
     rig.event("ready", 1)
-    assert rig.orders() == [f"{h} configure" for h in ("h1", "h2", "h3")] + ["h4-server configure"]
+    assert rig.orders() == [f"{h} configure" for h in ("h1", "h2", "h3")] + ["h4-server-3 configure"]
     for rank in range(4):
         assert not rig.ended
         rig.event("ready", rank)
@@ -148,7 +148,7 @@ def test_whom_a_fault_starts_again_is_waited_for(tmp_path: Path) -> None:
     assert rig.orders() == ["h1 abort", "h2 abort", "h3 abort"]
     rig.states[0].ended = True
     rig.event("ready", 3)
-    assert rig.orders()[-1] == "h4-server configure"
+    assert rig.orders()[-1] == "h4-server-3 configure"
 
 
 def test_whom_a_fault_killed_for_good_ends_the_job(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_survivors_go_on_without_the_dead(tmp_path: Path) -> None:
     rig = Rig(tmp_path, "survivors")
     rig.fail(*DIED, status=-9)
     rig.answer(0, 2, 3)
-    configured = ["h1 configure", "h3 configure", "h4-server configure"]
+    configured = ["h1 configure", "h3 configure", "h4-server-3 configure"]
     assert rig.orders()[3:] == ["install s1", *configured]
     assert rig.crew.members == (0, 2) and rig.result.lost == [1]
 
@@ -185,7 +185,7 @@ def test_what_running_again_would_not_mend_is_not_run_again(tmp_path: Path) -> N
 
 def test_restarts_have_an_end(tmp_path: Path) -> None:
     rig = Rig(tmp_path, "restart")
-    rig.result.restarts = rig.job.workload.restarts_max
+    rig.result.restarts = rig.job.restarts_max
     rig.fail(*DIED, status=1)
     rig.answer(0, 2, 3)
     assert rig.reason()[0].endswith("given up after 10 restarts")
