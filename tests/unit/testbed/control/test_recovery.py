@@ -133,7 +133,9 @@ def test_the_dead_is_started_again_and_all_begin_a_session(tmp_path: Path) -> No
     rig.answer(0, 2, 3)
     assert rig.orders()[3:] == ["start h2"]
     rig.event("ready", 1)
-    assert rig.orders() == [f"{h} configure" for h in ("h1", "h2", "h3")] + ["h4-server-3 configure"]
+    assert rig.orders() == [f"{h} configure" for h in ("h1", "h2", "h3")] + [
+        "h4-server-3 configure"
+    ]
     for rank in range(4):
         assert not rig.ended
         rig.event("ready", rank)
