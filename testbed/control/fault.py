@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from agglab.testbed.backend import Backend, Event, WorkerId
 from agglab.testbed.control.filling import Filler
-from agglab.testbed.control.history import FaultState, agent_of
+from agglab.testbed.control.history import FaultState, concerns
 from agglab.testbed.control.roster import Roster
 from agglab.testbed.control.scheduler import FOREVER_NS, Process, RunClock, S
 from agglab.testbed.faults import (
@@ -114,21 +114,38 @@ class FaultProcess:
             sent = max(sent, due)
 
     def _to_agent(self, action: AgentFault, began_ns: int) -> Process[None]:
-        agent, backend = agent_of(action), self._backend
+        agents = [agent for agent in self._roster.everybody(action.job) if concerns(action, agent)]
         if isinstance(action, AgentPause):
-            backend.pause_worker(agent, True)
+            self._pause(agents, True)
             yield from self._last(began_ns)
-            backend.pause_worker(agent, False)
+            self._pause(agents, False)
         elif isinstance(action, AgentSlow):
-            backend.command(agent, {"command": "slow", "delay_s": action.delay_s})
+            self._slow(agents, action.delay_s)
             yield from self._last(began_ns)
-            backend.command(agent, {"command": "slow", "delay_s": 0.0})
+            self._slow(agents, 0.0)
         else:
-            backend.kill_worker(agent)
-            while not _is_end_of((yield FOREVER_NS), agent):
-                pass
+            yield from self._kill(agents)
             yield from self._last(began_ns)
-            backend.start_worker(agent, self._roster.configuration(agent))
+            for agent in agents:
+                self._backend.start_worker(agent, self._roster.configuration(agent))
+
+    def _pause(self, agents: Sequence[WorkerId], paused: bool) -> None:
+        for agent in agents:
+            self._backend.pause_worker(agent, paused)
+
+    def _slow(self, agents: Sequence[WorkerId], delay_s: float) -> None:
+        for agent in agents:
+            self._backend.command(agent, {"command": "slow", "delay_s": delay_s})
+
+    def _kill(self, agents: Sequence[WorkerId]) -> Process[None]:
+        """Until all have ended."""
+        for agent in agents:
+            self._backend.kill_worker(agent)
+        alive = set(agents)
+        while alive:
+            event = yield FOREVER_NS
+            if event and event["event"] == "ended":
+                alive.discard(WorkerId.of(event))
 
 
 def _reached(event: Event, trigger: AtChunk) -> bool:
@@ -138,9 +155,3 @@ def _reached(event: Event, trigger: AtChunk) -> bool:
         and event["round"] == trigger.round
         and event["chunk"] > trigger.chunk
     )
-
-
-def _is_end_of(event: Event | None, worker: WorkerId) -> bool:
-    if event is None or event["event"] != "ended":
-        return False
-    return WorkerId.of(event) == worker

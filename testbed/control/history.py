@@ -38,9 +38,9 @@ NAMES = {
 }
 
 
-def agent_of(action: AgentFault) -> WorkerId:
-    """Whom it happens to."""
-    return WorkerId(action.job, action.host, action.role)
+def concerns(action: AgentFault, agent: WorkerId) -> bool:
+    """Whether it happens to that agent: to all of one role that a job has at a host."""
+    return (action.job, action.host, action.role) == (agent.job, agent.host, agent.role)
 
 
 @dataclass
@@ -97,7 +97,7 @@ class FaultHistory:
         has, or it has been."""
         for state in self._states:
             action = state.fault.action
-            if not isinstance(action, AgentCrash) or agent_of(action) != agent:
+            if not isinstance(action, AgentCrash) or not concerns(action, agent):
                 continue
             if state.began_ns is not None and not state.ended:
                 return state.fault.duration_s is not None

@@ -36,17 +36,18 @@ class Roster:
         """Of the members, by rank, then servers."""
         return self._system.agents(self._resolved, self.active(job))
 
+    def everybody(self, job: int) -> Mapping[WorkerId, Agent]:
+        """The agents of the job of that number, with those that are members no longer."""
+        active = self._active[job]
+        whole = self._resolved.whole(active.job, active.share)
+        return {
+            WorkerId(job, agent.host, agent.role, 0 if agent.role == WORKER else agent.rank): agent
+            for agent in self._system.agents(self._resolved, whole)
+        }
+
     def configuration(self, worker: WorkerId) -> Mapping[str, Any]:
         """What an agent's program is started with, also one that is a member no longer."""
-        active = next(each for each in self._active.values() if each.job.number == worker.job)
-        whole = self._resolved.whole(active.job, active.share)
-        agents = self._system.agents(self._resolved, whole)
-        return next(
-            agent.configuration
-            for agent in agents
-            if (agent.host, agent.role) == (worker.host, worker.role)
-            and (worker.role == WORKER or agent.rank == worker.rank)
-        )
+        return self.everybody(worker.job)[worker].configuration
 
     def fill_switches(self) -> None:
         """For the jobs that have a share."""
