@@ -1,4 +1,4 @@
-"""What docs/systems/omnireduce.md says a switch does with a packet, in plain Python, and its frames.
+"""What docs/systems/omnireduce.md says a switch does with a packet, in plain Python; its frames.
 
 A switch without a parent is a job's root. `receive` returns what leaves: (ports, packet)."""
 
@@ -67,17 +67,22 @@ def frame(port: int, packet: Packet) -> bytes:
 
 def read(got: bytes) -> Packet:
     """The packet in a frame that a switch sent; all that such a frame must say is asserted."""
-    to, source, ethertype = struct.unpack_from(ETHERNET, got)
+    _, source, ethertype = struct.unpack_from(ETHERNET, got)
     assert (source, ethertype) == (AGGREGATOR_MAC, 0x0800)
     total, address = struct.unpack_from("!H", got, 16)[0], got[30:34]
     assert (total, got[26:30]) == (len(got) - 14, AGGREGATOR)
     source_port, _, length, check = struct.unpack_from(UDP, got, 34)
     assert (source_port, length) == (AGGREGATOR_PORT, total - 20)
     assert check == udp_checksum(AGGREGATOR, address, got[34:40] + b"\0\0" + got[42:])
-    version, kind, job, slot, exponent, _, tag = struct.unpack_from(AGGREGATION, got, 42)
-    block, following = struct.unpack_from(COLUMN, got, 54)
+    return parse(got[42:])
+
+
+def parse(payload: bytes) -> Packet:
+    """The packet in a UDP payload."""
+    version, kind, job, slot, exponent, _, tag = struct.unpack_from(AGGREGATION, payload)
+    block, following = struct.unpack_from(COLUMN, payload, 12)
     assert version == 1
-    body, values, shapes = got[62:], None, None
+    body, values, shapes = payload[20:], None, None
     if kind & 0x3F == OPENING & 0x3F:
         assert len(body) == 2 * SHAPE_BYTES and not kind & BARE
         shapes = tuple(int.from_bytes(body[at : at + SHAPE_BYTES], "big") for at in (0, 18))
