@@ -11,12 +11,12 @@ TO ?=
 OUT ?= build/export-$(TO)
 BACKEND ?=
 TARGET ?=
-PROGRAM ?= p4/switchml.p4
+PROGRAM ?=
 LANES ?= 256
 SLOTS ?= 512
 TESTS ?= tests
 SCHEDULES ?= 100000
-SYSTEM ?= switchml
+SYSTEM ?=
 N ?= 1000
 SEED ?= 1
 FUZZ ?= 1000000
@@ -52,12 +52,12 @@ check: setup  ## validate one without running it: NAME= or FILE=
 	@test -n "$$FILE" || { echo 'make check: say NAME=quickstart or FILE=path/to.yaml' >&2; exit 2; }
 	@$(PYTHON) -m agglab.testbed check "$$FILE"
 
-compile: setup  ## compile PROGRAM (p4/switchml.p4) for LANES and SLOTS into build/
+compile: setup  ## compile PROGRAM (all of p4/) for LANES and SLOTS into build/
 	@mkdir -p build
-	@$(PYTHON) -m agglab.compiler "$$PROGRAM" -I p4 "-DLANES=$$LANES" "-DSLOTS=$$SLOTS" \
-		-o "build/$$(basename "$$PROGRAM" .p4).json" \
-		--p4runtime-files "build/$$(basename "$$PROGRAM" .p4).p4info.txtpb"
-	@echo "build/$$(basename "$$PROGRAM" .p4).json"
+	@set -e; if test -n "$$PROGRAM"; then set -- "$$PROGRAM"; else set -- p4/*.p4; fi; \
+		for program; do product="build/$$(basename "$$program" .p4)"; \
+		$(PYTHON) -m agglab.compiler "$$program" -I p4 "-DLANES=$$LANES" "-DSLOTS=$$SLOTS" \
+		-o "$$product.json" --p4runtime-files "$$product.p4info.txtpb"; echo "$$product.json"; done
 
 test: setup lint  ## every test this machine can run
 	@test -z "$$CI" || ./setup.sh --test-tools
@@ -73,7 +73,7 @@ bless: setup  ## rewrite the golden files; read the diff
 	@BLESS=1 $(PYTHON) -m pytest -q "$$TESTS" -k golden
 
 explore: setup  ## search for schedules of faults that break it, in virtual time: SCHEDULES=100000, SYSTEM=ring
-	@$(PYTHON) -m agglab.verification explore --schedules "$$SCHEDULES" --system "$$SYSTEM"
+	@$(PYTHON) -m agglab.verification explore --schedules "$$SCHEDULES" $${SYSTEM:+--system "$$SYSTEM"}
 
 mutants: setup  ## put faults into a copy of it, one at a time, and see what catches each; ONLY="id ...", docs/mutants.md
 	@set -f; $(PYTHON) -m agglab.verification mutants $${ONLY:+--only $$ONLY}

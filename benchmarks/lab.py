@@ -20,20 +20,21 @@ from pathlib import Path
 from typing import Any
 
 from agglab.switch.build import NATIVE
+from agglab.testbed import systems
 from agglab.testbed.network.p4runtime import P4RuntimeClient
 from agglab.testbed.network.targets import Bmv2Target, SwitchSetting
 from agglab.testbed.plan import Entries
-from agglab.testbed.program import Program, compile_program
-from agglab.testbed.systems.switchml.plan import Job, job_entries
+from agglab.testbed.prepare import setting_of
+from agglab.testbed.program import Program
+from agglab.testbed.scenario.schema import Scenario, Switch, Topology, Workload
 from agglab.testbed.table_changes import NO_ENTRIES
-from agglab.topologies.rack import rack
+from agglab.verification import programs
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 SOURCES = HERE / "switch"
 WORKERS = 4
 SLOTS = 128
-JOB = 1
 MTU = 9100
 RING_FRAMES = 2048
 COPY_BATCH = 64
@@ -77,8 +78,9 @@ def need_root() -> None:
 
 
 def aggregation(compiler: str, lanes: int) -> Program:
-    """p4/switchml.p4 by one of the compilers."""
-    return compile_program(ROOT / "p4" / "switchml.p4", compiler, {"LANES": lanes, "SLOTS": SLOTS})
+    """The default system's program by one of the compilers: it sums, and the load generator speaks
+    its protocol."""
+    return programs.compiled(systems.default(), lanes, SLOTS, compiler)
 
 
 def build_tools(folder: Path) -> dict[str, Path]:
@@ -229,8 +231,13 @@ def _fill(address: str, program: Program) -> None:
 
 def entries() -> Entries:
     """What a switch of this laboratory is filled with."""
-    hosts = tuple(f"h{number}" for number in range(1, WORKERS + 1))
-    return job_entries(rack(WORKERS), "s1", [Job(JOB, hosts, 0, SLOTS)])
+    shape, sizes = Topology("rack", workers=WORKERS), Switch(lanes=1, slots=SLOTS)
+    scenario = Scenario(topology=shape, switch=sizes, workload=Workload(window=SLOTS))
+    setting, system = setting_of(scenario), systems.of(scenario)
+    (job,) = setting.jobs
+    sessions = system.sessions(setting)
+    sessions.join(job)
+    return system.tables(setting.graph, [setting.whole(job, sessions.take(job))])["s1"]
 
 
 def bmv2(lab: Lab, lanes: int, program: Program, filled: bool = True) -> Sample:

@@ -1,6 +1,6 @@
 """What the switch costs beside packets on wires: library calls, tables, compile time, memory, rest.
 
-The aggregation program p4/switchml.p4 with 256 lanes, unless a row says otherwise.
+The aggregation program (lab.aggregation) with 256 lanes, unless a row says otherwise.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agglab.switch import Exact, Lpm, Match, Pipeline, Range, Ternary
+from agglab.testbed import systems
+from agglab.verification import programs
 from benchmarks import lab
 from benchmarks.row import Goal, Row
 
@@ -31,7 +33,7 @@ description: sixteen switches and sixty-four hosts
 seed: 1
 topology: {kind: leaf_spine, racks: 8, spines: 8, workers: 8}
 links: {rate: 100mbit}
-switch: {program: switchml, lanes: 256, slots: 64}
+switch: {lanes: 256, slots: 64}
 workload: {elements: 4096, dtype: int32, rounds: 1}
 timeouts: {round: 120s}
 expect: {exact: true}
@@ -80,7 +82,8 @@ def _compile_times(folder: Path) -> Iterator[Row]:
 def _compile_and_load(folder: Path) -> float:
     folder.mkdir()
     output = str(folder / "program.json")
-    compiler = [sys.executable, "-m", "agglab.compiler", "p4/switchml.p4", f"-DLANES={LANES}"]
+    source = programs.path(systems.default())
+    compiler = [sys.executable, "-m", "agglab.compiler", str(source), f"-DLANES={LANES}"]
     compiler += ["-o", output, "--p4runtime-files", str(folder / "program.p4info.txtpb")]
     load = "import sys; from agglab.switch import Pipeline; Pipeline.load(sys.argv[1])"
     environment = {**os.environ, "AGGLAB_CACHE": str(folder)}

@@ -1,4 +1,4 @@
-"""Packets per second of the switch running p4/switchml.p4, against a forwarder that only copies.
+"""Packets per second of the switch that aggregates, against a forwarder that only copies.
 
 The copy forwarder (switch/copy_forwarder.c) sends each frame back, by the same rings and calls.
 Repetitions are interleaved, medians are taken (lab.py).

@@ -1,4 +1,4 @@
-"""The targets beside each other: p4/switchml.p4 on our switch and on BMv2, by both compilers.
+"""The targets beside each other: a switch that aggregates is ours or BMv2, by both compilers.
 
 Repetitions alternate, medians are taken (lab.py). `frames returned` is BMv2 with a program that
 does nothing else: what is left of its cost however good the compiled program is.

@@ -11,10 +11,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agglab.testbed.places import REPOSITORY
-from agglab.testbed.program import compile_program
+from agglab.testbed import systems
 from agglab.testbed.scenario.schema import Links, Scenario, Switch, Timeouts, Topology, Workload
-from agglab.testbed.virtual import Chip
+from agglab.testbed.virtual import CompiledProgram
+from agglab.verification import programs
 from agglab.verification.explore.trial import attempt
 from benchmarks.row import Row
 
@@ -62,8 +62,7 @@ def _alone(racks: int, loss: float) -> Cost:
 
 
 def _cost(racks: int, loss: float) -> Cost:
-    source = REPOSITORY / "p4" / "switchml.p4"
-    chip = Chip(compile_program(source, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
+    compiled = CompiledProgram(programs.compiled(systems.default(), LANES, SLOTS).json)
     scenario = Scenario(
         name="virtual_time",
         topology=Topology("two_tier", workers=WORKERS_PER_RACK, racks=racks),
@@ -73,7 +72,7 @@ def _cost(racks: int, loss: float) -> Cost:
         timeouts=Timeouts(round_s=600.0),
     )
     begun = time.process_time()
-    trial = attempt(scenario, chip)
+    trial = attempt(scenario, compiled)
     cpu_s = time.process_time() - begun
     if trial.finding:
         raise RuntimeError(str(trial.finding))

@@ -35,17 +35,18 @@ IP_MTU_DISCOVER, IP_PMTUDISC_PROBE = 10, 3
 SK_MEMINFO_DROPS = 8
 
 
-def default_window(slots: int, lanes: int, link_rate_bps: float | None = None) -> int:
-    """The window for links of a known rate: 10 ms of frames, at least 16, at most all slots.
+def default_window(frame_bytes: int, most: int, link_rate_bps: float | None = None) -> int:
+    """The window for links of a known rate: 10 ms of frames, at least 16, at most `most`, which it
+    is where the rate is not known.
 
     10 ms cover the round trip, the gathering of results at every worker and the turns that
     processes take on a shared machine. All workers of a job must use the same window, hence the
     slowest link's rate.
     """
     if not link_rate_bps:
-        return slots
-    frames = IN_FLIGHT_TIME_S * link_rate_bps / (8 * wire.frame_bytes(lanes))
-    return min(slots, max(MIN_WINDOW, round(frames)))
+        return most
+    frames = IN_FLIGHT_TIME_S * link_rate_bps / (8 * frame_bytes)
+    return min(most, max(MIN_WINDOW, round(frames)))
 
 
 def first_timeout_s(window: int, lanes: int, link_rate_bps: float | None = None) -> float:
@@ -103,10 +104,10 @@ class Link:
         ports = np.array([socket.htons(port) for _, port in many], np.uint16)
         made: int | None = self._native.io_new(
             self.socket.fileno(),
-            inbox.buffer.ctypes.data,
+            inbox.rows_address,
             inbox.row_bytes,
-            inbox.lengths.ctypes.data,
-            inbox.peers.ctypes.data,
+            inbox.lengths_address,
+            inbox.peers_address,
             inbox.capacity,
             addresses.ctypes.data,
             ports.ctypes.data,

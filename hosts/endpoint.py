@@ -73,6 +73,7 @@ class Inbox:
         self.count = 0
         self.rows_address = self.buffer.ctypes.data
         self.lengths_address = self.lengths.ctypes.data
+        self.peers_address = self.peers.ctypes.data
 
     def fill(self, datagrams: Sequence[bytes], peers: Sequence[int] | None = None) -> None:
         """Replace the contents; a payload longer than a row keeps the row's bytes and length.

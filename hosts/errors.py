@@ -1,4 +1,5 @@
-"""What an all-reduce can end with other than the sum. Imports nothing of `hosts`."""
+"""What an all-reduce can end with other than the sum, and numbers out of range. Imports nothing of
+`hosts`."""
 
 from __future__ import annotations
 
@@ -26,3 +27,9 @@ class ShapeMismatch(AllReduceError):
 
 class NotFinite(AllReduceError):
     """Inf or NaN in some worker's input, or a sum too large for float32."""
+
+
+def check_range(name: str, value: int, low: int, high: int) -> None:
+    """Raises ValueError, naming what is allowed."""
+    if not low <= value <= high:
+        raise ValueError(f"{name} is {value}; it must be {low} to {high}")

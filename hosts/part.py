@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from agglab.hosts.endpoint import Address
@@ -29,14 +29,19 @@ class Part:
     settings: Mapping[str, Any]
     worker: str = ""
 
+    @property
+    def peers(self) -> list[Address]:
+        """Of the settings that name some: `peers`, [address, port] of each."""
+        return [(str(host), int(port)) for host, port in self.settings["peers"]]
+
 
 @dataclass(frozen=True)
 class Hooks:
     """What is called within a round: on_progress(now_ns) five times a second, on_batch() whenever
     packets were waited for."""
 
-    on_progress: Callable[[int], None] | None = field(default=None)
-    on_batch: Callable[[], None] | None = field(default=None)
+    on_progress: Callable[[int], None] | None = None
+    on_batch: Callable[[], None] | None = None
 
 
 NO_HOOKS = Hooks()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import quantise, wire
-from agglab.hosts.errors import NotFinite, RoundTimeout, ShapeMismatch
+from agglab.hosts.errors import NotFinite, RoundTimeout, ShapeMismatch, check_range
 from agglab.hosts.wire import Kind, Shape
 
 DTYPES: Mapping[int, str] = {Kind.INT32: "int32", Kind.SCALED: "float32"}
@@ -34,12 +34,12 @@ class Job:
     first_tag: int = 1
 
     def __post_init__(self) -> None:
-        _check_range("job", self.job, 0, 65535)
-        _check_range("workers", self.workers, 1, quantise.MAX_WORKERS)
-        _check_range("lanes", self.lanes, 1, wire.MAX_LANES)
-        _check_range("slots", self.slots, 1, 65535)
-        _check_range("window", self.window, 1, self.slots)
-        _check_range("first_tag", self.first_tag, 0, 2**32 - 1)
+        check_range("job", self.job, 0, 65535)
+        check_range("workers", self.workers, 1, quantise.MAX_WORKERS)
+        check_range("lanes", self.lanes, 1, wire.MAX_LANES)
+        check_range("slots", self.slots, 1, 65535)
+        check_range("window", self.window, 1, self.slots)
+        check_range("first_tag", self.first_tag, 0, 2**32 - 1)
 
     def shape(self, values: NDArray, rounds: int) -> Shape:
         """Of a round that reduces `values`, so many rounds of the session having been before."""
@@ -105,11 +105,6 @@ def _check_sums_finite(job: Job, exponents: NDArray[np.uint8], out: NDArray) -> 
                 f"the sum at index {start + index} (chunk {chunk} of job {job.job}) "
                 "is beyond float32's range"
             )
-
-
-def _check_range(name: str, value: int, low: int, high: int) -> None:
-    if not low <= value <= high:
-        raise ValueError(f"{name} is {value}; it must be {low} to {high}")
 
 
 def _words(shape: Shape, named: Sequence[str]) -> str:

@@ -1,5 +1,6 @@
-"""One SwitchML worker as a state machine: it is given packets, the time and deadlines, and says
-which packets to send and when to ask again. It knows neither sockets nor clocks.
+"""One worker whose chunks switches sum, as a state machine: it is given packets, the time and
+deadlines, and says which packets to send and when to ask again. It knows neither sockets nor
+clocks.
 
     worker.begin(now_ns, values, out)
     while not worker.done:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Generator
 from pathlib import Path
 from typing import TextIO
 
@@ -12,6 +13,7 @@ from agglab.testbed import systems
 from agglab.testbed.backend import Backend
 from agglab.testbed.control.conductor import Conductor
 from agglab.testbed.control.outcome import Outcome
+from agglab.testbed.control.turns import exhaust
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.prepare import fill, setting_of
 from agglab.testbed.program import Program
@@ -42,12 +44,17 @@ class Experiment:
 
     def measure(self) -> Measurements:
         """Build, start, reduce, count. Raises NodeFailed or AgentFailed if a part of it fails."""
+        return exhaust(self.turns())
+
+    def turns(self) -> Generator[None, None, Measurements]:
+        """`measure` in the turns of `Conductor.turns`, of which the first builds and the last tears
+        down; so does closing the generator."""
         note_elsewhere(self.scratch.parent, self.sums)
         self.sums.mkdir()
         self.scratch.mkdir()
         try:
             with self._backend() as backend:
-                return self._in(backend)
+                return (yield from self._in(backend))
         finally:
             shutil.rmtree(self.sums)
             self.progress.close()
@@ -78,7 +85,7 @@ class Experiment:
             pcaps,
         )
 
-    def _in(self, backend: Backend) -> Measurements:
+    def _in(self, backend: Backend) -> Generator[None, None, Measurements]:
         log = EventLog(self.folder.path / "events.jsonl", backend.now_ns)
         try:
             log.add("start", scenario=self.scenario.name, seed=self.scenario.seed)
@@ -91,7 +98,7 @@ class Experiment:
                 self.progress,
                 fill(self.scenario, self.program),
             )
-            outcome = conductor.run()
+            outcome = yield from conductor.turns()
             log.add("end")
             return self._collected(backend, outcome)
         finally:

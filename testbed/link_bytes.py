@@ -6,6 +6,7 @@ counted where it is sent: by an agent, or by a switch.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -67,7 +68,7 @@ def _expected(system: System, setting: Setting, measured: Measurements) -> dict[
         round_bytes = system.round_bytes(setting, job)
         for name, size in round_bytes.items():
             directions.setdefault(name, Expected()).predicted += size * rounds
-        more = _more(result, round_bytes)
+        more = _more(system, setting, result, round_bytes)
         for name, again in system.sent_again(setting, job, more, measured.counters).items():
             way = directions.setdefault(name, Expected())
             way.again_min += again.least
@@ -75,15 +76,29 @@ def _expected(system: System, setting: Setting, measured: Measurements) -> dict[
     return directions
 
 
-def _more(result: JobResult, round_bytes: Mapping[str, int]) -> dict[str, int]:
-    """Host -> bytes that its agents of the job sent beyond the prediction."""
-    sent = dict.fromkeys([*result.tenant.hosts, *result.servers.values()], 0)
-    for event in result.served:
-        sent[result.servers[event["rank"]]] += event["stats"]["bytes_sent"]
-    for event in result.reports:
-        sent[result.tenant.hosts[event["rank"]]] += event["stats"]["bytes_sent"]
+def _more(
+    system: System, setting: Setting, result: JobResult, round_bytes: Mapping[str, int]
+) -> dict[str, int]:
+    """Host -> bytes that its agents of the job sent beyond the prediction, as far as their own
+    counts of what they sent again explain these."""
+    job, counts = setting.whole(result.tenant), _counts(result)
+    more = {host: count["bytes_sent"] for host, count in counts.items()}
     for name, size in round_bytes.items():
         host = name.partition("->")[0]
-        if host in sent:
-            sent[host] -= size * len(result.rounds)
-    return sent
+        if host in more:
+            more[host] -= size * len(result.rounds)
+    for host, count in counts.items():
+        explained = system.beyond(setting, job, host, count)
+        more[host] = min(max(more[host], explained.least), explained.most)
+    return more
+
+
+def _counts(result: JobResult) -> dict[str, Counter[str]]:
+    """Host -> what its agents of the job counted in the whole run."""
+    hosts, servers = result.tenant.hosts, result.servers
+    counts: dict[str, Counter[str]] = {name: Counter() for name in (*hosts, *servers.values())}
+    for event in result.served:
+        counts[servers[event["rank"]]].update(event["stats"])
+    for event in result.reports:
+        counts[hosts[event["rank"]]].update(event["stats"])
+    return counts

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agglab.testbed.bucket import burst_bytes
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.faults import Fault, RateChange
+from agglab.testbed.token_bucket import burst_bytes
 from agglab.topologies import Topology
 
 NS_PER_S = 1e9
 Spans = Sequence[tuple[int, int]]
 
 
-def busiest_share(graph: Topology, outcome: Outcome, bucket: bool) -> float:
-    """Of all directions that have a rate, 0 to 1. bucket: links have one that may be full, and let
-    so much through at once; without, a frame that is being sent when a span begins."""
+def busiest_share(graph: Topology, outcome: Outcome, token_bucket: bool) -> float:
+    """Of all directions that have a rate, 0 to 1. token_bucket: links have one that may be
+    full, and let so much through at once; without, a frame that is being sent when a span
+    begins."""
     shares = [
         _share(
             _carried(outcome, name), _rate_bps(name, way.rate_bps, outcome.begun), burst, outcome
@@ -23,7 +24,8 @@ def busiest_share(graph: Topology, outcome: Outcome, bucket: bool) -> float:
         for link in graph.links
         for name, _, _, way in link.directions()
         if way.rate_bps
-        for burst in [burst_bytes(way.rate_bps, link.frame_bytes) if bucket else link.frame_bytes]
+        for depth in [burst_bytes(way.rate_bps, link.frame_bytes)]
+        for burst in [depth if token_bucket else link.frame_bytes]
     ]
     return max(shares, default=0.0)
 

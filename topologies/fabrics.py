@@ -1,8 +1,9 @@
 """Graphs of several switches: racks under a root, spines, a fat tree, a ring.
 
-In all of them switches s1.. come level by level from the racks' own up, and hosts h1.. rack by
-rack: host n of rack r, from 1 each, has address 10.0.r.n. A switch's ports count from 1, first
-those to what is below it.
+In all of them switches s1.. come level by level from the racks' own up, and hosts rack by rack:
+first the `workers` hosts of a rack (h1..), then its `servers` (p1.., none unless asked for). Host n
+of rack r, from 1 each, has address 10.0.r.n. A switch's ports count from 1, first those to what is
+below it.
 """
 
 from __future__ import annotations
@@ -10,31 +11,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from agglab.topologies.graph import Host, Link, LinkEnd, Switch, Topology
-from agglab.topologies.rack import MAX_WORKERS, host_ip, host_mac
+from agglab.topologies.rack import MAX_HOSTS, host_ip, host_mac, rack_hosts
 
 MAX_RACKS = 254
 # P4 ports are 9 bits wide; 511 stands for no port.
 MAX_PORTS = 510
 
 
-def two_tier(racks: int, workers: int) -> Topology:
+def two_tier(racks: int, workers: int, servers: int = 0) -> Topology:
     """Racks s1..sR of `workers` hosts each, all under one root, the last switch."""
-    return leaf_spine(racks, 1, workers, "two_tier")
+    return leaf_spine(racks, 1, workers, servers, "two_tier")
 
 
-def leaf_spine(racks: int, spines: int, workers: int, kind: str = "leaf_spine") -> Topology:
+def leaf_spine(
+    racks: int, spines: int, workers: int, servers: int = 0, kind: str = "leaf_spine"
+) -> Topology:
     """Racks s1..sR; each has one cable to each of the spines, the switches after them."""
     _require("racks", racks, 1, MAX_RACKS)
-    _require("spines", spines, 1, MAX_PORTS - workers)
+    _require("spines", spines, 1, MAX_PORTS - workers - servers)
     builder = _Builder(racks + spines)
-    builder.add_racks(racks, workers)
+    builder.add_racks(racks, workers, servers)
     for rack in range(1, racks + 1):
         for spine in range(racks + 1, racks + spines + 1):
             builder.connect(f"s{rack}", f"s{spine}")
     return builder.topology(kind)
 
 
-def fat_tree(k: int, workers: int | None = None) -> Topology:
+def fat_tree(k: int, workers: int | None = None, servers: int = 0) -> Topology:
     """k pods of k/2 edge and k/2 aggregation switches under (k/2)^2 cores (Al-Fares et al., 2008).
 
     k: even, 2 to 20. workers: hosts at each edge switch, k/2 unless said otherwise. Edge switches
@@ -46,7 +49,7 @@ def fat_tree(k: int, workers: int | None = None) -> Topology:
         raise ValueError(f"a fat tree's k is even, not {k}")
     half = k // 2
     builder = _Builder(2 * k * half + half * half)
-    builder.add_racks(k * half, half if workers is None else workers)
+    builder.add_racks(k * half, half if workers is None else workers, servers)
     edges = [[f"s{pod * half + n + 1}" for n in range(half)] for pod in range(k)]
     above = [[f"s{(k + pod) * half + n + 1}" for n in range(half)] for pod in range(k)]
     cores = [f"s{2 * k * half + n + 1}" for n in range(half * half)]
@@ -58,11 +61,11 @@ def fat_tree(k: int, workers: int | None = None) -> Topology:
     return builder.topology("fat_tree")
 
 
-def ring_of_racks(racks: int, workers: int) -> Topology:
+def ring_of_racks(racks: int, workers: int, servers: int = 0) -> Topology:
     """Racks s1..sR, each with a cable to the next, the last to the first. At least 3 racks."""
     _require("racks", racks, 3, MAX_RACKS)
     builder = _Builder(racks)
-    builder.add_racks(racks, workers)
+    builder.add_racks(racks, workers, servers)
     for rack in range(1, racks + 1):
         builder.connect(f"s{rack}", f"s{rack % racks + 1}")
     return builder.topology("ring_of_racks")
@@ -82,9 +85,10 @@ def custom(switches: Sequence[str], links: Sequence[tuple[str, str]]) -> Topolog
     hosts = []
     for host, switch in homes.items():
         ordinals[switch] += 1
-        _require(f"hosts at {switch}", ordinals[switch], 1, MAX_WORKERS)
+        _require(f"hosts at {switch}", ordinals[switch], 1, MAX_HOSTS)
         place = list(switches).index(switch) + 1
-        hosts.append(_host(host, place, ordinals[switch]))
+        number = ordinals[switch]
+        hosts.append(Host(host, host_ip(place, number), host_mac(place, number)))
     cables = _Cables(switches)
     for a, b in links:
         cables.add(*((b, a) if b in homes else (a, b)))
@@ -142,13 +146,12 @@ class _Builder:
         self._hosts: list[Host] = []
         self._cables = _Cables(switch.name for switch in self._switches)
 
-    def add_racks(self, racks: int, workers: int) -> None:
-        """`workers` hosts at each of s1..sR."""
+    def add_racks(self, racks: int, workers: int, servers: int) -> None:
+        """So many hosts for workers, and for servers, at each of s1..sR."""
         _require("racks", racks, 1, MAX_RACKS)
-        _require("workers of a rack", workers, 1, MAX_WORKERS)
         for rack in range(1, racks + 1):
-            for number in range(1, workers + 1):
-                host = _host(f"h{len(self._hosts) + 1}", rack, number)
+            before = (rack - 1) * workers, (rack - 1) * servers
+            for host in rack_hosts(rack, workers, servers, before):
                 self._hosts.append(host)
                 self.connect(host.name, f"s{rack}")
 
@@ -162,10 +165,6 @@ class _Builder:
 
     def topology(self, kind: str) -> Topology:
         return Topology(kind, tuple(self._hosts), self._switches, tuple(self._cables.links))
-
-
-def _host(name: str, rack: int, number: int) -> Host:
-    return Host(name, host_ip(rack, number), host_mac(rack, number))
 
 
 def _require(what: str, number: int, least: int, most: int) -> None:

@@ -214,11 +214,13 @@ class Link:
 
 @dataclass(frozen=True)
 class Host:
-    """An end host with one interface on port 0."""
+    """An end host with one interface on port 0. for_servers: made for servers; a worker runs there
+    only where a job names the host."""
 
     name: str
     ip: str
     mac: str
+    for_servers: bool = False
 
 
 @dataclass(frozen=True)

@@ -45,29 +45,29 @@ def to_mininet(topology: Topology) -> Topo:
     return topo
 
 
-def rack_topo(workers: int = 4) -> Topo:
-    """`--topo rack,N`."""
-    return to_mininet(rack(workers))
+def rack_topo(workers: int = 4, servers: int = 0) -> Topo:
+    """`--topo rack,N`, and `servers=M` as in all of them."""
+    return to_mininet(rack(workers, servers=servers))
 
 
-def two_tier_topo(racks: int = 2, workers: int = 4) -> Topo:
+def two_tier_topo(racks: int = 2, workers: int = 4, servers: int = 0) -> Topo:
     """`--topo two_tier,racks=R,workers=N`."""
-    return to_mininet(two_tier(racks, workers))
+    return to_mininet(two_tier(racks, workers, servers))
 
 
-def leaf_spine_topo(racks: int = 2, spines: int = 2, workers: int = 4) -> Topo:
+def leaf_spine_topo(racks: int = 2, spines: int = 2, workers: int = 4, servers: int = 0) -> Topo:
     """`--topo leaf_spine,racks=R,spines=S,workers=N`."""
-    return to_mininet(leaf_spine(racks, spines, workers))
+    return to_mininet(leaf_spine(racks, spines, workers, servers))
 
 
-def fat_tree_topo(k: int = 4, workers: int | None = None) -> Topo:
+def fat_tree_topo(k: int = 4, workers: int | None = None, servers: int = 0) -> Topo:
     """`--topo fat_tree,k=K`, and `workers=N` at each edge switch."""
-    return to_mininet(fat_tree(k, workers))
+    return to_mininet(fat_tree(k, workers, servers))
 
 
-def ring_of_racks_topo(racks: int = 3, workers: int = 4) -> Topo:
+def ring_of_racks_topo(racks: int = 3, workers: int = 4, servers: int = 0) -> Topo:
     """`--topo ring_of_racks,racks=R,workers=N`."""
-    return to_mininet(ring_of_racks(racks, workers))
+    return to_mininet(ring_of_racks(racks, workers, servers))
 
 
 topos = {

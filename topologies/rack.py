@@ -1,4 +1,4 @@
-"""One rack: `workers` hosts h1..hN, each on its own port 1..N of the switch s1."""
+"""One rack: `workers` hosts h1..hN on ports 1..N of the switch s1, then `servers` hosts p1..pM."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agglab.topologies.graph import (
     Topology,
 )
 
-MAX_WORKERS = 254
+MAX_HOSTS = 254
 PLAIN = Direction()
 
 
@@ -27,23 +27,38 @@ def host_mac(rack: int, number: int) -> str:
     return f"02:00:00:00:{rack:02x}:{number:02x}"
 
 
+def rack_hosts(rack: int, workers: int, servers: int, before: tuple[int, int]) -> list[Host]:
+    """The hosts of one rack, the workers' first. before: how many of either there are already.
+
+    Raises ValueError for no workers, or more hosts than a rack has addresses.
+    """
+    if not 1 <= workers <= MAX_HOSTS:
+        raise ValueError(f"a rack holds 1 to {MAX_HOSTS} workers, not {workers}")
+    if not 0 <= servers <= MAX_HOSTS - workers:
+        most = MAX_HOSTS - workers
+        raise ValueError(f"a rack of {workers} workers holds 0 to {most} servers, not {servers}")
+    names = [f"h{before[0] + n}" for n in range(1, workers + 1)]
+    names += [f"p{before[1] + n}" for n in range(1, servers + 1)]
+    return [
+        Host(name, host_ip(rack, number), host_mac(rack, number), number > workers)
+        for number, name in enumerate(names, start=1)
+    ]
+
+
 def rack(
     workers: int,
     up: Direction = PLAIN,
     down: Direction = PLAIN,
     mtu: int = DEFAULT_MTU,
     number: int = 0,
+    servers: int = 0,
 ) -> Topology:
     """Build the graph.
 
-    workers: 1 to MAX_WORKERS; `up` is every host's direction to the switch, `down` the way back;
-    mtu in bytes of IP packet. Raises ValueError for a number of workers out of range.
+    workers and servers: at most MAX_HOSTS; `up` is every host's direction to the switch, `down` the
+    way back; mtu in bytes of IP packet. Raises ValueError for too many hosts, or no worker.
     """
-    if not 1 <= workers <= MAX_WORKERS:
-        raise ValueError(f"a rack holds 1 to {MAX_WORKERS} workers, not {workers}")
-    hosts = tuple(
-        Host(f"h{n}", host_ip(number, n), host_mac(number, n)) for n in range(1, workers + 1)
-    )
+    hosts = tuple(rack_hosts(number, workers, servers, (0, 0)))
     links = tuple(
         Link(LinkEnd(host.name, 0), LinkEnd("s1", n), up, down, mtu)
         for n, host in enumerate(hosts, start=1)
@@ -51,4 +66,4 @@ def rack(
     return Topology("rack", hosts, (Switch("s1", 1),), links)
 
 
-__all__ = ["MAX_WORKERS", "PREFIX_LENGTH", "host_ip", "host_mac", "rack"]
+__all__ = ["MAX_HOSTS", "PREFIX_LENGTH", "host_ip", "host_mac", "rack", "rack_hosts"]

@@ -1,4 +1,4 @@
-/* One SwitchML worker, packet by packet. Clauses are those of docs/protocol.md. */
+/* One worker whose chunks switches sum, packet by packet. Clauses are those of docs/protocol.md. */
 #include <endian.h>
 #include <errno.h>
 #include <stddef.h>

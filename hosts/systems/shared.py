@@ -15,12 +15,8 @@ from agglab.hosts.endpoint import Address
 from agglab.hosts.errors import NotFinite
 from agglab.hosts.part import Part
 from agglab.hosts.recovery import Timing
-from agglab.hosts.wire import LOWER_HEADER_BYTES
 
 NS_PER_S = 1_000_000_000
-IN_FLIGHT_TIME_S = 0.010
-MIN_WINDOW = 16
-USUAL_WINDOW = 128
 DTYPES = (np.dtype(np.int32), np.dtype(np.float32))
 
 COUNTERS = {
@@ -48,30 +44,12 @@ def timing_of(part: Part, lanes: int, window: int) -> Timing:
     )
 
 
-def check_range(name: str, value: int, low: int, high: int) -> None:
-    """Raises ValueError, naming what is allowed."""
-    if not low <= value <= high:
-        raise ValueError(f"{name} is {value}; it must be {low} to {high}")
-
-
 def check_count(name: str, addresses: Sequence[Address], count: int) -> None:
     """Raises ValueError unless there are so many different addresses."""
     if len(addresses) != count:
         raise ValueError(f"{name} has {len(addresses)} addresses; it must have {count}")
     if len(set(addresses)) != count:
         raise ValueError(f"{name} has an address twice")
-
-
-def default_window(
-    lanes: int, header_bytes: int, most: int, link_rate_bps: float | None = None
-) -> int:
-    """The window for links of a known rate: 10 ms of frames, at least 16, at most `most`; 128 where
-    the rate is not known. `hosts.driver.default_window` says why."""
-    if not link_rate_bps:
-        return min(most, USUAL_WINDOW)
-    frame_bytes = LOWER_HEADER_BYTES + header_bytes + 4 * lanes
-    frames = IN_FLIGHT_TIME_S * link_rate_bps / (8 * frame_bytes)
-    return min(most, max(MIN_WINDOW, round(frames)))
 
 
 def shape_digest(

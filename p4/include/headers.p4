@@ -1,4 +1,4 @@
-// The headers of switchml.p4 and what its checksums cover (docs/protocol.md).
+// The headers, kinds and checksums of docs/protocol.md, where every contribution carries a chunk.
 #ifndef HEADERS_P4
 #define HEADERS_P4
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from agglab.testbed import usage
@@ -12,6 +12,7 @@ from agglab.testbed.control.fault import FaultProcess
 from agglab.testbed.control.job import JobProcess, Process
 from agglab.testbed.control.judge import Attempt, Judge
 from agglab.testbed.control.outcome import JobResult, Outcome, Round, Span
+from agglab.testbed.control.turns import exhaust, may_rest
 from agglab.testbed.faults import AtChunk, Attack, AtTime, Fault, WorkerCrash
 from agglab.testbed.own_entries import Fill, as_planned
 from agglab.testbed.plan import Entries
@@ -61,6 +62,7 @@ class Conductor:
         timed = any(isinstance(fault.trigger, AtTime) for fault in faults)
         virtual = scenario.backend == "virtual"
         self._judge_at_once = virtual or (len(jobs) == 1 and not timed)
+        self.rests = may_rest(jobs, faults)
         self._broken_off: list[tuple[JobResult, Attempt]] = []
         self._sessions = system.sessions(setting)
         self._origin: dict[str, int] = {}
@@ -75,6 +77,13 @@ class Conductor:
 
     def run(self) -> Outcome:
         """Until every job has ended. Raises what the backend raises when it cannot go on."""
+        return exhaust(self.turns())
+
+    def turns(self) -> Generator[None, None, Outcome]:
+        """`run` in turns, so that several runs, each on a backend of its own, can take theirs one
+        after the other. Yields when all agents are ready and no time counts yet, and then before
+        each further round, where the run may rest (turns.py). At a yield no round is under way, and
+        nothing is due until the next turn."""
         for job in self.jobs:
             job.share = self._sessions.reserved(job.tenant)
         self.install()
@@ -84,8 +93,15 @@ class Conductor:
             self._processes[actor] = actor.steps(self._origin)
             self._advance(actor, None)
         while any(job in self._processes for job in self.jobs):
-            self._start_the_clock()
+            if self._all_prepared():
+                yield
+                self._start_the_clock()
             self._drain()
+            for job in self.jobs:
+                if job.resting:
+                    yield
+                    job.resting = False
+                    self._advance(job, None)
             until = min(self._deadlines.values())
             events = self.backend.wait(min(until, self.backend.now_ns() + IDLE_NS))
             for event in events:
@@ -127,13 +143,14 @@ class Conductor:
                 count = self.outcome.injected.get(fault.target, 0) + fault.sent.total()
                 self.outcome.injected[fault.target] = count
 
+    def _all_prepared(self) -> bool:
+        """The workers of all jobs are ready, or have failed to be, and times do not count yet."""
+        unstarted = "start_ns" not in self._origin
+        return unstarted and all(job.ready or job not in self._processes for job in self.jobs)
+
     def _start_the_clock(self) -> None:
-        """Times count from when the workers of all jobs are ready, or have failed to be."""
-        if "start_ns" in self._origin:
-            return
-        if all(job.ready or job not in self._processes for job in self.jobs):
-            self._origin["start_ns"] = self.backend.now_ns()
-            self.tell("started", at_ns=self._origin["start_ns"])
+        self._origin["start_ns"] = self.backend.now_ns()
+        self.tell("started", at_ns=self._origin["start_ns"])
 
     def _take(self, event: Event) -> None:
         fields = {k: v for k, v in event.items() if k not in ("event", "t_ns", "report")}

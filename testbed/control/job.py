@@ -26,6 +26,8 @@ class Run(Protocol):
 
     backend: Backend
     start_s: float
+    rests: bool
+    """Jobs wait between rounds until they are told to go on."""
 
     def agents(self, job: JobProcess) -> Sequence[Agent]:
         """Of the members as they are now, by rank, then servers."""
@@ -108,6 +110,8 @@ class JobProcess:
         self.result = result
         self.members = list(range(len(tenant.hosts)))
         self.ready = False
+        self.resting = False
+        """Between two rounds, for as long as others take."""
         self._servers: dict[int, WorkerId] = {}
         self.share: Share | None = None
         self._run = run
@@ -167,6 +171,8 @@ class JobProcess:
     def _rounds(self, start_ns: int) -> Process[None]:
         end_s = self.tenant.end_s
         for number in range(self.tenant.workload.rounds):
+            if number:
+                yield from self._rest()
             if end_s is not None and self._now() >= start_ns + end_s * S:
                 return
             while (share := self._run.take_share(self)) is None:
@@ -176,6 +182,11 @@ class JobProcess:
             if self.result.started_ns is None:
                 self.result.started_ns = self._now()
             yield from self._round_to_its_end(number)
+
+    def _rest(self) -> Process[None]:
+        self.resting = self._run.rests
+        while self.resting:
+            yield FOREVER_NS
 
     def _ask_listeners(self) -> Process[None]:
         """Who sends what belongs to no round of its own, for what it has counted; whoever does not

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from agglab.testbed.bucket import burst_bytes
+from agglab.testbed.token_bucket import burst_bytes
 from agglab.topologies import Direction, Jitter, Reorder, Topology
 from agglab.topologies.graph import (
     AGGREGATOR_IP,

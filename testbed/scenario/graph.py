@@ -22,13 +22,15 @@ def _custom(shape: Shape) -> Topology:
 
 
 SHAPES: dict[str, Callable[[Shape], Topology]] = {
-    "rack": lambda shape: rack(shape.workers),
-    "two_tier": lambda shape: fabrics.two_tier(shape.racks or 0, shape.workers),
+    "rack": lambda shape: rack(shape.workers, servers=shape.servers),
+    "two_tier": lambda shape: fabrics.two_tier(shape.racks or 0, shape.workers, shape.servers),
     "leaf_spine": lambda shape: fabrics.leaf_spine(
-        shape.racks or 0, shape.spines or 0, shape.workers
+        shape.racks or 0, shape.spines or 0, shape.workers, shape.servers
     ),
-    "fat_tree": lambda shape: fabrics.fat_tree(shape.k or 0, shape.workers),
-    "ring_of_racks": lambda shape: fabrics.ring_of_racks(shape.racks or 0, shape.workers),
+    "fat_tree": lambda shape: fabrics.fat_tree(shape.k or 0, shape.workers, shape.servers),
+    "ring_of_racks": lambda shape: fabrics.ring_of_racks(
+        shape.racks or 0, shape.workers, shape.servers
+    ),
     "custom": _custom,
 }
 """Each kind's builder, given a resolved shape; links as yet without rates."""

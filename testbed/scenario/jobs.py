@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from agglab.testbed import systems
 from agglab.testbed.scenario.schema import Job, Scenario, Workload
-from agglab.topologies import Topology
+from agglab.topologies import Host, Topology
 
 Finding = tuple[str, str, str]
 """Key path, what is wrong, what is allowed."""
@@ -60,10 +60,15 @@ def _reserved(scenario: Scenario, graph: Topology) -> Collection[str]:
 
 
 def hosts_of(job: Job, graph: Topology, reserved: Collection[str] = ()) -> tuple[str, ...]:
-    """The hosts its patterns match, each once: in the patterns' order, then the topology's."""
-    names = [host.name for host in graph.hosts if host.name not in reserved]
-    found = (name for p in job.workers for name in names if fnmatchcase(name, p))
+    """The hosts its patterns match, each once: in the patterns' order, then the topology's. A host
+    for servers has to be named."""
+    hosts = [host for host in graph.hosts if host.name not in reserved]
+    found = (host.name for p in job.workers for host in hosts if _is_meant(host, p))
     return tuple(dict.fromkeys(found))
+
+
+def _is_meant(host: Host, pattern: str) -> bool:
+    return host.name == pattern if host.for_servers else fnmatchcase(host.name, pattern)
 
 
 def inherited(scenario: Scenario, given: Sequence[frozenset[str]]) -> Scenario:

@@ -182,7 +182,7 @@ def _point(
 def _reader(root: Node, home: Path) -> Reader:
     """One that knows the system's keys; a system that there is not is its first problem."""
     stated = root.get("system") if isinstance(root, Mapping) else None
-    spec = stated.text if isinstance(stated, Scalar) and stated.text else systems.DEFAULT
+    spec = stated.text if isinstance(stated, Scalar) and stated.text else systems.default()
     try:
         system = systems.find(systems.located(spec, (home, Path.cwd())))
     except systems.UnknownSystem as error:

@@ -11,7 +11,7 @@ from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar
 from agglab.testbed.scenario.errors import Problem, Where, nearest, quote, similar
 from agglab.testbed.scenario.expectations import read_expect
 from agglab.testbed.scenario.kinds import Kind, Wrong
-from agglab.testbed.scenario.schema import Axis, Scenario, key_of, keys, yaml_name
+from agglab.testbed.scenario.schema import Axis, Scenario, default_of, key_of, keys, yaml_name
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import System
 
@@ -26,7 +26,7 @@ class Reader:
     def __init__(self, root: Node, swept: bool, system: System | None = None) -> None:
         self.root = root
         self.swept = swept
-        self.system = system or systems.find(systems.DEFAULT)
+        self.system = system or systems.find(systems.default())
         self.sections = systems.sections(self.system)
         self.problems: list[Problem] = []
         self.places: dict[str, Where] = {}
@@ -106,7 +106,7 @@ class Reader:
         if key and "many" in item.metadata:
             return self._many(key.kind, node, path)
         if key:
-            return self._scalar(key.kind, node, path, item.default)
+            return self._scalar(key.kind, node, path, default_of(item))
         if "section" in item.metadata:
             return self._section(item.metadata["section"], node, path)
         if "items" in item.metadata:

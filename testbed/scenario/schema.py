@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any
 
+from agglab.testbed import systems
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.scenario.kinds import (
     AutoOr,
@@ -21,7 +22,6 @@ from agglab.testbed.scenario.kinds import (
     rate,
     size,
 )
-from agglab.testbed.systems import DEFAULT
 
 WORKERS_MAX = 64  # a program that sums in switches has a bit for each
 RACKS_MAX = 64
@@ -61,8 +61,12 @@ class Key:
 
 
 def key(name: str, kind: Kind, default: Any, doc: str) -> Any:
-    """A dataclass field that is read from the YAML key `name`; the default is a value, not text."""
-    return field(default=default, metadata={"key": Key(name, kind, doc)})
+    """A dataclass field that is read from the YAML key `name`. default: a value, not text, or a
+    function that gives it."""
+    metadata = {"key": Key(name, kind, doc)}
+    if callable(default):
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 def keys_list(name: str, kind: Kind, doc: str, default: tuple[Any, ...] = ()) -> Any:
@@ -83,11 +87,11 @@ NODE = Text(
 )
 CABLE = Text("two names with a '-' between", r"[A-Za-z][A-Za-z0-9]*-[A-Za-z][A-Za-z0-9]*", 32)
 OF_KIND = {
-    "rack": ("workers",),
-    "two_tier": ("workers", "racks"),
-    "leaf_spine": ("workers", "racks", "spines"),
-    "fat_tree": ("workers", "k"),
-    "ring_of_racks": ("workers", "racks"),
+    "rack": ("workers", "servers"),
+    "two_tier": ("workers", "servers", "racks"),
+    "leaf_spine": ("workers", "servers", "racks", "spines"),
+    "fat_tree": ("workers", "servers", "k"),
+    "ring_of_racks": ("workers", "servers", "racks"),
     "custom": ("switches", "links", "file"),
 }
 """Which keys each kind of topology has."""
@@ -106,6 +110,12 @@ class Topology:
         Whole(1, WORKERS_MAX),
         4,
         "hosts of each rack (of each edge switch in a `fat_tree`), each with a worker of each job",
+    )
+    servers: int = key(
+        "servers",
+        Whole(0, WORKERS_MAX),
+        0,
+        "further hosts of each rack, p1, p2 ..., without workers; see Topologies",
     )
     racks: int | None = key(
         "racks",
@@ -387,7 +397,7 @@ class Scenario:
     system: str = key(
         "system",
         Text("a name that `agglab systems` lists, or path/to/mine.py:Mine", r"[^\x00\n]+", 1000),
-        DEFAULT,
+        systems.default,
         "the way of aggregating; a class of your own is found from the scenario's folder or where "
         "you are",
     )
@@ -419,6 +429,11 @@ def key_of(item: Field[Any]) -> Key | None:
     return found
 
 
+def default_of(item: Field[Any]) -> Any:
+    """What the field is where the file does not say."""
+    return item.default if item.default_factory is MISSING else item.default_factory()
+
+
 def yaml_name(item: Field[Any]) -> str:
     """The YAML key of a dataclass field."""
     found = key_of(item)
@@ -431,7 +446,7 @@ def keys(cls: type = Scenario, prefix: str = "") -> Iterator[tuple[str, Key, Any
         path = prefix + yaml_name(item)
         found = key_of(item)
         if found:
-            yield path, found, item.default
+            yield path, found, default_of(item)
         elif "section" in item.metadata:
             yield from keys(item.metadata["section"], path + ".")
         elif "items" in item.metadata:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from agglab.testbed.scenario import Scenario
 
 GROUP = "agglab.systems"
-DEFAULT = "switchml"
 OWN = ".py:"
 """In the name of a system that is a class of a file."""
 
@@ -40,6 +39,13 @@ def built_in() -> list[str]:
     """The systems of this folder."""
     folder = Path(__file__).parent
     return sorted(path.parent.name for path in folder.glob("*/__init__.py"))
+
+
+@cache
+def default() -> str:
+    """The one of this folder that says of itself that a scenario runs it which names none."""
+    (name,) = (name for name in built_in() if find(name).is_default)
+    return name
 
 
 def located(spec: str, folders: Sequence[Path]) -> str:

@@ -265,6 +265,8 @@ class System(ABC):
     name: str
     summary: str
     """One line."""
+    is_default: bool = False
+    """Whether a scenario runs it that names none: so for exactly one of those that come with us."""
     abilities: Abilities = Abilities()
     options: type | None = None
     """A frozen dataclass of its own keys, made by `scenario.schema.key`: they stand in a section
@@ -332,6 +334,14 @@ class System(ABC):
 
     @abstractmethod
     def bounds(self, setting: Setting, job: ActiveJob) -> Bounds: ...
+
+    def beyond(
+        self, setting: Setting, job: ActiveJob, host: str, counts: Mapping[str, int]
+    ) -> Again:
+        """Bytes that the job's agents at a host sent beyond those predicted, as their counts of the
+        whole run explain it (hosts/endpoint.py): at least and at most. Frames of a chunk that were
+        sent again, of which the last may be shorter."""
+        return Again(0, counts["retransmitted"] * self.chunk_bits(setting.scenario) // 8)
 
     def unpredictable(self, scenario: Scenario) -> str:
         """Why nobody can tell what links should have carried; empty where that is known."""

@@ -7,18 +7,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from agglab.hosts import wire
+from agglab.hosts.driver import default_window
 from agglab.hosts.part import WORKER
-from agglab.hosts.systems import shared
 from agglab.testbed.plan import Entries, forwarding
 from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.jobs import Finding, Tenant, stated
-from agglab.testbed.scenario.schema import LANES_MAX
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
     Abilities,
@@ -36,6 +34,12 @@ from agglab.testbed.systems.base import (
     Truth,
     TruthOf,
 )
+from agglab.testbed.systems.common import (
+    agent_configuration,
+    check_lanes,
+    independent_loss,
+    lanes_of,
+)
 from agglab.testbed.systems.forwarding import (
     FORWARDING_COUNTERS,
     SOURCE,
@@ -47,12 +51,10 @@ from agglab.testbed.systems.forwarding import (
     slowest_crossing_s,
     unreachable,
 )
-from agglab.topologies import Direction, Drop, Topology
+from agglab.topologies import Topology
 
 KEYS = frozenset({"switch.lanes", "workload.window"})
-LOSS_MAX = 0.99
 NOTHING_SHARED = 0
-IP_AND_UDP_BYTES = 28
 
 
 class BetweenHosts(System):
@@ -78,20 +80,8 @@ class BetweenHosts(System):
         """float32: a block of all workers' values added in the order in which this system adds.
         start: of the block in a tensor of so many elements."""
 
-    @abstractmethod
-    def hosts(self, setting: Setting, job: ActiveJob) -> Sequence[str]:
-        """All hosts that take part in a job."""
-
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-        if trust("switch.lanes", "links.mtu"):
-            most = self._lanes_that_fit(scenario)
-            if scenario.switch.lanes is not None and scenario.switch.lanes > most:
-                what = f"{scenario.switch.lanes} lanes do not fit an MTU of "
-                yield (
-                    "switch.lanes",
-                    f"{what}{scenario.links.mtu_bytes} bytes",
-                    f"at most {most}, or auto",
-                )
+        yield from check_lanes(scenario, trust, self.header_bytes)
         window = scenario.workload.window
         if trust("workload.window") and window is not None and window > self.window_max:
             what = f"a window of {window} packets is more than {self.name} can have"
@@ -102,7 +92,7 @@ class BetweenHosts(System):
 
     def resolve(self, scenario: Scenario, slowest_bps: int) -> Scenario:
         lanes = self.lanes(scenario)
-        usual = shared.default_window(lanes, self.header_bytes, self.window_max, slowest_bps)
+        usual = default_window(self.frame_bytes(scenario), self.window_max, slowest_bps)
         window = scenario.workload.window or usual
         jobs = [
             replace(job, workload=replace(job.workload, window=job.workload.window or window))
@@ -117,11 +107,7 @@ class BetweenHosts(System):
 
     def lanes(self, scenario: Scenario) -> int:
         """As the scenario says, or the most that its MTU allows."""
-        return scenario.switch.lanes or self._lanes_that_fit(scenario)
-
-    def _lanes_that_fit(self, scenario: Scenario) -> int:
-        room = scenario.links.mtu_bytes - IP_AND_UDP_BYTES - self.header_bytes
-        return min(LANES_MAX, room // wire.VALUE_BYTES)
+        return lanes_of(scenario, self.header_bytes)
 
     def frame_bytes(self, scenario: Scenario) -> int:
         """Of a packet that carries values: the Ethernet frame without its checksum."""
@@ -144,24 +130,7 @@ class BetweenHosts(System):
         self, setting: Setting, job: Tenant, host: str, port: int, rank: int, role: str = WORKER
     ) -> dict[str, Any]:
         """hosts.agent's keys for one agent; `settings` are yet to come."""
-        scenario, workload = setting.scenario, job.workload
-        known = setting.graph.host(host)
-        link = next(iter(setting.graph.ports(host).values()))
-        return {
-            "name": host,
-            "system": self.endpoints,
-            "role": role,
-            "job": job.number,
-            "rank": rank,
-            "workers": len(job.hosts),
-            "bind": [known.ip, port],
-            "link_rate_bps": link.a_to_b.rate_bps,
-            "elements": workload.elements,
-            "dtype": workload.dtype,
-            "seed": scenario.seed,
-            "give_up_s": workload.give_up_s,
-            "worker": workload.worker,
-        }
+        return agent_configuration(setting, job, self.endpoints, host, port, rank, role)
 
     def round_bytes(self, setting: Setting, job: ActiveJob) -> Mapping[str, int]:
         return bytes_by_direction(setting.graph, self.flows(setting, job))
@@ -262,15 +231,9 @@ def _lossy_s(graph: Topology, sizes: Mapping[str, int]) -> float:
     ways = {name: way for link in graph.links for name, _, _, way in link.directions()}
     return max(
         (
-            size * 8 / rate / (1 - _loss(ways[name]))
+            size * 8 / rate / (1 - independent_loss(ways[name]))
             for name, size in sizes.items()
             if name in ways and (rate := ways[name].rate_bps)
         ),
         default=0.0,
     )
-
-
-def _loss(way: Direction) -> float:
-    """Of a frame by constant independent chance."""
-    passed = [1 - i.probability for i in way.impairments if isinstance(i, Drop)]
-    return min(1 - prod(passed), LOSS_MAX)

@@ -9,6 +9,6 @@ to the nanosecond.
 
 from agglab.testbed.virtual.backend import VirtualBackend
 from agglab.testbed.virtual.clock import NeverEnds
-from agglab.testbed.virtual.switches import Chip
+from agglab.testbed.virtual.switches import CompiledProgram
 
-__all__ = ["Chip", "NeverEnds", "VirtualBackend"]
+__all__ = ["CompiledProgram", "NeverEnds", "VirtualBackend"]

@@ -20,9 +20,9 @@ from agglab.testbed.usage import Usage
 from agglab.testbed.virtual.causes import Causes, Disturbance
 from agglab.testbed.virtual.clock import Clock, NeverEnds
 from agglab.testbed.virtual.frames import Address, Framing, destination_port, packed
-from agglab.testbed.virtual.links import Way
+from agglab.testbed.virtual.links import LinkDirection
 from agglab.testbed.virtual.reception import Datagram, NetworkError, Reception
-from agglab.testbed.virtual.switches import Chip, SwitchNode
+from agglab.testbed.virtual.switches import CompiledProgram, SwitchNode
 from agglab.testbed.virtual.workers import AgentNode
 from agglab.topologies import Host, Link, Topology
 
@@ -54,11 +54,11 @@ class Socket:
 
 
 class HostNode:
-    """A host: its link's way out, and a socket of each agent's by UDP port."""
+    """A host: its link's outgoing direction, and a socket of each agent's by UDP port."""
 
     def __init__(self, clock: Clock, host: Host) -> None:
         self.name = host.name
-        self.out: Way | None = None
+        self.out: LinkDirection | None = None
         self.sockets: dict[int, Socket] = {}
         self._clock = clock
         self._own_ip = host.ip
@@ -150,14 +150,14 @@ class VirtualBackend:
         self,
         topology: Topology,
         seed: int,
-        program: Path | Chip,
+        program: Path | CompiledProgram,
         switch_delay_ns: int = 0,
         limit_ns: int | None = None,
     ) -> None:
         self.topology, self.seed = topology, seed
         self.clock = Clock()
         self._limit_ns = limit_ns
-        chip = program if isinstance(program, Chip) else Chip(program)
+        compiled = program if isinstance(program, CompiledProgram) else CompiledProgram(program)
         self._causes = Causes(self.clock)
         self._disturbing: dict[object, Disturbance] = {}
         self._macs = {host.ip: host.mac for host in topology.hosts}
@@ -165,11 +165,11 @@ class VirtualBackend:
         self._hosts = {host.name: HostNode(self.clock, host) for host in topology.hosts}
         self._switches = {
             switch.name: SwitchNode(
-                self.clock, switch.name, chip, seed, switch_delay_ns, self._causes.hit
+                self.clock, switch.name, compiled, seed, switch_delay_ns, self._causes.hit
             )
             for switch in topology.switches
         }
-        self._ways: dict[str, Way] = {}
+        self._directions: dict[str, LinkDirection] = {}
         for link in topology.links:
             self._lay(link)
         self._workers: dict[WorkerId, AgentNode] = {}
@@ -179,13 +179,14 @@ class VirtualBackend:
     def _lay(self, link: Link) -> None:
         for name, sender, receiver, direction in link.directions():
             deliver = self._deliver(receiver.node, receiver.port)
-            hit = self._causes.hit
-            way = Way(self.clock, self.seed, link.name, name, direction, deliver, hit)
-            self._ways[name] = way
+            made = LinkDirection(
+                self.clock, self.seed, link.name, name, direction, deliver, self._causes.hit
+            )
+            self._directions[name] = made
             if sender.node in self._switches:
-                self._switches[sender.node].ports[sender.port] = way
+                self._switches[sender.node].ports[sender.port] = made
             else:
-                self._hosts[sender.node].out = way
+                self._hosts[sender.node].out = made
 
     def _deliver(self, node: str, port: int) -> Callable[[bytes], None]:
         switch = self._switches.get(node)
@@ -286,32 +287,32 @@ class VirtualBackend:
     def begin(self, fault: Fault) -> None:
         action = fault.action
         if isinstance(action, LinkDown):
-            for way in self._both(action.link):
-                way.take_down()
+            for direction in self._both(action.link):
+                direction.take_down()
         elif isinstance(action, RateChange):
             self._disturb(fault, None, True)
             for name in action.directions:
-                self._ways[name].change_rate(action.rate_bps)
+                self._directions[name].change_rate(action.rate_bps)
         elif isinstance(action, Impair):
             for name in action.directions:
                 key = direction_key(self.seed, action.link, name, f"fault{fault.number}")
-                self._ways[name].impair(fault.number, decider(action.impairment, key))
+                self._directions[name].impair(fault.number, decider(action.impairment, key))
 
     def end(self, fault: Fault) -> None:
         action = fault.action
         if isinstance(action, LinkDown):
-            for way in self._both(action.link):
-                way.bring_up()
+            for direction in self._both(action.link):
+                direction.bring_up()
         elif isinstance(action, RateChange):
             self._disturb(fault, None, False)
             for name in action.directions:
-                self._ways[name].change_rate(None)
+                self._directions[name].change_rate(None)
         elif isinstance(action, Impair):
             for name in action.directions:
-                self._ways[name].relieve(fault.number)
+                self._directions[name].relieve(fault.number)
 
-    def _both(self, link: str) -> list[Way]:
-        return [way for way in self._ways.values() if way.link == link]
+    def _both(self, link: str) -> list[LinkDirection]:
+        return [direction for direction in self._directions.values() if direction.link == link]
 
     def install(self, switch: str, entries: Entries) -> None:
         self._switches[switch].install(entries)
@@ -341,7 +342,7 @@ class VirtualBackend:
 
     def statistics(self) -> NetworkStatistics:
         return NetworkStatistics(
-            directions=tuple(way.statistics() for way in self._ways.values()),
+            directions=tuple(direction.statistics() for direction in self._directions.values()),
             switches=tuple(switch.statistics() for switch in self._switches.values()),
             cpu_s={},
             nodes=(
@@ -352,7 +353,7 @@ class VirtualBackend:
         )
 
     def carried_bytes(self) -> dict[str, int]:
-        return {name: way.carried_bytes() for name, way in self._ways.items()}
+        return {name: direction.carried_bytes() for name, direction in self._directions.items()}
 
     def usage(self) -> Usage:
         """None: no program of its own runs here."""

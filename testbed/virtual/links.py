@@ -1,4 +1,5 @@
-"""One way of a link in virtual time: a queue, a rate, a delay, and what impairments do at its end.
+"""One direction of a link in virtual time: a queue, a rate, a delay, and what impairments do at
+its end.
 
 A frame is begun to be sent when the one before it has been sent whole; it arrives when its own last
 bit has been sent and the delay is over. The queue in front holds frames that are not begun yet.
@@ -23,9 +24,9 @@ Flight = tuple[int, int, bytes]
 """When a frame's first bit is sent, when its last one arrives, and the frame."""
 
 
-class Way:
-    """One direction. `deliver(frame)` is called at its far end, `hit(frame)` with each frame that
-    is lost, changed or held up."""
+class LinkDirection:
+    """One direction of a link. `deliver(frame)` is called at its far end, `hit(frame)` with each
+    frame that is lost, changed or held up."""
 
     def __init__(
         self,

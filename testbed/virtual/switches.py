@@ -16,7 +16,7 @@ from agglab.testbed.plan import Entries, TableEntry
 from agglab.testbed.statistics import NodeStatistics, SwitchStatistics
 from agglab.testbed.table_changes import NO_ENTRIES, group_changes, session_changes
 from agglab.testbed.virtual.clock import Clock
-from agglab.testbed.virtual.links import Way
+from agglab.testbed.virtual.links import LinkDirection
 
 NS_PER_US = 1000
 NO_HANDLE = -1
@@ -29,7 +29,7 @@ EntryKey = tuple[object, ...]
 """A table, an entry's priority and its match; equal for what replaces each other."""
 
 
-class Chip:
+class CompiledProgram:
     """A compiled program that any number of switches run; names are found by their last part."""
 
     def __init__(self, json: Path) -> None:
@@ -86,7 +86,8 @@ def _match(key: Key, given: Mapping[str, int | tuple[int, int]]) -> Match:
 
 
 class SwitchNode:
-    """One switch. `ports` are the ways out; each frame takes `delay_ns` inside, in order.
+    """One switch. `ports` are the outgoing directions; each frame takes `delay_ns` inside, in
+    order.
 
     A program that is stopped loses all it holds; what it had counted is kept aside.
     """
@@ -95,16 +96,16 @@ class SwitchNode:
         self,
         clock: Clock,
         name: str,
-        chip: Chip,
+        compiled: CompiledProgram,
         seed: int,
         delay_ns: int = 0,
         hit: Callable[[bytes], None] = lambda frame: None,
     ) -> None:
         """hit: called with each frame that arrives while no program runs."""
         self.name, self._hit = name, hit
-        self.ports: dict[int, Way] = {}
-        self._clock, self._chip, self._seed, self._delay_ns = clock, chip, seed, delay_ns
-        self._pipeline: Pipeline | None = chip.pipeline(seed)
+        self.ports: dict[int, LinkDirection] = {}
+        self._clock, self._compiled, self._seed, self._delay_ns = clock, compiled, seed, delay_ns
+        self._pipeline: Pipeline | None = compiled.pipeline(seed)
         self._installed: dict[EntryKey, tuple[TableEntry, int]] = {}
         self._replication = NO_ENTRIES
         self._counted: dict[tuple[str, int], Count] = {}
@@ -140,10 +141,10 @@ class SwitchNode:
         self._processed += 1
         now_us = self._clock.now_ns // NS_PER_US
         for out, copy in self._pipeline.process(port, frame, now_us):
-            way = self.ports.get(out)
-            if way is not None:
-                self._sent[way.name] += 1
-                way.send(copy)
+            direction = self.ports.get(out)
+            if direction is not None:
+                self._sent[direction.name] += 1
+                direction.send(copy)
 
     def install(self, entries: Entries) -> None:
         """Make the entries and groups these, changing only what differs; registers stay. Nothing
@@ -156,11 +157,13 @@ class SwitchNode:
         for key, (old, handle) in list(self._installed.items()):
             if wanted.get(key) != old:
                 assert handle != NO_HANDLE, "default entries stay for the whole run"
-                self._pipeline.table_delete(full_name(self._chip.program.tables, old.table), handle)
+                self._pipeline.table_delete(
+                    full_name(self._compiled.program.tables, old.table), handle
+                )
                 del self._installed[key]
         for key, entry in wanted.items():
             if key not in self._installed:
-                self._installed[key] = (entry, self._chip.add(self._pipeline, entry))
+                self._installed[key] = (entry, self._compiled.add(self._pipeline, entry))
         for kind, group, replicas in group_changes(self._replication, entries):
             self._pipeline.set_multicast_group(group, [] if kind == "DELETE" else replicas)
         for kind, number, session in session_changes(self._replication, entries):
@@ -185,7 +188,7 @@ class SwitchNode:
     def start(self) -> None:
         """Of a stopped switch: the program again, empty."""
         assert self._pipeline is None
-        self._pipeline = self._chip.pipeline(self._seed)
+        self._pipeline = self._compiled.pipeline(self._seed)
 
     def restart(self) -> None:
         """The program anew, empty; nothing happens to a stopped switch, which is empty anyway."""
@@ -194,7 +197,7 @@ class SwitchNode:
             self.start()
 
     def _put_aside(self, pipeline: Pipeline) -> None:
-        for name, counter in self._chip.program.counters.items():
+        for name, counter in self._compiled.program.counters.items():
             for index in range(counter.size):
                 self._counted[name, index] = self._count(pipeline, name, index)
         for reason, count in pipeline.drops().items():
@@ -208,10 +211,10 @@ class SwitchNode:
     def counters(self, last: str) -> dict[int, Count] | None:
         """By index since the beginning; None if no counter is called so."""
         try:
-            name = full_name(self._chip.program.counters, last)
+            name = full_name(self._compiled.program.counters, last)
         except KeyError:
             return None
-        size = self._chip.program.counters[name].size
+        size = self._compiled.program.counters[name].size
         return {index: self._count(self._pipeline, name, index) for index in range(size)}
 
     def registers(self, last: str, indices: list[int]) -> list[int] | None:
@@ -219,7 +222,7 @@ class SwitchNode:
         if self._pipeline is None:
             return None
         try:
-            name = full_name(self._chip.program.registers, last)
+            name = full_name(self._compiled.program.registers, last)
         except KeyError:
             return None
         return [self._pipeline.register_read(name, index) for index in indices]

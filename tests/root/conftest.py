@@ -1,6 +1,6 @@
 """`scenario`: run scenarios as a user does, each in a process of its own that carries a marker.
 
-Makes `network_case` and `switch_lab` importable by these tests.
+`lab`: the namespaces of a switch and three hosts. Makes this folder's modules importable by tests.
 """
 
 from __future__ import annotations
@@ -20,9 +20,20 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(Path(__file__).parent))
+
+from switch_lab import Lab  # noqa: E402
+
 PATIENCE_S = 120.0
 MARKER = "AGGLAB_TEST_SCENARIO"
 PYTEST_ONLY = "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION"  # set by tests/conftest.py
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    """A switch's namespace and three hosts'."""
+    lab = Lab()
+    yield lab
+    lab.close()
 
 
 class Runs:

@@ -39,7 +39,7 @@ def chunk(
 
 
 @dataclass(frozen=True)
-class Way:
+class Direction:
     """From one end to another."""
 
     source: tuple[bytes, bytes, int]
@@ -59,7 +59,7 @@ class Way:
 
 def contributions(number: int) -> list[bytes]:
     """Fourteen that a switch with 64 lanes and 16 slots refuses, and six that are none."""
-    frame = Way(host(number), AGGREGATOR).frame
+    frame = Direction(host(number), AGGREGATOR).frame
     refused = [
         frame(chunk(version=2)),
         frame(chunk(kind=7)),
@@ -82,7 +82,7 @@ def contributions(number: int) -> list[bytes]:
         frame(chunk())[:20],
         frame(chunk(), kind=0x86DD),
         host(number)[0] * 2 + b"\x88\xb5",
-        Way(host(number), host(1)).frame(chunk(kind=0x81)),
+        Direction(host(number), host(1)).frame(chunk(kind=0x81)),
     ]
     return refused + others
 
@@ -90,13 +90,13 @@ def contributions(number: int) -> list[bytes]:
 def forged(number: int) -> list[bytes]:
     """Results for host 1 in every slot and for many tags: one of them would fit."""
     mac = host(number)[0]
-    frame = Way((mac, *AGGREGATOR[1:]), host(1)).frame
+    frame = Direction((mac, *AGGREGATOR[1:]), host(1)).frame
     return [frame(chunk(kind=0x81, slot=s, tag=t)) for t in range(1, 400) for s in range(16)]
 
 
 def results(number: int) -> list[bytes]:
     """Fourteen that no worker takes for a result of its own job, to its very socket."""
-    frame = Way(AGGREGATOR, host(number)).frame
+    frame = Direction(AGGREGATOR, host(number)).frame
     return [
         frame(chunk(version=2, kind=0x81)),
         frame(chunk(kind=1)),

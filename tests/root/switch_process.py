@@ -62,6 +62,14 @@ class Program:
             request.updates.add(type="INSERT", entity=entity)
         self.stub.Write(request, timeout=10)
 
+    def push(self, config: bytes) -> None:
+        """Load a program: BMv2 JSON with the tables of P4INFO."""
+        request = p4runtime_pb2.SetForwardingPipelineConfigRequest(action="VERIFY_AND_COMMIT")
+        request.election_id.low = 1
+        request.config.p4info.CopyFrom(read_p4info(P4INFO.read_bytes()))
+        request.config.p4_device_config = config
+        self.stub.SetForwardingPipelineConfig(request, timeout=240)
+
     def stats(self) -> dict[str, Any]:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(f"{self.folder}/stats")

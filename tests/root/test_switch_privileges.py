@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from p4.v1 import p4runtime_pb2
 from switch_lab import Lab, receive
 from switch_process import (
     FRAME,
@@ -28,8 +27,6 @@ from switch_process import (
     entry,
 )
 
-from agglab.switch.p4runtime.text import read_p4info
-
 pytestmark = pytest.mark.root
 NOBODY = pwd.getpwnam("nobody").pw_uid
 TELLTALE = """#!/bin/sh
@@ -37,13 +34,6 @@ TELLTALE = """#!/bin/sh
 case "$*" in *program.c*) id -u >> {folder}/users ;; esac
 exec {compiler} "$@"
 """
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    lab = Lab()
-    yield lab
-    lab.close()
 
 
 @pytest.fixture
@@ -97,14 +87,6 @@ def status(path: Path) -> dict[str, str]:
     return {key: value.strip() for key, _, value in lines}
 
 
-def push(program: Program, config: bytes) -> None:
-    request = p4runtime_pb2.SetForwardingPipelineConfigRequest(action="VERIFY_AND_COMMIT")
-    request.election_id.low = 1
-    request.config.p4info.CopyFrom(read_p4info(P4INFO.read_bytes()))
-    request.config.p4_device_config = config
-    program.stub.SetForwardingPipelineConfig(request, timeout=240)
-
-
 def another_program() -> bytes:
     """One that is not in the cache: another size of a table."""
     document = json.loads(JSON.read_text())
@@ -117,7 +99,7 @@ def test_programs_are_compiled_and_run_by_nobody(
 ) -> None:
     program = started(*PORTS, "--p4info", str(P4INFO), str(JSON), target="--cpu-port 255")
     assert compilers() == [NOBODY], "the program of the command line"
-    push(program, another_program())
+    program.push(another_program())
     assert compilers() == [NOBODY], "one that came over P4Runtime"
     program.write(entry("I.forward", b"\x02"))
     hosts = lab.packet_sockets()
@@ -165,7 +147,7 @@ def test_a_checkout_that_nobody_can_enter(started: Callable[..., Program], tmp_p
     shutil.copytree(ROOT / "switch", tmp_path / "switch")
     program = started("--p4info", str(P4INFO), str(JSON), root=tmp_path)
     assert Path(f"/proc/{program.process.pid}/cwd").readlink() == tmp_path
-    push(program, another_program())
+    program.push(another_program())
 
 
 def test_another_user_can_be_named(

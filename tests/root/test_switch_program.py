@@ -32,16 +32,7 @@ from switch_process import (
     group,
 )
 
-from agglab.switch.p4runtime.text import read_p4info
-
 pytestmark = pytest.mark.root
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    lab = Lab()
-    yield lab
-    lab.close()
 
 
 @pytest.fixture
@@ -129,12 +120,8 @@ def test_a_program_is_pushed_and_replaced_while_it_runs(
     program = start(*PORTS, "--no-p4")
     hosts = lab.packet_sockets()
     hosts[0].send(FRAME)
-    request = p4runtime_pb2.SetForwardingPipelineConfigRequest(action="VERIFY_AND_COMMIT")
-    request.election_id.low = 1
-    request.config.p4info.CopyFrom(read_p4info(P4INFO.read_bytes()))
-    request.config.p4_device_config = JSON.read_bytes()
     for out in (2, 3):
-        program.stub.SetForwardingPipelineConfig(request, timeout=120)
+        program.push(JSON.read_bytes())
         program.write(entry("I.forward", bytes([out])))
         hosts[0].send(FRAME)
         assert receive(hosts[out - 1]) == FRAME

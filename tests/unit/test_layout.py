@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from agglab.testbed import systems
+from agglab.testbed.scenario.schema import Scenario
+
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = {"topologies", "hosts", "compiler", "switch"}
 ALLOWED = {part: {part} for part in PARTS} | {
@@ -27,6 +30,13 @@ APART = {
     "plan": {"control", "network", "virtual", "real", "report", "metrics", "run", "cli"},
     "impairments": {"control", "network", "virtual", "real", "report", "scenario", "run", "cli"},
 }
+
+
+def folder_of(module: str) -> str:
+    """Whose rules a module follows. What a system brings for its own verification lies in its
+    place, and nothing of the testbed imports it."""
+    parts = module.split(".")
+    return "verification" if parts[0] == "testbed" and "verification" in parts else parts[0]
 
 
 def modules() -> dict[str, Path]:
@@ -75,17 +85,18 @@ IMPORTS = {name: imported(path) - {name} for name, path in MODULES.items()}
 
 @pytest.mark.parametrize("folder", sorted(ALLOWED))
 def test_imports_point_one_way(folder: str) -> None:
-    own = {name for name in MODULES if name.split(".")[0] == folder}
+    own = {name for name in MODULES if folder_of(name) == folder}
     assert own, f"{folder}/ holds no Python"
     for name in sorted(own):
-        foreign = {other.split(".")[0] for other in IMPORTS[name]} - ALLOWED[folder]
+        foreign = {folder_of(other) for other in IMPORTS[name]} - ALLOWED[folder]
         assert not foreign, f"{name} imports {sorted(foreign)}"
 
 
 @pytest.mark.parametrize("package", sorted(APART))
 def test_the_testbeds_layers_know_only_what_lies_below(package: str) -> None:
     start = f"testbed.{package}"
-    own = {name for name in MODULES if name == start or name.startswith(f"{start}.")}
+    below = (name for name in MODULES if name == start or name.startswith(f"{start}."))
+    own = {name for name in below if folder_of(name) == "testbed"}
     assert own, f"testbed/{package}/ holds no Python"
     for name in sorted(own):
         known = {other.split(".")[1] for other in IMPORTS[name] if other.startswith("testbed.")}
@@ -156,23 +167,42 @@ def test_the_wheel_has_every_package() -> None:
 
 
 SYSTEMS = sorted(path.parent.name for path in (ROOT / "testbed/systems").glob("*/__init__.py"))
-NAMELESS = ("testbed", "topologies", "compiler", "switch")
+ALL_CODE = [*ALLOWED, "p4"]
+CODE = (".py", ".c", ".h", ".p4", ".sh", ".yaml")
+SCRIPTS = ("Makefile", "setup.sh", "provision.sh", "Vagrantfile", ".ci/run")
+WORDS_TOO = {"ring": ("hosts", "switch", "benchmarks", "p4"), "ps": ()}
+"""Where a short name is a word of its own: a ring of packets."""
+
+
+def places(system: str) -> tuple[str, ...]:
+    """Where a system is at home, beside docs/systems/."""
+    return (f"hosts/systems/{system}/", f"testbed/systems/{system}/", f"p4/{system}.p4")
+
+
+def code_outside(system: str) -> Iterator[Path]:
+    folders = [folder for folder in ALL_CODE if folder not in WORDS_TOO.get(system, ())]
+    found = (path for folder in folders for path in sorted((ROOT / folder).rglob("*")))
+    for path in [*(path for path in found if path.suffix in CODE), *map(ROOT.joinpath, SCRIPTS)]:
+        if not str(path.relative_to(ROOT)).startswith(places(system)):
+            yield path
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_nothing_but_its_own_parts_names_a_system(system: str) -> None:
-    """But for one line, which says what a scenario runs that names none. A short name may be a word
-    or a part of one: only quoted, or in a path, does it name the system."""
-    is_short = len(system) <= 4
+    """A short name may be a word or a part of one: only quoted, or in a path, does it name the
+    system."""
     short = rf"""["'/`]{system}["'/.`]"""
-    word = re.compile(short if is_short else system, re.IGNORECASE)
-    for folder in NAMELESS[:2] if is_short else NAMELESS:  # a packet ring is no system
-        for path in sorted((ROOT / folder).rglob("*")):
-            if path.suffix not in (".py", ".c", ".h", ".p4") or f"systems/{system}/" in str(path):
-                continue
-            lines = [x for x in path.read_text().splitlines() if x != f'DEFAULT = "{system}"']
-            found = [line for line in lines if word.search(line)]
-            assert not found, f"{path.relative_to(ROOT)}: {found[0]}"
+    word = re.compile(short if len(system) <= 4 else system, re.IGNORECASE)
+    searched = list(code_outside(system))
+    assert len(searched) > 300
+    for path in searched:
+        found = [line for line in path.read_text().splitlines() if word.search(line)]
+        assert not found, f"{path.relative_to(ROOT)}: {found[0]}"
+
+
+def test_one_system_is_the_default() -> None:
+    chosen = [name for name in systems.built_in() if systems.find(name).is_default]
+    assert chosen == [systems.default()] == [Scenario().system]
 
 
 def test_a_system_knows_no_other() -> None:

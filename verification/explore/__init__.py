@@ -3,5 +3,5 @@
     python -m agglab.verification explore --schedules 100000
 
 `schedules` makes a scenario from a seed, `trial` runs and judges it, `shrink` makes a failing one
-small, `search` does it for many; `interleavings` follows every order of events of a small case.
+small, `search` does it for many. What a system brings itself, such as walks, is in `proofs`.
 """

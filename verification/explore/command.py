@@ -4,54 +4,43 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
 from agglab.testbed import systems
 from agglab.testbed.exit_codes import FAILED, INVALID, PASSED
-from agglab.testbed.places import P4_FOLDER
 from agglab.testbed.program import CompileError
-from agglab.verification.explore.interleavings import Case, enumerate_all
-from agglab.verification.explore.search import explore, replay
+from agglab.verification import programs, proofs
+from agglab.verification.explore.search import Subject, explore, replay
 from agglab.verification.explore.walk import Wrong
 
 SCHEDULES, DEPTH = 100_000, 10
-WIDE, TWO_SLOTS = Case(window=2, chunks=5, copies=2), Case(window=2, chunks=2, copies=1)
-ONE_CHUNK = Case(window=1, chunks=1, copies=2)
-SET_AGAIN = Case(window=1, chunks=2, copies=1)
-"""A slot carries an opening and two chunks: the last meets what the opening has left in its set."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0 if nothing was found, 1 if something was, 2 for a wrong command line."""
     options = _parser().parse_args(arguments)
-    options.program = options.program or str(P4_FOLDER / _program_name(options.system))
+    program = Path(options.program or programs.path(options.system)).resolve()
     seeds = range(options.first_seed, options.first_seed + options.schedules)
-    if not Path(options.program).is_file():
+    if not program.is_file():
         print(f"{options.program}: no such file", file=sys.stderr)
         return INVALID
-    program, folder = Path(options.program).resolve(), Path(options.found)
-    system = options.system
+    subject = Subject(options.system, program)
     try:
         if options.replay is not None:
-            return _replay(Path(options.replay), program)
-        whole = system != systems.DEFAULT or _enumerate(program, options.depth, sys.stdout)
-        found = explore(program, seeds, folder, sys.stdout, system) if seeds else PASSED
+            return _replay(Path(options.replay), subject)
+        whole = _enumerate(subject, options.depth, sys.stdout)
+        found = explore(subject, seeds, Path(options.found), sys.stdout) if seeds else PASSED
     except CompileError as error:
         print(error, file=sys.stderr)
         return INVALID
     return found if whole else FAILED
 
 
-def _program_name(system: str) -> str:
-    return f"{systems.DEFAULT if system == systems.DEFAULT else 'forwarding'}.p4"
-
-
-def _replay(path: Path, program: Path) -> int:
+def _replay(path: Path, subject: Subject) -> int:
     try:
-        return replay(path, program, sys.stdout)
+        return replay(path, subject, sys.stdout)
     except OSError as error:
         print(f"{path}: {error.strerror}", file=sys.stderr)
     except ValueError as error:
@@ -59,19 +48,12 @@ def _replay(path: Path, program: Path) -> int:
     return INVALID
 
 
-def _enumerate(program: Path, depth: int, out: TextIO) -> bool:
-    """Whether all is as it must be."""
-    print("two workers: loss, duplication and delay", file=out)
+def _enumerate(subject: Subject, depth: int, out: TextIO) -> bool:
+    """Whether all is as it must be, in every order of events of the system's small cases."""
+    exhaust = proofs.of(subject.system).exhaust
     try:
-        for case in (WIDE, ONE_CHUNK, TWO_SLOTS, SET_AGAIN):
-            begun = time.monotonic()
-            done = enumerate_all(program, case, depth if case is WIDE else None)
-            took = f"{done.states} states, {time.monotonic() - begun:.0f} s"
-            if done.interleavings is None:
-                count = f"all orders, of any length (the last new state after {done.depth} steps)"
-            else:
-                count = f"{done.interleavings} orders of {done.depth} steps"
-            print(f"  {case}: {count}, {took}", file=out)
+        if exhaust:
+            exhaust(subject.program, depth, out)
     except Wrong as wrong:
         print(f"  {wrong}", file=out)
         return False
@@ -99,8 +81,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--system",
         choices=systems.built_in(),
-        default=systems.DEFAULT,
-        help="which way of aggregating; the others have scenarios only, no walks",
+        default=systems.default(),
+        help=f"which way of aggregating ({systems.default()})",
     )
     parser.add_argument("--program", metavar="P4", help="the switch program (the system's own)")
     parser.add_argument("--replay", metavar="FILE", help="walk as a file of an earlier search says")

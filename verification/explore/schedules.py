@@ -38,7 +38,7 @@ TIMES_S = (0.0005, 0.002, 0.005, 0.02, 0.05, 0.15, 0.4)
 LASTING_S = (0.001, 0.01, 0.05, 0.2, 0.8)
 
 
-def schedule(seed: int, system: str = systems.DEFAULT) -> Scenario:
+def schedule(seed: int, system: str) -> Scenario:
     """The scenario of a seed, resolved: nothing in it is left to be chosen. Whatever the system, a
     seed has the same network, jobs and faults."""
     chance = Random(seed)

@@ -12,20 +12,18 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
-from agglab.testbed import systems
 from agglab.testbed.program import compile_program
 from agglab.testbed.scenario import Scenario, to_yaml
 from agglab.testbed.scenario.expectations import Expectation
-from agglab.testbed.virtual import Chip
+from agglab.testbed.virtual import CompiledProgram
+from agglab.verification import programs, proofs
 from agglab.verification.explore import walk
 from agglab.verification.explore.schedules import LANES, SLOTS, schedule
 from agglab.verification.explore.shrink import shrink
-from agglab.verification.explore.switchml.setting import Setting, from_values
-from agglab.verification.explore.switchml.world import Switchml
 from agglab.verification.explore.trial import Finding, Trial, attempt
 from agglab.verification.explore.walk import Walk
 
@@ -33,7 +31,37 @@ BATCH = 50
 SHOWN_MAX = 10
 PROGRESS_S = 5.0
 
-_chip: Chip | None = None
+
+@dataclass(frozen=True)
+class Subject:
+    """A system on a program, P4 source, that aggregates as the system's own does."""
+
+    system: str
+    program: Path
+
+    @cached_property
+    def json(self) -> Path:
+        """The compiled program."""
+        parameters = programs.source(self.system, LANES, SLOTS).parameters
+        return compile_program(self.program, "agglab", parameters).json
+
+    @cached_property
+    def compiled(self) -> CompiledProgram:
+        """The program, built."""
+        return CompiledProgram(self.json)
+
+    @cached_property
+    def walks(self) -> walk.System[Any] | None:
+        """Worlds to walk in, if the system brings models of its protocol."""
+        make = proofs.of(self.system).walks
+        return make(self.compiled) if make else None
+
+    def is_walk(self, seed: int) -> bool:
+        """Whether a seed stands for a walk, not for a scenario."""
+        return seed % 2 == 0 and self.walks is not None
+
+
+_subject: Subject | None = None
 """Of a process of the pool."""
 
 
@@ -56,22 +84,15 @@ class Tally:
     found: tuple[Found, ...]
 
 
-def search(
-    program: Path,
-    seeds: range,
-    processes: int,
-    out: TextIO | None = None,
-    system: str = systems.DEFAULT,
-) -> Tally:
-    """Try the schedule of every seed. program: P4 source."""
-    json = _compiled(program, system)
-    Chip(json)  # built once, before the processes ask for it
+def search(subject: Subject, seeds: range, processes: int, out: TextIO | None = None) -> Tally:
+    """Try the schedule of every seed."""
+    assert subject.compiled, "built once, before the processes ask for it"
     begun = shown = time.monotonic()
     found: list[Found] = []
     tried = declared = actions = 0
     context = multiprocessing.get_context("spawn")
-    with context.Pool(processes, _prepare, (json,)) as pool:
-        for results in pool.imap_unordered(partial(_batch, system), _batches(seeds)):
+    with context.Pool(processes, _prepare, (subject.system, subject.program)) as pool:
+        for results in pool.imap_unordered(_batch, _batches(seeds)):
             for seed, trial in results:
                 tried, declared = tried + 1, declared + trial.failed
                 actions += trial.actions
@@ -87,9 +108,9 @@ def search(
     return Tally(tried, declared, actions, time.monotonic() - begun, tuple(found))
 
 
-def _prepare(json: Path) -> None:
-    global _chip
-    _chip = Chip(json)
+def _prepare(system: str, program: Path) -> None:
+    global _subject
+    _subject = Subject(system, program)
 
 
 def _batches(seeds: range) -> Iterator[range]:
@@ -97,72 +118,64 @@ def _batches(seeds: range) -> Iterator[range]:
         yield seeds[first : first + BATCH]
 
 
-def _compiled(program: Path, system: str = systems.DEFAULT) -> Path:
-    """The program's JSON; only one that aggregates has compile-time parameters."""
-    parameters = {"LANES": LANES, "SLOTS": SLOTS} if system == systems.DEFAULT else {}
-    return compile_program(program, "agglab", parameters).json
+def _batch(seeds: range) -> list[tuple[int, Trial]]:
+    assert _subject is not None
+    return [(seed, try_seed(seed, _subject)) for seed in seeds]
 
 
-def _batch(system: str, seeds: range) -> list[tuple[int, Trial]]:
-    assert _chip is not None
-    return [(seed, try_seed(seed, _chip, system)) for seed in seeds]
-
-
-def is_walk(seed: int, system: str = systems.DEFAULT) -> bool:
-    """Whether a seed is a walk, not a scenario. Only one system has a second reading to walk
-    with."""
-    return seed % 2 == 0 and system == systems.DEFAULT
-
-
-def try_seed(seed: int, chip: Chip, system: str = systems.DEFAULT) -> Trial:
+def try_seed(seed: int, subject: Subject) -> Trial:
     """Run and judge what a seed stands for."""
-    if is_walk(seed, system):
-        return try_walk(walk.draw(seed, Switchml(chip)), chip)
-    return attempt(schedule(seed, system), chip)
+    if subject.is_walk(seed):
+        return try_walk(walk.draw(seed, _walks(subject)), subject)
+    return attempt(schedule(seed, subject.system), subject.compiled)
 
 
-def try_walk(chosen: Walk[Setting], chip: Chip, told: list[str] | None = None) -> Trial:
+def try_walk(chosen: Walk[Any], subject: Subject, told: list[str] | None = None) -> Trial:
     """Walk and judge. told: gets what happened, in words."""
-    wrong = walk.attempt(chosen, Switchml(chip), told)
+    wrong = walk.attempt(chosen, _walks(subject), told)
     finding = None if wrong is None else Finding(wrong.kind, wrong.text)
     return Trial(finding, actions=len(chosen.steps))
 
 
-def minimal_walk(seed: int, finding: Finding, program: Path) -> tuple[Walk[Setting], Finding]:
+def _walks(subject: Subject) -> walk.System[Any]:
+    assert subject.walks is not None, "who asks knows that the system has walks"
+    return subject.walks
+
+
+def minimal_walk(seed: int, finding: Finding, subject: Subject) -> tuple[Walk[Any], Finding]:
     """A small walk that is wrong in the same way as a seed's, and how it is."""
-    chip = Chip(_compiled(program))
-    system = Switchml(chip)
-    small = walk.shrink(walk.draw(seed, system), system, finding.kind)
-    final = try_walk(small, chip).finding
+    walks = _walks(subject)
+    small = walk.shrink(walk.draw(seed, walks), walks, finding.kind)
+    final = try_walk(small, subject).finding
     assert final is not None
     return small, final
 
 
-def replay(path: Path, program: Path, out: TextIO) -> int:
+def replay(path: Path, subject: Subject, out: TextIO) -> int:
     """Walk as a file says and tell every step; 0 if nothing is wrong, else 1. Raises ValueError for
-    what is no walk."""
-    chosen = walk.read(path, from_values)
+    what is no walk, and for a system that has none."""
+    if subject.walks is None:
+        raise ValueError(f"{subject.system} has no walks")
+    chosen = walk.read(path, subject.walks.from_values)
     told: list[str] = []
-    chip = Chip(_compiled(program))
-    finding = try_walk(chosen, chip, told).finding
+    finding = try_walk(chosen, subject, told).finding
     for line in told:
         print(f"  {line}", file=out)
     print(finding or "nothing is wrong", file=out)
     return 1 if finding else 0
 
 
-def minimal(
-    seed: int, finding: Finding, program: Path, system: str = systems.DEFAULT
-) -> tuple[Scenario, Finding]:
+def minimal(seed: int, finding: Finding, subject: Subject) -> tuple[Scenario, Finding]:
     """A small scenario that fails in the same way as a seed's schedule, and how it does."""
-    chip = Chip(_compiled(program, system))
+    compiled = subject.compiled
 
     def fails(scenario: Scenario) -> bool:
-        trial = attempt(scenario, chip)
+        trial = attempt(scenario, compiled)
         return trial.finding is not None and trial.finding.kind == finding.kind
 
-    small = shrink(schedule(seed, system), lambda each: attempt(each, chip).dropped, fails)
-    final = attempt(small, chip).finding
+    begun = schedule(seed, subject.system)
+    small = shrink(begun, lambda each: attempt(each, compiled).dropped, fails)
+    final = attempt(small, compiled).finding
     assert final is not None
     exact = Expectation("exact", equals=True)
     return replace(small, description=_one_line(str(final)), expect=(exact,)), final
@@ -176,7 +189,7 @@ def write(scenario: Scenario, program: Path, folder: Path) -> Path:
     return path
 
 
-def write_walk(small: Walk[Setting], name: str, folder: Path) -> Path:
+def write_walk(small: Walk[Any], name: str, folder: Path) -> Path:
     """The walk as a file that `explore --replay` takes."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
@@ -184,27 +197,26 @@ def write_walk(small: Walk[Setting], name: str, folder: Path) -> Path:
     return path
 
 
-def explore(
-    program: Path, seeds: range, folder: Path, out: TextIO, system: str = systems.DEFAULT
-) -> int:
+def explore(subject: Subject, seeds: range, folder: Path, out: TextIO) -> int:
     """The whole of the command; 0 if nothing was found, else 1."""
     processes = len(os.sched_getaffinity(0))
-    tally = search(program, seeds, processes, out, system)
+    tally = search(subject, seeds, processes, out)
     _print(tally, seeds, processes, out)
     for each in tally.found[:SHOWN_MAX]:
-        _show(each, program, folder, out, system)
+        _show(each, subject, folder, out)
     return 1 if tally.found else 0
 
 
-def _show(found: Found, program: Path, folder: Path, out: TextIO, system: str) -> None:
+def _show(found: Found, subject: Subject, folder: Path, out: TextIO) -> None:
     """What failed, made small, and the command that fails alike."""
-    if is_walk(found.seed, system):
-        small_walk, finding = minimal_walk(found.seed, found.finding, program)
+    if subject.is_walk(found.seed):
+        small_walk, finding = minimal_walk(found.seed, found.finding, subject)
         path = write_walk(small_walk, f"walk-{found.seed}", folder)
-        command = f"python -m agglab.verification explore --program {program} --replay {path}"
+        chosen = f"--system {subject.system} --program {subject.program}"
+        command = f"python -m agglab.verification explore {chosen} --replay {path}"
     else:
-        small, finding = minimal(found.seed, found.finding, program, system)
-        path = write(small, program, folder)
+        small, finding = minimal(found.seed, found.finding, subject)
+        path = write(small, subject.program, folder)
         command = f"agglab run {path}"
     print(f"seed {found.seed}: {finding}", file=out)
     print(f"  {command}", file=out)

@@ -15,7 +15,7 @@ from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.faults import expand
 from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.scenario.schema import FaultEntry
-from agglab.testbed.virtual import Chip, NeverEnds, VirtualBackend
+from agglab.testbed.virtual import CompiledProgram, NeverEnds, VirtualBackend
 from agglab.topologies import Topology
 from agglab.verification.explore.walk import place
 
@@ -65,13 +65,13 @@ class Silent:
     def add(self, event: str, **fields: Any) -> None: ...
 
 
-def attempt(scenario: Scenario, chip: Chip) -> Trial:
-    """Run a resolved scenario whose lanes and slots are those of the chip's program."""
+def attempt(scenario: Scenario, compiled: CompiledProgram) -> Trial:
+    """Run a resolved scenario whose lanes and slots are those of the compiled's program."""
     setting = setting_of(scenario)
     graph = setting.graph
     faults = expand(scenario, graph, setting.jobs)
     silent: Any = Silent()
-    with VirtualBackend(graph, scenario.seed, chip, limit_ns=LIMIT_NS) as backend:
+    with VirtualBackend(graph, scenario.seed, compiled, limit_ns=LIMIT_NS) as backend:
         conductor = Conductor(systems.of(scenario), setting, faults, backend, silent, silent)
         failed, finding = _conduct(conductor, scenario, graph)
         lost = {way.direction: way.dropped_numbers for way in backend.statistics().directions}

@@ -67,6 +67,9 @@ class System(Protocol[S]):
     def simpler(self, setting: S) -> Iterator[S]:
         """Settings that are a little smaller."""
 
+    def from_values(self, values: Mapping[str, Any]) -> S:
+        """The setting that has these fields. Raises KeyError, TypeError or ValueError."""
+
 
 @dataclass(frozen=True)
 class Walk(Generic[S]):

@@ -14,14 +14,14 @@ from agglab.compiler.backend import emit
 from agglab.compiler.diagnostics import Diagnostics, render
 from agglab.compiler.frontend import compile_file
 from agglab.compiler.preprocess import Options
-from agglab.hosts.wire import Chunk, Kind, datagram_bytes
 from agglab.switch import Exact, Lpm, Match, PipelineError, Program, Range, Ternary
 from agglab.switch.build import build_fuzzer
 from agglab.switch.encoding import encode_action, encode_match
 from agglab.switch.model import Key, Table
 from agglab.switch.translate import translate
+from agglab.testbed import systems
 from agglab.testbed.places import P4_FOLDER
-from agglab.verification import stf
+from agglab.verification import programs, proofs, stf
 from agglab.verification.random_programs import draw_case
 from agglab.verification.stf import Binder, Packet, StfError, parse
 from agglab.verification.stf.script import Add
@@ -45,7 +45,7 @@ ENTRIES = 6
 GROUPS = {1: [(1, 1), (2, 2)], 7: [(9, 1), (0, 2), (511, 3)]}
 SESSIONS = {1: [(5, 0)], 2: [(6, 1), (7, 1)], 5: [(3, 0)], 100: [(2, 0)]}
 AGGREGATOR, WORKER_IP, WORKER_MAC = 0x0A00FFFE, 0x0A000001, 0x020000000001
-LANES = 64
+LANES, SLOTS = 64, 8
 
 
 @dataclass(frozen=True)
@@ -59,12 +59,9 @@ class Subject:
 
 
 def subjects(tests: Path, folder: Path, seeds: range) -> list[Subject]:
-    """The aggregation program, those of packet tests, and random ones (written to folder)."""
-    found = [
-        Subject(
-            "switchml", P4_FOLDER / "switchml.p4", _contributions(), (f"LANES={LANES}", "SLOTS=8")
-        )
-    ]
+    """The programs of systems, the default one first; those of packet tests; and random ones
+    (written to folder)."""
+    found = _of_systems()
     for name in TESTED:
         found.append(Subject(name, tests / f"{name}.p4", (tests / f"{name}.stf").read_text()))
     for seed in seeds:
@@ -75,31 +72,16 @@ def subjects(tests: Path, folder: Path, seeds: range) -> list[Subject]:
     return found
 
 
-def _contributions() -> str:
-    """A script that makes two workers members of job 1 and lets them contribute."""
-    lines = []
-    for rank in range(2):
-        given = "job_index:0, all_workers:3, first_slot:0, slots:8, group:1, parent:511"
-        key = f"standard_metadata.ingress_port:{rank + 1} hdr.aggregation.job:1"
-        lines.append(f"add members {key} contribute(worker:{1 << rank}, {given})")
-        key = f"standard_metadata.egress_port:{rank + 1} hdr.aggregation.job:1"
-        given = f"mac:{WORKER_MAC}, address:{WORKER_IP}, udp_port:48866"
-        lines.append(f"add results {key} to_worker({given})")
-        for tag in range(1, 4):
-            lines += [f"packet {rank + 1} {_contribution(slot, tag).hex()}" for slot in range(3)]
-    return "\n".join(lines)
-
-
-def _contribution(slot: int, tag: int) -> bytes:
-    size = 28 + datagram_bytes(LANES)
-    ethernet = bytes.fromhex("02000000fffe020000000001") + b"\x08\x00"
-    head = struct.pack(">BBHHHBBHII", 0x45, 0, size, 0, 0, 64, 17, 0, WORKER_IP, AGGREGATOR)
-    total = sum(struct.unpack(">10H", head))
-    total = (total & 0xFFFF) + (total >> 16)
-    head = head[:10] + struct.pack(">H", ~total & 0xFFFF) + head[12:]
-    udp = struct.pack(">HHHH", 48866, 48864, size - 20, 0)
-    values = tuple(range(-5, LANES - 5))
-    return ethernet + head + udp + Chunk(Kind.INT32, 1, slot, tag, values=values).emit()
+def _of_systems() -> list[Subject]:
+    """Each program once: several systems' switches only forward."""
+    found: dict[str, Subject] = {}
+    for name in sorted(systems.built_in(), key=lambda name: name != systems.default()):
+        source, script = programs.source(name, LANES, SLOTS), proofs.of(name).script
+        defines = tuple(f"{key}={value}" for key, value in source.parameters.items())
+        text = script(LANES) if script else ""
+        subject = Subject(source.name, programs.path(name), text, defines)
+        found.setdefault(source.name, subject)
+    return list(found.values())
 
 
 def build(subject: Subject) -> tuple[Path, bytes]:

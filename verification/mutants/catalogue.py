@@ -1,6 +1,8 @@
-"""The faults as passive data: catalogue/*.yaml, read and checked.
+"""The faults as passive data: catalogue/*.yaml, and mutants/*.yaml in the folder that a system has
+for its verification; read and checked.
 
-A file has defaults for its mutants: `file` (the one that is changed), `tests` (that are run, in
+A file has a `title` and the `system` whose schedules are searched (the default one if it does not
+say), and defaults for its mutants: `file` (the one that is changed), `tests` (that are run, in
 this order), `scenarios` (shipped ones, in this order), `changes`. Each mutant has `id`, `find`
 (which occurs once in its file), `replace`, `breaks` (what no longer holds), and its own defaults
 where they differ; its own tests and scenarios come before its file's. `changes` names what the
@@ -23,6 +25,9 @@ from typing import Any
 
 import yaml
 
+from agglab.testbed import systems
+from agglab.verification import proofs
+
 FOLDER = Path(__file__).parent / "catalogue"
 UNIT, EXPLORE, SCENARIO = "unit", "explore", "scenario"
 CHECKS = (UNIT, EXPLORE, SCENARIO)
@@ -41,7 +46,18 @@ CAUGHT_BY = {
     "judge": UNIT,
 }
 """What a mutant changes -> the check that has to catch it."""
-KEYS = {"id", "find", "replace", "breaks", "file", "tests", "scenarios", "changes"}
+KEYS = {
+    "title",
+    "system",
+    "id",
+    "find",
+    "replace",
+    "breaks",
+    "file",
+    "tests",
+    "scenarios",
+    "changes",
+}
 
 
 class CatalogueError(ValueError):
@@ -51,10 +67,12 @@ class CatalogueError(ValueError):
 @dataclass(frozen=True)
 class Mutant:
     """One fault: in `file`, the only occurrence of `find` becomes `replace`. group: the catalogue's
-    file, without its suffix."""
+    file, without its suffix. system: of the schedules that are searched."""
 
     id: str
     group: str
+    title: str
+    system: str
     file: str
     find: str
     replace: str
@@ -78,10 +96,12 @@ class Mutant:
 
 
 @cache
-def read(folder: Path = FOLDER) -> tuple[Mutant, ...]:
-    """All mutants, by file and in each file's order. Raises CatalogueError."""
+def read(folder: Path | None = None) -> tuple[Mutant, ...]:
+    """All mutants, by file and in each file's order. folder: of another catalogue. Raises
+    CatalogueError."""
+    own = [proofs.folder(name) / "mutants" for name in systems.built_in()]
     found: dict[str, Mutant] = {}
-    for path in sorted(folder.glob("*.yaml")):
+    for path in _files([folder] if folder else [FOLDER, *own]):
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
         defaults = {key: value for key, value in given.items() if key != "mutants"}
         for entry in given["mutants"]:
@@ -92,9 +112,13 @@ def read(folder: Path = FOLDER) -> tuple[Mutant, ...]:
     return tuple(found.values())
 
 
+def _files(folders: Sequence[Path]) -> list[Path]:
+    return [path for folder in folders for path in sorted(folder.glob("*.yaml"))]
+
+
 def _mutant(group: str, defaults: dict[str, Any], entry: dict[str, Any]) -> Mutant:
     name = entry.get("id", "a mutant without id")
-    values = {"scenarios": [], **defaults, **entry}
+    values = {"scenarios": [], "title": group, "system": systems.default(), **defaults, **entry}
     wrong = KEYS ^ set(values)
     if wrong:
         raise CatalogueError(f"{name}: missing or unknown keys: {', '.join(sorted(wrong))}")
@@ -110,6 +134,8 @@ def _mutant(group: str, defaults: dict[str, Any], entry: dict[str, Any]) -> Muta
     return Mutant(
         id=name,
         group=group,
+        title=values["title"],
+        system=values["system"],
         file=values["file"],
         find=values["find"],
         replace=values["replace"],

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,22 +37,28 @@ class Found:
 
 def validity(workspace: Workspace, file: str) -> Found:
     """Whether the file that was changed still compiles."""
-    done = workspace.python(_compile_words(workspace, file), COMPILE_LIMIT_S)
-    if done.code == 0:
-        return Found()
-    return Found(invalid=f"does not compile: {_last_line(done.output)}")
+    for words in _compile_words(workspace, file):
+        done = workspace.python(words, COMPILE_LIMIT_S)
+        if done.code != 0:
+            return Found(invalid=f"does not compile: {_last_line(done.output)}")
+    return Found()
 
 
-def _compile_words(workspace: Workspace, file: str) -> list[str]:
+def _compile_words(workspace: Workspace, file: str) -> Iterator[list[str]]:
+    """The commands that compile it; of what P4 programs include, all of them."""
     suffix = Path(file).suffix
     if suffix == ".p4":
-        out = str(workspace.folder / "build" / "mutant.json")
-        Path(out).parent.mkdir(exist_ok=True)
-        return ["-m", "agglab.compiler", "p4/switchml.p4", "-DLANES=5", "-DSLOTS=8", "-o", out]
-    if suffix in (".c", ".h"):
-        return ["-c", "from agglab.hosts.library import build; build()"]
-    assert suffix == ".py", file
-    return ["-m", "py_compile", file]
+        out = workspace.folder / "build" / "mutant.json"
+        out.parent.mkdir(exist_ok=True)
+        programs = sorted(path.name for path in (workspace.folder / "p4").glob("*.p4"))
+        for name in [Path(file).name] if Path(file).name in programs else programs:
+            sizes = ["-DLANES=5", "-DSLOTS=8"]
+            yield ["-m", "agglab.compiler", f"p4/{name}", *sizes, "-o", str(out)]
+    elif suffix in (".c", ".h"):
+        yield ["-c", "from agglab.hosts.library import build; build()"]
+    else:
+        assert suffix == ".py", file
+        yield ["-m", "py_compile", file]
 
 
 def unit(workspace: Workspace, tests: Sequence[str], hint: str = "") -> Found:
@@ -78,9 +84,9 @@ def _tested(workspace: Workspace, tests: Sequence[str]) -> Found:
     return Found(invalid=f"pytest ended with {done.code}: {_last_line(done.output)}")
 
 
-def explore(workspace: Workspace, schedules: int = SCHEDULES) -> Found:
-    """The first seed whose schedule fails."""
-    words = ["-m", "agglab.verification.mutants.first_finding", str(schedules)]
+def explore(workspace: Workspace, system: str, schedules: int = SCHEDULES) -> Found:
+    """The first seed whose schedule of that system fails."""
+    words = ["-m", "agglab.verification.mutants.first_finding", system, str(schedules)]
     done = workspace.python(words, LIMITS_S[EXPLORE])
     if done.code is None:
         return Found(by=_timeout(EXPLORE))
@@ -130,10 +136,19 @@ def _shortened(text: str, most: int = TEXT_MAX) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def run(
-    check: str, workspace: Workspace, tests: Sequence[str], scenarios: Sequence[str], hint: str = ""
-) -> Found:
+@dataclass(frozen=True)
+class Asked:
+    """What is run: tests, the schedules of which system, scenarios."""
+
+    tests: Sequence[str]
+    system: str
+    scenarios: Sequence[str]
+
+
+def run(check: str, workspace: Workspace, asked: Asked, hint: str = "") -> Found:
     """One check by its name. hint: what it said of this fault before."""
     if check == UNIT:
-        return unit(workspace, tests, hint)
-    return explore(workspace) if check == EXPLORE else scenario(workspace, scenarios, hint)
+        return unit(workspace, asked.tests, hint)
+    if check == EXPLORE:
+        return explore(workspace, asked.system)
+    return scenario(workspace, asked.scenarios, hint)

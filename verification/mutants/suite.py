@@ -12,8 +12,15 @@ from pathlib import Path
 from typing import TextIO
 
 from agglab.verification.mutants import checks
-from agglab.verification.mutants.catalogue import CHECKS, SCENARIO, UNIT, CatalogueError, Mutant
-from agglab.verification.mutants.checks import Found
+from agglab.verification.mutants.catalogue import (
+    CHECKS,
+    EXPLORE,
+    SCENARIO,
+    UNIT,
+    CatalogueError,
+    Mutant,
+)
+from agglab.verification.mutants.checks import Asked, Found
 from agglab.verification.mutants.workspace import Workspace
 
 CONTROL = "control"
@@ -102,12 +109,18 @@ class Suite:
         tests = list(dict.fromkeys(test for mutant in mutants for test in mutant.tests))
         judged = [mutant for mutant in mutants if SCENARIO in mutant.checks]
         scenarios = list(dict.fromkeys(name for mutant in judged for name in mutant.scenarios))
+        searched = sorted({mutant.system for mutant in mutants if EXPLORE in mutant.checks})
         needed = [c for c in self._wanted if any(c in mutant.checks for mutant in mutants)]
         shares = [tests[n :: self._jobs] for n in range(min(self._jobs, len(tests)))]
+        parts = {
+            UNIT: [Asked(share, "", []) for share in shares],
+            EXPLORE: [Asked([], system, []) for system in searched],
+            SCENARIO: [Asked([], "", scenarios)],
+        }
         work = {
-            pool.submit(self._one_control, check, share, scenarios): check
+            pool.submit(self._one_control, check, part): check
             for check in needed
-            for share in (shares if check == UNIT else [tests])
+            for part in parts[check]
         }
         for future in as_completed(work):
             found = future.result()
@@ -115,10 +128,10 @@ class Suite:
                 raise ControlFailed(f"without any fault, {work[future]}: {why}")
         self._say(f"{CONTROL}: {', '.join(needed)} pass without a fault")
 
-    def _one_control(self, check: str, tests: Sequence[str], scenarios: Sequence[str]) -> Found:
+    def _one_control(self, check: str, part: Asked) -> Found:
         space = self._spaces.get()
         try:
-            return checks.run(check, space, tests, scenarios)
+            return checks.run(check, space, part)
         finally:
             self._spaces.put(space)
 
@@ -145,10 +158,11 @@ class Suite:
     def _checked(self, space: Workspace, mutant: Mutant) -> Result:
         found: dict[str, Found] = {}
         hints = self._hints.get(mutant.id, {})
+        asked = Asked(mutant.tests, mutant.system, mutant.scenarios)
         for check in self._wanted:
             if check in mutant.checks:
                 told = hints.get(check, "")
-                found[check] = checks.run(check, space, mutant.tests, mutant.scenarios, told)
+                found[check] = checks.run(check, space, asked, told)
                 if found[check].invalid:
                     return Result(mutant, invalid=found[check].invalid)
         return Result(mutant, found)

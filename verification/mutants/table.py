@@ -10,13 +10,6 @@ from pathlib import Path
 from agglab.verification.mutants.catalogue import CHECKS, EXPLORE, SCENARIO, UNIT, Mutant
 from agglab.verification.mutants.suite import Result
 
-TITLES = {
-    "switch": "The switch program",
-    "worker": "The worker",
-    "hosts": "Quantisation, wire format, driver, public call",
-    "plan": "Planner and slots",
-    "judge": "Verifier, fidelity, metrics, expectations, exit codes",
-}
 HEAD = (
     "| fault | file | what it breaks | unit test | schedule | scenario |\n|---|---|---|---|---|---|"
 )
@@ -28,15 +21,16 @@ INVALID = "**invalid**"
 INTRODUCTION = """# Mutants
 
 Written by `make mutants`; do not edit. Each fault below is one textual change to the file it names,
-applied by itself to a copy of the repository (`verification/mutants/catalogue/` has the texts). A
-fault has to be caught by a unit test; one that changes what honest workers get, in some order of
-events, also by the schedule search (`verification explore`) within {schedules} schedules; one that
-changes what a plain run returns, what strangers can do, or how long a plain run takes, also by a
-shipped scenario in virtual time. "–" says that the check does not have to catch it. Before any
+applied by itself to a copy of the repository (`verification/mutants/catalogue/` has the texts, and
+`testbed/systems/<name>/verification/mutants/` those of a system). A fault has to be caught by a
+unit test; one that changes what honest workers get, in some order of events, also by the schedule
+search (`verification explore`, with the system it belongs to) within {schedules} schedules; one
+that changes what a plain run returns, what strangers can do, or how long a plain run takes, also by
+a shipped scenario in virtual time. "–" says that the check does not have to catch it. Before any
 fault, every check must pass without one. A check that hangs beyond its limit
-({limits}) counts as having caught the fault; a fault that does not
-compile, or whose place in the file is gone, counts as none. An interrupt keeps what was found so
-far, and what caught a fault before is tried first.
+({limits}) counts as having caught the fault; a fault that does
+not compile, or whose place in the file is gone, counts as none. An interrupt keeps what was found
+so far, and what caught a fault before is tried first.
 """
 CODE = re.compile(r"^\| `([^`]+)` \|")
 
@@ -106,7 +100,7 @@ def _tables(mutants: Sequence[Mutant], known: Mapping[str, Cells]) -> Iterator[s
     for group in dict.fromkeys(mutant.group for mutant in mutants):
         own = [mutant for mutant in mutants if mutant.group == group]
         rows = [_row(mutant, known.get(mutant.id, {})) for mutant in own]
-        yield f"## {TITLES.get(group, group)}\n\n{HEAD}\n" + "\n".join(rows) + "\n"
+        yield f"## {own[0].title}\n\n{HEAD}\n" + "\n".join(rows) + "\n"
 
 
 def _row(mutant: Mutant, said: Cells) -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from agglab.hosts import library, quantise
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
-from agglab.hosts.errors import AllReduceError
+from agglab.hosts.errors import AllReduceError, check_range
 from agglab.hosts.library import I64, INT, U32, U64, P
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
 from agglab.hosts.slots import Job, check_finite, mismatch, timeout
@@ -90,8 +90,7 @@ class OmniReducer:
     def __init__(
         self, job: Job, timing: Timing = Timing(), aggregator: Address = AGGREGATOR
     ) -> None:
-        if job.lanes > wire.MAX_LANES:
-            raise ValueError(f"lanes is {job.lanes}; it must be 1 to {wire.MAX_LANES}")
+        check_range("lanes", job.lanes, 1, wire.MAX_LANES)
         self.job, self.timing = job, timing
         self.peers = (aggregator,)
         self.longest_bytes = wire.longest_datagram_bytes(job.lanes)

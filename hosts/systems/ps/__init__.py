@@ -14,8 +14,7 @@ from agglab.hosts.systems.ps.endpoint import PsServer, PsWorker, ServerJob, Work
 def endpoint(part: Part) -> Endpoint:
     """The state machine of one worker or server."""
     has = part.settings
-    peers = [(str(host), int(port)) for host, port in has["peers"]]
-    agreed = (part.workers, has["servers"], has["lanes"], has["window"], has["session"], peers)
+    agreed = (part.workers, has["servers"], has["lanes"], has["window"], has["session"], part.peers)
     if part.role == SERVER:
         return PsServer(ServerJob(part.job, has["index"], *agreed))
     timing = shared.timing_of(part, has["lanes"], has["window"])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from agglab.hosts import library
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
-from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch
+from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch, check_range
 from agglab.hosts.library import I64, INT, U32, U64, P
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
 from agglab.hosts.systems import shared
@@ -133,12 +133,12 @@ class _Job:
     peers: Sequence[Address]
 
     def __post_init__(self) -> None:
-        shared.check_range("job", self.job, 0, 65535)
-        shared.check_range("workers", self.workers, 1, MAX_WORKERS)
-        shared.check_range("servers", self.servers, 1, MAX_SERVERS)
-        shared.check_range("lanes", self.lanes, 1, wire.MAX_LANES)
-        shared.check_range("window", self.window, 1, MAX_WINDOW)
-        shared.check_range("session", self.session, 0, 2**32 - 1)
+        check_range("job", self.job, 0, 65535)
+        check_range("workers", self.workers, 1, MAX_WORKERS)
+        check_range("servers", self.servers, 1, MAX_SERVERS)
+        check_range("lanes", self.lanes, 1, wire.MAX_LANES)
+        check_range("window", self.window, 1, MAX_WINDOW)
+        check_range("session", self.session, 0, 2**32 - 1)
 
     @property
     def slots(self) -> int:
@@ -156,7 +156,7 @@ class WorkerJob(_Job):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        shared.check_range("rank", self.rank, 0, self.workers - 1)
+        check_range("rank", self.rank, 0, self.workers - 1)
         shared.check_count("peers", self.peers, self.servers)
 
 
@@ -167,13 +167,8 @@ class ServerJob(_Job):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        shared.check_range("rank", self.rank, 0, self.servers - 1)
+        check_range("rank", self.rank, 0, self.servers - 1)
         shared.check_count("peers", self.peers, self.workers)
-
-
-def default_window(lanes: int, link_rate_bps: float | None = None) -> int:
-    """The window for links of a known rate (`shared.default_window`)."""
-    return shared.default_window(lanes, wire.HEADER_BYTES, MAX_WINDOW, link_rate_bps)
 
 
 def chunks_of_round(elements: int, servers: int, lanes: int) -> int:
@@ -232,7 +227,7 @@ class PsWorker:
         self.outbox = Outbox(
             _rows(job.lanes, window),
             np.full(window, self.longest_bytes, np.uint32),
-            np.arange(window, dtype=np.uint32) % job.servers,
+            np.arange(window, dtype=np.uint32) % np.uint32(job.servers),
         )
         self._pushes: NDArray[np.void] = np.zeros(window, PUSH)
         self._queue: NDArray[np.uint32] = np.zeros(2 * window, np.uint32)
@@ -279,10 +274,10 @@ class PsWorker:
         return self._native.ps_worker_datagrams(
             self._address,
             now_ns,
-            inbox.buffer.ctypes.data,
+            inbox.rows_address,
             inbox.row_bytes,
-            inbox.lengths.ctypes.data,
-            inbox.peers.ctypes.data,
+            inbox.lengths_address,
+            inbox.peers_address,
             inbox.count,
         )
 
@@ -396,7 +391,7 @@ class PsServer:
         rows = (job.slots + 1) * job.workers
         lengths = np.full(rows, self.longest_bytes, np.uint32)
         lengths[-job.workers :] = wire.HEADER_BYTES
-        towards = np.arange(rows, dtype=np.uint32) % job.workers
+        towards = np.arange(rows, dtype=np.uint32) % np.uint32(job.workers)
         self.outbox = Outbox(_rows(job.lanes, rows), lengths, towards)
         self._queue: NDArray[np.uint32] = np.zeros(rows, np.uint32)
         words = -(-job.workers // 64)
@@ -431,10 +426,10 @@ class PsServer:
         """Take the datagrams that came; returns how many were summed. Call `poll` next."""
         return self._native.ps_server_datagrams(
             self._address,
-            inbox.buffer.ctypes.data,
+            inbox.rows_address,
             inbox.row_bytes,
-            inbox.lengths.ctypes.data,
-            inbox.peers.ctypes.data,
+            inbox.lengths_address,
+            inbox.peers_address,
             inbox.count,
         )
 

@@ -11,7 +11,6 @@ from agglab.hosts.systems.ring.endpoint import RingJob, RingWorker
 def endpoint(part: Part) -> RingWorker:
     """The state machine of one worker."""
     has = part.settings
-    peers = [(str(host), int(port)) for host, port in has["peers"]]
     return RingWorker(
         RingJob(
             part.job,
@@ -20,7 +19,7 @@ def endpoint(part: Part) -> RingWorker:
             has["lanes"],
             has["window"],
             has["session"],
-            peers,
+            part.peers,
             shared.timing_of(part, has["lanes"], has["window"]),
         )
     )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from agglab.hosts import library
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
-from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch
+from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch, check_range
 from agglab.hosts.library import I64, INT, U32, U64, P
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
 from agglab.hosts.systems import shared
@@ -119,18 +119,13 @@ class RingJob:
     timing: Timing = Timing()
 
     def __post_init__(self) -> None:
-        shared.check_range("job", self.job, 0, 65535)
-        shared.check_range("workers", self.workers, 1, MAX_WORKERS)
-        shared.check_range("rank", self.rank, 0, self.workers - 1)
-        shared.check_range("lanes", self.lanes, 1, wire.MAX_LANES)
-        shared.check_range("window", self.window, 1, wire.MAX_WINDOW)
-        shared.check_range("session", self.session, 0, 2**32 - 1)
+        check_range("job", self.job, 0, 65535)
+        check_range("workers", self.workers, 1, MAX_WORKERS)
+        check_range("rank", self.rank, 0, self.workers - 1)
+        check_range("lanes", self.lanes, 1, wire.MAX_LANES)
+        check_range("window", self.window, 1, wire.MAX_WINDOW)
+        check_range("session", self.session, 0, 2**32 - 1)
         shared.check_count("peers", self.peers, self.workers)
-
-
-def default_window(lanes: int, link_rate_bps: float | None = None) -> int:
-    """The window for links of a known rate (`shared.default_window`)."""
-    return shared.default_window(lanes, wire.HEADER_BYTES, wire.MAX_WINDOW, link_rate_bps)
 
 
 def chunks_of_segment(elements: int, workers: int, lanes: int) -> int:
@@ -240,10 +235,10 @@ class RingWorker:
         return self._native.ring_datagrams(
             self._address,
             now_ns,
-            inbox.buffer.ctypes.data,
+            inbox.rows_address,
             inbox.row_bytes,
-            inbox.lengths.ctypes.data,
-            inbox.peers.ctypes.data,
+            inbox.lengths_address,
+            inbox.peers_address,
             inbox.count,
         )
 

@@ -3,7 +3,7 @@ aggregator ([address, port])."""
 
 from __future__ import annotations
 
-from agglab.hosts import own_worker
+from agglab.hosts import own_worker, wire
 from agglab.hosts.all_reduce import AllReducer
 from agglab.hosts.driver import default_window, first_timeout_s
 from agglab.hosts.part import Hooks, Part
@@ -50,4 +50,5 @@ def reducer(part: Part, hooks: Hooks) -> AllReducer:
 def _window(part: Part) -> int:
     has = part.settings
     window: int | None = has["window"]
-    return window or default_window(has["slots"], has["lanes"], part.link_rate_bps)
+    frame_bytes = wire.frame_bytes(has["lanes"])
+    return window or default_window(frame_bytes, has["slots"], part.link_rate_bps)

@@ -18,6 +18,7 @@ from agglab.testbed.systems.base import (
     Abilities,
     Absent,
     ActiveJob,
+    Again,
     Agent,
     Array,
     Registers,
@@ -57,9 +58,6 @@ class ParameterServer(BetweenHosts):
 
     def chunks(self, scenario: Scenario, job: Tenant) -> int:
         return -(-job.workload.elements // self.lanes(scenario))
-
-    def hosts(self, setting: Setting, job: ActiveJob) -> Sequence[str]:
-        return (*job.hosts, *self.servers(setting, job))
 
     def servers(self, setting: Setting, job: ActiveJob) -> tuple[str, ...]:
         """Hosts of the servers, by index. A job that lost a worker keeps the servers it had."""
@@ -101,6 +99,14 @@ class ParameterServer(BetweenHosts):
             for worker in job.hosts:
                 flows += [Flow(worker, server, size), Flow(server, worker, size)]
         return flows
+
+    def beyond(
+        self, setting: Setting, job: ActiveJob, host: str, counts: Mapping[str, int]
+    ) -> Again:
+        """Pushes of a worker, and results that a server beside it was asked for again."""
+        frames = counts["retransmitted"] + counts["answered_again"]
+        size = frames * wire.frame_bytes(setting.lanes)
+        return Again(size, size)
 
     def memory_bytes(self, scenario: Scenario) -> int:
         window = scenario.workload.window or 0

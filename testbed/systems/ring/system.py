@@ -47,9 +47,6 @@ class Ring(BetweenHosts):
         elements, workers = job.workload.elements, len(job.hosts)
         return packets_of_round(elements, max(1, workers), self.lanes(scenario))
 
-    def hosts(self, setting: Setting, job: ActiveJob) -> Sequence[str]:
-        return job.hosts
-
     def agents(self, setting: Setting, job: ActiveJob) -> Sequence[Agent]:
         port = base_wire.WORKER_PORT_BASE + job.job.number
         peers = [[setting.graph.host(name).ip, port] for name in job.hosts]
@@ -75,6 +72,16 @@ class Ring(BetweenHosts):
         """A whole batch has one acknowledgement, so that there can be next to none."""
         hosts, size = job.hosts, _packets(setting, job) * wire.frame_bytes(setting.lanes)
         return [Flow(a, b, size) for a, b in _neighbours(hosts)]
+
+    def beyond(
+        self, setting: Setting, job: ActiveJob, host: str, counts: Mapping[str, int]
+    ) -> Again:
+        """Data that was sent again, and acknowledgements: more or fewer than predicted."""
+        flows = [flow for flow in _acknowledgements(setting, job) if flow.source == host]
+        predicted = sum(flow.bytes for flow in flows) * job.job.workload.rounds
+        data = counts["retransmitted"] * wire.frame_bytes(setting.lanes)
+        size = data + counts["acknowledgement_bytes"] - predicted
+        return Again(size, size)
 
     def sent_again(
         self,

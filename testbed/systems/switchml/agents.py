@@ -7,6 +7,7 @@ from typing import Any
 from agglab.hosts import wire
 from agglab.hosts.part import WORKER
 from agglab.testbed.systems.base import ActiveJob, Agent, Setting
+from agglab.testbed.systems.common import agent_configuration
 from agglab.testbed.systems.switchml.partition import ranges
 
 ENDPOINTS = "agglab.hosts.systems.switchml"
@@ -22,28 +23,15 @@ def agents(setting: Setting, job: ActiveJob) -> list[Agent]:
 
 def configuration(setting: Setting, job: ActiveJob, rank: int) -> dict[str, Any]:
     """hosts.agent's keys for one worker, as the job begins."""
-    scenario, tenant = setting.scenario, job.job
-    workload, host = tenant.workload, setting.graph.host(tenant.hosts[rank])
-    link = next(iter(setting.graph.ports(host.name).values()))
+    tenant, port = job.job, wire.WORKER_PORT_BASE + job.job.number
+    host = tenant.hosts[rank]
     return {
-        "name": host.name,
-        "system": ENDPOINTS,
-        "role": WORKER,
-        "job": tenant.number,
-        "rank": rank,
-        "workers": len(tenant.hosts),
+        **agent_configuration(setting, tenant, ENDPOINTS, host, port, rank),
         "settings": {
-            "lanes": scenario.switch.lanes,
-            "slots": ranges(scenario)[job.index][1],
-            "window": workload.window,
+            "lanes": setting.scenario.switch.lanes,
+            "slots": ranges(setting.scenario)[job.index][1],
+            "window": tenant.workload.window,
             "first_tag": 1,
             "aggregator": [wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT],
         },
-        "bind": [host.ip, wire.WORKER_PORT_BASE + tenant.number],
-        "link_rate_bps": link.a_to_b.rate_bps,
-        "elements": workload.elements,
-        "dtype": workload.dtype,
-        "seed": scenario.seed,
-        "give_up_s": workload.give_up_s,
-        "worker": workload.worker,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import ceil, prod
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,11 @@ from agglab.testbed.plan import Tree
 from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.systems.base import Bounds
-from agglab.topologies import Direction, Drop, Topology
+from agglab.testbed.systems.common import independent_loss
+from agglab.topologies import Direction, Topology
 
 COUNTED = 256
 """Losses of one chunk on the way to one worker; more are as good as impossible."""
-LOSS_MAX = 0.99
 
 
 def round_bytes(scenario: Scenario, tenant: Tenant, window: int | None = None) -> int:
@@ -76,7 +76,8 @@ def _lossy_s(scenario: Scenario, graph: Topology, tenant: Tenant, tree: Tree) ->
     size = round_bytes(scenario, tenant)
     ways = [way for _, ways in _edges(graph, tree) for way in ways]
     crossing_s = max(
-        (size * 8 / way.rate_bps / (1 - _loss(way)) for way in ways if way.rate_bps), default=0.0
+        (size * 8 / way.rate_bps / (1 - independent_loss(way)) for way in ways if way.rate_bps),
+        default=0.0,
     )
     trips_s = ceil(ceil(tenant.workload.elements / lanes) / window) * _trip_s(graph, tree, frame)
     trips_s += _trip_s(graph, tree, wire.opening_frame_bytes())
@@ -90,12 +91,6 @@ def _edges(graph: Topology, tree: Tree) -> Iterator[tuple[str, tuple[Direction, 
         for port, node in branch.children:
             link = ports[port]
             yield node, (link.a_to_b, link.b_to_a)
-
-
-def _loss(way: Direction) -> float:
-    """Of a frame by constant independent chance; bursts and lists count for nothing."""
-    passed = [1 - i.probability for i in way.impairments if isinstance(i, Drop)]
-    return min(1 - prod(passed), LOSS_MAX)
 
 
 def _trip_s(graph: Topology, tree: Tree, frame_bytes: int) -> float:
@@ -131,7 +126,7 @@ def _worst_losses(graph: Topology, tree: Tree) -> float:
         for _, child in branch.children:
             chances = below(child)
             for way in edges[child]:
-                repeats = _loss(way) ** counts * (1 - _loss(way))
+                repeats = independent_loss(way) ** counts * (1 - independent_loss(way))
                 chances = np.convolve(chances, repeats)[:COUNTED]
             at_most *= np.cumsum(chances)
         return np.diff(at_most, prepend=0.0)

@@ -8,17 +8,15 @@ from dataclasses import replace
 from agglab.hosts import wire
 from agglab.hosts.driver import default_window
 from agglab.testbed.scenario.jobs import Finding, stated
-from agglab.testbed.scenario.schema import LANES_MAX, SLOTS_MAX, Job, Scenario
+from agglab.testbed.scenario.schema import SLOTS_MAX, Job, Scenario
 from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems import common
 from agglab.testbed.systems.switchml.partition import (
     Range,
     ranges,
     slot_problems,
     windows_too_large,
 )
-
-ETHERNET_BYTES = 14
-IP_OVERHEAD_BYTES = wire.frame_bytes(0) - ETHERNET_BYTES
 
 # Of the 64 packets that wait at an egress port of BMv2's before it drops the next; the rest is for
 # what is sent again. Measured, quickstart: none lost up to 64, one in 74 with 113 in flight.
@@ -27,18 +25,12 @@ BMV2_IN_FLIGHT = 48
 
 def lanes_of(scenario: Scenario) -> int:
     """As the scenario says, or the most that its MTU allows."""
-    return scenario.switch.lanes or lanes_that_fit(scenario.links.mtu_bytes)
-
-
-def lanes_that_fit(mtu_bytes: int) -> int:
-    """The most lanes that a packet of at most `mtu_bytes` (IP header counted) holds."""
-    return min(LANES_MAX, (mtu_bytes - IP_OVERHEAD_BYTES) // wire.VALUE_BYTES)
+    return common.lanes_of(scenario, wire.HEADER_BYTES)
 
 
 def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
     """See System.check."""
-    if trust("switch.lanes", "links.mtu"):
-        yield from _lanes(scenario)
+    yield from common.check_lanes(scenario, trust, wire.HEADER_BYTES)
     if trust("workload.window", "switch.slots"):
         yield from _window(scenario)
     if trust("jobs", "switch.partition", "switch.slots"):
@@ -46,14 +38,6 @@ def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         yield from slot_problems(scenario, sure if scenario.jobs else [0])
         if len(sure) == len(scenario.jobs):
             yield from windows_too_large(scenario)
-
-
-def _lanes(scenario: Scenario) -> Iterator[Finding]:
-    most = lanes_that_fit(scenario.links.mtu_bytes)
-    lanes = scenario.switch.lanes
-    if lanes is not None and lanes > most:
-        what = f"{lanes} lanes do not fit an MTU of {scenario.links.mtu_bytes} bytes"
-        yield "switch.lanes", what, f"at most {most}, or auto"
 
 
 def _window(scenario: Scenario) -> Iterator[Finding]:
@@ -73,7 +57,7 @@ def resolve(scenario: Scenario, slowest_bps: int) -> Scenario:
     most = _window_at_most(scenario)
 
     def auto(slots: int) -> int:
-        return min(most, default_window(slots, lanes, slowest_bps))
+        return min(most, default_window(wire.frame_bytes(lanes), slots, slowest_bps))
 
     window = scenario.workload.window or auto(scenario.switch.slots)
     static = scenario.switch.partition == "static"

@@ -39,6 +39,7 @@ DYNAMIC = "partition: dynamic changes windows, and so the exponents sent, as job
 class SwitchML(System):
     name = "switchml"
     summary = "switches on a tree sum chunks in slots; floats as integers with a shared exponent"
+    is_default = True
     abilities = Abilities(keys=frozenset(SHARED_KEYS))
     counters = counted.COUNTERS
     attack_kinds = attack.KINDS
@@ -86,6 +87,13 @@ class SwitchML(System):
     def bounds(self, setting: Setting, job: ActiveJob) -> Bounds:
         tree = _tree(setting, job)
         return bounds.bounds(setting.scenario, setting.graph, job.job, tree)
+
+    def beyond(
+        self, setting: Setting, job: ActiveJob, host: str, counts: Mapping[str, int]
+    ) -> Again:
+        """A contribution that is sent again is an opening, or carries values."""
+        sizes = wire.opening_frame_bytes(), wire.frame_bytes(setting.lanes)
+        return Again(*(counts["retransmitted"] * size for size in sorted(sizes)))
 
     def unpredictable(self, scenario: Scenario) -> str:
         return DYNAMIC if scenario.switch.partition == "dynamic" else ""

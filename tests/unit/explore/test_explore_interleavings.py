@@ -7,8 +7,15 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed.places import REPOSITORY
-from agglab.verification.explore.command import ONE_CHUNK, SET_AGAIN, TWO_SLOTS, main
-from agglab.verification.explore.interleavings import Astray, Case, enumerate_all
+from agglab.testbed.systems.switchml.verification.interleavings import (
+    ONE_CHUNK,
+    SET_AGAIN,
+    TWO_SLOTS,
+    Astray,
+    Case,
+    enumerate_all,
+)
+from agglab.verification.explore.command import main
 
 PROGRAM = REPOSITORY / "p4" / "switchml.p4"
 

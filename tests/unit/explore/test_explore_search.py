@@ -12,19 +12,23 @@ from agglab.testbed import systems
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.program import compile_program
 from agglab.testbed.scenario import load
-from agglab.testbed.virtual import Chip
+from agglab.testbed.virtual import CompiledProgram
+from agglab.verification import programs
 from agglab.verification.explore.schedules import LANES, SLOTS, schedule
-from agglab.verification.explore.search import minimal, search, try_seed, write
+from agglab.verification.explore.search import Subject, minimal, search, try_seed, write
 from agglab.verification.explore.shrink import sound
 from agglab.verification.explore.trial import Finding, attempt
 
+SYSTEM = "switchml"
 PROGRAM = REPOSITORY / "p4" / "switchml.p4"
 SEEDS = range(7000, 7060)
 
 
 @pytest.fixture(scope="module")
-def chip() -> Chip:
-    return Chip(compile_program(PROGRAM, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
+def compiled() -> CompiledProgram:
+    return CompiledProgram(
+        compile_program(PROGRAM, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
+    )
 
 
 def broken(folder: Path, old: str, new: str) -> Path:
@@ -44,24 +48,25 @@ def adds_twice(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def test_schedules_are_sound_and_repeat() -> None:
-    assert all(sound(schedule(seed)) for seed in SEEDS)
-    assert [schedule(seed) for seed in SEEDS] == [schedule(seed) for seed in SEEDS]
-    kinds = {fault.kind for seed in range(400) for fault in schedule(seed).faults}
+    assert all(sound(schedule(seed, SYSTEM)) for seed in SEEDS)
+    assert [schedule(seed, SYSTEM) for seed in SEEDS] == [schedule(seed, SYSTEM) for seed in SEEDS]
+    kinds = {fault.kind for seed in range(400) for fault in schedule(seed, SYSTEM).faults}
     assert len(kinds) == 16
 
 
-def test_schedules_end_as_they_must(chip: Chip) -> None:
-    trials = {seed: attempt(schedule(seed), chip) for seed in SEEDS}
+def test_schedules_end_as_they_must(compiled: CompiledProgram) -> None:
+    trials = {seed: attempt(schedule(seed, SYSTEM), compiled) for seed in SEEDS}
     assert {seed: t.finding for seed, t in trials.items() if t.finding} == {}
-    again = [attempt(schedule(seed), chip).actions for seed in SEEDS[:10]]
+    again = [attempt(schedule(seed, SYSTEM), compiled).actions for seed in SEEDS[:10]]
     assert again == [trials[seed].actions for seed in SEEDS[:10]]
 
 
 def test_a_broken_switch_is_found_and_shrunk(adds_twice: Path, tmp_path: Path) -> None:
-    tally = search(adds_twice, range(20), processes=2)
+    subject = Subject(SYSTEM, adds_twice)
+    tally = search(subject, range(20), processes=2)
     assert tally.schedules == 20
     first = next(each for each in tally.found if each.finding.kind == "wrong sum")
-    small, finding = minimal(first.seed, first.finding, adds_twice)
+    small, finding = minimal(first.seed, first.finding, subject)
     assert finding.kind == "wrong sum"
     assert len(small.faults) <= 1 and small.topology.kind == "rack"
     assert all(len(fault.packets) <= 1 for fault in small.faults)
@@ -69,31 +74,37 @@ def test_a_broken_switch_is_found_and_shrunk(adds_twice: Path, tmp_path: Path) -
     path = write(small, adds_twice, tmp_path)
     (point,) = load(path).points
     program = compile_program(point.program, "agglab", {"LANES": LANES, "SLOTS": SLOTS})
-    again = attempt(point.scenario, Chip(program.json)).finding
+    again = attempt(point.scenario, CompiledProgram(program.json)).finding
     assert again and again.kind == "wrong sum"
 
 
-def test_the_right_switch_passes_what_the_broken_one_failed(adds_twice: Path, chip: Chip) -> None:
-    wrong = Chip(compile_program(adds_twice, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
+def test_the_right_switch_passes_what_the_broken_one_failed(
+    adds_twice: Path, compiled: CompiledProgram
+) -> None:
+    wrong = CompiledProgram(
+        compile_program(adds_twice, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
+    )
     for seed in range(20):
-        if attempt(schedule(seed), wrong).finding:
-            assert attempt(schedule(seed), chip).finding is None
+        if attempt(schedule(seed, SYSTEM), wrong).finding:
+            assert attempt(schedule(seed, SYSTEM), compiled).finding is None
 
 
 def test_a_switch_that_never_answers_again_is_a_failure(tmp_path: Path) -> None:
     """Without answers to repeated contributions a lost result is lost for good."""
     program = broken(tmp_path, "if (meta.settled) {", "if (false) {")
-    silent = Chip(compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
-    found = [attempt(schedule(seed), silent).finding for seed in range(30)]
+    sizes = {"LANES": LANES, "SLOTS": SLOTS}
+    silent = CompiledProgram(compile_program(program, "agglab", sizes).json)
+    found = [attempt(schedule(seed, SYSTEM), silent).finding for seed in range(30)]
     assert "failure" in {each.kind for each in found if isinstance(each, Finding)}
 
 
 def test_other_systems_meet_the_same_schedules() -> None:
     """The same network, jobs and faults; and nothing is found in the first of them."""
-    plain = REPOSITORY / "p4" / "forwarding.p4"
     for system in ("ring", "ps"):
-        assert [schedule(s, system).faults for s in SEEDS] == [schedule(s).faults for s in SEEDS]
-        tally = search(plain, range(60), processes=2, system=system)
+        assert [schedule(s, system).faults for s in SEEDS] == [
+            schedule(s, SYSTEM).faults for s in SEEDS
+        ]
+        tally = search(Subject(system, programs.path(system)), range(60), processes=2)
         assert (tally.schedules, tally.found) == (60, ())
 
 
@@ -110,6 +121,6 @@ def test_what_another_system_gets_wrong_is_found(monkeypatch: pytest.MonkeyPatch
         return truth
 
     monkeypatch.setattr(systems.find("ring"), "truth", off_by_one)
-    chip = Chip(compile_program(REPOSITORY / "p4" / "forwarding.p4", "agglab", {}).json)
-    found = [try_seed(seed, chip, "ring").finding for seed in range(10)]
+    subject = Subject("ring", programs.path("ring"))
+    found = [try_seed(seed, subject).finding for seed in range(10)]
     assert any(each is not None and each.kind == "wrong sum" for each in found)

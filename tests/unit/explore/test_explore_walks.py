@@ -10,15 +10,13 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed.places import REPOSITORY
-from agglab.testbed.program import compile_program
-from agglab.testbed.virtual import Chip
+from agglab.testbed.systems.switchml.verification import worker_model
+from agglab.testbed.systems.switchml.verification.setting import from_values
+from agglab.testbed.systems.switchml.verification.switch_model import COUNTED, Decision, SwitchModel
+from agglab.testbed.systems.switchml.verification.world import LAWFUL, Walks
 from agglab.verification.explore import walk
 from agglab.verification.explore.command import main
-from agglab.verification.explore.search import minimal_walk, replay, try_seed, write_walk
-from agglab.verification.explore.switchml import worker_model
-from agglab.verification.explore.switchml.setting import LANES, SLOTS, from_values
-from agglab.verification.explore.switchml.switch_model import COUNTED, Decision, SwitchModel
-from agglab.verification.explore.switchml.world import LAWFUL, Switchml
+from agglab.verification.explore.search import Subject, minimal_walk, replay, try_seed, write_walk
 
 PROGRAM = REPOSITORY / "p4" / "switchml.p4"
 SEEDS = range(0, 160, 2)
@@ -35,17 +33,17 @@ def broken(folder: Path, old: str, new: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def chip() -> Chip:
-    return Chip(compile_program(PROGRAM, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
+def subject() -> Subject:
+    return Subject("switchml", PROGRAM)
 
 
-def test_nothing_is_wrong(chip: Chip) -> None:
-    found = {seed: try_seed(seed, chip).finding for seed in SEEDS}
+def test_nothing_is_wrong(subject: Subject) -> None:
+    found = {seed: try_seed(seed, subject).finding for seed in SEEDS}
     assert {seed: finding for seed, finding in found.items() if finding} == {}
 
 
-def test_a_seed_is_one_walk_and_every_kind_of_step_comes(chip: Chip) -> None:
-    system = Switchml(chip)
+def test_a_seed_is_one_walk_and_every_kind_of_step_comes(subject: Subject) -> None:
+    system = Walks(subject.compiled)
     walks = [walk.draw(seed, system) for seed in SEEDS]
     assert walks == [walk.draw(seed, system) for seed in SEEDS]
     kinds = {step.kind for each in walks for step in each.steps}
@@ -57,7 +55,9 @@ def test_a_seed_is_one_walk_and_every_kind_of_step_comes(chip: Chip) -> None:
     assert told and told == again
 
 
-def test_every_decision_of_a_switch_comes(chip: Chip, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_decision_of_a_switch_comes(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
     seen: set[Decision] = set()
     real = SwitchModel.process
 
@@ -68,7 +68,7 @@ def test_every_decision_of_a_switch_comes(chip: Chip, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(SwitchModel, "process", process)
     for seed in SEEDS:
-        try_seed(seed, chip)
+        try_seed(seed, subject)
     assert seen == set(Decision)
 
 
@@ -82,26 +82,23 @@ def test_every_decision_of_a_switch_comes(chip: Chip, monkeypatch: pytest.Monkey
     ],
 )
 def test_a_broken_switch_is_found_soon(old: str, new: str, tmp_path: Path) -> None:
-    wrong = Chip(
-        compile_program(broken(tmp_path, old, new), "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
-    )
+    wrong = Subject("switchml", broken(tmp_path, old, new))
     assert any(try_seed(seed, wrong).finding for seed in range(0, 200, 2))
 
 
 def test_what_is_found_is_small_and_can_be_replayed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    program = broken(tmp_path, *STALE)
-    wrong = Chip(compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
+    wrong = Subject("switchml", broken(tmp_path, *STALE))
     seed = next(seed for seed in range(0, 100, 2) if try_seed(seed, wrong).finding)
     finding = try_seed(seed, wrong).finding
     assert finding is not None
-    small, again = minimal_walk(seed, finding, program)
+    small, again = minimal_walk(seed, finding, wrong)
     assert again.kind == finding.kind and len(small.steps) <= 6
     path = write_walk(small, "found", tmp_path)
     assert walk.read(path, from_values) == small
     out = io.StringIO()
-    assert replay(path, program, out) == 1
+    assert replay(path, wrong, out) == 1
     assert str(again) in out.getvalue()
     assert main(["--replay", str(path), "--program", str(PROGRAM)]) == 0
     assert capsys.readouterr().out.endswith("nothing is wrong\n")
@@ -115,6 +112,8 @@ def test_files_that_are_no_walk(tmp_path: Path, capsys: pytest.CaptureFixture[st
         assert capsys.readouterr().err.startswith(f"{path}: ")
     assert main(["--replay", str(tmp_path / "none.json")]) == 2
     assert "No such file" in capsys.readouterr().err
+    assert main(["--replay", str(path), "--system", "ring"]) == 2
+    assert capsys.readouterr().err == f"{path}: ring has no walks\n"
 
 
 Change = Callable[[pytest.MonkeyPatch], None]
@@ -134,15 +133,15 @@ def _stale_uncounted(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("change", [_attempts, _probes, _stale_uncounted])
 def test_switch_and_worker_are_held_to_their_models(
-    change: Change, chip: Chip, monkeypatch: pytest.MonkeyPatch
+    change: Change, subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A model that is changed is a worker or switch that is wrong."""
     change(monkeypatch)
-    assert any(try_seed(seed, chip).finding for seed in range(0, 600, 2))
+    assert any(try_seed(seed, subject).finding for seed in range(0, 600, 2))
 
 
-def test_a_smaller_setting_is_a_setting(chip: Chip) -> None:
-    system = Switchml(chip)
+def test_a_smaller_setting_is_a_setting(subject: Subject) -> None:
+    system = Walks(subject.compiled)
     chosen = walk.draw(6, system)
     for simpler in system.simpler(chosen.setting):
         assert walk.attempt(replace(chosen, setting=simpler), system) is None

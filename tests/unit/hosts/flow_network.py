@@ -1,5 +1,5 @@
 """Endpoints that speak to each other, over a network in virtual time that loses, repeats, reorders
-and delays by chance, as a driver moves their datagrams."""
+and delays by chance, as a driver moves their datagrams; tensors for them, and what came of them."""
 
 from __future__ import annotations
 
@@ -158,3 +158,26 @@ def deliver(endpoint, now_ns, datagrams):
     inbox = Inbox(len(known), endpoint.longest_bytes)
     inbox.fill([payload for _, payload in known], [peer for peer, _ in known])
     return endpoint.on_datagrams(now_ns, inbox)
+
+
+def tensors_of(seed, workers, sizes, dtype):
+    """For each rank a tensor of each size, with all the bits that a dtype can have."""
+    generator = np.random.default_rng(seed)
+    if dtype == "int32":
+        make = lambda size: generator.integers(-(2**31), 2**31, size, np.int32)  # noqa: E731
+    else:
+        make = lambda size: (  # noqa: E731
+            generator.standard_normal(size) * np.exp2(generator.integers(-140, 100, size))
+        ).astype(np.float32)
+    return [[make(size) for size in sizes] for _ in range(workers)]
+
+
+def check_sums(workers, expected):
+    """Every round of every worker, bit for bit. expected: the sum of one array from each rank."""
+    for node in workers:
+        assert node.error is None, node.error
+        node.endpoint.finish()
+    for round in range(len(workers[0].tensors)):
+        wanted = expected([node.tensors[round] for node in workers])
+        for node in workers:
+            assert node.results[round].tobytes() == wanted.tobytes()

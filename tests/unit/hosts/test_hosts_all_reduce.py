@@ -413,11 +413,11 @@ def test_progress_is_reported_while_a_round_waits():
 
 
 def test_the_default_window_covers_ten_milliseconds_of_the_link():
-    assert default_window(128, 256) == 128
-    assert default_window(10_000, 256, 100e6) == 116
-    assert default_window(64, 256, 100e6) == 64
-    assert default_window(10_000, 2240, 1e9) == 139
-    assert default_window(128, 256, 1e6) == MIN_WINDOW
+    assert default_window(1078, 128) == 128
+    assert default_window(1078, 10_000, 100e6) == 116
+    assert default_window(1078, 64, 100e6) == 64
+    assert default_window(9014, 10_000, 1e9) == 139
+    assert default_window(1078, 128, 1e6) == MIN_WINDOW
 
 
 def test_the_first_timeout_is_twenty_windows_on_the_link():

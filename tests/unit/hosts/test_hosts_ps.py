@@ -5,12 +5,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from flow_network import HEADERS_BYTES, MS, NEVER, TIMING, FlowNetwork, Node, deliver
+from flow_network import (
+    HEADERS_BYTES,
+    MS,
+    NEVER,
+    TIMING,
+    FlowNetwork,
+    Node,
+    check_sums,
+    deliver,
+    tensors_of,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from switch_model import Faults
-from test_hosts_ring import tensors_of
 
+from agglab.hosts.driver import default_window
 from agglab.hosts.errors import NotFinite, RoundTimeout, ShapeMismatch
 from agglab.hosts.systems.ps import wire
 from agglab.hosts.systems.ps.endpoint import (
@@ -22,7 +32,6 @@ from agglab.hosts.systems.ps.endpoint import (
     WorkerJob,
     chunks_of_round,
     chunks_of_server,
-    default_window,
     predicted_bytes,
 )
 
@@ -63,13 +72,7 @@ def expected(arrays):
 
 
 def check_results(workers):
-    for node in workers:
-        assert node.error is None, node.error
-        node.endpoint.finish()
-    for round in range(len(workers[0].tensors)):
-        wanted = expected([node.tensors[round] for node in workers])
-        for node in workers:
-            assert node.results[round].tobytes() == wanted.tobytes()
+    check_sums(workers, expected)
 
 
 @settings(max_examples=250, deadline=None)
@@ -141,7 +144,7 @@ def test_without_loss_the_bytes_are_as_predicted_and_nothing_is_sent_again(
 def test_a_window_fills_a_link_of_1_gbit_with_a_round_trip_of_1_ms():
     """As many servers as workers: every link carries the tensor once each way."""
     elements, lanes, workers = 400_000, 256, 4
-    window = default_window(lanes, 1e9)
+    window = default_window(wire.frame_bytes(lanes), 65535, 1e9)
     assert window > 1e-3 * 1e9 / 8 / wire.frame_bytes(lanes)
     tensors = tensors_of(2, workers, [elements], "float32")
     faults = Faults(delay_ns=MS // 2)
@@ -158,7 +161,7 @@ def test_little_more_is_sent_again_than_was_lost(loss):
     """Where one push is lost, all workers lack the result and ask; see the page."""
     elements, lanes, workers = 300_000, 256, 4
     tensors = tensors_of(3, workers, [elements], "int32")
-    window = default_window(lanes, 1e9)
+    window = default_window(wire.frame_bytes(lanes), 65535, 1e9)
     faults = Faults(loss, delay_ns=MS // 2)
     network, nodes, _ = star(tensors, workers, lanes, window, faults, 5, rate_bps=1e9)
     lost = {"push": 0, "result": 0}

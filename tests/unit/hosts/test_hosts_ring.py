@@ -5,11 +5,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from flow_network import HEADERS_BYTES, MS, NEVER, TIMING, FlowNetwork, Node, deliver
+from flow_network import (
+    HEADERS_BYTES,
+    MS,
+    NEVER,
+    TIMING,
+    FlowNetwork,
+    Node,
+    check_sums,
+    deliver,
+    tensors_of,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from switch_model import Faults
 
+from agglab.hosts.driver import default_window
 from agglab.hosts.errors import NotFinite, RoundTimeout, ShapeMismatch
 from agglab.hosts.systems.ring import wire
 from agglab.hosts.systems.ring.endpoint import (
@@ -17,7 +28,6 @@ from agglab.hosts.systems.ring.endpoint import (
     RingJob,
     RingWorker,
     chunks_of_segment,
-    default_window,
     packets_of_round,
     predicted_bytes,
 )
@@ -53,25 +63,8 @@ def expected(arrays):
     return result
 
 
-def tensors_of(seed, workers, sizes, dtype):
-    generator = np.random.default_rng(seed)
-    if dtype == "int32":
-        make = lambda size: generator.integers(-(2**31), 2**31, size, np.int32)  # noqa: E731
-    else:
-        make = lambda size: (  # noqa: E731
-            generator.standard_normal(size) * np.exp2(generator.integers(-140, 100, size))
-        ).astype(np.float32)
-    return [[make(size) for size in sizes] for _ in range(workers)]
-
-
 def check_results(nodes):
-    for node in nodes:
-        assert node.error is None, node.error
-        node.endpoint.finish()
-    for round in range(len(nodes[0].tensors)):
-        wanted = expected([node.tensors[round] for node in nodes])
-        for node in nodes:
-            assert node.results[round].tobytes() == wanted.tobytes()
+    check_sums(nodes, expected)
 
 
 @settings(max_examples=250, deadline=None)
@@ -145,7 +138,7 @@ def test_on_a_busy_link_there_is_one_acknowledgement_for_four_packets():
 
 def test_a_window_fills_a_link_of_1_gbit_with_a_round_trip_of_1_ms():
     elements, lanes, workers = 400_000, 256, 4
-    window = default_window(lanes, 1e9)
+    window = default_window(wire.frame_bytes(lanes), 65535, 1e9)
     assert window > 1e-3 * 1e9 / 8 / wire.frame_bytes(lanes)
     tensors = tensors_of(2, workers, [elements], "float32")
     network, nodes = ring(tensors, lanes, window, Faults(delay_ns=MS // 2), rate_bps=1e9)
@@ -160,7 +153,7 @@ def test_a_window_fills_a_link_of_1_gbit_with_a_round_trip_of_1_ms():
 def test_little_more_is_sent_again_than_was_lost(loss):
     elements, lanes, workers = 300_000, 256, 4
     tensors = tensors_of(3, workers, [elements], "int32")
-    window = default_window(lanes, 1e9)
+    window = default_window(wire.frame_bytes(lanes), 65535, 1e9)
     network, nodes = ring(tensors, lanes, window, Faults(loss, delay_ns=MS // 2), 5, rate_bps=1e9)
     lost = [0]
     send = network.send

@@ -167,9 +167,9 @@ def test_on_real_links_a_loss_explains_two_repetitions_of_each_worker() -> None:
 
 
 def lie_of_a_link(**more: int) -> Callable[..., Any]:
-    honest = links.Way.statistics
+    honest = links.LinkDirection.statistics
 
-    def statistics(way: links.Way) -> Any:
+    def statistics(way: links.LinkDirection) -> Any:
         found = honest(way)
         return replace(found, **{name: getattr(found, name) + n for name, n in more.items()})
 
@@ -198,11 +198,15 @@ def lie_of_a_worker(name: str) -> Callable[..., Any]:
 
 LIES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     **{
-        f"a link's {name}": (links.Way, "statistics", lie_of_a_link(**{name: 1}))
+        f"a link's {name}": (links.LinkDirection, "statistics", lie_of_a_link(**{name: 1}))
         for name in ("packets", "seen", "in_flight", "held", "handed_over", "dropped_injected",
                      "dropped_by_queue", "lost_link_down", "duplicated")
     },
-    "a link's in_flight, the other way": (links.Way, "statistics", lie_of_a_link(in_flight=-1)),
+    "a link's in_flight, the other way": (
+        links.LinkDirection,
+        "statistics",
+        lie_of_a_link(in_flight=-1),
+    ),
     **{
         f"a host's {name}": (backend.HostNode, "account", lie_of_a_node(backend.HostNode, **more))
         for name, more in {

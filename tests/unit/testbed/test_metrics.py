@@ -399,8 +399,9 @@ def test_bytes_are_predicted_and_compared(tmp_path: Path) -> None:
     measured = measurements(s)
     for rank, again in ((0, 0), (1, 2 * 454)):
         for done in measured.outcome.jobs[0].rounds:
-            done.ended[rank]["stats"]["bytes_sent"] = 5354
-        measured.outcome.jobs[0].rounds[0].ended[rank]["stats"]["bytes_sent"] += again
+            done.ended[rank]["stats"] |= {"bytes_sent": 5354, "retransmitted": 0}
+        first = measured.outcome.jobs[0].rounds[0].ended[rank]["stats"]
+        first |= {"bytes_sent": 5354 + again, "retransmitted": again // 454}
     sent = {"h1->s1": 16062, "s1->h1": 16062, "h2->s1": 16062 + 908, "s1->h2": 16062 + 454}
     counters = {"s1": {"repeated": {0: (1, 454)}}}
 

@@ -20,7 +20,7 @@ from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
 from agglab.testbed.program import Program as Built
 from agglab.testbed.program import compile_program
 from agglab.testbed.scenario import ScenarioError
-from agglab.testbed.virtual.switches import Chip
+from agglab.testbed.virtual.switches import CompiledProgram
 
 ROOT = Path(__file__).parents[3]
 KINDS = """
@@ -279,10 +279,10 @@ def test_entries_of_each_kind_match_in_virtual_time(
     weaker["match"] = {"hdr.h.d": weaker["match"]["hdr.h.d"]}
     content = copy.deepcopy(GOOD)
     content["table_entries"] = [GOOD["table_entries"][0], weaker]
-    chip = Chip(built.json)
-    with chip.pipeline(0) as pipeline:
+    compiled = CompiledProgram(built.json)
+    with compiled.pipeline(0) as pipeline:
         for entry in read(program, tmp_path, content).tables:
-            chip.add(pipeline, entry)
+            compiled.add(pipeline, entry)
         hit = packet(0x0A0102FF, 0xAB99, 200, 0x020000000007)
         misses = [(0x0A010300, 0xAB99, 200), (0x0A0102FF, 0xAC99, 3), (0x0A0102FF, 0xAB00, 201)]
         others = [packet(*fields, 0x020000000007) for fields in misses]

@@ -53,6 +53,7 @@ def test_it_carries_what_it_predicts(mine: Path, workers: int) -> None:
         ("exchange_endpoint.py", "total = total + values", "total = total - values", "result["),
         ("exchange_endpoint.py", "self.out[begin:end] = total", "self.out[begin] = total[0]", "["),
         ("exchange.py", "size = 4 *", "size = 1 + 4 *", "links_as_predicted"),
+        ("exchange.py", "size = 4 *", "size = -1 + 4 *", "links_as_predicted"),
     ],
 )
 def test_what_is_broken_is_found(mine: Path, file: str, old: str, new: str, found: str) -> None:

@@ -105,6 +105,27 @@ jobs:
     assert first.workload.window == 10
 
 
+@pytest.mark.parametrize(
+    ("more", "hosts"),
+    [
+        ("", ["h1", "h2", "h3", "h4"]),
+        ("jobs: [{workers: '*'}]", ["h1", "h2", "h3", "h4"]),
+        ("jobs: [{workers: ['p*', h1]}]", ["h1"]),
+        ("jobs: [{workers: [p2, '?1']}]", ["p2", "h1"]),
+        ("system: ps\nps: {servers: 'p*'}", ["h1", "h2", "h3", "h4"]),
+    ],
+)
+def test_hosts_for_servers_are_workers_only_where_they_are_named(
+    tmp_path: Path, more: str, hosts: list[str]
+) -> None:
+    shape = "topology: {kind: two_tier, racks: 2, workers: 2, servers: 1}\n"
+    scenario = point(tmp_path, shape + more)
+    graph = topology(scenario)
+    assert [host.name for host in graph.hosts] == ["h1", "h2", "p1", "h3", "h4", "p2"]
+    (job,) = tenants(scenario, graph)
+    assert list(job.hosts) == hosts
+
+
 def test_a_graph_in_a_file_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "graph.yaml").write_text(
         "switches: [leaf, root]\nlinks: [a-leaf, leaf-root, b-root]"

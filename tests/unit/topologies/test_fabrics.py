@@ -46,6 +46,47 @@ def test_two_racks_written_out() -> None:
     assert topology.kind == "two_tier"
 
 
+def test_servers_stand_behind_the_workers_of_their_rack() -> None:
+    topology = two_tier(2, 2, servers=1)
+    assert cables(topology) == [
+        "h1:0-s1:1",
+        "h2:0-s1:2",
+        "p1:0-s1:3",
+        "h3:0-s2:1",
+        "h4:0-s2:2",
+        "p2:0-s2:3",
+        "s1:4-s3:1",
+        "s2:4-s3:2",
+    ]
+    addresses = {host.name: (host.ip, host.mac) for host in topology.hosts}
+    assert addresses["p2"] == ("10.0.2.3", "02:00:00:00:02:03")
+    without = {host.name: (host.ip, host.mac) for host in two_tier(2, 2).hosts}
+    assert without.items() < addresses.items(), "the workers' hosts are as they were"
+    assert [host.name for host in topology.hosts if host.for_servers] == ["p1", "p2"]
+
+
+SHAPES_WITH_SERVERS: dict[str, Callable[[int], Topology]] = {
+    "rack": lambda servers: rack(3, servers=servers),
+    "two_tier": lambda servers: two_tier(2, 3, servers),
+    "leaf_spine": lambda servers: leaf_spine(2, 2, 3, servers),
+    "fat_tree": lambda servers: fat_tree(4, 3, servers),
+    "ring_of_racks": lambda servers: ring_of_racks(3, 3, servers),
+}
+
+
+@pytest.mark.parametrize("kind", SHAPES_WITH_SERVERS)
+def test_every_shape_has_servers_at_every_rack(kind: str) -> None:
+    plain, served = SHAPES_WITH_SERVERS[kind](0), SHAPES_WITH_SERVERS[kind](2)
+    own = [host for host in served.hosts if host.for_servers]
+    assert [host for host in served.hosts if not host.for_servers] == list(plain.hosts)
+    assert [host.name for host in own] == [f"p{n}" for n in range(1, len(own) + 1)]
+    at = [served.ports(host.name)[0].b.node for host in own]
+    racks = dict.fromkeys(plain.ports(host.name)[0].b.node for host in plain.hosts)
+    assert at == [switch for switch in racks for _ in range(2)]
+    with_servers = [link.name for link in served.links if not link.name.startswith("p")]
+    assert with_servers == [link.name for link in plain.links], "and so the seeds of losses"
+
+
 def test_leaf_spine_joins_every_rack_with_every_spine() -> None:
     topology = leaf_spine(3, 2, 1)
     assert cables(topology)[3:] == [
@@ -148,7 +189,7 @@ def test_custom() -> None:
     ("build", "says"),
     [
         (lambda: two_tier(0, 4), "racks: 1 to 254, not 0"),
-        (lambda: two_tier(2, 255), "workers of a rack: 1 to 254, not 255"),
+        (lambda: two_tier(2, 255), "a rack holds 1 to 254 workers, not 255"),
         (lambda: leaf_spine(2, 0, 4), "spines: 1 to 506, not 0"),
         (lambda: fat_tree(5), "a fat tree's k is even, not 5"),
         (lambda: fat_tree(22), "k: 2 to 20, not 22"),
@@ -196,7 +237,7 @@ def test_files_for_mn_build_the_same_graphs() -> None:
     assert isinstance(topos, dict)
     expected = {
         "rack": (rack(3), {"workers": 3}),
-        "two_tier": (two_tier(3, 2), {"racks": 3, "workers": 2}),
+        "two_tier": (two_tier(3, 2, 1), {"racks": 3, "workers": 2, "servers": 1}),
         "leaf_spine": (leaf_spine(3, 2, 2), {"racks": 3, "spines": 2, "workers": 2}),
         "fat_tree": (fat_tree(4), {"k": 4}),
         "ring_of_racks": (ring_of_racks(3, 1), {"racks": 3, "workers": 1}),

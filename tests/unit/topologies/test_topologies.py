@@ -45,6 +45,12 @@ def test_rack_refuses_a_number_of_workers(workers: int) -> None:
         rack(workers)
 
 
+@pytest.mark.parametrize(("workers", "servers"), [(254, 1), (200, 55), (4, -1)])
+def test_rack_refuses_a_number_of_servers(workers: int, servers: int) -> None:
+    with pytest.raises(ValueError, match=f"0 to {254 - workers} servers, not {servers}"):
+        rack(workers, servers=servers)
+
+
 def test_interface_names_are_mininets() -> None:
     topology = rack(10)
     assert [link.a.interface for link in topology.links] == [f"h{n}-eth0" for n in range(1, 11)]

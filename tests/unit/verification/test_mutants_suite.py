@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed.places import REPOSITORY
+from agglab.testbed.systems import built_in
 from agglab.verification.mutants import checks, table
 from agglab.verification.mutants.catalogue import Mutant, read
 from agglab.verification.mutants.checks import Found
@@ -43,7 +44,8 @@ def repository(tmp_path: Path) -> Path:
 
 def mutant(find: str, new: str, changes: tuple[str, ...] = ("format",)) -> Mutant:
     tests = ("tests/test_program.py",)
-    return Mutant("one", "group", "program.py", find, new, "It.", changes, tests, ())
+    names = ("one", "group", "Title", "switchml")
+    return Mutant(*names, "program.py", find, new, "It.", changes, tests, ())
 
 
 def judged(repository: Path, *mutants: Mutant, out: io.StringIO | None = None) -> list[Result]:
@@ -187,7 +189,7 @@ def test_one_mutant_of_the_real_program_end_to_end(tmp_path: Path) -> None:
     with space.mutated(real):
         assert checks.validity(space, real.file) == Found()
         unit = checks.unit(space, real.tests)
-        explore = checks.explore(space, 40)
+        explore = checks.explore(space, real.system, 40)
         scenario = checks.scenario(space, real.scenarios)
     assert unit.by and unit.by.startswith("tests/unit/p4/test_switchml.py::test_")
     assert explore.by and explore.by.startswith("seed 0: switch: s1: ")
@@ -204,5 +206,6 @@ def test_one_mutant_of_the_real_program_end_to_end(tmp_path: Path) -> None:
 
 def test_without_a_fault_schedules_and_scenario_pass(tmp_path: Path) -> None:
     space = Workspace(REPOSITORY, tmp_path / "copy", tmp_path / "cache")
-    assert checks.explore(space, 20) == Found()
+    for system in built_in():
+        assert checks.explore(space, system, 20) == Found()
     assert checks.scenario(space, ["int-exact"]) == Found()

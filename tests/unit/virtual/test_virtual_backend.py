@@ -19,7 +19,7 @@ from agglab.testbed.program import compile_program
 from agglab.testbed.scenario.schema import FaultEntry, Links, Scenario, Switch, Timeouts, Workload
 from agglab.testbed.scenario.schema import Topology as Shape
 from agglab.testbed.systems.switchml.plan import Job, plan
-from agglab.testbed.virtual import Chip, NeverEnds, VirtualBackend
+from agglab.testbed.virtual import CompiledProgram, NeverEnds, VirtualBackend
 from agglab.topologies import Direction, rack
 from agglab.topologies.graph import Corrupt, Topology
 from agglab.verification.explore.schedules import LANES, SLOTS
@@ -31,8 +31,8 @@ CHUNKS = -(-ELEMENTS // LANES)
 
 
 @pytest.fixture(scope="module")
-def chip() -> Chip:
-    return Chip(
+def compiled() -> CompiledProgram:
+    return CompiledProgram(
         compile_program(
             REPOSITORY / "p4" / "switchml.p4", "agglab", {"LANES": LANES, "SLOTS": SLOTS}
         ).json
@@ -58,10 +58,10 @@ def expected(number: int, workers: int) -> npt.NDArray[np.int32]:
 class Rig:
     """Three workers of one job on a rack, driven by hand."""
 
-    def __init__(self, chip: Chip, limit_s: float | None = None) -> None:
+    def __init__(self, compiled: CompiledProgram, limit_s: float | None = None) -> None:
         self.graph = slow_rack()
         limit_ns = None if limit_s is None else round(limit_s * S)
-        self.backend = VirtualBackend(self.graph, SEED, chip, limit_ns=limit_ns)
+        self.backend = VirtualBackend(self.graph, SEED, compiled, limit_ns=limit_ns)
         hosts = tuple(host.name for host in self.graph.hosts)
         self.ids = [WorkerId(1, name) for name in hosts]
         self.entries = plan(self.graph, [Job(1, hosts, 0, 4)]).entries["s1"]
@@ -120,8 +120,8 @@ class Rig:
 
 
 @pytest.fixture
-def rig(chip: Chip) -> Iterator[Rig]:
-    made = Rig(chip)
+def rig(compiled: CompiledProgram) -> Iterator[Rig]:
+    made = Rig(compiled)
     with made.backend:
         yield made
 
@@ -247,8 +247,8 @@ def test_corrupted_frames_are_refused_by_switch_and_hosts(rig: Rig) -> None:
     assert found["h1->s1"] > 0 and found["s1->h1"] > 0 and found["h2->s1"] == 0
 
 
-def test_time_can_have_an_end(chip: Chip) -> None:
-    rig = Rig(chip, limit_s=1.0)
+def test_time_can_have_an_end(compiled: CompiledProgram) -> None:
+    rig = Rig(compiled, limit_s=1.0)
     with rig.backend, pytest.raises(NeverEnds, match="not over after 1 s"):
         rig.until("round", 1)
 
@@ -270,7 +270,7 @@ IMPAIRMENTS = [
 @pytest.mark.parametrize("impairment", IMPAIRMENTS, ids=lambda each: str(each["kind"]))
 @pytest.mark.parametrize("shape", [Shape("rack", 3), Shape("two_tier", 2, racks=2)])
 def test_sums_are_exact_under(
-    impairment: dict[str, Any], shape: Shape, dtype: str, chip: Chip
+    impairment: dict[str, Any], shape: Shape, dtype: str, compiled: CompiledProgram
 ) -> None:
     scenario = Scenario(
         name="impaired",
@@ -282,4 +282,4 @@ def test_sums_are_exact_under(
         faults=(FaultEntry(link="*", **impairment),),
         timeouts=Timeouts(round_s=600.0),
     )
-    assert attempt(scenario, chip).finding is None
+    assert attempt(scenario, compiled).finding is None

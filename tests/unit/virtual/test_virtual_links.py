@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agglab.testbed.impairments import decider
 from agglab.testbed.virtual.clock import AT_ONCE_MAX, Clock, NeverEnds
-from agglab.testbed.virtual.links import Way
+from agglab.testbed.virtual.links import LinkDirection
 from agglab.topologies import Direction
 from agglab.topologies.graph import DropList, Duplicate, Reorder
 
@@ -24,7 +24,7 @@ class Line:
     def __init__(self, direction: Direction) -> None:
         self.clock = Clock()
         self.arrived: list[tuple[int, int, int]] = []
-        self.way = Way(self.clock, 1, "h1-s1", "h1->s1", direction, self._take)
+        self.way = LinkDirection(self.clock, 1, "h1-s1", "h1->s1", direction, self._take)
 
     def _take(self, frame: bytes) -> None:
         self.arrived.append((self.clock.now_ns, frame[0], len(frame)))

@@ -13,7 +13,7 @@ from agglab.testbed.backend import Event, WorkerId
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.program import compile_program
 from agglab.testbed.systems.switchml.plan import Job, plan
-from agglab.testbed.virtual import Chip, VirtualBackend
+from agglab.testbed.virtual import CompiledProgram, VirtualBackend
 from agglab.topologies import Direction, Topology, fat_tree, rack, two_tier
 from agglab.topologies.graph import Drop, Duplicate, Reorder
 from agglab.verification.explore.schedules import LANES, SLOTS
@@ -39,8 +39,8 @@ CHANGES: list[Mapping[str, Any]] = [
 
 
 @pytest.fixture(scope="module")
-def chip() -> Chip:
-    return Chip(
+def compiled() -> CompiledProgram:
+    return CompiledProgram(
         compile_program(
             REPOSITORY / "p4" / "switchml.p4", "agglab", {"LANES": LANES, "SLOTS": SLOTS}
         ).json
@@ -51,11 +51,13 @@ class Rig:
     """A job of all hosts, on links that lose, double and reorder frames; `rank` is configured
     otherwise."""
 
-    def __init__(self, chip: Chip, graph: Topology, seed: int, rank: int, change: Any) -> None:
+    def __init__(
+        self, compiled: CompiledProgram, graph: Topology, seed: int, rank: int, change: Any
+    ) -> None:
         for link in graph.links:
             graph = graph.with_link(link.name, BAD, BAD)
         self.graph, self.seed = graph, seed
-        self.backend = VirtualBackend(graph, seed, chip, limit_ns=LIMIT_NS)
+        self.backend = VirtualBackend(graph, seed, compiled, limit_ns=LIMIT_NS)
         hosts = tuple(host.name for host in graph.hosts)
         self.ids = [WorkerId(1, name) for name in hosts]
         for switch, entries in plan(graph, [Job(1, hosts, 0, 4)]).entries.items():
@@ -107,11 +109,11 @@ class Rig:
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 @pytest.mark.parametrize("graph", GRAPHS)
 def test_every_worker_of_the_job_raises_and_names_both(
-    chip: Chip, graph: str, change: Mapping[str, Any]
+    compiled: CompiledProgram, graph: str, change: Mapping[str, Any]
 ) -> None:
     for seed in range(4):
         other = seed % len(GRAPHS[graph].hosts)
-        rig = Rig(chip, GRAPHS[graph], seed, other, change)
+        rig = Rig(compiled, GRAPHS[graph], seed, other, change)
         with rig.backend:
             [(name, value)] = change.items()
             agreed = {**ALIKE, "workers": len(rig.ids)}[name]
@@ -125,11 +127,13 @@ def test_every_worker_of_the_job_raises_and_names_both(
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_a_worker_that_starts_again_is_in_another_round(chip: Chip, graph: str) -> None:
+def test_a_worker_that_starts_again_is_in_another_round(
+    compiled: CompiledProgram, graph: str
+) -> None:
     """It takes its tags up where they were, as docs/hosts.md says, but the others did not start
     again."""
     tags = 1 + ALIKE["elements"] // LANES // ALIKE["window"]
-    rig = Rig(chip, GRAPHS[graph], 5, 0, {})
+    rig = Rig(compiled, GRAPHS[graph], 5, 0, {})
     with rig.backend:
         assert [event["event"] for event in rig.round(0)] == ["round"] * len(rig.ids)
         again = {"first_tag": 2**31 + 1 + tags, "slots": 4, "window": ALIKE["window"]}

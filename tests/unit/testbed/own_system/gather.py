@@ -36,6 +36,7 @@ from agglab.testbed.systems.base import (
     Truth,
     TruthOf,
 )
+from agglab.testbed.systems.common import agent_configuration
 from agglab.topologies import Topology
 
 ENDPOINTS = str(Path(__file__).with_name("gather_endpoints.py"))
@@ -117,25 +118,9 @@ class Gather(System):
     def _agent(
         self, setting: Setting, job: ActiveJob, role: str, host: str, rank: int, settings: Any
     ) -> Agent:
-        workload = job.job.workload
         port = (WORKER_PORT if role == WORKER else SERVER_PORT) + job.job.number
-        configuration = {
-            "name": host,
-            "system": ENDPOINTS,
-            "role": role,
-            "job": job.job.number,
-            "rank": rank,
-            "workers": len(job.job.hosts),
-            "settings": settings,
-            "bind": [setting.graph.host(host).ip, port],
-            "link_rate_bps": None,
-            "elements": workload.elements,
-            "dtype": workload.dtype,
-            "seed": setting.scenario.seed,
-            "give_up_s": workload.give_up_s,
-            "worker": "",
-        }
-        return Agent(role, host, rank, configuration)
+        shared = agent_configuration(setting, job.job, ENDPOINTS, host, port, rank, role)
+        return Agent(role, host, rank, {**shared, "settings": settings})
 
     def _server(self, setting: Setting, job: Tenant) -> str:
         return job.hosts[dict(setting.scenario.options)[self.name].host]

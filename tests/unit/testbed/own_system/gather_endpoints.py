@@ -38,7 +38,7 @@ class Gatherer:
     def __init__(self, part: Part) -> None:
         self._part = part
         self._lanes = part.settings["lanes"]
-        self.peers: Sequence[Address] = [(ip, port) for ip, port in part.settings["peers"]]
+        self.peers: Sequence[Address] = part.peers
         self.listens = part.role == SERVER
         self.longest_bytes = HEADER_BYTES + 4 * self._lanes
         self.chunks = -(-part.elements // self._lanes)

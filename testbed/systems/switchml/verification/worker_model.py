@@ -10,8 +10,8 @@ from math import ceil, log2
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.verification.explore.switchml import packets
-from agglab.verification.explore.switchml.packets import (
+from agglab.testbed.systems.switchml.verification import packets
+from agglab.testbed.systems.switchml.verification.packets import (
     HEADER,
     INT32,
     OPENING,

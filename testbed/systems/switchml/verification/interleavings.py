@@ -9,10 +9,12 @@ states are followed once, and each carries how many interleavings lead to it.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +28,7 @@ from agglab.testbed.program import compile_program
 from agglab.testbed.systems.switchml import plan
 from agglab.testbed.virtual.backend import AGGREGATOR
 from agglab.testbed.virtual.frames import Address, Framing
-from agglab.testbed.virtual.switches import Chip
+from agglab.testbed.virtual.switches import CompiledProgram
 from agglab.topologies import rack
 from agglab.verification.explore.walk import Wrong
 
@@ -48,6 +50,12 @@ class Case:
 
     def __str__(self) -> str:
         return f"chunks: {self.chunks}, window: {self.window}, copies: {self.copies}"
+
+
+WIDE, TWO_SLOTS = Case(window=2, chunks=5, copies=2), Case(window=2, chunks=2, copies=1)
+ONE_CHUNK = Case(window=1, chunks=1, copies=2)
+SET_AGAIN = Case(window=1, chunks=2, copies=1)
+"""A slot carries an opening and two chunks: the last meets what the opening has left in its set."""
 
 
 class Astray(Wrong):
@@ -333,15 +341,31 @@ class Enumeration:
             raise
 
 
+def exhaust(program: Path, depth: int, out: TextIO) -> None:
+    """All cases, the widest to so many steps. Raises Astray."""
+    print("two workers: loss, duplication and delay", file=out)
+    for case in (WIDE, ONE_CHUNK, TWO_SLOTS, SET_AGAIN):
+        begun = time.monotonic()
+        done = enumerate_all(program, case, depth if case is WIDE else None)
+        took = f"{done.states} states, {time.monotonic() - begun:.0f} s"
+        if done.interleavings is None:
+            count = f"all orders, of any length (the last new state after {done.depth} steps)"
+        else:
+            count = f"{done.interleavings} orders of {done.depth} steps"
+        print(f"  {case}: {count}, {took}", file=out)
+
+
 def enumerate_all(program: Path, case: Case, depth: int | None) -> Enumerated:
     """Follow all interleavings of so many steps, or (None) of any length. Raises Astray."""
-    chip = Chip(compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json)
+    compiled = CompiledProgram(
+        compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
+    )
     graph = rack(WORKERS)
     job = plan.Job(JOB, tuple(host.name for host in graph.hosts), 0, SLOTS)
-    with chip.pipeline(seed=1) as pipeline:
+    with compiled.pipeline(seed=1) as pipeline:
         entries = plan.job_entries(graph, "s1", [job])
         for entry in entries.tables:
-            chip.add(pipeline, entry)
+            compiled.add(pipeline, entry)
         for group, replicas in entries.groups.items():
             pipeline.set_multicast_group(group, replicas)
         enumeration = Enumeration(Model(pipeline, case))

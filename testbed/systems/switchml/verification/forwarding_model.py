@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agglab.verification.explore.switchml.packets import (
+from agglab.testbed.systems.switchml.verification.packets import (
     AGGREGATOR_MAC,
     IP_AT,
     ONES,

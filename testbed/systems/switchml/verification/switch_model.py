@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from agglab.verification.explore.switchml import packets
-from agglab.verification.explore.switchml.forwarding_model import Forwarding, Out
-from agglab.verification.explore.switchml.packets import (
+from agglab.testbed.systems.switchml.verification import packets
+from agglab.testbed.systems.switchml.verification.forwarding_model import Forwarding, Out
+from agglab.testbed.systems.switchml.verification.packets import (
     AGGREGATOR,
     OPENING,
     RESULT,

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
-from agglab.verification.explore.switchml import packets
-from agglab.verification.explore.switchml.packets import (
+from agglab.testbed.systems.switchml.verification import packets
+from agglab.testbed.systems.switchml.verification.packets import (
     AGGREGATOR,
     BODY_AT,
     HEADER_AT,
@@ -20,7 +20,7 @@ from agglab.verification.explore.switchml.packets import (
     End,
     Message,
 )
-from agglab.verification.explore.switchml.switch_model import Duty, SwitchModel
+from agglab.testbed.systems.switchml.verification.switch_model import Duty, SwitchModel
 
 UNKNOWN = OPENING + 1
 PORTS_MAX = 6

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from random import Random
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,24 +16,30 @@ from agglab.hosts.worker import Job
 from agglab.testbed.plan import Branch
 from agglab.testbed.plan.tree import Wiring
 from agglab.testbed.systems.switchml import plan
-from agglab.testbed.virtual.switches import Chip
-from agglab.verification.explore.switchml import forgery, packets, setting, sums
-from agglab.verification.explore.switchml.forwarding_model import Forwarding
-from agglab.verification.explore.switchml.nodes import MS, SwitchPair, WorkerPair
-from agglab.verification.explore.switchml.packets import (
+from agglab.testbed.systems.switchml.verification import forgery, packets, setting, sums
+from agglab.testbed.systems.switchml.verification.forwarding_model import Forwarding
+from agglab.testbed.systems.switchml.verification.nodes import MS, SwitchPair, WorkerPair
+from agglab.testbed.systems.switchml.verification.packets import (
     AGGREGATOR,
     HEADER,
     RESULT,
     WORKER_PORT_BASE,
 )
-from agglab.verification.explore.switchml.setting import LANES, SESSION, SLOTS, JobSetting, Setting
-from agglab.verification.explore.switchml.switch_model import (
+from agglab.testbed.systems.switchml.verification.setting import (
+    LANES,
+    SESSION,
+    SLOTS,
+    JobSetting,
+    Setting,
+)
+from agglab.testbed.systems.switchml.verification.switch_model import (
     HARMLESS,
     Decision,
     Duty,
     Member,
     SwitchModel,
 )
+from agglab.testbed.virtual.switches import CompiledProgram
 from agglab.verification.explore.walk import Step, Wrong
 
 HISTORY_MAX = 2000
@@ -97,10 +104,10 @@ class JobState:
     broken: bool = False
 
 
-class SwitchmlWorld:
-    """A world of a setting. chip: of a program with setting.LANES and SLOTS."""
+class SwitchWorld:
+    """A world of a setting. compiled: of a program with setting.LANES and SLOTS."""
 
-    def __init__(self, chip: Chip, chosen: Setting) -> None:
+    def __init__(self, compiled: CompiledProgram, chosen: Setting) -> None:
         self.told: list[str] | None = None
         self._setting, self._graph = chosen, chosen.topology()
         self._wiring = Wiring(self._graph)
@@ -108,7 +115,7 @@ class SwitchmlWorld:
         self._bag: list[Flight] = []
         self._history: list[Flight] = []
         self._ends = {host.name: forgery.end_of(host.mac, host.ip, 0) for host in self._graph.hosts}
-        self._switches = {name: self._switch(chip, name) for name in self._wiring.switches}
+        self._switches = {name: self._switch(compiled, name) for name in self._wiring.switches}
         self._jobs = [self._job(job, index) for index, job in enumerate(chosen.jobs)]
         self._inputs: dict[tuple[int, str, int, bool], NDArray] = {}
         self._steps: dict[str, Callable[[Random], None]] = {
@@ -198,7 +205,7 @@ class SwitchmlWorld:
 
     # The network.
 
-    def _switch(self, chip: Chip, name: str) -> SwitchPair:
+    def _switch(self, compiled: CompiledProgram, name: str) -> SwitchPair:
         ports = self._wiring.ports[name]
         known = [(h, self._wiring.port_to_host(name, h.name)) for h in self._graph.hosts]
         reached = [(self._ends[host.name], port) for host, port in known if port is not None]
@@ -208,7 +215,7 @@ class SwitchmlWorld:
             self._wiring.flooding[name],
         )
         below = {port for port, node in ports.items() if node in self._ends}
-        return SwitchPair(name, chip, SwitchModel(LANES, SLOTS, forwarding), below)
+        return SwitchPair(name, compiled, SwitchModel(LANES, SLOTS, forwarding), below)
 
     def _put(self, flight: Flight) -> None:
         self._bag.append(flight)
@@ -607,11 +614,11 @@ def _faked(chance: Random, worker: WorkerPair, chosen: Setting) -> bytes:
     return datagram[: chance.randrange(12, len(datagram) + 1)] if cut < 0.2 else datagram
 
 
-class Switchml:
-    """The system, for walk's search."""
+class Walks:
+    """What a search walks in."""
 
-    def __init__(self, chip: Chip) -> None:
-        self._chip = chip
+    def __init__(self, compiled: CompiledProgram) -> None:
+        self._compiled = compiled
 
     def setting(self, chance: Random) -> Setting:
         return setting.draw(chance)
@@ -619,8 +626,11 @@ class Switchml:
     def kinds(self, chosen: Setting) -> Mapping[str, float]:
         return LAWLESS if chosen.lawless else LAWFUL
 
-    def world(self, chosen: Setting) -> SwitchmlWorld:
-        return SwitchmlWorld(self._chip, chosen)
+    def world(self, chosen: Setting) -> SwitchWorld:
+        return SwitchWorld(self._compiled, chosen)
 
     def simpler(self, chosen: Setting) -> Iterator[Setting]:
         return setting.simpler(chosen)
+
+    def from_values(self, values: Mapping[str, Any]) -> Setting:
+        return setting.from_values(values)

@@ -15,11 +15,10 @@ from agglab.hosts.worker import COUNTERS as WORKER_COUNTERS
 from agglab.hosts.worker import Job, Timing, Worker
 from agglab.switch import Pipeline
 from agglab.testbed.plan import Entries
-from agglab.testbed.virtual.switches import Chip, full_name
-from agglab.verification.explore.switchml import packets
-from agglab.verification.explore.switchml.forwarding_model import Out
-from agglab.verification.explore.switchml.packets import End
-from agglab.verification.explore.switchml.switch_model import (
+from agglab.testbed.systems.switchml.verification import packets
+from agglab.testbed.systems.switchml.verification.forwarding_model import Out
+from agglab.testbed.systems.switchml.verification.packets import End
+from agglab.testbed.systems.switchml.verification.switch_model import (
     COUNTERS,
     NO_JOB,
     OF_FRAMES,
@@ -28,7 +27,8 @@ from agglab.verification.explore.switchml.switch_model import (
     SwitchModel,
     same,
 )
-from agglab.verification.explore.switchml.worker_model import Times, WorkerModel
+from agglab.testbed.systems.switchml.verification.worker_model import Times, WorkerModel
+from agglab.testbed.virtual.switches import CompiledProgram, full_name
 from agglab.verification.explore.walk import Wrong
 
 MS = 1_000_000
@@ -39,19 +39,23 @@ INDEX = re.compile(r"index (\d+)")
 class SwitchPair:
     """A compiled program and the model of it. below: which ports lead to hosts."""
 
-    def __init__(self, name: str, chip: Chip, model: SwitchModel, below: Collection[int]) -> None:
-        self.name, self._chip = name, chip
+    def __init__(
+        self, name: str, compiled: CompiledProgram, model: SwitchModel, below: Collection[int]
+    ) -> None:
+        self.name, self._compiled = name, compiled
         self.model, self._below = model, below
-        self._pipeline: Pipeline = chip.pipeline(seed=1)
+        self._pipeline: Pipeline = compiled.pipeline(seed=1)
         self._entries: Entries | None = None
         self._handles: list[tuple[str, int]] = []
 
     def install(self, entries: Entries, duties: Mapping[int, Duty]) -> None:
         """Other entries instead of all that were there; registers stay."""
-        tables = self._chip.program.tables
+        tables = self._compiled.program.tables
         for table, handle in self._handles:
             self._pipeline.table_delete(full_name(tables, table), handle)
-        added = [(entry.table, self._chip.add(self._pipeline, entry)) for entry in entries.tables]
+        added = [
+            (entry.table, self._compiled.add(self._pipeline, entry)) for entry in entries.tables
+        ]
         self._handles = added
         for group in self._entries.groups if self._entries else ():
             self._pipeline.set_multicast_group(group, [])
@@ -64,7 +68,7 @@ class SwitchPair:
         """Empty, with its entries."""
         self.check_counters()
         self._pipeline.close()
-        self._pipeline = self._chip.pipeline(seed=1)
+        self._pipeline = self._compiled.pipeline(seed=1)
         self.model.empty()
         assert self._entries is not None
         entries, self._entries, self._handles = self._entries, None, []
@@ -96,7 +100,7 @@ class SwitchPair:
         """Packets and bytes of every counter that the model knows."""
         indices = [duty.index for duty in self.model.duties.values()]
         for last in COUNTERS:
-            name = full_name(self._chip.program.counters, last)
+            name = full_name(self._compiled.program.counters, last)
             for index in [0] if last in OF_FRAMES else [*indices, NO_JOB]:
                 got = self._pipeline.counter_read(name, index)
                 model = self.model

@@ -8,9 +8,8 @@ from random import Random
 from typing import Any
 
 from agglab.topologies import Topology, leaf_spine, rack, ring_of_racks, two_tier
+from agglab.verification.explore.schedules import LANES, SLOTS
 
-LANES, SLOTS = 4, 8
-"""Few and fixed, so that one compiled program serves all walks."""
 ELEMENTS_MAX = 14 * LANES
 SESSION = 1 << 20
 ODD = ("",) * 8 + ("elements", "dtype", "window")

@@ -1,0 +1,79 @@
+"""What systems of every kind answer alike: agents' configuration, lanes, chance of loss."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+from agglab.hosts import wire
+from agglab.hosts.part import WORKER
+from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario.jobs import Finding, Tenant
+from agglab.testbed.scenario.schema import LANES_MAX
+from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems.base import Setting
+from agglab.topologies import Direction, Drop
+
+IP_AND_UDP_BYTES = 28
+LOSS_MAX = 0.99
+
+
+def agent_configuration(
+    setting: Setting,
+    job: Tenant,
+    endpoints: str,
+    host: str,
+    port: int,
+    rank: int,
+    role: str = WORKER,
+) -> dict[str, Any]:
+    """hosts.agent's keys for one agent, but for `settings`, which are the system's own.
+
+    endpoints: the module of its endpoints, a name or a path; port: the UDP port it listens on.
+    """
+    workload = job.workload
+    link = next(iter(setting.graph.ports(host).values()))
+    return {
+        "name": host,
+        "system": endpoints,
+        "role": role,
+        "job": job.number,
+        "rank": rank,
+        "workers": len(job.hosts),
+        "bind": [setting.graph.host(host).ip, port],
+        "link_rate_bps": link.a_to_b.rate_bps,
+        "elements": workload.elements,
+        "dtype": workload.dtype,
+        "seed": setting.scenario.seed,
+        "give_up_s": workload.give_up_s,
+        "worker": workload.worker,
+    }
+
+
+def lanes_of(scenario: Scenario, header_bytes: int) -> int:
+    """As the scenario says, or the most that fit its MTU beside a header of so many bytes."""
+    return scenario.switch.lanes or lanes_that_fit(scenario, header_bytes)
+
+
+def lanes_that_fit(scenario: Scenario, header_bytes: int) -> int:
+    """The most lanes that a packet of the scenario's MTU (IP header counted) holds."""
+    room = scenario.links.mtu_bytes - IP_AND_UDP_BYTES - header_bytes
+    return min(LANES_MAX, room // wire.VALUE_BYTES)
+
+
+def check_lanes(scenario: Scenario, trust: Trust, header_bytes: int) -> Iterator[Finding]:
+    """What `System.check` finds of `switch.lanes`."""
+    if not trust("switch.lanes", "links.mtu"):
+        return
+    lanes, most = scenario.switch.lanes, lanes_that_fit(scenario, header_bytes)
+    if lanes is not None and lanes > most:
+        what = f"{lanes} lanes do not fit an MTU of {scenario.links.mtu_bytes} bytes"
+        yield "switch.lanes", what, f"at most {most}, or auto"
+
+
+def independent_loss(way: Direction) -> float:
+    """The chance that a frame is lost to constant independent losses; bursts and lists count for
+    nothing."""
+    passed = [1 - i.probability for i in way.impairments if isinstance(i, Drop)]
+    return min(1 - prod(passed), LOSS_MAX)

@@ -1,0 +1,68 @@
+"""Two runs on real links, alive at once and interleaved round by round: both are exact."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+
+from agglab.testbed.experiment import Experiment
+from agglab.testbed.metrics import compute
+from agglab.testbed.network import isolated
+from agglab.testbed.prepare import compiled
+from agglab.testbed.record import RunFolder
+from agglab.testbed.scenario import load
+from agglab.testbed.scenario.graph import topology
+
+pytestmark = pytest.mark.root
+
+TEXT = """
+name: {name}
+system: {name}
+topology: {{workers: 3}}
+links: {{rate: 100mbit, loss: 1%}}
+workload: {{elements: 20_000, dtype: int32, rounds: 3}}
+"""
+SYSTEMS = ("switchml", "ring")
+
+
+def test_two_runs_take_turns_on_real_links(tmp_path: Path) -> None:
+    points = {}
+    for name in SYSTEMS:
+        (tmp_path / f"{name}.yaml").write_text(TEXT.format(name=name))
+        (points[name],) = load(tmp_path / f"{name}.yaml").points
+    programs = {name: compiled(point) for name, point in points.items()}
+
+    def interleaved(scratch: Path) -> int:
+        turns = {}
+        for name, point in points.items():
+            folder = RunFolder(tmp_path / name)
+            run = Experiment(point.scenario, programs[name], folder, scratch / name, io.StringIO())
+            turns[name] = run.turns()
+        while turns:
+            for name, turn in list(turns.items()):
+                try:
+                    next(turn)
+                except StopIteration as end:
+                    scenario = points[name].scenario
+                    metrics = compute(scenario, topology(scenario), end.value)
+                    (tmp_path / f"{name}.json").write_text(json.dumps(metrics))
+                    del turns[name]
+        return 0
+
+    assert isolated(interleaved) == 0
+    spans: list[tuple[int, int, str]] = []
+    for name in SYSTEMS:
+        metrics = json.loads((tmp_path / f"{name}.json").read_text())
+        assert (metrics["exact"], metrics["rounds"]) == (True, 3)
+        assert metrics["wrong_results"] == 0 and not metrics.get("failure")
+        log = [json.loads(line) for line in (tmp_path / name / "events.jsonl").open()]
+        begun = [event["t_ns"] for event in log if event["event"] == "round_begin"]
+        judged = [event["t_ns"] for event in log if event["event"] == "verified"]
+        spans += [(begin, end, name) for begin, end in zip(begun, judged, strict=True)]
+    spans.sort()
+    assert [name for *_, name in spans] == [*SYSTEMS] * 3
+    assert all(a[1] < b[0] for a, b in itertools.pairwise(spans)), "one at a time"

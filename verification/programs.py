@@ -1,0 +1,29 @@
+"""The P4 programs of systems, at sizes that whoever tests them chooses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agglab.testbed import systems
+from agglab.testbed.places import P4_FOLDER
+from agglab.testbed.program import Program, compile_program
+from agglab.testbed.scenario.schema import Scenario, Switch
+from agglab.testbed.systems.base import Source
+
+
+def source(system: str, lanes: int, slots: int) -> Source:
+    """Name and compile-time parameters of the program that a system's scenarios run."""
+    found = systems.find(system)
+    own = ((found.name, found.options()),) if found.options else ()
+    switch = Switch(lanes=lanes, slots=slots)
+    return found.source(Scenario(system=system, options=own, switch=switch))
+
+
+def path(system: str) -> Path:
+    """The P4 file. Its sizes do not decide which it is."""
+    return P4_FOLDER / f"{source(system, lanes=1, slots=1).name}.p4"
+
+
+def compiled(system: str, lanes: int, slots: int, compiler: str = "agglab") -> Program:
+    """By one of `switch.compiler`'s compilers. Raises what compile_program raises."""
+    return compile_program(path(system), compiler, source(system, lanes, slots).parameters)

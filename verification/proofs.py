@@ -1,0 +1,44 @@
+"""What a system brings for its own verification, beside the answers that the testbed asks for.
+
+It lies in the system's place: the package `testbed/systems/<name>/verification/`, which nothing of
+the testbed imports, has it as `PROOFS`. A system without that package is tried by scenarios alone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from agglab.testbed import systems
+from agglab.testbed.virtual import CompiledProgram
+from agglab.verification.explore import walk
+
+
+@dataclass(frozen=True)
+class Proofs:
+    """walks: worlds beside models of the protocol, for the compiled program, which `explore` moves.
+    exhaust: (P4 program, steps, where to print) follows every order of events of small cases;
+    raises walk.Wrong. script: of lanes; a packet test whose entries and frames `fuzz` starts from.
+    """
+
+    walks: Callable[[CompiledProgram], walk.System[Any]] | None = None
+    exhaust: Callable[[Path, int, TextIO], None] | None = None
+    script: Callable[[int], str] | None = None
+
+
+def folder(system: str) -> Path:
+    """Where it lies, whether there is one or not."""
+    return Path(systems.__file__).parent / system / "verification"
+
+
+def of(system: str) -> Proofs:
+    """Of one of the systems that come with us, by name."""
+    if not folder(system).is_dir():
+        return Proofs()
+    found = importlib.import_module(f"{systems.__name__}.{system}.verification").PROOFS
+    assert isinstance(found, Proofs)
+    return found
