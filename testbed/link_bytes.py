@@ -64,11 +64,13 @@ def _unclear(system: System, setting: Setting, measured: Measurements) -> str:
 def _expected(system: System, setting: Setting, measured: Measurements) -> dict[str, Expected]:
     directions: dict[str, Expected] = {}
     for result in measured.outcome.jobs:
-        job, rounds = setting.whole(result.tenant), len(result.rounds)
-        round_bytes = system.round_bytes(setting, job)
-        for name, size in round_bytes.items():
-            directions.setdefault(name, Expected()).predicted += size * rounds
-        more = _more(system, setting, result, round_bytes)
+        job = setting.whole(result.tenant)
+        run_bytes: Counter[str] = Counter()
+        for number in range(len(result.rounds)):
+            run_bytes.update(system.round_bytes(setting, job, number))
+        for name, size in run_bytes.items():
+            directions.setdefault(name, Expected()).predicted += size
+        more = _more(system, setting, result, run_bytes)
         for name, again in system.sent_again(setting, job, more, measured.counters).items():
             way = directions.setdefault(name, Expected())
             way.again_min += again.least
@@ -77,16 +79,16 @@ def _expected(system: System, setting: Setting, measured: Measurements) -> dict[
 
 
 def _more(
-    system: System, setting: Setting, result: JobResult, round_bytes: Mapping[str, int]
+    system: System, setting: Setting, result: JobResult, run_bytes: Mapping[str, int]
 ) -> dict[str, int]:
     """Host -> bytes that its agents of the job sent beyond the prediction, as far as their own
     counts of what they sent again explain these."""
     job, counts = setting.whole(result.tenant), _counts(result)
     more = {host: count["bytes_sent"] for host, count in counts.items()}
-    for name, size in round_bytes.items():
+    for name, size in run_bytes.items():
         host = name.partition("->")[0]
         if host in more:
-            more[host] -= size * len(result.rounds)
+            more[host] -= size
     for host, count in counts.items():
         explained = system.beyond(setting, job, host, count)
         more[host] = min(max(more[host], explained.least), explained.most)

@@ -327,10 +327,10 @@ class System(ABC):
     # What should happen.
 
     @abstractmethod
-    def round_bytes(self, setting: Setting, job: ActiveJob) -> Mapping[str, int]:
-        """Bytes that a round without loss sends over each direction (`h1->s1`), and between agents
-        of one host (`h1->h1`, which is no link's). Directions that carry nothing may be left
-        out."""
+    def round_bytes(self, setting: Setting, job: ActiveJob, number: int) -> Mapping[str, int]:
+        """Bytes that the round of that number sends without loss over each direction (`h1->s1`),
+        and between agents of one host (`h1->h1`, which is no link's). Directions that carry nothing
+        may be left out."""
 
     @abstractmethod
     def bounds(self, setting: Setting, job: ActiveJob) -> Bounds: ...

@@ -132,7 +132,7 @@ class BetweenHosts(System):
         """hosts.agent's keys for one agent; `settings` are yet to come."""
         return agent_configuration(setting, job, self.endpoints, host, port, rank, role)
 
-    def round_bytes(self, setting: Setting, job: ActiveJob) -> Mapping[str, int]:
+    def round_bytes(self, setting: Setting, job: ActiveJob, number: int) -> Mapping[str, int]:
         return bytes_by_direction(setting.graph, self.flows(setting, job))
 
     def bounds(self, setting: Setting, job: ActiveJob) -> Bounds:

@@ -35,8 +35,9 @@ from schedules import FLOOD_PORTS, JOBS, SLOTS, jobs_model, schedule
 from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.scenario.schema import Scenario, Switch, Workload
 from agglab.testbed.systems.base import Setting
-from agglab.testbed.systems.switchml import attack
-from agglab.testbed.systems.switchml.counters import COUNTERS
+from agglab.testbed.systems.summing import attack
+from agglab.testbed.systems.summing.counters import COUNTERS
+from agglab.testbed.systems.switchml import SwitchML
 from agglab.topologies import rack
 
 pytestmark = pytest.mark.peers
@@ -193,7 +194,7 @@ def flooded(frames: Sequence[tuple[str, bytes]]) -> list[str]:
 def test_every_kind_of_attack_is_counted_by_its_counter(check: Check, seed: int) -> None:
     victim = Tenant("a", 1, ("h1", "h2", "h3"), 1, 0.0, None, Workload())
     scenario = Scenario(name="attacked", switch=Switch(lanes=LANES, slots=4))
-    frames = attack.frames(str(seed), Setting(scenario, rack(4), (victim,)), "h4")
+    frames = SwitchML().attack(str(seed), Setting(scenario, rack(4), (victim,)), "h4")
     chosen = [
         (attack.KINDS[k].counted, frame) for k, frame in islice(frames, 4 * len(attack.KINDS))
     ]

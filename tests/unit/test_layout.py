@@ -166,7 +166,7 @@ def test_the_wheel_has_every_package() -> None:
     assert all((ROOT / name.replace(".", "/")).is_dir() for name in listed)
 
 
-SYSTEMS = sorted(path.parent.name for path in (ROOT / "testbed/systems").glob("*/__init__.py"))
+SYSTEMS = sorted(path.parent.name for path in (ROOT / "testbed/systems").glob("*/system.py"))
 ALL_CODE = [*ALLOWED, "p4"]
 CODE = (".py", ".c", ".h", ".p4", ".sh", ".yaml")
 SCRIPTS = ("Makefile", "setup.sh", "provision.sh", "Vagrantfile", ".ci/run")

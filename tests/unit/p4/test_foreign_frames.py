@@ -15,8 +15,9 @@ from agglab.switch import Pipeline
 from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.scenario.schema import Scenario, Switch, Workload
 from agglab.testbed.systems.base import Setting
-from agglab.testbed.systems.switchml import attack
-from agglab.testbed.systems.switchml.counters import COUNTERS
+from agglab.testbed.systems.summing import attack
+from agglab.testbed.systems.summing.counters import COUNTERS
+from agglab.testbed.systems.switchml import SwitchML
 from agglab.topologies import rack
 
 LANES = 5
@@ -50,7 +51,7 @@ def setting() -> Setting:
 
 
 def test_every_kind_is_counted_by_its_counter_and_none_is_answered(pipeline: Pipeline) -> None:
-    frames = attack.frames("7", setting(), "h4")
+    frames = SwitchML().attack("7", setting(), "h4")
     seen = set()
     for kind, frame in islice(frames, 40 * len(attack.KINDS)):
         before = counts(pipeline)

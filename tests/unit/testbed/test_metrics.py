@@ -19,7 +19,7 @@ from agglab.testbed.scenario.jobs import tenants
 from agglab.testbed.scenario.metric_names import metrics as metrics_of
 from agglab.testbed.scenario.metric_names import pattern_of, type_of
 from agglab.testbed.systems.base import Bounds, Setting
-from agglab.testbed.systems.switchml.plan import Job, plan
+from agglab.testbed.systems.summing.plan import Job, plan
 from agglab.testbed.usage import Usage
 from agglab.testbed.verify import Verdict, Wrong
 from agglab.topologies import Drop

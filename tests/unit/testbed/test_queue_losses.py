@@ -14,7 +14,7 @@ from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.scenario.schema import Scenario, Workload
 from agglab.testbed.statistics import DirectionStatistics
 from agglab.testbed.systems.base import Setting
-from agglab.testbed.systems.switchml.plan import Job, plan
+from agglab.testbed.systems.summing.plan import Job, plan
 from agglab.topologies import rack, two_tier
 
 SWITCHML = systems.find("switchml")

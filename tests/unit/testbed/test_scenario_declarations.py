@@ -11,7 +11,7 @@ from agglab.testbed.scenario.faults import KINDS, expand
 from agglab.testbed.scenario.graph import topology
 from agglab.testbed.scenario.jobs import tenants
 from agglab.testbed.scenario.schema import FAULT_KINDS
-from agglab.testbed.systems.switchml.partition import ranges
+from agglab.testbed.systems.summing.partition import ranges
 from agglab.topologies import Drop, DropList, GilbertElliott, PeriodicDrop
 
 

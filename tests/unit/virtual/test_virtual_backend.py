@@ -18,7 +18,7 @@ from agglab.testbed.places import REPOSITORY
 from agglab.testbed.program import compile_program
 from agglab.testbed.scenario.schema import FaultEntry, Links, Scenario, Switch, Timeouts, Workload
 from agglab.testbed.scenario.schema import Topology as Shape
-from agglab.testbed.systems.switchml.plan import Job, plan
+from agglab.testbed.systems.summing.plan import Job, plan
 from agglab.testbed.virtual import CompiledProgram, NeverEnds, VirtualBackend
 from agglab.topologies import Direction, rack
 from agglab.topologies.graph import Corrupt, Topology

@@ -134,12 +134,12 @@ class Gather(System):
         there = [plain.Flow(host, server, size) for host in job.hosts]
         return there + [plain.Flow(flow.target, flow.source, size) for flow in there]
 
-    def round_bytes(self, setting: Setting, job: ActiveJob) -> Mapping[str, int]:
+    def round_bytes(self, setting: Setting, job: ActiveJob, number: int) -> Mapping[str, int]:
         return plain.bytes_by_direction(setting.graph, self._flows(setting, job))
 
     def bounds(self, setting: Setting, job: ActiveJob) -> Bounds:
         slowest_bps = min(rate for _, rate in plain.rates(setting.graph))
-        link_s = plain.slowest_crossing_s(setting.graph, self.round_bytes(setting, job))
+        link_s = plain.slowest_crossing_s(setting.graph, self.round_bytes(setting, job, 0))
         payload_s = job.job.workload.elements * 32 / slowest_bps
         return Bounds(payload_s, link_s, link_s, 1.0)
 

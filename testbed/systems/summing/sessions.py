@@ -1,4 +1,4 @@
-"""Sessions of SwitchML: the slots that a job has, and tags that no older packet bears."""
+"""Sessions: the slots that a job has, and tags that no older packet bears."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 
 from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.systems.base import NoSession, Setting
-from agglab.testbed.systems.switchml.keys import lanes_of
-from agglab.testbed.systems.switchml.partition import Range, ranges
-from agglab.testbed.systems.switchml.slots import Slots
+from agglab.testbed.systems.summing.partition import Range, ranges
+from agglab.testbed.systems.summing.slots import Slots
 
 SESSION_BITS = 20
 """A session's first tag is a multiple of 2^20, and 1 (docs/protocol.md, Sessions)."""
@@ -17,7 +16,7 @@ TAGS_COMPARABLE = 1 << 31
 """A tag that is so far ahead of one that some cell still holds is taken for one behind it."""
 
 
-class SwitchMLSessions:
+class SlotSessions:
     """See systems.base.Sessions; a share is a Range of slots."""
 
     def __init__(self, setting: Setting) -> None:
@@ -26,7 +25,7 @@ class SwitchMLSessions:
         dynamic = switch.partition == "dynamic"
         self._static = None if dynamic else {job.number: place for job, place in places}
         self._slots = Slots(switch.slots, self._static)
-        self._lanes = lanes_of(setting.scenario)
+        self._lanes = setting.lanes
         self._next_tag = 1
 
     def join(self, job: Tenant) -> None:

@@ -1,4 +1,4 @@
-"""Who runs where in SwitchML: a worker at each host of the job."""
+"""Who runs where: a worker at each host of the job."""
 
 from __future__ import annotations
 
@@ -8,25 +8,23 @@ from agglab.hosts import wire
 from agglab.hosts.part import WORKER
 from agglab.testbed.systems.base import ActiveJob, Agent, Setting
 from agglab.testbed.systems.common import agent_configuration
-from agglab.testbed.systems.switchml.partition import ranges
-
-ENDPOINTS = "agglab.hosts.systems.switchml"
+from agglab.testbed.systems.summing.partition import ranges
 
 
-def agents(setting: Setting, job: ActiveJob) -> list[Agent]:
-    """See System.agents."""
+def agents(setting: Setting, job: ActiveJob, endpoints: str) -> list[Agent]:
+    """See System.agents. endpoints: the module of the workers' endpoints."""
     return [
-        Agent(WORKER, job.job.hosts[rank], rank, configuration(setting, job, rank))
+        Agent(WORKER, job.job.hosts[rank], rank, configuration(setting, job, endpoints, rank))
         for rank in job.members
     ]
 
 
-def configuration(setting: Setting, job: ActiveJob, rank: int) -> dict[str, Any]:
+def configuration(setting: Setting, job: ActiveJob, endpoints: str, rank: int) -> dict[str, Any]:
     """hosts.agent's keys for one worker, as the job begins."""
     tenant, port = job.job, wire.WORKER_PORT_BASE + job.job.number
     host = tenant.hosts[rank]
     return {
-        **agent_configuration(setting, tenant, ENDPOINTS, host, port, rank),
+        **agent_configuration(setting, tenant, endpoints, host, port, rank),
         "settings": {
             "lanes": setting.scenario.switch.lanes,
             "slots": ranges(setting.scenario)[job.index][1],
