@@ -27,7 +27,7 @@ from agglab.hosts.errors import AllReduceError, RoundTimeout
 from agglab.hosts.library import BuildError
 from agglab.hosts.own_worker import load_module
 from agglab.hosts.part import SERVER, WORKER, Hooks, Part
-from agglab.hosts.tensors import make_tensor
+from agglab.hosts.tensors import Sparsity, make_tensor
 
 WAITING_MAX = 64
 NUMBERS = "biufc"
@@ -44,7 +44,8 @@ class ConfigError(ValueError):
 class Config:
     """The configuration file's keys. system: the module of its endpoints (systems/__init__.py);
     settings: what that asks for; role: `worker` or `server`. `worker` may be absent; see
-    own_worker.py."""
+    own_worker.py. `sparsity`, which may be too, has the `density`, `block` and `overlap` of
+    tensors.Sparsity."""
 
     name: str
     system: str
@@ -62,6 +63,7 @@ class Config:
     control: str
     sums_dir: str | None
     worker: str = ""
+    sparsity: Mapping[str, Any] | None = None
 
     @classmethod
     def read(cls, path: Path) -> Config:
@@ -72,7 +74,7 @@ class Config:
             raise ConfigError(f"{path}: {error}") from error
         if not isinstance(given, dict):
             raise ConfigError(f"{path}: not an object")
-        wrong = {field.name for field in fields(cls)} ^ {"worker", *given}
+        wrong = {field.name for field in fields(cls)} ^ {"worker", "sparsity", *given}
         if wrong:
             raise ConfigError(f"{path}: missing or unknown keys: {', '.join(sorted(wrong))}")
         for key in INTEGERS:
@@ -88,6 +90,14 @@ class Config:
         if not isinstance(given["settings"], dict):
             raise ConfigError(f"{path}: settings: not an object")
         return cls(**given)
+
+    def tensor(self, number: int) -> NDArray:
+        """The input of a round."""
+        sparsity = None
+        if self.sparsity is not None:
+            sparsity = Sparsity(**self.sparsity, workers=self.workers, elements=self.elements)
+        key = (self.seed, self.job, self.rank, number)
+        return make_tensor(*key, self.elements, self.dtype, sparsity=sparsity)
 
     def part(self, members: Sequence[int], changed: Mapping[str, Any]) -> Part:
         """What the endpoint is made of, in a session of these members (workers' ranks in the job)
@@ -134,7 +144,7 @@ class Agent:
         self._sums = np.full(config.elements, 1, np.int32) if self._sums_integers else None
         self._received: dict[str, Any] = {}
         self._round = 0
-        self._values = self._tensor(0)
+        self._values = self._config.tensor(0)
         self.failed = False
 
     def _configure(self, members: Sequence[int], settings: Mapping[str, Any]) -> None:
@@ -200,7 +210,7 @@ class Agent:
     def _run_round(self, command: Command) -> None:
         number = command["round"]
         if number != self._round:
-            self._round, self._values = number, self._tensor(number)
+            self._round, self._values = number, self._config.tensor(number)
         self._marks = sorted(command.get("marks", []))
         try:
             report = self._reduce()
@@ -214,7 +224,7 @@ class Agent:
             return
         # Before the report, so that the next command finds every agent prepared.
         self._save(self._received)
-        self._round, self._values = number + 1, self._tensor(number + 1)
+        self._round, self._values = number + 1, self._config.tensor(number + 1)
         self._control.send("round", **report)
 
     def _report_end(self, event: str, **content: Any) -> None:
@@ -278,12 +288,6 @@ class Agent:
             of=self._active.endpoint.chunks,
             retransmitted=self._untold()["retransmitted"],
             t_ns=now_ns,
-        )
-
-    def _tensor(self, number: int) -> NDArray:
-        config = self._config
-        return make_tensor(
-            config.seed, config.job, config.rank, number, config.elements, config.dtype
         )
 
     def _save(self, received: Mapping[str, Any]) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy.typing as npt
 
 from agglab.hosts import own_worker
-from agglab.hosts.tensors import make_tensor
 from agglab.testbed.backend import Backend
 from agglab.testbed.received import Received
 from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.systems.base import Setting, System
+from agglab.testbed.systems.common import tensor
 from agglab.testbed.verify import Verdict, verify
 
 NOTHING = Received(None)
@@ -37,7 +37,6 @@ class Judge:
     def __init__(self, backend: Backend, system: System, setting: Setting) -> None:
         self._backend = backend
         self._system, self._setting = system, setting
-        self._seed = setting.scenario.seed
 
     def collect(self, job: Tenant, number: int, members: Sequence[int], over: bool) -> Attempt:
         """What the members have received, which the next attempt would replace. Of a round that
@@ -54,9 +53,7 @@ class Judge:
 
         def inputs(start: int, count: int) -> list[npt.NDArray[Any]]:
             return [
-                make_tensor(
-                    self._seed, job.number, rank, attempt.number, count, workload.dtype, start
-                )
+                tensor(self._setting, job, rank, attempt.number, start, count)
                 for rank in attempt.members
             ]
 

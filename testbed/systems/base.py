@@ -47,7 +47,7 @@ class Abilities:
     reads; a scenario that gives another one is refused.
     """
 
-    workloads: tuple[str, ...] = ("allreduce",)
+    workloads: tuple[str, ...] = ("allreduce", "sparse_allreduce")
     dtypes: tuple[str, ...] = ("float32", "int32")
     clocks: tuple[str, ...] = ("mininet", "virtual")
     targets: tuple[str, ...] = ("native", "bmv2")

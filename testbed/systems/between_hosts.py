@@ -26,7 +26,6 @@ from agglab.testbed.systems.base import (
     Bounds,
     Cells,
     Combine,
-    HostCounter,
     Setting,
     Share,
     Source,
@@ -204,11 +203,6 @@ class NumberedSessions:
 
 
 FIRST_SESSION = 1
-
-
-def meanings(counters: Mapping[str, tuple[str, str]]) -> dict[str, HostCounter]:
-    """An endpoint's own counters, for System.host_counters."""
-    return {name: HostCounter(unit, meaning) for name, (unit, meaning) in counters.items()}
 
 
 def one_after_another(inputs: Iterable[Array]) -> Array:

@@ -1,18 +1,19 @@
-"""What systems of every kind answer alike: agents' configuration, lanes, chance of loss."""
+"""What systems of every kind answer alike: agents' configuration, inputs, lanes, chance of loss."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any
 
 from agglab.hosts import wire
 from agglab.hosts.part import WORKER
+from agglab.hosts.tensors import Sparsity, make_tensor
 from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.jobs import Finding, Tenant
-from agglab.testbed.scenario.schema import LANES_MAX
+from agglab.testbed.scenario.schema import LANES_MAX, SPARSE_KEYS, Workload
 from agglab.testbed.scenario.trust import Trust
-from agglab.testbed.systems.base import Setting
+from agglab.testbed.systems.base import Array, HostCounter, Setting
 from agglab.topologies import Direction, Drop
 
 IP_AND_UDP_BYTES = 28
@@ -48,7 +49,29 @@ def agent_configuration(
         "seed": setting.scenario.seed,
         "give_up_s": workload.give_up_s,
         "worker": workload.worker,
+        "sparsity": _sparsity(workload),
     }
+
+
+def _sparsity(workload: Workload) -> dict[str, Any] | None:
+    if workload.kind != "sparse_allreduce":
+        return None
+    return {name: getattr(workload, name) for name in SPARSE_KEYS}
+
+
+def tensor(
+    setting: Setting, job: Tenant, rank: int, number: int, start: int = 0, count: int | None = None
+) -> Array:
+    """Worker `rank`'s input in the round of that number: `count` elements of it, or all that follow
+    the first."""
+    workload, shape = job.workload, _sparsity(job.workload)
+    elements = workload.elements
+    sparsity = (
+        None if shape is None else Sparsity(**shape, workers=len(job.hosts), elements=elements)
+    )
+    count = elements - start if count is None else count
+    key = (setting.scenario.seed, job.number, rank, number)
+    return make_tensor(*key, count, workload.dtype, start, sparsity)
 
 
 def lanes_of(scenario: Scenario, header_bytes: int) -> int:
@@ -77,3 +100,8 @@ def independent_loss(way: Direction) -> float:
     nothing."""
     passed = [1 - i.probability for i in way.impairments if isinstance(i, Drop)]
     return min(1 - prod(passed), LOSS_MAX)
+
+
+def meanings(counters: Mapping[str, tuple[str, str]]) -> dict[str, HostCounter]:
+    """An endpoint's own counters, for System.host_counters."""
+    return {name: HostCounter(unit, meaning) for name, (unit, meaning) in counters.items()}

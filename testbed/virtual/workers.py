@@ -17,7 +17,6 @@ from agglab.hosts.endpoint import Address, Endpoint, Inbox, Repeat
 from agglab.hosts.errors import AllReduceError, RoundTimeout
 from agglab.hosts.own_worker import load_module
 from agglab.hosts.part import WORKER
-from agglab.hosts.tensors import make_tensor
 from agglab.testbed.received import Received
 from agglab.testbed.virtual.clock import Clock
 
@@ -159,10 +158,8 @@ class AgentNode:
     # A round.
 
     def _begin(self, number: int, marks: Sequence[int]) -> None:
-        config = self._config
         assert self._round is None, "a round is under way"
-        key = (config["seed"], config["job"], self.rank, number)
-        values = make_tensor(*key, config["elements"], config["dtype"])
+        values = self._setup.tensor(number)
         quantises = values.dtype == np.float32 and getattr(self._system, "QUANTISES", False)
         sums = np.empty(values.size, np.int32) if quantises else None
         self._round, self._marks = number, sorted(marks)

@@ -34,9 +34,13 @@ COLUMN = np.dtype(
 )
 """`struct omnireduce_column` of omnireduce.h."""
 
-OWN_COUNTERS = ("blocks_sent", "blocks_bare", "blocks_skipped")
-"""A round's blocks are each of one kind for a worker: it sent the values; it sent headers alone; or
-nobody sent anything."""
+OWN_COUNTERS = {
+    "blocks_sent": ("blocks", "whose values it sent, those sent again counted once"),
+    "blocks_bare": ("blocks", "in which it had nothing, so that it sent headers alone"),
+    "blocks_skipped": ("blocks", "in which no worker had anything, so that nobody sent anything"),
+}
+"""What this system's workers count beside `shared.COUNTERS`: each block of a round is one of the
+three."""
 
 SIGNATURES: library.Signatures = {
     "omnireduce_begin": (None, [P, I64]),
