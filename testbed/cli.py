@@ -18,7 +18,7 @@ from agglab.testbed import systems, terminal
 from agglab.testbed.errors import MachineLacks
 from agglab.testbed.exit_codes import FAILED, INVALID, LACKING, PASSED
 from agglab.testbed.program import CompileError
-from agglab.testbed.scenario import ScenarioError, find, load, names
+from agglab.testbed.scenario import ScenarioError, Suite, find, load, names
 from agglab.testbed.scenario.errors import nearest, one_line, quote
 from agglab.testbed.terminal import plain
 
@@ -131,9 +131,16 @@ def _check(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"valid": True, "runs": len(suite.points), "problems": []}, indent=2))
         return PASSED
-    runs = f"{len(suite.points)} runs" if suite.axes else "one run"
-    print(f"{suite.source}: valid, {runs}")
+    runs = f"{len(suite.points)} runs" if len(suite.points) > 1 else "one run"
+    print(plain("\n".join([f"{suite.source}: valid, {runs}", *_groups(suite)])))
     return PASSED
+
+
+def _groups(suite: Suite) -> Iterator[str]:
+    """What a comparison will run: a line for each point, with those that take turns."""
+    for group in suite.groups if suite.contenders else ():
+        names = ", ".join(suite.contenders)
+        yield f"  {group[0].label}: {names}" if suite.axes else f"  {names}"
 
 
 def _problems(error: ScenarioError | CompileError) -> list[dict[str, Any]]:

@@ -9,18 +9,16 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import TextIO
 
-from agglab.testbed import systems
 from agglab.testbed.backend import Backend
 from agglab.testbed.control.conductor import Conductor
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.control.turns import exhaust
 from agglab.testbed.measurements import Measurements
-from agglab.testbed.prepare import fill, setting_of
+from agglab.testbed.prepare import fill
 from agglab.testbed.program import Program
 from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog, RunFolder
-from agglab.testbed.scenario import Scenario
-from agglab.testbed.scenario.faults import expand
+from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scratch import note_elsewhere
 from agglab.testbed.systems.base import Cells
 
@@ -29,18 +27,22 @@ class Experiment:
     """One scenario, run once. `measure` does everything; nothing it starts outlives it."""
 
     def __init__(
-        self, scenario: Scenario, program: Program, folder: RunFolder, scratch: Path, stream: TextIO
+        self,
+        resolved: ResolvedScenario,
+        program: Program,
+        folder: RunFolder,
+        scratch: Path,
+        stream: TextIO,
+        whose: str = "",
     ) -> None:
-        self.scenario = scenario
+        """whose: what the lines of progress begin with, where several runs take turns."""
+        self.resolved = resolved
         self.program = program
         self.folder = folder
         self.scratch = scratch
-        self.system = systems.of(scenario)
-        self.setting = setting_of(scenario)
-        self.graph, self.jobs = self.setting.graph, self.setting.jobs
-        self.faults = expand(scenario, self.graph, self.jobs)
+        self.system = resolved.system
         self.sums = folder.path / "sums"  # not in scratch: /run may be small
-        self.progress = self._progress(stream)
+        self.progress = self._progress(stream, whose)
 
     def measure(self) -> Measurements:
         """Build, start, reduce, count. Raises NodeFailed or AgentFailed if a part of it fails."""
@@ -61,26 +63,27 @@ class Experiment:
 
     def _backend(self) -> Backend:
         """Imported here: each backend needs what the other does without."""
-        if self.scenario.backend == "virtual":
+        resolved = self.resolved
+        if resolved.virtual:
             from agglab.testbed.virtual.backend import VirtualBackend
 
-            return VirtualBackend(self.graph, self.scenario.seed, self.program.json)
+            return VirtualBackend(resolved.graph, resolved.seed, self.program.json)
         from agglab.testbed.network.targets import choose
         from agglab.testbed.real import RealBackend
 
-        pcaps = self.folder.path / "pcap" if self.scenario.switch.pcap else None
+        pcaps = self.folder.path / "pcap" if resolved.scenario.switch.pcap else None
         if pcaps:
             pcaps.mkdir()
-        switch, program = self.scenario.switch, self.program
+        log, program = resolved.scenario.switch.log, self.program
         return RealBackend(
-            self.graph,
-            self.scenario.seed,
-            self.faults,
-            choose(switch.target, program.json, program.p4info, switch.log),
+            resolved.graph,
+            resolved.seed,
+            resolved.faults,
+            choose(resolved.target, program.json, program.p4info, log),
             self.scratch,
             self.folder.logs,
             self.sums,
-            self.scenario.timeouts.start_s,
+            resolved.scenario.timeouts.start_s,
             (counter.name for counter in self.system.counters.values()),
             pcaps,
         )
@@ -88,34 +91,28 @@ class Experiment:
     def _in(self, backend: Backend) -> Generator[None, None, Measurements]:
         log = EventLog(self.folder.path / "events.jsonl", backend.now_ns)
         try:
-            log.add("start", scenario=self.scenario.name, seed=self.scenario.seed)
-            conductor = Conductor(
-                self.system,
-                self.setting,
-                self.faults,
-                backend,
-                log,
-                self.progress,
-                fill(self.scenario, self.program),
-            )
+            log.add("start", scenario=self.resolved.name, seed=self.resolved.seed)
+            filled = fill(self.resolved, self.program)
+            conductor = Conductor(self.resolved, backend, log, self.progress, filled)
             outcome = yield from conductor.turns()
             log.add("end")
             return self._collected(backend, outcome)
         finally:
             log.close()
 
-    def _progress(self, stream: TextIO) -> Progress:
-        bits = self.system.chunk_bits(self.scenario)
-        progress = Progress(stream)
-        for job in self.jobs:
-            chunks = self.system.chunks(self.scenario, job)
+    def _progress(self, stream: TextIO, whose: str) -> Progress:
+        bits = self.system.chunk_bits(self.resolved)
+        progress = Progress(stream, whose=whose)
+        for job in self.resolved.jobs:
+            chunks = self.resolved.chunks(job)
             workers, rounds = len(job.hosts), job.workload.rounds
             progress.add_job(job.number, job.name, workers, rounds, chunks, bits)
         return progress
 
     def _collected(self, backend: Backend, outcome: Outcome) -> Measurements:
         counters = {
-            switch.name: self._counters(backend, switch.name) for switch in self.graph.switches
+            switch.name: self._counters(backend, switch.name)
+            for switch in self.resolved.graph.switches
         }
         statistics = backend.statistics()
         drops = {

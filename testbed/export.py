@@ -24,7 +24,6 @@ from agglab.testbed.plan import Entries, Replica, TableEntry
 from agglab.testbed.prepare import all_entries, compiled, fill
 from agglab.testbed.program import Program
 from agglab.testbed.scenario import ScenarioError, find, load
-from agglab.testbed.scenario.graph import topology
 from agglab.topologies import Link, LinkEnd, Topology
 from agglab.topologies.graph import AGGREGATOR_IP, AGGREGATOR_MAC, PREFIX_LENGTH
 
@@ -57,15 +56,23 @@ def main(words: Sequence[str]) -> int:
         help="p4app: what runs the program; simple_switch is filled over Thrift (default: ours)",
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--contender", default="", metavar="NAME", help="of a comparison")
     options = parser.parse_args(words)
-    point = load(find(options.scenario), options.set).points[0]
-    program = compiled(point)
-    filled, named = fill(point.scenario, program), Described.read(program.json)
+    suite = load(find(options.scenario), options.set)
+    point = next((p for p in suite.points if p.contender == options.contender), None)
+    if point is None:
+        known = ", ".join(suite.contenders) or "none, as it compares nothing"
+        what = f"cannot export {options.scenario}: --contender has to be one of its own: {known}"
+        print(what, file=sys.stderr)
+        return INVALID
+    resolved = point.resolved
+    program = compiled(resolved)
+    filled, named = fill(resolved, program), Described.read(program.json)
     entries = {
         node: full_names(filled(node, planned), named)
-        for node, planned in all_entries(point.scenario).items()
+        for node, planned in all_entries(resolved).items()
     }
-    exported = Exported(topology(point.scenario), program, entries)
+    exported = Exported(resolved.graph, program, entries)
     out = Path(options.out)
     try:
         if options.to == "tutorial":

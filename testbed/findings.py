@@ -16,7 +16,7 @@ from agglab.testbed.accounts import imbalances
 from agglab.testbed.faults import Attack, Fault, Impair, SwitchReprogram, SwitchRestart
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.queue_losses import Balance, balances
-from agglab.testbed.systems.base import Setting, System
+from agglab.testbed.scenario import ResolvedScenario
 from agglab.topologies.graph import Duplicate, Jitter, Reorder
 
 AGAIN_A_LOSS = 2
@@ -50,8 +50,7 @@ class Case:
     """
 
     measured: Measurements
-    system: System
-    setting: Setting
+    resolved: ResolvedScenario
     jobs: Mapping[str, Mapping[str, Any]]
     totals: Mapping[str, int]
     losses: int
@@ -141,7 +140,7 @@ def _in_switches(case: Case) -> Iterator[Finding]:
         way.corrupted for way in case.measured.statistics.directions
     )
     slack = 0 if case.virtual else MOVING
-    for switch, found in balances(case.system, case.setting, case.measured).items():
+    for switch, found in balances(case.resolved, case.measured).items():
         inside = _dropped_inside(case, switch)
         yield from _sent_by(switch, found, slack, inside, foreign)
         stopped = _stopped(case, switch)
@@ -210,7 +209,8 @@ def _refused(case: Case) -> Iterator[Finding]:
 
 def _stale(case: Case) -> int:
     """In virtual time a contribution is stale only if something held it up."""
-    stale = [kind for kind, counter in case.system.counters.items() if counter.tally == "stale"]
+    known = case.resolved.system.counters
+    stale = [kind for kind, counter in known.items() if counter.tally == "stale"]
     counters = case.measured.counters.values()
     return sum(n for kinds in counters for kind in stale for n, _ in kinds.get(kind, {}).values())
 
@@ -237,7 +237,7 @@ def _slow(case: Case) -> Iterator[Finding]:
 def _disorderly(case: Case) -> bool:
     return any(
         isinstance(impairment, Jitter | Reorder)
-        for link in case.setting.graph.links
+        for link in case.resolved.graph.links
         for _, _, _, way in link.directions()
         for impairment in way.impairments
     )

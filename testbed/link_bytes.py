@@ -13,7 +13,7 @@ from typing import Any
 
 from agglab.testbed.control.outcome import JobResult
 from agglab.testbed.measurements import Measurements
-from agglab.testbed.systems.base import Setting, System
+from agglab.testbed.scenario import ResolvedScenario
 
 
 @dataclass
@@ -30,15 +30,14 @@ class Expected:
 
 
 def compare(
-    system: System,
-    setting: Setting,
+    resolved: ResolvedScenario,
     measured: Measurements,
     links: dict[str, dict[str, dict[str, Any]]],
 ) -> tuple[bool | None, str]:
     """Add `predicted_bytes` to every direction of `links`; whether all of them carried that and
     nothing but what was counted as sent again. None, and why, where nobody can tell."""
-    unclear = _unclear(system, setting, measured)
-    expected = {} if unclear else _expected(system, setting, measured)
+    unclear = _unclear(resolved, measured)
+    expected = {} if unclear else _expected(resolved, measured)
     for ways in links.values():
         for name, way in ways.items():
             way["predicted_bytes"] = None if unclear else expected.get(name, Expected()).predicted
@@ -51,27 +50,27 @@ def compare(
     return all(expected.get(n, Expected()).allows(way["bytes"]) for n, way in ways.items()), ""
 
 
-def _unclear(system: System, setting: Setting, measured: Measurements) -> str:
+def _unclear(resolved: ResolvedScenario, measured: Measurements) -> str:
     """Why nobody can tell what the links should have carried; empty where that is known."""
     for result in measured.outcome.jobs:
         if result.failure:
             return f"{result.tenant.name} failed: its last round sent part of its bytes"
         if result.restarts:
             return f"{result.tenant.name} ran rounds again: they sent part of their bytes twice"
-    return system.unpredictable(setting.scenario)
+    return resolved.system.unpredictable(resolved)
 
 
-def _expected(system: System, setting: Setting, measured: Measurements) -> dict[str, Expected]:
-    directions: dict[str, Expected] = {}
+def _expected(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Expected]:
+    system, directions = resolved.system, dict[str, Expected]()
     for result in measured.outcome.jobs:
-        job = setting.whole(result.tenant)
+        job = resolved.whole(result.tenant)
         run_bytes: Counter[str] = Counter()
         for number in range(len(result.rounds)):
-            run_bytes.update(system.round_bytes(setting, job, number))
+            run_bytes.update(system.round_bytes(resolved, job, number))
         for name, size in run_bytes.items():
             directions.setdefault(name, Expected()).predicted += size
-        more = _more(system, setting, result, run_bytes)
-        for name, again in system.sent_again(setting, job, more, measured.counters).items():
+        more = _more(resolved, result, run_bytes)
+        for name, again in system.sent_again(resolved, job, more, measured.counters).items():
             way = directions.setdefault(name, Expected())
             way.again_min += again.least
             way.again_max += again.most
@@ -79,18 +78,18 @@ def _expected(system: System, setting: Setting, measured: Measurements) -> dict[
 
 
 def _more(
-    system: System, setting: Setting, result: JobResult, run_bytes: Mapping[str, int]
+    resolved: ResolvedScenario, result: JobResult, run_bytes: Mapping[str, int]
 ) -> dict[str, int]:
     """Host -> bytes that its agents of the job sent beyond the prediction, as far as their own
     counts of what they sent again explain these."""
-    job, counts = setting.whole(result.tenant), _counts(result)
+    job, counts = resolved.whole(result.tenant), _counts(result)
     more = {host: count["bytes_sent"] for host, count in counts.items()}
     for name, size in run_bytes.items():
         host = name.partition("->")[0]
         if host in more:
             more[host] -= size
     for host, count in counts.items():
-        explained = system.beyond(setting, job, host, count)
+        explained = resolved.system.beyond(resolved, job, host, count)
         more[host] = min(max(more[host], explained.least), explained.most)
     return more
 

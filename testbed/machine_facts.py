@@ -29,7 +29,7 @@ def manifest(suite: Suite, programs: Sequence[Program], settings: Sequence[str])
         "scenario": suite.name,
         "source": str(suite.source.resolve()),
         "settings": list(settings),
-        "seed": suite.points[0].scenario.seed,
+        "seed": suite.points[0].resolved.seed,
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "git": _git(),
         "programs": [_program(program) for program in dict.fromkeys(programs)],
@@ -57,7 +57,7 @@ def _program(program: Program) -> dict[str, str]:
 
 def _targets(suite: Suite) -> dict[str, Any]:
     """Switches that are not ours: which program, which version, the sizes of its queues."""
-    names = {p.scenario.switch.target for p in suite.points if p.scenario.backend == "mininet"}
+    names = {p.resolved.target for p in suite.points if not p.resolved.virtual}
     if names <= {"native"}:
         return {}
     from agglab.testbed.network import target_facts

@@ -7,20 +7,18 @@ from math import inf, isfinite
 from statistics import median
 from typing import Any
 
-from agglab.testbed import fidelity, findings, link_bytes, systems
+from agglab.testbed import fidelity, findings, link_bytes
 from agglab.testbed.accounts import ON_REAL_LINKS
 from agglab.testbed.control.outcome import JobResult, Outcome
 from agglab.testbed.faults import Impair
 from agglab.testbed.link_share import busiest_share
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.queue_losses import Lost, lost_inside
-from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.expectations import FINDINGS, Expectation
-from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.statistics import NetworkStatistics, SwitchStatistics
-from agglab.testbed.systems.base import Setting, System
+from agglab.testbed.systems.base import System
 from agglab.testbed.verify import combine
-from agglab.topologies import Topology
 
 NS_PER_S = 1e9
 OF_ALL_JOBS = ("exact", "wrong_sums", "wrong_results")
@@ -45,26 +43,23 @@ BRIEF_WINDOWS = 4
 PORT_ERRORS = ("rx_truncated", "rx_gso_drops", "tx_oversize", "tx_errors")
 
 
-def compute(scenario: Scenario, graph: Topology, measured: Measurements) -> dict[str, Any]:
+def compute(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Any]:
     """The whole of metrics.json but for `ok` and `reason`, which the expectations decide."""
     results = measured.outcome.jobs
-    system = systems.of(scenario)
-    setting = Setting(scenario, graph, tuple(result.tenant for result in results))
-    jobs = {result.tenant.name: _job(system, setting, result) for result in results}
-    lost = lost_inside(system, setting, measured) if scenario.switch.target == "bmv2" else {}
+    jobs = {result.tenant.name: _job(resolved, result) for result in results}
+    lost = lost_inside(resolved, measured) if resolved.target == "bmv2" else {}
     switches = _switches(measured, lost)
     links = _links(measured.statistics)
-    as_predicted, unclear = link_bytes.compare(system, setting, measured, links)
-    totals = _totals(system, jobs, switches, links)
-    evidence = _evidence(system, setting, jobs, totals, measured)
+    as_predicted, unclear = link_bytes.compare(resolved, measured, links)
+    totals = _totals(resolved.system, jobs, switches, links)
+    evidence = _evidence(resolved, jobs, totals, measured)
     case = findings.Case(
         measured,
-        system,
-        setting,
+        resolved,
         jobs,
         totals,
         evidence.losses,
-        scenario.switch.target if scenario.backend == "mininet" else "virtual",
+        "virtual" if resolved.virtual else resolved.target,
         fidelity.short_of_processors(evidence),
     )
     found = findings.find(case)
@@ -97,10 +92,10 @@ def _accounts(found: Sequence[findings.Finding], measured: Measurements) -> dict
     return {"balanced": all(finding.kind != "accounts" for finding in found), "unclear": ""}
 
 
-def _job(system: System, setting: Setting, result: JobResult) -> dict[str, Any]:
+def _job(resolved: ResolvedScenario, result: JobResult) -> dict[str, Any]:
     """One job's own metrics. One that has not ended a round has no times."""
-    tenant = result.tenant
-    bound = system.bounds(setting, setting.whole(tenant))
+    tenant, system = result.tenant, resolved.system
+    bound = system.bounds(resolved, resolved.whole(tenant))
     times = [done.time_s for done in result.rounds]
     verdict = combine([verdict for _, verdict in result.judged])
     judged_floats = result.judged and tenant.workload.dtype == "float32"
@@ -268,11 +263,11 @@ def _is_expected(result: JobResult, expected: Sequence[Expectation], flag: str, 
     return count in stated or (flag in stated and stated[flag].equals is False)
 
 
-def memory_needed_bytes(scenario: Scenario, jobs: Sequence[Tenant]) -> int:
+def memory_needed_bytes(resolved: ResolvedScenario) -> int:
     """About what the agents' arrays (input, output, sums, the next input) take, and what the system
     needs beside them."""
-    tensors = sum(len(job.hosts) * job.workload.elements for job in jobs)
-    more = systems.of(scenario).memory_bytes(scenario)
+    tensors = sum(len(job.hosts) * job.workload.elements for job in resolved.jobs)
+    more = resolved.system.memory_bytes(resolved)
     return AGENT_COPIES * tensors * VALUE_BYTES + more
 
 
@@ -411,8 +406,7 @@ def _totals(
 
 
 def _evidence(
-    system: System,
-    setting: Setting,
+    resolved: ResolvedScenario,
     jobs: Mapping[str, Any],
     totals: Mapping[str, int],
     measured: Measurements,
@@ -422,11 +416,9 @@ def _evidence(
     lost = totals["injected_drops"] + totals["lost_down"] + totals["other_drops"]
     losses = lost + sum(way.corrupted for way in ways)
     delaying = [f for f in begun if isinstance(f.action, Impair)]
-    directions = [way for link in setting.graph.links for *_, way in link.directions()]
+    directions = [way for link in resolved.graph.links for *_, way in link.directions()]
     return fidelity.Evidence(
-        rate_share=busiest_share(
-            setting.graph, measured.outcome, setting.scenario.backend == "mininet"
-        ),
+        rate_share=busiest_share(resolved.graph, measured.outcome, not resolved.virtual),
         usage=measured.outcome.usage,
         processors=measured.processors,
         injected_drops=totals["injected_drops"],
@@ -438,12 +430,10 @@ def _evidence(
         faults=tuple(dict.fromkeys(type(f.action).__name__ for f in findings.holding_up(begun))),
         window_share=min(job["window_share"] for job in jobs.values()),
         delayed=bool(delaying) or any(way.delay_us or way.impairments for way in directions),
-        brief=all(_is_brief(system, setting, result) for result in measured.outcome.jobs),
+        brief=all(_is_brief(resolved, result) for result in measured.outcome.jobs),
     )
 
 
-def _is_brief(system: System, setting: Setting, result: JobResult) -> bool:
+def _is_brief(resolved: ResolvedScenario, result: JobResult) -> bool:
     """Rounds of so few windows that filling and emptying the path takes about as long."""
-    window = result.tenant.workload.window
-    chunks = system.chunks(setting.scenario, result.tenant)
-    return window is not None and chunks <= BRIEF_WINDOWS * window
+    return resolved.chunks(result.tenant) <= BRIEF_WINDOWS * result.tenant.window

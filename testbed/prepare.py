@@ -7,15 +7,18 @@ from collections.abc import Sequence
 
 from agglab.hosts import AllReducer, own_worker
 from agglab.hosts.own_worker import WorkerError
-from agglab.testbed import systems
 from agglab.testbed.own_entries import Fill, filling
 from agglab.testbed.plan import Entries
 from agglab.testbed.program import CompileError, Program, check_fits, compile_program
-from agglab.testbed.scenario import Point, Problem, Scenario, ScenarioError, Where
-from agglab.testbed.scenario.graph import topology
-from agglab.testbed.scenario.jobs import tenants
+from agglab.testbed.scenario import (
+    Point,
+    Problem,
+    ResolvedScenario,
+    Scenario,
+    ScenarioError,
+    Where,
+)
 from agglab.testbed.scenario.schema import Workload
-from agglab.testbed.systems.base import Setting
 
 
 def compile_points(points: Sequence[Point]) -> list[Program]:
@@ -36,40 +39,33 @@ def compile_points(points: Sequence[Point]) -> list[Program]:
 
 
 def _compiled(point: Point) -> Program:
-    program = compiled(point)
-    filled = fill(point.scenario, program)
-    for node, entries in all_entries(point.scenario).items():
+    program = compiled(point.resolved)
+    filled = fill(point.resolved, program)
+    for node, entries in all_entries(point.resolved).items():
         check_fits(program, filled(node, entries))
     return program
 
 
-def compiled(point: Point) -> Program:
-    """The point's program with its system's compile-time parameters."""
-    parameters = systems.of(point.scenario).source(point.scenario).parameters
-    return compile_program(point.program, point.scenario.switch.compiler, parameters)
+def compiled(resolved: ResolvedScenario) -> Program:
+    """The scenario's program with its system's compile-time parameters."""
+    compiler = resolved.scenario.switch.compiler
+    return compile_program(resolved.program, compiler, resolved.parameters)
 
 
-def setting_of(scenario: Scenario) -> Setting:
-    """A resolved scenario with its network and jobs."""
-    graph = topology(scenario)
-    return Setting(scenario, graph, tenants(scenario, graph))
-
-
-def fill(scenario: Scenario, program: Program) -> Fill:
+def fill(resolved: ResolvedScenario, program: Program) -> Fill:
     """How the scenario's own entries join the planned ones; ScenarioError if they cannot."""
-    switches = [switch.name for switch in topology(scenario).switches]
-    return filling(scenario.switch.entries, program.json, switches, scenario.switch.target)
+    switches = [switch.name for switch in resolved.graph.switches]
+    return filling(resolved.scenario.switch.entries, program.json, switches, resolved.target)
 
 
-def all_entries(scenario: Scenario) -> dict[str, Entries]:
+def all_entries(resolved: ResolvedScenario) -> dict[str, Entries]:
     """What every switch is filled with when as many jobs run as may at once, in their order."""
-    system, setting = systems.of(scenario), setting_of(scenario)
-    sessions, running = system.sessions(setting), []
-    for job in setting.jobs:
+    sessions, running = resolved.system.sessions(resolved), []
+    for job in resolved.jobs:
         sessions.join(job)
         if (share := sessions.take(job)) is not None:
-            running.append(setting.whole(job, share))
-    return dict(system.tables(setting.graph, running))
+            running.append(resolved.whole(job, share))
+    return dict(resolved.system.tables(resolved.graph, running))
 
 
 def load_workers(points: Sequence[Point]) -> None:
@@ -77,11 +73,11 @@ def load_workers(points: Sequence[Point]) -> None:
     be used."""
     problems = []
     for point in points:
-        for path, workload in _workloads(point.scenario):
+        for path, workload in _workloads(point.resolved.scenario):
             try:
-                _try_worker(workload, point.scenario.backend)
+                _try_worker(workload, point.resolved.virtual)
             except WorkerError as error:
-                where = Where(point.scenario.name)
+                where = Where(point.resolved.name)
                 problems.append(Problem(where, path, str(error), own_worker.ALLOWED))
     if problems:
         raise ScenarioError(list(dict.fromkeys(problems)))
@@ -93,8 +89,8 @@ def _workloads(scenario: Scenario) -> list[tuple[str, Workload]]:
     return [(path, workload) for path, workload in (own, *jobs) if workload.worker]
 
 
-def _try_worker(workload: Workload, backend: str) -> None:
+def _try_worker(workload: Workload, virtual: bool) -> None:
     own = own_worker.load(workload.worker)
-    if backend == "virtual" and own.all_reduce is not AllReducer.all_reduce:
+    if virtual and own.all_reduce is not AllReducer.all_reduce:
         raise WorkerError(own_worker.ONLY_COMBINE)
     own_worker.try_combine(workload.worker, workload.dtype)

@@ -85,7 +85,7 @@ def check_fits(program: Program, entries: Entries) -> None:
             )
     if lines:
         where = f"{program.source}: "
-        more = " (docs/own-programs.md)"
+        more = " (docs/own-systems.md)"
         raise CompileError("\n".join(f"{where}{line}{more}" for line in dict.fromkeys(lines)))
 
 

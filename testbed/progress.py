@@ -54,9 +54,12 @@ class JobState:
 
 
 class Progress:
-    """Draws to `stream`; jobs are added before their first rounds."""
+    """Draws to `stream`; jobs are added before their first rounds. whose: what lines begin with."""
 
-    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, stream: TextIO, clock: Callable[[], float] = time.monotonic, whose: str = ""
+    ) -> None:
+        self._whose = whose
         self._clock = clock
         self._stream = stream
         self._live = stream.isatty() and os.environ.get("TERM") not in (None, "", "dumb")
@@ -135,7 +138,9 @@ class Progress:
         self._stream.flush()
 
     def _prefix(self, job: JobState) -> str:
-        return f"{job.name} " if len(self._jobs) > 1 else ""
+        names = [self._whose] if self._whose else []
+        names += [job.name] if len(self._jobs) > 1 else []
+        return "".join(f"{name} " for name in names)
 
     def _lines(self, columns: int | None) -> list[str]:
         active = [job for job in self._jobs.values() if job.active]

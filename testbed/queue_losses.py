@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agglab.testbed.measurements import Measurements
+from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.statistics import DirectionStatistics
-from agglab.testbed.systems.base import Setting, System
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Lost:
     after: int
 
 
-def lost_inside(system: System, setting: Setting, measured: Measurements) -> dict[str, Lost]:
+def lost_inside(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Lost]:
     """By switch. Nobody can tell (so nothing is here) where the program counts other things, or a
     session was broken off, whose switch may have been stopped with its counters."""
     results = measured.outcome.jobs
@@ -42,31 +42,32 @@ def lost_inside(system: System, setting: Setting, measured: Measurements) -> dic
         return {}
     return {
         switch: Lost(max(0, found.came - found.counted), max(0, found.owed - found.went))
-        for switch, found in balances(system, setting, measured).items()
+        for switch, found in balances(resolved, measured).items()
     }
 
 
-def balances(system: System, setting: Setting, measured: Measurements) -> dict[str, Balance]:
+def balances(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Balance]:
     """By switch, of those whose program counts all that the system's own does."""
+    system = resolved.system
     if not system.arrivals():
         return {}
     return {
-        switch: _balance(system, setting, measured, switch)
+        switch: _balance(resolved, measured, switch)
         for switch, counters in measured.counters.items()
         if all(kind in counters for kind in system.counters)
     }
 
 
-def _balance(system: System, setting: Setting, measured: Measurements, switch: str) -> Balance:
-    counters = measured.counters[switch]
+def _balance(resolved: ResolvedScenario, measured: Measurements, switch: str) -> Balance:
+    system, counters = resolved.system, measured.counters[switch]
     ways = measured.statistics.directions
     came = sum(_arrived(w) for w in ways if w.direction.endswith(f"->{switch}"))
     went = sum(
         w.packets + w.dropped_by_queue for w in ways if w.direction.startswith(f"{switch}->")
     )
     counted = sum(packets for kind in system.arrivals() for packets, _ in counters[kind].values())
-    jobs = (setting.whole(job) for job in setting.jobs)
-    owed = sum(system.owed(setting, job, switch, counters) for job in jobs)
+    jobs = (resolved.whole(job) for job in resolved.jobs)
+    owed = sum(system.owed(resolved, job, switch, counters) for job in jobs)
     return Balance(came, counted, owed, went)
 
 

@@ -21,21 +21,38 @@ class ResultsError(Exception):
 
 
 class RunFolder:
-    """`results/<scenario>/<run-id>/`, or the folder of one point inside it."""
+    """`results/<scenario>/<run-id>/`, or inside it the folder of one point, or of one contender."""
 
-    def __init__(self, path: Path) -> None:
-        """Makes the folder; until `finish` its metrics.json says that the run did not finish."""
+    def __init__(self, path: Path, new: bool = True) -> None:
+        """new: makes the folder; until something else is written there, its metrics.json says that
+        the run did not finish."""
         self.path = path
         self.logs = path / "logs"
+        if new:
+            self._make()
+
+    def _make(self) -> None:
         try:
             self.logs.mkdir(parents=True)
             self.write_json("metrics.json", NOT_FINISHED)
         except OSError as error:
-            raise ResultsError(f"{error.filename or path}: {error.strerror}") from None
+            raise ResultsError(f"{error.filename or self.path}: {error.strerror}") from None
 
     def point(self, number: int) -> RunFolder:
         """A folder for the n-th run of a sweep."""
-        return RunFolder(self.path / f"point-{number}")
+        return RunFolder(self.path / point_folder(number))
+
+    def contender(self, name: str) -> RunFolder:
+        """A folder for one of those that are compared."""
+        return RunFolder(self.path / name)
+
+    def metrics(self) -> dict[str, Any]:
+        """What its metrics.json holds; of a folder that was never made, that the run did not
+        finish."""
+        path = self.path / "metrics.json"
+        metrics = json.loads(path.read_text()) if path.is_file() else NOT_FINISHED
+        assert isinstance(metrics, dict)
+        return metrics
 
     def write(self, name: str, text: str) -> None:
         """All or nothing: a reader never sees half a file. Names that are no UTF-8 get a '?'."""
@@ -49,10 +66,13 @@ class RunFolder:
     def fail(self, reason: str) -> None:
         """Say why there is no result; a metrics.json that already says more is kept, and so is the
         first one where the disk is full."""
-        known = json.loads((self.path / "metrics.json").read_text())
-        if known == NOT_FINISHED:
+        if self.metrics() == NOT_FINISHED:
             with contextlib.suppress(OSError):
                 self.write_json("metrics.json", {"ok": False, "reason": reason})
+
+
+def point_folder(number: int) -> str:
+    return f"point-{number}"
 
 
 class EventLog:

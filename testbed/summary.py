@@ -7,19 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from agglab.testbed.metrics import lookup, show
+from agglab.testbed.side_by_side import OfSeveral, busiest, runs_of
 
 Metrics = Mapping[str, Any]
-HEADER = (
-    "point",
-    "verdict",
-    "exact",
-    "time/round",
-    "bound",
-    "ratio",
-    "sent again",
-    "dropped",
-    "fidelity",
-)
 REMEDIES = {
     "cpu-bound": "the machine was the limit, not the links: larger packets (links.mtu), slower "
     "links or fewer workers need less of it, switch.target native far less than bmv2",
@@ -28,29 +18,33 @@ REMEDIES = {
 """By verdict: what helps where the sums are right and yet an expectation was missed."""
 
 
-def run_summary(name: str, metrics: Metrics, folder: Path) -> str:
+def summary(name: str, metrics: Metrics, folder: Path) -> str:
+    """Of one run, or of several."""
+    if "points" in metrics or "contenders" in metrics:
+        return _of_several(name, metrics, folder)
+    return _of_one(name, metrics, folder)
+
+
+def _of_one(name: str, metrics: Metrics, folder: Path) -> str:
     """Verdict, exactness, time against the bound, losses, fidelity, folder."""
     lines = [f"{_verdict(metrics)}  {name}"]
     if "totals" in metrics:
         lines += [f"  {label:<10}{text}" for label, text in _facts(metrics)]
-    if metrics["reason"]:
-        lines.append(f"  {'reason':<10}{metrics['reason']}")
-    lines += _remedy(metrics, [metrics])
-    lines.append(f"  {'results':<10}{folder}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_ending(metrics, [metrics], folder)])
 
 
-def sweep_summary(name: str, metrics: Metrics, folder: Path) -> str:
-    """One row a point, and the growth that was expected."""
-    points = metrics["points"]
-    rows = [HEADER, *(_row(point) for point in points)]
-    lines = [f"{_verdict(metrics)}  {name}, {len(points)} runs", *_table(rows)]
-    lines += [f"  growth of {path}: {show(value)}" for path, value in metrics["growth"].items()]
-    if metrics["reason"]:
-        lines.append(f"  reason    {metrics['reason']}")
-    lines += _remedy(metrics, [point["metrics"] for point in points])
-    lines.append(f"  results   {folder}")
-    return "\n".join(lines)
+def _of_several(name: str, metrics: Metrics, folder: Path) -> str:
+    """One row a run, and the growth that was expected."""
+    runs = runs_of(metrics)
+    lines = [f"{_verdict(metrics)}  {name}, {len(runs)} runs", *_table([_row(run) for run in runs])]
+    growth = metrics.get("growth", {}).items()
+    lines += [f"  growth of {path}: {show(value)}" for path, value in growth]
+    return "\n".join([*lines, *_ending(metrics, [run.metrics for run in runs], folder)])
+
+
+def _ending(whole: Metrics, runs: Sequence[Metrics], folder: Path) -> list[str]:
+    lines = [f"  {'reason':<10}{whole['reason']}"] if whole["reason"] else []
+    return [*lines, *_remedy(whole, runs), f"  {'results':<10}{folder}"]
 
 
 def _verdict(metrics: Metrics) -> str:
@@ -146,26 +140,36 @@ def _mishaps(name: str, job: Metrics) -> list[str]:
     return [text]
 
 
-def _row(point: Metrics) -> tuple[str, ...]:
-    label = ", ".join(f"{path} {value}" for path, value in point["settings"].items())
-    metrics = point["metrics"]
-    if "totals" not in metrics:
-        return (label, _verdict(metrics), *["-"] * (len(HEADER) - 2))
-    timed = lookup(metrics, "allreduce.time_s.median") is not None
-    return (
-        label,
-        _verdict(metrics),
-        "yes" if metrics["exact"] and not metrics["wrong_results"] else "NO",
-        f"{metrics['allreduce']['time_s']['median']:.4f} s" if timed else "-",
-        f"{metrics['link_bound_s']:.4f} s" if timed else "-",
-        "-" if metrics["link_bound_ratio"] is None else f"{metrics['link_bound_ratio']:.3f}",
-        str(metrics["totals"]["retransmitted"]),
-        str(metrics["totals"]["injected_drops"]),
-        metrics["fidelity"]["verdict"],
-    )
+def _row(run: OfSeveral) -> dict[str, str]:
+    """By column; of a run that broke off, a verdict."""
+    metrics, median_s = run.metrics, lookup(run.metrics, "allreduce.time_s.median")
+    timed, ended, carried = median_s is not None, "totals" in metrics, busiest(metrics)
+    bound_s = metrics["link_bound_s"] if timed else None
+    ratio = lookup(metrics, "link_bound_ratio")
+    row = {"point": run.point} if run.point else {}
+    row |= {"contender": run.contender} if run.contender else {}
+    row |= {"verdict": _verdict(metrics), "exact": _exact(metrics) if ended else "-"}
+    row["time/round"] = f"{median_s:.4f} s" if timed else "-"
+    if run.contender:
+        row[f"x {run.first}"] = "-" if run.times_first is None else f"{run.times_first:.3f}"
+    row["bound"] = "-" if bound_s is None else f"{bound_s:.4f} s"
+    row["ratio"] = "-" if ratio is None else f"{ratio:.3f}"
+    if run.contender:
+        row["busiest link"] = f"{carried[0]} {carried[1] / 1e6:.2f} MB" if carried else "-"
+    totals = metrics.get("totals", {})
+    row["sent again"] = str(totals.get("retransmitted", "-"))
+    row["dropped"] = str(totals.get("injected_drops", "-"))
+    row["fidelity"] = lookup(metrics, "fidelity.verdict") or "-"
+    return row
 
 
-def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    cells = ([cell.ljust(w) for cell, w in zip(row, widths, strict=True)] for row in rows)
+def _exact(metrics: Metrics) -> str:
+    return "yes" if metrics["exact"] and not metrics["wrong_results"] else "NO"
+
+
+def _table(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """Under the columns of the first row, which all have."""
+    lines = [tuple(rows[0]), *(tuple(row.values()) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    cells = ([cell.ljust(w) for cell, w in zip(row, widths, strict=True)] for row in lines)
     return ["  " + "  ".join(row).rstrip() for row in cells]

@@ -19,7 +19,7 @@ settings.register_profile("agglab", deadline=None)
 settings.load_profile("agglab")
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 GRACE_S = 30
 STDERR = pytest.StashKey[int]()

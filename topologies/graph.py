@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 AGGREGATOR_IP = "10.0.255.254"
 AGGREGATOR_MAC = "02:00:00:00:ff:fe"
@@ -35,6 +35,7 @@ def interface_name(node: str, port: int) -> str:
 class Drop:
     """Bernoulli loss: each frame of the direction is dropped with this probability, 0 to 1."""
 
+    kind: ClassVar[str] = "loss"
     probability: float
 
     def __post_init__(self) -> None:
@@ -49,6 +50,7 @@ class GilbertElliott:
     bad_loss: probabilities to drop it in the state then reached.
     """
 
+    kind: ClassVar[str] = "gilbert_elliott"
     to_bad: float
     to_good: float
     good_loss: float = 0.0
@@ -64,6 +66,7 @@ class PeriodicDrop:
     """Of every `period` frames the `count` from number `offset` on are dropped: those k with
     (k - offset) mod period < count, k >= offset."""
 
+    kind: ClassVar[str] = "periodic"
     period: int
     count: int = 1
     offset: int = 0
@@ -78,6 +81,7 @@ class PeriodicDrop:
 class DropList:
     """Exactly these frames are dropped. numbers: their k, ascending."""
 
+    kind: ClassVar[str] = "drop_list"
     numbers: tuple[int, ...]
 
     def __post_init__(self) -> None:
@@ -89,6 +93,7 @@ class DropList:
 class Corrupt:
     """With this probability one bit of the frame, Ethernet header included, is inverted."""
 
+    kind: ClassVar[str] = "corrupt"
     probability: float
 
     def __post_init__(self) -> None:
@@ -99,6 +104,7 @@ class Corrupt:
 class Duplicate:
     """With this probability a frame arrives twice, the copy `delay_us` later."""
 
+    kind: ClassVar[str] = "duplicate"
     probability: float
     delay_us: int = 0
 
@@ -111,6 +117,7 @@ class Duplicate:
 class Reorder:
     """With this probability a frame arrives `delay_us` later, behind others sent after it."""
 
+    kind: ClassVar[str] = "reorder"
     probability: float
     delay_us: int
 
@@ -123,6 +130,7 @@ class Reorder:
 class Jitter:
     """Each frame arrives later by a time drawn evenly from 0 to `max_us`; frames may overtake."""
 
+    kind: ClassVar[str] = "jitter"
     max_us: int
 
     def __post_init__(self) -> None:
@@ -132,6 +140,7 @@ class Jitter:
 Impairment: TypeAlias = (
     "Drop | GilbertElliott | PeriodicDrop | DropList | Corrupt | Duplicate | Reorder | Jitter"
 )
+"""What happens to the frames of a direction. `kind`: as scenarios call it."""
 
 
 @dataclass(frozen=True)

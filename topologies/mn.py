@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -22,15 +23,9 @@ if "agglab" not in sys.modules:
     _agglab.__path__ = [_ROOT]
     sys.modules["agglab"] = _agglab
 
-from agglab.topologies import (  # noqa: E402
-    Topology,
-    fat_tree,
-    leaf_spine,
-    rack,
-    ring_of_racks,
-    two_tier,
-)
+from agglab.topologies import Topology  # noqa: E402
 from agglab.topologies.graph import PREFIX_LENGTH  # noqa: E402
+from agglab.topologies.kinds import KINDS  # noqa: E402
 
 
 def to_mininet(topology: Topology) -> Topo:
@@ -45,35 +40,9 @@ def to_mininet(topology: Topology) -> Topo:
     return topo
 
 
-def rack_topo(workers: int = 4, servers: int = 0) -> Topo:
-    """`--topo rack,N`, and `servers=M` as in all of them."""
-    return to_mininet(rack(workers, servers=servers))
+def named(kind: str) -> Callable[..., Topo]:
+    """What `--topo KIND,...` calls."""
+    return lambda *positional, **words: to_mininet(KINDS[kind](*positional, **words))
 
 
-def two_tier_topo(racks: int = 2, workers: int = 4, servers: int = 0) -> Topo:
-    """`--topo two_tier,racks=R,workers=N`."""
-    return to_mininet(two_tier(racks, workers, servers))
-
-
-def leaf_spine_topo(racks: int = 2, spines: int = 2, workers: int = 4, servers: int = 0) -> Topo:
-    """`--topo leaf_spine,racks=R,spines=S,workers=N`."""
-    return to_mininet(leaf_spine(racks, spines, workers, servers))
-
-
-def fat_tree_topo(k: int = 4, workers: int | None = None, servers: int = 0) -> Topo:
-    """`--topo fat_tree,k=K`, and `workers=N` at each edge switch."""
-    return to_mininet(fat_tree(k, workers, servers))
-
-
-def ring_of_racks_topo(racks: int = 3, workers: int = 4, servers: int = 0) -> Topo:
-    """`--topo ring_of_racks,racks=R,workers=N`."""
-    return to_mininet(ring_of_racks(racks, workers, servers))
-
-
-topos = {
-    "rack": rack_topo,
-    "two_tier": two_tier_topo,
-    "leaf_spine": leaf_spine_topo,
-    "fat_tree": fat_tree_topo,
-    "ring_of_racks": ring_of_racks_topo,
-}
+topos = {kind: named(kind) for kind in KINDS}

@@ -1,10 +1,11 @@
 // Plain forwarding for all that no other control takes: by MAC address, flooded where the address is unknown; routed by
 // IPv4 prefix where a host sends to the switch's own MAC address. Needs what LowerLayers parses.
 //
-// Whoever hears a datagram from the aggregator's address believes it, so nothing with that address is ever forwarded:
-// what comes from it is forged, and what is for it and was taken by no other control is malformed, as is a frame that
-// cannot be looked into. A host's ICMP message to it has a counter of its own: the kernel of a worker
-// whose program has ended answers results so. Every frame is counted by exactly one of the five counters.
+// Agents believe an address, so it has to be true where frames enter the network: a port that leads to a host takes IPv4
+// packets of that host's address alone (`sources`), and others are forged. So is whatever comes from the aggregator's
+// address, by any port: nothing with it is ever forwarded. What is for it and was taken by no other control is
+// malformed, as is a frame that cannot be looked into. A host's ICMP message to it has a counter of its own: the kernel
+// of a worker whose program has ended answers results so. Every frame is counted by exactly one of the five counters.
 #ifndef FORWARDING_P4
 #define FORWARDING_P4
 
@@ -17,6 +18,21 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta,
     counter(1, CounterType.packets_and_bytes) malformed;
     counter(1, CounterType.packets_and_bytes) forged;
     counter(1, CounterType.packets_and_bytes) host_errors;
+
+    const ipv4_t ANYBODY = 0;
+    ipv4_t owner = ANYBODY;  // who may send by this port
+
+    action belong_to(ipv4_t address) {
+        owner = address;
+    }
+
+    // Ports that lead to hosts. By the others, other switches send what they have let pass.
+    table sources {
+        key = { standard_metadata.ingress_port: exact; }
+        actions = { belong_to; NoAction; }
+        default_action = NoAction();
+        size = 512;
+    }
 
     action drop() {
         unroutable.count(0);
@@ -72,9 +88,13 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta,
     }
 
     apply {
-        if ((hdr.ipv4.isValid() && hdr.ipv4.src == AGGREGATOR_IPV4)
+        sources.apply();
+        bool guarded = owner != ANYBODY;
+        if ((hdr.ipv4.isValid() && (hdr.ipv4.src == AGGREGATOR_IPV4
+                                    || (guarded && hdr.ipv4.src != owner)))
             || (hdr.ipv6.isValid() && hdr.ipv6.src_upper == 0 && hdr.ipv6.src_mapped == IPV4_MAPPED
-                && hdr.ipv6.src_ipv4 == AGGREGATOR_IPV4)) {
+                && (hdr.ipv6.src_ipv4 == AGGREGATOR_IPV4
+                    || (guarded && hdr.ipv6.src_ipv4 != owner)))) {
             refuse_forged();
         } else if (standard_metadata.parser_error == error.NoError && hdr.ipv4.isValid()
                    && hdr.ipv4.dst == AGGREGATOR_IPV4 && hdr.ipv4.protocol == PROTOCOL_ICMP) {

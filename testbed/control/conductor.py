@@ -18,13 +18,12 @@ from agglab.testbed.own_entries import Fill, as_planned
 from agglab.testbed.plan import Entries
 from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog
+from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.systems.base import (
     Absent,
     ActiveJob,
     Agent,
-    Setting,
     Share,
-    System,
     Waiting,
 )
 from agglab.testbed.usage import Usage
@@ -39,32 +38,29 @@ class Conductor:
 
     def __init__(
         self,
-        system: System,
-        setting: Setting,
-        faults: Sequence[Fault],
+        resolved: ResolvedScenario,
         backend: Backend,
         log: EventLog,
         progress: Progress,
         fill: Fill = as_planned,
     ) -> None:
-        scenario, jobs = setting.scenario, setting.jobs
+        jobs, faults = resolved.jobs, resolved.faults
         self.backend = backend
-        self.start_s = scenario.timeouts.start_s
+        self.start_s = resolved.scenario.timeouts.start_s
         self.log = log
         self.jobs = [JobProcess(tenant, self, JobResult(tenant)) for tenant in jobs]
         self.faults = [FaultProcess(fault, self) for fault in faults]
         self.outcome = Outcome([job.result for job in self.jobs])
-        self._system, self._setting, self._progress = system, setting, progress
+        self._system, self._resolved, self._progress = resolved.system, resolved, progress
         self._fill = fill
-        self._chunks = {job.number: system.chunks(scenario, job) for job in jobs}
-        self._judge = Judge(backend, system, setting)
+        self._chunks = {job.number: resolved.chunks(job) for job in jobs}
+        self._judge = Judge(backend, resolved)
         # Verifying takes processors, and time in which faults may be due; but no virtual time.
         timed = any(isinstance(fault.trigger, AtTime) for fault in faults)
-        virtual = scenario.backend == "virtual"
-        self._judge_at_once = virtual or (len(jobs) == 1 and not timed)
+        self._judge_at_once = resolved.virtual or (len(jobs) == 1 and not timed)
         self.rests = may_rest(jobs, faults)
         self._broken_off: list[tuple[JobResult, Attempt]] = []
-        self._sessions = system.sessions(setting)
+        self._sessions = self._system.sessions(resolved)
         self._origin: dict[str, int] = {}
         self._processes: dict[object, Process[None]] = {}
         self._deadlines: dict[object, int] = {}
@@ -201,7 +197,7 @@ class Conductor:
 
     def start_again(self, worker: WorkerId) -> None:
         job = next(job for job in self.jobs if job.tenant.number == worker.job)
-        agents = self._system.agents(self._setting, self._setting.whole(job.tenant, job.share))
+        agents = self._system.agents(self._resolved, self._resolved.whole(job.tenant, job.share))
         agent = next(
             each for each in agents if (each.host, each.role) == (worker.host, worker.role)
         )
@@ -213,13 +209,13 @@ class Conductor:
 
     def foreign_frames(self, fault: Fault) -> Iterator[tuple[str, bytes]]:
         assert isinstance(fault.action, Attack)
-        key = f"{self._setting.scenario.seed}/attack/{fault.number}"
-        return self._system.attack(key, self._setting, fault.action.host)
+        key = f"{self._resolved.seed}/attack/{fault.number}"
+        return self._system.attack(key, self._resolved, fault.action.host)
 
     # What jobs ask for.
 
     def agents(self, job: JobProcess) -> Sequence[Agent]:
-        return self._system.agents(self._setting, self._active(job))
+        return self._system.agents(self._resolved, self._active(job))
 
     def join(self, job: JobProcess) -> None:
         self._sessions.join(job.tenant)
@@ -246,7 +242,7 @@ class Conductor:
         if jobs == self._installed:
             return
         self._installed = jobs
-        self._entries = self._system.tables(self._setting.graph, jobs)
+        self._entries = self._system.tables(self._resolved.graph, jobs)
         for switch, entries in self._entries.items():
             self.backend.install(switch, self._fill(switch, entries))
 
@@ -259,7 +255,7 @@ class Conductor:
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
-        active, graph = self._active(job), self._setting.graph
+        active, graph = self._active(job), self._resolved.graph
         return self._system.diagnose(self.backend, graph, active, waiting, unserved)
 
     def marks(self, job: JobProcess, number: int) -> list[int]:
@@ -272,8 +268,8 @@ class Conductor:
         ]
 
     def round_timeout_s(self, job: JobProcess) -> float:
-        configured = self._setting.scenario.timeouts.round_s
-        bound_s = self._system.bounds(self._setting, self._active(job)).link_s
+        configured = self._resolved.scenario.timeouts.round_s
+        bound_s = self._system.bounds(self._resolved, self._active(job)).link_s
         return configured or ROUND_S + LINK_BOUNDS * bound_s + job.tenant.workload.give_up_s
 
     def round_begins(self, job: JobProcess, number: int) -> None:

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from agglab.hosts import own_worker
 from agglab.testbed.backend import Backend
 from agglab.testbed.received import Received
+from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.systems.base import Setting, System
 from agglab.testbed.systems.common import tensor
 from agglab.testbed.verify import Verdict, verify
 
@@ -34,9 +34,9 @@ class Attempt:
 class Judge:
     """Asks the system what results have to be."""
 
-    def __init__(self, backend: Backend, system: System, setting: Setting) -> None:
+    def __init__(self, backend: Backend, resolved: ResolvedScenario) -> None:
         self._backend = backend
-        self._system, self._setting = system, setting
+        self._system, self._resolved = resolved.system, resolved
 
     def collect(self, job: Tenant, number: int, members: Sequence[int], over: bool) -> Attempt:
         """What the members have received, which the next attempt would replace. Of a round that
@@ -49,21 +49,21 @@ class Judge:
         """What every member received, each element of it. A place that is wrong has the rank in the
         job."""
         workload = job.workload
-        active = replace(self._setting.whole(job), members=attempt.members)
+        active = replace(self._resolved.whole(job), members=attempt.members)
 
         def inputs(start: int, count: int) -> list[npt.NDArray[Any]]:
             return [
-                tensor(self._setting, job, rank, attempt.number, start, count)
+                tensor(self._resolved, job, rank, attempt.number, start, count)
                 for rank in attempt.members
             ]
 
         verdict = verify(
             inputs,
-            self._system.truth(self._setting, active, own_worker.combine_of(workload.worker)),
+            self._system.truth(self._resolved, active, own_worker.combine_of(workload.worker)),
             list(attempt.received.values()),
             workload.elements,
             workload.dtype,
-            self._system.block(self._setting),
+            self._system.block(self._resolved),
             self._system.returns_sums(workload.dtype),
         )
         if verdict.first is None:

@@ -8,7 +8,7 @@ import os
 import shutil
 import subprocess
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from agglab.testbed.errors import C_COMPILER, MachineLacks
@@ -18,14 +18,10 @@ from agglab.testbed.network.impaired_code import EBPF_KINDS
 from agglab.testbed.network.links import DELAYS, delays
 from agglab.testbed.places import install, install_module
 from agglab.topologies import (
-    Corrupt,
     Direction,
     Drop,
-    DropList,
     Duplicate,
-    GilbertElliott,
     Impairment,
-    PeriodicDrop,
     Topology,
 )
 
@@ -54,14 +50,6 @@ USER_NAMESPACES = (
     "run it as root, or allow user namespaces (sysctl user.max_user_namespaces, "
     "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)"
 )
-NOUNS: Mapping[type, str] = {
-    Drop: "loss",
-    GilbertElliott: "gilbert_elliott",
-    PeriodicDrop: "periodic",
-    DropList: "drop_list",
-    Corrupt: "corrupt",
-    Duplicate: "duplicate",
-}
 VIRTUAL = "use `backend: virtual`, which has it"
 VETH = "use a kernel with CONFIG_VETH (modprobe veth)"
 Lack = tuple[str, str]
@@ -122,23 +110,21 @@ def _ebpf_uses(
     for name, way in ways:
         for each in way.impairments:
             if isinstance(each, EBPF_KINDS) and not isinstance(each, Drop):
-                yield f"{_noun(each)} on {name}", type(each)
+                yield f"{each.kind} on {name}", type(each)
     for action in actions:
         if isinstance(action, LinkDown):
             yield f"link_down of {action.link}", LinkDown
         elif isinstance(action, Impair) and isinstance(action.impairment, EBPF_KINDS):
-            use = f"{_noun(action.impairment)} for a time on {', '.join(action.directions)}"
+            use = f"{action.impairment.kind} for a time on {', '.join(action.directions)}"
             yield use, type(action.impairment)
-
-
-def _noun(impairment: Impairment) -> str:
-    """As scenarios call it."""
-    return NOUNS[type(impairment)]
 
 
 def _impossible(where: str, impairments: Iterable[Impairment]) -> Iterator[Lack]:
     if any(isinstance(each, Duplicate) and each.delay_us for each in impairments):
         yield f"a way to delay the copies of frames of a real link ({where})", VIRTUAL
+    for each in impairments:
+        if not isinstance(each, EBPF_KINDS + DELAYS):
+            yield f"a way to make {each.kind} on a real link ({where})", VIRTUAL
 
 
 def _basics() -> Iterator[Lack]:

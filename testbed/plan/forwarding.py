@@ -1,4 +1,5 @@
-"""What every program needs: where frames for each host go, and where unknown ones are flooded.
+"""What every program needs: where frames for each host go, where unknown ones are flooded, and
+whose address may come in by a port.
 
 It fills the control of p4/include/forwarding.p4, whatever else a program does.
 """
@@ -40,7 +41,17 @@ def flooding_groups(wiring: Wiring, switch: str) -> dict[int, tuple[Replica, ...
 def forwarding_tables(wiring: Wiring, switch: str) -> tuple[TableEntry, ...]:
     """Of all hosts; a Wiring is one object for each topology, so this is computed once."""
     hosts = wiring.topology.hosts
-    return tuple(entry for host in hosts for entry in _host_entries(wiring, switch, host))
+    towards = (entry for host in hosts for entry in _host_entries(wiring, switch, host))
+    return (*_sources(wiring, switch), *towards)
+
+
+def _sources(wiring: Wiring, switch: str) -> Iterator[TableEntry]:
+    """Whose address frames have to have that enter the network here."""
+    for host in wiring.topology.hosts:
+        node, port = wiring.attached[host.name]
+        if node == switch:
+            address = {"address": ip_number(host.ip)}
+            yield TableEntry("sources", {"ingress_port": port}, "belong_to", address)
 
 
 def _host_entries(wiring: Wiring, switch: str, host: Host) -> Iterator[TableEntry]:

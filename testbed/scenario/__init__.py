@@ -2,12 +2,14 @@
 
 from agglab.testbed.scenario.errors import Problem, ScenarioError, Where
 from agglab.testbed.scenario.load import Point, Suite, find, load, names
+from agglab.testbed.scenario.resolved import ResolvedScenario, resolve
 from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.scenario.write import suite_to_yaml, to_yaml
 
 __all__ = [
     "Point",
     "Problem",
+    "ResolvedScenario",
     "Scenario",
     "ScenarioError",
     "Suite",
@@ -15,6 +17,7 @@ __all__ = [
     "find",
     "load",
     "names",
+    "resolve",
     "suite_to_yaml",
     "to_yaml",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 
 from agglab.hosts import wire
@@ -17,7 +17,7 @@ from agglab.testbed.scenario.reader import Reader
 from agglab.testbed.scenario.schema import OF_KIND, SPARSE_KEYS, Scenario, Workload
 from agglab.testbed.scenario.schema import Topology as Shape
 from agglab.testbed.scenario.trust import Trust
-from agglab.testbed.systems.base import SHARED_KEYS, ActiveJob, System
+from agglab.testbed.systems.base import SHARED_KEYS, ActiveJob
 from agglab.topologies import Topology
 
 TENSORS_MAX_BYTES = 2**33
@@ -27,8 +27,9 @@ HOSTS_MAX = 1024  # p4/include/forwarding.p4: `size` of its tables
 SHAPE_KEYS = tuple(item.name for item in fields(Shape) if item.name != "kind")
 
 
-def check(scenario: Scenario, reader: Reader) -> None:
+def check(scenario: Scenario, reader: Reader) -> Topology | None:
     """Append to `reader.problems` everything that can be told from the keys that were read rightly.
+    Returns the network as `graph.bare` makes it, if it can be built.
 
     Sections do not hide each other's mistakes: where a check needs a key that is wrong, that check
     alone is left out.
@@ -42,10 +43,12 @@ def check(scenario: Scenario, reader: Reader) -> None:
         built, unbuildable = _built(scenario)
         found += unbuildable
     found += _jobs(scenario, trust)
-    known = Known(scenario, built, tenants(scenario, built), system, trust)
+    jobs = tenants(scenario, built, system)
+    known = Known(scenario, built, jobs, system, trust, reader.contest)
     found += [*_of_graph(known), *faults.problems(known), *expected_names.unknown_names(known)]
     for path, what, allowed in found:
         reader.problem(reader.place(path), path, what, allowed)
+    return built
 
 
 def _keys(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
@@ -75,7 +78,7 @@ def _abilities(scenario: Scenario, reader: Reader) -> Iterator[Finding]:
         yield from _sparse_keys(path, workload, trust)
     for path in SHARED_KEYS:
         for given in _places(path, len(scenario.jobs)) if path not in able.keys else ():
-            if reader.given(given) and not reader.swept:
+            if reader.given(given):
                 yield given, f"has no meaning for {system.name}", "leave it out"
 
 
@@ -96,26 +99,6 @@ def _places(path: str, jobs: int) -> Iterator[str]:
     yield path
     if path.startswith("workload."):
         yield from (f"jobs[{i}].{path}" for i in range(jobs))
-
-
-def resolve(scenario: Scenario, system: System, program: str) -> Scenario:
-    """`auto` replaced by what it stands for."""
-    built = graph.topology(scenario)
-    ways = [way for link in built.links for _, _, _, way in link.directions()]
-    slowest_bps = min(way.rate_bps or scenario.links.rate_bps for way in ways)
-    own = dict(scenario.options)
-    if system.options and system.name not in own:
-        own[system.name] = system.options()
-    names = (tenant.name for tenant in tenants(scenario, built))
-    jobs = (replace(job, name=name) for job, name in zip(scenario.jobs, names, strict=False))
-    complete = replace(
-        scenario,
-        topology=graph.resolved(scenario.topology),
-        switch=replace(scenario.switch, program=program),
-        jobs=tuple(jobs),
-        options=tuple(own.items()),
-    )
-    return system.resolve(complete, slowest_bps)
 
 
 def find_program(program: str, scenario_folder: Path) -> Path | None:
@@ -165,10 +148,9 @@ def _shape_keys(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
 
 
 def _built(scenario: Scenario) -> tuple[Topology | None, list[Finding]]:
-    """The graph, with links as they are by default; or what is wrong with it."""
-    plain = replace(scenario, links=type(scenario.links)(), faults=())
+    """The graph, or what is wrong with it."""
     try:
-        built = graph.topology(plain)
+        built = graph.bare(scenario.topology)
     except ValueError as error:
         return None, [("topology", str(error), "docs/scenarios.md, Topologies")]
     if not built.hosts:

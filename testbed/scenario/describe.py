@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from agglab.testbed import systems
+from agglab.testbed.scenario.fault_kinds import KINDS
 from agglab.testbed.scenario.finding_kinds import FINDING_KINDS
+from agglab.testbed.scenario.key import Key
 from agglab.testbed.scenario.kinds import AutoOr
 from agglab.testbed.scenario.metric_names import metrics
-from agglab.testbed.scenario.schema import Key, keys
+from agglab.testbed.scenario.schema import keys
 from agglab.testbed.systems.base import SHARED_KEYS, System
 
 
@@ -33,6 +35,15 @@ def _all_keys() -> Iterator[tuple[str, Key, Any]]:
     for name in systems.built_in():
         if own := systems.find(name).options:
             yield from keys(own, f"{name}.")
+
+
+def fault_table() -> str:
+    """One row a kind of fault: where it happens, its own keys, meaning."""
+    rows = ["| kind | where | keys | what happens |", "|---|---|---|---|"]
+    for name, kind in KINDS.items():
+        own = ", ".join(f"`{each}`" for each in (*kind.needs, *kind.may))
+        rows.append(f"| `{name}` | {kind.target} | {own} | {kind.doc} |")
+    return "\n".join(rows)
 
 
 def metric_table() -> str:

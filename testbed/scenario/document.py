@@ -6,6 +6,7 @@ that YAML's own guesses (`on` is true, `1:30` is 90, `1e6` is text) never surpri
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -17,6 +18,7 @@ from agglab.testbed.scenario.errors import Problem, ScenarioError, Where, quote
 BYTES_MAX = 100_000
 NODES_MAX = 5_000
 DEPTH_MAX = 12
+STRING, SEQUENCE, MAPPING = (f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
 
 
 @dataclass(frozen=True)
@@ -91,9 +93,85 @@ def with_value(node: Node, path: str, value: Node) -> Node:
         node = Mapping((), value.where)
     if rest:
         value = with_value(node.get(key) or Mapping((), value.where), rest, value)
-    kept = [(name, old) for name, old in node.entries if name.text != key]
-    position = next((i for i, (name, _) in enumerate(node.entries) if name.text == key), len(kept))
-    kept.insert(position, (Scalar(key, False, value.where), value))
+    return _with_entry(node, Scalar(key, False, value.where), value)
+
+
+def overlaid(node: Node, over: Node) -> Node:
+    """A copy of the tree with another laid over it: mappings merge, everything else replaces."""
+    if not isinstance(node, Mapping) or not isinstance(over, Mapping):
+        return over
+    for name, value in over.entries:
+        below = node.get(name.text)
+        node = _with_entry(node, name, value if below is None else overlaid(below, value))
+    return node
+
+
+def nodes_at(node: Node, words: Sequence[str]) -> list[Node]:
+    """What the tree holds at a path of keys; `jobs[]` stands for every item of a list."""
+    if not words:
+        return [node]
+    key = words[0].removesuffix("[]")
+    below = node.get(key) if isinstance(node, Mapping) else None
+    if below is None:
+        return []
+    items = below.items if key != words[0] and isinstance(below, Items) else (below,)
+    return [found for item in items for found in nodes_at(item, words[1:])]
+
+
+def changed(node: Node, words: Sequence[str], change: Callable[[Node], Node | None]) -> Node:
+    """A copy of the tree in which what `nodes_at` finds is what `change` makes of it, or gone."""
+    if isinstance(node, Items):
+        return replace(node, items=tuple(changed(item, words, change) for item in node.items))
+    if not isinstance(node, Mapping):
+        return node
+    key, *rest = words
+    entries: list[tuple[Scalar, Node]] = []
+    for name, below in node.entries:
+        if name.text != key.removesuffix("[]"):
+            entries.append((name, below))
+        elif (new := changed(below, rest, change) if rest else change(below)) is not None:
+            entries.append((name, new))
+    return replace(node, entries=tuple(entries))
+
+
+def without(node: Node, words: Sequence[str], these: Sequence[Node]) -> Node:
+    """A copy of the tree in which the path leads to none of these."""
+    return changed(node, words, lambda old: None if any(old is gone for gone in these) else old)
+
+
+def written(node: Node) -> str:
+    """The tree as YAML text that reads back the same."""
+    return str(yaml.serialize(_Writer().node(node), Dumper=yaml.SafeDumper, allow_unicode=True))
+
+
+class _Writer:
+    """Our nodes to PyYAML's."""
+
+    def __init__(self) -> None:
+        self._resolver = yaml.SafeLoader("")
+
+    def node(self, node: Node) -> yaml.Node:
+        if isinstance(node, Scalar):
+            return self._scalar(node)
+        if isinstance(node, Items):
+            items = [self.node(item) for item in node.items]
+            return yaml.SequenceNode(SEQUENCE, items, flow_style=not items)
+        pairs = [(self.node(name), self.node(value)) for name, value in node.entries]
+        return yaml.MappingNode(MAPPING, pairs, flow_style=not pairs)
+
+    def _scalar(self, scalar: Scalar) -> yaml.ScalarNode:
+        """Plain text has the tag that YAML would guess, so that it is written plain again."""
+        if scalar.quoted:
+            return yaml.ScalarNode(STRING, scalar.text, style="'")
+        tag = self._resolver.resolve(yaml.ScalarNode, scalar.text, (True, False))
+        return yaml.ScalarNode(tag, scalar.text)
+
+
+def _with_entry(node: Mapping, name: Scalar, value: Node) -> Mapping:
+    """A copy with one value under the key, where the key was before or else at the end."""
+    places = [i for i, (old, _) in enumerate(node.entries) if old.text == name.text]
+    kept = [entry for i, entry in enumerate(node.entries) if i not in places]
+    kept.insert(places[0] if places else len(kept), (name, value))
     return replace(node, entries=tuple(kept))
 
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar
 from agglab.testbed.scenario.errors import Problem, Where, nearest, quote
 from agglab.testbed.scenario.kinds import Wrong, decimal, duration, integer
-from agglab.testbed.scenario.metric_names import GROWTH, metrics, pattern_of, type_of
+from agglab.testbed.scenario.metric_names import (
+    GROWTH,
+    NO_CONTEST,
+    RATIO,
+    Contest,
+    metrics,
+    pattern_of,
+    type_of,
+)
 from agglab.testbed.systems.base import System
 
 Value: TypeAlias = "bool | int | float | str"
@@ -58,6 +67,16 @@ class Expectation:
         return {name: value for name, value in limits.items() if value is not None}
 
 
+@dataclass(frozen=True)
+class Subject:
+    """What expectations may be about: the metrics of a system's run; in a sweep how they grow, and
+    in a contest how they compare."""
+
+    system: System
+    swept: bool = False
+    contest: Contest = NO_CONTEST
+
+
 def _same(value: Any, wanted: Value) -> bool:
     """1 equals 1.0, but true does not equal 1."""
     return isinstance(value, bool) == isinstance(wanted, bool) and value == wanted
@@ -67,8 +86,7 @@ def read_expect(
     node: Node,
     problems: list[Problem],
     places: dict[str, Where],
-    swept: bool,
-    system: System,
+    subject: Subject,
 ) -> tuple[Expectation, ...]:
     """The expectations of an `expect:` section; what is wrong is appended to `problems`, and where
     each metric stands to `places`."""
@@ -86,7 +104,7 @@ def read_expect(
         if name.text == "failure":
             problem = _read_failure(value, found, places)
         else:
-            problem = _unknown(name, swept, system) or _read_one(name.text, value, found, system)
+            problem = _unknown(name.text, subject) or _read_one(name.text, value, found, subject)
         if problem:
             what, allowed = problem
             problems.append(Problem(value.where, path, what, allowed))
@@ -122,27 +140,45 @@ def _read_failure(
     return None
 
 
-def _unknown(name: Scalar, swept: bool, system: System) -> tuple[str, str] | None:
-    metric = name.text
-    if metric.startswith(GROWTH):
-        metric = metric.removeprefix(GROWTH)
-        if not swept:
-            return f"{quote(name.text)} needs a sweep", "metrics of a single run"
-        pattern = pattern_of(metric, system)
-        if pattern and type_of(pattern) != "number":
-            return f"{quote(metric)} is no number, it cannot grow", "growth of a number"
-    if pattern_of(metric, system) is None:
-        return (
-            f"unknown metric {quote(metric)}{nearest(metric, metrics(system))}",
-            "docs/results.md lists them",
-        )
+def _unknown(metric: str, subject: Subject) -> tuple[str, str] | None:
+    """Why no run of this subject could meet the expectation, and what is allowed."""
+    system, contest = subject.system, subject.contest
+    if metric.startswith(RATIO) and not contest.contenders:
+        return f"{quote(metric)} needs `compare`", "metrics of a single run"
+    if metric.startswith(GROWTH) and not subject.swept:
+        return f"{quote(metric)} needs a sweep", "metrics of a single run"
+    names, path = contest.about(metric)
+    if wrong := _wrong_names(names, contest.contenders):
+        return wrong
+    if names and contest.own not in names:
+        return None  # the runs that it is about know
+    pattern = pattern_of(path, system)
+    if pattern is None:
+        near = nearest(path, metrics(system))
+        return f"unknown metric {quote(path)}{near}", "docs/results.md lists them"
+    if metric.startswith((RATIO, GROWTH)) and type_of(pattern) != "number":
+        compared = "be divided" if metric.startswith(RATIO) else "grow"
+        return f"{quote(path)} is no number, it cannot {compared}", "a number"
+    return None
+
+
+def _wrong_names(names: Sequence[str], contenders: Sequence[str]) -> tuple[str, str] | None:
+    """What is wrong with the contenders in a metric's path."""
+    for name in names:
+        if name not in contenders:
+            return f"no such contender {quote(name)}{nearest(name, contenders)}", ", ".join(
+                contenders
+            )
+    if len(set(names)) < len(names):
+        return f"compares {quote(names[0])} with itself", "two contenders"
     return None
 
 
 def _read_one(
-    metric: str, node: Node, found: dict[str, Expectation], system: System
+    metric: str, node: Node, found: dict[str, Expectation], subject: Subject
 ) -> tuple[str, str] | None:
-    kind = type_of(pattern_of(metric.removeprefix(GROWTH), system) or "")
+    of_runs = metric.startswith((RATIO, GROWTH))
+    kind = "number" if of_runs else type_of(pattern_of(metric, subject.system) or "")
     allowed = {
         "flag": "true or false",
         "text": "a word",

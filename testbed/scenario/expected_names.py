@@ -12,7 +12,7 @@ from agglab.testbed.scenario.expectations import FINDINGS, Expectation
 from agglab.testbed.scenario.finding_kinds import FINDING_KINDS
 from agglab.testbed.scenario.jobs import Finding, Tenant
 from agglab.testbed.scenario.known import Known
-from agglab.testbed.scenario.metric_names import GROWTH, of_job
+from agglab.testbed.scenario.metric_names import of_job
 
 Names = Mapping[str, Sequence[str]]
 """What may stand after `workers.`, `jobs.` and so on."""
@@ -24,6 +24,8 @@ WAITED_FOR = ("timers", "faults", "window", "losses", "brevity", "delay", "unkno
 def unknown_names(known: Known) -> Iterator[Finding]:
     """Every expectation that no run of this scenario could meet, for want of what it names."""
     for expectation in known.scenario.expect:
+        if not known.contest.concerns(expectation.metric):
+            continue
         found: tuple[str, str] | None
         if expectation.metric == "fidelity.verdict":
             found = _unless_all_in(VERDICTS, expectation, "verdict")
@@ -57,7 +59,8 @@ def _failing_worker(expectation: Expectation, known: Known) -> tuple[str, str] |
 
 def _named(metric: str, known: Known) -> tuple[str, str] | None:
     jobs = known.jobs
-    words = metric.removeprefix(GROWTH).split(".")
+    _, path = known.contest.about(metric)
+    words = path.split(".")
     if len(jobs) > 1 and words[0] in {path.partition(".")[0] for path in of_job(known.system)}:
         allowed = ", ".join(f"jobs.{job.name}.{'.'.join(words)}" for job in jobs)
         return f"{quote(metric)} is of one job, and there are {len(jobs)}", allowed

@@ -1,100 +1,22 @@
-"""`faults:` entries to frozen values: which keys each kind has, and what each entry matches."""
+"""`faults:` entries to frozen values: what is wrong with them, and what each entry matches."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from agglab.testbed import faults
 from agglab.testbed.scenario.errors import nearest
+from agglab.testbed.scenario.fault_kinds import KINDS, ChunkMark, FaultEntry, Where, duration_s
 from agglab.testbed.scenario.jobs import Finding, Tenant
+from agglab.testbed.scenario.key import yaml_name
 from agglab.testbed.scenario.known import Known
-from agglab.testbed.scenario.schema import ChunkMark, FaultEntry, Scenario, yaml_name
+from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.scenario.trust import Trust
-from agglab.topologies import Link, Topology
-from agglab.topologies.graph import (
-    Corrupt,
-    Drop,
-    DropList,
-    Duplicate,
-    GilbertElliott,
-    Impairment,
-    Jitter,
-    PeriodicDrop,
-    Reorder,
-)
-
-WHEN = ("at", "at_chunk", "for", "until")
-ATTACK_S = 1.0
-"""An attack lasts so long if nothing is said."""
-
-
-@dataclass(frozen=True)
-class FaultKind:
-    """target: the key that says where. needs, may: keys of its own. lasts: it has an end that can
-    be stated. build: the entry -> the impairment, for kinds that are one."""
-
-    target: str
-    needs: tuple[str, ...] = ()
-    may: tuple[str, ...] = ()
-    lasts: bool = True
-    build: Callable[[FaultEntry], Impairment] | None = None
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        when = WHEN if self.lasts else WHEN[:2]
-        whose = ("job",) if self.target == "worker" else ()
-        return ("kind", self.target, *whose, *self.needs, *self.may, *when)
-
-
-def _microseconds(seconds: float | None) -> int:
-    return max(1, round((seconds or 0.0) * 1e6))
-
-
-def _gilbert_elliott(entry: FaultEntry) -> Impairment:
-    return GilbertElliott(
-        to_bad=entry.to_bad or 0.0,
-        to_good=entry.to_good or 0.0,
-        good_loss=entry.good_loss or 0.0,
-        bad_loss=1.0 if entry.bad_loss is None else entry.bad_loss,
-    )
-
-
-def _periodic(entry: FaultEntry) -> Impairment:
-    return PeriodicDrop(entry.every or 1, entry.count or 1, entry.offset or 0)
-
-
-def _drop_list(entry: FaultEntry) -> Impairment:
-    return DropList(tuple(sorted(set(entry.packets))))
-
-
-def _reorder(entry: FaultEntry) -> Impairment:
-    return Reorder(entry.probability or 0, _microseconds(entry.delay_s))
-
-
-KINDS: Mapping[str, FaultKind] = {
-    "loss": FaultKind("link", ("probability",), build=lambda e: Drop(e.probability or 0)),
-    "gilbert_elliott": FaultKind(
-        "link", ("to_bad", "to_good"), ("bad_loss", "good_loss"), build=_gilbert_elliott
-    ),
-    "periodic": FaultKind("link", ("every",), ("count", "offset"), build=_periodic),
-    "drop_list": FaultKind("link", ("packets",), build=_drop_list),
-    "duplicate": FaultKind("link", ("probability",), build=lambda e: Duplicate(e.probability or 0)),
-    "reorder": FaultKind("link", ("probability", "delay"), build=_reorder),
-    "corrupt": FaultKind("link", ("probability",), build=lambda e: Corrupt(e.probability or 0)),
-    "jitter": FaultKind("link", ("jitter",), build=lambda e: Jitter(_microseconds(e.jitter_s))),
-    "link_down": FaultKind("link"),
-    "rate": FaultKind("link", ("rate",)),
-    "worker_pause": FaultKind("worker"),
-    "worker_crash": FaultKind("worker", lasts=False),
-    "worker_restart": FaultKind("worker"),
-    "worker_slow": FaultKind("worker", ("delay",)),
-    "switch_restart": FaultKind("switch"),
-    "switch_reprogram": FaultKind("switch", lasts=False),
-    "attack": FaultKind("host", ("frames",)),
-}
+from agglab.topologies import Topology
+from agglab.topologies.graph import Impairment
 
 
 def expand(scenario: Scenario, graph: Topology, jobs: Sequence[Tenant]) -> list[faults.Fault]:
@@ -106,15 +28,15 @@ def expand(scenario: Scenario, graph: Topology, jobs: Sequence[Tenant]) -> list[
         if not is_constant(entry)
     )
     return [
-        faults.Fault(number, action, _trigger(entry, jobs), _duration_s(entry))
+        faults.Fault(number, action, _trigger(entry, jobs), duration_s(entry))
         for number, (action, entry) in enumerate(found)
     ]
 
 
 def is_constant(entry: FaultEntry) -> bool:
     """An impairment for the whole run: part of its links' Directions and no event."""
-    always = not entry.at_s and entry.at_chunk is None and _duration_s(entry) is None
-    return KINDS[entry.kind].build is not None and always
+    always = not entry.at_s and entry.at_chunk is None and duration_s(entry) is None
+    return KINDS[entry.kind].impairment is not None and always
 
 
 def constant_impairments(scenario: Scenario, direction: str, link: str) -> tuple[Impairment, ...]:
@@ -124,7 +46,7 @@ def constant_impairments(scenario: Scenario, direction: str, link: str) -> tuple
         for entry in scenario.faults
         if is_constant(entry) and _matches(entry.link, link, direction)
     )
-    builders = ((KINDS[entry.kind].build, entry) for entry in matching)
+    builders = ((KINDS[entry.kind].impairment, entry) for entry in matching)
     return tuple(build(entry) for build, entry in builders if build)
 
 
@@ -258,7 +180,7 @@ def _overlaps(entries: Numbered, graph: Topology, jobs: Sequence[Tenant]) -> Ite
         if entry.at_chunk is not None or is_constant(entry):
             continue
         start = entry.at_s or 0.0
-        end = start + (_duration_s(entry) or float("inf"))
+        end = start + (duration_s(entry) or float("inf"))
         keys = [_what_and_where(action) for action in _actions(entry, graph, jobs)]
         if clash := next(_clashes(spans, keys, start, end), None):
             other, where = clash
@@ -354,51 +276,26 @@ def _actions(entry: FaultEntry, graph: Topology, jobs: Sequence[Tenant]) -> Iter
                 n for n, _, _, _ in link.directions() if _matches(entry.link, link.name, n)
             )
             if ways:
-                yield _on_link(entry, link, ways)
+                yield KINDS[entry.kind].act(entry, Where(link=link.name, directions=ways))
     elif target == "worker":
         for job in jobs:
             for host in job.hosts:
                 if entry.job in (None, job.name) and fnmatchcase(host, entry.worker or ""):
-                    yield _on_worker(entry, job.number, host)
+                    yield KINDS[entry.kind].act(entry, Where(job=job.number, host=host))
     elif target == "host":
         names = (node.name for node in graph.hosts if _is_stranger(node.name, jobs))
         for name in names:
             if fnmatchcase(name, entry.host or ""):
-                duration_s = _duration_s(entry) or ATTACK_S
-                yield faults.Attack(name, entry.frames or 0, duration_s)
+                yield KINDS[entry.kind].act(entry, Where(host=name))
     else:
         for switch in graph.switches:
             if fnmatchcase(switch.name, entry.switch or ""):
-                yield _on_switch(entry, switch.name)
+                yield KINDS[entry.kind].act(entry, Where(switch=switch.name))
 
 
 def _is_stranger(host: str, jobs: Sequence[Tenant]) -> bool:
     """Whether there is a job to attack, of which the host is no part."""
     return any(host not in job.hosts for job in jobs)
-
-
-def _on_link(entry: FaultEntry, link: Link, ways: tuple[str, ...]) -> faults.NetworkFault:
-    if entry.kind == "link_down":
-        return faults.LinkDown(link.name)
-    if entry.kind == "rate":
-        return faults.RateChange(link.name, ways, entry.rate_bps or 0)
-    build = KINDS[entry.kind].build
-    assert build is not None
-    return faults.Impair(link.name, ways, build(entry))
-
-
-def _on_worker(entry: FaultEntry, job: int, host: str) -> faults.WorkerFault:
-    if entry.kind == "worker_pause":
-        return faults.WorkerPause(job, host)
-    if entry.kind == "worker_slow":
-        return faults.WorkerSlow(job, host, entry.delay_s or 0.0)
-    return faults.WorkerCrash(job, host)
-
-
-def _on_switch(entry: FaultEntry, switch: str) -> faults.SwitchFault:
-    if entry.kind == "switch_reprogram":
-        return faults.SwitchReprogram(switch)
-    return faults.SwitchRestart(switch, _duration_s(entry) or 0.0)
 
 
 def _trigger(entry: FaultEntry, jobs: Sequence[Tenant]) -> faults.Trigger:
@@ -407,15 +304,6 @@ def _trigger(entry: FaultEntry, jobs: Sequence[Tenant]) -> faults.Trigger:
         return faults.AtTime(entry.at_s or 0.0)
     job = next(job for job in jobs if mark.job in (None, job.name))
     return faults.AtChunk(job.number, mark.round, mark.chunk)
-
-
-def _duration_s(entry: FaultEntry) -> float | None:
-    """Seconds from begin to end. A restart without a time follows at once."""
-    if entry.until_s is not None:
-        return entry.until_s - (entry.at_s or 0.0)
-    if entry.for_s is None and entry.kind == "worker_restart":
-        return 0.0
-    return entry.for_s
 
 
 def _matches(pattern: str | None, link: str, direction: str) -> bool:

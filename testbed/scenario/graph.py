@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -10,51 +9,48 @@ from typing import Any
 from agglab.testbed.scenario.faults import constant_impairments
 from agglab.testbed.scenario.schema import OF_KIND, LinkOverride, Scenario
 from agglab.testbed.scenario.schema import Topology as Shape
-from agglab.topologies import Direction, Drop, Link, Topology, fabrics, rack
+from agglab.topologies import Direction, Drop, Link, Topology, fabrics, kinds
 from agglab.topologies.graph import DEFAULT_QUEUE_PACKETS
 
-RACKS, RING_RACKS, SPINES, PORTS = 2, 3, 2, 4
+NUMBERS = tuple(
+    name
+    for name in dict.fromkeys(name for kind in kinds.KINDS for name in kinds.parameters(kind))
+    if getattr(Shape(), name) is None
+)
+"""Keys that not every kind of topology has, and that stand for a number where they are absent."""
 
 
-def _custom(shape: Shape) -> Topology:
-    cables = [cable.partition("-") for cable in shape.links]
-    return fabrics.custom(shape.switches, [(a, b) for a, _, b in cables])
+def bare(shape: Shape) -> Topology:
+    """Nodes and links, without rates. Raises ValueError with one line for a shape that cannot
+    be."""
+    if shape.kind == "custom":
+        cables = [cable.partition("-") for cable in shape.links]
+        return fabrics.custom(shape.switches, [(a, b) for a, _, b in cables])
+    whole = resolved(shape)
+    return kinds.KINDS[shape.kind](**{name: getattr(whole, name) for name in OF_KIND[shape.kind]})
 
 
-SHAPES: dict[str, Callable[[Shape], Topology]] = {
-    "rack": lambda shape: rack(shape.workers, servers=shape.servers),
-    "two_tier": lambda shape: fabrics.two_tier(shape.racks or 0, shape.workers, shape.servers),
-    "leaf_spine": lambda shape: fabrics.leaf_spine(
-        shape.racks or 0, shape.spines or 0, shape.workers, shape.servers
-    ),
-    "fat_tree": lambda shape: fabrics.fat_tree(shape.k or 0, shape.workers, shape.servers),
-    "ring_of_racks": lambda shape: fabrics.ring_of_racks(
-        shape.racks or 0, shape.workers, shape.servers
-    ),
-    "custom": _custom,
-}
-"""Each kind's builder, given a resolved shape; links as yet without rates."""
+def with_links(bare: Topology, scenario: Scenario) -> Topology:
+    """The graph with every direction's rate, delay, queue, losses and constant impairments."""
+    return replace(bare, links=tuple(_as_asked(link, scenario) for link in bare.links))
 
 
-def topology(scenario: Scenario) -> Topology:
-    """The graph with every direction's rate, delay, queue, losses and constant impairments.
-
-    Raises ValueError with one line for a shape that cannot be.
-    """
-    graph = SHAPES[scenario.topology.kind](resolved(scenario.topology))
-    return replace(graph, links=tuple(_as_asked(link, scenario) for link in graph.links))
+def slowest_bps(bare: Topology, scenario: Scenario) -> int:
+    """The rate of the slowest direction."""
+    return min(
+        _value(scenario, link.name, way, "rate_bps")
+        for link in bare.links
+        for way, _, _, _ in link.directions()
+    )
 
 
 def resolved(shape: Shape) -> Shape:
     """With the numbers that stand for absent ones, None for those its kind does not have."""
-    has = OF_KIND[shape.kind]
-    racks = RING_RACKS if shape.kind == "ring_of_racks" else RACKS
-    return replace(
-        shape,
-        racks=shape.racks or racks if "racks" in has else None,
-        spines=shape.spines or SPINES if "spines" in has else None,
-        k=shape.k or PORTS if "k" in has else None,
-    )
+    has = {} if shape.kind == "custom" else kinds.parameters(shape.kind)
+    numbers: dict[str, Any] = {
+        name: getattr(shape, name) or has[name] if name in has else None for name in NUMBERS
+    }
+    return replace(shape, **numbers)
 
 
 def matches(override: LinkOverride, graph: Topology) -> bool:
@@ -71,12 +67,16 @@ def _as_asked(link: Link, scenario: Scenario) -> Link:
     return replace(link, a_to_b=up, b_to_a=down, mtu=scenario.links.mtu_bytes)
 
 
+def _value(scenario: Scenario, link: str, name: str, key: str) -> Any:
+    """The last override that states it wins, else the section's own."""
+    matching = (o for o in scenario.links.overrides if _concerns(o, link, name))
+    stated = [own for o in matching if (own := getattr(o, key)) is not None]
+    return stated[-1] if stated else getattr(scenario.links, key)
+
+
 def _direction(scenario: Scenario, link: str, name: str) -> Direction:
     def value(key: str) -> Any:
-        """The last override that states it wins, else the section's own."""
-        matching = (o for o in scenario.links.overrides if _concerns(o, link, name))
-        stated = [own for o in matching if (own := getattr(o, key)) is not None]
-        return stated[-1] if stated else getattr(scenario.links, key)
+        return _value(scenario, link, name, key)
 
     window = scenario.workload.window or scenario.switch.slots
     loss, queue_bytes = value("loss"), value("queue_bytes")

@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from agglab.testbed import systems
 from agglab.testbed.scenario.schema import Job, Scenario, Workload
+from agglab.testbed.systems.base import System
 from agglab.topologies import Host, Topology
 
 Finding = tuple[str, str, str]
@@ -18,7 +18,9 @@ FIRST_NUMBER = 1
 @dataclass(frozen=True)
 class Tenant:
     """One job. number: on the wire. hosts: by rank. share: its weight where something is divided
-    among jobs."""
+    among jobs. window: packets that a worker keeps in flight. first_slot, slots: which of the
+    switches' slots it may have. These three are the system's choice (`resolved.resolve`), and 0
+    where it has no such number."""
 
     name: str
     number: int
@@ -27,11 +29,14 @@ class Tenant:
     start_s: float
     end_s: float | None
     workload: Workload
+    window: int = 0
+    first_slot: int = 0
+    slots: int = 0
 
 
-def tenants(scenario: Scenario, graph: Topology | None) -> tuple[Tenant, ...]:
+def tenants(scenario: Scenario, graph: Topology | None, system: System) -> tuple[Tenant, ...]:
     """In the scenario's order, numbered from 1; without hosts if the graph is not known."""
-    reserved = _reserved(scenario, graph) if graph else ()
+    reserved = system.reserved_hosts(scenario, graph) if graph else ()
     return tuple(
         Tenant(
             name=job.name or f"job{FIRST_NUMBER + i}",
@@ -49,14 +54,6 @@ def tenants(scenario: Scenario, graph: Topology | None) -> tuple[Tenant, ...]:
 def stated(scenario: Scenario) -> Sequence[Job]:
     """The jobs it declares, or the one it is."""
     return scenario.jobs or (Job(workload=scenario.workload),)
-
-
-def _reserved(scenario: Scenario, graph: Topology) -> Collection[str]:
-    """Hosts that the system keeps for something else."""
-    try:
-        return systems.of(scenario).reserved_hosts(scenario, graph)
-    except systems.UnknownSystem:
-        return ()
 
 
 def hosts_of(job: Job, graph: Topology, reserved: Collection[str] = ()) -> tuple[str, ...]:

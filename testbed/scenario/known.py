@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.metric_names import NO_CONTEST, Contest
 from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.scenario.trust import EVERYTHING, Trust
 from agglab.testbed.systems.base import System
@@ -14,13 +15,15 @@ from agglab.topologies import Topology
 @dataclass(frozen=True)
 class Known:
     """graph: None where the topology cannot be built. jobs: their hosts are known if `hosts_known`
-    says so. system: whose keys and limits count."""
+    says so. system: whose keys and limits count. contest: whose run it is, where several are
+    compared."""
 
     scenario: Scenario
     graph: Topology | None
     jobs: tuple[Tenant, ...]
     system: System
     trust: Trust = EVERYTHING
+    contest: Contest = NO_CONTEST
 
     @property
     def job_names_known(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import islice, product
 from math import prod
@@ -14,8 +14,18 @@ from agglab.hosts import own_worker
 from agglab.hosts.own_worker import WorkerError
 from agglab.testbed import systems
 from agglab.testbed.places import SCENARIO_FOLDER
-from agglab.testbed.scenario import checks
-from agglab.testbed.scenario.document import Mapping, Node, Scalar, parse, read_file, with_value
+from agglab.testbed.scenario import checks, compare, files
+from agglab.testbed.scenario.document import (
+    Mapping,
+    Node,
+    Scalar,
+    nodes_at,
+    overlaid,
+    parse,
+    read_file,
+    with_value,
+    without,
+)
 from agglab.testbed.scenario.errors import (
     Problem,
     ScenarioError,
@@ -25,8 +35,10 @@ from agglab.testbed.scenario.errors import (
     quote,
 )
 from agglab.testbed.scenario.jobs import inherited
-from agglab.testbed.scenario.metric_names import GROWTH
+from agglab.testbed.scenario.key import yaml_name
+from agglab.testbed.scenario.metric_names import GROWTH, RATIO
 from agglab.testbed.scenario.reader import Reader
+from agglab.testbed.scenario.resolved import ResolvedScenario, resolve
 from agglab.testbed.scenario.schema import (
     NAME_MAX,
     Axis,
@@ -34,19 +46,21 @@ from agglab.testbed.scenario.schema import (
     Graph,
     Scenario,
     Workload,
-    yaml_name,
 )
+from agglab.testbed.systems.base import SHARED_KEYS, System
 
 POINTS_MAX = 64
+OF_A_PROGRAM = ("switch.program", "switch.entries")
 
 
 @dataclass(frozen=True)
 class Point:
-    """One run: the swept keys' values as written (none without a sweep), and the whole scenario."""
+    """One run: the swept keys' values as written (none without a sweep), and the whole scenario.
+    contender: whose run it is; empty where nothing is compared."""
 
     settings: tuple[tuple[str, str], ...]
-    scenario: Scenario
-    program: Path
+    resolved: ResolvedScenario
+    contender: str = ""
 
     @property
     def label(self) -> str:
@@ -55,18 +69,27 @@ class Point:
 
 @dataclass(frozen=True)
 class Suite:
-    """A checked scenario file; `asked` is its text as values, `auto` and sweep included.
+    """A checked scenario file; `document` is it as asked, `auto`, sweep and contenders included.
 
-    `growth` is expected of the suite, the other expectations of each point.
+    `ratios` are expected of the contenders of each point, `growth` of the suite, and the other
+    expectations of each run. `points` has each point's contenders one after the other.
     """
 
     source: Path
     name: str
     description: str
-    asked: Scenario
+    document: Node
     axes: tuple[Axis, ...]
+    contenders: tuple[str, ...]
     points: tuple[Point, ...]
     growth: tuple[Expectation, ...]
+    ratios: tuple[Expectation, ...]
+
+    @property
+    def groups(self) -> list[tuple[Point, ...]]:
+        """The runs that take turns on the same network, for each point: one without `compare`."""
+        size = len(self.contenders) or 1
+        return [self.points[i : i + size] for i in range(0, len(self.points), size)]
 
 
 def find(name_or_path: str) -> Path:
@@ -95,23 +118,38 @@ def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -
     folder: where the paths in it count from, instead of its own.
     """
     home = folder or path.resolve().parent
-    root = _with_settings(read_file(path), settings)
-    first = _reader(root, home)
+    layers = [read_file(path)]
+    layers.append(_with_settings(layers[0], settings))
+    first = _reader(layers[-1], home)
     base = first.scenario()
-    problems = [] if base.sweep else list(first.problems)
-    if (count := _count(base.sweep)) > POINTS_MAX:
-        allowed = f"at most {POINTS_MAX}"
-        problems.append(Problem(first.place("sweep"), "sweep", f"makes {count} runs", allowed))
+    problems = [] if base.sweep or base.compare else list(first.problems)
+    if (count := _count(base)) > POINTS_MAX:
+        allowed, key = f"at most {POINTS_MAX}", "sweep" if base.sweep else "compare"
+        problems.append(Problem(first.place(key), key, f"makes {count} runs", allowed))
     choices = islice(product(*(axis.values for axis in base.sweep)), POINTS_MAX)
-    readings = [_point(root, base.sweep, choice, path, home) for choice in choices]
-    for _, found in readings:
-        problems += found
+    points: list[Point] = []
+    for choice in choices:
+        found, wrong = _group(layers, base, choice, path, home)
+        points += found
+        problems += wrong
     if problems:
         raise ScenarioError(list(dict.fromkeys(problems)))
-    points = tuple(point for point, _ in readings if point)
-    asked = replace(base, name=base.name or name_of(path))
-    growth = tuple(e for e in base.expect if e.metric.startswith(GROWTH))
-    return Suite(path, asked.name, base.description, asked, base.sweep, points, growth)
+    name, contenders = base.name or name_of(path), tuple(each.name for each in base.compare)
+    asked = with_value(layers[-1], "name", Scalar(name, False, layers[-1].where))
+    growth, ratios = (
+        tuple(e for e in base.expect if e.metric.startswith(kind)) for kind in (GROWTH, RATIO)
+    )
+    return Suite(
+        source=path,
+        name=name,
+        description=base.description,
+        document=files.located(asked, (home, Path.cwd()), contenders),
+        axes=base.sweep,
+        contenders=contenders,
+        points=tuple(points),
+        growth=growth,
+        ratios=ratios,
+    )
 
 
 def name_of(path: Path) -> str:
@@ -124,12 +162,8 @@ def _known() -> str:
     return f"{', '.join(names())}, or the path of a .yaml file"
 
 
-def _count(axes: tuple[Axis, ...]) -> int:
-    return prod(len(axis.values) for axis in axes)
-
-
-def _has_sweep(root: Node) -> bool:
-    return isinstance(root, Mapping) and root.get("sweep") is not None
+def _count(base: Scenario) -> int:
+    return prod(len(axis.values) for axis in base.sweep) * (len(base.compare) or 1)
 
 
 def _with_settings(root: Node, settings: Iterable[str]) -> Node:
@@ -159,14 +193,41 @@ def _relocated(node: Node, where: Where) -> Node:
     return type(node)(tuple(_relocated(item, where) for item in node.items), where)
 
 
-def _point(
-    root: Node, axes: tuple[Axis, ...], choice: tuple[Scalar, ...], path: Path, home: Path
-) -> tuple[Point | None, list[Problem]]:
-    for axis, scalar in zip(axes, choice, strict=True):
+def _group(
+    layers: Sequence[Node], base: Scenario, choice: Sequence[Scalar], path: Path, home: Path
+) -> tuple[list[Point], list[Problem]]:
+    """The run of one point of the sweep, or the runs of all contenders."""
+    root = layers[-1]
+    for axis, scalar in zip(base.sweep, choice, strict=True):
         root = with_value(root, axis.path, scalar)
-    reader = _reader(root, home)
+    settings = tuple((axis.path, s.text) for axis, s in zip(base.sweep, choice, strict=True))
+    layers = [*layers, root]
+    if not base.compare:
+        point, problems = _point(layers, settings, "", path, home)
+        return [point] if point else [], problems
+    readings = {
+        name: _point([*layers, overlaid(root, own)], settings, name, path, home)
+        for name, own in ((each.name, each.own) for each in base.compare)
+    }
+    problems = [*compare.together({name: found for name, (_, found) in readings.items()})]
+    points = [point for point, _ in readings.values() if point]
+    if not problems:
+        networks = [(point.resolved.graph, point.resolved.jobs) for point in points]
+        problems += compare.unlike(base.compare, networks)
+    return points, problems
+
+
+def _point(
+    layers: Sequence[Node],
+    settings: tuple[tuple[str, str], ...],
+    contender: str,
+    path: Path,
+    home: Path,
+) -> tuple[Point | None, list[Problem]]:
+    """layers: the document, each time with more laid over it."""
+    reader = _reader(_left_out(layers, home), home, contender)
     scenario = _completed(reader.scenario(), reader, home)
-    checks.check(scenario, reader)
+    bare = checks.check(scenario, reader)
     asked = scenario.switch.program or reader.system.source(scenario).name
     program = checks.find_program(asked, home)
     if program is None and not any(p.path == "switch.program" for p in reader.problems):
@@ -174,25 +235,59 @@ def _point(
         reader.problem(reader.place("switch.program"), "switch.program", what, allowed)
     if reader.problems or program is None:
         return None, reader.problems
-    settings = tuple((axis.path, s.text) for axis, s in zip(axes, choice, strict=True))
-    resolved = checks.resolve(_single(scenario, path), reader.system, asked)
-    return Point(settings, resolved, program), []
+    single = replace(_single(scenario, path), switch=replace(scenario.switch, program=asked))
+    return Point(settings, resolve(single, program, bare), contender), []
 
 
-def _reader(root: Node, home: Path) -> Reader:
-    """One that knows the system's keys; a system that there is not is its first problem."""
-    stated = root.get("system") if isinstance(root, Mapping) else None
-    spec = stated.text if isinstance(stated, Scalar) and stated.text else systems.default()
+def _left_out(layers: Sequence[Node], home: Path) -> Node:
+    """The last layer without what was meant for another system: where the system is chosen above
+    the layer that states them, keys that it does not read, and the program of the one before."""
+    root, stated = layers[-1], [_stated_system(layer) for layer in layers]
+    above = next(i for i, node in enumerate(stated) if node is stated[-1])
+    if not above:
+        return root
+    beneath = layers[above - 1]
+    system, before = (_find(_spec(node), home) for node in (stated[-1], stated[above - 1]))
+    if isinstance(system, str):
+        return root
+    paths = [*OF_A_PROGRAM] if system != before else []
+    for path in SHARED_KEYS:
+        if path not in system.abilities.keys:
+            paths += [path, f"jobs[].{path}"] if path.startswith("workload.") else [path]
+    for words in (path.split(".") for path in paths):
+        root = without(root, words, nodes_at(beneath, words))
+    return root
+
+
+def _stated_system(root: Node) -> Node | None:
+    return root.get("system") if isinstance(root, Mapping) else None
+
+
+def _spec(stated: Node | None) -> str:
+    return stated.text if isinstance(stated, Scalar) and stated.text else systems.default()
+
+
+def _find(spec: str, home: Path) -> System | str:
+    """The system, or why there is none."""
     try:
-        system = systems.find(systems.located(spec, (home, Path.cwd())))
+        return systems.find(systems.located(spec, (home, Path.cwd())))
     except systems.UnknownSystem as error:
-        reader = Reader(root, swept=_has_sweep(root))
-        assert stated is not None, "the default is one of the systems"
-        known = systems.names()
-        allowed = f"{', '.join(known)}, or path/to/mine.py:Mine"
-        reader.problem(stated.where, "system", f"{error}{nearest(spec, known)}", allowed)
-        return reader
-    return Reader(root, swept=_has_sweep(root), system=system)
+        return str(error)
+
+
+def _reader(root: Node, home: Path, contender: str = "") -> Reader:
+    """One that knows the system's keys; a system that there is not is its first problem."""
+    stated = _stated_system(root)
+    spec = _spec(stated)
+    system = _find(spec, home)
+    if isinstance(system, System):
+        return Reader(root, system, contender)
+    assert stated is not None, "the default is one of the systems"
+    reader = Reader(root, contender=contender)
+    known = systems.names()
+    allowed = f"{', '.join(known)}, or path/to/mine.py:Mine"
+    reader.problem(stated.where, "system", f"{system}{nearest(spec, known)}", allowed)
+    return reader
 
 
 def _completed(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
@@ -222,7 +317,7 @@ def _completed(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
 
 def _graph(file: Path) -> tuple[Graph, list[Problem]]:
     try:
-        reader = Reader(read_file(file), swept=False)
+        reader = Reader(read_file(file))
     except ScenarioError as error:
         return Graph(), list(error.problems)
     return reader.read(Graph), reader.problems
@@ -276,6 +371,7 @@ def _with_entries(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
 
 
 def _single(scenario: Scenario, path: Path) -> Scenario:
-    """One point as a scenario of its own: no sweep, no growth."""
-    own = tuple(e for e in scenario.expect if not e.metric.startswith(GROWTH))
-    return replace(scenario, name=scenario.name or name_of(path), expect=own, sweep=())
+    """One run as a scenario of its own: no sweep, no contenders, no growth and no ratios."""
+    own = tuple(e for e in scenario.expect if not e.metric.startswith((GROWTH, RATIO)))
+    name = scenario.name or name_of(path)
+    return replace(scenario, name=name, expect=own, sweep=(), compare=())

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 
 from agglab.testbed.systems.base import System
@@ -85,7 +86,7 @@ _METRICS: dict[str, str] = {
     "totals.lost_down": "packets that arrived at links while these were down",
     "totals.other_drops": "packets lost that nobody dropped on purpose: queues, rings, sockets",
     "totals.malformed": "frames refused as malformed or foreign, by workers and switches",
-    "totals.forged": "packets that claim to come from the aggregator, refused by switches",
+    "totals.forged": "packets under an address that is not their sender's, refused by switches",
     "totals.network_errors": "errors that ICMP messages reported to workers' sockets",
     "attack.*": "frames that attacks sent, by kind",
     "switches.*.packets.*": "",
@@ -120,7 +121,36 @@ _METRICS: dict[str, str] = {
 
 PACKETS = "switches.*.packets."
 GROWTH = "growth."
-"""In a sweep, `growth.<path>` is the value at the last point / the value at the first."""
+"""In a sweep, `growth.<path>` is the value at the last point / the value at the first; in a
+comparison `growth.<contender>.<path>`."""
+RATIO = "ratio."
+"""In a comparison, `ratio.<a>.<b>.<path>` is the value of contender a / that of b."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """contenders: who is compared, nobody where nothing is. own: whose run this is; empty for the
+    scenario that lies under all of them."""
+
+    contenders: tuple[str, ...] = ()
+    own: str = ""
+
+    def about(self, metric: str) -> tuple[tuple[str, ...], str]:
+        """Whose runs a metric is taken from, and its path there; nobody's name for each run alone,
+        and where nothing is compared."""
+        words = metric.split(".")
+        named = 2 if metric.startswith(RATIO) else 1 if self.contenders else 0
+        if not metric.startswith((RATIO, GROWTH)):
+            return (), metric
+        return tuple(words[1 : 1 + named]), ".".join(words[1 + named :])
+
+    def concerns(self, metric: str) -> bool:
+        """Whether this run has a part in the metric."""
+        names, _ = self.about(metric)
+        return not names or self.own in names
+
+
+NO_CONTEST = Contest()
 
 _LISTS = {"findings", "allreduce.time_s.all", "fidelity.reasons", "lost_workers"}
 _TEXTS = {

@@ -7,11 +7,14 @@ from dataclasses import Field, fields
 from typing import Any, TypeVar
 
 from agglab.testbed import systems
-from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar
+from agglab.testbed.scenario import compare
+from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar, nodes_at
 from agglab.testbed.scenario.errors import Problem, Where, nearest, quote, similar
-from agglab.testbed.scenario.expectations import read_expect
+from agglab.testbed.scenario.expectations import Subject, read_expect
+from agglab.testbed.scenario.key import default_of, key_of, yaml_name
 from agglab.testbed.scenario.kinds import Kind, Wrong
-from agglab.testbed.scenario.schema import Axis, Scenario, default_of, key_of, keys, yaml_name
+from agglab.testbed.scenario.metric_names import Contest
+from agglab.testbed.scenario.schema import Axis, Scenario, keys
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import System
 
@@ -21,11 +24,13 @@ SWEEP_VALUES_MAX = 64
 
 class Reader:
     """One document. `places` tells where each key that is present stands. system: whose keys a
-    scenario has beside everybody's."""
+    scenario has beside everybody's; contender: whose run it describes, where several are compared.
+    """
 
-    def __init__(self, root: Node, swept: bool, system: System | None = None) -> None:
+    def __init__(self, root: Node, system: System | None = None, contender: str = "") -> None:
         self.root = root
-        self.swept = swept
+        self.swept = bool(nodes_at(root, ("sweep",)))
+        self.contest = Contest(_names_of(nodes_at(root, ("compare",))), contender)
         self.system = system or systems.find(systems.default())
         self.sections = systems.sections(self.system)
         self.problems: list[Problem] = []
@@ -112,7 +117,10 @@ class Reader:
         if "items" in item.metadata:
             return self._items(item.metadata["items"], node, path)
         if item.metadata["special"] == "expect":
-            return read_expect(node, self.problems, self.places, self.swept, self.system)
+            subject = Subject(self.system, self.swept, self.contest)
+            return read_expect(node, self.problems, self.places, subject)
+        if item.metadata["special"] == "compare":
+            return compare.read(node, path, self.problems)
         return self._sweep(node, path)
 
     def _scalar(self, kind: Kind, node: Node, path: str, default: Any) -> Any:
@@ -166,6 +174,12 @@ class Reader:
             self.problem(node.where, key_path, what, f"at most {SWEEP_VALUES_MAX} values")
             return None
         return Axis(name.text, tuple(scalars))
+
+
+def _names_of(sections: Sequence[Node]) -> tuple[str, ...]:
+    """The keys of these mappings."""
+    mappings = (node for node in sections if isinstance(node, Mapping))
+    return tuple(name.text for node in mappings for name, _ in node.entries)
 
 
 def _elsewhere(name: str) -> str:

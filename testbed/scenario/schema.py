@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from agglab.testbed import systems
 from agglab.testbed.scenario.expectations import Expectation
+from agglab.testbed.scenario.fault_kinds import FaultEntry
+from agglab.testbed.scenario.key import JOB_NAME, Key, default_of, key, key_of, keys_list, yaml_name
 from agglab.testbed.scenario.kinds import (
     AutoOr,
     Choice,
     Flag,
     Fraction,
-    Kind,
     Pattern,
     Share,
     Text,
@@ -22,56 +23,15 @@ from agglab.testbed.scenario.kinds import (
     rate,
     size,
 )
+from agglab.topologies.kinds import KINDS, parameters
 
 WORKERS_MAX = 64  # a program that sums in switches has a bit for each
 RACKS_MAX = 64
 NAME_MAX = 64
 NODE_MAX = 9  # a Linux interface name, `<node>-eth<port>`, has at most 15 bytes
-FAULT_KINDS = (
-    "loss",
-    "gilbert_elliott",
-    "periodic",
-    "drop_list",
-    "duplicate",
-    "reorder",
-    "corrupt",
-    "jitter",
-    "link_down",
-    "rate",
-    "worker_pause",
-    "worker_crash",
-    "worker_restart",
-    "worker_slow",
-    "switch_restart",
-    "switch_reprogram",
-    "attack",
-)
 LANES_MAX = 2240  # a 9000-byte packet
 SLOTS_MAX = 32_768  # (slot, set) is an index of 16 bits
 MTU_MAX = 9000
-
-
-@dataclass(frozen=True)
-class Key:
-    """One key of one section."""
-
-    name: str
-    kind: Kind
-    doc: str
-
-
-def key(name: str, kind: Kind, default: Any, doc: str) -> Any:
-    """A dataclass field that is read from the YAML key `name`. default: a value, not text, or a
-    function that gives it."""
-    metadata = {"key": Key(name, kind, doc)}
-    if callable(default):
-        return field(default_factory=default, metadata=metadata)
-    return field(default=default, metadata=metadata)
-
-
-def keys_list(name: str, kind: Kind, doc: str, default: tuple[Any, ...] = ()) -> Any:
-    """A dataclass field that is read from a YAML list of values, or from one value alone."""
-    return field(default=default, metadata={"key": Key(name, kind, doc), "many": True})
 
 
 NAME = Text(
@@ -79,20 +39,12 @@ NAME = Text(
     r"[A-Za-z0-9][A-Za-z0-9._-]*",
     NAME_MAX,
 )
-JOB_NAME = Text(
-    "a name of letters, digits and '_' that starts with a letter", r"[A-Za-z][A-Za-z0-9_]*", 32
-)
 NODE = Text(
     "a name of letters and digits that starts with a letter", r"[A-Za-z][A-Za-z0-9]*", NODE_MAX
 )
 CABLE = Text("two names with a '-' between", r"[A-Za-z][A-Za-z0-9]*-[A-Za-z][A-Za-z0-9]*", 32)
-OF_KIND = {
-    "rack": ("workers", "servers"),
-    "two_tier": ("workers", "servers", "racks"),
-    "leaf_spine": ("workers", "servers", "racks", "spines"),
-    "fat_tree": ("workers", "servers", "k"),
-    "ring_of_racks": ("workers", "servers", "racks"),
-    "custom": ("switches", "links", "file"),
+OF_KIND = {kind: tuple(parameters(kind)) for kind in KINDS} | {
+    "custom": ("switches", "links", "file")
 }
 """Which keys each kind of topology has."""
 
@@ -270,7 +222,7 @@ class Workload:
         "worker",
         Text("module:Class, or path/to/file.py:Class", r"(|[^\x00\n:]+:[A-Za-z_]\w*)", 1000),
         "",
-        "a worker class of your own (own-programs.md), from the scenario's folder or where you are",
+        "a worker class of your own (own-systems.md), from the scenario's folder or where you are",
     )
     window: int | None = key(
         "window",
@@ -333,48 +285,6 @@ class Job:
 
 
 @dataclass(frozen=True)
-class ChunkMark:
-    """A point in a job's progress."""
-
-    job: str | None = key("job", JOB_NAME, None, "a job's name; the first if not given")
-    round: int = key("round", Whole(0, 9_999), 0, "counted from 0")
-    chunk: int = key("chunk", Whole(0, 1_000_000_000), 0, "counted from 0 in each round")
-
-
-@dataclass(frozen=True)
-class FaultEntry:
-    """One entry of `faults`; which keys a kind has is in `faults.py`."""
-
-    kind: str = key("kind", Choice(FAULT_KINDS), "link_down", "what goes wrong; see Faults")
-    link: str | None = key("link", Pattern(), None, "links by name or pattern, or one direction")
-    worker: str | None = key("worker", Pattern(), None, "hosts by name or pattern")
-    switch: str | None = key("switch", Pattern(), None, "switches by name or pattern")
-    host: str | None = key("host", Pattern(), None, "hosts by name or pattern")
-    job: str | None = key(
-        "job", JOB_NAME, None, "whose worker on that host; of every job if absent"
-    )
-    at_s: float | None = key("at", duration(), None, "from the first round's start; 0s if absent")
-    at_chunk: ChunkMark | None = field(default=None, metadata={"section": ChunkMark})
-    for_s: float | None = key("for", duration("1us"), None, "how long; to the run's end if absent")
-    until_s: float | None = key("until", duration("1us"), None, "instead of `for`: when it ends")
-    probability: float | None = key("probability", Fraction(), None, "of each packet")
-    to_bad: float | None = key("to_bad", Fraction(), None, "from the good state, each packet")
-    to_good: float | None = key("to_good", Fraction(), None, "from the bad state, each packet")
-    bad_loss: float | None = key("bad_loss", Share(), None, "in the bad state; all if absent")
-    good_loss: float | None = key(
-        "good_loss", Fraction(), None, "in the good state; none if absent"
-    )
-    every: int | None = key("every", Whole(1, 10**9), None, "of so many packets")
-    count: int | None = key("count", Whole(1, 10**9), None, "so many; 1 if absent")
-    offset: int | None = key("offset", Whole(0, 10**9), None, "the first of them; 0 if absent")
-    packets: tuple[int, ...] = keys_list("packets", Whole(0, 10**9), "numbers, counted from 0")
-    frames: int | None = key("frames", Whole(1, 10**6), None, "how many, spread over `for`")
-    delay_s: float | None = key("delay", duration("1us", "10s"), None, "additional time")
-    jitter_s: float | None = key("jitter", duration("1us", "10s"), None, "at most so much more")
-    rate_bps: int | None = key("rate", rate(), None, "the new rate")
-
-
-@dataclass(frozen=True)
 class Timeouts:
     start_s: float = key(
         "start",
@@ -396,6 +306,15 @@ class Axis:
 
     path: str
     values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One of those that are compared: its name, and the keys it has otherwise than the scenario (a
+    tree of `document`)."""
+
+    name: str
+    own: Any
 
 
 @dataclass(frozen=True)
@@ -439,25 +358,9 @@ class Scenario:
     timeouts: Timeouts = field(default=Timeouts(), metadata={"section": Timeouts})
     expect: tuple[Expectation, ...] = field(default=(), metadata={"special": "expect"})
     sweep: tuple[Axis, ...] = field(default=(), metadata={"special": "sweep"})
+    compare: tuple[Contender, ...] = field(default=(), metadata={"special": "compare"})
     options: tuple[tuple[str, Any], ...] = field(default=(), metadata={"special": "options"})
     """Systems' own sections: the system's name, and an object of its class `options`."""
-
-
-def key_of(item: Field[Any]) -> Key | None:
-    found = item.metadata.get("key")
-    assert found is None or isinstance(found, Key)
-    return found
-
-
-def default_of(item: Field[Any]) -> Any:
-    """What the field is where the file does not say."""
-    return item.default if item.default_factory is MISSING else item.default_factory()
-
-
-def yaml_name(item: Field[Any]) -> str:
-    """The YAML key of a dataclass field."""
-    found = key_of(item)
-    return found.name if found else item.name
 
 
 def keys(cls: type = Scenario, prefix: str = "") -> Iterator[tuple[str, Key, Any]]:

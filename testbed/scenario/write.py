@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from agglab.testbed import systems
 from agglab.testbed.places import P4_FOLDER
+from agglab.testbed.scenario.document import written
+from agglab.testbed.scenario.key import key_of, yaml_name
 from agglab.testbed.scenario.load import Suite
-from agglab.testbed.scenario.schema import Scenario, key_of, yaml_name
+from agglab.testbed.scenario.resolved import ResolvedScenario
+from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.systems.base import SHARED_KEYS
 
 
-def to_yaml(scenario: Scenario, program: Path) -> str:
-    """Every key with its value, defaults included; `program` is where the P4 source was found."""
-    return _dump(_tree(scenario, program))
+def to_yaml(resolved: ResolvedScenario) -> str:
+    """Every key with its value, defaults included."""
+    return _dump(_tree(resolved.scenario, resolved.program, resolved.system.abilities.keys))
 
 
 def suite_to_yaml(suite: Suite) -> str:
-    """One run: as resolved. A sweep: as asked, since each point resolves `auto` by itself."""
-    if not suite.axes:
-        return to_yaml(suite.points[0].scenario, suite.points[0].program)
-    tree = _tree(suite.asked, suite.points[0].program)
-    tree["sweep"] = {a.path: [yaml.safe_load(s.text) for s in a.values] for a in suite.axes}
-    return _dump(tree)
+    """One run: as resolved. Several: as asked, since each resolves `auto` by itself."""
+    if suite.axes or suite.contenders:
+        return written(suite.document)
+    return to_yaml(suite.points[0].resolved)
 
 
-def _tree(scenario: Scenario, program: Path) -> dict[str, Any]:
+def _tree(scenario: Scenario, program: Path, read: Collection[str]) -> dict[str, Any]:
+    """program: where the P4 source was found. read: those of SHARED_KEYS that a system reads."""
     tree = _section(scenario)
     own = program.parent == P4_FOLDER
     tree["switch"]["program"] = program.stem if own else str(program)
-    system = systems.of(scenario)
     for path in SHARED_KEYS:
-        if path not in system.abilities.keys:
+        if path not in read:
             _leave_out(tree, path)
     tree |= {name: _section(options) for name, options in scenario.options}
     tree["expect"] = {e.metric: e.to_yaml() for e in scenario.expect}

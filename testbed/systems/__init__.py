@@ -88,11 +88,6 @@ def sections(chosen: System) -> dict[str, type]:
     return {system.name: system.options for system in all_systems if system.options}
 
 
-def options(scenario: Scenario) -> Any:
-    """The chosen system's own section."""
-    return dict(scenario.options)[of(scenario).name]
-
-
 def _named(name: str) -> Any:
     if name in built_in():
         return importlib.import_module(f"{__name__}.{name}").SYSTEM

@@ -1,9 +1,9 @@
 """What the testbed asks of a system, a way of aggregating: its declarations and its answers.
 
 A system is one object of a subclass of System, and has no state: whatever it is asked follows from
-a resolved scenario, its graph and its jobs. What it knows during a run is its Sessions. The values
-here are passive. This module imports nothing of `scenario` at run time, because `scenario` asks
-systems about their keys; the modules of a system may import `scenario`.
+a resolved scenario. What it knows during a run is its Sessions. The values here are passive. This
+module imports nothing of `scenario` at run time, because `scenario` asks systems about their keys;
+the modules of a system may import `scenario`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from agglab.testbed.plan import Entries
 from agglab.topologies import Topology
 
 if TYPE_CHECKING:
-    from agglab.testbed.scenario import Scenario
+    from agglab.testbed.scenario import ResolvedScenario, Scenario
     from agglab.testbed.scenario.jobs import Finding, Tenant
     from agglab.testbed.scenario.trust import Trust
 
@@ -102,25 +102,6 @@ class AttackKind:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """A resolved scenario, with the network and the jobs that it describes."""
-
-    scenario: Scenario
-    graph: Topology
-    jobs: tuple[Tenant, ...]
-
-    @property
-    def lanes(self) -> int:
-        lanes = self.scenario.switch.lanes
-        assert lanes, "a resolved scenario"
-        return lanes
-
-    def whole(self, job: Tenant, share: Share = None) -> ActiveJob:
-        """The job with all its workers."""
-        return ActiveJob(job, self.jobs.index(job), tuple(range(len(job.hosts))), share)
-
-
-@dataclass(frozen=True)
 class ActiveJob:
     """A job as it runs now. index: its place in the run's list of jobs, which is also its index in
     counters. members: the ranks that take part. share: what Sessions gave it."""
@@ -137,6 +118,25 @@ class ActiveJob:
 
 
 # What it answers.
+
+
+@dataclass(frozen=True)
+class JobChoices:
+    """What a system makes of a job's keys; 0 where it has no such number. See Tenant."""
+
+    window: int = 0
+    first_slot: int = 0
+    slots: int = 0
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a system makes of the keys of a scenario that are its to decide; 0 where it has no such
+    number. window: of `workload`. jobs: in the scenario's order."""
+
+    jobs: Sequence[JobChoices]
+    lanes: int = 0
+    window: int = 0
 
 
 @dataclass(frozen=True)
@@ -269,7 +269,7 @@ class System(ABC):
     """Whether a scenario runs it that names none: so for exactly one of those that come with us."""
     abilities: Abilities = Abilities()
     options: type | None = None
-    """A frozen dataclass of its own keys, made by `scenario.schema.key`: they stand in a section
+    """A frozen dataclass of its own keys, made by `scenario.key.key`: they stand in a section
     that has the system's name."""
     counters: Mapping[str, Counter]
     """Word in metrics.json -> counter of the P4 program."""
@@ -292,65 +292,68 @@ class System(ABC):
         """Why a job cannot run on this network, one line; empty if it can."""
 
     @abstractmethod
-    def resolve(self, scenario: Scenario, slowest_bps: int) -> Scenario:
-        """A checked scenario with `auto` replaced in the keys that are this system's to decide.
-        slowest_bps: of the slowest link."""
+    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
+        """What a checked scenario says of the keys that are this system's to decide, `auto`
+        replaced. slowest_bps: of the slowest link."""
 
     @abstractmethod
     def chunks(self, scenario: Scenario, job: Tenant) -> int:
         """How many chunks a worker has in a round, also of a scenario that is not resolved."""
 
     @abstractmethod
-    def chunk_bits(self, scenario: Scenario) -> int:
-        """Bits on the wire of the frame that carries one chunk, of a resolved scenario."""
+    def chunk_bits(self, resolved: ResolvedScenario) -> int:
+        """Bits on the wire of the frame that carries one chunk."""
 
-    def memory_bytes(self, scenario: Scenario) -> int:
-        """What switches and servers need beside the agents' tensors, of a resolved scenario."""
+    def memory_bytes(self, resolved: ResolvedScenario) -> int:
+        """What switches and servers need beside the agents' tensors."""
         return 0
 
     # Network and agents.
 
     @abstractmethod
-    def source(self, scenario: Scenario) -> Source: ...
+    def source(self, scenario: Scenario) -> Source:
+        """Also of a scenario that is not resolved."""
 
     @abstractmethod
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         """What every switch is filled with while these jobs run. Raises ValueError, one line."""
 
     @abstractmethod
-    def agents(self, setting: Setting, job: ActiveJob) -> Sequence[Agent]:
+    def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
         """Who runs where: the members by rank, then servers."""
 
     @abstractmethod
-    def sessions(self, setting: Setting) -> Sessions: ...
+    def sessions(self, resolved: ResolvedScenario) -> Sessions: ...
 
     # What should happen.
 
     @abstractmethod
-    def round_bytes(self, setting: Setting, job: ActiveJob, number: int) -> Mapping[str, int]:
+    def round_bytes(
+        self, resolved: ResolvedScenario, job: ActiveJob, number: int
+    ) -> Mapping[str, int]:
         """Bytes that the round of that number sends without loss over each direction (`h1->s1`),
         and between agents of one host (`h1->h1`, which is no link's). Directions that carry nothing
         may be left out."""
 
     @abstractmethod
-    def bounds(self, setting: Setting, job: ActiveJob) -> Bounds: ...
+    def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds: ...
 
     def beyond(
-        self, setting: Setting, job: ActiveJob, host: str, counts: Mapping[str, int]
+        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
         """Bytes that the job's agents at a host sent beyond those predicted, as their counts of the
         whole run explain it (hosts/endpoint.py): at least and at most. Frames of a chunk that were
         sent again, of which the last may be shorter."""
-        return Again(0, counts["retransmitted"] * self.chunk_bits(setting.scenario) // 8)
+        return Again(0, counts["retransmitted"] * self.chunk_bits(resolved) // 8)
 
-    def unpredictable(self, scenario: Scenario) -> str:
+    def unpredictable(self, resolved: ResolvedScenario) -> str:
         """Why nobody can tell what links should have carried; empty where that is known."""
         return ""
 
     @abstractmethod
     def sent_again(
         self,
-        setting: Setting,
+        resolved: ResolvedScenario,
         job: ActiveJob,
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
@@ -362,12 +365,12 @@ class System(ABC):
         """Whether endpoints hand out the integers that travelled beside the result."""
         return False
 
-    def block(self, setting: Setting) -> int:
+    def block(self, resolved: ResolvedScenario) -> int:
         """Truths are asked for blocks that begin at multiples of so many elements."""
         return 1
 
     @abstractmethod
-    def truth(self, setting: Setting, job: ActiveJob, combine: Combine | None) -> TruthOf:
+    def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
         """What results have to be. combine: the user's own, where the switch does not add."""
 
     # What switches did.
@@ -377,7 +380,7 @@ class System(ABC):
         return ()
 
     def owed(
-        self, setting: Setting, job: ActiveJob, switch: str, counters: Mapping[str, Cells]
+        self, resolved: ResolvedScenario, job: ActiveJob, switch: str, counters: Mapping[str, Cells]
     ) -> int:
         """Frames that a switch should have sent for a job by its own counters; only asked where
         there are `arrivals`."""
@@ -397,7 +400,9 @@ class System(ABC):
         waits for; unserved: host -> what its server waits for."""
         return {}
 
-    def attack(self, key: str, setting: Setting, host: str) -> Iterator[tuple[str, bytes]]:
+    def attack(
+        self, key: str, resolved: ResolvedScenario, host: str
+    ) -> Iterator[tuple[str, bytes]]:
         """(kind, frame) without end; the same key gives the same. host: the attacker; its victims
         are the jobs of which it is no part. Only asked where there are `attack_kinds`."""
         raise NotImplementedError

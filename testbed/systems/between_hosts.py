@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from functools import partial
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -15,18 +16,21 @@ from agglab.hosts import wire
 from agglab.hosts.driver import default_window
 from agglab.hosts.part import WORKER
 from agglab.testbed.plan import Entries, forwarding
-from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Tenant, stated
 from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems import impostors
 from agglab.testbed.systems.base import (
     Abilities,
     ActiveJob,
     Again,
+    Agent,
     Array,
     Bounds,
     Cells,
+    Choices,
     Combine,
-    Setting,
+    JobChoices,
     Share,
     Source,
     System,
@@ -62,22 +66,41 @@ class BetweenHosts(System):
 
     abilities = Abilities(keys=KEYS)
     counters = FORWARDING_COUNTERS
+    attack_kinds = impostors.KINDS
     endpoints: str
     header_bytes: int
     window_max: int
 
     @abstractmethod
-    def flows(self, setting: Setting, job: ActiveJob) -> Sequence[Flow]:
+    def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
         """What agents send each other in a round without loss, also those of one host."""
 
-    def least_flows(self, setting: Setting, job: ActiveJob) -> Sequence[Flow]:
+    def least_flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
         """What they cannot do without, where that is less."""
-        return self.flows(setting, job)
+        return self.flows(resolved, job)
 
     @abstractmethod
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
         """float32: a block of all workers' values added in the order in which this system adds.
         start: of the block in a tensor of so many elements."""
+
+    def forged(
+        self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
+    ) -> bytes:
+        """What an agent would take for a peer's datagram, if it came from one: for attacks. Better
+        than noise if the system says so."""
+        return chance.randbytes(self.header_bytes + wire.VALUE_BYTES * resolved.lanes)
+
+    def attack(
+        self, key: str, resolved: ResolvedScenario, host: str
+    ) -> Iterator[tuple[str, bytes]]:
+        def agents(job: Tenant) -> Sequence[Agent]:
+            return self.agents(resolved, resolved.whole(job, NOTHING_SHARED))
+
+        def forge(job: Tenant) -> impostors.Forge:
+            return partial(self.forged, resolved, resolved.whole(job, NOTHING_SHARED))
+
+        return impostors.frames(key, resolved, host, agents, forge)
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         yield from check_lanes(scenario, trust, self.header_bytes)
@@ -89,32 +112,23 @@ class BetweenHosts(System):
     def refused(self, graph: Topology, job: ActiveJob) -> str:
         return unreachable(graph, job.hosts)
 
-    def resolve(self, scenario: Scenario, slowest_bps: int) -> Scenario:
+    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
         lanes = self.lanes(scenario)
-        usual = default_window(self.frame_bytes(scenario), self.window_max, slowest_bps)
+        usual = default_window(self.frame_bytes(lanes), self.window_max, slowest_bps)
         window = scenario.workload.window or usual
-        jobs = [
-            replace(job, workload=replace(job.workload, window=job.workload.window or window))
-            for job in stated(scenario)
-        ]
-        return replace(
-            scenario,
-            switch=replace(scenario.switch, lanes=lanes),
-            workload=replace(scenario.workload, window=window),
-            jobs=tuple(jobs) if scenario.jobs else (),
-        )
+        jobs = [JobChoices(job.workload.window or window) for job in stated(scenario)]
+        return Choices(jobs, lanes, window)
 
     def lanes(self, scenario: Scenario) -> int:
         """As the scenario says, or the most that its MTU allows."""
         return lanes_of(scenario, self.header_bytes)
 
-    def frame_bytes(self, scenario: Scenario) -> int:
+    def frame_bytes(self, lanes: int) -> int:
         """Of a packet that carries values: the Ethernet frame without its checksum."""
-        values = wire.VALUE_BYTES * self.lanes(scenario)
-        return wire.LOWER_HEADER_BYTES + self.header_bytes + values
+        return wire.LOWER_HEADER_BYTES + self.header_bytes + wire.VALUE_BYTES * lanes
 
-    def chunk_bits(self, scenario: Scenario) -> int:
-        return self.frame_bytes(scenario) * 8
+    def chunk_bits(self, resolved: ResolvedScenario) -> int:
+        return self.frame_bytes(resolved.lanes) * 8
 
     def source(self, scenario: Scenario) -> Source:
         return SOURCE
@@ -122,29 +136,35 @@ class BetweenHosts(System):
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         return forwarding(graph)
 
-    def sessions(self, setting: Setting) -> NumberedSessions:
+    def sessions(self, resolved: ResolvedScenario) -> NumberedSessions:
         return NumberedSessions()
 
     def configuration(
-        self, setting: Setting, job: Tenant, host: str, port: int, rank: int, role: str = WORKER
+        self,
+        resolved: ResolvedScenario,
+        job: Tenant,
+        host: str,
+        port: int,
+        rank: int,
+        role: str = WORKER,
     ) -> dict[str, Any]:
         """hosts.agent's keys for one agent; `settings` are yet to come."""
-        return agent_configuration(setting, job, self.endpoints, host, port, rank, role)
+        return agent_configuration(resolved, job, self.endpoints, host, port, rank, role)
 
-    def round_bytes(self, setting: Setting, job: ActiveJob, number: int) -> Mapping[str, int]:
-        return bytes_by_direction(setting.graph, self.flows(setting, job))
+    def round_bytes(
+        self, resolved: ResolvedScenario, job: ActiveJob, number: int
+    ) -> Mapping[str, int]:
+        return bytes_by_direction(resolved.graph, self.flows(resolved, job))
 
-    def bounds(self, setting: Setting, job: ActiveJob) -> Bounds:
-        graph, flows = setting.graph, self.least_flows(setting, job)
+    def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
+        graph, flows = resolved.graph, self.least_flows(resolved, job)
         sizes = bytes_by_direction(graph, flows)
         crossed = {name: rate for name, rate in rates(graph) if sizes.get(name)}
         slowest_bps = min(crossed.values(), default=min(rate for _, rate in rates(graph)))
-        frame = self.frame_bytes(setting.scenario)
+        frame = self.frame_bytes(resolved.lanes)
         between = [flow for flow in flows if flow.source != flow.target]
         trip_s = min((_trip_s(graph, flow, frame) for flow in between), default=0.0)
-        window = job.job.workload.window
-        assert window, "a resolved scenario"
-        in_flight = window * frame * 8 / slowest_bps
+        in_flight = job.job.window * frame * 8 / slowest_bps
         tensor_bits = job.job.workload.elements * wire.VALUE_BYTES * 8
         return Bounds(
             payload_s=tensor_bits / slowest_bps,
@@ -155,14 +175,14 @@ class BetweenHosts(System):
 
     def sent_again(
         self,
-        setting: Setting,
+        resolved: ResolvedScenario,
         job: ActiveJob,
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
     ) -> Mapping[str, Again]:
-        return sent_again(setting.graph, self.flows(setting, job), more)
+        return sent_again(resolved.graph, self.flows(resolved, job), more)
 
-    def truth(self, setting: Setting, job: ActiveJob, combine: Combine | None) -> TruthOf:
+    def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
         """Integers modulo 2^32; float32 bit for bit, added in the system's order."""
         elements, is_float = job.job.workload.elements, job.job.workload.dtype == "float32"
 

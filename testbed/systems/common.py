@@ -9,11 +9,11 @@ from typing import Any
 from agglab.hosts import wire
 from agglab.hosts.part import WORKER
 from agglab.hosts.tensors import Sparsity, make_tensor
-from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Tenant
 from agglab.testbed.scenario.schema import LANES_MAX, SPARSE_KEYS, Workload
 from agglab.testbed.scenario.trust import Trust
-from agglab.testbed.systems.base import Array, HostCounter, Setting
+from agglab.testbed.systems.base import Array, HostCounter
 from agglab.topologies import Direction, Drop
 
 IP_AND_UDP_BYTES = 28
@@ -21,7 +21,7 @@ LOSS_MAX = 0.99
 
 
 def agent_configuration(
-    setting: Setting,
+    resolved: ResolvedScenario,
     job: Tenant,
     endpoints: str,
     host: str,
@@ -34,7 +34,7 @@ def agent_configuration(
     endpoints: the module of its endpoints, a name or a path; port: the UDP port it listens on.
     """
     workload = job.workload
-    link = next(iter(setting.graph.ports(host).values()))
+    link = next(iter(resolved.graph.ports(host).values()))
     return {
         "name": host,
         "system": endpoints,
@@ -42,11 +42,11 @@ def agent_configuration(
         "job": job.number,
         "rank": rank,
         "workers": len(job.hosts),
-        "bind": [setting.graph.host(host).ip, port],
+        "bind": [resolved.graph.host(host).ip, port],
         "link_rate_bps": link.a_to_b.rate_bps,
         "elements": workload.elements,
         "dtype": workload.dtype,
-        "seed": setting.scenario.seed,
+        "seed": resolved.seed,
         "give_up_s": workload.give_up_s,
         "worker": workload.worker,
         "sparsity": _sparsity(workload),
@@ -60,7 +60,12 @@ def _sparsity(workload: Workload) -> dict[str, Any] | None:
 
 
 def tensor(
-    setting: Setting, job: Tenant, rank: int, number: int, start: int = 0, count: int | None = None
+    resolved: ResolvedScenario,
+    job: Tenant,
+    rank: int,
+    number: int,
+    start: int = 0,
+    count: int | None = None,
 ) -> Array:
     """Worker `rank`'s input in the round of that number: `count` elements of it, or all that follow
     the first."""
@@ -70,7 +75,7 @@ def tensor(
         None if shape is None else Sparsity(**shape, workers=len(job.hosts), elements=elements)
     )
     count = elements - start if count is None else count
-    key = (setting.scenario.seed, job.number, rank, number)
+    key = (resolved.seed, job.number, rank, number)
     return make_tensor(*key, count, workload.dtype, start, sparsity)
 
 

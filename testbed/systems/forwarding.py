@@ -29,7 +29,11 @@ FORWARDING_COUNTERS: dict[str, Counter] = {
         of_jobs=False,
     ),
     "forged": Counter(
-        "forged", "packets that claim to come from the aggregator", tally="forged", of_jobs=False
+        "forged",
+        "packets that claim to come from the aggregator, or from another host than the one that "
+        "sent them",
+        tally="forged",
+        of_jobs=False,
     ),
     "forwarded": Counter(
         "forwarded", "packets that are no aggregation's, forwarded", of_jobs=False

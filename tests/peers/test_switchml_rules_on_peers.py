@@ -32,13 +32,11 @@ from frames import (
 from pairs import compile_with, run_on
 from schedules import FLOOD_PORTS, JOBS, SLOTS, jobs_model, schedule
 
-from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.scenario.schema import Scenario, Switch, Workload
-from agglab.testbed.systems.base import Setting
+from agglab.testbed.scenario import resolve
+from agglab.testbed.scenario.schema import Job, Scenario, Switch
 from agglab.testbed.systems.summing import attack
 from agglab.testbed.systems.summing.counters import COUNTERS
 from agglab.testbed.systems.switchml import SwitchML
-from agglab.topologies import rack
 
 pytestmark = pytest.mark.peers
 PROGRAM = Path(__file__).parents[2] / "p4" / "switchml.p4"
@@ -121,6 +119,11 @@ def contributor(
     )
 
 
+def owner(port: int, address: bytes) -> str:
+    """Whose address packets have to have that come in by a port."""
+    return f"add sources ingress_port:{port} belong_to(address:0x{address.hex()})"
+
+
 def two_jobs() -> Iterator[str]:
     """The tables of tests/unit/p4/conftest.py."""
     groups = Groups()
@@ -180,7 +183,7 @@ def counter_checks(counted: Counter[str]) -> list[str]:
 
 def flooded(frames: Sequence[tuple[str, bytes]]) -> list[str]:
     """A script in which the attacker sends these; what is forwarded is flooded as it came."""
-    lines = list(two_jobs())
+    lines = [*two_jobs(), owner(ATTACKER_PORT, worker_address(ATTACKER_PORT))]
     for step, (counted, frame) in enumerate(frames, 1):
         lines.append(f"packet {ATTACKER_PORT} {frame.hex()}")
         others = [port for port in FLOOD_PORTS if port != ATTACKER_PORT]
@@ -192,9 +195,10 @@ def flooded(frames: Sequence[tuple[str, bytes]]) -> list[str]:
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_every_kind_of_attack_is_counted_by_its_counter(check: Check, seed: int) -> None:
-    victim = Tenant("a", 1, ("h1", "h2", "h3"), 1, 0.0, None, Workload())
-    scenario = Scenario(name="attacked", switch=Switch(lanes=LANES, slots=4))
-    frames = SwitchML().attack(str(seed), Setting(scenario, rack(4), (victim,)), "h4")
+    victim = Job(name="a", workers=("h[123]",))
+    switch = Switch(lanes=LANES, slots=4)
+    attacked = resolve(Scenario(name="attacked", switch=switch, jobs=(victim,)))
+    frames = SwitchML().attack(str(seed), attacked, "h4")
     chosen = [
         (attack.KINDS[k].counted, frame) for k, frame in islice(frames, 4 * len(attack.KINDS))
     ]
@@ -212,7 +216,7 @@ def tagged(tags: Sequence[int], body: bytes, to: bytes = worker_mac(1)) -> bytes
 def deep_and_short() -> Iterator[tuple[str, bytes]]:
     """(counter, frame): up to six tags of every type, and frames cut at every length."""
     plain = ipv4(b"", worker_address(4), worker_address(1))
-    forged = ipv4(b"", AGGREGATOR, worker_address(1))
+    forged = [ipv4(b"", source, worker_address(1)) for source in (AGGREGATOR, worker_address(2))]
     options = bytearray(plain + bytes(4))
     options[0] = 0x46
     for depth in range(7):
@@ -220,7 +224,8 @@ def deep_and_short() -> Iterator[tuple[str, bytes]]:
         deep = depth > 4
         yield "malformed" if deep else "forwarded", tagged(tags, plain)
         yield "malformed" if deep else "forwarded", tagged(tags, bytes(options))
-        yield "malformed" if deep else "forged", tagged(tags, forged)
+        for packet in forged:
+            yield "malformed" if deep else "forged", tagged(tags, packet)
     yield "unroutable", tagged([0x8100], plain, AGGREGATOR_MAC)
     yield "unroutable", tagged([], plain, AGGREGATOR_MAC)
     for whole in (tagged([0x8100], plain), tagged([], plain)):

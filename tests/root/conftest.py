@@ -83,9 +83,9 @@ class Runs:
                 continue
         return found
 
-    def await_event(self, scenario: str, event: str) -> Path:
-        """The folder of the latest run once it has recorded such an event."""
-        log = self.results / scenario / "latest/events.jsonl"
+    def await_event(self, scenario: str, event: str, contender: str = "") -> Path:
+        """The folder of the latest run, or its contender's, once it has recorded such an event."""
+        log = self.results / scenario / "latest" / contender / "events.jsonl"
         until(lambda: log.is_file() and f'"event": "{event}"' in log.read_text(), event)
         return log.parent.resolve()
 

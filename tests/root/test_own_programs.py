@@ -1,51 +1,33 @@
-"""docs/own-programs.md, done as it says."""
+"""What docs/own-systems.md says of worker classes, programs and table entries, on real links."""
 
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
+from own_walk import Walk
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def blocks(language: str) -> list[str]:
-    text = (ROOT / "docs/own-programs.md").read_text()
-    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
-
-
-def replaced(text: str, old: str, new: str) -> str:
-    assert text.count(old) == 1, old
-    return text.replace(old, new)
-
-
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
-    """The folder as it is after step 3."""
-    folder = tmp_path / "mine"
-    folder.mkdir()
-    adding, choosing, comparing = blocks("p4")
-    program = replaced((ROOT / "p4/switchml.p4").read_text(), adding, choosing)
-    program = replaced(program, "#define ADD", comparing + "#define ADD")
-    (folder / "maximum.p4").write_text(program)
-    (folder / "maximum.yaml").write_text(blocks("yaml")[0])
-    return folder
+    """The folder as it is after the first two steps of the page."""
+    walk = Walk(tmp_path)
+    for number in (1, 2):
+        walk.follow(number)
+    return walk.mine
 
 
-def with_worker(mine: Path) -> None:
-    """Step 4."""
-    path, line = mine / "maximum.yaml", blocks("yaml")[1]
-    path.write_text(re.sub(r"^workload: .*\n", line, path.read_text(), flags=re.MULTILINE))
-    (mine / "maximum.py").write_text(blocks("python")[0])
-
-
-def test_the_maximum_is_not_the_sum(scenario, mine: Path) -> None:
-    ended = scenario.run(str(mine / "maximum.yaml"), "--set", "backend=virtual")
-    assert ended.code == 1, ended.err
-    assert "FAILED  maximum" in ended.out
-    assert 1_500_000 < ended.metrics["wrong_sums"] <= 4 * 2 * 200_000
+@pytest.mark.root
+@pytest.mark.parametrize("name", ["maximum", "exchange"])
+def test_what_the_page_runs_on_real_links(tmp_path: Path, name: str) -> None:
+    walk = Walk(tmp_path)
+    commands = [command for number in range(1, 6) for command in walk.follow(number)]
+    own = [command for command in commands if f"mine/{name}.yaml" in command]
+    (real,) = (command for command in own if "virtual" not in command)
+    assert f"PASSED  {name}" in walk.run(real)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +37,6 @@ def test_the_maximum_is_not_the_sum(scenario, mine: Path) -> None:
 def test_the_maximum_is_exact_with_the_worker_class(
     scenario, mine: Path, backend: str, dtype: str
 ) -> None:
-    with_worker(mine)
     settings = ("--set", f"backend={backend}", "--set", f"workload.dtype={dtype}")
     ended = scenario.run(str(mine / "maximum.yaml"), *settings)
     assert ended.code == 0, ended.out + ended.err
@@ -69,7 +50,6 @@ def test_the_maximum_is_exact_with_the_worker_class(
 def test_a_worker_that_cannot_be_loaded_is_named_before_anything_starts(
     scenario, mine: Path
 ) -> None:
-    with_worker(mine)
     (mine / "maximum.py").write_text("class Maximum:\n    pass\n")
     ended = scenario.run(str(mine / "maximum.yaml"))
     assert ended.code == 2
@@ -81,7 +61,6 @@ def test_a_worker_that_cannot_be_loaded_is_named_before_anything_starts(
 
 
 def test_virtual_time_refuses_a_worker_that_does_its_own_reducing(scenario, mine: Path) -> None:
-    with_worker(mine)
     path = mine / "maximum.py"
     path.write_text(path.read_text() + "\n    def all_reduce(self, array, out, sums):\n        1\n")
     ended = scenario.run(str(mine / "maximum.yaml"), "--set", "backend=virtual")

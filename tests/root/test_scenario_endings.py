@@ -61,6 +61,23 @@ def test_an_interrupted_run_leaves_nothing_but_a_reason(scenario, number: int) -
     assert world() == before
 
 
+def test_an_interrupted_comparison_leaves_nothing_but_reasons(scenario) -> None:
+    before = world()
+    process = scenario.start(scenario.write(LONG + "compare: {a: {}, b: {system: ring}}\n"))
+    folder = scenario.await_event("long", "progress", "b")
+    both = [words for words in scenario.processes().values() if "agent-h1.json" in words]
+    assert len(both) == 2, "all contenders are alive"
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in out + err
+    found = json.loads((folder.parent / "metrics.json").read_text())
+    assert [run["reason"] for run in found["contenders"].values()] == ["interrupted"] * 2
+    assert scenario.processes() == {}
+    assert world() == before
+    assert not list(folder.parent.rglob("sums"))
+
+
 def test_a_killed_run_leaves_nothing_behind_the_next_clean(scenario, wait_until) -> None:
     before = world()
     process = scenario.start(scenario.write(LONG))

@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 
+from agglab.testbed.systems import impostors
 from agglab.testbed.systems.summing.attack import KINDS
 
 pytestmark = pytest.mark.root
@@ -45,6 +46,35 @@ def test_two_jobs_share_switches_and_foreign_frames_change_nothing(scenario) -> 
     # Hosts tell the attacker that a port is unreachable, as often as their kernel allows.
     assert counted["forwarded"] >= refused.pop("forwarded")
     assert {kind: counted[kind] for kind in refused} == refused
+
+
+IMPOSTORS = """
+name: impostors
+system: {system}
+topology: {{kind: two_tier, racks: 2, workers: 2}}
+links: {{rate: 100mbit}}
+workload: {{elements: 300_000, rounds: 4}}
+jobs: [{{name: victim, workers: "h[123]"}}]
+faults: [{{kind: attack, host: h4, frames: 1000, for: 100ms}}]
+expect: {{exact: true}}
+"""
+
+
+@pytest.mark.parametrize("system", ["ring", "ps"])
+def test_impostors_are_stopped_at_their_own_switch(scenario, system: str) -> None:
+    ended = scenario.run(scenario.write(IMPOSTORS.format(system=system)))
+    assert ended.code == 0, ended.out + ended.err
+    metrics = ended.metrics
+    assert not metrics["findings"] and metrics["restarts"] == 0
+    assert all(not worker["malformed"] for worker in metrics["workers"].values())
+    counted = Counter()
+    for kind, count in metrics["attack"].items():
+        counted[impostors.KINDS[kind].counted] += count
+    first = metrics["switches"]["s2"]["packets"]
+    assert sum(counted.values()) == 1000 and counted["forged"] > 500
+    assert {kind: first[kind] for kind in ("forged", "malformed")} == {
+        kind: counted[kind] for kind in ("forged", "malformed")
+    }
 
 
 def test_a_pulled_link_is_a_failure_that_names_who_is_missing(scenario) -> None:

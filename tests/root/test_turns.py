@@ -15,7 +15,6 @@ from agglab.testbed.network import isolated
 from agglab.testbed.prepare import compiled
 from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import load
-from agglab.testbed.scenario.graph import topology
 
 pytestmark = pytest.mark.root
 
@@ -30,25 +29,25 @@ SYSTEMS = ("switchml", "ring")
 
 
 def test_two_runs_take_turns_on_real_links(tmp_path: Path) -> None:
-    points = {}
+    runs = {}
     for name in SYSTEMS:
         (tmp_path / f"{name}.yaml").write_text(TEXT.format(name=name))
-        (points[name],) = load(tmp_path / f"{name}.yaml").points
-    programs = {name: compiled(point) for name, point in points.items()}
+        (point,) = load(tmp_path / f"{name}.yaml").points
+        runs[name] = point.resolved
+    programs = {name: compiled(resolved) for name, resolved in runs.items()}
 
     def interleaved(scratch: Path) -> int:
         turns = {}
-        for name, point in points.items():
+        for name, resolved in runs.items():
             folder = RunFolder(tmp_path / name)
-            run = Experiment(point.scenario, programs[name], folder, scratch / name, io.StringIO())
+            run = Experiment(resolved, programs[name], folder, scratch / name, io.StringIO())
             turns[name] = run.turns()
         while turns:
             for name, turn in list(turns.items()):
                 try:
                     next(turn)
                 except StopIteration as end:
-                    scenario = points[name].scenario
-                    metrics = compute(scenario, topology(scenario), end.value)
+                    metrics = compute(runs[name], end.value)
                     (tmp_path / f"{name}.json").write_text(json.dumps(metrics))
                     del turns[name]
         return 0

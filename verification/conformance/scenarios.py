@@ -35,7 +35,7 @@ class Ran:
 
 def marked() -> list[str]:
     """Names of the scenarios that are marked for conformance."""
-    return [name for name in names() if load(find(name)).asked.conformance]
+    return [name for name in names() if load(find(name)).points[0].resolved.scenario.conformance]
 
 
 def run_on(name: str, pair: Pair, results: Path) -> Ran:

@@ -7,10 +7,9 @@ from dataclasses import replace
 from random import Random
 
 from agglab.testbed import systems
-from agglab.testbed.scenario.graph import topology
+from agglab.testbed.scenario.fault_kinds import ChunkMark, FaultEntry
+from agglab.testbed.scenario.graph import bare as bare_graph
 from agglab.testbed.scenario.schema import (
-    ChunkMark,
-    FaultEntry,
     Job,
     Links,
     Scenario,
@@ -80,7 +79,7 @@ def _workload(chance: Random) -> Workload:
 
 def _faults(chance: Random, scenario: Scenario) -> Iterator[FaultEntry]:
     """Each kind at most once at each target: then none overlaps another."""
-    graph, used = topology(scenario), set()
+    graph, used = bare_graph(scenario.topology), set()
     for _ in range(chance.randint(0, FAULTS_MAX)):
         kind = chance.choice(list(MAKERS))
         entry = MAKERS[kind](chance, graph)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from agglab.testbed.program import compile_program
-from agglab.testbed.scenario import Scenario, to_yaml
+from agglab.testbed.scenario import Scenario, resolve, to_yaml
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.virtual import CompiledProgram
 from agglab.verification import programs, proofs
@@ -185,7 +185,7 @@ def write(scenario: Scenario, program: Path, folder: Path) -> Path:
     """The scenario as a file that `agglab run` takes."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{scenario.name}.yaml"
-    path.write_text(to_yaml(scenario, program), encoding="utf-8")
+    path.write_text(to_yaml(resolve(scenario, program)), encoding="utf-8")
     return path
 
 

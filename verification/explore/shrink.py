@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from agglab.testbed import systems
 from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario.fault_kinds import FaultEntry
 from agglab.testbed.scenario.faults import problems
-from agglab.testbed.scenario.graph import topology
+from agglab.testbed.scenario.graph import bare
 from agglab.testbed.scenario.jobs import tenants
 from agglab.testbed.scenario.known import Known
-from agglab.testbed.scenario.schema import FaultEntry, Workload
+from agglab.testbed.scenario.schema import Workload
 from agglab.testbed.scenario.trust import EVERYTHING
 from agglab.verification.explore.schedules import LANES
 
@@ -57,13 +58,13 @@ def listed(scenario: Scenario, dropped: Lost) -> Scenario:
 def sound(scenario: Scenario) -> bool:
     """Its faults name what is there, at times that come."""
     try:
-        graph = topology(scenario)
+        graph = bare(scenario.topology)
     except ValueError:
         return False
     system = systems.of(scenario)
     if any(system.check(scenario, EVERYTHING)):
         return False
-    return not any(problems(Known(scenario, graph, tenants(scenario, graph), system)))
+    return not any(problems(Known(scenario, graph, tenants(scenario, graph, system), system)))
 
 
 def _simpler(scenario: Scenario) -> Iterator[Scenario]:

@@ -5,16 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
-from agglab.testbed import systems
 from agglab.testbed.control.conductor import Conductor
 from agglab.testbed.control.outcome import Failure, Outcome
-from agglab.testbed.prepare import setting_of
-from agglab.testbed.scenario import Scenario
-from agglab.testbed.scenario.faults import expand
+from agglab.testbed.scenario import Scenario, resolve
+from agglab.testbed.scenario.fault_kinds import FaultEntry
 from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.scenario.schema import FaultEntry
 from agglab.testbed.virtual import CompiledProgram, NeverEnds, VirtualBackend
 from agglab.topologies import Topology
 from agglab.verification.explore.walk import place
@@ -66,13 +63,11 @@ class Silent:
 
 
 def attempt(scenario: Scenario, compiled: CompiledProgram) -> Trial:
-    """Run a resolved scenario whose lanes and slots are those of the compiled's program."""
-    setting = setting_of(scenario)
-    graph = setting.graph
-    faults = expand(scenario, graph, setting.jobs)
-    silent: Any = Silent()
-    with VirtualBackend(graph, scenario.seed, compiled, limit_ns=LIMIT_NS) as backend:
-        conductor = Conductor(systems.of(scenario), setting, faults, backend, silent, silent)
+    """Run a checked scenario whose lanes and slots are those of the compiled program."""
+    resolved, silent = resolve(scenario), cast(Any, Silent())
+    graph, seed = resolved.graph, resolved.seed
+    with VirtualBackend(graph, seed, compiled, limit_ns=LIMIT_NS) as backend:
+        conductor = Conductor(resolved, backend, silent, silent)
         failed, finding = _conduct(conductor, scenario, graph)
         lost = {way.direction: way.dropped_numbers for way in backend.statistics().directions}
         return Trial(finding, failed, backend.clock.happened, lost if finding else {})

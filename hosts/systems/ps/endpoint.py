@@ -112,7 +112,7 @@ class _Server(ctypes.Structure):
             (name, ctypes.c_uint32)
             for name in (
                 *("bitmap_words", "begun", "round", "is_float", "digest", "chunks", "summed"),
-                *("disagreed", "other_digest", "spare"),
+                *("disagreed", "other_digest", "own_digest"),
             )
         ],
         *[(name, ctypes.c_uint64) for name in ("summed_ever", "answered_again")],
@@ -359,8 +359,8 @@ class PsWorker:
                 f"round {self._rounds - 1} of job {job.job}: this worker reduces {state.elements} "
                 f"{dtype} elements with workers {job.workers}, servers {job.servers}, lanes "
                 f"{job.lanes}, window {state.window} (digest {state.digest:08x}), another "
-                f"something else (digest {state.other_digest:08x}); all workers of a job have to "
-                "reduce alike"
+                f"or a server something else (digest {state.other_digest:08x}); all of a job have "
+                "to reduce alike"
             )
         assert error == errno.ETIMEDOUT
         missing = self._missing()
@@ -409,6 +409,9 @@ class PsServer:
             sum=self._sum.ctypes.data,
             bitmap_words=words,
             round=65535,
+            own_digest=shared.shape_digest(
+                0, job.workers, job.lanes, job.slots * job.servers, False, job.servers
+            ),
         )
         self._address = ctypes.addressof(self._state)
 

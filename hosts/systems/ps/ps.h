@@ -91,7 +91,7 @@ struct ps_server {
 	uint32_t summed; /* chunks of the round that are complete */
 	uint32_t disagreed;
 	uint32_t other_digest;
-	uint32_t spare;
+	uint32_t own_digest; /* of what the server was told: no round's */
 	uint64_t summed_ever;
 	uint64_t answered_again;
 };

@@ -213,6 +213,15 @@ static int well_formed(const struct ps_server *s, const struct ps_header *header
 	       chunk % s->common.servers == s->index;
 }
 
+/* Whether the next round's first push, which this server cannot sum, has a shape of which it has summed nothing: then
+ * its sender was given other lanes than the server, and every worker has to hear of it. */
+static int from_elsewhere(const struct ps_server *s, const struct ps_header *header)
+{
+	uint32_t digest = be32toh(header->digest);
+
+	return digest != s->own_digest && (!s->begun || digest != s->digest);
+}
+
 /* Whether the push is of a round in which it can be summed, or answered; otherwise it is counted. */
 static int of_known_round(struct ps_server *s, const struct ps_header *header, uint32_t length)
 {
@@ -222,12 +231,18 @@ static int of_known_round(struct ps_server *s, const struct ps_header *header, u
 		s->common.late++;
 		return 0;
 	}
-	if (ahead > 1 || (ahead != 0 && !legal) || (ahead == 1 && s->begun && s->summed < own_chunks(s, s->chunks))) {
+	if (ahead > 1 || (ahead < 0 && !legal) || (ahead == 1 && s->begun && s->summed < own_chunks(s, s->chunks)) ||
+	    (ahead == 1 && !legal && !from_elsewhere(s, header))) {
 		s->common.malformed++;
 		return 0;
 	}
-	if (ahead == 1)
+	if (ahead == 1) {
 		begin_round(s, header);
+		if (!legal) {
+			disagree(s, s->own_digest);
+			return 0;
+		}
+	}
 	if (ahead < 0)
 		return 1;
 	if (be32toh(header->digest) != s->digest) {

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from agglab.hosts.systems.omnireduce import wire
 from agglab.hosts.systems.omnireduce.endpoint import OWN_COUNTERS
-from agglab.testbed.systems.base import SHARED_KEYS, Abilities, ActiveJob, Again, Setting
+from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.systems.base import SHARED_KEYS, Abilities, ActiveJob, Again
 from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.omnireduce import attack
 from agglab.testbed.systems.omnireduce.load import load
@@ -24,25 +25,25 @@ class OmniReduce(Summing):
     host_counters = meanings(OWN_COUNTERS)
     sizes = Sizes(wire.HEADER_BYTES)
 
-    def load(self, setting: Setting, job: ActiveJob, number: int) -> Load:
-        return load(setting, job, number, self.sizes)
+    def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
+        return load(resolved, job, number, self.sizes)
 
     def rounds(self, job: ActiveJob) -> Iterable[int]:
         """Each round has other tensors."""
         return range(job.job.workload.rounds)
 
     def beyond(
-        self, setting: Setting, job: ActiveJob, host: str, counts: Mapping[str, int]
+        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
         """What is sent again has values, or headers alone."""
-        return self._frames(setting, counts["retransmitted"])
+        return self._frames(resolved, counts["retransmitted"])
 
-    def answers(self, setting: Setting, packets: int, size: int) -> Again:
+    def answers(self, resolved: ResolvedScenario, packets: int, size: int) -> Again:
         """A packet of headers alone may be answered with values."""
-        return self._frames(setting, packets)
+        return self._frames(resolved, packets)
 
-    def _frames(self, setting: Setting, packets: int) -> Again:
-        longest = max(self.sizes.full(setting.lanes), self.sizes.opening)
+    def _frames(self, resolved: ResolvedScenario, packets: int) -> Again:
+        longest = max(self.sizes.full(resolved.lanes), self.sizes.opening)
         return Again(packets * self.sizes.bare, packets * longest)
 
     def forge(self, aim: Aim, result: int, overhead: int) -> bytes:

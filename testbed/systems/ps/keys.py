@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from agglab.testbed.scenario.key import keys_list
 from agglab.testbed.scenario.kinds import Pattern
-from agglab.testbed.scenario.schema import keys_list
 
 
 @dataclass(frozen=True)

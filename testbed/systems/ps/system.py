@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from random import Random
+
+import numpy as np
 
 from agglab.hosts import wire as base_wire
 from agglab.hosts.part import SERVER, WORKER
@@ -10,10 +14,13 @@ from agglab.hosts.systems.ps import wire
 from agglab.hosts.systems.ps.endpoint import (
     MAX_WINDOW,
     OWN_COUNTERS,
+    chunks_of_round,
     chunks_of_server,
 )
-from agglab.testbed.scenario import Scenario
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.hosts.systems.shared import shape_digest
+from agglab.testbed.scenario import ResolvedScenario, Scenario
+from agglab.testbed.scenario.jobs import Finding, Tenant
+from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
     Abilities,
     Absent,
@@ -22,7 +29,6 @@ from agglab.testbed.systems.base import (
     Agent,
     Array,
     Registers,
-    Setting,
     Waiting,
 )
 from agglab.testbed.systems.between_hosts import (
@@ -53,64 +59,99 @@ class ParameterServer(BetweenHosts):
     def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
         return dedicated(_keys(scenario), [host.name for host in graph.hosts])
 
+    def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+        yield from super().check(scenario, trust)
+        own = _keys(scenario).servers
+        for index, fault in enumerate(scenario.faults):
+            host = fault.host or ""
+            serves = any(fnmatchcase(host, pattern) for pattern in own)
+            if fault.kind == "attack" and serves and trust(f"faults[{index}]", "ps.servers"):
+                what = f"{host} is a server of every job, and no stranger to any"
+                yield f"faults[{index}].host", what, "a host that is no server"
+
     def refused(self, graph: Topology, job: ActiveJob) -> str:
         return unreachable(graph, [host.name for host in graph.hosts])
 
     def chunks(self, scenario: Scenario, job: Tenant) -> int:
         return -(-job.workload.elements // self.lanes(scenario))
 
-    def servers(self, setting: Setting, job: ActiveJob) -> tuple[str, ...]:
+    def servers(self, resolved: ResolvedScenario, job: ActiveJob) -> tuple[str, ...]:
         """Hosts of the servers, by index. A job that lost a worker keeps the servers it had."""
-        own = self.reserved_hosts(setting.scenario, setting.graph)
-        return tuple(own) or job.job.hosts
+        names = [host.name for host in resolved.graph.hosts]
+        return dedicated(resolved.options, names) or job.job.hosts
 
-    def agents(self, setting: Setting, job: ActiveJob) -> Sequence[Agent]:
-        graph, tenant = setting.graph, job.job
-        hosts = self.servers(setting, job)
+    def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
+        graph, tenant = resolved.graph, job.job
+        hosts = self.servers(resolved, job)
         worker_port = base_wire.WORKER_PORT_BASE + tenant.number
         server_port = SERVER_PORT_BASE + tenant.number
         workers = [[graph.host(name).ip, worker_port] for name in job.hosts]
         servers = [[graph.host(name).ip, server_port] for name in hosts]
         shared = {
-            "lanes": setting.lanes,
-            "window": tenant.workload.window,
+            "lanes": resolved.lanes,
+            "window": tenant.window,
             "session": FIRST_SESSION,
             "servers": len(hosts),
         }
         found = []
         for rank in job.members:
             host = tenant.hosts[rank]
-            configuration = self.configuration(setting, tenant, host, worker_port, rank)
+            configuration = self.configuration(resolved, tenant, host, worker_port, rank)
             configuration["settings"] = {**shared, "peers": servers}
             found.append(Agent(WORKER, host, rank, configuration))
         for index, host in enumerate(hosts):
             rank = len(tenant.hosts) + index
-            configuration = self.configuration(setting, tenant, host, server_port, rank, SERVER)
+            configuration = self.configuration(resolved, tenant, host, server_port, rank, SERVER)
             configuration["settings"] = {**shared, "index": index, "peers": workers}
             found.append(Agent(SERVER, host, rank, configuration, {"peers": workers}))
         return found
 
-    def flows(self, setting: Setting, job: ActiveJob) -> Sequence[Flow]:
+    def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
         """What is a server's goes to it, and back."""
-        hosts, elements = self.servers(setting, job), job.job.workload.elements
-        frame, flows = wire.frame_bytes(setting.lanes), []
+        hosts, elements = self.servers(resolved, job), job.job.workload.elements
+        frame, flows = wire.frame_bytes(resolved.lanes), []
         for index, server in enumerate(hosts):
-            size = frame * chunks_of_server(elements, len(hosts), setting.lanes, index)
+            size = frame * chunks_of_server(elements, len(hosts), resolved.lanes, index)
             for worker in job.hosts:
                 flows += [Flow(worker, server, size), Flow(server, worker, size)]
         return flows
 
     def beyond(
-        self, setting: Setting, job: ActiveJob, host: str, counts: Mapping[str, int]
+        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
         """Pushes of a worker, and results that a server beside it was asked for again."""
         frames = counts["retransmitted"] + counts["answered_again"]
-        size = frames * wire.frame_bytes(setting.lanes)
+        size = frames * wire.frame_bytes(resolved.lanes)
         return Again(size, size)
 
-    def memory_bytes(self, scenario: Scenario) -> int:
-        window = scenario.workload.window or 0
-        return 2 * window * self.frame_bytes(scenario) * max(1, scenario.topology.workers)
+    def forged(
+        self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
+    ) -> bytes:
+        """A result for a worker, a push for a server, of a round that may be under way."""
+        own, workload = agent.configuration["settings"], job.job.workload
+        is_float, servers = workload.dtype == "float32", own["servers"]
+        chunks = chunks_of_round(workload.elements, servers, own["lanes"])
+        push = wire.Kind.PUSH_FLOAT32 if is_float else wire.Kind.PUSH_INT32
+        header = np.zeros(1, wire.HEADER)
+        header["version"] = wire.VERSION
+        header["kind"] = push if agent.role == SERVER else wire.Kind.RESULT
+        header["job"], header["session"] = job.job.number, own["session"]
+        header["digest"] = shape_digest(
+            workload.elements,
+            len(job.job.hosts),
+            own["lanes"],
+            -(-own["window"] // servers) * servers,
+            is_float,
+            servers,
+        )
+        header["round"] = chance.randrange(workload.rounds)
+        header["chunk"] = chance.randrange(own.get("index", 0), chunks, servers)
+        header["chunks"] = chunks
+        return header.tobytes() + chance.randbytes(base_wire.VALUE_BYTES * own["lanes"])
+
+    def memory_bytes(self, resolved: ResolvedScenario) -> int:
+        workers = resolved.scenario.topology.workers
+        return 2 * resolved.window * self.frame_bytes(resolved.lanes) * max(1, workers)
 
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
         """In the order of the ranks."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from random import Random
 
 import numpy as np
 
 from agglab.hosts import wire as base_wire
 from agglab.hosts.part import WORKER
+from agglab.hosts.systems import shared
 from agglab.hosts.systems.ring import wire
 from agglab.hosts.systems.ring.endpoint import ACKNOWLEDGE_EVERY, OWN_COUNTERS, packets_of_round
-from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.systems.base import (
     Absent,
@@ -20,7 +22,6 @@ from agglab.testbed.systems.base import (
     Array,
     Cells,
     Registers,
-    Setting,
     Waiting,
 )
 from agglab.testbed.systems.between_hosts import (
@@ -47,45 +48,45 @@ class Ring(BetweenHosts):
         elements, workers = job.workload.elements, len(job.hosts)
         return packets_of_round(elements, max(1, workers), self.lanes(scenario))
 
-    def agents(self, setting: Setting, job: ActiveJob) -> Sequence[Agent]:
+    def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
         port = base_wire.WORKER_PORT_BASE + job.job.number
-        peers = [[setting.graph.host(name).ip, port] for name in job.hosts]
+        peers = [[resolved.graph.host(name).ip, port] for name in job.hosts]
         settings = {
-            "lanes": setting.lanes,
-            "window": job.job.workload.window,
+            "lanes": resolved.lanes,
+            "window": job.job.window,
             "session": FIRST_SESSION,
             "peers": peers,
         }
         found = []
         for rank in job.members:
             host = job.job.hosts[rank]
-            configuration = self.configuration(setting, job.job, host, port, rank)
+            configuration = self.configuration(resolved, job.job, host, port, rank)
             configuration["settings"] = settings
             found.append(Agent(WORKER, host, rank, configuration, {"peers": peers}, listens=True))
         return found
 
-    def flows(self, setting: Setting, job: ActiveJob) -> Sequence[Flow]:
+    def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
         """Data to the next worker; to the one before, an acknowledgement for every few packets."""
-        return [*self.least_flows(setting, job), *_acknowledgements(setting, job)]
+        return [*self.least_flows(resolved, job), *_acknowledgements(resolved, job)]
 
-    def least_flows(self, setting: Setting, job: ActiveJob) -> Sequence[Flow]:
+    def least_flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
         """A whole batch has one acknowledgement, so that there can be next to none."""
-        hosts, size = job.hosts, _packets(setting, job) * wire.frame_bytes(setting.lanes)
+        hosts, size = job.hosts, _packets(resolved, job) * wire.frame_bytes(resolved.lanes)
         return [Flow(a, b, size) for a, b in _neighbours(hosts)]
 
     def beyond(
-        self, setting: Setting, job: ActiveJob, host: str, counts: Mapping[str, int]
+        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
         """Data that was sent again, and acknowledgements: more or fewer than predicted."""
-        flows = [flow for flow in _acknowledgements(setting, job) if flow.source == host]
+        flows = [flow for flow in _acknowledgements(resolved, job) if flow.source == host]
         predicted = sum(flow.bytes for flow in flows) * job.job.workload.rounds
-        data = counts["retransmitted"] * wire.frame_bytes(setting.lanes)
+        data = counts["retransmitted"] * wire.frame_bytes(resolved.lanes)
         size = data + counts["acknowledgement_bytes"] - predicted
         return Again(size, size)
 
     def sent_again(
         self,
-        setting: Setting,
+        resolved: ResolvedScenario,
         job: ActiveJob,
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
@@ -93,16 +94,16 @@ class Ring(BetweenHosts):
         """A host's bytes are known, but not which of them were acknowledgements. Of these fewer
         than predicted may cross any link but its own: batches have one, and none is repeated. As
         much more of what it sent may then have been data."""
-        graph, rounds = setting.graph, job.job.workload.rounds
-        again = dict(super().sent_again(setting, job, more, counters))
+        graph, rounds = resolved.graph, job.job.workload.rounds
+        again = dict(super().sent_again(resolved, job, more, counters))
         own, beyond = {}, {}
-        for flow in _acknowledgements(setting, job):
+        for flow in _acknowledgements(resolved, job):
             own[flow.source] = flow.bytes * rounds
             beyond[flow.source] = path(graph, flow.source, flow.target)[1:]
             for direction in beyond[flow.source]:
                 known = again[direction]
                 again[direction] = Again(known.least - own[flow.source], known.most)
-        for flow in self.least_flows(setting, job):
+        for flow in self.least_flows(resolved, job):
             for direction in path(graph, flow.source, flow.target)[1:]:
                 if direction not in beyond[flow.source]:
                     known = again[direction]
@@ -120,6 +121,26 @@ class Ring(BetweenHosts):
                 order = (inputs[(first + step) % workers] for step in range(workers))
                 total[low:high] = one_after_another(block[low:high] for block in order)
         return total
+
+    def forged(
+        self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
+    ) -> bytes:
+        """Data of a round that may be under way, or an acknowledgement of everything."""
+        own, packets = agent.configuration["settings"], _packets(resolved, job)
+        elements, workers = job.job.workload.elements, len(job.job.hosts)
+        is_float = job.job.workload.dtype == "float32"
+        header = np.zeros(1, wire.HEADER)
+        header["version"] = wire.VERSION
+        header["kind"] = chance.choice((wire.Kind.DATA, wire.Kind.ACKNOWLEDGEMENT))
+        header["job"], header["session"] = job.job.number, own["session"]
+        header["digest"] = shared.shape_digest(
+            elements, workers, own["lanes"], own["window"], is_float, 0
+        )
+        header["round"] = chance.randrange(job.job.workload.rounds)
+        header["sequence"], header["cumulative"] = chance.randrange(packets), packets
+        if header["kind"] == wire.Kind.ACKNOWLEDGEMENT:
+            return header.tobytes()
+        return header.tobytes() + chance.randbytes(base_wire.VALUE_BYTES * own["lanes"])
 
     def diagnose(
         self,
@@ -145,12 +166,12 @@ def _neighbours(hosts: Sequence[str]) -> list[tuple[str, str]]:
     return list(zip(hosts, following, strict=True)) if len(hosts) > 1 else []
 
 
-def _packets(setting: Setting, job: ActiveJob) -> int:
+def _packets(resolved: ResolvedScenario, job: ActiveJob) -> int:
     """Of data, that each worker sends in a round."""
-    return packets_of_round(job.job.workload.elements, len(job.hosts), setting.lanes)
+    return packets_of_round(job.job.workload.elements, len(job.hosts), resolved.lanes)
 
 
-def _acknowledgements(setting: Setting, job: ActiveJob) -> list[Flow]:
+def _acknowledgements(resolved: ResolvedScenario, job: ActiveJob) -> list[Flow]:
     """As many as where packets come one by one."""
-    size = -(-_packets(setting, job) // ACKNOWLEDGE_EVERY) * ACKNOWLEDGEMENT_BYTES
+    size = -(-_packets(resolved, job) // ACKNOWLEDGE_EVERY) * ACKNOWLEDGEMENT_BYTES
     return [Flow(b, a, size) for a, b in _neighbours(job.hosts)]

@@ -6,29 +6,31 @@ from typing import Any
 
 from agglab.hosts import wire
 from agglab.hosts.part import WORKER
-from agglab.testbed.systems.base import ActiveJob, Agent, Setting
+from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.systems.base import ActiveJob, Agent
 from agglab.testbed.systems.common import agent_configuration
-from agglab.testbed.systems.summing.partition import ranges
 
 
-def agents(setting: Setting, job: ActiveJob, endpoints: str) -> list[Agent]:
+def agents(resolved: ResolvedScenario, job: ActiveJob, endpoints: str) -> list[Agent]:
     """See System.agents. endpoints: the module of the workers' endpoints."""
     return [
-        Agent(WORKER, job.job.hosts[rank], rank, configuration(setting, job, endpoints, rank))
+        Agent(WORKER, job.job.hosts[rank], rank, configuration(resolved, job, endpoints, rank))
         for rank in job.members
     ]
 
 
-def configuration(setting: Setting, job: ActiveJob, endpoints: str, rank: int) -> dict[str, Any]:
+def configuration(
+    resolved: ResolvedScenario, job: ActiveJob, endpoints: str, rank: int
+) -> dict[str, Any]:
     """hosts.agent's keys for one worker, as the job begins."""
     tenant, port = job.job, wire.WORKER_PORT_BASE + job.job.number
     host = tenant.hosts[rank]
     return {
-        **agent_configuration(setting, tenant, endpoints, host, port, rank),
+        **agent_configuration(resolved, tenant, endpoints, host, port, rank),
         "settings": {
-            "lanes": setting.scenario.switch.lanes,
-            "slots": ranges(setting.scenario)[job.index][1],
-            "window": tenant.workload.window,
+            "lanes": resolved.lanes,
+            "slots": tenant.slots,
+            "window": tenant.window,
             "first_tag": 1,
             "aggregator": [wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT],
         },

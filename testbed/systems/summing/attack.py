@@ -15,8 +15,9 @@ from itertools import cycle
 from math import ceil
 
 from agglab.hosts import wire
+from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.systems.base import AttackKind, Setting
+from agglab.testbed.systems.base import AttackKind
 from agglab.testbed.systems.frames import (
     ETHERNET,
     ICMP,
@@ -32,7 +33,6 @@ from agglab.testbed.systems.frames import (
     ipv4,
     udp,
 )
-from agglab.testbed.systems.summing.partition import ranges
 
 HEADER = struct.Struct("!BBHHBBI")
 NO_JOB, JOB_MAX = 1000, 0xFFFF
@@ -133,22 +133,21 @@ class Kind(AttackKind):
     make: Make
 
 
-def frames(key: str, setting: Setting, host: str, forge: Forge) -> Iterator[tuple[str, bytes]]:
+def frames(
+    key: str, resolved: ResolvedScenario, host: str, forge: Forge
+) -> Iterator[tuple[str, bytes]]:
     """See System.attack."""
-    victims = [job for job in setting.jobs if host not in job.hosts]
-    member_of = next((job for job in setting.jobs if host in job.hosts), None)
-    chance, graph = random.Random(key), setting.graph
-    slots = {
-        job.number: place[1]
-        for job, place in zip(setting.jobs, ranges(setting.scenario), strict=True)
-    }
+    victims = [job for job in resolved.jobs if host not in job.hosts]
+    member_of = next((job for job in resolved.jobs if host in job.hosts), None)
+    chance, graph = random.Random(key), resolved.graph
+    slots = {job.number: job.slots for job in resolved.jobs}
     room = min(link.mtu for link in graph.links)
     for name, kind in cycle(KINDS.items()):
         victim = chance.choice(victims)
         port = wire.WORKER_PORT_BASE + victim.number
         worker = end_of(graph.host(chance.choice(victim.hosts)), port)
         own = end_of(graph.host(host), port)
-        aim = Aim(chance, own, worker, victim, member_of, slots, setting.lanes, room, forge)
+        aim = Aim(chance, own, worker, victim, member_of, slots, resolved.lanes, room, forge)
         yield from ((name, frame) for frame in kind.make(aim))
 
 
@@ -179,9 +178,9 @@ def _contribution_with_options(aim: Aim) -> list[bytes]:
 
 
 def _contribution_fragment(aim: Aim) -> list[bytes]:
-    part = udp(aim.worker, AGGREGATOR, aim.contribution())[:FIRST_BYTES]
-    packet = ipv4(aim.worker.ip, AGGREGATOR.ip, part, flags=MORE_FRAGMENTS)
-    return [ethernet(AGGREGATOR.mac, aim.worker.mac, packet)]
+    part = udp(aim.own, AGGREGATOR, aim.contribution())[:FIRST_BYTES]
+    packet = ipv4(aim.own.ip, AGGREGATOR.ip, part, flags=MORE_FRAGMENTS)
+    return [ethernet(AGGREGATOR.mac, aim.own.mac, packet)]
 
 
 def _result(
@@ -285,7 +284,7 @@ KINDS: Mapping[str, Kind] = {
     "contribution": Kind(REFUSED, _contribution(spoofed=False)),
     "contribution_spoofed": Kind(REFUSED, _contribution(spoofed=True)),
     "contribution_beyond": Kind(REFUSED, _contribution_beyond),
-    "contribution_tagged": Kind(MALFORMED, _contribution(True, [PRIORITY_TAG])),
+    "contribution_tagged": Kind(MALFORMED, _contribution(False, [PRIORITY_TAG])),
     "contribution_options": Kind(MALFORMED, _contribution_with_options),
     "contribution_fragment": Kind(MALFORMED, _contribution_fragment),
     "result": Kind(FORGED, _result()),
@@ -307,7 +306,7 @@ KINDS: Mapping[str, Kind] = {
     "result_mapped": Kind(FORGED, _result_mapped),
     "result_snap": Kind(FORWARDED, _result_in_snap),
     "result_of_another": Kind(FORWARDED, _result_of_host(own=False)),
-    "result_of_itself": Kind(FORWARDED, _result_of_host(own=True)),
+    "result_of_itself": Kind(FORGED, _result_of_host(own=True)),
     "icmp_too_big": Kind(FORWARDED, _message(UNREACHABLE, [TOO_BIG], SMALL_MTU)),
     "icmp_unreachable": Kind(FORWARDED, _message(UNREACHABLE, range(UNREACHABLE_CODES), NO_REST)),
     "icmp_quench": Kind(FORWARDED, _message(QUENCH, [0], NO_REST)),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agglab.hosts.wire import VALUE_BYTES
 from agglab.testbed.plan import Entries, Tree
-from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Tenant
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems import common
@@ -18,9 +18,9 @@ from agglab.testbed.systems.base import (
     Agent,
     Bounds,
     Cells,
+    Choices,
     Combine,
     Registers,
-    Setting,
     Source,
     System,
     TruthOf,
@@ -48,7 +48,7 @@ class Summing(System):
     attack_kinds = attack.KINDS
 
     @abstractmethod
-    def load(self, setting: Setting, job: ActiveJob, number: int) -> Load:
+    def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
         """Of the round of that number."""
 
     def rounds(self, job: ActiveJob) -> Iterable[int]:
@@ -71,7 +71,7 @@ class Summing(System):
             return str(error)
         return ""
 
-    def resolve(self, scenario: Scenario, slowest_bps: int) -> Scenario:
+    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
         return keys.resolve(scenario, slowest_bps, self.sizes)
 
     def lanes(self, scenario: Scenario) -> int:
@@ -81,11 +81,11 @@ class Summing(System):
     def chunks(self, scenario: Scenario, job: Tenant) -> int:
         return -(-job.workload.elements // self.lanes(scenario))
 
-    def chunk_bits(self, scenario: Scenario) -> int:
-        return self.sizes.full(self.lanes(scenario)) * 8
+    def chunk_bits(self, resolved: ResolvedScenario) -> int:
+        return self.sizes.full(resolved.lanes) * 8
 
-    def memory_bytes(self, scenario: Scenario) -> int:
-        return 2 * scenario.switch.slots * self.lanes(scenario) * VALUE_BYTES
+    def memory_bytes(self, resolved: ResolvedScenario) -> int:
+        return 2 * resolved.slots * resolved.lanes * VALUE_BYTES
 
     # Network and agents.
 
@@ -96,22 +96,24 @@ class Summing(System):
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         return trees.tables(graph, jobs)
 
-    def agents(self, setting: Setting, job: ActiveJob) -> Sequence[Agent]:
-        return agents.agents(setting, job, self.endpoints)
+    def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
+        return agents.agents(resolved, job, self.endpoints)
 
-    def sessions(self, setting: Setting) -> SlotSessions:
-        return SlotSessions(setting)
+    def sessions(self, resolved: ResolvedScenario) -> SlotSessions:
+        return SlotSessions(resolved)
 
     # What should happen.
 
-    def round_bytes(self, setting: Setting, job: ActiveJob, number: int) -> Mapping[str, int]:
-        return self.load(setting, job, number).sent
+    def round_bytes(
+        self, resolved: ResolvedScenario, job: ActiveJob, number: int
+    ) -> Mapping[str, int]:
+        return self.load(resolved, job, number).sent
 
-    def bounds(self, setting: Setting, job: ActiveJob) -> Bounds:
+    def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
         """Of the round that needs least."""
-        tree = _tree(setting, job)
+        tree = _tree(resolved, job)
         found = [
-            bounds(setting, job.job, tree, self.load(setting, job, number), self.sizes)
+            bounds(resolved, job.job, tree, self.load(resolved, job, number), self.sizes)
             for number in self.rounds(job)
         ]
         return Bounds(
@@ -122,39 +124,39 @@ class Summing(System):
         )
 
     def beyond(
-        self, setting: Setting, job: ActiveJob, host: str, counts: Mapping[str, int]
+        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
         """A contribution that is sent again is an opening, or carries values."""
-        sizes = self.sizes.opening, self.sizes.full(setting.lanes)
+        sizes = self.sizes.opening, self.sizes.full(resolved.lanes)
         return Again(*(counts["retransmitted"] * size for size in sorted(sizes)))
 
-    def unpredictable(self, scenario: Scenario) -> str:
-        return DYNAMIC if scenario.switch.partition == "dynamic" else ""
+    def unpredictable(self, resolved: ResolvedScenario) -> str:
+        return DYNAMIC if resolved.scenario.switch.partition == "dynamic" else ""
 
     def sent_again(
         self,
-        setting: Setting,
+        resolved: ResolvedScenario,
         job: ActiveJob,
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
     ) -> Mapping[str, Again]:
         def answers(packets: int, size: int) -> Again:
-            return self.answers(setting, packets, size)
+            return self.answers(resolved, packets, size)
 
-        return trees.sent_again(_tree(setting, job), job.index, more, counters, answers)
+        return trees.sent_again(_tree(resolved, job), job.index, more, counters, answers)
 
-    def answers(self, setting: Setting, packets: int, size: int) -> Again:
+    def answers(self, resolved: ResolvedScenario, packets: int, size: int) -> Again:
         """How many bytes a switch sent again that so many packets asked for, of so many bytes."""
         return Again(size, size)
 
     def returns_sums(self, dtype: str) -> bool:
         return dtype == "float32"
 
-    def block(self, setting: Setting) -> int:
-        return setting.lanes
+    def block(self, resolved: ResolvedScenario) -> int:
+        return resolved.lanes
 
-    def truth(self, setting: Setting, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        return truth_of(job.job.workload.dtype, setting.lanes, combine)
+    def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
+        return truth_of(job.job.workload.dtype, resolved.lanes, combine)
 
     # What switches did.
 
@@ -162,9 +164,9 @@ class Summing(System):
         return counted.ARRIVALS
 
     def owed(
-        self, setting: Setting, job: ActiveJob, switch: str, cells: Mapping[str, Cells]
+        self, resolved: ResolvedScenario, job: ActiveJob, switch: str, cells: Mapping[str, Cells]
     ) -> int:
-        return counted.owed(cells, job.index, _tree(setting, job), switch)
+        return counted.owed(cells, job.index, _tree(resolved, job), switch)
 
     # When something is wrong.
 
@@ -180,9 +182,11 @@ class Summing(System):
         entries = {host: [(c, s, t) for c, s, t in waits] for host, waits in waiting.items()}
         return diagnose(source, trees.tree_of(graph, job), first_slot, entries)
 
-    def attack(self, key: str, setting: Setting, host: str) -> Iterator[tuple[str, bytes]]:
-        return attack.frames(key, setting, host, self.forge)
+    def attack(
+        self, key: str, resolved: ResolvedScenario, host: str
+    ) -> Iterator[tuple[str, bytes]]:
+        return attack.frames(key, resolved, host, self.forge)
 
 
-def _tree(setting: Setting, job: ActiveJob) -> Tree:
-    return trees.tree_of(setting.graph, job)
+def _tree(resolved: ResolvedScenario, job: ActiveJob) -> Tree:
+    return trees.tree_of(resolved.graph, job)

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from agglab.hosts import wire
 from agglab.testbed.plan import Tree
+from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.systems.base import Bounds, Setting
+from agglab.testbed.systems.base import Bounds
 from agglab.testbed.systems.common import independent_loss
 from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.topologies import Direction, Topology
@@ -40,17 +41,15 @@ def tree_directions(graph: Topology, tree: Tree) -> Iterator[tuple[str, str, int
                 yield ports[port].name, name, way.rate_bps
 
 
-def bounds(setting: Setting, job: Tenant, tree: Tree, load: Load, sizes: Sizes) -> Bounds:
+def bounds(resolved: ResolvedScenario, job: Tenant, tree: Tree, load: Load, sizes: Sizes) -> Bounds:
     """Of one job alone on the network: each link carries its bytes, once each way."""
-    graph, frame = setting.graph, sizes.full(setting.lanes)
+    graph, frame = resolved.graph, sizes.full(resolved.lanes)
     rates = {name: rate for _, name, rate in tree_directions(graph, tree) if rate}
     slowest_bps = min(rates.values())
     trip_s = _trip_s(graph, tree, frame)
-    window = job.workload.window
-    assert window, "a resolved scenario"
     crossing_s = {name: load.sent[name] * 8 / rate for name, rate in rates.items()}
     trips_s = load.steps * trip_s + _trip_s(graph, tree, sizes.opening)
-    filled = window * frame * 8 / slowest_bps / trip_s if load.chunks > window else 1.0
+    filled = job.window * frame * 8 / slowest_bps / trip_s if load.chunks > job.window else 1.0
     return Bounds(
         job.workload.elements * wire.VALUE_BYTES * 8 / slowest_bps,
         max(crossing_s.values()),

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from agglab.hosts.driver import default_window
 from agglab.testbed.scenario.jobs import Finding, stated
-from agglab.testbed.scenario.schema import SLOTS_MAX, Job, Scenario
+from agglab.testbed.scenario.schema import SLOTS_MAX, Scenario
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems import common
+from agglab.testbed.systems.base import Choices, JobChoices
 from agglab.testbed.systems.summing.partition import (
-    Range,
     ranges,
     slot_problems,
     windows_too_large,
@@ -46,7 +45,7 @@ def _slots_known(i: int, trust: Trust) -> bool:
     return trust(*(f"jobs[{i}].{name}" for name in ("slots", "first_slot", "share")))
 
 
-def resolve(scenario: Scenario, slowest_bps: int, sizes: Sizes) -> Scenario:
+def resolve(scenario: Scenario, slowest_bps: int, sizes: Sizes) -> Choices:
     """See System.resolve."""
     lanes = common.lanes_of(scenario, sizes.header_bytes)
     most = _window_at_most(scenario)
@@ -55,17 +54,11 @@ def resolve(scenario: Scenario, slowest_bps: int, sizes: Sizes) -> Scenario:
         return min(most, default_window(sizes.full(lanes), slots, slowest_bps))
 
     window = scenario.workload.window or auto(scenario.switch.slots)
-    static = scenario.switch.partition == "static"
-    placed = [
-        _resolved(job, place, auto(place[1]), static)
-        for job, place in zip(stated(scenario), ranges(scenario), strict=True)
+    jobs = [
+        JobChoices(min(job.workload.window or auto(slots), slots), first, slots)
+        for job, (first, slots) in zip(stated(scenario), ranges(scenario), strict=True)
     ]
-    return replace(
-        scenario,
-        switch=replace(scenario.switch, lanes=lanes),
-        workload=replace(scenario.workload, window=window),
-        jobs=tuple(placed) if scenario.jobs else (),
-    )
+    return Choices(jobs, lanes, window)
 
 
 def _window_at_most(scenario: Scenario) -> int:
@@ -74,14 +67,3 @@ def _window_at_most(scenario: Scenario) -> int:
     if scenario.switch.target != "bmv2":
         return SLOTS_MAX
     return max(1, BMV2_IN_FLIGHT // max(1, len(scenario.jobs)))
-
-
-def _resolved(job: Job, place: Range, window: int, static: bool) -> Job:
-    """With its place among the slots and its window."""
-    first, slots = place
-    return replace(
-        job,
-        slots=slots if static else None,
-        first_slot=first if static else None,
-        workload=replace(job.workload, window=min(job.workload.window or window, slots)),
-    )

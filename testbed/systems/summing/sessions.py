@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.systems.base import NoSession, Setting
-from agglab.testbed.systems.summing.partition import Range, ranges
+from agglab.testbed.systems.base import NoSession
+from agglab.testbed.systems.summing.partition import Range
 from agglab.testbed.systems.summing.slots import Slots
 
 SESSION_BITS = 20
@@ -19,13 +20,12 @@ TAGS_COMPARABLE = 1 << 31
 class SlotSessions:
     """See systems.base.Sessions; a share is a Range of slots."""
 
-    def __init__(self, setting: Setting) -> None:
-        switch = setting.scenario.switch
-        places = zip(setting.jobs, ranges(setting.scenario), strict=True)
-        dynamic = switch.partition == "dynamic"
-        self._static = None if dynamic else {job.number: place for job, place in places}
-        self._slots = Slots(switch.slots, self._static)
-        self._lanes = setting.lanes
+    def __init__(self, resolved: ResolvedScenario) -> None:
+        dynamic = resolved.scenario.switch.partition == "dynamic"
+        places = {job.number: (job.first_slot, job.slots) for job in resolved.jobs}
+        self._static = None if dynamic else places
+        self._slots = Slots(resolved.slots, self._static)
+        self._lanes = resolved.lanes
         self._next_tag = 1
 
     def join(self, job: Tenant) -> None:
@@ -50,7 +50,7 @@ class SlotSessions:
         held = self.held(job)
         assert held is not None, "the job has slots"
         workload, (_, slots) = job.workload, held
-        window = min(workload.window or slots, slots)
+        window = min(job.window, slots)
         chunks = -(-workload.elements // self._lanes)
         first_tag = self._next_first_tag((2 + chunks // window) * workload.rounds)
         return {"first_tag": first_tag, "slots": slots, "window": window}

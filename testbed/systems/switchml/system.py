@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from agglab.hosts import wire
-from agglab.testbed.systems.base import SHARED_KEYS, Abilities, ActiveJob, Setting
+from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.systems.base import SHARED_KEYS, Abilities, ActiveJob
 from agglab.testbed.systems.summing import trees
 from agglab.testbed.systems.summing.attack import Aim
 from agglab.testbed.systems.summing.base import Summing
@@ -20,14 +21,13 @@ class SwitchML(Summing):
     endpoints = "agglab.hosts.systems.switchml"
     sizes = Sizes(wire.HEADER_BYTES)
 
-    def load(self, setting: Setting, job: ActiveJob, number: int) -> Load:
+    def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
         """Every chunk once over each link, each way, whatever is below, and an OPENING: for floats
         one for each slot in use."""
-        window, chunks = job.job.workload.window, self.chunks(setting.scenario, job.job)
-        assert window, "a resolved scenario"
+        window, chunks = job.job.window, resolved.chunks(job.job)
         openings = min(chunks, window) if job.job.workload.dtype == "float32" else 1
-        size = chunks * self.sizes.full(setting.lanes) + openings * self.sizes.opening
-        directions = trees.directions(trees.tree_of(setting.graph, job))
+        size = chunks * self.sizes.full(resolved.lanes) + openings * self.sizes.opening
+        directions = trees.directions(trees.tree_of(resolved.graph, job))
         return Load(dict.fromkeys(directions, size), chunks, -(-chunks // window))
 
     def forge(self, aim: Aim, result: int, overhead: int) -> bytes:

@@ -276,6 +276,21 @@ def test_all_workers_hear_that_shapes_differ(workers, servers, other, loss):
     assert network.next_ns() == NEVER, "they fall silent"
 
 
+@pytest.mark.parametrize("servers", [1, 3])
+@pytest.mark.parametrize("lanes", [1, 3, 40])
+@pytest.mark.parametrize("loss", [0, 0.3])
+def test_all_workers_hear_that_a_server_has_other_lanes(servers, lanes, loss):
+    tensors = [[np.ones(8, np.int32)] for _ in range(3)]
+    network, nodes, others = star(tensors, servers, 2, 4, Faults(loss, delay_ns=MS), servers)
+    others[-1].endpoint = PsServer(replace(others[-1].endpoint.job, lanes=lanes))
+    network.run()
+    assert [type(node.error) for node in nodes] == [ShapeMismatch] * 3
+    assert "round 0 of job 7: this worker reduces 8 int32 elements" in str(nodes[0].error)
+    assert "or a server something else" in str(nodes[0].error)
+    network.settle(1000 * MS)
+    assert network.next_ns() == NEVER, "they fall silent"
+
+
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
 def test_a_result_that_is_not_finite_is_named_and_the_next_round_works(value):
     tensors = tensors_of(8, 3, [20, 20], "float32")

@@ -11,14 +11,12 @@ from pathlib import Path
 import pytest
 from frames import AGGREGATOR, AGGREGATOR_MAC, ipv4, worker_address, worker_mac
 
-from agglab.switch import Pipeline
-from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.scenario.schema import Scenario, Switch, Workload
-from agglab.testbed.systems.base import Setting
+from agglab.switch import Exact, Pipeline
+from agglab.testbed.scenario import ResolvedScenario, resolve
+from agglab.testbed.scenario.schema import Job, Scenario, Switch
 from agglab.testbed.systems.summing import attack
 from agglab.testbed.systems.summing.counters import COUNTERS
 from agglab.testbed.systems.switchml import SwitchML
-from agglab.topologies import rack
 
 LANES = 5
 ATTACKER_PORT = 4
@@ -29,7 +27,12 @@ MAX_TAGS = 4
 
 @pytest.fixture
 def pipeline(programmed: Callable[[int], Pipeline]) -> Pipeline:
-    return programmed(LANES)
+    """With the attacker's own address at its port."""
+    pipeline = programmed(LANES)
+    owner = int.from_bytes(worker_address(4), "big")
+    sources, belong_to = (f"SwitchmlIngress.forwarding.{n}" for n in ("sources", "belong_to"))
+    pipeline.table_add(sources, [Exact(ATTACKER_PORT)], belong_to, [owner])
+    return pipeline
 
 
 def counts(pipeline: Pipeline) -> dict[str, int]:
@@ -41,17 +44,14 @@ def counts(pipeline: Pipeline) -> dict[str, int]:
     return found
 
 
-def victim() -> Tenant:
-    return Tenant("a", 1, ("h1", "h2", "h3"), 1, 0.0, None, Workload())
-
-
-def setting() -> Setting:
+def attacked() -> ResolvedScenario:
     switch = Switch(lanes=LANES, slots=4)
-    return Setting(Scenario(name="attacked", switch=switch), rack(4), (victim(),))
+    victim = Job(name="a", workers=("h[123]",))
+    return resolve(Scenario(name="attacked", switch=switch, jobs=(victim,)))
 
 
 def test_every_kind_is_counted_by_its_counter_and_none_is_answered(pipeline: Pipeline) -> None:
-    frames = SwitchML().attack("7", setting(), "h4")
+    frames = SwitchML().attack("7", attacked(), "h4")
     seen = set()
     for kind, frame in islice(frames, 40 * len(attack.KINDS)):
         before = counts(pipeline)
@@ -79,14 +79,22 @@ def test_whatever_the_tags_the_innermost_address_is_judged(pipeline: Pipeline, s
     for _ in range(200):
         tags = [(chance.choice(TAG_TYPES), chance.randrange(1 << 16)) for _ in range(9)]
         tags = tags[: chance.randrange(10)]
-        source = chance.choice((AGGREGATOR, worker_address(4)))
+        source = chance.choice((AGGREGATOR, worker_address(2), worker_address(4)))
         frame = tagged(tags, ipv4(b"", source, worker_address(1)))
         before = counts(pipeline)
         out = pipeline.process(ATTACKER_PORT, frame)
-        kind = "forged" if source == AGGREGATOR else "forwarded"
+        kind = "forwarded" if source == worker_address(4) else "forged"
         kind = "malformed" if len(tags) > MAX_TAGS else kind
         assert counts(pipeline) == {**before, kind: before[kind] + 1}
         assert {copy for _, copy in out} == ({frame} if kind == "forwarded" else set())
+
+
+def test_a_port_that_leads_to_no_host_may_bring_any_hosts_packets(pipeline: Pipeline) -> None:
+    """From another switch, which has judged them."""
+    for source in (2, 4):
+        frame = tagged([], ipv4(b"", worker_address(source), worker_address(1)))
+        assert pipeline.process(ATTACKER_PORT - 1, frame)
+    assert counts(pipeline)["forwarded"] == 2 and counts(pipeline)["forged"] == 0
 
 
 def test_a_tagged_frame_of_any_type_is_forwarded_as_it_came(pipeline: Pipeline) -> None:

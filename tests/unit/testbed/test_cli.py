@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from agglab.testbed import cli, prepare, run
+from agglab.testbed import cli, group, prepare, run
 from agglab.testbed.network import MachineLacks, NodeFailed
 from agglab.testbed.places import P4_FOLDER
 from agglab.testbed.program import CompileError, Program
@@ -27,7 +27,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
         "compile_program": lambda *a: program,
         "check_fits": lambda *a: None,
         "isolated": lambda body: body(tmp_path / "scratch"),
-        "measure": lambda self: (_ for _ in ()).throw(AssertionError("a bug")),
+        "turns": lambda self: (_ for _ in ()).throw(AssertionError("a bug")),
     }
 
     def put(**replaced) -> None:
@@ -36,7 +36,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
             monkeypatch.setattr(prepare, name, steps[name])
         for name in ("lacks", "isolated"):
             monkeypatch.setattr(f"agglab.testbed.network.{name}", steps[name])
-        monkeypatch.setattr(run.Experiment, "measure", steps["measure"])
+        monkeypatch.setattr(group.Experiment, "turns", steps["turns"])
 
     put()
     return put
@@ -248,7 +248,7 @@ def test_results_that_cannot_be_written_are_exit_code_2(capsys, fake, tmp_path: 
 
 
 def test_a_full_disk_is_one_line_and_no_bug(capsys, fake, tmp_path: Path) -> None:
-    fake(measure=raising(OSError(errno.ENOSPC, "No space left on device")))
+    fake(turns=raising(OSError(errno.ENOSPC, "No space left on device")))
     assert cli.main(["run", "quickstart", "--results", str(tmp_path)]) == 1
     shown = capsys.readouterr()
     assert re.fullmatch(r"cannot write /\S+: No space left on device\n", shown.err)
@@ -260,7 +260,7 @@ def test_a_full_disk_is_one_line_and_no_bug(capsys, fake, tmp_path: Path) -> Non
 def test_a_report_that_finds_no_room_leaves_the_verdict(
     capsys, fake, monkeypatch, tmp_path: Path
 ) -> None:
-    fake(measure=raising(NodeFailed("s1", "the switch ended", ["x"], tmp_path / "none")))
+    fake(turns=raising(NodeFailed("s1", "the switch ended", ["x"], tmp_path / "none")))
     full = OSError(errno.ENOSPC, "No space left on device", "/r/report.html")
     monkeypatch.setattr(run.report, "write", raising(full))
     assert cli.main(["run", "quickstart", "--results", str(tmp_path)]) == 1
@@ -296,9 +296,7 @@ def test_a_switch_that_dies_is_exit_code_1_and_the_reason_is_kept(
     log = tmp_path / "switch.log"
     log.write_text("first\nlast words\n")
     fake(
-        measure=raising(
-            NodeFailed("s1", "the switch ended", ["python", "-m", "agglab.switch"], log)
-        )
+        turns=raising(NodeFailed("s1", "the switch ended", ["python", "-m", "agglab.switch"], log))
     )
     assert cli.main(["run", "quickstart", "--results", str(tmp_path)]) == 1
     shown = capsys.readouterr()
@@ -329,7 +327,7 @@ def test_a_bug_outside_a_run_is_one_line_and_a_log(capsys, monkeypatch) -> None:
 
 
 def test_an_interrupt_is_exit_code_130_and_the_folder_says_so(capsys, fake, tmp_path: Path) -> None:
-    fake(measure=raising(KeyboardInterrupt()))
+    fake(turns=raising(KeyboardInterrupt()))
     assert cli.main(["run", "quickstart", "--results", str(tmp_path)]) == 130
     assert metrics(tmp_path) == {"ok": False, "reason": "interrupted"}
     assert "Traceback" not in capsys.readouterr().err
@@ -342,7 +340,7 @@ def test_a_run_that_was_killed_is_told_from_one_that_finished(fake, tmp_path: Pa
 
 
 def test_a_sweep_that_broke_off_is_not_ok(fake, tmp_path: Path) -> None:
-    fake(measure=raising(KeyboardInterrupt()))
+    fake(turns=raising(KeyboardInterrupt()))
     assert cli.main(["run", "scaling", "--results", str(tmp_path)]) == 130
     found = metrics(tmp_path, "scaling")
     assert (found["ok"], found["exact"], len(found["points"])) == (False, False, 3)

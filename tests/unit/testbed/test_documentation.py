@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed.scenario import load
-from agglab.testbed.scenario.describe import finding_table, key_table, metric_table
+from agglab.testbed.scenario.describe import fault_table, finding_table, key_table, metric_table
+from agglab.testbed.systems import impostors
 from agglab.testbed.systems.summing.attack import KINDS
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -17,6 +18,7 @@ DOCS = Path(__file__).parents[3] / "docs"
     ("name", "mark", "table"),
     [
         ("scenarios.md", "keys", key_table()),
+        ("scenarios.md", "faults", fault_table()),
         ("results.md", "metrics", metric_table()),
         ("results.md", "findings", finding_table()),
     ],
@@ -34,7 +36,7 @@ def test_golden_tables(name: str, mark: str, table: str) -> None:
 
 def test_the_examples_are_valid(tmp_path: Path) -> None:
     examples = re.findall(r"```yaml\n(.*?)```", (DOCS / "scenarios.md").read_text(), re.DOTALL)
-    assert len(examples) == 8
+    assert len(examples) == 9
     for example in examples:
         path = tmp_path / "example.yaml"
         path.write_text(example)
@@ -45,4 +47,5 @@ def test_the_table_of_what_an_attack_sends_is_the_codes() -> None:
     text = (DOCS / "scenarios.md").read_text()
     section = text.partition("### What an attack sends")[2].partition("###")[0]
     rows = re.findall(r"^\| `(\w+)` \| .* \| (\w+) \|$", section, re.MULTILINE)
-    assert rows == [(name, kind.counted) for name, kind in KINDS.items()]
+    kinds = [*KINDS.items(), *impostors.KINDS.items()]
+    assert rows == [(name, kind.counted) for name, kind in kinds]

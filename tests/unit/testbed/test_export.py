@@ -39,7 +39,7 @@ def export(scenario: Path, to: str, *words: str) -> Path:
 
 
 def planned(scenario: Path, program: Program) -> dict[str, Entries]:
-    entries = all_entries(load(find(str(scenario))).points[0].scenario)
+    entries = all_entries(load(find(str(scenario))).points[0].resolved)
     return {switch: full_names(planned, program) for switch, planned in entries.items()}
 
 
@@ -120,6 +120,17 @@ def test_what_the_tutorials_cannot_name_is_refused(tmp_path: Path, capsys) -> No
     words = ["--to", "tutorial", "--out", str(tmp_path / "out")]
     assert cli.main(["export", str(tmp_path / "odd.yaml"), *words]) == 2
     assert "alice does not begin with 'h'" in capsys.readouterr().err
+
+
+def test_one_contender_of_a_comparison_is_exported(tmp_path: Path, capsys) -> None:
+    path, out = tmp_path / "two.yaml", tmp_path / "out"
+    path.write_text("compare: {sum: {}, ring: {system: ring}}")
+    words = ["export", str(path), "--to", "tutorial", "--out", str(out)]
+    assert cli.main(words) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert said.endswith("--contender has to be one of its own: sum, ring")
+    assert cli.main([*words, "--contender", "ring"]) == 0
+    assert [path.name for path in (out / "build").glob("*.json")] == ["forwarding.json"]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from agglab.testbed.exit_codes import FAILED, PASSED
 from agglab.testbed.findings import unexpected, unexplained_repeats
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.run import run
-from agglab.testbed.scenario import find, load, names
+from agglab.testbed.scenario import Point, find, load, names, resolve
 from agglab.testbed.virtual import backend, links, switches, workers
 
 TEXT = """
@@ -243,17 +243,19 @@ SMALLER = {
 """Those that would take long; the rest run as they are."""
 
 
+def in_virtual_time(point: Point) -> Point:
+    scenario = replace(point.resolved.scenario, backend="virtual")
+    return replace(point, resolved=resolve(scenario, point.resolved.program))
+
+
 @pytest.mark.parametrize("name", names())
 def test_every_frame_of_every_shipped_scenario_is_accounted_for(name: str, tmp_path: Path) -> None:
     """In virtual time, and nothing is found that nobody expected. Where there is a verdict of the
     network's to expect, it is part of `ok`."""
     settings = SMALLER.get(name, ())
     suite = load(find(name), settings)
-    virtual = [
-        replace(point, scenario=replace(point.scenario, backend="virtual"))
-        for point in suite.points
-    ]
-    run(replace(suite, points=tuple(virtual)), tmp_path, settings, io.StringIO())
+    virtual = tuple(in_virtual_time(point) for point in suite.points)
+    run(replace(suite, points=virtual), tmp_path, settings, io.StringIO())
     metrics = json.loads((tmp_path / name / "latest/metrics.json").read_text())
     for each in [point["metrics"] for point in metrics.get("points", [])] or [metrics]:
         assert each["accounts"]["balanced"] is True

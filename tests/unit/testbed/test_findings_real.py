@@ -11,10 +11,9 @@ from agglab.testbed import systems
 from agglab.testbed.faults import Attack, AtTime, Fault, WorkerPause
 from agglab.testbed.findings import Case, find
 from agglab.testbed.network.reading import carried_bytes
-from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.scenario.schema import Scenario, Workload
+from agglab.testbed.scenario import resolve
+from agglab.testbed.scenario.schema import Scenario, Topology
 from agglab.testbed.statistics import DirectionStatistics
-from agglab.testbed.systems.base import Setting
 from agglab.topologies import rack
 
 SENT = 10_000
@@ -34,8 +33,8 @@ def case(
     target: str = "native",
 ) -> Case:
     """Two workers; the switch has completed 1000 chunks and sent 2000 frames."""
-    tenant = Tenant("job1", 1, ("h1", "h2"), 1, 0.0, None, Workload())
-    job = SimpleNamespace(restarts=0, failure=None, lost=[], tenant=tenant)
+    resolved = resolve(Scenario(topology=Topology(workers=2)))
+    job = SimpleNamespace(restarts=0, failure=None, lost=[], tenant=resolved.jobs[0])
     counts = dict.fromkeys(SWITCHML.counters, 0) | {"new": 2000, "complete": complete}
     ways = (
         DirectionStatistics("h1-s1", "h1->s1", 2000, 0, 2000, 0, 0),
@@ -57,8 +56,7 @@ def case(
     times = {"allreduce": {"time_s": {"median": median_s}}, "lossy_bound_s": 0.9}
     jobs = {"job1": {"workers": workers, "window_share": 1.0, **times}}
     totals = {"retransmitted": again, "malformed": malformed, "forged": 0}
-    setting = Setting(Scenario(), rack(2), (tenant,))
-    return Case(measured, SWITCHML, setting, jobs, totals, losses, target, short)
+    return Case(measured, resolved, jobs, totals, losses, target, short)
 
 
 PAUSE = Fault(0, WorkerPause(1, "h1"), AtTime(0.1), 0.5)

@@ -74,7 +74,7 @@ def test_a_files_name_is_no_worse_than_a_name(stem: str, tmp_path: Path) -> None
     path.write_text("topology: {kind: rack, workers: 2}\n")
     suite = load(path)
     assert NAME.read(Scalar(suite.name, False, Where(""))) == suite.name
-    assert suite.points[0].scenario.name == suite.name
+    assert suite.points[0].resolved.name == suite.name
 
 
 def test_a_chart_is_xml_whatever_its_words_are() -> None:

@@ -12,17 +12,15 @@ from agglab.testbed.control.outcome import Failure, JobResult, Outcome, Round, S
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.metrics import compute, failures, lookup, shortcomings
 from agglab.testbed.network import DirectionStatistics, NetworkStatistics, SwitchStatistics
-from agglab.testbed.scenario import Scenario, load
+from agglab.testbed.scenario import ResolvedScenario, load
 from agglab.testbed.scenario.expectations import Expectation
-from agglab.testbed.scenario.graph import topology
-from agglab.testbed.scenario.jobs import tenants
 from agglab.testbed.scenario.metric_names import metrics as metrics_of
 from agglab.testbed.scenario.metric_names import pattern_of, type_of
-from agglab.testbed.systems.base import Bounds, Setting
+from agglab.testbed.systems.base import Bounds
 from agglab.testbed.systems.summing.plan import Job, plan
 from agglab.testbed.usage import Usage
 from agglab.testbed.verify import Verdict, Wrong
-from agglab.topologies import Drop
+from agglab.topologies import Drop, Topology
 
 SWITCHML = systems.find("switchml")
 TEXT = """
@@ -34,10 +32,10 @@ workload: {elements: 1050, dtype: DTYPE, rounds: 3, window: 4}
 """
 
 
-def scenario(tmp_path: Path, dtype: str = "float32", extra: str = "") -> Scenario:
+def scenario(tmp_path: Path, dtype: str = "float32", extra: str = "") -> ResolvedScenario:
     path = tmp_path / "hand.yaml"
     path.write_text(TEXT.replace("DTYPE", dtype) + extra)
-    return load(path).points[0].scenario
+    return load(path).points[0].resolved
 
 
 def ended(rank: int, start_s: float, end_s: float, **stats: int) -> dict:
@@ -63,15 +61,13 @@ def carried_in(times_s: list, directions: list[DirectionStatistics]) -> list[Spa
     ]
 
 
-def limits(s: Scenario, graph=None) -> Bounds:
-    graph = graph or topology(s)
-    (tenant,) = tenants(s, graph)
-    setting = Setting(s, graph, (tenant,))
-    return SWITCHML.bounds(setting, setting.whole(tenant))
+def limits(s: ResolvedScenario, graph: Topology | None = None) -> Bounds:
+    s = replace(s, graph=graph or s.graph)
+    return s.system.bounds(s, s.whole(s.jobs[0]))
 
 
-def measurements(s: Scenario) -> Measurements:
-    (tenant,) = tenants(s, topology(s))
+def measurements(s: ResolvedScenario) -> Measurements:
+    (tenant,) = s.jobs
     ended_rounds = [
         {0: ended(0, 1.0, 1.9), 1: ended(1, 1.1, 2.0, retransmitted=2)},  # 1.0 s
         {0: ended(0, 3.0, 3.5), 1: ended(1, 2.9, 3.4, malformed=1, network_errors=3)},  # 0.6 s
@@ -121,10 +117,8 @@ def test_bounds_of_integers_count_one_opening(tmp_path: Path) -> None:
 
 def test_the_slowest_link_is_the_bound(tmp_path: Path) -> None:
     s = scenario(tmp_path)
-    slow = replace(s.links, overrides=())
-    graph = topology(replace(s, links=slow))
-    link = graph.link("h2-s1")
-    graph = graph.with_link("h2-s1", b_to_a=replace(link.b_to_a, rate_bps=5_000_000))
+    link = s.graph.link("h2-s1")
+    graph = s.graph.with_link("h2-s1", b_to_a=replace(link.b_to_a, rate_bps=5_000_000))
     assert limits(s, graph).link_s == pytest.approx(5354 * 8 / 5e6)
 
 
@@ -132,7 +126,7 @@ def test_losses_stretch_what_a_link_takes_and_each_chunk_of_a_slot(tmp_path: Pat
     """Two workers, 10 % on each way of each link. A chunk waits for the larger of two sums of two
     geometric counts; a slot carries 3 chunks of 454 bytes after an opening of 90, over 2 links."""
     s = scenario(tmp_path)
-    graph = topology(s)
+    graph = s.graph
     for link in graph.links:
         ways = {
             "a_to_b": replace(link.a_to_b, impairments=(Drop(0.1),), delay_us=50_000),
@@ -157,9 +151,9 @@ def test_losses_of_a_shared_link_count_once_and_those_below_by_the_worst(tmp_pat
     path = tmp_path / "tiers.yaml"
     text = TEXT.replace("{workers: 2}", "{kind: two_tier, racks: 2, workers: 5}")
     path.write_text(text.replace("DTYPE", "int32"))
-    s = load(path).points[0].scenario
-    graph = topology(s)
-    (tenant,) = tenants(s, graph)
+    s = load(path).points[0].resolved
+    graph = s.graph
+    (tenant,) = s.jobs
     tree = plan(graph, [Job(1, tenant.hosts, 0, 4)]).trees[1]
     for switch, parent in tree.uplinks():
         link = next(x for x in graph.links if {x.a.node, x.b.node} == {switch, parent})
@@ -181,7 +175,7 @@ def test_a_round_lasts_from_first_start_to_last_end() -> None:
 
 def test_the_whole_of_it(tmp_path: Path) -> None:
     s = scenario(tmp_path)
-    metrics = compute(s, topology(s), measurements(s))
+    metrics = compute(s, measurements(s))
     assert metrics["exact"] is True
     assert metrics["error"] == {"max_abs": 1e-9, "bound": 2e-9, "within": True}
     assert metrics["allreduce"]["time_s"] == {
@@ -215,13 +209,13 @@ def test_the_whole_of_it(tmp_path: Path) -> None:
     assert "carried 20% of its rate" in " ".join(metrics["fidelity"]["reasons"])
 
 
-def carried(s: Scenario, measured: Measurements, size: int) -> str:
+def carried(s: ResolvedScenario, measured: Measurements, size: int) -> str:
     """The share of the busiest link's rate, when so many bytes crossed it."""
     ways = [replace(way, bytes=size) for way in measured.statistics.directions]
     times_s = [(span.begin_ns / 1e9, span.end_ns / 1e9) for span in measured.outcome.spans]
     measured.outcome.spans = carried_in(times_s, ways)
     statistics = replace(measured.statistics, directions=tuple(ways))
-    metrics = compute(s, topology(s), replace(measured, statistics=statistics))
+    metrics = compute(s, replace(measured, statistics=statistics))
     found = re.search(r"carried (\d+%) of its rate", " ".join(metrics["fidelity"]["reasons"]))
     assert found
     return found[1]
@@ -279,7 +273,7 @@ def test_every_metric_is_documented_and_every_documented_one_exists(tmp_path: Pa
     full |= {kind: {0: (0, 0)} for kind in of_no_job}
     measured = replace(measured, counters={"s1": full})
     measured.outcome.attacked = {"result": 3}
-    metrics = {"ok": True, "reason": "", **compute(s, topology(s), measured)}
+    metrics = {"ok": True, "reason": "", **compute(s, measured)}
     found = leaves(metrics)
     assert {pattern_of(path, SWITCHML) for path in found} == set(metrics_of(SWITCHML))
     missing = {"links_as_predicted", "accounts.balanced", "fidelity.waited_for"}
@@ -294,18 +288,18 @@ def test_a_failed_job_and_a_fault_that_never_began_are_shortcomings_unless_expec
 ) -> None:
     s = scenario(tmp_path)
     outcome = measurements(s).outcome
-    assert shortcomings(outcome, [], s.expect) == []
+    assert shortcomings(outcome, [], s.scenario.expect) == []
     outcome.jobs[0].failure = Failure("job1", "h2: worker 1 is dead", "h2", 1.5)
     outcome.never_begun.append("link_down h1-s1 at 9 s")
     never = "link_down h1-s1 at 9 s never began: the run was over"
-    assert shortcomings(outcome, [], s.expect) == [never, "h2: worker 1 is dead"]
+    assert shortcomings(outcome, [], s.scenario.expect) == [never, "h2: worker 1 is dead"]
     expected = [Expectation("failure.worker", equals="h2")]
     assert shortcomings(outcome, [], expected) == [never]
     slow = [{"kind": "slow", "text": "too long"}]
     assert shortcomings(outcome, slow, expected) == [never, "slow: too long"]
     also = [*expected, Expectation("findings", listed=("slow",))]
     assert shortcomings(outcome, slow, also) == [never]
-    metrics = compute(s, topology(s), replace(measurements(s), outcome=outcome))
+    metrics = compute(s, replace(measurements(s), outcome=outcome))
     assert failures(metrics, expected) == []
 
 
@@ -314,7 +308,7 @@ def test_a_job_that_ended_no_round_is_not_exact(tmp_path: Path) -> None:
     measured = measurements(s)
     for whole in (result := measured.outcome.jobs[0]).rounds, result.verdicts, result.reports:
         whole.clear()
-    assert compute(s, topology(s), measured)["exact"] is False
+    assert compute(s, measured)["exact"] is False
 
 
 def test_wrong_results_are_a_shortcoming_that_says_where(tmp_path: Path) -> None:
@@ -327,7 +321,7 @@ def test_wrong_results_are_a_shortcoming_that_says_where(tmp_path: Path) -> None
         "(0 sums and 2 results are wrong)"
     )
     assert shortcomings(outcome, [], [Expectation("exact", equals=True)]) == [text]
-    metrics = compute(s, topology(s), replace(measurements(s), outcome=outcome))
+    metrics = compute(s, replace(measurements(s), outcome=outcome))
     assert (metrics["exact"], metrics["wrong_sums"], metrics["wrong_results"]) == (True, 0, 2)
     assert metrics["error"] == {"max_abs": None, "bound": 2e-9, "within": False}
     assert metrics["first_wrong"] == {
@@ -386,7 +380,7 @@ def test_what_was_received_in_a_round_that_was_broken_off_counts(tmp_path: Path)
     s = scenario(tmp_path)
     outcome = measurements(s).outcome
     outcome.jobs[0].broken_off.append((1, Verdict(3, 0, Wrong("sum", 0, 5, 7, 8))))
-    metrics = compute(s, topology(s), replace(measurements(s), outcome=outcome))
+    metrics = compute(s, replace(measurements(s), outcome=outcome))
     assert (metrics["exact"], metrics["wrong_sums"]) == (False, 3)
     assert (
         "h1: worker 0: job1, round 1: sum[5] is 8, expected 7" in shortcomings(outcome, [], [])[0]
@@ -416,7 +410,7 @@ def test_bytes_are_predicted_and_compared(tmp_path: Path) -> None:
         )
         statistics = replace(measured.statistics, directions=ways)
         changed = replace(measured, statistics=statistics, counters=counters)
-        metrics = compute(s, topology(s), changed)
+        metrics = compute(s, changed)
         assert metrics["links"]["h2-s1"]["h2->s1"]["predicted_bytes"] == 16062
         return metrics["links_as_predicted"]
 
@@ -425,7 +419,7 @@ def test_bytes_are_predicted_and_compared(tmp_path: Path) -> None:
     assert compared(h2=-454) is False
     assert compared(s1=454) is False
     measured.outcome.jobs[0].restarts = 1
-    metrics = compute(s, topology(s), measured)
+    metrics = compute(s, measured)
     assert metrics["links_as_predicted"] is None
     expected = [Expectation("links_as_predicted", equals=True)]
     assert failures(metrics, expected) == [
@@ -433,7 +427,7 @@ def test_bytes_are_predicted_and_compared(tmp_path: Path) -> None:
         "job1 ran rounds again: they sent part of their bytes twice"
     ]
     measured.outcome.jobs[0].restarts = 0
-    metrics = compute(s, topology(s), measured)
+    metrics = compute(s, measured)
     assert metrics["links_unclear"] == (
         "the queue of s1->h1 had no room for frames that were counted as sent"
     )

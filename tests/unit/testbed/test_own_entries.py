@@ -259,7 +259,7 @@ def test_bmv2_cuts_no_copies(tmp_path: Path) -> None:
 
 def test_the_example_of_the_docs_is_valid(tmp_path: Path) -> None:
     (example,) = re.findall(
-        r"```json\n(.*?)```", (ROOT / "docs/own-programs.md").read_text(), re.DOTALL
+        r"```json\n(.*?)```", (ROOT / "docs/own-systems.md").read_text(), re.DOTALL
     )
     built = compile_program(ROOT / "p4/switchml.p4", "agglab", {"LANES": 4, "SLOTS": 4})
     entries = read(Program.read(built.json), tmp_path, example)

@@ -118,7 +118,7 @@ def test_mistakes(tmp_path: Path, old: str, new: str, found: str) -> None:
 
 def test_as_resolved_it_loads_to_the_same_again(tmp_path: Path) -> None:
     point = load(written(tmp_path, TEXT.replace("gather: {host: 1}", ""))).points[0]
-    text = to_yaml(point.scenario, point.program)
+    text = to_yaml(point.resolved)
     assert "gather:\n  host: 0\n" in text and "slots" not in text
     assert load(written(tmp_path, text)).points[0] == point
 

@@ -9,12 +9,35 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from own_walk import PAGE, Walk
 
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
 
-PAGE = (Path(__file__).parents[3] / "docs/own-systems.md").read_text()
-FILES = re.findall(r"`mine/([\w.]+)`:\n\n```\w+\n(.*?)```", PAGE, re.DOTALL)
+TITLES = re.findall(r"^## (\d+)\. ", PAGE, re.MULTILINE)
+
+
+def in_virtual_time(commands: list[str]) -> list[str]:
+    """tests/root/test_own_programs.py has the others."""
+    return [command for command in commands if "scenario" not in command or "virtual" in command]
+
+
+def test_the_walk_from_its_beginning_to_its_end(tmp_path: Path) -> None:
+    """The first step's scenario fails, as the page says it will; the others pass."""
+    walk, said = Walk(tmp_path), {}
+    for number in map(int, TITLES):
+        said[number] = [walk.run(command) for command in in_virtual_time(walk.follow(number))]
+    assert [number for number, of_step in said.items() if of_step] == [1, 2, 5]
+    (failed,), (compiled, passed), (exchange,) = said[1], said[2], said[5]
+    assert "FAILED  maximum" in failed
+    first, _ = sorted(tmp_path.glob("results/maximum/2*/metrics.json"))
+    assert 1_500_000 < json.loads(first.read_text())["wrong_sums"] <= 4 * 2 * 200_000
+    assert compiled == "build/maximum.json\n" and "PASSED  maximum" in passed
+    assert "PASSED  exchange" in exchange
+    assert sorted(path.name for path in walk.mine.iterdir() if path.is_file()) == [
+        *("exchange.py", "exchange.yaml", "exchange_endpoint.py"),
+        *("maximum.p4", "maximum.py", "maximum.yaml"),
+    ]
 
 
 def conducted(folder: Path, *settings: str) -> tuple[int, dict[str, Any]]:
@@ -25,11 +48,11 @@ def conducted(folder: Path, *settings: str) -> tuple[int, dict[str, Any]]:
 
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
-    """The files as the page has them."""
-    assert [name for name, _ in FILES] == ["exchange_endpoint.py", "exchange.py", "exchange.yaml"]
-    for name, text in FILES:
-        (tmp_path / name).write_text(text)
-    return tmp_path
+    """The folder, with the files of the system that begins in step 3."""
+    walk = Walk(tmp_path)
+    for number in (1, 3, 4, 5):
+        walk.follow(number)
+    return walk.mine
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
@@ -50,8 +73,11 @@ def test_it_carries_what_it_predicts(mine: Path, workers: int) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "found"),
     [
-        ("exchange_endpoint.py", "total = total + values", "total = total - values", "result["),
-        ("exchange_endpoint.py", "self.out[begin:end] = total", "self.out[begin] = total[0]", "["),
+        (
+            *("exchange_endpoint.py", "self.out[begin:end] = total"),
+            *("self.out[begin : end - 1] = total[:-1]", "result["),
+        ),
+        ("exchange_endpoint.py", "in everybody[1:]", "in everybody[2:]", "result["),
         ("exchange.py", "size = 4 *", "size = 1 + 4 *", "links_as_predicted"),
         ("exchange.py", "size = 4 *", "size = -1 + 4 *", "links_as_predicted"),
     ],

@@ -37,7 +37,13 @@ def test_every_entry_fits_with_all_keys_and_parameters(names: Names) -> None:
     for entry in entries.tables:
         message = names.table_entry(entry)
         kinds.add((entry.table, len(message.match), len(message.action.action.params)))
-    assert kinds == {("macs", 1, 1), ("routes", 1, 2), ("members", 2, 7), ("results", 2, 3)}
+    assert kinds == {
+        ("sources", 1, 1),
+        ("macs", 1, 1),
+        ("routes", 1, 2),
+        ("members", 2, 7),
+        ("results", 2, 3),
+    }
 
 
 def test_one_worker_more_than_the_program_has_bits_for() -> None:

@@ -107,7 +107,7 @@ PLANNED = TableEntry("macs", {"dst": 1}, "forward", {"port": 2})
         (
             {"params": [], "keys": ["hdr.e.src"]},
             "its keys are hdr.e.src and its action forward takes (); the plan fills it with "
-            "dst -> forward(port): give it these, or another name (docs/own-programs.md)",
+            "dst -> forward(port): give it these, or another name (docs/own-systems.md)",
         ),
     ],
 )

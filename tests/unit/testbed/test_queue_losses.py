@@ -10,10 +10,10 @@ import pytest
 
 from agglab.testbed import systems
 from agglab.testbed.queue_losses import Lost, lost_inside
+from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.scenario.schema import Scenario, Workload
 from agglab.testbed.statistics import DirectionStatistics
-from agglab.testbed.systems.base import Setting
 from agglab.testbed.systems.summing.plan import Job, plan
 from agglab.topologies import rack, two_tier
 
@@ -42,7 +42,7 @@ def measured(ways: list[DirectionStatistics], counters: dict[str, dict[str, int]
 def lost(topology: Any, value: Any) -> dict[str, Lost]:
     hosts = tuple(host.name for host in topology.hosts)
     job = Tenant("job1", 1, hosts, 1, 0.0, None, Workload())
-    return lost_inside(SWITCHML, Setting(Scenario(), topology, (job,)), value)
+    return lost_inside(replace(resolve(Scenario()), graph=topology, jobs=(job,)), value)
 
 
 def trees(topology: Any, hosts: tuple[str, ...]) -> Any:

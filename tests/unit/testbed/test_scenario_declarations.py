@@ -1,5 +1,6 @@
 """Wrong topologies, jobs and faults are refused before anything starts, with the key's path."""
 
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -7,11 +8,8 @@ from scenario_mistakes import WRONG
 
 from agglab.testbed import faults
 from agglab.testbed.scenario import ScenarioError, load, suite_to_yaml
-from agglab.testbed.scenario.faults import KINDS, expand
-from agglab.testbed.scenario.graph import topology
-from agglab.testbed.scenario.jobs import tenants
-from agglab.testbed.scenario.schema import FAULT_KINDS
-from agglab.testbed.systems.summing.partition import ranges
+from agglab.testbed.scenario.fault_kinds import KINDS, FaultEntry
+from agglab.testbed.scenario.key import yaml_name
 from agglab.topologies import Drop, DropList, GilbertElliott, PeriodicDrop
 
 
@@ -33,12 +31,7 @@ def point(tmp_path: Path, text: str):
     again = tmp_path / "again.yaml"
     again.write_text(suite_to_yaml(suite))
     assert load(again).points == suite.points, "a resolved scenario loads as itself"
-    return suite.points[0].scenario
-
-
-def expanded(scenario) -> list[faults.Fault]:
-    graph = topology(scenario)
-    return expand(scenario, graph, tenants(scenario, graph))
+    return suite.points[0].resolved
 
 
 def test_patterns_times_and_kinds_become_values(tmp_path: Path) -> None:
@@ -52,7 +45,7 @@ faults:
 - {kind: attack, host: h2, frames: 9, at: 1s}
 """
     at = faults.AtTime
-    assert expanded(point(tmp_path, text)) == [
+    assert list(point(tmp_path, text).faults) == [
         faults.Fault(0, faults.LinkDown("h1-s1"), at(1.0), 2.0),
         faults.Fault(1, faults.LinkDown("h2-s1"), at(1.0), 2.0),
         faults.Fault(2, faults.RateChange("h3-s1", ("h3->s1",), 2_000_000), at(0.0), 1.0),
@@ -71,19 +64,23 @@ faults:
 - {kind: periodic, link: h1-s1, every: 10, offset: 3}
 - {kind: drop_list, link: "s1->h2", packets: [7, 3, 7], at: 1s}
 """
-    scenario = point(tmp_path, text)
-    graph = topology(scenario)
+    resolved = point(tmp_path, text)
+    graph = resolved.graph
     ways = {name: way for link in graph.links for name, _, _, way in link.directions()}
     loss = Drop(0.01)
     assert ways["h1->s1"].impairments == (loss, GilbertElliott(0.01, 0.5), PeriodicDrop(10, 1, 3))
     assert ways["s1->h1"].impairments == (loss, PeriodicDrop(10, 1, 3))
     assert ways["s1->h2"].impairments == (loss,)
     late = faults.Impair("h2-s1", ("s1->h2",), DropList((3, 7)))
-    assert expanded(scenario) == [faults.Fault(0, late, faults.AtTime(1.0), None)]
+    assert resolved.faults == (faults.Fault(0, late, faults.AtTime(1.0), None),)
 
 
-def test_every_kind_of_fault_is_known() -> None:
-    assert set(KINDS) == set(FAULT_KINDS)
+def test_every_kind_of_fault_is_one_thing() -> None:
+    """A fault, or an impairment, of a target and with keys that entries have."""
+    own = {yaml_name(item) for item in fields(FaultEntry)}
+    for kind in KINDS.values():
+        assert (kind.action is None) != (kind.impairment is None)
+        assert set(kind.keys) <= own
 
 
 def test_jobs_inherit_the_workload_and_share_the_slots(tmp_path: Path) -> None:
@@ -96,13 +93,13 @@ jobs:
 - {name: second, slots: 14, first_slot: 50, workload: {rounds: 2, give_up: 1s}}
 - {share: 4, workers: h2}
 """
-    scenario = point(tmp_path, text)
-    first, second, third = tenants(scenario, topology(scenario))
+    first, second, third = point(tmp_path, text).jobs
     assert (first.name, first.number, first.hosts) == ("job1", 1, ("h5", "h6", "h1"))
-    assert ranges(scenario) == [(0, 10), (50, 14), (10, 40)]
+    places = [(job.first_slot, job.slots) for job in (first, second, third)]
+    assert places == [(0, 10), (50, 14), (10, 40)]
     assert (second.workload.rounds, second.workload.give_up_s) == (2, 1.0)
     assert (second.workload.elements, third.workload.rounds) == (5000, 7)
-    assert first.workload.window == 10
+    assert first.window == 10
 
 
 @pytest.mark.parametrize(
@@ -119,10 +116,10 @@ def test_hosts_for_servers_are_workers_only_where_they_are_named(
     tmp_path: Path, more: str, hosts: list[str]
 ) -> None:
     shape = "topology: {kind: two_tier, racks: 2, workers: 2, servers: 1}\n"
-    scenario = point(tmp_path, shape + more)
-    graph = topology(scenario)
-    assert [host.name for host in graph.hosts] == ["h1", "h2", "p1", "h3", "h4", "p2"]
-    (job,) = tenants(scenario, graph)
+    resolved = point(tmp_path, shape + more)
+    names = [host.name for host in resolved.graph.hosts]
+    assert names == ["h1", "h2", "p1", "h3", "h4", "p2"]
+    (job,) = resolved.jobs
     assert list(job.hosts) == hosts
 
 
@@ -130,12 +127,11 @@ def test_a_graph_in_a_file_of_its_own(tmp_path: Path) -> None:
     (tmp_path / "graph.yaml").write_text(
         "switches: [leaf, root]\nlinks: [a-leaf, leaf-root, b-root]"
     )
-    scenario = point(
+    graph = point(
         tmp_path,
         "topology: {kind: custom, file: graph.yaml}\n"
         'links: {overrides: [{match: "leaf->root", rate: 3mbit}]}',
-    )
-    graph = topology(scenario)
+    ).graph
     assert [host.name for host in graph.hosts] == ["a", "b"]
     assert graph.link("leaf-root").a_to_b.rate_bps == 3_000_000
     assert graph.link("leaf-root").b_to_a.rate_bps == 100_000_000

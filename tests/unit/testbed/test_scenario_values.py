@@ -10,7 +10,6 @@ from agglab.testbed.scenario import find, load, names, suite_to_yaml, to_yaml
 from agglab.testbed.scenario.document import Scalar
 from agglab.testbed.scenario.errors import Where
 from agglab.testbed.scenario.expectations import Expectation
-from agglab.testbed.scenario.graph import topology
 from agglab.testbed.scenario.kinds import Fraction, Whole, duration, rate, size
 from agglab.topologies import Drop
 
@@ -62,30 +61,30 @@ def test_a_time_is_written_so_that_it_reads_back(seconds: float) -> None:
 
 def test_defaults_are_the_quickstart(tmp_path: Path) -> None:
     (point,) = scenario(tmp_path, "seed: 5").points
-    s = point.scenario
+    s = point.resolved.scenario
     assert (s.name, s.seed, s.topology.workers) == ("mine", 5, 4)
     assert (s.links.rate_bps, s.links.mtu_bytes, s.links.loss) == (100_000_000, 1500, 0.0)
     assert (s.switch.lanes, s.switch.slots, s.workload.elements) == (365, 128, 1_000_000)
-    assert point.program.name == "switchml.p4"
+    assert point.resolved.program.name == "switchml.p4"
 
 
 @pytest.mark.parametrize(("mtu", "lanes"), [(576, 134), (1500, 365), (9000, 2240)])
 def test_auto_lanes_fill_the_packet(tmp_path: Path, mtu: int, lanes: int) -> None:
     (point,) = scenario(tmp_path, f"links: {{mtu: {mtu}}}").points
-    assert point.scenario.switch.lanes == lanes
+    assert point.resolved.scenario.switch.lanes == lanes
     assert 40 + 4 * lanes <= mtu < 40 + 4 * (lanes + 1)
 
 
 def test_a_program_is_found_beside_its_scenario(tmp_path: Path) -> None:
     (tmp_path / "own.p4").write_text("")
     (point,) = scenario(tmp_path, "switch: {program: own.p4}").points
-    assert point.program == tmp_path / "own.p4"
+    assert point.resolved.program == tmp_path / "own.p4"
 
 
 def test_settings_win_over_the_file(tmp_path: Path) -> None:
     suite = scenario(tmp_path, "links: {loss: 1%}", "links.loss=2%", "workload.rounds=7")
-    assert suite.points[0].scenario.links.loss == 0.02
-    assert suite.points[0].scenario.workload.rounds == 7
+    assert suite.points[0].resolved.scenario.links.loss == 0.02
+    assert suite.points[0].resolved.scenario.workload.rounds == 7
 
 
 def test_overrides_change_the_links_they_match(tmp_path: Path) -> None:
@@ -97,7 +96,7 @@ links:
   - {match: "h[12]-s1", rate: 5mbit}
   - {match: h2-s1, loss: 0, delay: 3ms}
 """
-    graph = topology(scenario(tmp_path, text).points[0].scenario)
+    graph = scenario(tmp_path, text).points[0].resolved.graph
     rates = {link.name: link.a_to_b.rate_bps for link in graph.links}
     assert rates == {"h1-s1": 5e6, "h2-s1": 5e6, "h3-s1": 10e6, "h4-s1": 10e6}
     assert [link.b_to_a.impairments for link in graph.links] == [
@@ -114,11 +113,12 @@ def test_a_sweep_is_the_product_of_its_axes(tmp_path: Path) -> None:
         "sweep: {topology.workers: [2, 3], links.loss: [0, 1%]}\n"
         "expect: {exact: true, growth.link_bound_s: {max: 1.5}}",
     )
-    points = [(p.scenario.topology.workers, p.scenario.links.loss) for p in suite.points]
+    scenarios = [point.resolved.scenario for point in suite.points]
+    points = [(each.topology.workers, each.links.loss) for each in scenarios]
     assert points == [(2, 0.0), (2, 0.01), (3, 0.0), (3, 0.01)]
     assert suite.points[3].settings == (("topology.workers", "3"), ("links.loss", "1%"))
     assert [e.metric for e in suite.growth] == ["growth.link_bound_s"]
-    assert [e.metric for e in suite.points[0].scenario.expect] == ["exact"]
+    assert [e.metric for e in suite.points[0].resolved.scenario.expect] == ["exact"]
 
 
 @pytest.mark.parametrize("name", names())
@@ -130,11 +130,9 @@ def test_shipped_scenarios_are_valid_and_survive_writing(tmp_path: Path, name: s
     again.write_text(suite_to_yaml(suite))
     assert load(again).points == suite.points
     for point in suite.points:
-        again.write_text(to_yaml(point.scenario, point.program))
+        again.write_text(to_yaml(point.resolved))
         (same,) = load(again).points
-        assert topology(same.scenario) == topology(point.scenario)
-        assert same.scenario.workload == point.scenario.workload
-        assert same.scenario.expect == point.scenario.expect
+        assert same.resolved == point.resolved
 
 
 def test_the_scenarios_the_issue_names_exist() -> None:

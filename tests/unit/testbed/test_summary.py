@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agglab.testbed.summary import run_summary, sweep_summary
+from agglab.testbed.summary import summary
 
 
 def metrics(ok: bool, exact: bool, verdict: str) -> dict[str, Any]:
@@ -50,14 +50,14 @@ def metrics(ok: bool, exact: bool, verdict: str) -> dict[str, Any]:
 def test_a_missed_expectation_on_a_machine_too_small_has_a_remedy(
     case: dict[str, Any], remedy: str | None
 ) -> None:
-    for text in (run_summary("x", case, Path("r")), sweep_summary("x", sweep(case), Path("r"))):
+    for text in (summary("x", case, Path("r")), summary("x", sweep(case), Path("r"))):
         lines = [line for line in text.splitlines() if line.startswith("  remedy")]
         assert len(lines) == (remedy is not None)
         assert remedy is None or remedy in lines[0]
 
 
 def test_findings_are_shown() -> None:
-    text = run_summary("x", metrics(True, True, "waiting"), Path("r"))
+    text = summary("x", metrics(True, True, "waiting"), Path("r"))
     assert "  finding   slow: a round took 2 s" in text.splitlines()
 
 
@@ -106,4 +106,4 @@ def summed(errors: list[dict[str, Any]], sums: int, results: int) -> list[str]:
     jobs = {f"job{n}": {**case["jobs"]["job"], "error": error} for n, error in enumerate(errors)}
     counted = {"wrong_sums": sums, "wrong_results": results}
     case |= {"jobs": jobs, "fairness": {"jain": None}, **counted}
-    return run_summary("x", case, Path("r")).splitlines()
+    return summary("x", case, Path("r")).splitlines()

@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agglab.testbed.backend import WorkerId
+from agglab.testbed.plan import Entries, forwarding
 from agglab.testbed.run import run
-from agglab.testbed.scenario import load
+from agglab.testbed.scenario import ScenarioError, load
+from agglab.testbed.systems import impostors
 from agglab.testbed.systems.base import Truth
 from agglab.testbed.systems.between_hosts import BetweenHosts
 from agglab.testbed.systems.ps import ParameterServer
@@ -21,6 +25,7 @@ from agglab.testbed.systems.ring import Ring
 from agglab.testbed.systems.switchml import SwitchML
 from agglab.testbed.virtual.backend import VirtualBackend
 from agglab.testbed.virtual.workers import AgentNode
+from agglab.topologies import Topology
 
 ELEMENTS, ROUNDS, LANES = 10_000, 2, 64
 KINDS = ("ring", "dedicated", "beside")
@@ -373,3 +378,80 @@ def test_whom_servers_do_not_hear_is_named(tried: Run, kind: str, worker: str) -
     code, metrics = faulty(tried, kind, pulled, "fail")
     assert (code, metrics["rounds"], metrics["failure"]["worker"]) == (1, 1, worker)
     assert metrics["reason"].startswith(f"{worker}: worker {int(worker[1]) - 1} never ")
+
+
+# Impostors.
+
+ATTACKED = """
+name: tried
+system: {system}
+backend: virtual
+{servers}
+topology: {{kind: two_tier, racks: 2, workers: 4}}
+links: {{rate: 50mbit, queue: 4MB}}
+switch: {{lanes: 64}}
+workload: {{elements: 20_000, dtype: {dtype}, rounds: 3, give_up: 2s}}
+jobs: [{{name: other, workers: "h[37]"}}, {{name: victim, workers: "h[124]"}}]
+faults:
+- {{kind: attack, host: h6, frames: 600, for: 60ms}}  # of no job
+- {{kind: attack, host: h3, frames: 600, for: 60ms}}  # of another
+expect: {{exact: true}}
+"""
+
+
+def attacked(kind: str, dtype: str) -> str:
+    system, servers = ("ring", "") if kind == "ring" else ("ps", "")
+    if kind == "dedicated":
+        servers = "ps: {servers: [h5, h8]}"
+    return ATTACKED.format(system=system, servers=servers, dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_impostor_changes_a_sum_and_each_frame_is_counted(
+    tried: Run, kind: str, dtype: str
+) -> None:
+    code, metrics = tried(attacked(kind, dtype))
+    assert (code, metrics["reason"], metrics["findings"]) == (0, "", [])
+    assert metrics["exact"] is metrics["accounts"]["balanced"] is True
+    jobs = metrics["jobs"].values()
+    agents = [
+        agent
+        for job in jobs
+        for role in ("workers", "servers")
+        for agent in job.get(role, {}).values()
+    ]
+    assert {agent["malformed"] for agent in agents} == {0}
+    assert {agent["late"] for agent in agents} == {0}
+    assert set(metrics["attack"]) == set(impostors.KINDS)
+    assert sum(metrics["attack"].values()) == 1200
+    counted: Counter[str] = Counter()
+    for name, count in metrics["attack"].items():
+        counted[impostors.KINDS[name].counted] += count
+    seen = [metrics["switches"][s]["packets"] for s in ("s1", "s2", "s3")]
+    for name in ("forged", "malformed"):
+        assert sum(switch[name] for switch in seen) == counted[name] > 0
+        assert seen[2][name] == 0, "at the edge"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_the_guard_impostors_are_believed(
+    tried: Run, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    def unguarded(graph: Topology) -> dict[str, Entries]:
+        return {
+            switch: replace(e, tables=tuple(t for t in e.tables if t.table != "sources"))
+            for switch, e in forwarding(graph).items()
+        }
+
+    monkeypatch.setattr(BetweenHosts, "tables", lambda self, graph, jobs: unguarded(graph))
+    code, metrics = tried(attacked(kind, "int32"))
+    assert code == 1 and metrics["exact"] is not True
+
+
+def test_a_server_is_no_stranger(tmp_path: Path) -> None:
+    path = tmp_path / "tried.yaml"
+    path.write_text(attacked("dedicated", "int32").replace("host: h6", "host: h5"))
+    with pytest.raises(ScenarioError) as caught:
+        load(path)
+    assert "faults[0].host: h5 is a server of every job" in str(caught.value)

@@ -12,7 +12,7 @@ from agglab.testbed.scenario import ScenarioError, load
 def scenario(tmp_path: Path, text: str, *settings: str):
     path = tmp_path / "s.yaml"
     path.write_text("switch: {target: bmv2, slots: 128, lanes: 64}\n" + text)
-    return load(path, settings).points[0].scenario
+    return load(path, settings).points[0].resolved.scenario
 
 
 def test_an_auto_window_stays_below_the_queues(tmp_path: Path) -> None:

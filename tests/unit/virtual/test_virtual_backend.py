@@ -16,7 +16,8 @@ from agglab.testbed.backend import Event, WorkerId
 from agglab.testbed.faults import AtTime, Fault, Impair, LinkDown
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.program import compile_program
-from agglab.testbed.scenario.schema import FaultEntry, Links, Scenario, Switch, Timeouts, Workload
+from agglab.testbed.scenario.fault_kinds import FaultEntry
+from agglab.testbed.scenario.schema import Links, Scenario, Switch, Timeouts, Workload
 from agglab.testbed.scenario.schema import Topology as Shape
 from agglab.testbed.systems.summing.plan import Job, plan
 from agglab.testbed.virtual import CompiledProgram, NeverEnds, VirtualBackend

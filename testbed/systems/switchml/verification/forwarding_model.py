@@ -10,6 +10,7 @@ from agglab.testbed.systems.switchml.verification.packets import (
     IP_AT,
     ONES,
     UDP_AT,
+    addresses,
     ones_sum,
 )
 
@@ -20,11 +21,17 @@ Out = tuple[int, bytes]
 @dataclass(frozen=True)
 class Forwarding:
     """ports: MAC address -> port; routes: IPv4 address -> (MAC address, port); flooded: ports of
-    what is for nobody known."""
+    what is for nobody known; owners: port -> IPv4 address of the host behind it."""
 
     ports: Mapping[bytes, int]
     routes: Mapping[bytes, tuple[bytes, int]]
     flooded: tuple[int, ...]
+    owners: Mapping[int, bytes]
+
+    def forged(self, port: int, frame: bytes) -> bool:
+        """Whether a host has sent it under another's address."""
+        source, _, _ = addresses(frame)
+        return bool(source) and source != self.owners.get(port, source)
 
     def routable(self, frame: bytes) -> bool:
         """Whether a frame is sent on: to a MAC address always, through the switch's own where the

@@ -171,6 +171,8 @@ class SwitchModel:
             self.counted_bytes[name, index] += size
 
     def _decide_plain(self, port: int, sort: Sort, frame: bytes) -> Decision:
+        if self._forwarding.forged(port, frame):
+            return Decision.FORGED
         if sort is not Sort.PLAIN:
             return Decision[sort.name]
         routable = self._forwarding.routable(frame)

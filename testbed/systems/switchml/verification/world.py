@@ -213,6 +213,7 @@ class SwitchWorld:
             {end.mac: port for end, port in reached},
             {end.ip: (end.mac, port) for end, port in reached},
             self._wiring.flooding[name],
+            {port: self._ends[node].ip for port, node in ports.items() if node in self._ends},
         )
         below = {port for port, node in ports.items() if node in self._ends}
         return SwitchPair(name, compiled, SwitchModel(LANES, SLOTS, forwarding), below)

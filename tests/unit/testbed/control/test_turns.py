@@ -39,13 +39,13 @@ def experiment(tmp_path: Path, name: str, rounds: int = 3, more: str = "") -> Ex
     folder = RunFolder(tmp_path / "results" / name)
     (tmp_path / "scratch").mkdir(exist_ok=True)
     scratch = tmp_path / "scratch" / name
-    return Experiment(point.scenario, compiled(point), folder, scratch, io.StringIO())
+    return Experiment(point.resolved, compiled(point.resolved), folder, scratch, io.StringIO())
 
 
 def events(run: Experiment) -> str:
     """All that happened, but for the scenario's name."""
     text = (run.folder.path / "events.jsonl").read_text()
-    return text.replace(f'"{run.scenario.name}"', '""')
+    return text.replace(f'"{run.resolved.name}"', '""')
 
 
 def interleaved(runs: list[Experiment]) -> list[Experiment]:

@@ -7,7 +7,7 @@ added, integers are. Endpoints: gather_endpoints.py.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,10 @@ import numpy as np
 
 from agglab.hosts.part import SERVER, WORKER
 from agglab.testbed.plan import Entries, forwarding
-from agglab.testbed.scenario import Scenario
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario import ResolvedScenario, Scenario
+from agglab.testbed.scenario.jobs import Tenant, stated
+from agglab.testbed.scenario.key import key
 from agglab.testbed.scenario.kinds import Whole
-from agglab.testbed.scenario.schema import key
 from agglab.testbed.systems import forwarding as plain
 from agglab.testbed.systems.base import (
     Abilities,
@@ -28,9 +28,10 @@ from agglab.testbed.systems.base import (
     Agent,
     Bounds,
     Cells,
+    Choices,
     Combine,
     HostCounter,
-    Setting,
+    JobChoices,
     Source,
     System,
     Truth,
@@ -86,15 +87,15 @@ class Gather(System):
     def refused(self, graph: Topology, job: ActiveJob) -> str:
         return plain.unreachable(graph, job.hosts)
 
-    def resolve(self, scenario: Scenario, slowest_bps: int) -> Scenario:
-        lanes = scenario.switch.lanes or 256
-        return replace(scenario, switch=replace(scenario.switch, lanes=lanes))
+    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
+        jobs = [JobChoices() for _ in stated(scenario)]
+        return Choices(jobs, lanes=scenario.switch.lanes or 256)
 
     def chunks(self, scenario: Scenario, job: Tenant) -> int:
         return -(-job.workload.elements // (scenario.switch.lanes or 256))
 
-    def chunk_bits(self, scenario: Scenario) -> int:
-        return 8 * wire.frame_bytes(scenario.switch.lanes or 256)
+    def chunk_bits(self, resolved: ResolvedScenario) -> int:
+        return 8 * wire.frame_bytes(resolved.lanes)
 
     def source(self, scenario: Scenario) -> Source:
         return plain.SOURCE
@@ -102,57 +103,65 @@ class Gather(System):
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         return forwarding(graph)
 
-    def agents(self, setting: Setting, job: ActiveJob) -> Sequence[Agent]:
-        ips = [setting.graph.host(host).ip for host in job.job.hosts]
+    def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
+        ips = [resolved.graph.host(host).ip for host in job.job.hosts]
         port = job.job.number
-        server = (self._server(setting, job.job), SERVER_PORT + port)
-        at = [setting.graph.host(server[0]).ip, server[1]]
+        server = (self._server(resolved, job.job), SERVER_PORT + port)
+        at = [resolved.graph.host(server[0]).ip, server[1]]
         workers = [[ip, WORKER_PORT + port] for ip in ips]
         agents = []
         for rank in job.members:
-            peers = {"session": 1, "lanes": setting.lanes, "peers": [at]}
-            agents.append(self._agent(setting, job, WORKER, job.job.hosts[rank], rank, peers))
-        peers = {"session": 1, "lanes": setting.lanes, "peers": workers}
-        return [*agents, self._agent(setting, job, SERVER, server[0], len(ips), peers)]
+            peers = {"session": 1, "lanes": resolved.lanes, "peers": [at]}
+            agents.append(self._agent(resolved, job, WORKER, job.job.hosts[rank], rank, peers))
+        peers = {"session": 1, "lanes": resolved.lanes, "peers": workers}
+        return [*agents, self._agent(resolved, job, SERVER, server[0], len(ips), peers)]
 
     def _agent(
-        self, setting: Setting, job: ActiveJob, role: str, host: str, rank: int, settings: Any
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        role: str,
+        host: str,
+        rank: int,
+        settings: Any,
     ) -> Agent:
         port = (WORKER_PORT if role == WORKER else SERVER_PORT) + job.job.number
-        shared = agent_configuration(setting, job.job, ENDPOINTS, host, port, rank, role)
+        shared = agent_configuration(resolved, job.job, ENDPOINTS, host, port, rank, role)
         return Agent(role, host, rank, {**shared, "settings": settings})
 
-    def _server(self, setting: Setting, job: Tenant) -> str:
-        return job.hosts[dict(setting.scenario.options)[self.name].host]
+    def _server(self, resolved: ResolvedScenario, job: Tenant) -> str:
+        return job.hosts[resolved.options.host]
 
-    def sessions(self, setting: Setting) -> Sessions:
+    def sessions(self, resolved: ResolvedScenario) -> Sessions:
         return Sessions()
 
-    def _flows(self, setting: Setting, job: ActiveJob) -> list[plain.Flow]:
-        server = self._server(setting, job.job)
-        size = wire.round_bytes(job.job.workload.elements, setting.lanes)
+    def _flows(self, resolved: ResolvedScenario, job: ActiveJob) -> list[plain.Flow]:
+        server = self._server(resolved, job.job)
+        size = wire.round_bytes(job.job.workload.elements, resolved.lanes)
         there = [plain.Flow(host, server, size) for host in job.hosts]
         return there + [plain.Flow(flow.target, flow.source, size) for flow in there]
 
-    def round_bytes(self, setting: Setting, job: ActiveJob, number: int) -> Mapping[str, int]:
-        return plain.bytes_by_direction(setting.graph, self._flows(setting, job))
+    def round_bytes(
+        self, resolved: ResolvedScenario, job: ActiveJob, number: int
+    ) -> Mapping[str, int]:
+        return plain.bytes_by_direction(resolved.graph, self._flows(resolved, job))
 
-    def bounds(self, setting: Setting, job: ActiveJob) -> Bounds:
-        slowest_bps = min(rate for _, rate in plain.rates(setting.graph))
-        link_s = plain.slowest_crossing_s(setting.graph, self.round_bytes(setting, job, 0))
+    def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
+        slowest_bps = min(rate for _, rate in plain.rates(resolved.graph))
+        link_s = plain.slowest_crossing_s(resolved.graph, self.round_bytes(resolved, job, 0))
         payload_s = job.job.workload.elements * 32 / slowest_bps
         return Bounds(payload_s, link_s, link_s, 1.0)
 
     def sent_again(
         self,
-        setting: Setting,
+        resolved: ResolvedScenario,
         job: ActiveJob,
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
     ) -> Mapping[str, Again]:
-        return plain.sent_again(setting.graph, self._flows(setting, job), more)
+        return plain.sent_again(resolved.graph, self._flows(resolved, job), more)
 
-    def truth(self, setting: Setting, job: ActiveJob, combine: Combine | None) -> TruthOf:
+    def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
         def truth(start: int, inputs: Sequence[np.ndarray]) -> Truth:
             total = np.sum([x.astype(np.int64) for x in inputs], axis=0)
             return Truth((total & 0xFFFFFFFF).astype(np.uint32).view(np.int32))

@@ -1,0 +1,130 @@
+"""Runs that take turns on networks of their own: the contenders of a comparison, round by round, or
+one run that has all turns to itself."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import sys
+import traceback
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import TextIO
+
+from agglab.hosts.own_worker import WorkerError
+from agglab.testbed.agents import AgentFailed
+from agglab.testbed.errors import MachineLacks, NodeFailed
+from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
+from agglab.testbed.experiment import Experiment
+from agglab.testbed.measurements import Measurements
+from agglab.testbed.metrics import compute, failures, shortcomings
+from agglab.testbed.program import Program
+from agglab.testbed.record import RunFolder
+from agglab.testbed.scenario import Point
+from agglab.testbed.scenario.errors import one_line
+from agglab.testbed.terminal import cannot_write, is_full, plain
+
+Turns = Generator[None, None, None]
+
+
+class Run:
+    """One run, from its start to the metrics.json in its folder."""
+
+    def __init__(
+        self, point: Point, program: Program, folder: RunFolder, scratch: Path, out: TextIO
+    ) -> None:
+        self.folder = folder
+        self._point, self._program, self._scratch, self._out = point, program, scratch, out
+
+    def turns(self) -> Turns:
+        """The experiment's turns, of which the last judges it, too."""
+        point = self._point
+        experiment = Experiment(
+            point.resolved, self._program, self.folder, self._scratch, self._out, point.contender
+        )
+        measured = yield from experiment.turns()
+        metrics = compute(point.resolved, measured)
+        expected = point.resolved.scenario.expect
+        missed = shortcomings(measured.outcome, metrics["findings"], expected)
+        self._report_failures(measured, missed)
+        missed += failures(metrics, expected)
+        result = {"ok": not missed, "reason": "; ".join(missed), **metrics}
+        self.folder.write_json("metrics.json", result)
+
+    def broke_off(self, error: Exception) -> int:
+        """Say why, here and in the folder; the exit code."""
+        if isinstance(error, (NodeFailed, AgentFailed, MachineLacks, WorkerError)):
+            self.folder.fail(str(error))
+            self._say(error.report() if isinstance(error, NodeFailed) else str(error))
+            return LACKING if isinstance(error, MachineLacks) else FAILED
+        self._say(self._broken(error))
+        return FAILED
+
+    def _broken(self, error: Exception) -> str:
+        """One line, kept in the folder too; a bug of ours leaves its trace in a file."""
+        if is_full(error):
+            line = cannot_write(error, self.folder.path)
+            self.folder.fail(line)
+            return line
+        log = self.folder.logs / "testbed.log"
+        log.write_text("".join(traceback.format_exception(error)))
+        what = f"internal error: {one_line(repr(error), 200)}"
+        self.folder.fail(what)
+        return f"{what}; the trace is in {log}"
+
+    def _report_failures(self, measured: Measurements, missed: Sequence[str]) -> None:
+        """What a person wants to see of a job's failure that nobody expected."""
+        for result in measured.outcome.jobs:
+            if result.failure and result.failure.reason in missed:
+                self._say(result.failure.reason)
+                if result.failure.report:
+                    self._say(result.failure.report)
+
+    def _say(self, text: str) -> None:
+        whose = f"{self._point.contender}: " if self._point.contender else ""
+        print(plain(whose + text), file=sys.stderr)
+
+
+def take_turns(runs: Sequence[Run]) -> int:
+    """Start all runs; then each has a turn, and another, until all are over. One that breaks off
+    does not stop the others, but one that cannot start does. Returns PASSED, or the exit code of
+    the first that broke off."""
+    code = PASSED
+    with contextlib.ExitStack() as stack:
+        turns = [(run, run.turns()) for run in runs]
+        for run, own in turns:
+            stack.callback(_close, run, own)
+        try:
+            for run, own in turns:
+                if code := _turn(run, own):
+                    return code
+            while turns := [(run, own) for run, own in turns if not _is_over(own)]:
+                for run, own in turns:
+                    broke_off = _turn(run, own)
+                    code = code or broke_off
+        except KeyboardInterrupt:
+            for run in runs:
+                run.folder.fail("interrupted")
+            return INTERRUPTED
+    return code
+
+
+def _turn(run: Run, turns: Turns) -> int:
+    """PASSED, also where the run is over now; the exit code if it broke off."""
+    try:
+        next(turns, None)
+    except Exception as error:
+        return run.broke_off(error)
+    return PASSED
+
+
+def _is_over(turns: Turns) -> bool:
+    return inspect.getgeneratorstate(turns) == inspect.GEN_CLOSED
+
+
+def _close(run: Run, turns: Turns) -> None:
+    """Tear down what a run that is not over has built."""
+    try:
+        turns.close()
+    except Exception as error:
+        run.broke_off(error)

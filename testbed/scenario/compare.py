@@ -1,0 +1,118 @@
+"""`compare:`: contenders on one network. Each is a scenario of its own: what it has otherwise than
+the scenario is laid over the scenario's document before that is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from agglab.testbed.scenario import document
+from agglab.testbed.scenario.document import Node, Scalar
+from agglab.testbed.scenario.errors import Problem
+from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.key import JOB_NAME
+from agglab.testbed.scenario.kinds import Wrong
+from agglab.testbed.scenario.metric_names import GROWTH, RATIO
+from agglab.testbed.scenario.schema import Contender
+from agglab.topologies import Topology
+
+CONTENDERS_MAX = 16
+OF_THE_SCENARIO = ("name", "description", "conformance", "sweep", "compare")
+FIXED = (
+    "seed",
+    "backend",
+    "topology",
+    "links",
+    "faults",
+    "jobs",
+    "workload.kind",
+    "workload.elements",
+    "workload.dtype",
+    "workload.rounds",
+)
+"""What makes a comparison fair."""
+FOLDERS = ("logs",)
+"""What else a folder of results holds beside the contenders' folders, which have their names."""
+CONTENDERS = "two or more of name: {key: value, what it has otherwise than the scenario}"
+
+
+def read(node: Node, path: str, problems: list[Problem]) -> tuple[Contender, ...]:
+    """The contenders of the section, without the keys that they must not state; what is wrong is
+    appended to `problems`."""
+    if not isinstance(node, document.Mapping) or not 2 <= len(node.entries) <= CONTENDERS_MAX:
+        what = f"is no mapping of 2 to {CONTENDERS_MAX} contenders"
+        problems.append(Problem(node.where, path, what, CONTENDERS))
+        return ()
+    found: dict[str, Contender] = {}
+    for name, own in node.entries:
+        own_path = f"{path}.{name.text}"
+        if wrong := _wrong_name(name, found):
+            problems.append(Problem(name.where, own_path, *wrong))
+        elif not isinstance(own, document.Mapping):
+            problems.append(Problem(own.where, own_path, "is not a mapping", CONTENDERS))
+        else:
+            found[name.text] = Contender(name.text, _allowed(own, own_path, problems))
+    return tuple(found.values())
+
+
+def _wrong_name(name: Scalar, found: Mapping[str, Contender]) -> tuple[str, str] | None:
+    try:
+        JOB_NAME.read(name)
+    except Wrong as error:
+        return str(error), JOB_NAME.allowed
+    if name.text in found:
+        return "is given twice", "each once"
+    if name.text in FOLDERS:
+        return "is the name of a folder of results", "another name"
+    return None
+
+
+def _allowed(own: Node, path: str, problems: list[Problem]) -> Node:
+    """The contender's keys but for those that it must not state."""
+    for words, what, allowed in _refused(own):
+        nodes = document.nodes_at(own, words)
+        problems += (Problem(n.where, ".".join((path, *words)), what, allowed) for n in nodes)
+        own = document.without(own, words, nodes)
+    return own
+
+
+def _refused(own: Node) -> Iterator[tuple[Sequence[str], str, str]]:
+    """Path, what is wrong with it, what is allowed; of keys that may be absent."""
+    for key in OF_THE_SCENARIO:
+        yield (key,), "is of the whole scenario", "leave it out"
+    for key in FIXED:
+        what = "is the same for all: a comparison is on one network, with one workload"
+        yield key.split("."), what, "sweep that key instead"
+    for expect in document.nodes_at(own, ("expect",)):
+        for name, _ in expect.entries if isinstance(expect, document.Mapping) else ():
+            if name.text.startswith((RATIO, GROWTH)):
+                what = "is not about this contender's own run alone"
+                yield ("expect", name.text), what, "in the scenario's `expect`"
+
+
+def together(found: Mapping[str, Sequence[Problem]]) -> Iterator[Problem]:
+    """The problems of all contenders: those that all have are the scenario's own, and the others
+    say whose they are."""
+    of_all = set.intersection(*(set(problems) for problems in found.values()))
+    for name, problems in found.items():
+        for problem in problems:
+            of_runs = problem.path.startswith((f"expect.{RATIO}", f"expect.{GROWTH}"))
+            whole = problem in of_all or of_runs
+            yield problem if whole else replace(problem, path=f"compare.{name}.{problem.path}")
+
+
+def unlike(
+    contenders: Sequence[Contender], networks: Sequence[tuple[Topology, Sequence[Tenant]]]
+) -> Iterator[Problem]:
+    """What is not the same for all although no key says so. networks: each contender's graph and
+    jobs."""
+    first, (graph, jobs) = contenders[0], networks[0]
+    for other, (its_graph, its_jobs) in zip(contenders[1:], networks[1:], strict=True):
+        where, path = other.own.where, f"compare.{other.name}"
+        if its_graph != graph:
+            what = f"has other queues than {first.name}, as its window is another"
+            yield Problem(where, path, what, "state `links.queue`")
+        hosts, its_hosts = ([job.hosts for job in its] for its in (jobs, its_jobs))
+        if its_hosts != hosts:
+            what = f"has other workers than {first.name}: hosts of servers have none"
+            yield Problem(where, path, what, "`topology.servers`, or jobs that name their workers")

@@ -1,0 +1,250 @@
+"""The kinds of faults: the keys of each, and what an entry of `faults` becomes.
+
+docs/scenarios.md follows KINDS. An entry without times is an impairment of its links for the whole
+run, if its kind is one; any other is a Fault, which begins and ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from agglab.testbed.faults import (
+    Action,
+    Attack,
+    Impair,
+    LinkDown,
+    RateChange,
+    SwitchReprogram,
+    SwitchRestart,
+    WorkerCrash,
+    WorkerPause,
+    WorkerSlow,
+)
+from agglab.testbed.scenario.key import JOB_NAME, key, keys_list
+from agglab.testbed.scenario.kinds import Choice, Fraction, Pattern, Share, Whole, duration, rate
+from agglab.topologies.graph import (
+    Corrupt,
+    Drop,
+    DropList,
+    Duplicate,
+    GilbertElliott,
+    Impairment,
+    Jitter,
+    PeriodicDrop,
+    Reorder,
+)
+
+WHEN = ("at", "at_chunk", "for", "until")
+ATTACK_S = 1.0
+"""An attack lasts so long if nothing is said."""
+
+
+@dataclass(frozen=True)
+class Where:
+    """One target of an entry: a link and those of its directions that are meant, a job's worker, a
+    host, or a switch."""
+
+    link: str = ""
+    directions: tuple[str, ...] = ()
+    job: int = 0
+    host: str = ""
+    switch: str = ""
+
+
+@dataclass(frozen=True)
+class FaultKind:
+    """target: the key that says where. needs, may: keys of its own. lasts: it has an end that can
+    be stated. Either `action` makes the fault of an entry at one target, or `impairment` what
+    happens to the frames of a link, for a time or for the whole run."""
+
+    target: str
+    doc: str
+    needs: tuple[str, ...] = ()
+    may: tuple[str, ...] = ()
+    lasts: bool = True
+    action: Callable[[FaultEntry, Where], Action] | None = None
+    impairment: Callable[[FaultEntry], Impairment] | None = None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        when = WHEN if self.lasts else WHEN[:2]
+        whose = ("job",) if self.target == "worker" else ()
+        return ("kind", self.target, *whose, *self.needs, *self.may, *when)
+
+    def act(self, entry: FaultEntry, where: Where) -> Action:
+        """The fault of a sound entry at one of its targets."""
+        if self.impairment:
+            return Impair(where.link, where.directions, self.impairment(entry))
+        assert self.action is not None
+        return self.action(entry, where)
+
+
+def duration_s(entry: FaultEntry) -> float | None:
+    """Seconds from begin to end. A restart without a time follows at once."""
+    if entry.until_s is not None:
+        return entry.until_s - (entry.at_s or 0.0)
+    if entry.for_s is None and entry.kind == "worker_restart":
+        return 0.0
+    return entry.for_s
+
+
+def _microseconds(seconds: float | None) -> int:
+    return max(1, round((seconds or 0.0) * 1e6))
+
+
+def _gilbert_elliott(entry: FaultEntry) -> Impairment:
+    return GilbertElliott(
+        to_bad=entry.to_bad or 0.0,
+        to_good=entry.to_good or 0.0,
+        good_loss=entry.good_loss or 0.0,
+        bad_loss=1.0 if entry.bad_loss is None else entry.bad_loss,
+    )
+
+
+KINDS: Mapping[str, FaultKind] = {
+    "loss": FaultKind(
+        "link",
+        "each packet is dropped with this chance",
+        needs=("probability",),
+        impairment=lambda e: Drop(e.probability or 0),
+    ),
+    "gilbert_elliott": FaultKind(
+        "link",
+        "bursts: a good and a bad state, which may change at each packet",
+        needs=("to_bad", "to_good"),
+        may=("bad_loss", "good_loss"),
+        impairment=_gilbert_elliott,
+    ),
+    "periodic": FaultKind(
+        "link",
+        "`count` packets of `every` are dropped",
+        needs=("every",),
+        may=("count", "offset"),
+        impairment=lambda e: PeriodicDrop(e.every or 1, e.count or 1, e.offset or 0),
+    ),
+    "drop_list": FaultKind(
+        "link",
+        "exactly these are dropped",
+        needs=("packets",),
+        impairment=lambda e: DropList(tuple(sorted(set(e.packets)))),
+    ),
+    "duplicate": FaultKind(
+        "link",
+        "a packet arrives twice",
+        needs=("probability",),
+        impairment=lambda e: Duplicate(e.probability or 0),
+    ),
+    "reorder": FaultKind(
+        "link",
+        "a packet arrives so much later than others sent after it",
+        needs=("probability", "delay"),
+        impairment=lambda e: Reorder(e.probability or 0, _microseconds(e.delay_s)),
+    ),
+    "corrupt": FaultKind(
+        "link",
+        "one bit is inverted; checksums catch it",
+        needs=("probability",),
+        impairment=lambda e: Corrupt(e.probability or 0),
+    ),
+    "jitter": FaultKind(
+        "link",
+        "each packet arrives later by a time up to this",
+        needs=("jitter",),
+        impairment=lambda e: Jitter(_microseconds(e.jitter_s)),
+    ),
+    "link_down": FaultKind(
+        "link",
+        "nothing passes, either way",
+        action=lambda e, where: LinkDown(where.link),
+    ),
+    "rate": FaultKind(
+        "link",
+        "another rate",
+        needs=("rate",),
+        action=lambda e, where: RateChange(where.link, where.directions, e.rate_bps or 0),
+    ),
+    "worker_pause": FaultKind(
+        "worker",
+        "its program stands still (SIGSTOP)",
+        action=lambda e, where: WorkerPause(where.job, where.host),
+    ),
+    "worker_crash": FaultKind(
+        "worker",
+        "its program is killed for good",
+        lasts=False,
+        action=lambda e, where: WorkerCrash(where.job, where.host),
+    ),
+    "worker_restart": FaultKind(
+        "worker",
+        "it is killed, and started again after `for`",
+        action=lambda e, where: WorkerCrash(where.job, where.host),
+    ),
+    "worker_slow": FaultKind(
+        "worker",
+        "it looks at what has arrived only every so often",
+        needs=("delay",),
+        action=lambda e, where: WorkerSlow(where.job, where.host, e.delay_s or 0.0),
+    ),
+    "switch_restart": FaultKind(
+        "switch",
+        "its program is killed and started again after `for`, with empty registers and tables, "
+        "which are filled again",
+        action=lambda e, where: SwitchRestart(where.switch, duration_s(e) or 0.0),
+    ),
+    "switch_reprogram": FaultKind(
+        "switch",
+        "it gets its program anew; registers are empty",
+        lasts=False,
+        action=lambda e, where: SwitchReprogram(where.switch),
+    ),
+    "attack": FaultKind(
+        "host",
+        "the host spoofs jobs it is no part of, for as long as `for` says (1 s): their agents, the "
+        "aggregator, ICMP messages ([below](#what-an-attack-sends))",
+        needs=("frames",),
+        action=lambda e, where: Attack(where.host, e.frames or 0, duration_s(e) or ATTACK_S),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class ChunkMark:
+    """A point in a job's progress."""
+
+    job: str | None = key("job", JOB_NAME, None, "a job's name; the first if not given")
+    round: int = key("round", Whole(0, 9_999), 0, "counted from 0")
+    chunk: int = key("chunk", Whole(0, 1_000_000_000), 0, "counted from 0 in each round")
+
+
+@dataclass(frozen=True)
+class FaultEntry:
+    """One entry of `faults`; KINDS says which of the keys a kind has."""
+
+    kind: str = key("kind", Choice(tuple(KINDS)), "link_down", "what goes wrong; see Faults")
+    link: str | None = key("link", Pattern(), None, "links by name or pattern, or one direction")
+    worker: str | None = key("worker", Pattern(), None, "hosts by name or pattern")
+    switch: str | None = key("switch", Pattern(), None, "switches by name or pattern")
+    host: str | None = key("host", Pattern(), None, "hosts by name or pattern")
+    job: str | None = key(
+        "job", JOB_NAME, None, "whose worker on that host; of every job if absent"
+    )
+    at_s: float | None = key("at", duration(), None, "from the first round's start; 0s if absent")
+    at_chunk: ChunkMark | None = field(default=None, metadata={"section": ChunkMark})
+    for_s: float | None = key("for", duration("1us"), None, "how long; to the run's end if absent")
+    until_s: float | None = key("until", duration("1us"), None, "instead of `for`: when it ends")
+    probability: float | None = key("probability", Fraction(), None, "of each packet")
+    to_bad: float | None = key("to_bad", Fraction(), None, "from the good state, each packet")
+    to_good: float | None = key("to_good", Fraction(), None, "from the bad state, each packet")
+    bad_loss: float | None = key("bad_loss", Share(), None, "in the bad state; all if absent")
+    good_loss: float | None = key(
+        "good_loss", Fraction(), None, "in the good state; none if absent"
+    )
+    every: int | None = key("every", Whole(1, 10**9), None, "of so many packets")
+    count: int | None = key("count", Whole(1, 10**9), None, "so many; 1 if absent")
+    offset: int | None = key("offset", Whole(0, 10**9), None, "the first of them; 0 if absent")
+    packets: tuple[int, ...] = keys_list("packets", Whole(0, 10**9), "numbers, counted from 0")
+    frames: int | None = key("frames", Whole(1, 10**6), None, "how many, spread over `for`")
+    delay_s: float | None = key("delay", duration("1us", "10s"), None, "additional time")
+    jitter_s: float | None = key("jitter", duration("1us", "10s"), None, "at most so much more")
+    rate_bps: int | None = key("rate", rate(), None, "the new rate")

@@ -1,0 +1,54 @@
+"""The files that a scenario names: its document with each path as it was found, so that a copy of
+it elsewhere means the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from agglab.hosts import own_worker
+from agglab.testbed import systems
+from agglab.testbed.places import P4_FOLDER
+from agglab.testbed.scenario.document import Node, Scalar, changed
+
+Folders = Sequence[Path]
+"""Where paths count from: the scenario's folder, and where the user is."""
+
+
+def located(root: Node, folders: Folders, contenders: Sequence[str]) -> Node:
+    """The document of a checked scenario, with full paths."""
+    for words, find in _paths(contenders):
+
+        def full(node: Node, find: Callable[[str, Folders], str] = find) -> Node:
+            if not isinstance(node, Scalar):
+                return node
+            return Scalar(find(node.text, folders), node.quoted, node.where)
+
+        root = changed(root, words, full)
+    return root
+
+
+def _paths(contenders: Sequence[str]) -> Iterator[tuple[list[str], Callable[[str, Folders], str]]]:
+    """Where paths may stand, and who finds what one means."""
+    places: dict[str, Callable[[str, Folders], str]] = {
+        "system": systems.located,
+        "switch.program": _program,
+        "switch.entries": _path,
+        "workload.worker": own_worker.find,
+        "jobs[].workload.worker": own_worker.find,
+        "topology.file": _path,
+    }
+    for before in ([], *(["compare", name] for name in contenders)):
+        for path, find in places.items():
+            yield [*before, *path.split(".")], find
+
+
+def _path(given: str, folders: Folders) -> str:
+    found = (folder / given for folder in folders if given and (folder / given).exists())
+    return str(next((path.resolve() for path in found), given))
+
+
+def _program(given: str, folders: Folders) -> str:
+    """A name from p4/ stays one."""
+    ours = "/" not in given and (P4_FOLDER / f"{given}.p4").is_file()
+    return given if ours else _path(given, folders)

@@ -1,0 +1,52 @@
+"""How a dataclass says which YAML keys its fields are read from."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, Field, dataclass, field
+from typing import Any
+
+from agglab.testbed.scenario.kinds import Kind, Text
+
+JOB_NAME = Text(
+    "a name of letters, digits and '_' that starts with a letter", r"[A-Za-z][A-Za-z0-9_]*", 32
+)
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of one section."""
+
+    name: str
+    kind: Kind
+    doc: str
+
+
+def key(name: str, kind: Kind, default: Any, doc: str) -> Any:
+    """A dataclass field that is read from the YAML key `name`. default: a value, not text, or a
+    function that gives it."""
+    metadata = {"key": Key(name, kind, doc)}
+    if callable(default):
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
+def keys_list(name: str, kind: Kind, doc: str, default: tuple[Any, ...] = ()) -> Any:
+    """A dataclass field that is read from a YAML list of values, or from one value alone."""
+    return field(default=default, metadata={"key": Key(name, kind, doc), "many": True})
+
+
+def key_of(item: Field[Any]) -> Key | None:
+    found = item.metadata.get("key")
+    assert found is None or isinstance(found, Key)
+    return found
+
+
+def default_of(item: Field[Any]) -> Any:
+    """What the field is where the file does not say."""
+    return item.default if item.default_factory is MISSING else item.default_factory()
+
+
+def yaml_name(item: Field[Any]) -> str:
+    """The YAML key of a dataclass field."""
+    found = key_of(item)
+    return found.name if found else item.name

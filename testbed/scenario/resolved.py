@@ -1,0 +1,137 @@
+"""One run of a scenario, with nothing left to choose: what the rest of the testbed works with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from agglab.testbed import systems
+from agglab.testbed.faults import Fault
+from agglab.testbed.places import P4_FOLDER
+from agglab.testbed.scenario import graph
+from agglab.testbed.scenario.faults import expand
+from agglab.testbed.scenario.jobs import Tenant, tenants
+from agglab.testbed.scenario.schema import Scenario
+from agglab.testbed.systems.base import ActiveJob, Choices, JobChoices, Share, System
+from agglab.topologies import Topology
+
+
+@dataclass(frozen=True)
+class ResolvedScenario:
+    """Made by `resolve` alone.
+
+    scenario: every key with its value, as the results keep it. options: the system's own keys, an
+    object of its class `options`; None if it has none. program, parameters: the P4 source and its
+    compile-time parameters (-D). graph: with every direction's rate, delay, queue and constant
+    impairments. faults: one for each target. lanes, window: 32-bit values in a packet, and the
+    packets that a worker keeps in flight unless its job says otherwise; 0 where the system has no
+    such number.
+    """
+
+    scenario: Scenario
+    system: System
+    options: Any
+    program: Path
+    parameters: Mapping[str, int]
+    graph: Topology
+    jobs: tuple[Tenant, ...]
+    faults: tuple[Fault, ...]
+    lanes: int
+    window: int
+
+    @property
+    def name(self) -> str:
+        return self.scenario.name
+
+    @property
+    def seed(self) -> int:
+        return self.scenario.seed
+
+    @property
+    def virtual(self) -> bool:
+        """Whether it runs in virtual time, and so on no target."""
+        return self.scenario.backend == "virtual"
+
+    @property
+    def target(self) -> str:
+        return self.scenario.switch.target
+
+    @property
+    def slots(self) -> int:
+        """Of each switch, for all jobs."""
+        return self.scenario.switch.slots
+
+    def whole(self, job: Tenant, share: Share = None) -> ActiveJob:
+        """The job with all its workers."""
+        return ActiveJob(job, self.jobs.index(job), tuple(range(len(job.hosts))), share)
+
+    def chunks(self, job: Tenant) -> int:
+        """How many chunks a worker of the job has in a round."""
+        return self.system.chunks(self.scenario, job)
+
+
+def resolve(
+    scenario: Scenario, program: Path | None = None, bare: Topology | None = None
+) -> ResolvedScenario:
+    """A checked scenario with every `auto` replaced by what it stands for. program: where its P4
+    source was found; the system's own if not given. bare: its network as `graph.bare` makes it,
+    where that is known already."""
+    system = systems.of(scenario)
+    bare = bare or graph.bare(scenario.topology)
+    choices = system.resolve(scenario, graph.slowest_bps(bare, scenario))
+    jobs = tuple(
+        _chosen(job, own)
+        for job, own in zip(tenants(scenario, bare, system), choices.jobs, strict=True)
+    )
+    complete = _complete(scenario, system, choices, jobs)
+    source = system.source(complete)
+    return ResolvedScenario(
+        scenario=complete,
+        system=system,
+        options=dict(complete.options).get(system.name),
+        program=program or P4_FOLDER / f"{source.name}.p4",
+        parameters=source.parameters,
+        graph=graph.with_links(bare, complete),
+        jobs=jobs,
+        faults=tuple(expand(complete, bare, jobs)),
+        lanes=choices.lanes,
+        window=choices.window,
+    )
+
+
+def _chosen(job: Tenant, own: JobChoices) -> Tenant:
+    workload = replace(job.workload, window=own.window or None)
+    return replace(
+        job, workload=workload, window=own.window, first_slot=own.first_slot, slots=own.slots
+    )
+
+
+def _complete(
+    scenario: Scenario, system: System, choices: Choices, jobs: tuple[Tenant, ...]
+) -> Scenario:
+    """The scenario with the system's choices in the keys that the system reads."""
+    own = dict(scenario.options)
+    if system.options and system.name not in own:
+        own[system.name] = system.options()
+    placed = scenario.switch.partition == "static"
+    sections = []
+    for section, job in zip(scenario.jobs, jobs, strict=False):
+        sections.append(
+            replace(
+                section,
+                name=job.name,
+                slots=job.slots or None if placed else None,
+                first_slot=job.first_slot if placed and job.slots else None,
+                workload=job.workload,
+            )
+        )
+    return replace(
+        scenario,
+        topology=graph.resolved(scenario.topology),
+        switch=replace(scenario.switch, lanes=choices.lanes or None),
+        workload=replace(scenario.workload, window=choices.window or None),
+        jobs=tuple(sections),
+        options=tuple(own.items()),
+    )

@@ -1,0 +1,164 @@
+"""Metrics of several runs side by side: the ratios of contenders, and the growth along a sweep.
+Pure arithmetic on the runs' own metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from agglab.testbed.metrics import lookup, show
+from agglab.testbed.scenario.expectations import Expectation
+from agglab.testbed.scenario.metric_names import GROWTH, Contest
+
+Metrics = Mapping[str, Any]
+CHIEF = (
+    "allreduce.time_s.median",
+    "allreduce.time_s.min",
+    "allreduce.ate_per_s",
+    "link_bound_s",
+    "link_bound_ratio",
+    "lossy_bound_s",
+    "lossy_bound_ratio",
+    "totals.retransmitted",
+)
+"""Metrics of which the ratios are always given."""
+TIMES = "allreduce.time_s.all"
+
+
+def comparison(runs: Mapping[str, Metrics], expected: Sequence[Expectation]) -> dict[str, Any]:
+    """The metrics of a comparison from those of its contenders. expected: of their ratios."""
+    contest = Contest(tuple(runs))
+    asked = [contest.about(expectation.metric) for expectation in expected]
+    ratios: dict[str, dict[str, Any]] = {a: {} for a in runs}
+    for a in runs:
+        for b in (b for b in runs if b != a):
+            paths = [*CHIEF, *(path for names, path in asked if names == (a, b))]
+            ratios[a][b] = _ratios(runs[a], runs[b], paths)
+    missed = [f"{name}: {run['reason']}" for name, run in runs.items() if not run["ok"]]
+    missed += _missed(expected, [_ratio(runs[a], runs[b], path) for (a, b), path in asked])
+    return {
+        "ok": not missed,
+        "reason": "; ".join(missed),
+        "exact": all(run.get("exact", False) for run in runs.values()),
+        "contenders": dict(runs),
+        "ratio": ratios,
+    }
+
+
+def sweep(
+    points: Sequence[Metrics], labels: Sequence[str], expected: Sequence[Expectation]
+) -> dict[str, Any]:
+    """The metrics of a sweep from those of its points. points: `settings` and `metrics` of each;
+    expected: of their growth."""
+    growth = {}
+    for expectation in expected:
+        path = expectation.metric.removeprefix(GROWTH)
+        first, last = (points[i]["metrics"] for i in (0, -1))
+        growth[path] = _ratio(last.get("contenders", last), first.get("contenders", first), path)
+    missed = [
+        f"{label}: {point['metrics']['reason']}"
+        for label, point in zip(labels, points, strict=True)
+        if not point["metrics"]["ok"]
+    ]
+    missed += _missed(expected, growth.values())
+    return {
+        "ok": not missed,
+        "reason": "; ".join(missed),
+        "exact": all(point["metrics"].get("exact", False) for point in points),
+        "growth": growth,
+        "points": list(points),
+    }
+
+
+@dataclass(frozen=True)
+class OfSeveral:
+    """One run of a sweep or a comparison. point: the swept keys with their values, and contender:
+    each empty where there is none. folder: its own, in that of all. first: the first contender of
+    the point, and times_first the ratio of the median times."""
+
+    point: str
+    contender: str
+    folder: str
+    metrics: Metrics
+    first: str = ""
+    times_first: float | None = None
+
+
+def runs_of(metrics: Metrics) -> list[OfSeveral]:
+    """Of a sweep's, or a comparison's, metrics: all runs, in their order."""
+    if "points" not in metrics:
+        return _at_point("", "", metrics)
+    runs = []
+    for number, point in enumerate(metrics["points"]):
+        label = ", ".join(f"{path} {value}" for path, value in point["settings"].items())
+        runs += _at_point(label, f"point-{number}", point["metrics"])
+    return runs
+
+
+def _at_point(label: str, folder: str, metrics: Metrics) -> list[OfSeveral]:
+    if "contenders" not in metrics:
+        return [OfSeveral(label, "", folder, metrics)]
+    contenders, path = metrics["contenders"], "allreduce.time_s.median"
+    first = next(iter(contenders))
+    return [
+        OfSeveral(
+            label,
+            name,
+            f"{folder}/{name}" if folder else name,
+            run,
+            first,
+            _ratio(run, contenders[first], path),
+        )
+        for name, run in contenders.items()
+    ]
+
+
+def busiest(run: Metrics) -> tuple[str, float] | None:
+    """The direction that carried most, and its bytes in a round; None where no round ended."""
+    ways = {
+        name: way["bytes"] for link in run.get("links", {}).values() for name, way in link.items()
+    }
+    rounds = max((job["rounds"] for job in run.get("jobs", {}).values()), default=0)
+    if not rounds or not ways:
+        return None
+    name = max(ways, key=lambda way: ways[way])
+    return name, ways[name] / rounds
+
+
+def _ratios(a: Metrics, b: Metrics, paths: Sequence[str]) -> dict[str, Any]:
+    """As a tree, so that a metric's path leads to its ratio."""
+    tree: dict[str, Any] = {}
+    for path in dict.fromkeys(paths):
+        *sections, name = path.split(".")
+        place = tree
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[name] = _ratio(a, b, path)
+    return {**tree, "paired_rounds": _paired(a, b)}
+
+
+def _ratio(a: Metrics, b: Metrics, path: str) -> float | None:
+    """None where either has no such number, or b's is 0."""
+    above, below = (lookup(run, path) for run in (a, b))
+    return above / below if above is not None and below else None
+
+
+def _paired(a: Metrics, b: Metrics) -> dict[str, Any]:
+    """The time of a's k-th round over that of b's: what disturbed one most likely disturbed the
+    other."""
+    times = (lookup(run, TIMES) or () for run in (a, b))
+    ratios = [above / below for above, below in zip(*times, strict=False) if below]
+    if not ratios:
+        return {"median": None, "min": None, "max": None, "all": []}
+    return {"median": median(ratios), "min": min(ratios), "max": max(ratios), "all": ratios}
+
+
+def _missed(expected: Sequence[Expectation], values: Iterable[float | None]) -> list[str]:
+    """Those that do not hold."""
+    return [
+        f"expected {expectation}, got {show(value)}"
+        for expectation, value in zip(expected, values, strict=True)
+        if not expectation.holds(value)
+    ]

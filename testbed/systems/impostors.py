@@ -1,0 +1,239 @@
+"""Frames of a host that pretends to be an agent of a job it has no part in, where agents talk to
+each other: none of them may change a sum or end a job.
+
+Kinds take turns. Agents believe their peers' addresses, so most kinds bear one, in every wrapping
+that a host takes off; the switch at the attacker's own port has to see through it.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from ipaddress import IPv4Address
+from itertools import cycle
+from typing import Any
+
+from agglab.hosts import wire
+from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.systems.base import Agent, AttackKind
+from agglab.testbed.systems.frames import (
+    ETHERNET,
+    ICMP,
+    IPV4,
+    IPV4_TYPE,
+    IPV6,
+    MORE_FRAGMENTS,
+    UDP,
+    End,
+    end_of,
+    ethernet,
+    icmp,
+    ipv4,
+    udp,
+)
+from agglab.topologies import Topology
+
+FORGED, MALFORMED, FORWARDED = "forged", "malformed", "forwarded"
+"""Which of a switch's counters a kind's frames are counted by. What is forwarded a host ignores."""
+VLAN, TAGS_READ_MAX = 0x8100, 4
+OPTIONS = b"\1\1\1\0"
+MAPPED = bytes(10) + b"\xff\xff"
+SNAP = bytes.fromhex("aaaa03000000")
+FIRST_BYTES = 16
+UNREACHABLE, PORT, TOO_BIG = 3, 3, 4
+AGGREGATOR = End(
+    bytes.fromhex(wire.AGGREGATOR_MAC.replace(":", "")),
+    IPv4Address(wire.AGGREGATOR_ADDRESS).packed,
+    wire.AGGREGATOR_PORT,
+)
+
+Forge = Callable[[random.Random, Agent], bytes]
+"""A UDP payload that the agent would take for a peer's."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """One turn's circumstances. own: the attacker, at the peer's port; agent: one of the victim's;
+    peer: one of its peers; payload: what it would take for the peer's."""
+
+    chance: random.Random
+    own: End
+    agent: End
+    peer: End
+    payload: bytes
+
+
+Make = Callable[[Aim], list[bytes]]
+
+
+@dataclass(frozen=True)
+class Kind(AttackKind):
+    """make: the frames of one turn."""
+
+    make: Make
+
+
+def frames(
+    key: str,
+    resolved: ResolvedScenario,
+    host: str,
+    agents: Callable[[Tenant], Sequence[Agent]],
+    forge: Callable[[Tenant], Forge],
+) -> Iterator[tuple[str, bytes]]:
+    """See System.attack. agents, forge: of a job."""
+    chance, graph = random.Random(key), resolved.graph
+    victims = [
+        (agent, forge(job))
+        for job in resolved.jobs
+        if host not in job.hosts
+        for agent in agents(job)
+        if _others(agent, host, graph)
+    ]
+    room = min(link.mtu for link in graph.links) - IPV6.size - 8 - 4 * (TAGS_READ_MAX + 1)
+    for name, kind in cycle(KINDS.items()):
+        agent, forged = chance.choice(victims)
+        peer = chance.choice(_others(agent, host, graph))
+        own = end_of(graph.host(host), peer.port)
+        target = end_of(graph.host(agent.host), agent.configuration["bind"][1])
+        payload = forged(chance, agent)[:room]
+        yield from ((name, frame) for frame in kind.make(Aim(chance, own, target, peer, payload)))
+
+
+def _others(agent: Agent, host: str, graph: Topology) -> list[End]:
+    """Its peers at other hosts than its own, which no link leads to, and the attacker's."""
+    hosts = {known.ip: known for known in graph.hosts if known.name not in (host, agent.host)}
+    peers: list[Any] = agent.configuration["settings"]["peers"]
+    return [end_of(hosts[ip], port) for ip, port in peers if ip in hosts]
+
+
+def _datagram(source: End, aim: Aim, options: bytes = b"") -> bytes:
+    return ipv4(source.ip, aim.agent.ip, udp(source, aim.agent, aim.payload), options=options)
+
+
+# Kinds.
+
+
+def _under(source: Callable[[Aim], End], tags: int = 0, options: bytes = b"") -> Make:
+    """From somebody's address, behind as many VLAN tags."""
+
+    def make(aim: Aim) -> list[bytes]:
+        packet = _datagram(source(aim), aim, options)
+        return [ethernet(aim.agent.mac, aim.own.mac, packet, [(VLAN, 0)] * tags)]
+
+    return make
+
+
+def _fragments(aim: Aim) -> list[bytes]:
+    """Both parts of one datagram."""
+    whole, number = udp(aim.peer, aim.agent, aim.payload), aim.chance.randrange(1 << 16)
+    parts = ((MORE_FRAGMENTS, whole[:FIRST_BYTES]), (FIRST_BYTES // 8, whole[FIRST_BYTES:]))
+    return [
+        ethernet(
+            aim.agent.mac,
+            aim.own.mac,
+            ipv4(aim.peer.ip, aim.agent.ip, part, flags=flags, number=number),
+        )
+        for flags, part in parts
+    ]
+
+
+def _routed(aim: Aim) -> list[bytes]:
+    """To the switch's own MAC address, which sends it on."""
+    return [ethernet(AGGREGATOR.mac, aim.own.mac, _datagram(aim.peer, aim))]
+
+
+def _mapped(aim: Aim) -> list[bytes]:
+    """Over IPv6, between IPv4-mapped addresses, whose prefixes add nothing to a checksum."""
+    datagram = udp(aim.peer, aim.agent, aim.payload)
+    addresses = (MAPPED + aim.peer.ip, MAPPED + aim.agent.ip)
+    packet = IPV6.pack(6 << 28, len(datagram), UDP, 64, *addresses) + datagram
+    return [ethernet(aim.agent.mac, aim.own.mac, packet)]
+
+
+def _in_snap(aim: Aim) -> list[bytes]:
+    """IEEE 802.3 with LLC and SNAP, which hosts do not take for IP."""
+    body = SNAP + struct.pack("!H", IPV4_TYPE) + _datagram(aim.peer, aim)
+    return [ETHERNET.pack(aim.agent.mac, aim.own.mac, len(body)) + body]
+
+
+def _changed(change: Callable[[random.Random, bytes], bytes]) -> Make:
+    """Under the peer's address, and other than the agent would believe."""
+
+    def make(aim: Aim) -> list[bytes]:
+        return _under(_peer)(replace(aim, payload=change(aim.chance, aim.payload)))
+
+    return make
+
+
+def _message(code: int, rest: bytes, source: Callable[[Aim], End]) -> Make:
+    """An ICMP message about a packet that the agent could have sent to the peer."""
+
+    def make(aim: Aim) -> list[bytes]:
+        sent = ipv4(aim.agent.ip, aim.peer.ip, udp(aim.agent, aim.peer, aim.payload))
+        body = icmp(UNREACHABLE, code, rest, sent[: IPV4.size + 8])
+        packet = ipv4(source(aim).ip, aim.agent.ip, body, ICMP)
+        return [ethernet(aim.agent.mac, aim.own.mac, packet)]
+
+    return make
+
+
+def _peer(aim: Aim) -> End:
+    return aim.peer
+
+
+def _own(aim: Aim) -> End:
+    return aim.own
+
+
+def _receiver(aim: Aim) -> End:
+    return aim.agent
+
+
+def _aggregator(aim: Aim) -> End:
+    return AGGREGATOR
+
+
+def _own_at_any_port(aim: Aim) -> End:
+    return replace(aim.own, port=aim.chance.randrange(1, 1 << 16))
+
+
+def _of_another(at: int, size: int) -> Callable[[random.Random, bytes], bytes]:
+    """With another number at a place of the header."""
+
+    def change(chance: random.Random, payload: bytes) -> bytes:
+        return payload[:at] + chance.randbytes(size) + payload[at + size :]
+
+    return change
+
+
+def _of_another_length(chance: random.Random, payload: bytes) -> bytes:
+    return payload[: chance.randrange(len(payload))]
+
+
+JOB_AT, SESSION_AT = (2, 2), (4, 4)
+"""Where the headers that come with the laboratory have them; of others some bytes are changed."""
+
+KINDS: Mapping[str, Kind] = {
+    "peer": Kind(FORGED, _under(_peer)),
+    "peer_tagged": Kind(FORGED, _under(_peer, tags=1)),
+    "peer_stacked": Kind(FORGED, _under(_peer, tags=TAGS_READ_MAX)),
+    "peer_too_deep": Kind(MALFORMED, _under(_peer, tags=TAGS_READ_MAX + 1)),
+    "peer_options": Kind(FORGED, _under(_peer, options=OPTIONS)),
+    "peer_fragments": Kind(FORGED, _fragments),
+    "peer_routed": Kind(FORGED, _routed),
+    "peer_mapped": Kind(FORGED, _mapped),
+    "peer_snap": Kind(FORWARDED, _in_snap),
+    "peer_other_job": Kind(FORGED, _changed(_of_another(*JOB_AT))),
+    "peer_other_session": Kind(FORGED, _changed(_of_another(*SESSION_AT))),
+    "peer_other_length": Kind(FORGED, _changed(_of_another_length)),
+    "itself": Kind(FORGED, _under(_receiver)),
+    "aggregator": Kind(FORGED, _under(_aggregator)),
+    "stranger": Kind(FORWARDED, _under(_own)),
+    "stranger_port": Kind(FORWARDED, _under(_own_at_any_port)),
+    "icmp_unreachable": Kind(FORWARDED, _message(PORT, bytes(4), _own)),
+    "icmp_too_big": Kind(FORWARDED, _message(TOO_BIG, bytes(3) + b"\x44", _own)),
+    "icmp_of_peer": Kind(FORGED, _message(PORT, bytes(4), _peer)),
+}

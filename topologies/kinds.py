@@ -1,0 +1,28 @@
+"""The graphs that scenarios (`topology.kind`) and `mn` know by name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agglab.topologies.fabrics import fat_tree, leaf_spine, ring_of_racks, two_tier
+from agglab.topologies.graph import Topology
+from agglab.topologies.rack import rack
+
+KINDS: Mapping[str, Callable[..., Topology]] = {
+    "rack": lambda workers=4, servers=0: rack(workers, servers=servers),
+    "two_tier": lambda racks=2, workers=4, servers=0: two_tier(racks, workers, servers),
+    "leaf_spine": lambda racks=2, spines=2, workers=4, servers=0: leaf_spine(
+        racks, spines, workers, servers
+    ),
+    "fat_tree": lambda k=4, workers=None, servers=0: fat_tree(k, workers, servers),
+    "ring_of_racks": lambda racks=3, workers=4, servers=0: ring_of_racks(racks, workers, servers),
+}
+"""The parameters are the keys that each has in a scenario, with what stands for an absent one."""
+
+
+def parameters(kind: str) -> dict[str, Any]:
+    """Of one of KINDS: name -> default."""
+    found = inspect.signature(KINDS[kind]).parameters.values()
+    return {parameter.name: parameter.default for parameter in found}
