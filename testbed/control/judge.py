@@ -53,7 +53,7 @@ class Judge:
 
         def inputs(start: int, count: int) -> list[npt.NDArray[Any]]:
             return [
-                tensor(self._resolved, job, rank, attempt.number, start, count)
+                tensor(self._resolved.seed, job, rank, attempt.number, start, count)
                 for rank in attempt.members
             ]
 

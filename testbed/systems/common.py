@@ -60,22 +60,17 @@ def _sparsity(workload: Workload) -> dict[str, Any] | None:
 
 
 def tensor(
-    resolved: ResolvedScenario,
-    job: Tenant,
-    rank: int,
-    number: int,
-    start: int = 0,
-    count: int | None = None,
+    seed: int, job: Tenant, rank: int, number: int, start: int = 0, count: int | None = None
 ) -> Array:
     """Worker `rank`'s input in the round of that number: `count` elements of it, or all that follow
-    the first."""
+    the first. seed: the scenario's."""
     workload, shape = job.workload, _sparsity(job.workload)
     elements = workload.elements
-    sparsity = (
-        None if shape is None else Sparsity(**shape, workers=len(job.hosts), elements=elements)
-    )
+    sparsity = None
+    if shape is not None:
+        sparsity = Sparsity(**shape, workers=len(job.hosts), elements=elements)
     count = elements - start if count is None else count
-    key = (resolved.seed, job.number, rank, number)
+    key = (seed, job.number, rank, number)
     return make_tensor(*key, count, workload.dtype, start, sparsity)
 
 

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from agglab.testbed.plan import Tree
-from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Tenant
 from agglab.testbed.systems.base import ActiveJob, Array
 from agglab.testbed.systems.common import tensor
 from agglab.testbed.systems.summing.bounds import Load
 from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.testbed.systems.summing.trees import tree_of
+from agglab.topologies import Topology
 
 Blocks = npt.NDArray[np.bool_]
 """Of each block of a tensor, whether it has a value that is not zero."""
@@ -24,20 +24,20 @@ PIECE_BLOCKS = 4096
 
 
 @lru_cache(maxsize=4096)
-def load(resolved: ResolvedScenario, job: ActiveJob, number: int, sizes: Sizes) -> Load:
+def load(graph: Topology, seed: int, lanes: int, job: ActiveJob, number: int, sizes: Sizes) -> Load:
     """Of the round of that number: an OPENING for each column; up, of each block that anybody has,
     the values of those below, or headers alone where none of them has any; down, the values."""
-    own = {job.job.hosts[rank]: _blocks(resolved, job.job, rank, number) for rank in job.members}
-    tree = tree_of(resolved.graph, job)
+    own = {job.job.hosts[rank]: _blocks(seed, lanes, job.job, rank, number) for rank in job.members}
+    tree = tree_of(graph, job)
     window, everybody = job.job.window, _union(own)
     summed = int(np.count_nonzero(everybody))
     openings = max(1, min(window, everybody.size)) * sizes.opening
     sent: dict[str, int] = {}
     for switch, node, below in _links(tree, tree.root, own):
         filled = int(np.count_nonzero(below))
-        up = filled * sizes.full(resolved.lanes) + (summed - filled) * sizes.bare
+        up = filled * sizes.full(lanes) + (summed - filled) * sizes.bare
         sent[f"{node}->{switch}"] = openings + up
-        sent[f"{switch}->{node}"] = openings + summed * sizes.full(resolved.lanes)
+        sent[f"{switch}->{node}"] = openings + summed * sizes.full(lanes)
     steps = max(int(np.count_nonzero(everybody[column::window])) for column in range(window))
     return Load(sent, summed, steps)
 
@@ -58,12 +58,12 @@ def _union(own: Mapping[str, Blocks]) -> Blocks:
     return found
 
 
-def _blocks(resolved: ResolvedScenario, job: Tenant, rank: int, number: int) -> Blocks:
-    elements, lanes = job.workload.elements, resolved.lanes
+def _blocks(seed: int, lanes: int, job: Tenant, rank: int, number: int) -> Blocks:
+    elements = job.workload.elements
     found = np.zeros(-(-elements // lanes), np.bool_)
     for first in range(0, found.size, PIECE_BLOCKS):
         start, count = first * lanes, min(PIECE_BLOCKS * lanes, elements - first * lanes)
-        values = tensor(resolved, job, rank, number, start, count)
+        values = tensor(seed, job, rank, number, start, count)
         found[first : first + PIECE_BLOCKS] = _filled(values, lanes)
     return found
 

@@ -26,7 +26,8 @@ class OmniReduce(Summing):
     sizes = Sizes(wire.HEADER_BYTES)
 
     def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
-        return load(resolved, job, number, self.sizes)
+        graph, seed, lanes = resolved.graph, resolved.seed, resolved.lanes
+        return load(graph, seed, lanes, job, number, self.sizes)
 
     def rounds(self, job: ActiveJob) -> Iterable[int]:
         """Each round has other tensors."""
