@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -27,10 +28,15 @@ from omnireduce_model import (
 from test_packet_checks import rewritten
 
 from agglab.switch import Exact, Pipeline
+from agglab.testbed.scenario import resolve
+from agglab.testbed.scenario.schema import Job, Scenario
+from agglab.testbed.scenario.schema import Switch as SwitchKeys
+from agglab.testbed.systems.omnireduce import OmniReduce
 
 ROOT = Path(__file__).resolve().parents[3]
 LANES, SLOTS, JOB, INDEX, GROUP, NO_PARENT = 5, 4, 3, 2, 9, 511
 PORTS = (1, 2, 3)
+REFUSALS = ("refused", "forged", "malformed", "forwarded", "unroutable")
 INGRESS, EGRESS = "OmnireduceIngress.aggregation.", "OmnireduceEgress."
 COUNTERS = {
     "new": "contribution_new",
@@ -262,6 +268,39 @@ def test_a_fresh_switch_takes_any_first_tag(pipeline: Pipeline, first: int) -> N
         assert answers[1].tag == tag
     assert send(pipeline, 1, full(0, tag=(first - 2) % 2**32)) == {}
     assert counted(pipeline) == {"new": 9, "complete": 3, "stale": 1}
+
+
+def test_every_kind_of_attack_is_counted_by_its_counter_and_none_is_answered(
+    pipeline: Pipeline,
+) -> None:
+    """From port 4, which leads to a host of no job."""
+    sources, belong_to = (f"OmnireduceIngress.forwarding.{n}" for n in ("sources", "belong_to"))
+    owner = int.from_bytes(worker_address(4), "big")
+    pipeline.table_add(sources, [Exact(4)], belong_to, [owner])
+    pipeline.set_multicast_group(1, [(port, 0) for port in (*PORTS, 4)])
+    switch, victim = SwitchKeys(lanes=LANES, slots=SLOTS), Job(name="a", workers=("h[123]",))
+    scenario = Scenario(name="attacked", system="omnireduce", switch=switch, jobs=(victim,))
+    kinds = OmniReduce.attack_kinds
+    sums = {kind: OmniReduce.counters[kind].name for kind in REFUSALS}
+
+    def counts() -> dict[str, int]:
+        counters = pipeline.program.counters
+        places = {k: next(c for c in counters if c.endswith(f".{n}")) for k, n in sums.items()}
+        return {
+            k: sum(pipeline.counter_read(name, i)[0] for i in range(counters[name].size))
+            for k, name in places.items()
+        }
+
+    seen = set()
+    for kind, attack in islice(OmniReduce().attack("7", resolve(scenario), "h4"), 40 * len(kinds)):
+        before, out = counts(), pipeline.process(4, attack)
+        counted_by = kinds[kind].counted
+        assert counts() == {**before, counted_by: before[counted_by] + 1}, kind
+        assert all(copy == attack for _, copy in out), kind
+        assert bool(out) == (counted_by == "forwarded"), kind
+        seen.add((kind, attack[43] & 0x40))
+    assert {kind for kind, _ in seen} == set(kinds)
+    assert {("contribution", 0), ("contribution", 0x40)} <= seen, "with values, and without"
 
 
 def random_packet(chance: random.Random, step: int) -> tuple[int, Packet]:
