@@ -5,39 +5,32 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+from collections.abc import Iterator
 from typing import Any
-
-Command = dict[str, Any]
 
 
 class Stopped(Exception):
     """The testbed wants no more: it said so, or closed the control socket."""
 
 
-class Aborted(Exception):
-    """The testbed gives up the round under way."""
-
-
 class Control:
-    """Every event carries what `identity` holds. Raises OSError if nobody listens at `path`."""
+    """Raises OSError if nobody listens at `path`."""
 
-    def __init__(self, path: str, identity: dict[str, Any]) -> None:
+    def __init__(self, path: str) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.connect(path)
-        self._identity = identity
         self._received = b""
 
-    def send(self, event: str, **content: Any) -> None:
+    def send(self, event: dict[str, Any]) -> None:
         """One event. Raises Stopped if the testbed has gone."""
-        line = json.dumps({"event": event, **self._identity, **content})
         try:
-            self._socket.sendall(line.encode() + b"\n")
+            self._socket.sendall(json.dumps(event).encode() + b"\n")
         except (BrokenPipeError, ConnectionResetError):
             raise Stopped from None
 
-    def wait(self) -> Command:
+    def wait(self) -> dict[str, Any]:
         """The next command, however long it takes. Raises Stopped."""
-        while b"\n" not in self._received:
+        while not self.waits:
             self._receive()
         return self._next()
 
@@ -50,26 +43,19 @@ class Control:
         """A command has come already."""
         return b"\n" in self._received
 
-    def during_round(self) -> list[Command]:
-        """Commands that came while a round is under way. Raises Stopped and Aborted."""
+    def arrived(self) -> Iterator[dict[str, Any]]:
+        """The commands that have come; those that nobody takes from it stay. Raises Stopped."""
         self._socket.setblocking(False)
         with contextlib.suppress(BlockingIOError):
             self._receive()
         self._socket.setblocking(True)
-        commands = []
-        while b"\n" in self._received:
-            command = self._next()
-            if command.get("command") == "abort":
-                raise Aborted
-            commands.append(command)
-        return commands
+        while self.waits:
+            yield self._next()
 
-    def _next(self) -> Command:
+    def _next(self) -> dict[str, Any]:
         line, _, self._received = self._received.partition(b"\n")
         command = json.loads(line)
         assert isinstance(command, dict), line
-        if command.get("command") == "stop":
-            raise Stopped
         return command
 
     def _receive(self) -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TextIO
 
 from agglab.testbed.backend import Backend
-from agglab.testbed.control.conductor import Conductor
+from agglab.testbed.control.assembly import conductor
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.control.turns import exhaust
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.prepare import fill
-from agglab.testbed.program import Program
+from agglab.testbed.program import Programs
 from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog, RunFolder
 from agglab.testbed.scenario import ResolvedScenario
@@ -29,7 +29,7 @@ class Experiment:
     def __init__(
         self,
         resolved: ResolvedScenario,
-        program: Program,
+        programs: Programs,
         folder: RunFolder,
         scratch: Path,
         stream: TextIO,
@@ -37,7 +37,7 @@ class Experiment:
     ) -> None:
         """whose: what the lines of progress begin with, where several runs take turns."""
         self.resolved = resolved
-        self.program = program
+        self.programs = programs
         self.folder = folder
         self.scratch = scratch
         self.system = resolved.system
@@ -65,21 +65,26 @@ class Experiment:
         """Imported here: each backend needs what the other does without."""
         resolved = self.resolved
         if resolved.virtual:
-            from agglab.testbed.virtual.backend import VirtualBackend
+            from agglab.testbed.virtual import VirtualBackend, built
 
-            return VirtualBackend(resolved.graph, resolved.seed, self.program.json)
+            jsons = {switch: program.json for switch, program in self.programs.items()}
+            return VirtualBackend(resolved.graph, resolved.seed, built(jsons))
         from agglab.testbed.network.targets import choose
         from agglab.testbed.real import RealBackend
 
         pcaps = self.folder.path / "pcap" if resolved.scenario.switch.pcap else None
         if pcaps:
             pcaps.mkdir()
-        log, program = resolved.scenario.switch.log, self.program
+        log = resolved.scenario.switch.log
+        targets = {
+            switch: choose(resolved.target, program.json, program.p4info, log)
+            for switch, program in self.programs.items()
+        }
         return RealBackend(
             resolved.graph,
             resolved.seed,
             resolved.faults,
-            choose(resolved.target, program.json, program.p4info, log),
+            targets,
             self.scratch,
             self.folder.logs,
             self.sums,
@@ -92,9 +97,9 @@ class Experiment:
         log = EventLog(self.folder.path / "events.jsonl", backend.now_ns)
         try:
             log.add("start", scenario=self.resolved.name, seed=self.resolved.seed)
-            filled = fill(self.resolved, self.program)
-            conductor = Conductor(self.resolved, backend, log, self.progress, filled)
-            outcome = yield from conductor.turns()
+            filled = fill(self.resolved, self.programs)
+            run = conductor(self.resolved, backend, log, self.progress, filled)
+            outcome = yield from run.turns()
             log.add("end")
             return self._collected(backend, outcome)
         finally:

@@ -10,6 +10,7 @@ import json
 import shlex
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -22,7 +23,7 @@ from agglab.testbed.exit_codes import INVALID, PASSED
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.plan import Entries, Replica, TableEntry
 from agglab.testbed.prepare import all_entries, compiled, fill
-from agglab.testbed.program import Program
+from agglab.testbed.program import Program, Programs
 from agglab.testbed.scenario import ScenarioError, find, load
 from agglab.topologies import Link, LinkEnd, Topology
 from agglab.topologies.graph import AGGREGATOR_IP, AGGREGATOR_MAC, PREFIX_LENGTH
@@ -39,8 +40,25 @@ class Exported:
     """All of a scenario that an export needs. entries: by switch, under full names."""
 
     graph: Topology
-    program: Program
+    programs: Programs
     entries: Mapping[str, Entries]
+
+    def copy_programs(self, out: Path) -> dict[str, tuple[str, str]]:
+        """Into out/build; of every switch the paths of P4Info and JSON from `out`. Programs of one
+        source with other compile-time parameters are numbered."""
+        (out / "build").mkdir(parents=True, exist_ok=True)
+        paths: dict[Path, tuple[str, str]] = {}
+        stems: Counter[str] = Counter()
+        for program in self.programs.values():
+            if program.json not in paths:
+                stem = program.source.stem
+                stems[stem] += 1
+                stem += f"-{stems[stem]}" if stems[stem] > 1 else ""
+                p4info, json = f"build/{stem}.p4info.txtpb", f"build/{stem}.json"
+                shutil.copyfile(program.p4info, out / p4info)
+                shutil.copyfile(program.json, out / json)
+                paths[program.json] = p4info, json
+        return {switch: paths[program.json] for switch, program in self.programs.items()}
 
 
 def main(words: Sequence[str]) -> int:
@@ -66,13 +84,13 @@ def main(words: Sequence[str]) -> int:
         print(what, file=sys.stderr)
         return INVALID
     resolved = point.resolved
-    program = compiled(resolved)
-    filled, named = fill(resolved, program), Described.read(program.json)
+    programs = compiled(resolved)
+    filled = fill(resolved, programs)
     entries = {
-        node: full_names(filled(node, planned), named)
+        node: full_names(filled(node, planned), Described.read(programs[node].json))
         for node, planned in all_entries(resolved).items()
     }
-    exported = Exported(resolved.graph, program, entries)
+    exported = Exported(resolved.graph, programs, entries)
     out = Path(options.out)
     try:
         if options.to == "tutorial":
@@ -169,8 +187,9 @@ def write_tutorial(exported: Exported, out: Path) -> None:
             if not node.name.startswith(first):
                 what = f"{node.name} does not begin with {first!r}"
                 raise ValueError(f"the tutorials tell hosts from switches by name, and {what}")
-    p4info, program = _copy_program(exported.program, out)
+    copied = exported.copy_programs(out)
     for switch, entries in exported.entries.items():
+        p4info, program = copied[switch]
         _write(out / f"{switch}-runtime.json", runtime(entries, p4info, program))
     content = {
         "hosts": {
@@ -204,16 +223,16 @@ def _tutorial_link(graph: Topology, link: Link) -> list[Any]:
 def write_p4app(exported: Exported, out: Path, switch: str) -> None:
     """p4app.json for `p4run`, started in `out`, and what fills the switches."""
     graph, thrift = exported.graph, Path(switch).name == "simple_switch"
-    _, program = _copy_program(exported.program, out)
-    p4info = program.replace(".json", ".p4info.txtpb")
-    switches = {}
+    switches, copied = {}, exported.copy_programs(out)
     for number, node in enumerate(graph.switches):
-        entries = exported.entries[node.name]
+        entries, (p4info, program) = exported.entries[node.name], copied[node.name]
         _write(out / f"{node.name}-runtime.json", runtime(entries, p4info, program))
         own = {"sw_bin": switch, "json_path": program, "device_id": node.device_id}
         if thrift:
             commands = out / f"{node.name}-commands.txt"
-            commands.write_text("".join(f"{c}\n" for c in cli_commands(entries, exported.program)))
+            commands.write_text(
+                "".join(f"{c}\n" for c in cli_commands(entries, exported.programs[node.name]))
+            )
             own["cli_input"] = commands.name
         else:
             own["grpc_port"] = GRPC_PORT + number
@@ -349,16 +368,6 @@ def fill_main(words: Sequence[str]) -> int:
         print(f"{options.runtime}: {error}", file=sys.stderr)
         return INVALID
     return PASSED
-
-
-def _copy_program(program: Program, out: Path) -> tuple[str, str]:
-    """Into out/build; P4Info's and the JSON's path from `out`."""
-    (out / "build").mkdir(parents=True, exist_ok=True)
-    stem = program.source.stem
-    p4info, compiled = f"build/{stem}.p4info.txtpb", f"build/{stem}.json"
-    shutil.copyfile(program.p4info, out / p4info)
-    shutil.copyfile(program.json, out / compiled)
-    return p4info, compiled
 
 
 def _write(path: Path, content: Any) -> None:

@@ -6,7 +6,7 @@ import os
 import platform
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
@@ -22,7 +22,7 @@ TOOLS = {"cc": ["cc", "--version"], "ip": ["ip", "-V"]}
 PACKAGES = ("numpy", "PyYAML", "grpcio", "protobuf", "p4runtime", "mininet")
 
 
-def manifest(suite: Suite, programs: Sequence[Program], settings: Sequence[str]) -> dict[str, Any]:
+def manifest(suite: Suite, programs: Iterable[Program], settings: Sequence[str]) -> dict[str, Any]:
     """Everything that identifies a run beside its scenario."""
     return {
         "manifest_version": MANIFEST_VERSION,

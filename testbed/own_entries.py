@@ -47,23 +47,25 @@ def as_planned(switch: str, planned: Entries) -> Entries:
     return planned
 
 
-def filling(path: str, program_json: Path, switches: Sequence[str], target: str = "native") -> Fill:
+def filling(path: str, programs: Mapping[str, Path], target: str = "native") -> Fill:
     """What `switch.entries` makes of each switch's entries.
 
-    path: one file for every switch, a folder with `<switch>-runtime.json` for those that have own
-    entries, or empty. A table that the program lacks is then nobody's but the user's: what was
-    planned for it is left out. Raises ScenarioError with every mistake in the files.
+    path: one file for every switch, a folder with `<switch>-runtime.json` for those that have
+    own entries, or empty. programs: the BMv2 JSON of every switch. A table that the program
+    lacks is then nobody's but the user's: what was planned for it is left out. Raises
+    ScenarioError with every mistake in the files.
     """
     if not path:
         return as_planned
-    program = Program.read(program_json)
-    files = _files(Path(path), switches)
-    own = {switch: read(file, program) for switch, file in files.items()}
+    described = {json: Program.read(json) for json in dict.fromkeys(programs.values())}
+    files = _files(Path(path), list(programs))
+    own = {switch: read(file, described[programs[switch]]) for switch, file in files.items()}
     if target == "bmv2":
         _check_whole((files[switch], entries) for switch, entries in own.items())
 
     def fill(switch: str, planned: Entries) -> Entries:
-        there = tuple(e for e in planned.tables if any(_is(t, e.table) for t in program.tables))
+        tables = described[programs[switch]].tables
+        there = tuple(e for e in planned.tables if any(_is(t, e.table) for t in tables))
         return merged(replace(planned, tables=there), own.get(switch, NOTHING))
 
     return fill

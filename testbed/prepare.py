@@ -9,7 +9,7 @@ from agglab.hosts import AllReducer, own_worker
 from agglab.hosts.own_worker import WorkerError
 from agglab.testbed.own_entries import Fill, filling
 from agglab.testbed.plan import Entries
-from agglab.testbed.program import CompileError, Program, check_fits, compile_program
+from agglab.testbed.program import CompileError, Program, Programs, check_fits, compile_program
 from agglab.testbed.scenario import (
     Point,
     Problem,
@@ -21,8 +21,8 @@ from agglab.testbed.scenario import (
 from agglab.testbed.scenario.schema import Workload
 
 
-def compile_points(points: Sequence[Point]) -> list[Program]:
-    """Each point's program, which holds its entries and those of the user.
+def compile_points(points: Sequence[Point]) -> list[Programs]:
+    """Each point's programs, which hold their entries and those of the user.
 
     Raises CompileError with everything that is wrong with them, ScenarioError for wrong entries of
     the user's, MachineLacks where the compiler is not installed.
@@ -38,24 +38,27 @@ def compile_points(points: Sequence[Point]) -> list[Program]:
     return programs
 
 
-def _compiled(point: Point) -> Program:
-    program = compiled(point.resolved)
-    filled = fill(point.resolved, program)
+def _compiled(point: Point) -> Programs:
+    programs = compiled(point.resolved)
+    filled = fill(point.resolved, programs)
     for node, entries in all_entries(point.resolved).items():
-        check_fits(program, filled(node, entries))
-    return program
+        check_fits(programs[node], filled(node, entries))
+    return programs
 
 
-def compiled(resolved: ResolvedScenario) -> Program:
-    """The scenario's program with its system's compile-time parameters."""
-    compiler = resolved.scenario.switch.compiler
-    return compile_program(resolved.program, compiler, resolved.parameters)
+def compiled(resolved: ResolvedScenario) -> Programs:
+    """The scenario's programs with their system's compile-time parameters, each compiled once."""
+    compiler, made = resolved.scenario.switch.compiler, dict[str, Program]()
+    for program in resolved.programs.values():
+        if str(program) not in made:
+            made[str(program)] = compile_program(program.path, compiler, program.parameters)
+    return {switch: made[str(program)] for switch, program in resolved.programs.items()}
 
 
-def fill(resolved: ResolvedScenario, program: Program) -> Fill:
+def fill(resolved: ResolvedScenario, programs: Programs) -> Fill:
     """How the scenario's own entries join the planned ones; ScenarioError if they cannot."""
-    switches = [switch.name for switch in resolved.graph.switches]
-    return filling(resolved.scenario.switch.entries, program.json, switches, resolved.target)
+    jsons = {switch: program.json for switch, program in programs.items()}
+    return filling(resolved.scenario.switch.entries, jsons, resolved.target)
 
 
 def all_entries(resolved: ResolvedScenario) -> dict[str, Entries]:

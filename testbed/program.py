@@ -43,6 +43,10 @@ class Program:
     json_sha256: str
 
 
+Programs = Mapping[str, Program]
+"""What every switch runs."""
+
+
 def compile_program(source: Path, compiler: str, parameters: Mapping[str, int]) -> Program:
     """Compile, or take the product of an earlier compilation of the same text. parameters: -D.
 

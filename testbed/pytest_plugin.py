@@ -43,6 +43,11 @@ class Result:
         lines = (self.folder / "events.jsonl").read_text().splitlines()
         return [event for event in map(json.loads, lines) if event["event"] == kind]
 
+    def contender(self, name: str) -> Result:
+        """Of a comparison: the result of one contender's run."""
+        metrics = self.metrics["contenders"][name]
+        return Result(metrics["ok"], metrics, self.folder / name, self.summary)
+
 
 class Scenarios:
     """The fixture's value: call it with a scenario."""

@@ -43,15 +43,15 @@ WATCH_S = 0.1
 
 
 class RealBackend:
-    """See backend.Backend. sums: a folder for what agents receive, which can be large. counters: of
-    the P4 program, by name, whose values outlive a switch's restart."""
+    """See backend.Backend. targets: of every switch. sums: a folder for what agents receive, which
+    can be large. counters: of the P4 programs, by name, whose values outlive a switch's restart."""
 
     def __init__(
         self,
         topology: Topology,
         seed: int,
         faults: Sequence[Fault],
-        target: Target,
+        targets: Mapping[str, Target],
         scratch: Path,
         logs: Path,
         sums: Path,
@@ -60,7 +60,7 @@ class RealBackend:
         pcaps: Path | None = None,
     ) -> None:
         self._topology = topology
-        self._target = target
+        self._targets = targets
         self._counters = tuple(dict.fromkeys(counters))
         self._logs, self._sums, self._start_s = logs, sums, start_s
         self._network = MininetNetwork(topology, seed, scratch, logs, pcaps, faults)
@@ -74,12 +74,11 @@ class RealBackend:
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> RealBackend:
-        _compile(self._target)
+        _compile(self._targets.values())
         with self._stack:
             self._stack.enter_context(self._network)
             self._stack.enter_context(self._agents)
-            targets = dict.fromkeys((s.name for s in self._topology.switches), self._target)
-            self._switches |= self._network.start_switches(targets, self._start_s)
+            self._switches |= self._network.start_switches(self._targets, self._start_s)
             self._stack = self._stack.pop_all()
         return self
 
@@ -197,7 +196,9 @@ class RealBackend:
         self._network.stop_switch(switch)
 
     def start_switch(self, switch: str) -> None:
-        self._switches[switch] = self._network.start_switch(switch, self._target, self._start_s)
+        self._switches[switch] = self._network.start_switch(
+            switch, self._targets[switch], self._start_s
+        )
 
     def reprogram_switch(self, switch: str) -> None:
         self._keep_counts(switch)
@@ -253,11 +254,11 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
-def _compile(target: Target) -> None:
+def _compile(targets: Iterable[Target]) -> None:
     """What every switch and every agent would compile for itself, on the time of its start. Where
     that fails, the first of them says why."""
     with contextlib.suppress(library.BuildError):
         library.built()
-    if isinstance(target, NativeTarget):
+    if any(isinstance(target, NativeTarget) for target in targets):
         with contextlib.suppress(PipelineError):
             loop_library()

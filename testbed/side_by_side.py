@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 from agglab.testbed.metrics import lookup, show
+from agglab.testbed.record import point_folder
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.scenario.metric_names import GROWTH, Contest
 
@@ -74,45 +75,46 @@ def sweep(
 
 @dataclass(frozen=True)
 class OfSeveral:
-    """One run of a sweep or a comparison. point: the swept keys with their values, and contender:
+    """One run of a sweep or a comparison. settings: the swept keys and their values, and contender:
     each empty where there is none. folder: its own, in that of all. first: the first contender of
-    the point, and times_first the ratio of the median times."""
+    the point; times_first: the ratio of the median times; spread: the least and the largest of the
+    ratios round by round."""
 
-    point: str
+    settings: Mapping[str, str]
     contender: str
     folder: str
     metrics: Metrics
     first: str = ""
     times_first: float | None = None
+    spread: tuple[float, float] | None = None
+
+    @property
+    def point(self) -> str:
+        return ", ".join(f"{path} {value}" for path, value in self.settings.items())
 
 
 def runs_of(metrics: Metrics) -> list[OfSeveral]:
     """Of a sweep's, or a comparison's, metrics: all runs, in their order."""
     if "points" not in metrics:
-        return _at_point("", "", metrics)
+        return _at_point({}, "", metrics)
     runs = []
     for number, point in enumerate(metrics["points"]):
-        label = ", ".join(f"{path} {value}" for path, value in point["settings"].items())
-        runs += _at_point(label, f"point-{number}", point["metrics"])
+        runs += _at_point(point["settings"], point_folder(number), point["metrics"])
     return runs
 
 
-def _at_point(label: str, folder: str, metrics: Metrics) -> list[OfSeveral]:
+def _at_point(settings: Mapping[str, str], folder: str, metrics: Metrics) -> list[OfSeveral]:
     if "contenders" not in metrics:
-        return [OfSeveral(label, "", folder, metrics)]
+        return [OfSeveral(settings, "", folder, metrics)]
     contenders, path = metrics["contenders"], "allreduce.time_s.median"
     first = next(iter(contenders))
-    return [
-        OfSeveral(
-            label,
-            name,
-            f"{folder}/{name}" if folder else name,
-            run,
-            first,
-            _ratio(run, contenders[first], path),
-        )
-        for name, run in contenders.items()
-    ]
+    runs = []
+    for name, run in contenders.items():
+        place = f"{folder}/{name}" if folder else name
+        times, paired = _ratio(run, contenders[first], path), _paired(run, contenders[first])
+        spread = (paired["min"], paired["max"]) if paired["all"] else None
+        runs.append(OfSeveral(settings, name, place, run, first, times, spread))
+    return runs
 
 
 def busiest(run: Metrics) -> tuple[str, float] | None:

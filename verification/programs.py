@@ -12,11 +12,12 @@ from agglab.testbed.systems.base import Source
 
 
 def source(system: str, lanes: int, slots: int) -> Source:
-    """Name and compile-time parameters of the program that a system's scenarios run."""
+    """Name and compile-time parameters of the one program that a system's switches run."""
     found = systems.find(system)
     own = ((found.name, found.options()),) if found.options else ()
     switch = Switch(lanes=lanes, slots=slots)
-    return found.source(Scenario(system=system, options=own, switch=switch))
+    (only,) = found.sources(Scenario(system=system, options=own, switch=switch)).values()
+    return only
 
 
 def path(system: str) -> Path:

@@ -1,7 +1,8 @@
 """What a system brings for its own verification, beside the answers that the testbed asks for.
 
-It lies in the system's place: the package `testbed/systems/<name>/verification/`, which nothing of
-the testbed imports, has it as `PROOFS`. A system without that package is tried by scenarios alone.
+It lies in the system's place, `testbed/systems/<name>/verification/`: if that is a package, which
+nothing of the testbed imports, it has a Proofs as `PROOFS`; a system without is tried by scenarios
+alone. `mutants/*.yaml` in it are faults of that system (mutants/catalogue.py).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def folder(system: str) -> Path:
 
 def of(system: str) -> Proofs:
     """Of one of the systems that come with us, by name."""
-    if not folder(system).is_dir():
+    if not (folder(system) / "__init__.py").is_file():
         return Proofs()
     found = importlib.import_module(f"{systems.__name__}.{system}.verification").PROOFS
     assert isinstance(found, Proofs)

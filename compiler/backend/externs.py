@@ -49,7 +49,7 @@ class Externs(Statements):
             return None
         if not self.unit.emit_externs:
             raise self.unsupported(call, f"the extern function {info.method}", EMIT_EXTERNS)
-        self._module_primitive(call, info, info.method)
+        self.primitive(call, info)
         return None
 
     def argument(self, info: CallInfo, index: int) -> ast.Expression:
@@ -311,6 +311,10 @@ class Externs(Statements):
             name = "empty" if index is None else f"field_list{index}"
             lists.append(ir.FieldList(name, known[key], [], self.position))
         return known[key]
+
+    def primitive(self, call: ast.Call, info: CallInfo) -> None:
+        """A function that is a primitive of the same name, with its arguments."""
+        self._module_primitive(call, info, info.method)
 
     def log_msg(self, call: ast.Call, info: CallInfo) -> None:
         message = self.value(self.argument(info, 0))

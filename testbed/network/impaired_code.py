@@ -18,7 +18,14 @@ from agglab.testbed.impairments import ALWAYS, draws, threshold
 from agglab.testbed.network import bpf
 from agglab.testbed.network.bpf import DW, FRAME, R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, B, W
 from agglab.testbed.network.rules import DirectionRules, Rule
-from agglab.topologies import Corrupt, Drop, DropList, Duplicate, GilbertElliott, PeriodicDrop
+from agglab.topologies.graph import (
+    Corrupt,
+    Drop,
+    DropList,
+    Duplicate,
+    GilbertElliott,
+    PeriodicDrop,
+)
 
 # Words of the counters' map: frames seen, dropped by impairments, changed, lost to a pulled link;
 # copies made, and those that have come by again.

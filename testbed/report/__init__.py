@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agglab.testbed.report.figures import run_figures, sweep_figures
+from agglab.testbed.report.figures import figures_of_several, run_figures
 from agglab.testbed.report.page import page
 
 WRONG_SHAPE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
@@ -18,20 +18,21 @@ class NoResults(Exception):
 
 
 def write(folder: Path) -> Path:
-    """(Re)draw the folder and the points inside it; returns the path of report.html.
+    """(Re)draw the folder and the runs inside it; returns the path of report.html.
 
     Raises NoResults for files that are missing, damaged or of another version.
     """
-    for point in sorted(folder.glob("point-*")):
-        write(point)
     metrics = _json(folder / "metrics.json")
+    for inner in _inner(folder, metrics):
+        write(inner)
     events = _events(folder / "events.jsonl")
     manifest = _manifest(folder)
     scenario = folder / "scenario.yaml"
     text = scenario.read_text(encoding="utf-8", errors="replace") if scenario.is_file() else ""
     name = str(manifest.get("scenario", folder.name))
     try:
-        drawn = sweep_figures(metrics) if "points" in metrics else run_figures(metrics, events)
+        several = "points" in metrics or "contenders" in metrics
+        drawn = figures_of_several(metrics) if several else run_figures(metrics, events)
         files = {**drawn, "report.html": page(name, metrics, drawn, text, manifest)}
     except WRONG_SHAPE as error:
         what = f"metrics.json or events.jsonl is damaged or another version's: {error!r}"
@@ -41,9 +42,17 @@ def write(folder: Path) -> Path:
     return folder / "report.html"
 
 
+def _inner(folder: Path, metrics: dict[str, Any]) -> list[Path]:
+    """The folders of a sweep's points, or of contenders, that were made."""
+    found = sorted(folder.glob("point-*"))
+    contenders = metrics.get("contenders", {})
+    names = contenders if isinstance(contenders, dict) else {}
+    return found + [folder / name for name in names if (folder / name / "metrics.json").is_file()]
+
+
 def _manifest(folder: Path) -> dict[str, Any]:
-    """A point's manifest is that of its sweep."""
-    paths = [folder / "manifest.json", folder.parent / "manifest.json"]
+    """That of a sweep, or of a comparison, is all its runs'."""
+    paths = [place / "manifest.json" for place in (folder, *folder.parents[:2])]
     return next((_json(path) for path in paths if path.is_file()), {})
 
 

@@ -11,6 +11,7 @@ from agglab.testbed.report.svg import Canvas
 WIDTH, HEIGHT = 680, 320
 LEFT, RIGHT, TOP, BOTTOM = 70, 20, 56, 52
 GREY = "#888888"
+INK = "#222222"
 REFERENCE = "#D55E00"
 # Okabe and Ito's palette: told apart also by colour-blind readers.
 COLOURS = (
@@ -26,14 +27,17 @@ COLOURS = (
 LEGEND_MAX = 8
 LETTER = 6.5  # of the legend and of ticks, about, in pixels
 MARKS_MAX = 24
+MARK = 3  # the height of a bar's own mark, in pixels
 
 
 @dataclass(frozen=True)
 class Series:
-    """Named values of a bar chart, one for each category; None where there is none."""
+    """Named values of a bar chart, one for each category; None where there is none. bounds: one of
+    each value, drawn as a mark."""
 
     name: str
     y: Sequence[float | None]
+    bounds: Sequence[float | None] = ()
 
 
 @dataclass(frozen=True)
@@ -97,9 +101,10 @@ def bars(
     categories: Sequence[str],
     series: Sequence[Series],
     references: Sequence[Reference] = (),
+    bound: str = "",
 ) -> str:
-    """Groups of bars, one group a category."""
-    values = [v for s in series for v in s.y if v is not None]
+    """Groups of bars, one group a category. bound: what the marks at the bars are called."""
+    values = [v for s in series for v in (*s.y, *s.bounds) if v is not None]
     canvas, y = _frame(title, label, values, references)
     group = (WIDTH - LEFT - RIGHT) / max(1, len(categories))
     thick = group * 0.7 / max(1, len(series))
@@ -114,8 +119,14 @@ def bars(
             hint = f"{category}, {one.name}: {number(value)}"
             colour = COLOURS[j % len(COLOURS)]
             canvas.rectangle(left + j * thick, top, thick, y.start - top, colour, hint)
+            if one.bounds and (limit := one.bounds[i]) is not None:
+                hint = f"{category}, {one.name}, {bound}: {number(limit)}"
+                at = y.at(limit) - MARK / 2
+                canvas.rectangle(left + j * thick, at, thick, MARK, INK, hint)
         if i % every == 0:
             canvas.text(left + group * 0.35, y.start + 18, category, "middle", 11)
+    if bound:
+        _mark_name(canvas, bound)
     return _finished(canvas, y, [s.name for s in series], references)
 
 
@@ -195,6 +206,12 @@ def _finished(
         _legend(canvas, names)
     canvas.line(LEFT, y.start, WIDTH - RIGHT, y.start, GREY)
     return canvas.render()
+
+
+def _mark_name(canvas: Canvas, name: str) -> None:
+    """Between the legend of the series, however long that is, and the bars."""
+    canvas.rectangle(WIDTH - RIGHT - 160, TOP - 10, 28, MARK, INK)
+    canvas.text(WIDTH - RIGHT - 126, TOP - 5, name, size=11)
 
 
 def _legend(canvas: Canvas, names: Sequence[str]) -> None:

@@ -8,10 +8,12 @@ from typing import Any
 from agglab.testbed.metrics import lookup
 from agglab.testbed.report.chart import Mark, Reference, Series, Track, bars, lines
 from agglab.testbed.report.tracks import tracks
+from agglab.testbed.side_by_side import OfSeveral, runs_of
 
 Metrics = Mapping[str, Any]
 Events = Sequence[Mapping[str, Any]]
 LABELS_MAX = 24
+MEDIAN, TIME = "allreduce.time_s.median", "median time"
 
 
 def run_figures(metrics: Metrics, events: Events) -> dict[str, str]:
@@ -30,17 +32,29 @@ def run_figures(metrics: Metrics, events: Events) -> dict[str, str]:
     return figures
 
 
-def sweep_figures(metrics: Metrics) -> dict[str, str]:
-    """File name -> SVG."""
-    points = [p for p in metrics["points"] if lookup(p["metrics"], "allreduce.time_s.median")]
-    if not points:
+def figures_of_several(metrics: Metrics) -> dict[str, str]:
+    """File name -> SVG, of a sweep or a comparison: a group of bars a point, or a bar a contender
+    where there is one point alone."""
+    runs = [run for run in runs_of(metrics) if lookup(run.metrics, MEDIAN)]
+    if not runs:
         return {}
-    labels = [" ".join(point["settings"].values()) for point in points]
-    path = ", ".join(points[0]["settings"])
-    median = [point["metrics"]["allreduce"]["time_s"]["median"] for point in points]
-    bound = [point["metrics"]["link_bound_s"] for point in points]
-    series = [Series("median time", median), Series("link bound", bound)]
-    return {"time.svg": bars(f"Time of a round by {path}", "seconds", labels, series)}
+    placed = {_group_and_bar(run): run.metrics for run in runs}
+    groups, names = (list(dict.fromkeys(key[i] for key in placed)) for i in (0, 1))
+    series = [
+        Series(
+            name,
+            [lookup(placed.get((group, name), {}), MEDIAN) for group in groups],
+            [lookup(placed.get((group, name), {}), "link_bound_s") for group in groups],
+        )
+        for name in names
+    ]
+    title = f"Time of a round by {', '.join(runs[0].settings) or 'contender'}"
+    return {"time.svg": bars(title, "seconds", groups, series, bound="link bound")}
+
+
+def _group_and_bar(run: OfSeveral) -> tuple[str, str]:
+    values = " ".join(run.settings.values())
+    return (values, run.contender or TIME) if values else (run.contender, TIME)
 
 
 def _time(metrics: Metrics) -> str:

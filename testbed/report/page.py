@@ -8,6 +8,7 @@ from typing import Any
 
 from agglab.testbed.metrics import lookup, show
 from agglab.testbed.report.figures import anything_again
+from agglab.testbed.side_by_side import OfSeveral, busiest, runs_of
 
 STYLE = """
 * { box-sizing: border-box; }
@@ -61,8 +62,8 @@ def page(
 ) -> str:
     """The report of one folder. figures: file name -> SVG text."""
     body = [_header(name, metrics, manifest)]
-    if "points" in metrics:
-        body.append(_section("Runs", _points(metrics["points"]) + _growth(metrics)))
+    if "points" in metrics or "contenders" in metrics:
+        body.append(_section("Runs", _runs(runs_of(metrics)) + _growth(metrics)))
     elif "totals" in metrics:
         body.append(_section("Result", _facts(metrics)))
         body += _several(metrics)
@@ -103,9 +104,8 @@ def _header(name: str, metrics: Metrics, manifest: Metrics) -> str:
 
 
 def _verdicts(metrics: Metrics) -> list[str]:
-    """Of fidelity: the run's, or those of a sweep's points that ended."""
-    runs = [point["metrics"] for point in metrics.get("points", ())] or [metrics]
-    found = (lookup(run, "fidelity.verdict") for run in runs)
+    """Of fidelity: the run's, or those of several that ended."""
+    found = (lookup(run.metrics, "fidelity.verdict") for run in runs_of(metrics))
     return [verdict for verdict in found if verdict]
 
 
@@ -170,24 +170,38 @@ def _several(metrics: Metrics) -> list[str]:
     return [_section("Jobs", _table("job", rows) + jain)]
 
 
-def _points(points: Sequence[Metrics]) -> str:
+def _runs(runs: Sequence[OfSeveral]) -> str:
     rows = {}
-    for i, point in enumerate(points):
-        label = ", ".join(f"{path} {value}" for path, value in point["settings"].items())
-        rows[f"<a href='point-{i}/report.html'>{escape(label)}</a>"] = _point(point["metrics"])
+    for run in runs:
+        label = ": ".join(part for part in (run.point, run.contender) if part)
+        href = escape(f"{run.folder}/report.html", quote=True)
+        rows[f"<a href='{href}'>{escape(label)}</a>"] = _run(run)
     return _table("run", rows, escaped=True)
 
 
-def _point(metrics: Metrics) -> dict[str, Any]:
-    """One run of a sweep. A run that broke off has a reason and nothing else."""
+def _run(run: OfSeveral) -> dict[str, Any]:
+    """One of several. A run that broke off has a reason and nothing else."""
+    metrics = run.metrics
     return {
         "verdict": "passed" if metrics["ok"] else "failed",
         "sums exact": metrics.get("exact"),
         "wrong results": metrics.get("wrong_results"),
         "fidelity": lookup(metrics, "fidelity.verdict"),
         "median time (s)": lookup(metrics, "allreduce.time_s.median"),
+        **(_compared(run) if run.contender else {}),
         "ratio": metrics.get("link_bound_ratio"),
         "why it failed": metrics["reason"] or lookup(metrics, "failure.reason") or "",
+    }
+
+
+def _compared(run: OfSeveral) -> dict[str, Any]:
+    """How a contender's time and bytes compare with those of the first."""
+    carried = busiest(run.metrics)
+    return {
+        f"times {run.first}": run.times_first,
+        "in paired rounds": "" if run.spread is None else "{:.3g} to {:.3g}".format(*run.spread),
+        "link bound (s)": run.metrics.get("link_bound_s"),
+        "busiest link": "" if carried is None else f"{carried[0]} {carried[1] / 1e6:.3g} MB",
     }
 
 
@@ -195,12 +209,11 @@ def _growth(metrics: Metrics) -> str:
     """What was expected to grow, from the first to the last run; and how far to trust it."""
     rows = [
         f"<li>growth of {escape(path)}: {escape(_shown(value))}</li>"
-        for path, value in metrics["growth"].items()
+        for path, value in metrics.get("growth", {}).items()
     ]
-    verdicts = _verdicts(metrics)
-    other = sum(verdict not in OF_THE_NETWORK for verdict in verdicts)
+    other = sum(verdict not in OF_THE_NETWORK for verdict in _verdicts(metrics))
     if other:
-        count = f"{other} of {len(metrics['points'])} runs"
+        count = f"{other} of {len(runs_of(metrics))} runs"
         rows.append(f"<li>{count} did not measure the network: see the column fidelity</li>")
     return f"<ul>{''.join(rows)}</ul>" if rows else ""
 

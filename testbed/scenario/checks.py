@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 
@@ -13,11 +13,12 @@ from agglab.testbed.scenario import expected_names, faults, graph
 from agglab.testbed.scenario.errors import nearest, nearest_file
 from agglab.testbed.scenario.jobs import Finding, Tenant, tenants
 from agglab.testbed.scenario.known import Known
+from agglab.testbed.scenario.link_values import matches
 from agglab.testbed.scenario.reader import Reader
 from agglab.testbed.scenario.schema import OF_KIND, SPARSE_KEYS, Scenario, Workload
 from agglab.testbed.scenario.schema import Topology as Shape
 from agglab.testbed.scenario.trust import Trust
-from agglab.testbed.systems.base import SHARED_KEYS, ActiveJob
+from agglab.testbed.systems.base import SHARED_KEYS, ActiveJob, Source
 from agglab.topologies import Topology
 
 TENSORS_MAX_BYTES = 2**33
@@ -38,10 +39,10 @@ def check(scenario: Scenario, reader: Reader) -> Topology | None:
     system = reader.system
     found = [*_abilities(scenario, reader), *_keys(scenario, trust)]
     found += [*system.check(scenario, trust), *_shape_keys(scenario, trust)]
-    built = None
-    if trust.whole("topology") and not any(path.startswith("topology") for path, _, _ in found):
-        built, unbuildable = _built(scenario)
-        found += unbuildable
+    built, unbuildable = _built(scenario, trust)
+    if any(path.startswith("topology") for path, _, _ in found):
+        built = None  # what is meant may be another
+    found += unbuildable
     found += _jobs(scenario, trust)
     jobs = tenants(scenario, built, system)
     known = Known(scenario, built, jobs, system, trust, reader.contest)
@@ -101,6 +102,21 @@ def _places(path: str, jobs: int) -> Iterator[str]:
         yield from (f"jobs[{i}].{path}" for i in range(jobs))
 
 
+def own_program(
+    scenario: Scenario, sources: Mapping[str, Source], scenario_folder: Path
+) -> tuple[Path | None, tuple[str, str] | None]:
+    """The P4 source that takes the place of a system's only one; what is wrong, and what is
+    allowed."""
+    own = scenario.switch.program
+    if own is None:
+        return None, None
+    if len(sources) > 1:
+        roles = " and ".join(sources)
+        return None, (f"this system's switches run several programs: {roles}", "no program")
+    path = find_program(own, scenario_folder)
+    return path, None if path else program_problem(own, scenario_folder)
+
+
 def find_program(program: str, scenario_folder: Path) -> Path | None:
     """The .p4 file that `switch.program` means, or None."""
     candidates = [P4_FOLDER / f"{program}.p4"] if "/" not in program else []
@@ -147,8 +163,12 @@ def _shape_keys(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
             yield f"topology.{name}", what, ", ".join(allowed)
 
 
-def _built(scenario: Scenario) -> tuple[Topology | None, list[Finding]]:
-    """The graph, or what is wrong with it."""
+def _built(scenario: Scenario, trust: Trust) -> tuple[Topology | None, list[Finding]]:
+    """The graph, if every key of it is known, and what is wrong with it. A number that is not known
+    has its default, with which nothing is wrong; but every node and cable matters."""
+    lists = ("topology.switches", "topology.links", "topology.file")
+    if not trust("topology.kind") or not all(trust.whole(path) for path in lists):
+        return None, []
     try:
         built = graph.bare(scenario.topology)
     except ValueError as error:
@@ -158,7 +178,7 @@ def _built(scenario: Scenario) -> tuple[Topology | None, list[Finding]]:
     if len(built.hosts) > HOSTS_MAX:
         what = f"{len(built.hosts)} hosts are more than a switch has table entries for"
         return None, [("topology", what, f"at most {HOSTS_MAX}")]
-    return built, []
+    return built if trust.whole("topology") else None, []
 
 
 def _jobs(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
@@ -184,13 +204,12 @@ def _of_graph(known: Known) -> Iterator[Finding]:
     yield from _overrides(known.scenario, known.graph, known.trust)
     reasons = set()
     for i, job in enumerate(known.jobs):
-        if not known.hosts_known(job):
-            continue
-        if not job.hosts:
+        if not job.hosts and known.trust.whole(f"jobs[{i}].workers"):
             names = [host.name for host in known.graph.hosts]
             patterns = ", ".join(known.scenario.jobs[i].workers)
             what = f"match no host{nearest(patterns, names)}"
             yield f"jobs[{i}].workers", what, f"{', '.join(names)}, or patterns of them"
+        if not known.hosts_known(job):
             continue
         yield from _tensors(known, i, job)
         whole = ActiveJob(job, i, tuple(range(len(job.hosts))))
@@ -211,9 +230,10 @@ def _tensors(known: Known, i: int, job: Tenant) -> Iterator[Finding]:
 
 
 def _overrides(scenario: Scenario, built: Topology, trust: Trust) -> Iterator[Finding]:
+    ways = [(link.name, way) for link in built.links for way, _, _, _ in link.directions()]
     for i, override in enumerate(scenario.links.overrides):
-        if trust(f"links.overrides[{i}].match") and not graph.matches(override, built):
+        path = f"links.overrides[{i}].match"
+        if trust(path) and not any(matches(override.match, link, way) for link, way in ways):
             names = [link.name for link in built.links]
             what = f"'{override.match}' matches no link{nearest(override.match, names)}"
-            allowed = f"{', '.join(names)}, or a pattern of them"
-            yield f"links.overrides[{i}].match", what, allowed
+            yield path, what, f"{', '.join(names)}, or a pattern of them"

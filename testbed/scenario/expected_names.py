@@ -33,12 +33,12 @@ def unknown_names(known: Known) -> Iterator[Finding]:
             found = _unless_all_in(WAITED_FOR, expectation, "reason to wait")
         elif expectation.metric == FINDINGS:
             found = _unless_all_in(list(FINDING_KINDS), expectation, "finding")
-        elif not known.job_names_known:
-            continue
-        elif expectation.metric == "failure.job":
-            found = _unless_in([job.name for job in known.jobs], str(expectation.equals), "job")
         elif expectation.metric == "failure.worker":
             found = _failing_worker(expectation, known)
+        elif not known.job_names_known:
+            found = _unknown(_words(expectation.metric, known), _of_network(known))
+        elif expectation.metric == "failure.job":
+            found = _unless_in([job.name for job in known.jobs], str(expectation.equals), "job")
         else:
             found = _named(expectation.metric, known)
         if found is not None:
@@ -48,8 +48,11 @@ def unknown_names(known: Known) -> Iterator[Finding]:
 
 def _failing_worker(expectation: Expectation, known: Known) -> tuple[str, str] | None:
     """`failure: {worker: host, job: name}`, the host one of that job's if a job is named."""
-    if not known.all_hosts_known:
+    if known.graph is None:
         return None
+    if not (known.all_hosts_known and known.job_names_known):
+        every = [host.name for host in known.graph.hosts]
+        return _unless_in(every, str(expectation.equals), "host")
     jobs = known.jobs
     stated = {e.metric: e.equals for e in known.scenario.expect}
     asked = [job for job in jobs if stated.get("failure.job") in (None, job.name)]
@@ -59,8 +62,7 @@ def _failing_worker(expectation: Expectation, known: Known) -> tuple[str, str] |
 
 def _named(metric: str, known: Known) -> tuple[str, str] | None:
     jobs = known.jobs
-    _, path = known.contest.about(metric)
-    words = path.split(".")
+    words = _words(metric, known)
     if len(jobs) > 1 and words[0] in {path.partition(".")[0] for path in of_job(known.system)}:
         allowed = ", ".join(f"jobs.{job.name}.{'.'.join(words)}" for job in jobs)
         return f"{quote(metric)} is of one job, and there are {len(jobs)}", allowed
@@ -74,19 +76,31 @@ def _named(metric: str, known: Known) -> tuple[str, str] | None:
     return _unknown(words, names) or _unknown_below(words, known)
 
 
+def _words(metric: str, known: Known) -> list[str]:
+    _, path = known.contest.about(metric)
+    return path.split(".")
+
+
 def _job_of(words: Sequence[str], jobs: Sequence[Tenant]) -> Tenant:
     named = (job for job in jobs if words[0] == "jobs" and job.name == words[1])
     return next(named, jobs[0])
 
 
 def _known(known: Known, job: Tenant) -> Names:
-    names: dict[str, Sequence[str]] = {}
-    if known.hosts_known(job):
-        names["workers"] = [str(rank) for rank in range(len(job.hosts))]
-    if known.graph is not None:
-        names["switches"] = [switch.name for switch in known.graph.switches]
-        names["links"] = [link.name for link in known.graph.links]
-    return names
+    """Of a job whose hosts are not known: it has at most all."""
+    if known.graph is None:
+        return {}
+    hosts = job.hosts if known.hosts_known(job) else known.graph.hosts
+    return {"workers": [str(rank) for rank in range(len(hosts))], **_of_network(known)}
+
+
+def _of_network(known: Known) -> Names:
+    if known.graph is None:
+        return {}
+    return {
+        "switches": [switch.name for switch in known.graph.switches],
+        "links": [link.name for link in known.graph.links],
+    }
 
 
 def _unknown(words: Sequence[str], known: Names) -> tuple[str, str] | None:

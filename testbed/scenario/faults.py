@@ -8,15 +8,15 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from agglab.testbed import faults
+from agglab.testbed.scenario.constant_impairments import doubled, is_constant
 from agglab.testbed.scenario.errors import nearest
 from agglab.testbed.scenario.fault_kinds import KINDS, ChunkMark, FaultEntry, Where, duration_s
 from agglab.testbed.scenario.jobs import Finding, Tenant
 from agglab.testbed.scenario.key import yaml_name
 from agglab.testbed.scenario.known import Known
+from agglab.testbed.scenario.link_values import matches
 from agglab.testbed.scenario.schema import Scenario
-from agglab.testbed.scenario.trust import Trust
 from agglab.topologies import Topology
-from agglab.topologies.graph import Impairment
 
 
 def expand(scenario: Scenario, graph: Topology, jobs: Sequence[Tenant]) -> list[faults.Fault]:
@@ -33,23 +33,6 @@ def expand(scenario: Scenario, graph: Topology, jobs: Sequence[Tenant]) -> list[
     ]
 
 
-def is_constant(entry: FaultEntry) -> bool:
-    """An impairment for the whole run: part of its links' Directions and no event."""
-    always = not entry.at_s and entry.at_chunk is None and duration_s(entry) is None
-    return KINDS[entry.kind].impairment is not None and always
-
-
-def constant_impairments(scenario: Scenario, direction: str, link: str) -> tuple[Impairment, ...]:
-    """What the entries without a time do to a direction, in their order."""
-    matching = (
-        entry
-        for entry in scenario.faults
-        if is_constant(entry) and _matches(entry.link, link, direction)
-    )
-    builders = ((KINDS[entry.kind].impairment, entry) for entry in matching)
-    return tuple(build(entry) for build, entry in builders if build)
-
-
 def problems(known: Known) -> Iterator[Finding]:
     """Everything that is wrong with the entries, each with the path of its key."""
     sound = []
@@ -60,8 +43,9 @@ def problems(known: Known) -> Iterator[Finding]:
         if not found and known.trust.whole(path):
             sound.append((i, entry))
     if known.graph is not None:
-        yield from _overlaps(sound, known.graph, known.jobs if known.all_hosts_known else ())
-        yield from _doubled(sound, known.scenario, known.graph, known.trust)
+        yield from _overlaps(sound, known.graph, known.jobs_with_hosts)
+        judged = {i for i, _ in sound}
+        yield from doubled(known.scenario, known.graph, known.trust, judged)
 
 
 def _entry_problems(entry: FaultEntry, known: Known, path: str) -> Iterator[Finding]:
@@ -92,14 +76,15 @@ def _is_unknown_job(name: str, known: Known) -> bool:
 
 
 def _matches_nothing(entry: FaultEntry, known: Known, path: str) -> bool:
-    """Whether its target is surely none; hosts of jobs may not be known."""
+    """Whether its target is surely none. Where hosts or names of jobs are not known, it may be any
+    host."""
     assert known.graph is not None
-    if KINDS[entry.kind].target == "worker":
-        if not known.all_hosts_known or not known.job_names_known:
-            return False
+    target = KINDS[entry.kind].target
+    if target == "worker":
         entry = replace(entry, job=entry.job if known.trust(f"{path}.job") else None)
-    elif KINDS[entry.kind].target == "host" and not known.all_hosts_known:
-        return False
+    if target in ("worker", "host") and not (known.all_hosts_known and known.job_names_known):
+        pattern = getattr(entry, target)
+        return not any(fnmatchcase(host.name, pattern) for host in known.graph.hosts)
     return not any(_where(entry, known.graph, known.jobs))
 
 
@@ -200,47 +185,13 @@ def _clashes(
                 yield other, key[1]
 
 
-def _doubled(
-    entries: Numbered, scenario: Scenario, graph: Topology, trust: Trust
-) -> Iterator[Finding]:
-    """A direction has at most one impairment of a kind for the whole run, whether `links` or
-    `faults` says so."""
-    ways = [(link.name, way) for link in graph.links for way, _, _, _ in link.directions()]
-    said: dict[tuple[str, str], str] = {}
-    for link, way in ways:
-        if path := _loss_path(scenario, link, way, trust):
-            said["loss", way] = path
-    for i, entry in entries:
-        if not is_constant(entry):
-            continue
-        own = [(entry.kind, way) for link, way in ways if _matches(entry.link, link, way)]
-        if path := next((said[each] for each in own if each in said), ""):
-            what = f"{entry.kind} of {entry.link} for the whole run is said by {path} already"
-            yield f"faults[{i}]", what, "one of the two"
-        else:
-            said.update(dict.fromkeys(own, f"faults[{i}]"))
-
-
-def _loss_path(scenario: Scenario, link: str, way: str, trust: Trust) -> str:
-    """Which key says that the direction loses packets; a wrong value says so, too."""
-    found = "links.loss" if scenario.links.loss or not trust("links.loss") else ""
-    for i, override in enumerate(scenario.links.overrides):
-        path = f"links.overrides[{i}]"
-        if trust(f"{path}.match") and _matches(override.match, link, way):
-            if override.loss is not None:
-                found = f"{path}.loss" if override.loss else ""
-            elif not trust(f"{path}.loss"):
-                found = f"{path}.loss"
-    return found
-
-
 def _where(entry: FaultEntry, graph: Topology, jobs: Sequence[Tenant]) -> Iterator[str]:
     """The names that the entry's target matches."""
     target = KINDS[entry.kind].target
     pattern = getattr(entry, target) or ""
     if target == "link":
         for link in graph.links:
-            if any(_matches(pattern, link.name, way) for way, _, _, _ in link.directions()):
+            if any(matches(pattern, link.name, way) for way, _, _, _ in link.directions()):
                 yield link.name
     elif target == "worker":
         jobs = [job for job in jobs if entry.job in (None, job.name)]
@@ -272,9 +223,7 @@ def _actions(entry: FaultEntry, graph: Topology, jobs: Sequence[Tenant]) -> Iter
     target = KINDS[entry.kind].target
     if target == "link":
         for link in graph.links:
-            ways = tuple(
-                n for n, _, _, _ in link.directions() if _matches(entry.link, link.name, n)
-            )
+            ways = tuple(n for n, _, _, _ in link.directions() if matches(entry.link, link.name, n))
             if ways:
                 yield KINDS[entry.kind].act(entry, Where(link=link.name, directions=ways))
     elif target == "worker":
@@ -304,12 +253,6 @@ def _trigger(entry: FaultEntry, jobs: Sequence[Tenant]) -> faults.Trigger:
         return faults.AtTime(entry.at_s or 0.0)
     job = next(job for job in jobs if mark.job in (None, job.name))
     return faults.AtChunk(job.number, mark.round, mark.chunk)
-
-
-def _matches(pattern: str | None, link: str, direction: str) -> bool:
-    """A pattern with '->' is of directions, any other of links and so of both their directions."""
-    assert pattern is not None
-    return fnmatchcase(direction if "->" in pattern else link, pattern)
 
 
 def _targets(target: str, graph: Topology) -> list[str]:

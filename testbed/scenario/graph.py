@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import Any
 
-from agglab.testbed.scenario.faults import constant_impairments
-from agglab.testbed.scenario.schema import OF_KIND, LinkOverride, Scenario
+from agglab.testbed.scenario.constant_impairments import impairments
+from agglab.testbed.scenario.link_values import stated
+from agglab.testbed.scenario.schema import OF_KIND, Scenario
 from agglab.testbed.scenario.schema import Topology as Shape
-from agglab.topologies import Direction, Drop, Link, Topology, fabrics, kinds
+from agglab.topologies import Direction, Link, Topology, fabrics, kinds
 from agglab.topologies.graph import DEFAULT_QUEUE_PACKETS
 
 NUMBERS = tuple(
@@ -38,7 +38,7 @@ def with_links(bare: Topology, scenario: Scenario) -> Topology:
 def slowest_bps(bare: Topology, scenario: Scenario) -> int:
     """The rate of the slowest direction."""
     return min(
-        _value(scenario, link.name, way, "rate_bps")
+        _value(scenario, link.name, way, "rate")
         for link in bare.links
         for way, _, _, _ in link.directions()
     )
@@ -53,45 +53,22 @@ def resolved(shape: Shape) -> Shape:
     return replace(shape, **numbers)
 
 
-def matches(override: LinkOverride, graph: Topology) -> bool:
-    """Whether the override is about any direction at all."""
-    return any(
-        _concerns(override, link.name, direction)
-        for link in graph.links
-        for direction, _, _, _ in link.directions()
-    )
-
-
 def _as_asked(link: Link, scenario: Scenario) -> Link:
     up, down = (_direction(scenario, link.name, name) for name, _, _, _ in link.directions())
     return replace(link, a_to_b=up, b_to_a=down, mtu=scenario.links.mtu_bytes)
 
 
 def _value(scenario: Scenario, link: str, name: str, key: str) -> Any:
-    """The last override that states it wins, else the section's own."""
-    matching = (o for o in scenario.links.overrides if _concerns(o, link, name))
-    stated = [own for o in matching if (own := getattr(o, key)) is not None]
-    return stated[-1] if stated else getattr(scenario.links, key)
+    return stated(scenario.links, key, link, name)[1]
 
 
 def _direction(scenario: Scenario, link: str, name: str) -> Direction:
-    def value(key: str) -> Any:
-        return _value(scenario, link, name, key)
-
     window = scenario.workload.window or scenario.switch.slots
-    loss, queue_bytes = value("loss"), value("queue_bytes")
+    queue_bytes = _value(scenario, link, name, "queue")
     return Direction(
-        rate_bps=value("rate_bps"),
-        delay_us=round(value("delay_s") * 1e6),
+        rate_bps=_value(scenario, link, name, "rate"),
+        delay_us=round(_value(scenario, link, name, "delay") * 1e6),
         queue_bytes=queue_bytes,
         queue_packets=None if queue_bytes else max(DEFAULT_QUEUE_PACKETS, 2 * window),
-        impairments=(
-            *((Drop(loss),) if loss else ()),
-            *constant_impairments(scenario, name, link),
-        ),
+        impairments=impairments(scenario, link, name),
     )
-
-
-def _concerns(override: LinkOverride, link: str, direction: str) -> bool:
-    name = direction if "->" in override.match else link
-    return fnmatchcase(name, override.match)

@@ -31,13 +31,17 @@ class Known:
 
     @property
     def all_hosts_known(self) -> bool:
-        return self.trust("jobs") and all(map(self.hosts_known, self.jobs))
+        return len(self.jobs_with_hosts) == len(self.jobs)
+
+    @property
+    def jobs_with_hosts(self) -> tuple[Tenant, ...]:
+        """Those whose hosts are known."""
+        return tuple(job for job in self.jobs if self.hosts_known(job))
 
     def hosts_known(self, job: Tenant) -> bool:
-        if not self.scenario.jobs:
-            return self.graph is not None
-        index = self.jobs.index(job)
-        return self.graph is not None and self.trust("jobs", f"jobs[{index}].workers")
+        """Not of a job whose patterns match nothing: that is a mistake of its own."""
+        path = f"jobs[{self.jobs.index(job)}].workers"
+        return self.trust("jobs") and self.trust.whole(path) and bool(job.hosts)
 
     def workload_known(self, job: Tenant, key: str) -> bool:
         """Whether the job's own `workload` key is, or that of all jobs."""

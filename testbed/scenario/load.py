@@ -14,17 +14,15 @@ from agglab.hosts import own_worker
 from agglab.hosts.own_worker import WorkerError
 from agglab.testbed import systems
 from agglab.testbed.places import SCENARIO_FOLDER
-from agglab.testbed.scenario import checks, compare, files
+from agglab.testbed.scenario import checks, chosen, compare, files, sweep
 from agglab.testbed.scenario.document import (
     Mapping,
     Node,
     Scalar,
-    nodes_at,
     overlaid,
     parse,
     read_file,
     with_value,
-    without,
 )
 from agglab.testbed.scenario.errors import (
     Problem,
@@ -47,10 +45,9 @@ from agglab.testbed.scenario.schema import (
     Scenario,
     Workload,
 )
-from agglab.testbed.systems.base import SHARED_KEYS, System
+from agglab.testbed.systems.base import System
 
 POINTS_MAX = 64
-OF_A_PROGRAM = ("switch.program", "switch.entries")
 
 
 @dataclass(frozen=True)
@@ -58,13 +55,13 @@ class Point:
     """One run: the swept keys' values as written (none without a sweep), and the whole scenario.
     contender: whose run it is; empty where nothing is compared."""
 
-    settings: tuple[tuple[str, str], ...]
+    settings: sweep.Settings
     resolved: ResolvedScenario
     contender: str = ""
 
     @property
     def label(self) -> str:
-        return ", ".join(f"{path.rpartition('.')[2]} {text}" for path, text in self.settings)
+        return sweep.label(self.settings)
 
 
 @dataclass(frozen=True)
@@ -126,12 +123,8 @@ def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -
     if (count := _count(base)) > POINTS_MAX:
         allowed, key = f"at most {POINTS_MAX}", "sweep" if base.sweep else "compare"
         problems.append(Problem(first.place(key), key, f"makes {count} runs", allowed))
-    choices = islice(product(*(axis.values for axis in base.sweep)), POINTS_MAX)
-    points: list[Point] = []
-    for choice in choices:
-        found, wrong = _group(layers, base, choice, path, home)
-        points += found
-        problems += wrong
+    points, wrong = _points(layers, base, path, home)
+    problems += wrong
     if problems:
         raise ScenarioError(list(dict.fromkeys(problems)))
     name, contenders = base.name or name_of(path), tuple(each.name for each in base.compare)
@@ -193,14 +186,31 @@ def _relocated(node: Node, where: Where) -> Node:
     return type(node)(tuple(_relocated(item, where) for item in node.items), where)
 
 
+def _points(
+    layers: Sequence[Node], base: Scenario, path: Path, home: Path
+) -> tuple[list[Point], list[Problem]]:
+    """All runs of the sweep, and what is wrong with any."""
+    points: list[Point] = []
+    wrong: list[tuple[sweep.Settings, Sequence[Problem]]] = []
+    most = POINTS_MAX // (len(base.compare) or 1)
+    for choice in islice(product(*(axis.values for axis in base.sweep)), most):
+        found, problems = _group(layers, base, choice, path, home)
+        points += found
+        wrong.append((_settings(base, choice), problems))
+    return points, list(sweep.together(wrong))
+
+
+def _settings(base: Scenario, choice: Sequence[Scalar]) -> sweep.Settings:
+    return tuple((axis.path, s.text) for axis, s in zip(base.sweep, choice, strict=True))
+
+
 def _group(
     layers: Sequence[Node], base: Scenario, choice: Sequence[Scalar], path: Path, home: Path
 ) -> tuple[list[Point], list[Problem]]:
     """The run of one point of the sweep, or the runs of all contenders."""
-    root = layers[-1]
+    root, settings = layers[-1], _settings(base, choice)
     for axis, scalar in zip(base.sweep, choice, strict=True):
         root = with_value(root, axis.path, scalar)
-    settings = tuple((axis.path, s.text) for axis, s in zip(base.sweep, choice, strict=True))
     layers = [*layers, root]
     if not base.compare:
         point, problems = _point(layers, settings, "", path, home)
@@ -219,67 +229,34 @@ def _group(
 
 def _point(
     layers: Sequence[Node],
-    settings: tuple[tuple[str, str], ...],
+    settings: sweep.Settings,
     contender: str,
     path: Path,
     home: Path,
 ) -> tuple[Point | None, list[Problem]]:
     """layers: the document, each time with more laid over it."""
-    reader = _reader(_left_out(layers, home), home, contender)
+    reader = _reader(chosen.left_out(layers, home), home, contender)
     scenario = _completed(reader.scenario(), reader, home)
     bare = checks.check(scenario, reader)
-    asked = scenario.switch.program or reader.system.source(scenario).name
-    program = checks.find_program(asked, home)
-    if program is None and not any(p.path == "switch.program" for p in reader.problems):
-        what, allowed = checks.program_problem(asked, home)
-        reader.problem(reader.place("switch.program"), "switch.program", what, allowed)
-    if reader.problems or program is None:
+    sources = reader.system.sources(scenario)
+    program, problem = checks.own_program(scenario, sources, home)
+    if problem and not any(p.path == "switch.program" for p in reader.problems):
+        reader.problem(reader.place("switch.program"), "switch.program", *problem)
+    if reader.problems:
         return None, reader.problems
-    single = replace(_single(scenario, path), switch=replace(scenario.switch, program=asked))
+    single = _single(scenario, path)
+    if len(sources) == 1:
+        (source,) = sources.values()
+        asked = scenario.switch.program or source.name
+        single = replace(single, switch=replace(single.switch, program=asked))
     return Point(settings, resolve(single, program, bare), contender), []
-
-
-def _left_out(layers: Sequence[Node], home: Path) -> Node:
-    """The last layer without what was meant for another system: where the system is chosen above
-    the layer that states them, keys that it does not read, and the program of the one before."""
-    root, stated = layers[-1], [_stated_system(layer) for layer in layers]
-    above = next(i for i, node in enumerate(stated) if node is stated[-1])
-    if not above:
-        return root
-    beneath = layers[above - 1]
-    system, before = (_find(_spec(node), home) for node in (stated[-1], stated[above - 1]))
-    if isinstance(system, str):
-        return root
-    paths = [*OF_A_PROGRAM] if system != before else []
-    for path in SHARED_KEYS:
-        if path not in system.abilities.keys:
-            paths += [path, f"jobs[].{path}"] if path.startswith("workload.") else [path]
-    for words in (path.split(".") for path in paths):
-        root = without(root, words, nodes_at(beneath, words))
-    return root
-
-
-def _stated_system(root: Node) -> Node | None:
-    return root.get("system") if isinstance(root, Mapping) else None
-
-
-def _spec(stated: Node | None) -> str:
-    return stated.text if isinstance(stated, Scalar) and stated.text else systems.default()
-
-
-def _find(spec: str, home: Path) -> System | str:
-    """The system, or why there is none."""
-    try:
-        return systems.find(systems.located(spec, (home, Path.cwd())))
-    except systems.UnknownSystem as error:
-        return str(error)
 
 
 def _reader(root: Node, home: Path, contender: str = "") -> Reader:
     """One that knows the system's keys; a system that there is not is its first problem."""
-    stated = _stated_system(root)
-    spec = _spec(stated)
-    system = _find(spec, home)
+    stated = chosen.stated(root)
+    spec = chosen.name_in(stated)
+    system = chosen.find(spec, home)
     if isinstance(system, System):
         return Reader(root, system, contender)
     assert stated is not None, "the default is one of the systems"

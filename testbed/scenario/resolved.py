@@ -14,27 +14,33 @@ from agglab.testbed.scenario import graph
 from agglab.testbed.scenario.faults import expand
 from agglab.testbed.scenario.jobs import Tenant, tenants
 from agglab.testbed.scenario.schema import Scenario
-from agglab.testbed.systems.base import ActiveJob, Choices, JobChoices, Share, System
+from agglab.testbed.systems.base import ActiveJob, Choices, JobChoices, Share, Source, System
 from agglab.topologies import Topology
+
+
+@dataclass(frozen=True)
+class P4Program:
+    """path: the P4 source; parameters: those of compile time (-D)."""
+
+    path: Path
+    parameters: Mapping[str, int]
 
 
 @dataclass(frozen=True)
 class ResolvedScenario:
     """Made by `resolve` alone.
 
-    scenario: every key with its value, as the results keep it. options: the system's own keys, an
-    object of its class `options`; None if it has none. program, parameters: the P4 source and its
-    compile-time parameters (-D). graph: with every direction's rate, delay, queue and constant
-    impairments. faults: one for each target. lanes, window: 32-bit values in a packet, and the
-    packets that a worker keeps in flight unless its job says otherwise; 0 where the system has no
-    such number.
+    scenario: every key with its value, as the results keep it. options: the system's own keys,
+    an object of its class `options`; None if it has none. programs: of every switch. graph:
+    with every direction's rate, delay, queue and constant impairments. faults: one for each
+    target. lanes, window: 32-bit values in a packet, and the packets that a worker keeps in
+    flight unless its job says otherwise; 0 where the system has no such number.
     """
 
     scenario: Scenario
     system: System
     options: Any
-    program: Path
-    parameters: Mapping[str, int]
+    programs: Mapping[str, P4Program]
     graph: Topology
     jobs: tuple[Tenant, ...]
     faults: tuple[Fault, ...]
@@ -75,9 +81,9 @@ class ResolvedScenario:
 def resolve(
     scenario: Scenario, program: Path | None = None, bare: Topology | None = None
 ) -> ResolvedScenario:
-    """A checked scenario with every `auto` replaced by what it stands for. program: where its P4
-    source was found; the system's own if not given. bare: its network as `graph.bare` makes it,
-    where that is known already."""
+    """A checked scenario with every `auto` replaced by what it stands for. program: the P4 source
+    that takes the place of the system's own, if it is not that. bare: its network as `graph.bare`
+    makes it, where that is known already."""
     system = systems.of(scenario)
     bare = bare or graph.bare(scenario.topology)
     choices = system.resolve(scenario, graph.slowest_bps(bare, scenario))
@@ -86,19 +92,27 @@ def resolve(
         for job, own in zip(tenants(scenario, bare, system), choices.jobs, strict=True)
     )
     complete = _complete(scenario, system, choices, jobs)
-    source = system.source(complete)
+    sources = system.sources(complete)
+    programs = {
+        role: P4Program(program or own_path(source), source.parameters)
+        for role, source in sources.items()
+    }
     return ResolvedScenario(
         scenario=complete,
         system=system,
         options=dict(complete.options).get(system.name),
-        program=program or P4_FOLDER / f"{source.name}.p4",
-        parameters=source.parameters,
+        programs={each.name: programs[system.role(bare, each.name)] for each in bare.switches},
         graph=graph.with_links(bare, complete),
         jobs=jobs,
         faults=tuple(expand(complete, bare, jobs)),
         lanes=choices.lanes,
         window=choices.window,
     )
+
+
+def own_path(source: Source) -> Path:
+    """Where a system's own program lies: in p4/, or where its name says."""
+    return Path(source.name) if "/" in source.name else P4_FOLDER / f"{source.name}.p4"
 
 
 def _chosen(job: Tenant, own: JobChoices) -> Tenant:

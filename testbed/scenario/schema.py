@@ -23,6 +23,7 @@ from agglab.testbed.scenario.kinds import (
     rate,
     size,
 )
+from agglab.testbed.systems.base import TARGETS
 from agglab.topologies.kinds import KINDS, parameters
 
 WORKERS_MAX = 64  # a program that sums in switches has a bit for each
@@ -141,7 +142,7 @@ class Links:
 class Switch:
     target: str = key(
         "target",
-        Choice(("native", "bmv2")),
+        Choice(TARGETS),
         "native",
         "what runs the P4 program: our switch, or BMv2's where that is installed",
     )

@@ -20,7 +20,8 @@ from agglab.testbed.systems.base import SHARED_KEYS
 
 def to_yaml(resolved: ResolvedScenario) -> str:
     """Every key with its value, defaults included."""
-    return _dump(_tree(resolved.scenario, resolved.program, resolved.system.abilities.keys))
+    programs = {program.path for program in resolved.programs.values()}
+    return _dump(_tree(resolved.scenario, programs, resolved.system.abilities.keys))
 
 
 def suite_to_yaml(suite: Suite) -> str:
@@ -30,11 +31,13 @@ def suite_to_yaml(suite: Suite) -> str:
     return to_yaml(suite.points[0].resolved)
 
 
-def _tree(scenario: Scenario, program: Path, read: Collection[str]) -> dict[str, Any]:
-    """program: where the P4 source was found. read: those of SHARED_KEYS that a system reads."""
+def _tree(scenario: Scenario, programs: Collection[Path], read: Collection[str]) -> dict[str, Any]:
+    """programs: where the P4 sources were found. read: those of SHARED_KEYS that a system reads."""
     tree = _section(scenario)
-    own = program.parent == P4_FOLDER
-    tree["switch"]["program"] = program.stem if own else str(program)
+    if len(programs) == 1:  # otherwise they are the system's own, and there is nothing to choose
+        (program,) = programs
+        own = program.parent == P4_FOLDER
+        tree["switch"]["program"] = program.stem if own else str(program)
     for path in SHARED_KEYS:
         if path not in read:
             _leave_out(tree, path)

@@ -35,6 +35,10 @@ Cells = Mapping[int, tuple[int, int]]
 """A switch's counter: index -> (packets, bytes)."""
 
 
+TARGETS = ("native", "bmv2")
+"""Values of `switch.target`; testbed/network/targets/ has each."""
+
+
 # What a system declares.
 
 
@@ -50,7 +54,7 @@ class Abilities:
     workloads: tuple[str, ...] = ("allreduce", "sparse_allreduce")
     dtypes: tuple[str, ...] = ("float32", "int32")
     clocks: tuple[str, ...] = ("mininet", "virtual")
-    targets: tuple[str, ...] = ("native", "bmv2")
+    targets: tuple[str, ...] = TARGETS
     has_servers: bool = False
     keys: frozenset[str] = frozenset()
 
@@ -145,6 +149,15 @@ class Source:
 
     name: str
     parameters: Mapping[str, int] = field(default_factory=dict)
+
+
+EVERYWHERE = "switch"
+"""The role of every switch where all run one program."""
+
+
+def everywhere(source: Source) -> Mapping[str, Source]:
+    """For `System.sources`, where all switches run one program."""
+    return {EVERYWHERE: source}
 
 
 @dataclass(frozen=True)
@@ -311,8 +324,13 @@ class System(ABC):
     # Network and agents.
 
     @abstractmethod
-    def source(self, scenario: Scenario) -> Source:
-        """Also of a scenario that is not resolved."""
+    def sources(self, scenario: Scenario) -> Mapping[str, Source]:
+        """The P4 programs, by the role of the switches that run each; `everywhere` of one alone.
+        Also of a scenario that is not resolved."""
+
+    def role(self, graph: Topology, switch: str) -> str:
+        """Which of several programs a switch runs, by its place in the network."""
+        return EVERYWHERE
 
     @abstractmethod
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:

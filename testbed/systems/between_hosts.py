@@ -36,6 +36,7 @@ from agglab.testbed.systems.base import (
     System,
     Truth,
     TruthOf,
+    everywhere,
 )
 from agglab.testbed.systems.common import (
     agent_configuration,
@@ -130,8 +131,8 @@ class BetweenHosts(System):
     def chunk_bits(self, resolved: ResolvedScenario) -> int:
         return self.frame_bytes(resolved.lanes) * 8
 
-    def source(self, scenario: Scenario) -> Source:
-        return SOURCE
+    def sources(self, scenario: Scenario) -> Mapping[str, Source]:
+        return everywhere(SOURCE)
 
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         return forwarding(graph)

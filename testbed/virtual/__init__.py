@@ -1,6 +1,6 @@
 """Virtual time: the compiled program, the protocol's workers and links under a clock of events.
 
-    with VirtualBackend(topology, seed, program.json) as backend:   # a testbed.backend.Backend
+    with VirtualBackend(topology, seed, built(jsons)) as backend:   # a testbed.backend.Backend
         ...
 
 Everything happens in one process, without root and without packets; two runs of one seed are alike
@@ -9,6 +9,6 @@ to the nanosecond.
 
 from agglab.testbed.virtual.backend import VirtualBackend
 from agglab.testbed.virtual.clock import NeverEnds
-from agglab.testbed.virtual.switches import CompiledProgram
+from agglab.testbed.virtual.switches import CompiledProgram, built
 
-__all__ = ["CompiledProgram", "NeverEnds", "VirtualBackend"]
+__all__ = ["CompiledProgram", "NeverEnds", "VirtualBackend", "built"]

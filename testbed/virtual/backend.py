@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -144,30 +143,28 @@ class HostNode:
 
 
 class VirtualBackend:
-    """All nodes and links of a topology under one clock. limit_ns: where time has to be over."""
+    """All nodes and links of a topology under one clock. programs: of every switch; limit_ns: where
+    time has to be over."""
 
     def __init__(
         self,
         topology: Topology,
         seed: int,
-        program: Path | CompiledProgram,
+        programs: Mapping[str, CompiledProgram],
         switch_delay_ns: int = 0,
         limit_ns: int | None = None,
     ) -> None:
         self.topology, self.seed = topology, seed
         self.clock = Clock()
         self._limit_ns = limit_ns
-        compiled = program if isinstance(program, CompiledProgram) else CompiledProgram(program)
         self._causes = Causes(self.clock)
         self._disturbing: dict[object, Disturbance] = {}
         self._macs = {host.ip: host.mac for host in topology.hosts}
         self._macs[wire.AGGREGATOR_ADDRESS] = wire.AGGREGATOR_MAC
         self._hosts = {host.name: HostNode(self.clock, host) for host in topology.hosts}
         self._switches = {
-            switch.name: SwitchNode(
-                self.clock, switch.name, compiled, seed, switch_delay_ns, self._causes.hit
-            )
-            for switch in topology.switches
+            switch: SwitchNode(self.clock, switch, program, seed, switch_delay_ns, self._causes.hit)
+            for switch, program in programs.items()
         }
         self._directions: dict[str, LinkDirection] = {}
         for link in topology.links:

@@ -62,6 +62,12 @@ class CompiledProgram:
         return place
 
 
+def built(jsons: Mapping[str, Path]) -> dict[str, CompiledProgram]:
+    """The compiled program of every switch, each built once."""
+    made = {json: CompiledProgram(json) for json in dict.fromkeys(jsons.values())}
+    return {switch: made[json] for switch, json in jsons.items()}
+
+
 def full_name(names: Mapping[str, object], last: str) -> str:
     """The one name that ends so; KeyError if there is none."""
     found = [name for name in names if _called(name, last)]

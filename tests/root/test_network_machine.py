@@ -5,7 +5,9 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -68,6 +70,18 @@ def test_what_no_real_link_does_is_refused_by_name() -> None:
         "a way to delay the copies of frames of a real link (s1->h2)",
     ]
     assert all("backend: virtual" in lack.remedy for lack in found)
+
+
+def test_an_impairment_that_real_links_know_nothing_of_is_refused() -> None:
+    @dataclass(frozen=True)
+    class Mirror:
+        kind = "mirror"
+
+    impaired: Any = (Mirror(),)
+    topology = rack(1).with_directions("h1->s1", impairments=impaired)
+    assert [what for what, _ in needs_of(topology).impossible] == [
+        "a way to make mirror on a real link (h1->s1)"
+    ]
 
 
 @pytest.mark.parametrize("delay", [Jitter(9), Reorder(0.5, 9)])

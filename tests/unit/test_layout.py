@@ -153,23 +153,18 @@ def test_layout() -> None:
         assert (ROOT / name).exists(), name
 
 
-def test_the_wheel_has_every_package() -> None:
-    """pyproject.toml lists them, since folders and names in Python differ."""
-    listed = {
-        line.strip().strip('",').removeprefix("agglab.")
-        for line in (ROOT / "pyproject.toml").read_text().splitlines()
-        if line.startswith('    "agglab.')
-    }
-    holding = {path.parent.relative_to(ROOT) for path in MODULES.values()}
-    needed = {".".join(folder.parts) for folder in holding if folder.parts[0] != "benchmarks"}
-    assert needed <= listed, sorted(needed - listed)
-    assert all((ROOT / name.replace(".", "/")).is_dir() for name in listed)
-
-
 SYSTEMS = sorted(path.parent.name for path in (ROOT / "testbed/systems").glob("*/system.py"))
 ALL_CODE = [*ALLOWED, "p4"]
 CODE = (".py", ".c", ".h", ".p4", ".sh", ".yaml")
-SCRIPTS = ("Makefile", "setup.sh", "provision.sh", "Vagrantfile", ".ci/run")
+SCRIPTS = [
+    "Makefile",
+    "setup.py",
+    "pyproject.toml",
+    "setup.sh",
+    "provision.sh",
+    "Vagrantfile",
+    ".ci/run",
+]
 WORDS_TOO = {"ring": ("hosts", "switch", "benchmarks", "p4"), "ps": ()}
 """Where a short name is a word of its own: a ring of packets."""
 
@@ -219,3 +214,17 @@ def test_scenario_knows_of_systems_only_what_they_promise() -> None:
     for name in (name for name in MODULES if name.startswith("testbed.scenario")):
         foreign = {other for other in IMPORTS[name] if other.startswith("testbed.systems.")}
         assert foreign <= {"testbed.systems.base"}, f"{name} imports {sorted(foreign)}"
+
+
+def test_the_files_that_ten_changes_touch_exist() -> None:
+    """docs/architecture.md names at most four for each."""
+    section = (ROOT / "docs/architecture.md").read_text().partition("## Ten changes")[2]
+    rows = [line.split(" | ") for line in section.partition("## ")[0].splitlines()]
+    changes = {row[0].strip("| "): row[1] for row in rows if len(row) == 3}
+    assert len(changes) == 12, sorted(changes)  # a fault is of a link or of a node; the head
+    for change, files in changes.items():
+        named = set(re.findall(r"`([\w/.<>]*(?:/|\.py|\.p4|\.md|Makefile))`", files))
+        assert len(named) <= 4, f"{change}: {sorted(named)}"
+        for name in named:
+            folder = name.partition("<name>")[0] if "<name>" in name else name
+            assert (ROOT / folder).exists(), f"{change}: {name}"

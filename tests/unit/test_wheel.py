@@ -21,7 +21,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
     for part in PARTS:
         shutil.copytree(ROOT / part, source / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in ("pyproject.toml", "README.md", "LICENSE"):
+    for file in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / file, source)
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--target", str(target)]
     subprocess.run([sys.executable, "-m", "pip", "install", *options, str(source)], check=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from agglab.testbed.control.assembly import conductor
 from agglab.testbed.control.conductor import Conductor
 from agglab.testbed.control.outcome import Failure, Outcome
 from agglab.testbed.scenario import Scenario, resolve
@@ -66,19 +67,18 @@ def attempt(scenario: Scenario, compiled: CompiledProgram) -> Trial:
     """Run a checked scenario whose lanes and slots are those of the compiled program."""
     resolved, silent = resolve(scenario), cast(Any, Silent())
     graph, seed = resolved.graph, resolved.seed
-    with VirtualBackend(graph, seed, compiled, limit_ns=LIMIT_NS) as backend:
-        conductor = Conductor(resolved, backend, silent, silent)
-        failed, finding = _conduct(conductor, scenario, graph)
+    programs = {switch.name: compiled for switch in graph.switches}
+    with VirtualBackend(graph, seed, programs, limit_ns=LIMIT_NS) as backend:
+        run = conductor(resolved, backend, silent, silent)
+        failed, finding = _conduct(run, scenario, graph)
         lost = {way.direction: way.dropped_numbers for way in backend.statistics().directions}
         return Trial(finding, failed, backend.clock.happened, lost if finding else {})
 
 
-def _conduct(
-    conductor: Conductor, scenario: Scenario, graph: Topology
-) -> tuple[int, Finding | None]:
+def _conduct(run: Conductor, scenario: Scenario, graph: Topology) -> tuple[int, Finding | None]:
     """Jobs that failed, and what must not be."""
     try:
-        outcome = conductor.run()
+        outcome = run.run()
     except NeverEnds as error:
         return 0, Finding("hang", str(error))
     except Exception as error:  # whatever it is, it must not be

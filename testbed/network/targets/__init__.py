@@ -1,8 +1,10 @@
 """Kinds of switch a scenario can choose; each starts a program and is filled by a Control."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from agglab.testbed.network.targets import bmv2
+from agglab.testbed.network.targets import bmv2, native
 from agglab.testbed.network.targets.base import (
     Control,
     RunningSwitch,
@@ -13,23 +15,26 @@ from agglab.testbed.network.targets.base import (
 from agglab.testbed.network.targets.bmv2 import Bmv2Target
 from agglab.testbed.network.targets.native import NativeTarget
 
+TARGETS: Mapping[str, Any] = {"native": native, "bmv2": bmv2}
+"""By `switch.target`, the module with its TARGET, a Target's class; `installed()`, which raises
+MachineLacks; and `facts()`, what manifest.json says of it."""
+
 
 def choose(name: str, program_json: Path, p4info: Path, log: str) -> Target:
     """The target that `switch.target` and `switch.log` ask for."""
-    if name == "bmv2":
-        return Bmv2Target(program_json, p4info, log)
-    return NativeTarget(program_json, p4info, log)
+    target: Target = TARGETS[name].TARGET(program_json, p4info, log)
+    return target
 
 
 def require(name: str) -> None:
     """Raise MachineLacks if a target is not installed."""
-    if name == "bmv2":
-        bmv2.installed()
+    TARGETS[name].installed()
 
 
 def facts(name: str) -> dict[str, object]:
     """What manifest.json says of a target; MachineLacks if it is not installed."""
-    return bmv2.facts() if name == "bmv2" else {}
+    found: dict[str, object] = TARGETS[name].facts()
+    return found
 
 
 __all__ = [

@@ -104,6 +104,9 @@ class Bmv2Target:
         return SwitchStatistics(setting.name, process.cpu_s(), known, {})
 
 
+TARGET = Bmv2Target
+
+
 def facts() -> dict[str, object]:
     """What manifest.json says of it; MachineLacks if it is not installed."""
     program = installed()

@@ -25,6 +25,7 @@ from agglab.testbed.systems.base import (
     System,
     TruthOf,
     Waiting,
+    everywhere,
 )
 from agglab.testbed.systems.summing import agents, attack, keys, trees
 from agglab.testbed.systems.summing import counters as counted
@@ -89,9 +90,9 @@ class Summing(System):
 
     # Network and agents.
 
-    def source(self, scenario: Scenario) -> Source:
+    def sources(self, scenario: Scenario) -> Mapping[str, Source]:
         parameters = {"LANES": self.lanes(scenario), "SLOTS": scenario.switch.slots}
-        return Source(self.name, parameters)
+        return everywhere(Source(self.name, parameters))
 
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         return trees.tables(graph, jobs)

@@ -27,11 +27,16 @@ def check(scenario: Scenario, trust: Trust, sizes: Sizes) -> Iterator[Finding]:
     yield from common.check_lanes(scenario, trust, sizes.header_bytes)
     if trust("workload.window", "switch.slots"):
         yield from _window(scenario)
-    if trust("jobs", "switch.partition", "switch.slots"):
-        sure = [i for i in range(len(scenario.jobs)) if _slots_known(i, trust)]
-        yield from slot_problems(scenario, sure if scenario.jobs else [0])
-        if len(sure) == len(scenario.jobs):
-            yield from windows_too_large(scenario)
+    if trust("jobs", "switch.partition"):
+        yield from _slots_of_jobs(scenario, trust)
+
+
+def _slots_of_jobs(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+    total_known = trust("switch.slots")
+    sure = [i for i in range(len(scenario.jobs)) if _slots_known(i, trust)]
+    yield from slot_problems(scenario, sure if scenario.jobs else [0], total_known)
+    if total_known and len(sure) == len(scenario.jobs):
+        yield from windows_too_large(scenario)
 
 
 def _window(scenario: Scenario) -> Iterator[Finding]:

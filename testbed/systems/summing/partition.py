@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from agglab.testbed.scenario.jobs import Finding, stated
-from agglab.testbed.scenario.schema import Job, Scenario
+from agglab.testbed.scenario.schema import SLOTS_MAX, Job, Scenario
 
 Range = tuple[int, int]
 """First slot and number of slots."""
@@ -19,16 +19,19 @@ def ranges(scenario: Scenario) -> list[Range]:
     return [found[i] for i in range(len(found))]
 
 
-def slot_problems(scenario: Scenario, sure: Collection[int]) -> Iterator[Finding]:
+def slot_problems(
+    scenario: Scenario, sure: Collection[int], total_known: bool
+) -> Iterator[Finding]:
     """Why the slots cannot be divided so. sure: the jobs whose `slots`, `first_slot` and `share`
-    are known; without the others only what these jobs state can be judged."""
+    are known. Without the others, or without `switch.slots`, only what these jobs state can be
+    judged."""
     jobs = stated(scenario)
-    if len(sure) == len(jobs):
+    if total_known and len(sure) == len(jobs):
         yield from partition(scenario, jobs)[1]
     elif scenario.switch.partition == "dynamic":
         yield from _refused_places(jobs)
     else:
-        total = scenario.switch.slots
+        total = scenario.switch.slots if total_known else SLOTS_MAX
         fixed = {i: jobs[i].slots or 0 for i in sure if jobs[i].first_slot is not None}
         counts = {i: slots for i, slots in fixed.items() if slots}
         yield from _placed(jobs, counts, total)[1]

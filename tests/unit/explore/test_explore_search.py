@@ -73,7 +73,9 @@ def test_a_broken_switch_is_found_and_shrunk(adds_twice: Path, tmp_path: Path) -
     # What is written is a valid scenario, fails alike, and does not with the right program.
     path = write(small, adds_twice, tmp_path)
     (point,) = load(path).points
-    program = compile_program(point.resolved.program, "agglab", {"LANES": LANES, "SLOTS": SLOTS})
+    program = compile_program(
+        point.resolved.programs["s1"].path, "agglab", {"LANES": LANES, "SLOTS": SLOTS}
+    )
     again = attempt(point.resolved.scenario, CompiledProgram(program.json)).finding
     assert again and again.kind == "wrong sum"
 

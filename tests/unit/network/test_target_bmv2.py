@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed.errors import MachineLacks
-from agglab.testbed.network.targets import Bmv2Target, NativeTarget, bmv2, choose
+from agglab.testbed.network.targets import TARGETS, Bmv2Target, NativeTarget, bmv2, choose
 from agglab.testbed.network.targets.base import SwitchSetting
 from agglab.testbed.network.targets.thrift import ProgramNames, ThriftControl
 from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
+from agglab.testbed.systems import base
 
 PROGRAM = {
     "header_types": [
@@ -301,3 +302,10 @@ def test_counters_and_registers(control: tuple[ThriftControl, Cli]) -> None:
 def test_what_the_program_lacks_is_named(entry: TableEntry, says: str) -> None:
     with pytest.raises(ValueError, match=says):
         ProgramNames(PROGRAM).entry(entry)
+
+
+def test_every_target_of_a_scenario_is_there() -> None:
+    assert tuple(TARGETS) == base.TARGETS
+    for name, module in TARGETS.items():
+        made = choose(name, Path("program.json"), Path("program.p4info"), "off")
+        assert isinstance(made, module.TARGET)

@@ -375,12 +375,12 @@ WRONG = {
             "kind: loss, link: h1-s1, probability: 1%",
             "links: {overrides: [{match: h2-s1, loss: 1%}, {match: h1-*, loss: 2%}]}",
         ),
-        "faults[0]: loss of h1-s1 for the whole run is said by links.overrides[1].loss already",
+        "faults[0]: loss of h1->s1 for the whole run is said by links.overrides[1].loss already",
     ),
     "corruption said twice": (
         "faults:\n- {kind: corrupt, link: h1-s1, probability: 1%}\n"
         '- {kind: corrupt, link: "*", probability: 2%}',
-        "faults[1]: corrupt of * for the whole run is said by faults[0] already",
+        "faults[1]: corrupt of h1->s1 for the whole run is said by faults[0] already",
     ),
     "a queue that holds no frame": (
         "links: {mtu: 9000, queue: 2kB}",

@@ -6,14 +6,16 @@ import contextlib
 import io
 import itertools
 import json
+import re
 from collections.abc import Callable, Generator
 from pathlib import Path
 from statistics import median
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
-from agglab.testbed import group, run
+from agglab.testbed import cli, group, run
 from agglab.testbed.errors import NodeFailed
 from agglab.testbed.experiment import Experiment
 from agglab.testbed.scenario import load
@@ -116,6 +118,68 @@ def test_the_folder_says_what_was_run(whole: Ran) -> None:
     assert not list(whole.folder.rglob("sums"))
 
 
+def test_the_report_shows_every_contender(whole: Ran) -> None:
+    text = (whole.folder / "report.html").read_text()
+    table = re.search(r"<table.*?</table>", text, re.DOTALL)
+    assert table
+    head, *rows = (
+        re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in table[0].split("<tr")[1:]
+    )
+    found = [dict(zip(head, row, strict=True)) for row in rows]
+    links = [re.fullmatch(r"<a href='(.*)'>(.*)</a>", row["run"]) for row in found]
+    assert [(link[1], link[2]) for link in links if link] == [
+        (f"{name}/report.html", name) for name in NAMES
+    ]
+    assert all((whole.folder / name / "report.html").is_file() for name in NAMES)
+    ratios = whole.metrics["ratio"]["ps"]["sum"]
+    assert float(found[2]["times sum"]) == pytest.approx(ratios["allreduce"]["time_s"]["median"])
+    low, high = (ratios["paired_rounds"][key] for key in ("min", "max"))
+    assert found[2]["in paired rounds"] == f"{low:.3g} to {high:.3g}"
+    assert found[2]["busiest link"].startswith("s1-&gt;p1 ")
+
+
+def bars_of(path: Path) -> dict[str, tuple[float, float]]:
+    """Of a figure: hint -> the vertical place of a bar's top, and its height."""
+    root = ElementTree.parse(path).getroot()
+    found = {}
+    for bar in root.iter("{http://www.w3.org/2000/svg}rect"):
+        hint = bar.find("{http://www.w3.org/2000/svg}title")
+        if hint is not None and hint.text:
+            found[hint.text.partition(":")[0]] = (
+                float(bar.get("y", "")),
+                float(bar.get("height", "")),
+            )
+    return found
+
+
+def test_the_figure_has_a_bar_and_a_bound_for_each(whole: Ran) -> None:
+    drawn = bars_of(whole.folder / "time.svg")
+    assert list(drawn) == [
+        f"{name}, median time{what}" for name in NAMES for what in ("", ", link bound")
+    ]
+    own = whole.metrics["contenders"]
+    for name in NAMES:
+        ratio = (
+            own[name]["allreduce"]["time_s"]["median"] / own["ps"]["allreduce"]["time_s"]["median"]
+        )
+        heights = [drawn[f"{each}, median time"][1] for each in (name, "ps")]
+        assert heights[0] / heights[1] == pytest.approx(ratio, abs=0.01)
+        top, height = drawn[f"{name}, median time"]
+        mark, thickness = drawn[f"{name}, median time, link bound"]
+        bound = height / own[name]["link_bound_ratio"]
+        assert top + height - (mark + thickness / 2) == pytest.approx(bound, abs=0.2)
+
+
+def test_reports_are_drawn_again_from_the_folder(whole: Ran) -> None:
+    files = [*whole.folder.rglob("report.html"), *whole.folder.rglob("*.svg")]
+    before = {path: path.read_bytes() for path in files}
+    assert len(before) >= 8
+    for path in before:
+        path.unlink()
+    assert cli.main(["report", str(whole.folder)]) == 0
+    assert {path: path.read_bytes() for path in files} == before
+
+
 @pytest.mark.parametrize(
     ("expected", "reason"),
     [
@@ -161,6 +225,12 @@ def test_growth_is_a_contender_s(tmp_path: Path, most: float, code: int) -> None
     assert [row[2] for row in rows] == NAMES * 2
     assert (ran.folder / "point-1/ps/scenario.yaml").is_file()
     assert (ran.folder / "point-1/metrics.json").is_file()
+    assert "href='point-1/ps/report.html'" in (ran.folder / "report.html").read_text()
+    assert (ran.folder / "point-1/ps/report.html").is_file()
+    drawn = bars_of(ran.folder / "time.svg")
+    assert [hint for hint in drawn if "bound" not in hint] == [
+        f"{elements}, {name}" for elements in (1500, 3000) for name in NAMES
+    ]
 
 
 def test_a_ratio_that_does_not_hold_at_one_point_fails_the_sweep(tmp_path: Path) -> None:

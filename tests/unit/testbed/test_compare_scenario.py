@@ -46,7 +46,7 @@ def plain(suite: Suite) -> list[object]:
         (
             p.settings,
             p.contender,
-            p.resolved.program,
+            list(p.resolved.programs.values()),
             replace(s, switch=replace(s.switch, program=None)),
         )
         for p in suite.points
@@ -78,7 +78,9 @@ def test_each_contender_is_the_scenario_with_its_own_keys_laid_over(tmp_path: Pa
 
 
 def test_the_program_of_the_scenario_is_of_its_system_alone(tmp_path: Path) -> None:
-    programs = {p.contender: p.resolved.program.stem for p in suite(tmp_path, FOUR).points}
+    programs = {
+        p.contender: p.resolved.programs["s1"].path.stem for p in suite(tmp_path, FOUR).points
+    }
     assert programs == {
         "switchml": "switchml",
         "ring": "forwarding",
@@ -91,7 +93,7 @@ def test_a_program_is_kept_where_a_contender_names_the_same_system(tmp_path: Pat
     own = (Path(__file__).parents[3] / "p4/switchml.p4").read_text()
     (tmp_path / "mine.p4").write_text(own)
     text = "switch: {program: mine.p4}\ncompare: {a: {system: switchml}, b: {system: ring}}"
-    programs = {p.contender: p.resolved.program for p in suite(tmp_path, text).points}
+    programs = {p.contender: p.resolved.programs["s1"].path for p in suite(tmp_path, text).points}
     assert programs["a"] == tmp_path / "mine.p4"
     assert programs["b"].stem == "forwarding"
 
@@ -294,7 +296,7 @@ compare:
 sweep: {seed: [1, 2]}
 """
     points = suite(tmp_path, text).points
-    assert points[0].resolved.program == tmp_path / "mine.p4"
+    assert points[0].resolved.programs["s"].path == tmp_path / "mine.p4"
     assert points[1].resolved.scenario.workload.worker == f"{tmp_path / 'mine.py'}:Mine"
 
 

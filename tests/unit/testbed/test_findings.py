@@ -14,13 +14,15 @@ from typing import Any
 import pytest
 
 from agglab.hosts import worker
+from agglab.hosts.agent_core import AgentCore
 from agglab.hosts.systems import switchml
 from agglab.testbed.exit_codes import FAILED, PASSED
 from agglab.testbed.findings import unexpected, unexplained_repeats
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.run import run
 from agglab.testbed.scenario import Point, find, load, names, resolve
-from agglab.testbed.virtual import backend, links, switches, workers
+from agglab.testbed.side_by_side import runs_of
+from agglab.testbed.virtual import backend, links, switches
 
 TEXT = """
 name: small
@@ -186,17 +188,18 @@ def lie_of_a_node(kind: type, **more: int) -> Callable[..., Any]:
     return account
 
 
-def lie_of_a_worker(name: str) -> Callable[..., Any]:
-    honest = workers.AgentNode._stats
+def lie_of_a_worker(name: str) -> property:
+    honest = AgentCore.untold.fget
+    assert honest is not None
 
-    def stats(node: workers.AgentNode) -> dict[str, int]:
-        found = honest(node)
+    def untold(core: AgentCore) -> dict[str, int]:
+        found = honest(core)
         return {**found, name: found[name] + 1}
 
-    return stats
+    return property(untold)
 
 
-LIES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
+LIES: dict[str, tuple[Any, str, Any]] = {
     **{
         f"a link's {name}": (links.LinkDirection, "statistics", lie_of_a_link(**{name: 1}))
         for name in ("packets", "seen", "in_flight", "held", "handed_over", "dropped_injected",
@@ -220,8 +223,8 @@ LIES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
         switches.SwitchNode, "account", lie_of_a_node(switches.SwitchNode, received=1, used=1)),
     "a switch's ignored": (
         switches.SwitchNode, "account", lie_of_a_node(switches.SwitchNode, ignored=1)),
-    "a worker's sent": (workers.AgentNode, "_stats", lie_of_a_worker("sent")),
-    "a worker's received": (workers.AgentNode, "_stats", lie_of_a_worker("received")),
+    "a worker's sent": (AgentCore, "untold", lie_of_a_worker("sent")),
+    "a worker's received": (AgentCore, "untold", lie_of_a_worker("received")),
 }  # fmt: skip
 
 
@@ -235,6 +238,7 @@ def test_a_counter_that_lies_is_found(ran: Run, monkeypatch: pytest.MonkeyPatch,
 
 
 SMALLER = {
+    "baselines": ("workload.elements=100_000", "workload.rounds=1"),
     "one-gigabit": ("workload.elements=400_000", "workload.rounds=1"),
     "scaling": ("workload.elements=100_000", "workload.rounds=1"),
     "mtu9000": ("workload.elements=200_000", "workload.rounds=1"),
@@ -245,7 +249,7 @@ SMALLER = {
 
 def in_virtual_time(point: Point) -> Point:
     scenario = replace(point.resolved.scenario, backend="virtual")
-    return replace(point, resolved=resolve(scenario, point.resolved.program))
+    return replace(point, resolved=resolve(scenario, point.resolved.programs["s1"].path))
 
 
 @pytest.mark.parametrize("name", names())
@@ -257,7 +261,7 @@ def test_every_frame_of_every_shipped_scenario_is_accounted_for(name: str, tmp_p
     virtual = tuple(in_virtual_time(point) for point in suite.points)
     run(replace(suite, points=virtual), tmp_path, settings, io.StringIO())
     metrics = json.loads((tmp_path / name / "latest/metrics.json").read_text())
-    for each in [point["metrics"] for point in metrics.get("points", [])] or [metrics]:
+    for each in (one.metrics for one in runs_of(metrics)):
         assert each["accounts"]["balanced"] is True
         assert each["findings"] == []
         assert each["ok"] or name in SMALLER, each["reason"]

@@ -224,13 +224,13 @@ def test_a_folder_has_a_file_for_each_switch_that_has_own_entries(tmp_path: Path
     own = {"table_entries": [{"table": "macs", "match": {"hdr.ethernet.dst": 5}}]}
     own["table_entries"][0] |= {"action_name": "forward", "action_params": {"port": 6}}
     (tmp_path / "s2-runtime.json").write_text(json.dumps(own))
-    fill = own_entries.filling(str(tmp_path), program.json, ["s1", "s2"])
+    fill = own_entries.filling(str(tmp_path), dict.fromkeys(["s1", "s2"], program.json))
     planned = Entries((TableEntry("no_such_table", {}, "x"),), {})
     assert fill("s1", planned).tables == ()
     assert [entry.parameters for entry in fill("s2", planned).tables] == [{"port": 6}]
     (tmp_path / "s2-runtime.json").unlink()
     with pytest.raises(ScenarioError, match="holds entries of no switch"):
-        own_entries.filling(str(tmp_path), program.json, ["s1", "s2"])
+        own_entries.filling(str(tmp_path), dict.fromkeys(["s1", "s2"], program.json))
 
 
 def test_copies_and_clones(program: Program, tmp_path: Path) -> None:
@@ -252,9 +252,9 @@ def test_bmv2_cuts_no_copies(tmp_path: Path) -> None:
     program = compile_program(ROOT / "p4/switchml.p4", "agglab", {"LANES": 4, "SLOTS": 4})
     cut = {"clone_session_id": 7, "replicas": [{"egress_port": 1}], "packet_length_bytes": 60}
     (tmp_path / "own.json").write_text(json.dumps({"clone_session_entries": [cut]}))
-    own_entries.filling(str(tmp_path / "own.json"), program.json, ["s1"])
+    own_entries.filling(str(tmp_path / "own.json"), {"s1": program.json})
     with pytest.raises(ScenarioError, match=r"7\.packet_length_bytes: BMv2 cannot cut"):
-        own_entries.filling(str(tmp_path / "own.json"), program.json, ["s1"], "bmv2")
+        own_entries.filling(str(tmp_path / "own.json"), {"s1": program.json}, "bmv2")
 
 
 def test_the_example_of_the_docs_is_valid(tmp_path: Path) -> None:

@@ -133,6 +133,30 @@ def test_a_run_that_takes_too_long_shows_its_summary_and_folder(pytester) -> Non
     )
 
 
+def test_a_comparison_hands_over_each_contender(pytester) -> None:
+    pytester.makepyfile("""
+        COMPARED = {
+            "backend": "virtual",
+            "topology": {"workers": 2},
+            "workload": {"elements": 1000, "rounds": 2},
+            "compare": {"sum": {}, "ring": {"system": "ring"}},
+            "expect": {"exact": True, "ratio.ring.sum.rounds": 1},
+        }
+
+        def test_it(scenario):
+            result = scenario(COMPARED)
+            assert result.ok and "ring  " in result.summary
+            ring = result.contender("ring")
+            assert ring.ok and ring.metrics["rounds"] == len(ring.events("verified")) == 2
+
+        def test_that_it_can_fail(scenario):
+            scenario(COMPARED, {"expect.rounds": 3})
+    """)
+    done = pytester.runpytest_inprocess()
+    done.assert_outcomes(passed=1, failed=1)
+    assert "sum: expected rounds = 3, got 2; ring: expected rounds = 3" in done.stdout.str()
+
+
 def test_text_and_mappings_become_files_of_their_own(pytester, fake) -> None:
     body = """scenario("topology: {workers: 3}\\nseed: 5\\n")
     scenario({"topology": {"workers": 2}, "expect": {"exact": True}})"""

@@ -40,7 +40,7 @@ def spoil(monkeypatch: pytest.MonkeyPatch, change, ranks=(1,), rounds=(1,)) -> N
     finish = AgentNode._finish
 
     def spoiled(self: AgentNode) -> None:
-        if self.rank in ranks and self._round in rounds:
+        if self._config.rank in ranks and self._core.round in rounds:
             change(self._received.result)
         finish(self)
 

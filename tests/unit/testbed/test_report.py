@@ -189,7 +189,7 @@ def test_a_sweep_links_its_points(folder: Path) -> None:
     assert "href='point-0/report.html'" in text
     assert "seed 7" in (folder / "point-0/report.html").read_text()
     hints = [t.text for t in ET.parse(folder / "time.svg").getroot().iter(f"{SVG}title")]
-    assert "4, link bound: 0.25" in hints
+    assert "4, median time, link bound: 0.25" in hints
 
 
 def rows_of(text: str) -> list[list[str]]:

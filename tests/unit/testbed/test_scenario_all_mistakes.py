@@ -198,15 +198,3 @@ def test_a_sweep_that_is_too_large_hides_nothing(tmp_path: Path) -> None:
     text = f"sweep: {{seed: [{numbers}], workload.rounds: [1, 2]}}\nlinks: {{rate: 1}}\n"
     text += "switch: {lanes: 366}\nfaults: [{kind: link_down}]"
     assert paths(tmp_path, text) == {"sweep", "links.rate", "switch.lanes", "faults[0]"}
-
-
-def test_losses_of_links_and_faults_are_one_thing(tmp_path: Path) -> None:
-    """An override that says no loss leaves room for a fault's."""
-    lossy = "faults: [{kind: loss, link: h1-s1, probability: 1%}]\nlinks: "
-    file = tmp_path / "s.yaml"
-    file.write_text(lossy + "{loss: 2%, overrides: [{match: h1-s1, loss: 0%}]}")
-    assert load(file).points
-    assert paths(tmp_path, lossy + "{loss: 2%, overrides: [{match: h2-s1, loss: 0%}]}") == {
-        "faults[0]"
-    }
-    assert paths(tmp_path, lossy + "{loss: 2}") == {"links.loss", "faults[0]"}

@@ -26,7 +26,7 @@ faults: [{kind: link_down, link: h1-*, at: 1ms, for: 1ms}]
 @pytest.mark.parametrize("name", names())
 def test_what_is_resolved_resolves_to_itself(name: str) -> None:
     for point in load(find(name)).points:
-        again = resolve(point.resolved.scenario, point.resolved.program)
+        again = resolve(point.resolved.scenario, point.resolved.programs["s1"].path)
         assert again == point.resolved
 
 
@@ -37,7 +37,7 @@ def test_every_auto_is_a_number(tmp_path: Path) -> None:
     first, other = resolved.jobs
     assert (first.name, first.window, first.first_slot, first.slots) == ("job1", 7, 0, 7)
     assert (other.name, other.window, other.first_slot, other.slots) == ("other", 3, 7, 33)
-    assert resolved.parameters == {"LANES": 100, "SLOTS": 40}
+    assert resolved.programs["s1"].parameters == {"LANES": 100, "SLOTS": 40}
     assert [fault.number for fault in resolved.faults] == [0]
     assert resolved.graph.link("h1-s1").a_to_b.rate_bps == 2_000_000
 

@@ -65,7 +65,7 @@ def test_defaults_are_the_quickstart(tmp_path: Path) -> None:
     assert (s.name, s.seed, s.topology.workers) == ("mine", 5, 4)
     assert (s.links.rate_bps, s.links.mtu_bytes, s.links.loss) == (100_000_000, 1500, 0.0)
     assert (s.switch.lanes, s.switch.slots, s.workload.elements) == (365, 128, 1_000_000)
-    assert point.resolved.program.name == "switchml.p4"
+    assert point.resolved.programs["s1"].path.name == "switchml.p4"
 
 
 @pytest.mark.parametrize(("mtu", "lanes"), [(576, 134), (1500, 365), (9000, 2240)])
@@ -78,7 +78,7 @@ def test_auto_lanes_fill_the_packet(tmp_path: Path, mtu: int, lanes: int) -> Non
 def test_a_program_is_found_beside_its_scenario(tmp_path: Path) -> None:
     (tmp_path / "own.p4").write_text("")
     (point,) = scenario(tmp_path, "switch: {program: own.p4}").points
-    assert point.resolved.program == tmp_path / "own.p4"
+    assert point.resolved.programs["s1"].path == tmp_path / "own.p4"
 
 
 def test_settings_win_over_the_file(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from agglab.hosts.agent_core import AgentCore
 from agglab.testbed.backend import WorkerId
 from agglab.testbed.plan import Entries, forwarding
 from agglab.testbed.run import run
@@ -271,13 +272,14 @@ def test_another_prediction_does_not_hold(
 def test_a_packet_that_nobody_counted_unbalances_the_accounts(
     tried: Run, monkeypatch: pytest.MonkeyPatch, kind: str, more: int
 ) -> None:
-    right = AgentNode._stats
+    right = AgentCore.untold.fget
+    assert right is not None
 
     def wrong(self: Any) -> dict[str, int]:
         counts = right(self)
-        return {**counts, "sent": counts["sent"] + more * (self.rank == 1)}
+        return {**counts, "sent": counts["sent"] + more * (self._config.rank == 1)}
 
-    monkeypatch.setattr(AgentNode, "_stats", wrong)
+    monkeypatch.setattr(AgentCore, "untold", property(wrong))
     code, metrics = tried(scenario(kind, 3))
     assert (code, metrics["accounts"]["balanced"], metrics["exact"]) == (1, False, True)
     assert "accounts" in {finding["kind"] for finding in metrics["findings"]}

@@ -62,7 +62,8 @@ class Rig:
     def __init__(self, compiled: CompiledProgram, limit_s: float | None = None) -> None:
         self.graph = slow_rack()
         limit_ns = None if limit_s is None else round(limit_s * S)
-        self.backend = VirtualBackend(self.graph, SEED, compiled, limit_ns=limit_ns)
+        programs = {switch.name: compiled for switch in self.graph.switches}
+        self.backend = VirtualBackend(self.graph, SEED, programs, limit_ns=limit_ns)
         hosts = tuple(host.name for host in self.graph.hosts)
         self.ids = [WorkerId(1, name) for name in hosts]
         self.entries = plan(self.graph, [Job(1, hosts, 0, 4)]).entries["s1"]

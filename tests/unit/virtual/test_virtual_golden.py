@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.run import run
 from agglab.testbed.scenario import find, load
+from agglab.testbed.side_by_side import runs_of
 
 TABLE = REPOSITORY / "docs" / "virtual-results.md"
 SMALL = ("workload.elements=50_000", "workload.rounds=2")
@@ -29,6 +30,7 @@ CASES: list[tuple[str, tuple[str, ...]]] = [
         for name in ("ring-all-reduce", "parameter-server", "servers-beside-workers")
         for seed in (1, 2)
     ),
+    ("baselines", SMALL),
     ("mtu9000", SMALL),
     ("fat-tree", SMALL),
     ("two-jobs", SMALL),
@@ -54,9 +56,14 @@ def rows(name: str, settings: tuple[str, ...], folder: Path) -> Iterator[str]:
     suite = load(find(name), [*settings, "backend=virtual"])
     run(suite, folder, settings, io.StringIO())
     metrics = json.loads((folder / suite.name / "latest" / "metrics.json").read_text())
-    jobs: dict[str, Any] = metrics["jobs"]
+    for one in runs_of(metrics):
+        said = " ".join([*settings, *(f"{path}={value}" for path, value in one.settings.items())])
+        yield from _jobs(f"{name}: {one.contender}" if one.contender else name, said, one.metrics)
+
+
+def _jobs(name: str, settings: str, metrics: Mapping[str, Any]) -> Iterator[str]:
     lost = metrics["totals"]["injected_drops"]
-    for job, of_job in jobs.items():
+    for job, of_job in metrics["jobs"].items():
         times = [f"{time_s * 1e6:.3f}" for time_s in of_job["allreduce"]["time_s"]["all"]]
         workers = of_job["workers"].values()
         sent, again = (sum(w[key] for w in workers) for key in ("sent", "retransmitted"))
@@ -64,7 +71,7 @@ def rows(name: str, settings: tuple[str, ...], folder: Path) -> Iterator[str]:
         ends = "exact" if right else "WRONG"
         if metrics.get("failure"):
             ends += ", failed as declared" if metrics["ok"] else ", FAILED"
-        cells = (name, " ".join(settings), job, " ".join(times), sent, again, lost, ends)
+        cells = (name, settings, job, " ".join(times), sent, again, lost, ends)
         yield f"| {' | '.join(map(str, cells))} |"
 
 

@@ -57,7 +57,8 @@ class Rig:
         for link in graph.links:
             graph = graph.with_link(link.name, BAD, BAD)
         self.graph, self.seed = graph, seed
-        self.backend = VirtualBackend(graph, seed, compiled, limit_ns=LIMIT_NS)
+        programs = {switch.name: compiled for switch in graph.switches}
+        self.backend = VirtualBackend(graph, seed, programs, limit_ns=LIMIT_NS)
         hosts = tuple(host.name for host in graph.hosts)
         self.ids = [WorkerId(1, name) for name in hosts]
         for switch, entries in plan(graph, [Job(1, hosts, 0, 4)]).entries.items():

@@ -36,6 +36,7 @@ from agglab.testbed.systems.base import (
     System,
     Truth,
     TruthOf,
+    everywhere,
 )
 from agglab.testbed.systems.common import agent_configuration
 from agglab.topologies import Topology
@@ -97,8 +98,8 @@ class Gather(System):
     def chunk_bits(self, resolved: ResolvedScenario) -> int:
         return 8 * wire.frame_bytes(resolved.lanes)
 
-    def source(self, scenario: Scenario) -> Source:
-        return plain.SOURCE
+    def sources(self, scenario: Scenario) -> Mapping[str, Source]:
+        return everywhere(plain.SOURCE)
 
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         return forwarding(graph)

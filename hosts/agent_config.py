@@ -1,0 +1,116 @@
+"""What an agent's program is started with, as a file: docs/architecture.md, hosts.agent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from agglab.hosts.endpoint import Address
+from agglab.hosts.part import SERVER, WORKER, Part
+from agglab.hosts.tensors import Sparsity, make_tensor
+
+INTEGERS = ("job", "rank", "workers", "elements", "seed")
+ROLES = (WORKER, SERVER)
+
+
+class ConfigError(ValueError):
+    """The configuration cannot be used; the message names the key."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """The configuration file's keys. system: the module of its endpoints (systems/__init__.py);
+    settings: what that asks for; role: `worker` or `server`. `worker` may be absent; see
+    own_worker.py. `sparsity`, which may be too, has the `density`, `block` and `overlap` of
+    tensors.Sparsity."""
+
+    name: str
+    system: str
+    role: str
+    job: int
+    rank: int
+    workers: int
+    bind: Address
+    link_rate_bps: float | None
+    elements: int
+    dtype: str
+    seed: int
+    give_up_s: float
+    settings: Mapping[str, Any]
+    control: str
+    sums_dir: str | None
+    worker: str = ""
+    sparsity: Mapping[str, Any] | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> Config:
+        """Raises ConfigError."""
+        try:
+            given = json.loads(path.read_text())
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"{path}: {error}") from error
+        if not isinstance(given, dict):
+            raise ConfigError(f"{path}: not an object")
+        wrong = {field.name for field in fields(cls)} ^ {"worker", "sparsity", *given}
+        if wrong:
+            raise ConfigError(f"{path}: missing or unknown keys: {', '.join(sorted(wrong))}")
+        for key in INTEGERS:
+            if type(given[key]) is not int:
+                raise ConfigError(f"{path}: {key}: {given[key]!r} is not an integer")
+        given["bind"] = _address(path, "bind", given["bind"])
+        if given["role"] not in ROLES:
+            raise ConfigError(f"{path}: role: {given['role']!r} is neither worker nor server")
+        if given["dtype"] not in ("int32", "float32"):
+            raise ConfigError(f"{path}: dtype: {given['dtype']!r} is neither int32 nor float32")
+        if given["elements"] < 0:
+            raise ConfigError(f"{path}: elements: {given['elements']} is below 0")
+        if not isinstance(given["settings"], dict):
+            raise ConfigError(f"{path}: settings: not an object")
+        return cls(**given)
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What each of its events carries."""
+        role = {} if self.role == WORKER else {"role": self.role}
+        return {"job": self.job, "name": self.name, "rank": self.rank, **role}
+
+    def tensor(self, number: int) -> NDArray:
+        """This worker's input of a round. Ranks are those of the whole job: members that a session
+        leaves out change nobody's rank and nobody's tensor."""
+        sparsity = None
+        if self.sparsity is not None:
+            sparsity = Sparsity(**self.sparsity, workers=self.workers, elements=self.elements)
+        key = (self.seed, self.job, self.rank, number)
+        return make_tensor(*key, self.elements, self.dtype, sparsity=sparsity)
+
+    def part(self, members: Sequence[int], changed: Mapping[str, Any]) -> Part:
+        """What the endpoint is made of, in a session of these members (workers' ranks in the job)
+        whose settings have changed so."""
+        if self.role == WORKER and self.rank not in members:
+            raise ConfigError(f"rank is {self.rank}; it must be 0 to {len(members) - 1}")
+        return Part(
+            self.job,
+            self.role,
+            members.index(self.rank) if self.role == WORKER else self.rank,
+            len(members),
+            self.bind,
+            self.link_rate_bps,
+            self.elements,
+            self.dtype,
+            self.give_up_s,
+            {**self.settings, **changed},
+            self.worker,
+        )
+
+
+def _address(path: Path, key: str, value: Any) -> Address:
+    try:
+        host, port = value
+        return str(host), int(port)
+    except (TypeError, ValueError):
+        raise ConfigError(f"{path}: {key}: {value!r} is not [address, port]") from None

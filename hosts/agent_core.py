@@ -1,0 +1,209 @@
+"""What an agent does with the testbed's commands, and what it says in events: docs/architecture.md,
+hosts.agent. The same on every clock; a Driver has the socket or the virtual time.
+
+    core = AgentCore(config, driver, tell, now_ns)
+    core.start()                    # opens the first session, says `ready`
+    core.obey(command)              # may ask the driver for something
+    core.after_batch()              # the driver, in a round: whenever datagrams were taken
+    core.finish(...), core.fail(…)  # the driver: how the round has ended
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any, Protocol
+
+from agglab.hosts.agent_config import Config
+from agglab.hosts.endpoint import Endpoint
+from agglab.hosts.errors import AllReduceError, RoundTimeout
+from agglab.hosts.own_worker import load_module
+from agglab.hosts.part import Part
+
+WAITING_MAX = 64
+
+Command = Mapping[str, Any]
+Event = dict[str, Any]
+
+
+class Session(Protocol):
+    """An endpoint with what carries its datagrams."""
+
+    @property
+    def endpoint(self) -> Endpoint: ...
+
+    @property
+    def stats(self) -> Mapping[str, int]:
+        """Counts since the session was opened: the endpoint's counters, kernel_drops, unsent and
+        network_errors."""
+
+    def close(self) -> None: ...
+
+
+class Driver(Protocol):
+    """What runs rounds, on whatever clock."""
+
+    def open(self, system: ModuleType, part: Part) -> Session:
+        """A session of its own; the one before has been closed."""
+
+    def begin_round(self, number: int) -> None:
+        """Run a round, or have it run: it ends with `finish` or `fail` of the core."""
+
+    def leave_round(self) -> None:
+        """Run the round no further."""
+
+    def stop(self) -> None:
+        """End the program."""
+
+
+class AgentCore:
+    """One agent. tell: gets every event. now_ns: the driver's clock. Ranks are those of the whole
+    job."""
+
+    def __init__(
+        self,
+        config: Config,
+        driver: Driver,
+        tell: Callable[[Event], None],
+        now_ns: Callable[[], int],
+    ) -> None:
+        self.system = load_module(config.system)
+        self.round: int | None = None
+        """The round under way."""
+        self.broken_off = False
+        """A round of this session has no result: nobody is answered any more."""
+        self.failed = False
+        """A round has failed, of whatever session."""
+        self.slow_s = 0.0
+        """How long to wait after each batch of datagrams."""
+        self.marks: list[int] = []
+        """Numbers of results that are told of when the round has them."""
+        self._config, self._driver = config, driver
+        self._send, self._now_ns = tell, now_ns
+        self._session: Session | None = None
+        self._before: Mapping[str, int] = {}
+
+    def start(self) -> None:
+        """Open a session of all workers. Raises what the driver raises."""
+        self._open(range(self._config.workers), {})
+        self.tell("ready")
+
+    @property
+    def sums_integers(self) -> bool:
+        """Whether floats are summed as integers, which are judged too."""
+        return self._config.dtype == "float32" and getattr(self.system, "QUANTISES", False)
+
+    @property
+    def session(self) -> Session:
+        assert self._session is not None, "the core has been started"
+        return self._session
+
+    def obey(self, command: Command) -> None:
+        """Do what the testbed asks. Raises AllReduceError for what is no command, and what the
+        driver raises."""
+        kind = command.get("command")
+        if kind == "round":
+            assert self.round is None, "a round is under way"
+            self.round, self.marks = command["round"], sorted(command.get("marks", ()))
+            self._driver.begin_round(command["round"])
+        elif kind == "abort":
+            under_way = self.round is not None
+            self._leave("aborted")
+            if under_way:
+                self._driver.leave_round()
+        elif kind == "configure":
+            self.round = None
+            self._open(command["members"], command["settings"])
+            self.tell("ready")
+        elif kind == "report":
+            waiting = self.session.endpoint.waiting(WAITING_MAX)
+            self.tell("served", stats=self.told(), waiting=waiting)
+        elif kind == "slow":
+            self.slow_s = command["delay_s"]
+        elif kind == "stop":
+            self._driver.stop()
+        else:
+            raise AllReduceError(f"unknown command from the testbed: {json.dumps(command)}")
+
+    # A round.
+
+    def after_batch(self) -> None:
+        """Tell of the results that somebody waits for."""
+        done = self.session.endpoint.chunks_done
+        while self.marks and self.marks[0] <= done:
+            self.tell("chunk", round=self.round, chunk=self.marks.pop(0))
+
+    def finish(self, start_ns: int, end_ns: int, cpu_s: float) -> None:
+        """The round has ended with a result."""
+        number, self.round = self.round, None
+        stats = self.told()
+        self.tell("round", round=number, start_ns=start_ns, end_ns=end_ns, cpu_s=cpu_s, stats=stats)
+
+    def fail(self, error: AllReduceError) -> None:
+        """The round has ended without a result."""
+        self.failed = True
+        missing = error.missing if isinstance(error, RoundTimeout) else None
+        listed = None if missing is None else [list(pair) for pair in missing]
+        self._leave("failed", error=one_line(error), missing=listed)
+
+    def progress(self) -> Event:
+        """How far the round is, as an event that nobody has been told yet."""
+        endpoint = self.session.endpoint
+        return self._event(
+            "progress",
+            round=self.round,
+            chunks=endpoint.chunks_done,
+            of=endpoint.chunks,
+            retransmitted=self.untold["retransmitted"],
+        )
+
+    # What is said.
+
+    @property
+    def untold(self) -> dict[str, int]:
+        """What was counted and no event has told."""
+        counted = self.session.stats.items()
+        return {name: count - self._before.get(name, 0) for name, count in counted}
+
+    def told(self) -> dict[str, int]:
+        """What was counted since the last event that told; the next one does not tell it again."""
+        stats = self.untold
+        self._before = self.session.stats
+        return stats
+
+    def tell(self, event: str, **content: Any) -> None:
+        """Say that something has happened now."""
+        self._send(self._event(event, **content))
+
+    def _event(self, event: str, **content: Any) -> Event:
+        return {"event": event, **self._config.identity, **content, "t_ns": self._now_ns()}
+
+    def _leave(self, event: str, **content: Any) -> None:
+        """Of a round without a result; an abort between rounds is answered too."""
+        waiting: list[list[int]] = []
+        known: dict[str, Any] = {"stats": {}}
+        if self.round is not None:
+            endpoint = self.session.endpoint
+            waiting = endpoint.waiting(WAITING_MAX)
+            known = {"chunks": endpoint.chunks_done, "stats": self.told()}
+            self.broken_off = True
+        number, self.round, self.marks = self.round, None, []
+        self.tell(event, round=number, waiting=waiting, **known, **content)
+
+    def _open(self, members: Sequence[int], settings: Mapping[str, Any]) -> None:
+        """What the last session counted and nobody was told is told with the next."""
+        untold: Mapping[str, int] = {}
+        if self._session is not None:
+            untold = self.untold
+            self._session.close()
+        part = self._config.part(members, settings)
+        self._session = self._driver.open(self.system, part)
+        stats = self._session.stats
+        self._before = {name: count - untold.get(name, 0) for name, count in stats.items()}
+        self.broken_off = False
+
+
+def one_line(error: Exception) -> str:
+    """An error in one line, for an event."""
+    return " ".join((str(error).strip() or type(error).__name__).split())

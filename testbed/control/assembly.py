@@ -1,0 +1,99 @@
+"""Makes the parts of a run and puts them together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from agglab.testbed.backend import Backend
+from agglab.testbed.control.conductor import Conductor
+from agglab.testbed.control.crew import Crew
+from agglab.testbed.control.fault import FaultProcess
+from agglab.testbed.control.filling import Filler
+from agglab.testbed.control.history import FaultHistory, FaultState
+from agglab.testbed.control.job import JobProcess
+from agglab.testbed.control.journal import Journal
+from agglab.testbed.control.judge import Judge
+from agglab.testbed.control.outcome import JobResult
+from agglab.testbed.control.recovery import Recovery, WaitingOf
+from agglab.testbed.control.roster import Roster
+from agglab.testbed.control.rounds import Meter, Rounds
+from agglab.testbed.control.scheduler import RunClock, Scheduler
+from agglab.testbed.control.session import JobSession
+from agglab.testbed.control.turns import may_rest
+from agglab.testbed.control.verifier import Verifier, has_time
+from agglab.testbed.faults import Attack, Fault
+from agglab.testbed.own_entries import Fill, as_planned
+from agglab.testbed.progress import Progress
+from agglab.testbed.record import EventLog
+from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.systems.base import Absent, ActiveJob
+
+ROUND_S, LINK_BOUNDS = 60.0, 20.0
+
+
+def conductor(
+    resolved: ResolvedScenario,
+    backend: Backend,
+    log: EventLog,
+    progress: Progress,
+    fill: Fill = as_planned,
+) -> Conductor:
+    """One run of a scenario. fill: what the user's own entries make of those planned."""
+    system, jobs, faults = resolved.system, resolved.jobs, resolved.faults
+    timeouts = resolved.scenario.timeouts
+    clock = RunClock(backend.now_ns)
+    scheduler = Scheduler(backend.now_ns)
+    chunks = {job.number: resolved.chunks(job) for job in jobs}
+    journal = Journal(log, progress, chunks, scheduler.post)
+    filler = Filler(backend, system, resolved.graph, fill)
+    roster = Roster(resolved, filler, journal.tell)
+    at_once = has_time(resolved.virtual, jobs, faults)
+    verifier = Verifier(Judge(backend, resolved), journal.note, at_once)
+    meter = Meter(backend)
+    rounds = Rounds(backend, meter, journal, verifier)
+    states = [FaultState(fault) for fault in faults]
+    history = FaultHistory(states, clock)
+
+    def frames(fault: Fault) -> Iterator[tuple[str, bytes]]:
+        assert isinstance(fault.action, Attack)
+        key = f"{resolved.seed}/attack/{fault.number}"
+        return system.attack(key, resolved, fault.action.host)
+
+    def diagnose(
+        active: ActiveJob, waiting: WaitingOf, unserved: WaitingOf
+    ) -> Mapping[str, Absent]:
+        return system.diagnose(backend, resolved.graph, active, waiting, unserved)
+
+    def round_s(active: ActiveJob) -> float:
+        bound_s = system.bounds(resolved, active).link_s
+        patience_s = ROUND_S + LINK_BOUNDS * bound_s + active.job.workload.give_up_s
+        return timeouts.round_s or patience_s
+
+    def process(job: Tenant) -> tuple[Crew, JobProcess]:
+        result = JobResult(job)
+        crew = Crew(result, backend, clock, roster, timeouts.start_s)
+        session = JobSession(crew, roster)
+        recovery = Recovery(result, crew, session, clock, roster, rounds, history, diagnose)
+        rests = may_rest(jobs, faults)
+        return crew, JobProcess(
+            result, crew, session, recovery, clock, roster, rounds, history, round_s, rests
+        )
+
+    made = {job.number: process(job) for job in jobs}
+    return Conductor(
+        backend,
+        clock,
+        scheduler,
+        journal,
+        roster,
+        {number: crew for number, (crew, _) in made.items()},
+        [job for _, job in made.values()],
+        [
+            FaultProcess(state, backend, clock, filler, roster, frames, journal.tell)
+            for state in states
+        ],
+        history,
+        meter,
+        verifier,
+    )

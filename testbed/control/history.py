@@ -1,0 +1,121 @@
+"""What has become of a run's faults so far."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+
+from agglab.testbed.backend import WorkerId
+from agglab.testbed.control.outcome import Outcome
+from agglab.testbed.control.scheduler import RunClock
+from agglab.testbed.faults import (
+    AtChunk,
+    Attack,
+    AtTime,
+    Fault,
+    Impair,
+    LinkDown,
+    RateChange,
+    SwitchReprogram,
+    SwitchRestart,
+    WorkerCrash,
+    WorkerPause,
+    WorkerSlow,
+)
+from agglab.testbed.scenario.jobs import Tenant
+
+NAMES = {
+    LinkDown: "link_down",
+    RateChange: "rate",
+    WorkerPause: "worker_pause",
+    WorkerCrash: "worker_crash",
+    WorkerSlow: "worker_slow",
+    SwitchRestart: "switch_restart",
+    SwitchReprogram: "switch_reprogram",
+    Attack: "attack",
+}
+
+
+@dataclass
+class FaultState:
+    """One fault. sent: an attack's frames, by kind."""
+
+    fault: Fault
+    began_ns: int | None = None
+    ended: bool = False
+    sent: Counter[str] = field(default_factory=Counter)
+
+    def __str__(self) -> str:
+        """`link_down h1-s1 at 2 s`."""
+        trigger = self.fault.trigger
+        if isinstance(trigger, AtTime):
+            return f"{self.name} {self.target} at {trigger.seconds:g} s"
+        return f"{self.name} {self.target} at chunk {trigger.chunk} of round {trigger.round}"
+
+    @property
+    def target(self) -> str:
+        """The link, host or switch."""
+        where = {
+            item.name: getattr(self.fault.action, item.name) for item in fields(self.fault.action)
+        }
+        return str(next(where[name] for name in ("link", "host", "switch") if name in where))
+
+    @property
+    def name(self) -> str:
+        action = self.fault.action
+        kind = action.impairment if isinstance(action, Impair) else action
+        return NAMES.get(type(kind), type(kind).__name__.lower())
+
+
+class FaultHistory:
+    """All faults of a run: what jobs may know of them, and what the outcome says."""
+
+    def __init__(self, states: Sequence[FaultState], clock: RunClock) -> None:
+        self._states, self._clock = states, clock
+
+    def marks(self, job: Tenant, number: int) -> list[int]:
+        """Chunk counts of a round that some fault waits for."""
+        triggers = [state.fault.trigger for state in self._states if state.began_ns is None]
+        return [
+            trigger.chunk + 1
+            for trigger in triggers
+            if isinstance(trigger, AtChunk) and (trigger.job, trigger.round) == (job.number, number)
+        ]
+
+    def comes_back(self, worker: WorkerId) -> bool | None:
+        """Of a worker that a fault has killed: whether it will be started again; None if no fault
+        has, or it has been."""
+        for state in self._states:
+            action = state.fault.action
+            killed = isinstance(action, WorkerCrash) and WorkerId(action.job, action.host) == worker
+            if killed and state.began_ns is not None and not state.ended:
+                return state.fault.duration_s is not None
+        return None
+
+    def since_s(self, otherwise_ns: int) -> float:
+        """Seconds since the last fault began, or since `otherwise_ns` if none has."""
+        begun = [state.began_ns for state in self._states if state.began_ns is not None]
+        return (self._clock.now_ns() - max(begun, default=otherwise_ns)) / 1e9
+
+    def so_far(self) -> str:
+        """` (faults: link_down h1-s1 2 s after the start)`, or nothing."""
+        start_ns = self._clock.start_ns or 0
+        begun = [
+            f"{state.name} {state.target} {(state.began_ns - start_ns) / 1e9:.3g} s after the start"
+            for state in self._states
+            if state.began_ns is not None
+        ]
+        return f" (faults: {', '.join(dict.fromkeys(begun))})" if begun else ""
+
+    def put_into(self, outcome: Outcome) -> None:
+        """Which faults began, which never did, and what attacks sent."""
+        never = (str(state) for state in self._states if state.began_ns is None)
+        outcome.never_begun = list(dict.fromkeys(never))  # one of a host, not of each job
+        outcome.begun = [state.fault for state in self._states if state.began_ns is not None]
+        sent = sum((state.sent for state in self._states), Counter[str]())
+        outcome.attacked = dict(sorted(sent.items()))
+        for state in self._states:
+            if isinstance(state.fault.action, Attack):
+                count = outcome.injected.get(state.target, 0) + state.sent.total()
+                outcome.injected[state.target] = count

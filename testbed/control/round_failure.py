@@ -1,0 +1,74 @@
+"""Why a round cannot end, in one line that names somebody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from agglab.testbed.backend import Event
+from agglab.testbed.control.crew import Crew, how
+from agglab.testbed.systems.base import Absent
+
+
+@dataclass
+class RoundFailure:
+    """Why a round cannot end, and what is known of it. hopeless: running it again would not help.
+    emptied: it is a switch that forgot. dead: rank -> how its program ended. silent: ranks that do
+    not answer. waiting, unserved: rank -> what workers and servers wait for, in the words of the
+    system."""
+
+    first: str
+    hopeless: bool = False
+    emptied: bool = False
+    report: str = ""
+    dead: dict[int, str] = field(default_factory=dict)
+    silent: set[int] = field(default_factory=set)
+    waiting: dict[int, list[Any]] = field(default_factory=dict)
+    unserved: dict[int, list[Any]] = field(default_factory=dict)
+
+    @property
+    def gone(self) -> set[int]:
+        """Ranks with which no round can go on as they are."""
+        return self.dead.keys() | self.silent
+
+
+def failure_of(event: Event, crew: Crew, on_failure: str) -> RoundFailure | None:
+    """What an event during a round means for it; None if nothing."""
+    if event["event"] == "switch_emptied":
+        if on_failure == "fail":
+            return None
+        return RoundFailure(f"switch {event['switch']} has lost what it held", emptied=True)
+    rank = event.get("rank", -1)
+    if rank not in crew.needed or event["event"] not in ("failed", "ended"):
+        return None
+    failure = RoundFailure(how(crew.called(rank), event), report=event.get("report", ""))
+    if event["event"] == "ended":
+        failure.dead[rank] = how("", event)
+    else:
+        failure.hopeless = event.get("missing") is None
+        failure.waiting[rank] = event.get("waiting", [])
+    return failure
+
+
+def explained(
+    failure: RoundFailure, absent: Mapping[str, Absent], crew: Crew
+) -> tuple[str, int | None]:
+    """One line, and the rank of the agent to name: the dead, the silent, who owes most. absent: by
+    host or switch, who owes most first."""
+    hosts = crew.job.hosts
+    owing = [hosts.index(name) for name in absent if name in hosts]
+    named = [*sorted(failure.dead), *sorted(failure.silent), *owing]
+    if not named:
+        others = [f"switch {name} {owes}" for name, owes in absent.items()]
+        where = f"; {others[0]} of {crew.job.name}" if others else ""
+        return f"{failure.first}{where}", None
+    rank = named[0]
+    parts = []
+    if rank in failure.dead:
+        parts.append(failure.dead[rank].strip())
+    elif rank in failure.silent:
+        parts.append("answers nothing")
+    if owes := absent.get(crew.agent(rank).host):
+        parts.append(f"{owes} of {crew.job.name}")
+    return f"{crew.called(rank)} {' and '.join(parts)}", rank

@@ -1,0 +1,86 @@
+"""When results are judged, and where verdicts go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from agglab.testbed.control.judge import Attempt, Judge
+from agglab.testbed.control.outcome import JobResult, Round
+from agglab.testbed.faults import AtTime, Fault
+from agglab.testbed.scenario.jobs import Tenant
+
+
+def has_time(virtual: bool, jobs: Sequence[Tenant], faults: Sequence[Fault]) -> bool:
+    """Whether rounds may be judged between rounds. That takes processors, which other jobs need,
+    and time, in which faults may be due; but no virtual time."""
+    timed = any(isinstance(fault.trigger, AtTime) for fault in faults)
+    return virtual or (len(jobs) == 1 and not timed)
+
+
+class Verifier:
+    """Puts the verdict of every round into its job's result and into the record: at once, or when
+    the run is over."""
+
+    def __init__(self, judge: Judge, note: Callable[..., None], at_once: bool) -> None:
+        self._judge, self._note, self._at_once = judge, note, at_once
+        self._broken_off: list[tuple[JobResult, Attempt]] = []
+        self._rounds: list[tuple[JobResult, Round]] = []
+
+    def round_over(self, result: JobResult, done: Round) -> None:
+        """Of the rounds of one job, in their order."""
+        self._rounds.append((result, done))
+        if self._at_once:
+            self.finish()
+
+    def broken_off(self, result: JobResult, number: int, members: Sequence[int]) -> None:
+        """What members have received of a round that others have not come to the end of. It is
+        taken now, because the next attempt would replace it."""
+        attempt = self._judge.collect(result.tenant, number, members, over=False)
+        if attempt.received:
+            self._broken_off.append((result, attempt))
+        if self._at_once:
+            self.finish()
+
+    def finish(self) -> None:
+        """Judge all that waits."""
+        for result, attempt in _taken(self._broken_off):
+            self._judge_broken_off(result, attempt)
+        for result, done in _taken(self._rounds):
+            self._judge_round(result, done)
+
+    def _judge_round(self, result: JobResult, done: Round) -> None:
+        attempt = self._judge.collect(result.tenant, done.number, done.members, over=True)
+        verdict = self._judge.verdict(result.tenant, attempt)
+        result.verdicts.append(verdict)
+        self._note(
+            "verified",
+            of=result.tenant.name,
+            round=done.number,
+            exact=verdict.exact,
+            wrong_sums=verdict.wrong_sums,
+            wrong_results=verdict.wrong_results,
+            sums_sha256=self._judge.digest(result.tenant, attempt),
+        )
+
+    def _judge_broken_off(self, result: JobResult, attempt: Attempt) -> None:
+        verdict = self._judge.verdict(result.tenant, attempt)
+        result.broken_off.append((attempt.number, verdict))
+        self._note(
+            "verified_broken_off",
+            of=result.tenant.name,
+            round=attempt.number,
+            ranks=list(attempt.received),
+            wrong_sums=verdict.wrong_sums,
+            wrong_results=verdict.wrong_results,
+        )
+
+
+T = TypeVar("T")
+
+
+def _taken(waiting: list[T]) -> list[T]:
+    """What is in the list, which is empty then."""
+    taken = waiting[:]
+    waiting.clear()
+    return taken

@@ -1,0 +1,54 @@
+"""The system that a scenario's document chooses, and what it leaves out that was meant for another.
+
+A document has layers: the file, `--set`, a point of the sweep, a contender's own keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from agglab.testbed import systems
+from agglab.testbed.scenario.document import Mapping, Node, Scalar, nodes_at, without
+from agglab.testbed.systems.base import SHARED_KEYS, System
+
+OF_A_PROGRAM = ("switch.program", "switch.entries")
+
+
+def stated(root: Node) -> Node | None:
+    """Where the document names its system."""
+    return root.get("system") if isinstance(root, Mapping) else None
+
+
+def name_in(node: Node | None) -> str:
+    """The name that `stated` found, or the default."""
+    return node.text if isinstance(node, Scalar) and node.text else systems.default()
+
+
+def find(name: str, home: Path) -> System | str:
+    """The system, or why there is none. home: the scenario's folder."""
+    try:
+        return systems.find(systems.located(name, (home, Path.cwd())))
+    except systems.UnknownSystem as error:
+        return str(error)
+
+
+def left_out(layers: Sequence[Node], home: Path) -> Node:
+    """The last layer without what was meant for another system: where the system is chosen above
+    the layer that states them, keys that it does not read, and the program of the one before.
+
+    layers: the document, each time with more laid over it."""
+    root, nodes = layers[-1], [stated(layer) for layer in layers]
+    above = next(i for i, node in enumerate(nodes) if node is nodes[-1])
+    if not above:
+        return root
+    system, before = (find(name_in(node), home) for node in (nodes[-1], nodes[above - 1]))
+    if isinstance(system, str):
+        return root
+    paths = [*OF_A_PROGRAM] if system != before else []
+    for path in SHARED_KEYS:
+        if path not in system.abilities.keys:
+            paths += [path, f"jobs[].{path}"] if path.startswith("workload.") else [path]
+    for words in (path.split(".") for path in paths):
+        root = without(root, words, nodes_at(layers[above - 1], words))
+    return root

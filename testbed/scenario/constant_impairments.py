@@ -1,0 +1,85 @@
+"""What links do to frames for the whole run.
+
+`links.loss` and its overrides, and the entries of `faults` that are impairments and have no times,
+are one thing: a direction has at most one impairment of a kind, whichever key states it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from agglab.testbed.scenario.fault_kinds import KINDS, FaultEntry, duration_s
+from agglab.testbed.scenario.jobs import Finding
+from agglab.testbed.scenario.link_values import matches, stated
+from agglab.testbed.scenario.schema import Scenario
+from agglab.testbed.scenario.trust import EVERYTHING, Trust
+from agglab.topologies import Drop, Topology
+from agglab.topologies.graph import Impairment
+
+LOSS = "loss"
+
+
+@dataclass(frozen=True)
+class Stated:
+    """That a key makes an impairment. path: the key, or the entry. impairment: None where the key
+    was not read rightly."""
+
+    kind: str
+    path: str
+    impairment: Impairment | None
+
+
+def is_constant(entry: FaultEntry) -> bool:
+    """Whether it is an impairment for the whole run, and no Fault, which begins and ends."""
+    always = not entry.at_s and entry.at_chunk is None and duration_s(entry) is None
+    return KINDS[entry.kind].impairment is not None and always
+
+
+def impairments(scenario: Scenario, link: str, direction: str) -> tuple[Impairment, ...]:
+    """All that a direction has, of a checked scenario. Losses first, since the seed of each follows
+    from its place; else in the order of `faults`."""
+    found = sorted(_stated(scenario, link, direction), key=lambda each: each.kind != LOSS)
+    made = [each.impairment for each in found if each.impairment]
+    return tuple(each for each in made if each != Drop(0.0))
+
+
+def doubled(
+    scenario: Scenario, graph: Topology, trust: Trust, sound: Collection[int]
+) -> Iterator[Finding]:
+    """Entries of `faults` that state what another key states already. sound: numbers of the entries
+    that can be judged."""
+    told = set()
+    ways = [(link.name, way) for link in graph.links for way, _, _, _ in link.directions()]
+    for link, way in ways:
+        said: dict[str, str] = {}
+        for each in _stated(scenario, link, way, trust, sound):
+            first = said.setdefault(each.kind, each.path)
+            if first != each.path and each.path not in told:
+                told.add(each.path)
+                what = f"{each.kind} of {way} for the whole run is said by {first} already"
+                yield each.path, what, "one of the two"
+
+
+def _stated(
+    scenario: Scenario,
+    link: str,
+    direction: str,
+    trust: Trust = EVERYTHING,
+    sound: Collection[int] | None = None,
+) -> Iterator[Stated]:
+    """Of one direction, as the file has it. A loss of 0 in `links` states none."""
+    path, loss = stated(scenario.links, "loss", link, direction, trust)
+    if loss is None or loss > 0:
+        yield Stated(LOSS, path, None if loss is None else _loss(loss))
+    for i, entry in enumerate(scenario.faults):
+        if sound is None or i in sound:
+            build = KINDS[entry.kind].impairment
+            if build and is_constant(entry) and matches(entry.link, link, direction):
+                yield Stated(entry.kind, f"faults[{i}]", build(entry))
+
+
+def _loss(probability: float) -> Impairment:
+    build = KINDS[LOSS].impairment
+    assert build is not None
+    return build(FaultEntry(kind=LOSS, probability=probability))

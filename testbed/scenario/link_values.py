@@ -1,0 +1,35 @@
+"""Which links a pattern is about, and which value of `links` each of their directions has."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from fnmatch import fnmatchcase
+from typing import Any
+
+from agglab.testbed.scenario.key import yaml_name
+from agglab.testbed.scenario.schema import LinkOverride, Links
+from agglab.testbed.scenario.trust import EVERYTHING, Trust
+
+FIELDS = {yaml_name(item): item.name for item in fields(LinkOverride)}
+
+
+def matches(pattern: str | None, link: str, direction: str) -> bool:
+    """A pattern with '->' is of directions, any other of links and so of both their directions."""
+    return pattern is not None and fnmatchcase(direction if "->" in pattern else link, pattern)
+
+
+def stated(
+    links: Links, key: str, link: str, direction: str, trust: Trust = EVERYTHING
+) -> tuple[str, Any]:
+    """A direction's value of a key, and the path of who states it: the last override that does, or
+    the section itself. The value is None where that was not read rightly."""
+    found = f"links.{key}", getattr(links, FIELDS[key]) if trust(f"links.{key}") else None
+    for i, override in enumerate(links.overrides):
+        path = f"links.overrides[{i}]"
+        if not (trust(f"{path}.match") and matches(override.match, link, direction)):
+            continue
+        if not trust(f"{path}.{key}"):
+            found = f"{path}.{key}", None
+        elif (own := getattr(override, FIELDS[key])) is not None:
+            found = f"{path}.{key}", own
+    return found

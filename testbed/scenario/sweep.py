@@ -1,0 +1,57 @@
+"""The mistakes of a sweep's points, told together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from agglab.testbed.scenario.errors import Problem
+
+Settings = tuple[tuple[str, str], ...]
+"""The swept keys' values as written."""
+
+
+def label(settings: Settings) -> str:
+    """`workers 3, loss 1%`."""
+    return ", ".join(f"{path.rpartition('.')[2]} {text}" for path, text in settings)
+
+
+def together(found: Sequence[tuple[Settings, Sequence[Problem]]]) -> Iterator[Problem]:
+    """Each mistake once. Those that all points have are the scenario's own, and a swept value says
+    itself whose it is. What is left depends on a swept key, often in its words, too: of all that
+    points have at one place the first is told, and which points they are."""
+    labels = [label(settings) for settings, _ in found]
+    swept = {path for settings, _ in found for path, _ in settings}
+    having: dict[Problem, set[int]] = {}
+    for number, (_, problems) in enumerate(found):
+        for problem in problems:
+            having.setdefault(problem, set()).add(number)
+    while having:
+        problem = next(iter(having))
+        alike = [problem] if problem.path in swept else _alike(problem, having)
+        points = set[int]().union(*(having.pop(each) for each in alike))
+        everywhere = len(points) == len(found) and len({each.what for each in alike}) == 1
+        if everywhere or problem.path in swept:
+            yield problem
+        else:
+            yield replace(problem, what=f"{problem.what} ({_with(points, labels)})")
+
+
+def _alike(problem: Problem, having: Mapping[Problem, Collection[int]]) -> list[Problem]:
+    """What points have at the same place, but for what one of them has beside another."""
+    alike, points = [problem], set(having[problem])
+    for other, its_points in having.items():
+        same_place = (other.where, other.path) == (problem.where, problem.path)
+        if same_place and points.isdisjoint(its_points):
+            alike.append(other)
+            points |= set(its_points)
+    return alike
+
+
+def _with(points: Collection[int], labels: Sequence[str]) -> str:
+    first, *more = sorted(points)
+    if not more:
+        return f"with {labels[first]}"
+    if len(more) == 1:
+        return f"with {labels[first]}, and alike with {labels[more[0]]}"
+    return f"with {labels[first]}, and alike at {len(more)} more points"
