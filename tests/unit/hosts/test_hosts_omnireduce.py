@@ -220,6 +220,22 @@ def again(network, nodes, tensors):
     network.run()
 
 
+@pytest.mark.parametrize("density", [0, 0.3])
+def test_the_integers_that_came_back_are_handed_out(density):
+    """Zeros for what nobody sent, whatever the array held before."""
+    tensors = [each[0] for each in tensors_of(8, 3, [90], "float32", density, 4)]
+    network, nodes = rack([[tensor] for tensor in tensors], lanes=4, window=4)
+    sums = [np.full(90, 77, np.int32) for _ in nodes]
+    for node, mine in zip(nodes, sums, strict=True):
+        begin = node.endpoint.begin
+        node.endpoint.begin = lambda now, values, out, _, begin=begin, mine=mine: begin(
+            now, values, out, mine
+        )
+    network.run()
+    for mine in sums:
+        assert mine.tolist() == expected(tensors, 4)[0].tolist()
+
+
 def test_inf_at_one_worker_is_told_to_all_and_the_next_round_works():
     good = [np.arange(64, dtype=np.float32) + rank for rank in range(3)]
     bad = [array.copy() for array in good]
