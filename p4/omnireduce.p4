@@ -3,8 +3,8 @@
 // and the switch answers with the first that anybody has. A worker that has nothing for a block sends headers alone.
 // Compile-time parameters: LANES (values a block has), SLOTS (slots of all jobs).
 //
-// Slots, sets, tags, members and switches below switches are those of docs/protocol.md. As there, all
-// state lives in ingress, and each register is read, changed and written within one action.
+// Slots, sets, tags, members and switches below switches are those of docs/protocol.md. All state lives in ingress, and
+// each register is read, changed and written within one action, as BMv2 locks registers for one action at a time.
 #include <core.p4>
 #include <v1model.p4>
 

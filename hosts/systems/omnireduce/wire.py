@@ -32,23 +32,11 @@ HEADER = np.dtype([(name, wire.HEADER[name]) for name in wire.HEADER.names or ()
 HEADER_BYTES = HEADER.itemsize
 OPENING_BYTES = HEADER_BYTES + 2 * SHAPE_BYTES
 MAX_LANES = (65535 - 28 - HEADER_BYTES) // VALUE_BYTES
-MAX_BLOCKS = NO_BLOCK
 
 
 def longest_datagram_bytes(lanes: int) -> int:
     """Length of the longest legal UDP payload."""
     return max(HEADER_BYTES + VALUE_BYTES * lanes, OPENING_BYTES)
-
-
-def frame_bytes(lanes: int) -> int:
-    """Length of the Ethernet frame, without its checksum, of a packet with so many values; 0 for
-    headers alone."""
-    return LOWER_HEADER_BYTES + HEADER_BYTES + VALUE_BYTES * lanes
-
-
-def opening_frame_bytes() -> int:
-    """The same of an `OPENING`."""
-    return LOWER_HEADER_BYTES + OPENING_BYTES
 
 
 def c_header() -> str:

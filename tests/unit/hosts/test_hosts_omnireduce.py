@@ -409,7 +409,7 @@ def test_a_loss_costs_a_round_trip(loss):
 
 def test_the_format_is_that_of_the_page():
     """Sizes that docs/systems/omnireduce.md states."""
-    assert wire.frame_bytes(0) == 62
-    assert wire.frame_bytes(256) == 62 + 1024
-    assert wire.opening_frame_bytes() == 98
+    assert (wire.HEADER_BYTES, wire.OPENING_BYTES) == (20, 98 - 42)
+    assert wire.longest_datagram_bytes(256) == 20 + 1024
+    assert wire.longest_datagram_bytes(1) == wire.OPENING_BYTES
     assert wire.HEADER.names[-2:] == ("block", "next")
