@@ -11,11 +11,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from agglab.hosts.endpoint import Address
-from agglab.hosts.part import SERVER, WORKER, Part
+from agglab.hosts.part import ROLES, WORKER, Part
 from agglab.hosts.tensors import Sparsity, make_tensor
 
 INTEGERS = ("job", "rank", "workers", "elements", "seed")
-ROLES = (WORKER, SERVER)
 
 
 class ConfigError(ValueError):
@@ -25,7 +24,7 @@ class ConfigError(ValueError):
 @dataclass(frozen=True)
 class Config:
     """The configuration file's keys. system: the module of its endpoints (systems/__init__.py);
-    settings: what that asks for; role: `worker` or `server`. `worker` may be absent; see
+    settings: what that asks for; role: one of hosts.part.ROLES. `worker` may be absent; see
     own_worker.py. `sparsity`, which may be too, has the `density`, `block` and `overlap` of
     tensors.Sparsity."""
 
@@ -64,7 +63,7 @@ class Config:
                 raise ConfigError(f"{path}: {key}: {given[key]!r} is not an integer")
         given["bind"] = _address(path, "bind", given["bind"])
         if given["role"] not in ROLES:
-            raise ConfigError(f"{path}: role: {given['role']!r} is neither worker nor server")
+            raise ConfigError(f"{path}: role: {given['role']!r} is none of {', '.join(ROLES)}")
         if given["dtype"] not in ("int32", "float32"):
             raise ConfigError(f"{path}: dtype: {given['dtype']!r} is neither int32 nor float32")
         if given["elements"] < 0:

@@ -11,7 +11,7 @@ from agglab.hosts import wire
 from agglab.testbed.places import P4_FOLDER
 from agglab.testbed.scenario import expected_names, faults, graph
 from agglab.testbed.scenario.errors import nearest, nearest_file
-from agglab.testbed.scenario.jobs import Finding, Tenant, tenants
+from agglab.testbed.scenario.jobs import Finding, Job, jobs_of
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.link_values import matches
 from agglab.testbed.scenario.reader import Reader
@@ -44,7 +44,7 @@ def check(scenario: Scenario, reader: Reader) -> Topology | None:
         built = None  # what is meant may be another
     found += unbuildable
     found += _jobs(scenario, trust)
-    jobs = tenants(scenario, built, system)
+    jobs = jobs_of(scenario, built, system)
     known = Known(scenario, built, jobs, system, trust, reader.contest)
     found += [*_of_graph(known), *faults.problems(known), *expected_names.unknown_names(known)]
     for path, what, allowed in found:
@@ -219,10 +219,10 @@ def _of_graph(known: Known) -> Iterator[Finding]:
             yield "topology", reason, "docs/scenarios.md, Topologies"
 
 
-def _tensors(known: Known, i: int, job: Tenant) -> Iterator[Finding]:
+def _tensors(known: Known, i: int, job: Job) -> Iterator[Finding]:
     path = f"jobs[{i}].workload.elements" if known.scenario.jobs else "workload.elements"
     workers = len(job.hosts)
-    needed = job.workload.elements * workers * wire.VALUE_BYTES
+    needed = job.elements * workers * wire.VALUE_BYTES
     if needed > TENSORS_MAX_BYTES and known.workload_known(job, "elements"):
         most = TENSORS_MAX_BYTES // (wire.VALUE_BYTES * workers)
         what = f"the tensors of {workers} workers need more than 8 GiB"

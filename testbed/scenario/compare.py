@@ -9,7 +9,7 @@ from dataclasses import replace
 from agglab.testbed.scenario import document
 from agglab.testbed.scenario.document import Node, Scalar
 from agglab.testbed.scenario.errors import Problem
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.scenario.key import JOB_NAME
 from agglab.testbed.scenario.kinds import Wrong
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO
@@ -103,7 +103,7 @@ def together(found: Mapping[str, Sequence[Problem]]) -> Iterator[Problem]:
 
 
 def unlike(
-    contenders: Sequence[Contender], networks: Sequence[tuple[Topology, Sequence[Tenant]]]
+    contenders: Sequence[Contender], networks: Sequence[tuple[Topology, Sequence[Job]]]
 ) -> Iterator[Problem]:
     """What is not the same for all although no key says so. networks: each contender's graph and
     jobs."""

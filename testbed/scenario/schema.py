@@ -252,8 +252,8 @@ class Workload:
 
 
 @dataclass(frozen=True)
-class Job:
-    """One tenant of several."""
+class JobSection:
+    """One job of several."""
 
     name: str = key("name", JOB_NAME, "", "`job1`, `job2` ... if not given")
     workers: tuple[str, ...] = keys_list(
@@ -354,7 +354,7 @@ class Scenario:
     links: Links = field(default=Links(), metadata={"section": Links})
     switch: Switch = field(default=Switch(), metadata={"section": Switch})
     workload: Workload = field(default=Workload(), metadata={"section": Workload})
-    jobs: tuple[Job, ...] = field(default=(), metadata={"items": Job})
+    jobs: tuple[JobSection, ...] = field(default=(), metadata={"items": JobSection})
     faults: tuple[FaultEntry, ...] = field(default=(), metadata={"items": FaultEntry})
     timeouts: Timeouts = field(default=Timeouts(), metadata={"section": Timeouts})
     expect: tuple[Expectation, ...] = field(default=(), metadata={"special": "expect"})

@@ -8,10 +8,10 @@ from typing import Any
 
 from agglab.hosts import wire
 from agglab.hosts.part import WORKER
-from agglab.hosts.tensors import Sparsity, make_tensor
+from agglab.hosts.tensors import make_tensor
 from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Finding, Tenant
-from agglab.testbed.scenario.schema import LANES_MAX, SPARSE_KEYS, Workload
+from agglab.testbed.scenario.jobs import Finding, Job
+from agglab.testbed.scenario.schema import LANES_MAX, SPARSE_KEYS
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import Array, HostCounter
 from agglab.topologies import Direction, Drop
@@ -22,7 +22,7 @@ LOSS_MAX = 0.99
 
 def agent_configuration(
     resolved: ResolvedScenario,
-    job: Tenant,
+    job: Job,
     endpoints: str,
     host: str,
     port: int,
@@ -33,7 +33,6 @@ def agent_configuration(
 
     endpoints: the module of its endpoints, a name or a path; port: the UDP port it listens on.
     """
-    workload = job.workload
     link = next(iter(resolved.graph.ports(host).values()))
     return {
         "name": host,
@@ -44,34 +43,30 @@ def agent_configuration(
         "workers": len(job.hosts),
         "bind": [resolved.graph.host(host).ip, port],
         "link_rate_bps": link.a_to_b.rate_bps,
-        "elements": workload.elements,
-        "dtype": workload.dtype,
+        "elements": job.elements,
+        "dtype": job.dtype,
         "seed": resolved.seed,
-        "give_up_s": workload.give_up_s,
-        "worker": workload.worker,
-        "sparsity": _sparsity(workload),
+        "give_up_s": job.give_up_s,
+        "worker": job.worker,
+        "sparsity": _sparsity(job),
     }
 
 
-def _sparsity(workload: Workload) -> dict[str, Any] | None:
-    if workload.kind != "sparse_allreduce":
+def _sparsity(job: Job) -> dict[str, Any] | None:
+    """As agents are told it."""
+    if job.sparsity is None:
         return None
-    return {name: getattr(workload, name) for name in SPARSE_KEYS}
+    return {name: getattr(job.sparsity, name) for name in SPARSE_KEYS}
 
 
 def tensor(
-    seed: int, job: Tenant, rank: int, number: int, start: int = 0, count: int | None = None
+    seed: int, job: Job, rank: int, number: int, start: int = 0, count: int | None = None
 ) -> Array:
     """Worker `rank`'s input in the round of that number: `count` elements of it, or all that follow
     the first. seed: the scenario's."""
-    workload, shape = job.workload, _sparsity(job.workload)
-    elements = workload.elements
-    sparsity = None
-    if shape is not None:
-        sparsity = Sparsity(**shape, workers=len(job.hosts), elements=elements)
-    count = elements - start if count is None else count
+    count = job.elements - start if count is None else count
     key = (seed, job.number, rank, number)
-    return make_tensor(*key, count, workload.dtype, start, sparsity)
+    return make_tensor(*key, count, job.dtype, start, job.sparsity)
 
 
 def lanes_of(scenario: Scenario, header_bytes: int) -> int:

@@ -12,7 +12,7 @@ from agglab.testbed import systems
 from agglab.testbed.scenario.fault_kinds import ChunkMark, FaultEntry
 from agglab.testbed.scenario.graph import bare as bare_graph
 from agglab.testbed.scenario.schema import (
-    Job,
+    JobSection,
     Links,
     Scenario,
     Switch,
@@ -64,7 +64,7 @@ def schedule(seed: int, system: str) -> Scenario:
     )
     if jobs > 1:
         own = tuple(
-            Job(name=f"job{n + 1}", workload=_workload(chance, tensors)) for n in range(jobs)
+            JobSection(name=f"job{n + 1}", workload=_workload(chance, tensors)) for n in range(jobs)
         )
         bare = replace(bare, jobs=own)
     return replace(bare, faults=tuple(_faults(chance, bare)))

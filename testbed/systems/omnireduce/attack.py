@@ -15,7 +15,7 @@ BARE_ONE_IN = 3
 def forge(aim: Aim, result: int, overhead: int) -> bytes:
     """See summing.attack.Forge; without values if there is no room."""
     chance, lanes = aim.chance, aim.lanes
-    values = wire.Kind.INT32 if aim.victim.workload.dtype == "int32" else wire.Kind.SCALED
+    values = wire.Kind.INT32 if aim.victim.dtype == "int32" else wire.Kind.SCALED
     kind = int(values if aim.aims() else chance.choice(list(wire.Kind)))
     body_bytes = 2 * SHAPE_BYTES if kind == wire.Kind.OPENING else VALUE_BYTES * lanes
     if kind != wire.Kind.OPENING and (
@@ -23,6 +23,6 @@ def forge(aim: Aim, result: int, overhead: int) -> bytes:
     ):
         kind, body_bytes = kind | wire.BARE, 0
     header = aim.header(kind | result)
-    blocks = -(-aim.victim.workload.elements // lanes)
+    blocks = -(-aim.victim.elements // lanes)
     column = COLUMN.pack(*(chance.choice((chance.randrange(blocks), wire.NO_BLOCK)) for _ in "bn"))
     return header + column + chance.randbytes(body_bytes)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agglab.testbed.plan import Tree
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import ActiveJob, Array
 from agglab.testbed.systems.common import tensor
 from agglab.testbed.systems.summing.bounds import Load
@@ -58,8 +58,8 @@ def _union(own: Mapping[str, Blocks]) -> Blocks:
     return found
 
 
-def _blocks(seed: int, lanes: int, job: Tenant, rank: int, number: int) -> Blocks:
-    elements = job.workload.elements
+def _blocks(seed: int, lanes: int, job: Job, rank: int, number: int) -> Blocks:
+    elements = job.elements
     found = np.zeros(-(-elements // lanes), np.bool_)
     for first in range(0, found.size, PIECE_BLOCKS):
         start, count = first * lanes, min(PIECE_BLOCKS * lanes, elements - first * lanes)

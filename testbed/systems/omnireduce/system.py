@@ -31,7 +31,7 @@ class OmniReduce(Summing):
 
     def rounds(self, job: ActiveJob) -> Iterable[int]:
         """Each round has other tensors."""
-        return range(job.job.workload.rounds)
+        return range(job.job.rounds)
 
     def beyond(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]

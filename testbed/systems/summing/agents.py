@@ -23,14 +23,14 @@ def configuration(
     resolved: ResolvedScenario, job: ActiveJob, endpoints: str, rank: int
 ) -> dict[str, Any]:
     """hosts.agent's keys for one worker, as the job begins."""
-    tenant, port = job.job, wire.WORKER_PORT_BASE + job.job.number
-    host = tenant.hosts[rank]
+    declared, port = job.job, wire.WORKER_PORT_BASE + job.job.number
+    host = declared.hosts[rank]
     return {
-        **agent_configuration(resolved, tenant, endpoints, host, port, rank),
+        **agent_configuration(resolved, declared, endpoints, host, port, rank),
         "settings": {
             "lanes": resolved.lanes,
-            "slots": tenant.slots,
-            "window": tenant.window,
+            "slots": declared.slots,
+            "window": declared.window,
             "first_tag": 1,
             "aggregator": [wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT],
         },

@@ -16,7 +16,7 @@ from math import ceil
 
 from agglab.hosts import wire
 from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import AttackKind
 from agglab.testbed.systems.frames import (
     ETHERNET,
@@ -74,8 +74,8 @@ class Aim:
     chance: random.Random
     own: End
     worker: End
-    victim: Tenant
-    member_of: Tenant | None
+    victim: Job
+    member_of: Job | None
     slots: Mapping[int, int]
     lanes: int
     room: int
@@ -114,7 +114,7 @@ class Aim:
         slots = self.slots[victim.number]
         job = victim.number if self.aims() else chance.randrange(NO_JOB, JOB_MAX)
         slot = chance.randrange(slots if self.aims() else 1 << 16)
-        tags_a_round = 1 + ceil(victim.workload.elements / self.lanes) // slots
+        tags_a_round = 1 + ceil(victim.elements / self.lanes) // slots
         near = chance.randrange(1, 2 + tags_a_round)
         tag = near if self.aims() else chance.choice((SESSION + near, chance.randrange(1 << 32)))
         return HEADER.pack(wire.VERSION, kind, job, slot, chance.randrange(256), 0, tag)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from agglab.hosts.wire import VALUE_BYTES
 from agglab.testbed.plan import Entries, Tree
 from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Finding, Tenant
+from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems import common
 from agglab.testbed.systems.base import (
@@ -79,8 +79,8 @@ class Summing(System):
         """As the scenario says, or the most that its MTU allows."""
         return common.lanes_of(scenario, self.sizes.header_bytes)
 
-    def chunks(self, scenario: Scenario, job: Tenant) -> int:
-        return -(-job.workload.elements // self.lanes(scenario))
+    def chunks(self, scenario: Scenario, job: Job) -> int:
+        return -(-job.elements // self.lanes(scenario))
 
     def chunk_bits(self, resolved: ResolvedScenario) -> int:
         return self.sizes.full(resolved.lanes) * 8
@@ -157,7 +157,7 @@ class Summing(System):
         return resolved.lanes
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        return truth_of(job.job.workload.dtype, resolved.lanes, combine)
+        return truth_of(job.job.dtype, resolved.lanes, combine)
 
     # What switches did.
 

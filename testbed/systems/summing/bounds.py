@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from agglab.hosts import wire
 from agglab.testbed.plan import Tree
 from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import Bounds
 from agglab.testbed.systems.common import independent_loss
 from agglab.testbed.systems.summing.sizes import Sizes
@@ -41,7 +41,7 @@ def tree_directions(graph: Topology, tree: Tree) -> Iterator[tuple[str, str, int
                 yield ports[port].name, name, way.rate_bps
 
 
-def bounds(resolved: ResolvedScenario, job: Tenant, tree: Tree, load: Load, sizes: Sizes) -> Bounds:
+def bounds(resolved: ResolvedScenario, job: Job, tree: Tree, load: Load, sizes: Sizes) -> Bounds:
     """Of one job alone on the network: each link carries its bytes, once each way."""
     graph, frame = resolved.graph, sizes.full(resolved.lanes)
     rates = {name: rate for _, name, rate in tree_directions(graph, tree) if rate}
@@ -51,7 +51,7 @@ def bounds(resolved: ResolvedScenario, job: Tenant, tree: Tree, load: Load, size
     trips_s = load.steps * trip_s + _trip_s(graph, tree, sizes.opening)
     filled = job.window * frame * 8 / slowest_bps / trip_s if load.chunks > job.window else 1.0
     return Bounds(
-        job.workload.elements * wire.VALUE_BYTES * 8 / slowest_bps,
+        job.elements * wire.VALUE_BYTES * 8 / slowest_bps,
         max(crossing_s.values()),
         _lossy_s(graph, tree, crossing_s, trips_s),
         min(1.0, filled),

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from agglab.testbed.plan import Entries, Tree
 from agglab.testbed.systems.base import ActiveJob, Again, Cells
-from agglab.testbed.systems.summing.plan import Job, job_trees, plan
+from agglab.testbed.systems.summing.plan import PlacedJob, job_trees, plan
 from agglab.topologies import Topology
 
 Answers = Callable[[int, int], Again]
@@ -16,17 +16,17 @@ Answers = Callable[[int, int], Again]
 
 def tables(graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
     """See System.tables."""
-    places: list[Job | None] = [None] * (1 + max((job.index for job in jobs), default=-1))
+    places: list[PlacedJob | None] = [None] * (1 + max((job.index for job in jobs), default=-1))
     for job in jobs:
         first, slots = job.share
-        places[job.index] = Job(job.job.number, job.hosts, first, slots)
+        places[job.index] = PlacedJob(job.job.number, job.hosts, first, slots)
     return plan(graph, places).entries
 
 
 @lru_cache(maxsize=64)
 def tree_of(graph: Topology, job: ActiveJob) -> Tree:
     """The job's own. Raises ValueError, one line."""
-    placed = Job(job.job.number, job.hosts, 0, 1)
+    placed = PlacedJob(job.job.number, job.hosts, 0, 1)
     return job_trees(graph, [*[None] * job.index, placed])[job.job.number]
 
 

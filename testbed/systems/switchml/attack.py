@@ -8,7 +8,7 @@ from agglab.testbed.systems.summing.attack import Aim
 
 def forge(aim: Aim, result: int, overhead: int) -> bytes:
     """See summing.attack.Forge; without values if there is no room."""
-    values = wire.Kind.INT32 if aim.victim.workload.dtype == "int32" else wire.Kind.SCALED
+    values = wire.Kind.INT32 if aim.victim.dtype == "int32" else wire.Kind.SCALED
     kind = values if aim.aims() else aim.chance.choice(list(wire.Kind))
     if not aim.fits(wire.datagram_bytes(aim.lanes), overhead):
         kind = wire.Kind.OPENING

@@ -25,7 +25,7 @@ class SwitchML(Summing):
         """Every chunk once over each link, each way, whatever is below, and an OPENING: for floats
         one for each slot in use."""
         window, chunks = job.job.window, resolved.chunks(job.job)
-        openings = min(chunks, window) if job.job.workload.dtype == "float32" else 1
+        openings = min(chunks, window) if job.job.dtype == "float32" else 1
         size = chunks * self.sizes.full(resolved.lanes) + openings * self.sizes.opening
         directions = trees.directions(trees.tree_of(resolved.graph, job))
         return Load(dict.fromkeys(directions, size), chunks, -(-chunks // window))

@@ -13,7 +13,7 @@ from frames import AGGREGATOR, AGGREGATOR_MAC, ipv4, worker_address, worker_mac
 
 from agglab.switch import Exact, Pipeline
 from agglab.testbed.scenario import ResolvedScenario, resolve
-from agglab.testbed.scenario.schema import Job, Scenario, Switch
+from agglab.testbed.scenario.schema import JobSection, Scenario, Switch
 from agglab.testbed.systems.summing import attack
 from agglab.testbed.systems.summing.counters import COUNTERS
 from agglab.testbed.systems.switchml import SwitchML
@@ -46,7 +46,7 @@ def counts(pipeline: Pipeline) -> dict[str, int]:
 
 def attacked() -> ResolvedScenario:
     switch = Switch(lanes=LANES, slots=4)
-    victim = Job(name="a", workers=("h[123]",))
+    victim = JobSection(name="a", workers=("h[123]",))
     return resolve(Scenario(name="attacked", switch=switch, jobs=(victim,)))
 
 

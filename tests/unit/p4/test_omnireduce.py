@@ -29,7 +29,7 @@ from test_packet_checks import rewritten
 
 from agglab.switch import Exact, Pipeline
 from agglab.testbed.scenario import resolve
-from agglab.testbed.scenario.schema import Job, Scenario
+from agglab.testbed.scenario.schema import JobSection, Scenario
 from agglab.testbed.scenario.schema import Switch as SwitchKeys
 from agglab.testbed.systems.omnireduce import OmniReduce
 
@@ -278,7 +278,7 @@ def test_every_kind_of_attack_is_counted_by_its_counter_and_none_is_answered(
     owner = int.from_bytes(worker_address(4), "big")
     pipeline.table_add(sources, [Exact(4)], belong_to, [owner])
     pipeline.set_multicast_group(1, [(port, 0) for port in (*PORTS, 4)])
-    switch, victim = SwitchKeys(lanes=LANES, slots=SLOTS), Job(name="a", workers=("h[123]",))
+    switch, victim = SwitchKeys(lanes=LANES, slots=SLOTS), JobSection(name="a", workers=("h[123]",))
     scenario = Scenario(name="attacked", system="omnireduce", switch=switch, jobs=(victim,))
     kinds = OmniReduce.attack_kinds
     sums = {kind: OmniReduce.counters[kind].name for kind in REFUSALS}

@@ -361,7 +361,7 @@ def enumerate_all(program: Path, case: Case, depth: int | None) -> Enumerated:
         compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
     )
     graph = rack(WORKERS)
-    job = plan.Job(JOB, tuple(host.name for host in graph.hosts), 0, SLOTS)
+    job = plan.PlacedJob(JOB, tuple(host.name for host in graph.hosts), 0, SLOTS)
     with compiled.pipeline(seed=1) as pipeline:
         entries = plan.job_entries(graph, "s1", [job])
         for entry in entries.tables:

@@ -285,7 +285,7 @@ class SwitchWorld:
     def _install(self) -> None:
         """Entries for the members that are left, at every switch."""
         jobs = [
-            plan.Job(
+            plan.PlacedJob(
                 job.setting.number, tuple(job.members), job.setting.first_slot, job.setting.slots
             )
             for job in self._jobs
