@@ -15,11 +15,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from agglab.testbed import cli, group, run
+from agglab.testbed import cli, group, run, side_by_side
 from agglab.testbed.errors import MachineLacks, NodeFailed
 from agglab.testbed.experiment import Experiment
 from agglab.testbed.metrics import memory_needed_bytes
 from agglab.testbed.scenario import load
+from agglab.testbed.scenario.expectations import Expectation
 
 TEXT = """
 name: tiny
@@ -200,6 +201,16 @@ def test_expectations_of_ratios_can_fail(tmp_path: Path, expected: str, reason: 
     assert (ran.code, ran.metrics["ok"]) == (bool(reason), not reason)
     assert reason in ran.metrics["reason"] and bool(ran.metrics["reason"]) == bool(reason)
     assert ("FAILED" if reason else "PASSED") in ran.said and reason in ran.said
+
+
+def test_what_is_text_in_one_run_has_no_ratio() -> None:
+    """`first_wrong.got` is a number, but for NaN and arrays of another shape."""
+    wrong, right = ({"ok": True, "first_wrong": {"got": got}} for got in ("nan", 2.0))
+    expected = [Expectation("ratio.a.b.first_wrong.got", minimum=0.0)]
+    for runs in ({"a": wrong, "b": wrong}, {"a": wrong, "b": right}, {"a": right, "b": wrong}):
+        found = side_by_side.comparison(runs, expected)
+        assert found["ratio"]["a"]["b"]["first_wrong"]["got"] is None
+        assert found["reason"] == "expected ratio.a.b.first_wrong.got >= 0, got nothing"
 
 
 def test_an_expectation_of_one_contender_is_of_no_other(tmp_path: Path) -> None:

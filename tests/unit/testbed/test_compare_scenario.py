@@ -215,6 +215,11 @@ TWO = "compare: {a: {}, b: {system: ring}}\n"
             "1: compare.b.system: would hide what is swept; allowed: this key here, or in `sweep`",
         ),
         (
+            TWO + "jobs: [{name: x}, {name: y}]\nexpect: {ratio.a.b.link_bound_s: 1}",
+            "3: expect.ratio.a.b.link_bound_s: 'ratio.a.b.link_bound_s' is of one job, and there "
+            "are 2; allowed: ratio.a.b.jobs.x.link_bound_s, ratio.a.b.jobs.y.link_bound_s",
+        ),
+        (
             TWO + "jobs: [{name: x, end: 1s}]",
             "2: jobs[0].end: would end contenders after different numbers of rounds; allowed: `w",
         ),
