@@ -89,7 +89,9 @@ def conductor(
         session = JobSession(crew, roster)
         recovery = Recovery(result, crew, session, clock, roster, rounds, history, diagnose)
         parts = (crew, session, recovery, clock, roster, rounds, history, round_s)
-        return crew, JobProcess(result, *parts, may_rest(jobs, faults), controlling(result))
+        controls = controlling(result)
+        rests = controls is None and may_rest(jobs, faults)  # a controller has deadlines of its own
+        return crew, JobProcess(result, *parts, rests, controls)
 
     made = {job.number: process(job) for job in jobs}
     return Conductor(

@@ -10,11 +10,11 @@ from typing import Any
 import numpy.typing as npt
 
 from agglab.hosts import own_worker
-from agglab.hosts.tensors import make_tensor
 from agglab.testbed.backend import Backend
 from agglab.testbed.received import Received
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.systems.common import tensor
 from agglab.testbed.verify import Verdict, verify
 
 NOTHING = Received(None)
@@ -37,7 +37,6 @@ class Judge:
     def __init__(self, backend: Backend, resolved: ResolvedScenario) -> None:
         self._backend = backend
         self._system, self._resolved = resolved.system, resolved
-        self._seed = resolved.seed
 
     def collect(self, job: Job, number: int, members: Sequence[int], over: bool) -> Attempt:
         """What the members have received, which the next attempt would replace. Of a round that
@@ -53,7 +52,7 @@ class Judge:
 
         def inputs(start: int, count: int) -> list[npt.NDArray[Any]]:
             return [
-                make_tensor(self._seed, job.number, rank, attempt.number, count, job.dtype, start)
+                tensor(self._resolved.seed, job, rank, attempt.number, start, count)
                 for rank in attempt.members
             ]
 

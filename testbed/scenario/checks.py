@@ -15,7 +15,7 @@ from agglab.testbed.scenario.jobs import Finding, Job, jobs_of
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.link_values import matches
 from agglab.testbed.scenario.reader import Reader
-from agglab.testbed.scenario.schema import OF_KIND, Scenario
+from agglab.testbed.scenario.schema import OF_KIND, SPARSE_KEYS, Scenario, Workload
 from agglab.testbed.scenario.schema import Topology as Shape
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import SHARED_KEYS, ActiveJob, Source
@@ -75,10 +75,21 @@ def _abilities(scenario: Scenario, reader: Reader) -> Iterator[Finding]:
     for path, value, allowed in wanted:
         if value not in allowed and trust(path):
             yield path, f"{system.name} does not do {value}", ", ".join(allowed)
+    for path, workload in workloads:
+        yield from _sparse_keys(path, workload, trust)
     for path in SHARED_KEYS:
         for given in _places(path, len(scenario.jobs)) if path not in able.keys else ():
             if reader.given(given):
                 yield given, f"has no meaning for {system.name}", "leave it out"
+
+
+def _sparse_keys(path: str, workload: Workload, trust: Trust) -> Iterator[Finding]:
+    """Keys that only a sparse workload has."""
+    if workload.kind == "sparse_allreduce" or not trust(f"{path}.kind"):
+        return
+    for name in SPARSE_KEYS:
+        if getattr(workload, name) != getattr(Workload(), name):
+            yield f"{path}.{name}", f"has no meaning for {workload.kind}", "kind: sparse_allreduce"
 
 
 def _places(path: str, jobs: int) -> Iterator[str]:

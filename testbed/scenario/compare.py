@@ -13,7 +13,7 @@ from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.scenario.key import JOB_NAME
 from agglab.testbed.scenario.kinds import Wrong
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO
-from agglab.testbed.scenario.schema import Contender, Scenario
+from agglab.testbed.scenario.schema import SPARSE_KEYS, Contender, Scenario
 from agglab.topologies import Topology
 
 CONTENDERS_MAX = 16
@@ -26,6 +26,7 @@ FIXED = (
     "faults",
     "jobs",
     "workload.kind",
+    *(f"workload.{name}" for name in SPARSE_KEYS),
     "workload.elements",
     "workload.dtype",
     "workload.rounds",

@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from agglab.testbed.scenario.schema import JobSection, Scenario
+from agglab.hosts.tensors import Sparsity
+from agglab.testbed.scenario.schema import SPARSE_KEYS, JobSection, Scenario, Workload
 from agglab.testbed.systems.base import System
 from agglab.topologies import Host, Topology
 
@@ -21,7 +22,7 @@ class Job:
 
     number: on the wire. hosts: of its workers, by rank. servers: hosts of its servers, where the
     system has any. share: its weight where something is divided among jobs. elements, dtype,
-    rounds, worker, give_up_s, on_failure, restarts_max: of its `workload`.
+    rounds, worker, give_up_s, on_failure, restarts_max, sparsity: of its `workload`.
     window: packets that a worker keeps in flight. first_slot, slots: which of the switches' slots
     it may have. These three are the system's choice (`resolved.resolve`): 0 until that is made, and
     where the system has no such number.
@@ -44,6 +45,7 @@ class Job:
     first_slot: int = 0
     slots: int = 0
     servers: tuple[str, ...] = ()
+    sparsity: Sparsity | None = None
 
 
 def jobs_of(scenario: Scenario, graph: Topology | None, system: System) -> tuple[Job, ...]:
@@ -76,7 +78,15 @@ def _job(section: JobSection, number: int, hosts: tuple[str, ...], servers: tupl
         on_failure=workload.on_failure,
         restarts_max=workload.restarts_max,
         servers=servers,
+        sparsity=_sparsity(workload, len(hosts)),
     )
+
+
+def _sparsity(workload: Workload, workers: int) -> Sparsity | None:
+    if workload.kind != "sparse_allreduce":
+        return None
+    own = {name: getattr(workload, name) for name in SPARSE_KEYS}
+    return Sparsity(**own, workers=workers, elements=workload.elements)
 
 
 def stated(scenario: Scenario) -> Sequence[JobSection]:

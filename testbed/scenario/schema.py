@@ -16,6 +16,7 @@ from agglab.testbed.scenario.kinds import (
     Flag,
     Fraction,
     Pattern,
+    Share,
     Text,
     Whole,
     duration,
@@ -188,9 +189,29 @@ class Switch:
     pcap: bool = key("pcap", Flag(), False, "record every packet of every switch port")
 
 
+SPARSE_KEYS = ("density", "block", "overlap")
+"""Of a workload: those that only `sparse_allreduce` has."""
+
+
 @dataclass(frozen=True)
 class Workload:
-    kind: str = key("kind", Choice(("allreduce",)), "allreduce", "what the workers do")
+    kind: str = key(
+        "kind",
+        Choice(("allreduce", "sparse_allreduce")),
+        "allreduce",
+        "what the workers do; sparse: most blocks of their tensors are zero",
+    )
+    density: float = key(
+        "density", Share(), 0.1, "of a sparse tensor: the share of its blocks that are not zero"
+    )
+    block: int = key("block", Whole(1, 1_000_000), 256, "of a sparse tensor: values of one block")
+    overlap: str = key(
+        "overlap",
+        Choice(("none", "random", "full")),
+        "random",
+        "which blocks of a sparse tensor are not zero: others at each worker as far as possible; "
+        "chosen independently; the same at all",
+    )
     elements: int = key(
         "elements", Whole(1, 1_000_000_000), 1_000_000, "values in the tensor of each worker"
     )

@@ -51,7 +51,7 @@ class Abilities:
     keys: those of SHARED_KEYS that it reads; a scenario that gives another one is refused.
     """
 
-    workloads: tuple[str, ...] = ("allreduce",)
+    workloads: tuple[str, ...] = ("allreduce", "sparse_allreduce")
     dtypes: tuple[str, ...] = ("float32", "int32")
     clocks: tuple[str, ...] = ("mininet", "virtual")
     targets: tuple[str, ...] = TARGETS
@@ -392,10 +392,12 @@ class System(ABC):
     # What should happen.
 
     @abstractmethod
-    def round_bytes(self, resolved: ResolvedScenario, job: ActiveJob) -> Mapping[str, int]:
-        """Bytes that a round without loss sends over each direction (`h1->s1`), and between agents
-        of one host (`h1->h1`, which is no link's). Directions that carry nothing may be left
-        out."""
+    def round_bytes(
+        self, resolved: ResolvedScenario, job: ActiveJob, number: int
+    ) -> Mapping[str, int]:
+        """Bytes that the round of that number sends without loss over each direction (`h1->s1`),
+        and between agents of one host (`h1->h1`, which is no link's). Directions that carry nothing
+        may be left out."""
 
     @abstractmethod
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds: ...

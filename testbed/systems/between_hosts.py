@@ -30,7 +30,6 @@ from agglab.testbed.systems.base import (
     Cells,
     Choices,
     Combine,
-    HostCounter,
     JobChoices,
     Share,
     Source,
@@ -153,7 +152,9 @@ class BetweenHosts(System):
         """hosts.agent's keys for one agent; `settings` are yet to come."""
         return agent_configuration(resolved, job, self.endpoints, host, port, rank, role)
 
-    def round_bytes(self, resolved: ResolvedScenario, job: ActiveJob) -> Mapping[str, int]:
+    def round_bytes(
+        self, resolved: ResolvedScenario, job: ActiveJob, number: int
+    ) -> Mapping[str, int]:
         return bytes_by_direction(resolved.graph, self.flows(resolved, job))
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
@@ -223,11 +224,6 @@ class NumberedSessions:
 
 
 FIRST_SESSION = 1
-
-
-def meanings(counters: Mapping[str, tuple[str, str]]) -> dict[str, HostCounter]:
-    """An endpoint's own counters, for System.host_counters."""
-    return {name: HostCounter(unit, meaning) for name, (unit, meaning) in counters.items()}
 
 
 def one_after_another(inputs: Iterable[Array]) -> Array:

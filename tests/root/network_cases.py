@@ -43,7 +43,7 @@ from agglab.testbed.network.targets.base import Control, SwitchSetting, port_arg
 from agglab.testbed.network.targets.p4runtime import P4RuntimeControl  # noqa: E402
 from agglab.testbed.plan import Entries, TableEntry  # noqa: E402
 from agglab.testbed.statistics import SwitchStatistics  # noqa: E402
-from agglab.testbed.systems.switchml.plan import PlacedJob, job_entries, plan  # noqa: E402
+from agglab.testbed.systems.summing.plan import PlacedJob, job_entries, plan  # noqa: E402
 from agglab.topologies import (  # noqa: E402
     Direction,
     Drop,

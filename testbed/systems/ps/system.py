@@ -35,9 +35,9 @@ from agglab.testbed.systems.between_hosts import (
     FIRST_SESSION,
     KEYS,
     BetweenHosts,
-    meanings,
     one_after_another,
 )
+from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow, unreachable
 from agglab.testbed.systems.ps.diagnosis import diagnose
 from agglab.testbed.systems.ps.keys import PsKeys, dedicated

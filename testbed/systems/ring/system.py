@@ -28,9 +28,9 @@ from agglab.testbed.systems.base import (
 from agglab.testbed.systems.between_hosts import (
     FIRST_SESSION,
     BetweenHosts,
-    meanings,
     one_after_another,
 )
+from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow, path
 from agglab.topologies import Topology
 

@@ -14,8 +14,9 @@ from frames import AGGREGATOR, AGGREGATOR_MAC, ipv4, worker_address, worker_mac
 from agglab.switch import Exact, Pipeline
 from agglab.testbed.scenario import ResolvedScenario, resolve
 from agglab.testbed.scenario.schema import JobSection, Scenario, Switch
-from agglab.testbed.systems.switchml import attack
-from agglab.testbed.systems.switchml.counters import COUNTERS
+from agglab.testbed.systems.summing import attack
+from agglab.testbed.systems.summing.counters import COUNTERS
+from agglab.testbed.systems.switchml import SwitchML
 
 LANES = 5
 ATTACKER_PORT = 4
@@ -50,7 +51,7 @@ def attacked() -> ResolvedScenario:
 
 
 def test_every_kind_is_counted_by_its_counter_and_none_is_answered(pipeline: Pipeline) -> None:
-    frames = attack.frames("7", attacked(), "h4")
+    frames = SwitchML().attack("7", attacked(), "h4")
     seen = set()
     for kind, frame in islice(frames, 40 * len(attack.KINDS)):
         before = counts(pipeline)

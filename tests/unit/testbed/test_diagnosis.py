@@ -3,8 +3,8 @@
 import pytest
 
 from agglab.testbed.systems.base import Absent, spans
-from agglab.testbed.systems.switchml.diagnosis import diagnose
-from agglab.testbed.systems.switchml.plan import PlacedJob, plan
+from agglab.testbed.systems.summing.diagnosis import diagnose
+from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.topologies import fabrics, rack
 
 FIRST_SLOT = 8

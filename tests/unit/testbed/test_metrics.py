@@ -17,7 +17,7 @@ from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.scenario.metric_names import metrics as metrics_of
 from agglab.testbed.scenario.metric_names import pattern_of, type_of
 from agglab.testbed.systems.base import Bounds
-from agglab.testbed.systems.switchml.plan import PlacedJob, plan
+from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.testbed.usage import Usage
 from agglab.testbed.verify import Verdict, Wrong
 from agglab.topologies import Drop, Topology

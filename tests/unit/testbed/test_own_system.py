@@ -162,7 +162,9 @@ def test_an_entry_point_is_a_name(monkeypatch: pytest.MonkeyPatch, capsys: Any) 
     systems.find.cache_clear()
     assert cli.main(["systems"]) == 0
     out = capsys.readouterr().out
-    assert "gather: a server adds\n  workloads: allreduce\n  dtypes: int32\n" in out
+    assert (
+        "gather: a server adds\n  workloads: allreduce, sparse_allreduce\n  dtypes: int32\n" in out
+    )
     assert "  keys: gather.host, switch.lanes\n" in out
     assert "broken: cannot be used: broken: ModuleNotFoundError" in out
     systems.find.cache_clear()

@@ -11,7 +11,7 @@ from p4.config.v1 import p4info_pb2
 
 from agglab.testbed.network.p4runtime import Names, encode, read_p4info
 from agglab.testbed.plan import TableEntry
-from agglab.testbed.systems.switchml.plan import PlacedJob, job_entries
+from agglab.testbed.systems.summing.plan import PlacedJob, job_entries
 from agglab.topologies import rack
 
 P4INFO = """

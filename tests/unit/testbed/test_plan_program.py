@@ -13,8 +13,8 @@ from p4.config.v1 import p4info_pb2
 
 from agglab.testbed.network.p4runtime import Names
 from agglab.testbed.plan import FLOOD_GROUP
-from agglab.testbed.systems.switchml import plan
-from agglab.testbed.systems.switchml.plan import PlacedJob, job_entries
+from agglab.testbed.systems.summing import plan
+from agglab.testbed.systems.summing.plan import PlacedJob, job_entries
 from agglab.topologies import rack
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agglab.testbed.plan import Wiring, aggregation_tree
-from agglab.testbed.systems.switchml.plan import PlacedJob, plan
+from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.topologies import Topology, fabrics, rack
 
 SHAPES = {

@@ -13,7 +13,7 @@ from agglab.testbed.queue_losses import Lost, lost_inside
 from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.statistics import DirectionStatistics
-from agglab.testbed.systems.switchml.plan import PlacedJob, plan
+from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.topologies import rack, two_tier
 
 SWITCHML = systems.find("switchml")

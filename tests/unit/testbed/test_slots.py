@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.scenario.schema import Scenario
-from agglab.testbed.systems.switchml.partition import divide
-from agglab.testbed.systems.switchml.slots import Slots, due
+from agglab.testbed.systems.summing.partition import divide
+from agglab.testbed.systems.summing.slots import Slots, due
 
 TOTAL = 24
 

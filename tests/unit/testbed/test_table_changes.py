@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
-from agglab.testbed.systems.switchml.plan import PlacedJob, plan
+from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.testbed.table_changes import (
     NO_ENTRIES,
     group_changes,

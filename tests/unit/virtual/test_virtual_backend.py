@@ -19,7 +19,7 @@ from agglab.testbed.program import compile_program
 from agglab.testbed.scenario.fault_kinds import FaultEntry
 from agglab.testbed.scenario.schema import Links, Scenario, Switch, Timeouts, Workload
 from agglab.testbed.scenario.schema import Topology as Shape
-from agglab.testbed.systems.switchml.plan import PlacedJob, plan
+from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.testbed.virtual import CompiledProgram, NeverEnds, VirtualBackend
 from agglab.topologies import Direction, rack
 from agglab.topologies.graph import Corrupt, Topology

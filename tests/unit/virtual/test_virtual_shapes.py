@@ -12,7 +12,7 @@ from agglab.hosts import wire
 from agglab.testbed.backend import Event, WorkerId
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.program import compile_program
-from agglab.testbed.systems.switchml.plan import PlacedJob, plan
+from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.testbed.virtual import CompiledProgram, VirtualBackend
 from agglab.topologies import Direction, Topology, fat_tree, rack, two_tier
 from agglab.topologies.graph import Drop, Duplicate, Reorder

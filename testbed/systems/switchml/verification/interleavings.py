@@ -25,7 +25,7 @@ from agglab.hosts.wire import Batch
 from agglab.hosts.worker import Job, Worker
 from agglab.switch import Pipeline
 from agglab.testbed.program import compile_program
-from agglab.testbed.systems.switchml import plan
+from agglab.testbed.systems.summing import plan
 from agglab.testbed.virtual.backend import AGGREGATOR
 from agglab.testbed.virtual.frames import Address, Framing
 from agglab.testbed.virtual.switches import CompiledProgram

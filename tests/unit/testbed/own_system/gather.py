@@ -148,12 +148,14 @@ class Gather(System):
         there = [plain.Flow(host, server, size) for host in job.hosts]
         return there + [plain.Flow(flow.target, flow.source, size) for flow in there]
 
-    def round_bytes(self, resolved: ResolvedScenario, job: ActiveJob) -> Mapping[str, int]:
+    def round_bytes(
+        self, resolved: ResolvedScenario, job: ActiveJob, number: int
+    ) -> Mapping[str, int]:
         return plain.bytes_by_direction(resolved.graph, self._flows(resolved, job))
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
         slowest_bps = min(rate for _, rate in plain.rates(resolved.graph))
-        link_s = plain.slowest_crossing_s(resolved.graph, self.round_bytes(resolved, job))
+        link_s = plain.slowest_crossing_s(resolved.graph, self.round_bytes(resolved, job, 0))
         payload_s = job.job.elements * 32 / slowest_bps
         return Bounds(payload_s, link_s, link_s, 1.0)
 

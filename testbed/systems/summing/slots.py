@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from agglab.testbed.scenario.jobs import Job
-from agglab.testbed.systems.switchml.partition import Range, divide
+from agglab.testbed.systems.summing.partition import Range, divide
 
 
 class Slots:

@@ -1,4 +1,4 @@
-"""Sessions of SwitchML: the slots that a job has, and tags that no older packet bears."""
+"""Sessions: the slots that a job has, and tags that no older packet bears."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import NoSession
-from agglab.testbed.systems.switchml.partition import Range
-from agglab.testbed.systems.switchml.slots import Slots
+from agglab.testbed.systems.summing.partition import Range
+from agglab.testbed.systems.summing.slots import Slots
 
 SESSION_BITS = 20
 """A session's first tag is a multiple of 2^20, and 1 (docs/protocol.md, Sessions)."""
@@ -17,7 +17,7 @@ TAGS_COMPARABLE = 1 << 31
 """A tag that is so far ahead of one that some cell still holds is taken for one behind it."""
 
 
-class SwitchMLSessions:
+class SlotSessions:
     """See systems.base.Sessions; a share is a Range of slots."""
 
     def __init__(self, resolved: ResolvedScenario) -> None:

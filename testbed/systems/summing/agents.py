@@ -1,4 +1,4 @@
-"""Who runs where in SwitchML: a worker at each host of the job."""
+"""Who runs where: a worker at each host of the job."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.systems.base import ActiveJob, Agent
 from agglab.testbed.systems.common import agent_configuration
 
-ENDPOINTS = "agglab.hosts.systems.switchml"
 
-
-def agents(resolved: ResolvedScenario, job: ActiveJob) -> list[Agent]:
-    """See System.agents."""
+def agents(resolved: ResolvedScenario, job: ActiveJob, endpoints: str) -> list[Agent]:
+    """See System.agents. endpoints: the module of the workers' endpoints."""
     return [
-        Agent(WORKER, job.job.hosts[rank], rank, configuration(resolved, job, rank))
+        Agent(WORKER, job.job.hosts[rank], rank, configuration(resolved, job, endpoints, rank))
         for rank in job.members
     ]
 
 
-def configuration(resolved: ResolvedScenario, job: ActiveJob, rank: int) -> dict[str, Any]:
+def configuration(
+    resolved: ResolvedScenario, job: ActiveJob, endpoints: str, rank: int
+) -> dict[str, Any]:
     """hosts.agent's keys for one worker, as the job begins."""
     declared, port = job.job, wire.WORKER_PORT_BASE + job.job.number
     host = declared.hosts[rank]
     return {
-        **agent_configuration(resolved, declared, ENDPOINTS, host, port, rank),
+        **agent_configuration(resolved, declared, endpoints, host, port, rank),
         "settings": {
             "lanes": resolved.lanes,
             "slots": declared.slots,

@@ -1,4 +1,4 @@
-"""What a switch running p4/switchml.p4 is filled with for its hosts and jobs, as plain values."""
+"""What a switch that sums in slots is filled with for its hosts and jobs, as plain values."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from agglab.testbed.plan.forwarding import flooding_groups, forwarding_tables, w
 from agglab.topologies import Host, Topology
 from agglab.topologies.graph import AGGREGATOR_IP, AGGREGATOR_MAC
 
-# Constants of p4/switchml.p4; group 1 is plan.forwarding's.
+# Constants of the programs; group 1 is plan.forwarding's.
 FIRST_JOB_GROUP = 2
 MAX_JOBS = 16
 MAX_CHILDREN = 64
-# p4/switchml.p4: this switch is the job's root.
+# In the programs: this switch is the job's root.
 NO_PARENT = 511
 # docs/protocol.md: switches talk to each other from and to this port; a worker listens on
 # 48865 + job.
@@ -47,7 +47,7 @@ class Plan:
 
 
 def plan(topology: Topology, jobs: Sequence[PlacedJob | None]) -> Plan:
-    """Trees of the jobs and the entries of p4/switchml.p4 for every switch.
+    """Trees of the jobs and the entries of every switch.
 
     A job's index in `jobs` is its index in the program's counters and chooses among equal roots;
     None keeps the place of a job that is not there. Raises ValueError naming the
