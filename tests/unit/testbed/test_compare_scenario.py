@@ -219,6 +219,8 @@ TWO = "compare: {a: {}, b: {system: ring}}\n"
             "3: expect.ratio.a.b.link_bound_s: 'ratio.a.b.link_bound_s' is of one job, and there "
             "are 2; allowed: ratio.a.b.jobs.x.link_bound_s, ratio.a.b.jobs.y.link_bound_s",
         ),
+        (TWO + "sweep: {}", "2: sweep: is empty; allowed: dotted.key: [value"),
+        (TWO + "sweep: {seed: []}", "2: sweep.seed: is empty; allowed: a list of values"),
         (
             TWO + "jobs: [{name: x, end: 1s}]",
             "2: jobs[0].end: would end contenders after different numbers of rounds; allowed: `w",
