@@ -266,7 +266,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         meta.fresh = final == 0 && present == meta.all_workers && tag == hdr.aggregation.tag
                      && (kind | RESULT) == (hdr.aggregation.kind & ~BARE) && block == hdr.column.block;
         finals.write(meta.cell, meta.fresh ? 1w1 : final);
-        fillings.write(meta.cell, !meta.fresh ? filled : hdr.values.isValid() ? 1w1 : 1w0);
+        fillings.write(meta.cell, !meta.fresh ? filled : (hdr.values.isValid() ? 1w1 : 1w0));
     }
 
     // The next block that anybody has, and the largest exponent of those who have that one. As one number: what comes
