@@ -97,6 +97,8 @@ def take_turns(runs: Sequence[Run]) -> int:
         try:
             for run, own in turns:
                 if code := _turn(run, own):
+                    for other in runs:
+                        other.folder.fail("broken off, as another contender could not start")
                     return code
             while turns := [(run, own) for run, own in turns if not _is_over(own)]:
                 for run, own in turns:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agglab.testbed.control.outcome import JobResult
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.systems.base import ActiveJob
 
 
 @dataclass
@@ -63,13 +64,13 @@ def _unclear(resolved: ResolvedScenario, measured: Measurements) -> str:
 def _expected(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Expected]:
     system, directions = resolved.system, dict[str, Expected]()
     for result in measured.outcome.jobs:
-        job = resolved.whole(result.job)
+        job = _as_far_as_it_came(resolved, result)
         run_bytes: Counter[str] = Counter()
         for number in range(len(result.rounds)):
             run_bytes.update(system.round_bytes(resolved, job, number))
         for name, size in run_bytes.items():
             directions.setdefault(name, Expected()).predicted += size
-        more = _more(resolved, result, run_bytes)
+        more = _more(resolved, job, result, run_bytes)
         for name, again in system.sent_again(resolved, job, more, measured.counters).items():
             way = directions.setdefault(name, Expected())
             way.again_min += again.least
@@ -77,12 +78,18 @@ def _expected(resolved: ResolvedScenario, measured: Measurements) -> dict[str, E
     return directions
 
 
+def _as_far_as_it_came(resolved: ResolvedScenario, result: JobResult) -> ActiveJob:
+    """The job as if it had been asked for the rounds that ended: `end` may come before others."""
+    job = resolved.whole(result.job)
+    return replace(job, job=replace(job.job, rounds=len(result.rounds)))
+
+
 def _more(
-    resolved: ResolvedScenario, result: JobResult, run_bytes: Mapping[str, int]
+    resolved: ResolvedScenario, job: ActiveJob, result: JobResult, run_bytes: Mapping[str, int]
 ) -> dict[str, int]:
     """Host -> bytes that its agents of the job sent beyond the prediction, as far as their own
     counts of what they sent again explain these."""
-    job, counts = resolved.whole(result.job), _counts(result)
+    counts = _counts(result)
     more = {host: count["bytes_sent"] for host, count in counts.items()}
     for name, size in run_bytes.items():
         host = name.partition("->")[0]

@@ -178,13 +178,14 @@ def _plain(value: float | int | str) -> float | int | str:
 
 
 def _throughput(result: JobResult) -> float:
-    """Tensor elements reduced per second of the job's time, from its start to its last round; 0
-    where that took no time, which is possible in virtual time if nothing crosses a link."""
+    """Tensor elements reduced per second of the job's time, from its start to its last round, but
+    for others' turns; 0 where that took no time, which is possible in virtual time if nothing
+    crosses a link."""
     if not result.rounds or result.started_ns is None:
         return 0.0
     last_ns = max(event["end_ns"] for event in result.rounds[-1].ended.values())
     elements = len(result.rounds) * result.job.elements
-    taken_ns = last_ns - result.started_ns
+    taken_ns = last_ns - result.started_ns - sum(done.rested_ns for done in result.rounds)
     return elements * NS_PER_S / taken_ns if taken_ns else 0.0
 
 

@@ -3,6 +3,7 @@ Pure arithmetic on the runs' own metrics."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -11,6 +12,7 @@ from typing import Any
 from agglab.testbed.metrics import lookup, show
 from agglab.testbed.record import point_folder
 from agglab.testbed.scenario.expectations import Expectation
+from agglab.testbed.scenario.key import JOB_NAME
 from agglab.testbed.scenario.metric_names import GROWTH, Contest
 
 Metrics = Mapping[str, Any]
@@ -93,6 +95,15 @@ class OfSeveral:
         return ", ".join(f"{path} {value}" for path, value in self.settings.items())
 
 
+def contenders_of(metrics: Metrics) -> Mapping[str, Metrics]:
+    """Of a comparison's metrics, by name, which is their folder's, too. Raises ValueError for other
+    names, since a folder of results may be a stranger's."""
+    contenders: Mapping[str, Metrics] = metrics["contenders"]
+    if not contenders or not all(re.fullmatch(JOB_NAME.pattern, name) for name in contenders):
+        raise ValueError(f"no contenders: {list(contenders)}")
+    return contenders
+
+
 def runs_of(metrics: Metrics) -> list[OfSeveral]:
     """Of a sweep's, or a comparison's, metrics: all runs, in their order."""
     if "points" not in metrics:
@@ -106,7 +117,7 @@ def runs_of(metrics: Metrics) -> list[OfSeveral]:
 def _at_point(settings: Mapping[str, str], folder: str, metrics: Metrics) -> list[OfSeveral]:
     if "contenders" not in metrics:
         return [OfSeveral(settings, "", folder, metrics)]
-    contenders, path = metrics["contenders"], "allreduce.time_s.median"
+    contenders, path = contenders_of(metrics), "allreduce.time_s.median"
     first = next(iter(contenders))
     runs = []
     for name, run in contenders.items():
@@ -144,7 +155,9 @@ def _ratios(a: Metrics, b: Metrics, paths: Sequence[str]) -> dict[str, Any]:
 def _ratio(a: Metrics, b: Metrics, path: str) -> float | None:
     """None where either has no such number, or b's is 0."""
     above, below = (lookup(run, path) for run in (a, b))
-    return above / below if above is not None and below else None
+    if not all(isinstance(value, (int, float)) for value in (above, below)):
+        return None  # the metrics of `first_wrong` may be text
+    return above / below if below else None
 
 
 def _paired(a: Metrics, b: Metrics) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class JobProcess:
         self._clock, self._roster, self._rounds = clock, roster, rounds
         self._history, self._round_s, self._rests = history, round_s, rests
         self._controlling = controlling
-        self._began_ns = 0
+        self._began_ns = self._rested_ns = 0
 
     def steps(self) -> Process[None]:
         """The whole job."""
@@ -85,9 +85,10 @@ class JobProcess:
             yield from self._round_to_its_end(number)
 
     def _rest(self) -> Process[None]:
-        self.resting = self._rests
+        self.resting, since_ns = self._rests, self._clock.now_ns()
         while self.resting:
             yield FOREVER_NS
+        self._rested_ns = self._clock.now_ns() - since_ns
 
     def _round_to_its_end(self, number: int) -> Process[None]:
         """Attempts until one succeeds; JobFailed when the workload's on_failure allows no more."""
@@ -104,7 +105,8 @@ class JobProcess:
                 break
             self._rounds.broken_off(self.result)
             yield from self._recovery.recover(failure, number)
-        done = Round(number, self._crew.members, ended, self._began_ns, attempts)
+        members, began_ns = self._crew.members, self._began_ns
+        done = Round(number, members, ended, began_ns, attempts, self._rested_ns)
         self._rounds.over(self.result, done)
 
     def _attempt(self, number: int) -> Process[tuple[dict[int, Event], RoundFailure | None]]:

@@ -16,7 +16,8 @@ from agglab.testbed.verify import Verdict
 class Round:
     """One round that ended. members: who took part, by rank. ended: rank -> its `round` event.
 
-    began_ns: when it was first started; attempts: how often it was, 1 if nothing went wrong.
+    began_ns: when it was first started; attempts: how often it was, 1 if nothing went wrong;
+    rested_ns: how long others had their turns before it.
     """
 
     number: int
@@ -24,6 +25,7 @@ class Round:
     ended: Mapping[int, Event]
     began_ns: int
     attempts: int
+    rested_ns: int = 0
 
     @property
     def time_s(self) -> float:

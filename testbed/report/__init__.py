@@ -8,6 +8,7 @@ from typing import Any
 
 from agglab.testbed.report.figures import figures_of_several, run_figures
 from agglab.testbed.report.page import page
+from agglab.testbed.side_by_side import contenders_of
 
 WRONG_SHAPE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 """What drawing raises where a file does not hold what it should."""
@@ -23,8 +24,6 @@ def write(folder: Path) -> Path:
     Raises NoResults for files that are missing, damaged or of another version.
     """
     metrics = _json(folder / "metrics.json")
-    for inner in _inner(folder, metrics):
-        write(inner)
     events = _events(folder / "events.jsonl")
     whole, manifest = _manifest(folder)
     scenario = folder / "scenario.yaml"
@@ -33,12 +32,15 @@ def write(folder: Path) -> Path:
     if whole != folder:
         name += f": {folder.relative_to(whole)}"
     try:
+        inner = _inner(folder, metrics)
         several = "points" in metrics or "contenders" in metrics
         drawn = figures_of_several(metrics) if several else run_figures(metrics, events)
         files = {**drawn, "report.html": page(name, metrics, drawn, text, manifest)}
     except WRONG_SHAPE as error:
         what = f"metrics.json or events.jsonl is damaged or another version's: {error!r}"
         raise NoResults(f"{folder}: {what}") from error
+    for run in inner:
+        write(run)
     for file, content in files.items():
         (folder / file).write_text(content, encoding="utf-8", errors="replace")
     return folder / "report.html"
@@ -47,8 +49,7 @@ def write(folder: Path) -> Path:
 def _inner(folder: Path, metrics: dict[str, Any]) -> list[Path]:
     """The folders of a sweep's points, or of contenders, that were made."""
     found = sorted(folder.glob("point-*"))
-    contenders = metrics.get("contenders", {})
-    names = contenders if isinstance(contenders, dict) else {}
+    names = contenders_of(metrics) if "contenders" in metrics else ()
     return found + [folder / name for name in names if (folder / name / "metrics.json").is_file()]
 
 

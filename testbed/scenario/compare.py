@@ -1,5 +1,5 @@
-"""`compare:`: contenders on one network. Each is a scenario of its own: what it has otherwise than
-the scenario is laid over the scenario's document before that is read."""
+"""`compare:`: contenders on one network. Each is a scenario of its own: the keys in which it
+differs are laid over the scenario's document before that is read."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ FIXED = (
 """What makes a comparison fair."""
 FOLDERS = ("logs",)
 """What else a folder of results holds beside the contenders' folders, which have their names."""
-CONTENDERS = "two or more of name: {key: value, what it has otherwise than the scenario}"
+CONTENDERS = "name: {the keys in which this contender differs from the scenario}"
 
 
 def read(node: Node, path: str, problems: list[Problem]) -> tuple[Contender, ...]:
     """The contenders of the section, without the keys that they must not state; what is wrong is
     appended to `problems`."""
     if not isinstance(node, document.Mapping) or not 2 <= len(node.entries) <= CONTENDERS_MAX:
-        what = f"is no mapping of 2 to {CONTENDERS_MAX} contenders"
+        what = f"needs from 2 to {CONTENDERS_MAX} contenders"
         problems.append(Problem(node.where, path, what, CONTENDERS))
         return ()
     found: dict[str, Contender] = {}
@@ -93,14 +93,14 @@ def _allowed(own: Node, path: str, problems: list[Problem]) -> Node:
 def _refused(own: Node) -> Iterator[tuple[Sequence[str], str, str]]:
     """Path, what is wrong with it, what is allowed; of keys that may be absent."""
     for key in OF_THE_SCENARIO:
-        yield (key,), "is of the whole scenario", "leave it out"
+        yield (key,), "belongs to the whole scenario", "leave it out"
     for key in FIXED:
         what = "is the same for all: a comparison is on one network, with one workload"
-        yield key.split("."), what, "sweep that key instead"
+        yield key.split("."), what, "state it in the scenario itself"
     for expect in document.nodes_at(own, ("expect",)):
         for name, _ in expect.entries if isinstance(expect, document.Mapping) else ():
             if name.text.startswith((RATIO, GROWTH)):
-                what = "is not about this contender's own run alone"
+                what = "is about several runs, and not this contender's alone"
                 yield ("expect", name.text), what, "in the scenario's `expect`"
 
 
@@ -141,5 +141,5 @@ def unlike(
             yield Problem(where, path, what, "state `links.queue`")
         hosts, its_hosts = ([job.hosts for job in its] for its in (jobs, its_jobs))
         if its_hosts != hosts:
-            what = f"has other workers than {first.name}: hosts of servers have none"
+            what = f"has other workers than {first.name}: none where a server is"
             yield Problem(where, path, what, "`topology.servers`, or jobs that name their workers")

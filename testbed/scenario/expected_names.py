@@ -65,7 +65,9 @@ def _named(metric: str, known: Known) -> tuple[str, str] | None:
     jobs = known.jobs
     words = _words(metric, known)
     if len(jobs) > 1 and words[0] in {path.partition(".")[0] for path in of_job(known.system)}:
-        allowed = ", ".join(f"jobs.{job.name}.{'.'.join(words)}" for job in jobs)
+        path = ".".join(words)
+        of_runs = metric.removesuffix(path)
+        allowed = ", ".join(f"{of_runs}jobs.{job.name}.{path}" for job in jobs)
         return f"{quote(metric)} is of one job, and there are {len(jobs)}", allowed
     job = _job_of(words, jobs)
     names = _known(known, job)

@@ -151,7 +151,8 @@ class Reader:
 
     def _sweep(self, node: Node, path: str) -> tuple[Axis, ...]:
         if not isinstance(node, Mapping) or not node.entries:
-            self.problem(node.where, path, "is not a mapping", "dotted.key: [value, value, ...]")
+            what = "is empty" if isinstance(node, Mapping) else "is not a mapping"
+            self.problem(node.where, path, what, "dotted.key: [value, value, ...]")
             return ()
         axes = (self._axis(name, child, path) for name, child in self._distinct(node, path))
         return tuple(axis for axis in axes if axis)
@@ -165,7 +166,8 @@ class Reader:
             self.problem(name.where, key_path, what, "the dotted path of a key, docs/scenarios.md")
             return None
         if not isinstance(node, Items) or not node.items:
-            self.problem(node.where, key_path, "is not a list", "a list of values")
+            what = "is empty" if isinstance(node, Items) else "is not a list"
+            self.problem(node.where, key_path, what, "a list of values")
             return None
         scalars = [item for item in node.items if isinstance(item, Scalar)]
         if len(scalars) != len(node.items) or len(scalars) > SWEEP_VALUES_MAX:

@@ -311,8 +311,8 @@ class Axis:
 
 @dataclass(frozen=True)
 class Contender:
-    """One of those that are compared: its name, and the keys it has otherwise than the scenario (a
-    tree of `document`)."""
+    """One of those that are compared: its name, and the keys in which it differs from the
+    scenario (a tree of `document`)."""
 
     name: str
     own: Any

@@ -195,7 +195,7 @@ ONE_MISTAKE = {
         "topology: {kind: fat}",
         "s.yaml:1: topology.kind: unknown 'fat', did you mean 'fat_tree'?",
     ),
-    "sweep over nothing": ("sweep: {seed: []}", "s.yaml:1: sweep.seed: is not a list; allowed"),
+    "sweep over nothing": ("sweep: {seed: []}", "s.yaml:1: sweep.seed: is empty; allowed"),
     "sweep of an unknown key": (
         "sweep: {topology.worker: [1]}",
         "s.yaml:1: sweep.topology.worker: unknown key 'topology.worker', did you mean",

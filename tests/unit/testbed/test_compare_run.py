@@ -15,11 +15,12 @@ from xml.etree import ElementTree
 
 import pytest
 
-from agglab.testbed import cli, group, run
+from agglab.testbed import cli, group, run, side_by_side
 from agglab.testbed.errors import MachineLacks, NodeFailed
 from agglab.testbed.experiment import Experiment
 from agglab.testbed.metrics import memory_needed_bytes
 from agglab.testbed.scenario import load
+from agglab.testbed.scenario.expectations import Expectation
 
 TEXT = """
 name: tiny
@@ -202,6 +203,16 @@ def test_expectations_of_ratios_can_fail(tmp_path: Path, expected: str, reason: 
     assert ("FAILED" if reason else "PASSED") in ran.said and reason in ran.said
 
 
+def test_what_is_text_in_one_run_has_no_ratio() -> None:
+    """`first_wrong.got` is a number, but for NaN and arrays of another shape."""
+    wrong, right = ({"ok": True, "first_wrong": {"got": got}} for got in ("nan", 2.0))
+    expected = [Expectation("ratio.a.b.first_wrong.got", minimum=0.0)]
+    for runs in ({"a": wrong, "b": wrong}, {"a": wrong, "b": right}, {"a": right, "b": wrong}):
+        found = side_by_side.comparison(runs, expected)
+        assert found["ratio"]["a"]["b"]["first_wrong"]["got"] is None
+        assert found["reason"] == "expected ratio.a.b.first_wrong.got >= 0, got nothing"
+
+
 def test_an_expectation_of_one_contender_is_of_no_other(tmp_path: Path) -> None:
     own = "ring: {system: ring, expect: {rounds: 2}}"
     ran = Ran(tmp_path, TEXT.replace("ring: {system: ring}", own) + "expect: {exact: true}\n")
@@ -290,6 +301,8 @@ def test_one_that_cannot_start_ends_the_run(tmp_path: Path, breaking: Break) -> 
     assert ran.code == 1
     first, second = (point["metrics"]["contenders"] for point in ran.metrics["points"])
     assert "the switch ended" in first["ring"]["reason"]
+    others = {first[name]["reason"] for name in NAMES if name != "ring"}
+    assert others == {"broken off, as another contender could not start"}
     assert {run["reason"] for run in second.values()} == {"the run did not finish"}
     assert not any("rounds" in run for run in first.values())
     assert not list(ran.folder.rglob("sums")), "what had been started is torn down"

@@ -129,8 +129,8 @@ TWO = "compare: {a: {}, b: {system: ring}}\n"
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("compare: 5", "1: compare: is no mapping of 2 to 16 contenders; allowed: two or more"),
-        ("compare: {a: {}}", "1: compare: is no mapping of 2 to 16 contenders"),
+        ("compare: 5", "1: compare: needs from 2 to 16 contenders; allowed: name: {the keys"),
+        ("compare: {a: {}}", "1: compare: needs from 2 to 16 contenders"),
         ("compare: {a: {}, b: 3}", "1: compare.b: is not a mapping"),
         ("compare: {a: {}, b: {}, a: {}}", "1: compare.a: is given twice"),
         ("compare: {a: {}, b.c: {}}", "1: compare.b.c: 'b.c' is not a name of letters"),
@@ -138,7 +138,7 @@ TWO = "compare: {a: {}, b: {system: ring}}\n"
         (
             "compare:\n  a: {}\n  b: {seed: 4}",
             "3: compare.b.seed: is the same for all: a comparison is on one network, with one "
-            "workload; allowed: sweep that key instead",
+            "workload; allowed: state it in the scenario itself",
         ),
         ("compare: {a: {}, b: {topology: {workers: 2}}}", "1: compare.b.topology: is the same"),
         ("compare: {a: {}, b: {links: {loss: 1%}}}", "1: compare.b.links: is the same for all"),
@@ -149,11 +149,11 @@ TWO = "compare: {a: {}, b: {system: ring}}\n"
             "compare: {a: {}, b: {workload: {dtype: int32}}}",
             "1: compare.b.workload.dtype: is the same for all",
         ),
-        ("compare: {a: {}, b: {name: c}}", "1: compare.b.name: is of the whole scenario"),
-        ("compare: {a: {}, b: {sweep: {}}}", "1: compare.b.sweep: is of the whole scenario"),
+        ("compare: {a: {}, b: {name: c}}", "1: compare.b.name: belongs to the whole scenario"),
+        ("compare: {a: {}, b: {sweep: {}}}", "1: compare.b.sweep: belongs to the whole scenario"),
         (
             "compare: {a: {}, b: {expect: {ratio.a.b.rounds: 1}}}",
-            "1: compare.b.expect.ratio.a.b.rounds: is not about this contender's own run alone",
+            "1: compare.b.expect.ratio.a.b.rounds: is about several runs",
         ),
         ("compare: {a: {}, b: {swich: {}}}", "1: compare.b.swich: unknown key, did you mean"),
         ("compare: {a: {}, b: {system: rign}}", "1: compare.b.system: no such system 'rign', did"),
@@ -200,7 +200,7 @@ TWO = "compare: {a: {}, b: {system: ring}}\n"
         ),
         (
             "compare: {a: {}, b: {system: ps, ps: {servers: h4}}}",
-            "1: compare.b: has other workers than a: hosts of servers have none; allowed: `topol",
+            "1: compare.b: has other workers than a: none where a server is; allowed: `topol",
         ),
         (
             "switch: {slots: 8}\ncompare:\n  a: {}\n  b: {switch: {slots: 1,\n    slots: 2}}",
@@ -214,6 +214,13 @@ TWO = "compare: {a: {}, b: {system: ring}}\n"
             TWO + "sweep: {system: [ring, switchml]}",
             "1: compare.b.system: would hide what is swept; allowed: this key here, or in `sweep`",
         ),
+        (
+            TWO + "jobs: [{name: x}, {name: y}]\nexpect: {ratio.a.b.link_bound_s: 1}",
+            "3: expect.ratio.a.b.link_bound_s: 'ratio.a.b.link_bound_s' is of one job, and there "
+            "are 2; allowed: ratio.a.b.jobs.x.link_bound_s, ratio.a.b.jobs.y.link_bound_s",
+        ),
+        (TWO + "sweep: {}", "2: sweep: is empty; allowed: dotted.key: [value"),
+        (TWO + "sweep: {seed: []}", "2: sweep.seed: is empty; allowed: a list of values"),
         (
             TWO + "jobs: [{name: x, end: 1s}]",
             "2: jobs[0].end: would end contenders after different numbers of rounds; allowed: `w",

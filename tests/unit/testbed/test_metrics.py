@@ -79,7 +79,10 @@ def measurements(s: ResolvedScenario) -> Measurements:
         DirectionStatistics("h2-s1", "h2->s1", 40, 20_000, 40, 0, 0),
         DirectionStatistics("h2-s1", "s1->h2", 40, 30_000, 40, 0, 0),
     ]
-    rounds = [Round(n, (0, 1), e, 0, 1) for n, e in enumerate(ended_rounds)]
+    rounds = [
+        Round(n, (0, 1), e, 0, 1, rested_ns=500_000_000 if n else 0)
+        for n, e in enumerate(ended_rounds)
+    ]
     verdicts = [Verdict(max_abs=1e-9, bound=2e-9)] * 3
     reports = [event for done in ended_rounds for event in done.values()]
     result = JobResult(job, rounds, verdicts, reports=reports, started_ns=900_000_000)
@@ -202,7 +205,7 @@ def test_the_whole_of_it(tmp_path: Path) -> None:
     assert metrics["links"]["h1-s1"]["s1->h1"]["dropped"] == 1
     assert metrics["switches"]["s1"]["jobs"] == {"job1": counts_of_job()}
     assert metrics["jobs"]["job1"]["workers"] == metrics["workers"]
-    assert metrics["elements_per_s"] == pytest.approx(3 * 1050 / 4.9)
+    assert metrics["elements_per_s"] == pytest.approx(3 * 1050 / (4.9 - 2 * 0.5))
     assert metrics["fairness"] == {"jain": pytest.approx(1), "shares": {"job1": 1.0}}
     assert metrics["failure"] is None
     # 600 kB in 2.4 s at 10 Mbit/s is a fifth of what the link carries.

@@ -351,6 +351,17 @@ def test_a_folder_of_another_version_is_named(folder: Path, path: str, value: ob
         assert sorted(folder.iterdir()) == before, "half a report"
 
 
+@pytest.mark.parametrize("name", [".", "..", "../a", "/", "a/../a", "javascript:alert(1)//", ""])
+@pytest.mark.parametrize("at_a_point", [False, True])
+def test_a_contender_s_name_leads_nowhere_else(folder: Path, name: str, at_a_point: bool) -> None:
+    metrics: dict[str, object] = {**METRICS, "contenders": {name: METRICS} if name else {}}
+    if at_a_point:
+        metrics = {**METRICS, "points": [{"settings": {"seed": "1"}, "metrics": metrics}]}
+    (folder / "metrics.json").write_text(json.dumps(metrics))
+    with pytest.raises(report.NoResults, match="no contenders"):
+        report.write(folder)
+
+
 def test_what_is_no_text_is_drawn_as_far_as_it_goes(folder: Path) -> None:
     (folder / "events.jsonl").write_bytes(b"\xff\xfe\n")
     (folder / "scenario.yaml").write_bytes(b"name: caf\xe9\n")

@@ -243,6 +243,12 @@ def test_the_order_of_additions_of_a_ring_matters(
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "switchml"])
+def test_a_job_that_ends_before_its_last_round_is_predicted(tried: Run, kind: str) -> None:
+    code, metrics = tried(scenario(kind, loss="1%") + "\njobs: [{end: 1ms}]")
+    assert (code, metrics["rounds"], metrics["links_as_predicted"]) == (0, 1, True)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "switchml"])
 @pytest.mark.parametrize("direction", ["h1->s1", "s1->h1", "s3->s1"])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_another_prediction_does_not_hold(

@@ -14,6 +14,7 @@ from agglab.testbed.measurements import Measurements
 from agglab.testbed.prepare import compiled
 from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import load
+from agglab.testbed.virtual import VirtualBackend
 
 TEXT = """
 name: {name}
@@ -87,6 +88,22 @@ def test_a_turn_is_a_round_and_its_verdict(tmp_path: Path) -> None:
     assert prepared == ["start", "ready", "ready"]
     assert first == [*prepared, "started", "round_begin", "round", "round", "verified"]
     assert second == [*first, "round_begin", "round", "round", "verified"]
+
+
+def test_the_turns_of_others_are_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second for each of theirs, on the clock of the testbed."""
+    others_ns, now_ns = [0], VirtualBackend.now_ns
+    monkeypatch.setattr(VirtualBackend, "now_ns", lambda self: now_ns(self) + others_ns[0])
+    turns = experiment(tmp_path, "resting", 3).turns()
+    while True:
+        try:
+            next(turns)
+        except StopIteration as end:
+            measured: Measurements = end.value
+            break
+        others_ns[0] += 1_000_000_000
+    (job,) = measured.outcome.jobs
+    assert [done.rested_ns for done in job.rounds] == [0, 1_000_000_000, 1_000_000_000]
 
 
 @pytest.mark.parametrize("more", OWN_TIMES)
