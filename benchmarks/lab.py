@@ -24,8 +24,9 @@ from agglab.testbed import systems
 from agglab.testbed.network.p4runtime import P4RuntimeClient
 from agglab.testbed.network.targets import Bmv2Target, SwitchSetting
 from agglab.testbed.plan import Entries
-from agglab.testbed.prepare import setting_of
+from agglab.testbed.prepare import all_entries
 from agglab.testbed.program import Program
+from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.schema import Scenario, Switch, Topology, Workload
 from agglab.testbed.table_changes import NO_ENTRIES
 from agglab.verification import programs
@@ -233,11 +234,7 @@ def entries() -> Entries:
     """What a switch of this laboratory is filled with."""
     shape, sizes = Topology("rack", workers=WORKERS), Switch(lanes=1, slots=SLOTS)
     scenario = Scenario(topology=shape, switch=sizes, workload=Workload(window=SLOTS))
-    setting, system = setting_of(scenario), systems.of(scenario)
-    (job,) = setting.jobs
-    sessions = system.sessions(setting)
-    sessions.join(job)
-    return system.tables(setting.graph, [setting.whole(job, sessions.take(job))])["s1"]
+    return all_entries(resolve(scenario))["s1"]
 
 
 def bmv2(lab: Lab, lanes: int, program: Program, filled: bool = True) -> Sample:

@@ -11,11 +11,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from agglab.hosts.endpoint import Address
-from agglab.hosts.part import SERVER, WORKER, Part
-from agglab.hosts.tensors import make_tensor
+from agglab.hosts.part import ROLES, WORKER, Part
+from agglab.hosts.tensors import Sparsity, make_tensor
 
 INTEGERS = ("job", "rank", "workers", "elements", "seed")
-ROLES = (WORKER, SERVER)
 
 
 class ConfigError(ValueError):
@@ -25,8 +24,9 @@ class ConfigError(ValueError):
 @dataclass(frozen=True)
 class Config:
     """The configuration file's keys. system: the module of its endpoints (systems/__init__.py);
-    settings: what that asks for; role: `worker` or `server`. `worker` may be absent; see
-    own_worker.py."""
+    settings: what that asks for; role: one of hosts.part.ROLES. `worker` may be absent; see
+    own_worker.py. `sparsity`, which may be too, has the `density`, `block` and `overlap` of
+    tensors.Sparsity."""
 
     name: str
     system: str
@@ -44,6 +44,7 @@ class Config:
     control: str
     sums_dir: str | None
     worker: str = ""
+    sparsity: Mapping[str, Any] | None = None
 
     @classmethod
     def read(cls, path: Path) -> Config:
@@ -54,7 +55,7 @@ class Config:
             raise ConfigError(f"{path}: {error}") from error
         if not isinstance(given, dict):
             raise ConfigError(f"{path}: not an object")
-        wrong = {field.name for field in fields(cls)} ^ {"worker", *given}
+        wrong = {field.name for field in fields(cls)} ^ {"worker", "sparsity", *given}
         if wrong:
             raise ConfigError(f"{path}: missing or unknown keys: {', '.join(sorted(wrong))}")
         for key in INTEGERS:
@@ -62,7 +63,7 @@ class Config:
                 raise ConfigError(f"{path}: {key}: {given[key]!r} is not an integer")
         given["bind"] = _address(path, "bind", given["bind"])
         if given["role"] not in ROLES:
-            raise ConfigError(f"{path}: role: {given['role']!r} is neither worker nor server")
+            raise ConfigError(f"{path}: role: {given['role']!r} is none of {', '.join(ROLES)}")
         if given["dtype"] not in ("int32", "float32"):
             raise ConfigError(f"{path}: dtype: {given['dtype']!r} is neither int32 nor float32")
         if given["elements"] < 0:
@@ -80,8 +81,11 @@ class Config:
     def tensor(self, number: int) -> NDArray:
         """This worker's input of a round. Ranks are those of the whole job: members that a session
         leaves out change nobody's rank and nobody's tensor."""
+        sparsity = None
+        if self.sparsity is not None:
+            sparsity = Sparsity(**self.sparsity, workers=self.workers, elements=self.elements)
         key = (self.seed, self.job, self.rank, number)
-        return make_tensor(*key, self.elements, self.dtype)
+        return make_tensor(*key, self.elements, self.dtype, sparsity=sparsity)
 
     def part(self, members: Sequence[int], changed: Mapping[str, Any]) -> Part:
         """What the endpoint is made of, in a session of these members (workers' ranks in the job)

@@ -8,7 +8,10 @@ from typing import Any
 
 from agglab.hosts.endpoint import Address
 
-WORKER, SERVER = "worker", "server"
+WORKER, SERVER, SCHEDULER = "worker", "server", "scheduler"
+"""Roles. A worker reduces tensors; the others only answer: a server sums what workers send it, a
+scheduler says who sends what, and when."""
+ROLES = (WORKER, SERVER, SCHEDULER)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,10 @@ wrong place, differs from the right one. Floats look like gradients: both signs,
 
 from __future__ import annotations
 
+import builtins
+from dataclasses import dataclass
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
@@ -17,6 +21,44 @@ SIGN_AND_FRACTION = 0x83FFFFFF
 """Random bits: sign, fraction and the lower three of the exponent field."""
 UPPER_EXPONENTS = range(11, 16)
 """Upper five bits of the exponent field; 15 with the low three reaches up to 2^1."""
+OVERLAPS = ("none", "random", "full")
+CHOICE_OF_ONE, CHOICE_OF_ALL = 1, 2
+"""Names of streams of random numbers, beside 0."""
+
+
+@dataclass(frozen=True)
+class Sparsity:
+    """Which blocks of `block` values are not zero, in tensors of `elements` values: a share
+    `density` of them, rounded. overlap: `random`, chosen at each worker by itself; `full`, the same
+    at all workers; `none`, others at each worker until all are used up."""
+
+    density: float
+    block: int
+    overlap: str
+    workers: int
+    elements: int
+
+    @property
+    def blocks(self) -> int:
+        """Of a tensor."""
+        return -(-self.elements // self.block)
+
+
+@lru_cache(maxsize=256)
+def filled_blocks(
+    sparsity: Sparsity, seed: int, job: int, rank: int, round: int
+) -> NDArray[np.bool_]:
+    """Of each block of worker `rank`'s tensor, whether it is not zero."""
+    blocks = sparsity.blocks
+    count = builtins.round(sparsity.density * blocks)
+    alone = sparsity.overlap == "random"
+    stream = (CHOICE_OF_ONE, rank) if alone else (CHOICE_OF_ALL, 0)
+    order = np.argsort(_stream((seed, job, round, *stream), 0, blocks)[::2], kind="stable")
+    first = rank * count if sparsity.overlap == "none" else 0
+    filled = np.zeros(blocks, np.bool_)
+    filled[order[np.arange(first, first + count) % max(1, blocks)]] = True
+    filled.flags.writeable = False
+    return filled
 
 
 def make_tensor(
@@ -27,6 +69,7 @@ def make_tensor(
     elements: int,
     dtype: DTypeLike,
     start: int = 0,
+    sparsity: Sparsity | None = None,
 ) -> NDArray:
     """Elements `start` to `start + elements` of worker `rank`'s input: flat, int32 or float32.
 
@@ -39,9 +82,15 @@ def make_tensor(
     blocks = -(-(start + elements) // BLOCK) - first
     bits = _stream((seed, job, round, rank), first * BLOCK // 2, blocks * BLOCK // 2)
     if dtype == np.float32:
-        _shape_floats(bits.reshape(blocks, BLOCK), seed, job, rank, round, first)
+        dense = sparsity is not None
+        _shape_floats(bits.reshape(blocks, BLOCK), seed, job, rank, round, first, dense)
     offset = start - first * BLOCK
-    return bits.view(dtype)[offset : offset + elements]
+    tensor = bits.view(dtype)[offset : offset + elements]
+    if sparsity is not None:
+        filled = filled_blocks(sparsity, seed, job, rank, round)
+        numbers = np.arange(start, start + elements) // sparsity.block
+        tensor[~filled[numbers]] = 0
+    return tensor
 
 
 def _stream(key: tuple[int, ...], skip: int, count: int) -> NDArray[np.uint32]:
@@ -52,15 +101,22 @@ def _stream(key: tuple[int, ...], skip: int, count: int) -> NDArray[np.uint32]:
 
 
 def _shape_floats(
-    bits: NDArray[np.uint32], seed: int, job: int, rank: int, round: int, first: int
+    bits: NDArray[np.uint32],
+    seed: int,
+    job: int,
+    rank: int,
+    round: int,
+    first: int,
+    dense: bool,
 ) -> None:
-    """Make random bits, one row a block from block `first` on, into floats."""
+    """Make random bits, one row a block from block `first` on, into floats. dense: no row is
+    zero."""
     count = len(bits)
     shared = _stream((seed, job, round), first, count)[::2]
     own = _stream((seed, job, round, rank, 0), first, count)[::2]
     upper = UPPER_EXPONENTS.start + (shared >> 16) % len(UPPER_EXPONENTS)
     zero = (shared % ZERO_ONE_IN == 0) | (own % ZERO_ONE_IN == 0)
-    zero &= np.arange(first, first + count) > 0
+    zero &= (np.arange(first, first + count) > 0) & (not dense)
     bits &= np.uint32(SIGN_AND_FRACTION)
     bits |= (upper << 26).astype(np.uint32)[:, np.newaxis]
     bits[zero] = 0

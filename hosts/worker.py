@@ -17,22 +17,15 @@ from __future__ import annotations
 
 import ctypes
 import errno
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import library, quantise, wire
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
-from agglab.hosts.errors import (
-    AllReduceError,
-    NotFinite,
-    RoundTimeout,
-    ShapeMismatch,
-    check_range,
-)
+from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
+from agglab.hosts.slots import Job, check_finite, mismatch, timeout
 from agglab.hosts.wire import Kind, Shape
 
 SLOT = np.dtype(
@@ -62,7 +55,6 @@ COUNTERS = (
 after a silence, the others follow a gap that later results left."""
 
 FROZEN = ("chunks_done", "in_flight", "disagreed")
-MAX_RANGES = 8
 
 
 class _State(ctypes.Structure):
@@ -87,34 +79,6 @@ class _State(ctypes.Structure):
             if name not in ("retransmitted", "timeouts")
         ],
     ]
-
-
-DTYPES: Mapping[int, str] = {Kind.INT32: "int32", Kind.SCALED: "float32"}
-DETAILS = {name: name for name in ("lanes", "window", "workers")} | {"round": "round (modulo 256)"}
-"""What an error about shapes calls their fields beside elements and dtype."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """What all workers of a job have to agree on; `window` is how many slots are in use at once.
-
-    Raises ValueError for numbers that do not fit the wire format.
-    """
-
-    job: int
-    workers: int
-    lanes: int
-    slots: int
-    window: int
-    first_tag: int = 1
-
-    def __post_init__(self) -> None:
-        check_range("job", self.job, 0, 65535)
-        check_range("workers", self.workers, 1, quantise.MAX_WORKERS)
-        check_range("lanes", self.lanes, 1, wire.MAX_LANES)
-        check_range("slots", self.slots, 1, 65535)
-        check_range("window", self.window, 1, self.slots)
-        check_range("first_tag", self.first_tag, 0, 2**32 - 1)
 
 
 class Worker:
@@ -185,13 +149,9 @@ class Worker:
         state.values, state.out = values.ctypes.data, out.ctypes.data
         state.sums = None if sums is None else sums.ctypes.data
         state.exponents = self.exponents.ctypes.data
-        state.shape[:] = self._next_shape(values.size, state.kind).emit()
+        state.shape[:] = self.job.shape(values, self._rounds).emit()
         self._rounds += 1
         self._native.worker_begin(self.address, now_ns)
-
-    def _next_shape(self, elements: int, kind: int) -> Shape:
-        job = self.job
-        return Shape(elements, job.workers, job.lanes, job.window, kind, self._rounds % 256)
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
         """Take the datagrams that came at `now_ns`; returns how many were awaited results. Call
@@ -298,33 +258,7 @@ class Worker:
         the same: the slots of all workers are in step."""
         assert self.done
         if self._state.kind == Kind.SCALED and self.exponents.size:
-            self._check_inputs_finite()
-            self._check_sums_finite()
-
-    def _check_inputs_finite(self) -> None:
-        bad = np.flatnonzero(self.exponents == quantise.EXPONENT_NOT_FINITE)
-        if not bad.size:
-            return
-        first = int(bad[0])
-        message = f"Inf or NaN in chunk {first} of job {self.job.job}"
-        for chunk in bad.tolist():
-            start = chunk * self.job.lanes
-            index = quantise.first_not_finite(self._values[start : start + self.job.lanes])
-            if index is not None:
-                raise NotFinite(f"{message}: this worker's index {start + index}")
-        raise NotFinite(f"{message}: not at this worker, but at another of the job's")
-
-    def _check_sums_finite(self) -> None:
-        """Only the top log2(workers) exponents can overflow."""
-        top = quantise.EXPONENT_NOT_FINITE - (31 - quantise.value_bits(self.job.workers))
-        for chunk in np.flatnonzero(self.exponents >= top).tolist():
-            start = chunk * self.job.lanes
-            index = quantise.first_not_finite(self._out[start : start + self.job.lanes])
-            if index is not None:
-                raise NotFinite(
-                    f"the sum at index {start + index} (chunk {chunk} of job {self.job.job}) "
-                    "is beyond float32's range"
-                )
+            check_finite(self.job, self.exponents, self._values, self._out)
 
     def _failure(self, error: int) -> AllReduceError:
         if error == errno.EPROTO:
@@ -333,54 +267,17 @@ class Worker:
         return self._timeout()
 
     def _mismatch(self) -> ShapeMismatch:
-        """Names this worker's shape and the others that are known; all that they differ in."""
         state = self._state
         own, *both = (Shape.parse(bytes(s)) for s in (state.shape, state.smallest, state.largest))
-        others = [shape for shape in dict.fromkeys(both) if shape != own]
-        named = [name for name in DETAILS if len({getattr(s, name) for s in (own, *both)}) > 1]
-        listed = " and ".join(f"another {_words(shape, named)}" for shape in others)
-        return ShapeMismatch(
-            f"round {self._rounds - 1} of job {self.job.job}: this worker reduces "
-            f"{_words(own, named)}, {listed}; all workers of a job have to reduce alike"
-        )
+        return mismatch(self.job, self._rounds - 1, own, both)
 
     def _timeout(self) -> RoundTimeout:
-        """Says which chunks and slots have no result."""
-        slots = np.flatnonzero(self.slots["waiting"])
-        chunks = self.slots["chunk"][slots].astype(np.int64)
-        order = np.argsort(chunks)
-        pairs = list(_ranges(chunks[order], slots[order]))
-        parts = [f"chunk{_span(a, b)} (slot{_span(c, d)})" for a, b, c, d in pairs[:MAX_RANGES]]
-        more = f" and {len(pairs) - MAX_RANGES} more ranges" if len(pairs) > MAX_RANGES else ""
-        message = (
-            f"no result for {', '.join(parts)}{more} of job {self.job.job} "
-            f"after {self.timing.give_up_ns / 1e9:g} s"
-        )
-        return RoundTimeout(message, [pair[:2] for pair in pairs])
-
-
-def _words(shape: Shape, named: Sequence[str]) -> str:
-    """Elements and dtype, and whatever else is `named`."""
-    dtype = DTYPES.get(shape.dtype, f"dtype {shape.dtype}")
-    details = ", ".join(f"{DETAILS[name]} {getattr(shape, name)}" for name in named)
-    return f"{shape.elements} {dtype} elements{' with ' if named else ''}{details}"
+        waiting = np.flatnonzero(self.slots["waiting"])
+        chunks = self.slots["chunk"][waiting]
+        return timeout(self.job, chunks, waiting, self.timing.give_up_ns)
 
 
 def _check_layout(native: ctypes.CDLL) -> None:
     expected = ctypes.sizeof(_State) << 16 | SLOT.itemsize
     assert native.worker_layout() == expected, "native/worker.h and hosts/worker.py differ"
     check_layout()
-
-
-def _ranges(
-    chunks: NDArray[np.int64], slots: NDArray[np.int64]
-) -> Iterator[tuple[int, int, int, int]]:
-    """Runs in which chunk and slot both go up by one: first and last chunk, first and last slot."""
-    breaks = np.flatnonzero((np.diff(chunks) != 1) | (np.diff(slots) != 1)) + 1
-    for run in np.split(np.arange(chunks.size), breaks):
-        first, last = run[0], run[-1]
-        yield int(chunks[first]), int(chunks[last]), int(slots[first]), int(slots[last])
-
-
-def _span(first: int, last: int) -> str:
-    return f" {first}" if first == last else f"s {first}-{last}"

@@ -70,7 +70,7 @@ def _by_workers(measured: Measurements) -> tuple[dict[str, int], dict[str, int]]
     sent: dict[str, int] = {}
     received: dict[str, int] = {}
     for result in measured.outcome.jobs:
-        hosts = result.tenant.hosts
+        hosts = result.job.hosts
         for host in hosts:
             sent.setdefault(host, 0)
             received.setdefault(host, 0)

@@ -121,11 +121,11 @@ class Agents:
         job, name = event.get("job", -1), event.get("name", "")
         if not isinstance(job, int) or not isinstance(name, str):
             raise AgentFailed(f"{connection.name()}: sent a line that is no event")
-        worker = WorkerId(job, name, str(event.get("role", WORKER)))
+        if not isinstance(event.get("rank"), int) or not isinstance(event.get("event"), str):
+            raise AgentFailed(f"the agent of {name}: sent a line that is no event")
+        worker = WorkerId.of({**event, "role": str(event.get("role", WORKER))})
         if worker not in self._expected or connection.worker not in (None, worker):
             raise AgentFailed(f"an agent names itself {worker.host!r} of job {worker.job!r}")
-        if not isinstance(event.get("rank"), int) or not isinstance(event.get("event"), str):
-            raise AgentFailed(f"the agent of {worker.host}: sent a line that is no event")
         if connection.worker is None:
             connection.worker = worker
             self._connections[worker] = connection

@@ -110,7 +110,7 @@ class Experiment:
         progress = Progress(stream, whose=whose)
         for job in self.resolved.jobs:
             chunks = self.resolved.chunks(job)
-            workers, rounds = len(job.hosts), job.workload.rounds
+            workers, rounds = len(job.hosts), job.rounds
             progress.add_job(job.number, job.name, workers, rounds, chunks, bits)
         return progress
 

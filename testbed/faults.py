@@ -63,28 +63,32 @@ class Impair:
 
 
 @dataclass(frozen=True)
-class WorkerPause:
-    """The worker's program stops (SIGSTOP) with all it holds. Ends: it goes on (SIGCONT)."""
+class AgentPause:
+    """The agent's program stops (SIGSTOP) with all it holds. Ends: it goes on (SIGCONT). role: of
+    the job's agents on that host (hosts/part.py)."""
 
     job: int
     host: str
+    role: str
 
 
 @dataclass(frozen=True)
-class WorkerCrash:
-    """The worker's program is killed. Ends (a restart): it is started again, and has forgotten
+class AgentCrash:
+    """The agent's program is killed. Ends (a restart): it is started again, and has forgotten
     all."""
 
     job: int
     host: str
+    role: str
 
 
 @dataclass(frozen=True)
-class WorkerSlow:
-    """The worker looks at what has arrived only every `delay_s`. Ends: at once again."""
+class AgentSlow:
+    """The agent looks at what has arrived only every `delay_s`. Ends: at once again."""
 
     job: int
     host: str
+    role: str
     delay_s: float
 
 
@@ -116,9 +120,9 @@ class Attack:
 
 
 NetworkFault: TypeAlias = "LinkDown | RateChange | Impair"
-WorkerFault: TypeAlias = "WorkerPause | WorkerCrash | WorkerSlow"
+AgentFault: TypeAlias = "AgentPause | AgentCrash | AgentSlow"
 SwitchFault: TypeAlias = "SwitchRestart | SwitchReprogram"
-Action: TypeAlias = "NetworkFault | WorkerFault | SwitchFault | Attack"
+Action: TypeAlias = "NetworkFault | AgentFault | SwitchFault | Attack"
 
 
 @dataclass(frozen=True)

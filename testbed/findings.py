@@ -193,7 +193,7 @@ def _refused(case: Case) -> Iterator[Finding]:
     copies = sum(way.duplicated for way in ways) if changed else 0
     expected = sum(outcome.injected.values()) + changed + copies
     found = case.totals["malformed"] + case.totals["forged"] - expected
-    disorder = _delayed(outcome.begun) or holding_up(outcome.begun)
+    disorder = _disorderly(case) or _delayed(outcome.begun) or holding_up(outcome.begun)
     late = 0 if disorder or not case.virtual else _stale(case)
     if found <= 0 and not late:
         return

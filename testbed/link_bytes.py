@@ -54,20 +54,22 @@ def _unclear(resolved: ResolvedScenario, measured: Measurements) -> str:
     """Why nobody can tell what the links should have carried; empty where that is known."""
     for result in measured.outcome.jobs:
         if result.failure:
-            return f"{result.tenant.name} failed: its last round sent part of its bytes"
+            return f"{result.job.name} failed: its last round sent part of its bytes"
         if result.restarts:
-            return f"{result.tenant.name} ran rounds again: they sent part of their bytes twice"
+            return f"{result.job.name} ran rounds again: they sent part of their bytes twice"
     return resolved.system.unpredictable(resolved)
 
 
 def _expected(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Expected]:
     system, directions = resolved.system, dict[str, Expected]()
     for result in measured.outcome.jobs:
-        job, rounds = resolved.whole(result.tenant), len(result.rounds)
-        round_bytes = system.round_bytes(resolved, job)
-        for name, size in round_bytes.items():
-            directions.setdefault(name, Expected()).predicted += size * rounds
-        more = _more(resolved, result, round_bytes)
+        job = resolved.whole(result.job)
+        run_bytes: Counter[str] = Counter()
+        for number in range(len(result.rounds)):
+            run_bytes.update(system.round_bytes(resolved, job, number))
+        for name, size in run_bytes.items():
+            directions.setdefault(name, Expected()).predicted += size
+        more = _more(resolved, result, run_bytes)
         for name, again in system.sent_again(resolved, job, more, measured.counters).items():
             way = directions.setdefault(name, Expected())
             way.again_min += again.least
@@ -76,16 +78,16 @@ def _expected(resolved: ResolvedScenario, measured: Measurements) -> dict[str, E
 
 
 def _more(
-    resolved: ResolvedScenario, result: JobResult, round_bytes: Mapping[str, int]
+    resolved: ResolvedScenario, result: JobResult, run_bytes: Mapping[str, int]
 ) -> dict[str, int]:
     """Host -> bytes that its agents of the job sent beyond the prediction, as far as their own
     counts of what they sent again explain these."""
-    job, counts = resolved.whole(result.tenant), _counts(result)
+    job, counts = resolved.whole(result.job), _counts(result)
     more = {host: count["bytes_sent"] for host, count in counts.items()}
-    for name, size in round_bytes.items():
+    for name, size in run_bytes.items():
         host = name.partition("->")[0]
         if host in more:
-            more[host] -= size * len(result.rounds)
+            more[host] -= size
     for host, count in counts.items():
         explained = resolved.system.beyond(resolved, job, host, count)
         more[host] = min(max(more[host], explained.least), explained.most)
@@ -94,7 +96,7 @@ def _more(
 
 def _counts(result: JobResult) -> dict[str, Counter[str]]:
     """Host -> what its agents of the job counted in the whole run."""
-    hosts, servers = result.tenant.hosts, result.servers
+    hosts, servers = result.job.hosts, result.servers
     counts: dict[str, Counter[str]] = {name: Counter() for name in (*hosts, *servers.values())}
     for event in result.served:
         counts[servers[event["rank"]]].update(event["stats"])

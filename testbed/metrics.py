@@ -9,7 +9,8 @@ from typing import Any
 
 from agglab.testbed import fidelity, findings, link_bytes
 from agglab.testbed.accounts import ON_REAL_LINKS
-from agglab.testbed.control.outcome import JobResult, Outcome
+from agglab.testbed.control.history import FaultState
+from agglab.testbed.control.outcome import ControlCounts, JobResult, Outcome
 from agglab.testbed.faults import Impair
 from agglab.testbed.link_share import busiest_share
 from agglab.testbed.measurements import Measurements
@@ -46,7 +47,7 @@ PORT_ERRORS = ("rx_truncated", "rx_gso_drops", "tx_oversize", "tx_errors")
 def compute(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Any]:
     """The whole of metrics.json but for `ok` and `reason`, which the expectations decide."""
     results = measured.outcome.jobs
-    jobs = {result.tenant.name: _job(resolved, result) for result in results}
+    jobs = {result.job.name: _job(resolved, result) for result in results}
     lost = lost_inside(resolved, measured) if resolved.target == "bmv2" else {}
     switches = _switches(measured, lost)
     links = _links(measured.statistics)
@@ -94,11 +95,11 @@ def _accounts(found: Sequence[findings.Finding], measured: Measurements) -> dict
 
 def _job(resolved: ResolvedScenario, result: JobResult) -> dict[str, Any]:
     """One job's own metrics. One that has not ended a round has no times."""
-    tenant, system = result.tenant, resolved.system
-    bound = system.bounds(resolved, resolved.whole(tenant))
+    job, system = result.job, resolved.system
+    bound = system.bounds(resolved, resolved.whole(job))
     times = [done.time_s for done in result.rounds]
     verdict = combine([verdict for _, verdict in result.judged])
-    judged_floats = result.judged and tenant.workload.dtype == "float32"
+    judged_floats = result.judged and job.dtype == "float32"
     middle = median(times) if times else None
     return {
         "exact": bool(result.verdicts) and verdict.exact,
@@ -111,7 +112,7 @@ def _job(resolved: ResolvedScenario, result: JobResult) -> dict[str, Any]:
         },
         "allreduce": {
             "time_s": _spread(times),
-            "ate_per_s": tenant.workload.elements / middle if middle else None,
+            "ate_per_s": job.elements / middle if middle else None,
         },
         "payload_bound_s": bound.payload_s,
         "link_bound_s": bound.link_s,
@@ -122,10 +123,21 @@ def _job(resolved: ResolvedScenario, result: JobResult) -> dict[str, Any]:
         "rounds": len(result.rounds),
         "restarts": result.restarts,
         "lost": len(result.lost),
-        "lost_workers": [tenant.hosts[rank] for rank in result.lost],
+        "lost_workers": [job.hosts[rank] for rank in result.lost],
         "elements_per_s": _throughput(result),
         "workers": _workers(system, result),
         **({"servers": _servers(system, result)} if system.abilities.has_servers else {}),
+        **({"control": _control(result.control)} if result.control else {}),
+    }
+
+
+def _control(counts: ControlCounts) -> dict[str, float]:
+    return {
+        "steps": counts.steps,
+        "deadlines": counts.deadlines,
+        "missed": counts.missed,
+        "entries": counts.entries,
+        "latest_s": counts.latest_ns / 1e9,
     }
 
 
@@ -147,8 +159,8 @@ def _first_wrong(result: JobResult) -> dict[str, Any] | None:
     for number, verdict in sorted(result.judged, key=lambda judged: judged[0]):
         if first := verdict.first:
             return {
-                "job": result.tenant.name,
-                "worker": result.tenant.hosts[first.rank],
+                "job": result.job.name,
+                "worker": result.job.hosts[first.rank],
                 "rank": first.rank,
                 "round": number,
                 "what": first.what,
@@ -171,7 +183,7 @@ def _throughput(result: JobResult) -> float:
     if not result.rounds or result.started_ns is None:
         return 0.0
     last_ns = max(event["end_ns"] for event in result.rounds[-1].ended.values())
-    elements = len(result.rounds) * result.tenant.workload.elements
+    elements = len(result.rounds) * result.job.elements
     taken_ns = last_ns - result.started_ns
     return elements * NS_PER_S / taken_ns if taken_ns else 0.0
 
@@ -180,13 +192,13 @@ def _fairness(results: Sequence[JobResult]) -> dict[str, Any]:
     """Jain's index of the jobs' throughputs by share: 1 if all get what is theirs, 1/n if one gets
     all."""
     rates = [_throughput(result) for result in results]
-    weighed = [rate / result.tenant.share for rate, result in zip(rates, results, strict=True)]
+    weighed = [rate / result.job.share for rate, result in zip(rates, results, strict=True)]
     squares = len(weighed) * sum(rate * rate for rate in weighed)
     total = sum(rates)
     return {
         "jain": sum(weighed) ** 2 / squares if squares else None,
         "shares": {
-            result.tenant.name: rate / total if total else None
+            result.job.name: rate / total if total else None
             for rate, result in zip(rates, results, strict=True)
         },
     }
@@ -250,7 +262,7 @@ def _is_wrong_unexpectedly(result: JobResult, expected: Sequence[Expectation]) -
         _is_expected(result, expected, flag, count)
         for flag, count in (("exact", "wrong_sums"), ("error.within", "wrong_results"))
     )
-    if result.tenant.workload.dtype == "int32":
+    if result.job.dtype == "int32":
         sums = sums or results  # an integer result is the sum
     results = results or (sums and verdict.wrong_sums > 0)
     return bool(verdict.wrong_sums and not sums) or bool(verdict.wrong_results and not results)
@@ -258,7 +270,7 @@ def _is_wrong_unexpectedly(result: JobResult, expected: Sequence[Expectation]) -
 
 def _is_expected(result: JobResult, expected: Sequence[Expectation], flag: str, count: str) -> bool:
     """Whether `flag` is expected to be false, or `count` is stated, for this job or for all."""
-    of_job = f"jobs.{result.tenant.name}."
+    of_job = f"jobs.{result.job.name}."
     stated = {e.metric.removeprefix(of_job): e for e in expected}
     return count in stated or (flag in stated and stated[flag].equals is False)
 
@@ -266,7 +278,7 @@ def _is_expected(result: JobResult, expected: Sequence[Expectation], flag: str, 
 def memory_needed_bytes(resolved: ResolvedScenario) -> int:
     """About what the agents' arrays (input, output, sums, the next input) take, and what the system
     needs beside them."""
-    tensors = sum(len(job.hosts) * job.workload.elements for job in resolved.jobs)
+    tensors = sum(len(job.hosts) * job.elements for job in resolved.jobs)
     more = resolved.system.memory_bytes(resolved)
     return AGENT_COPIES * tensors * VALUE_BYTES + more
 
@@ -315,7 +327,7 @@ def _spread(times: Sequence[float]) -> dict[str, Any]:
 def _workers(system: System, result: JobResult) -> dict[str, dict[str, Any]]:
     workers: dict[str, dict[str, Any]] = {}
     names = (*WORKER_COUNTS, *system.host_counters)
-    for rank in range(len(result.tenant.hosts)):
+    for rank in range(len(result.job.hosts)):
         events = [report for report in result.reports if report["rank"] == rank]
         counts = {k: sum(event["stats"].get(k, 0) for event in events) for k in names}
         workers[str(rank)] = {**counts, "cpu_s": sum(event.get("cpu_s", 0.0) for event in events)}
@@ -333,7 +345,7 @@ def _servers(system: System, result: JobResult) -> dict[str, dict[str, Any]]:
 
 
 def _switches(measured: Measurements, lost: Mapping[str, Lost]) -> dict[str, dict[str, Any]]:
-    names = [result.tenant.name for result in measured.outcome.jobs]
+    names = [result.job.name for result in measured.outcome.jobs]
     return {
         switch.name: {
             "packets": {
@@ -427,7 +439,7 @@ def _evidence(
         retransmitted=totals["retransmitted"],
         unexplained=findings.unexplained_repeats(measured, jobs, losses),
         losses=losses,
-        faults=tuple(dict.fromkeys(type(f.action).__name__ for f in findings.holding_up(begun))),
+        faults=tuple(dict.fromkeys(FaultState(f).name for f in findings.holding_up(begun))),
         window_share=min(job["window_share"] for job in jobs.values()),
         delayed=bool(delaying) or any(way.delay_us or way.impairments for way in directions),
         brief=all(_is_brief(resolved, result) for result in measured.outcome.jobs),
@@ -436,4 +448,4 @@ def _evidence(
 
 def _is_brief(resolved: ResolvedScenario, result: JobResult) -> bool:
     """Rounds of so few windows that filling and emptying the path takes about as long."""
-    return resolved.chunks(result.tenant) <= BRIEF_WINDOWS * result.tenant.window
+    return resolved.chunks(result.job) <= BRIEF_WINDOWS * result.job.window

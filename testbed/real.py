@@ -124,7 +124,7 @@ class RealBackend:
     def _ended(self) -> list[Event]:
         """Of programs that ended without having been told to; what they said comes first."""
         ended = []
-        for worker in sorted(self._running, key=lambda w: (w.job, w.host, w.role)):
+        for worker in sorted(self._running, key=lambda w: (w.job, w.host, w.role, w.rank)):
             status = self._processes[worker].poll()
             if status is None:
                 continue

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from agglab.testbed.backend import Backend
 from agglab.testbed.control.conductor import Conductor
+from agglab.testbed.control.controlling import Controlling
 from agglab.testbed.control.crew import Crew
 from agglab.testbed.control.fault import FaultProcess
 from agglab.testbed.control.filling import Filler
@@ -26,7 +27,7 @@ from agglab.testbed.own_entries import Fill, as_planned
 from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog
 from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import Absent, ActiveJob
 
 ROUND_S, LINK_BOUNDS = 60.0, 20.0
@@ -41,6 +42,7 @@ def conductor(
 ) -> Conductor:
     """One run of a scenario. fill: what the user's own entries make of those planned."""
     system, jobs, faults = resolved.system, resolved.jobs, resolved.faults
+    has_controller = system.abilities.has_controller
     timeouts = resolved.scenario.timeouts
     clock = RunClock(backend.now_ns)
     scheduler = Scheduler(backend.now_ns)
@@ -67,18 +69,29 @@ def conductor(
 
     def round_s(active: ActiveJob) -> float:
         bound_s = system.bounds(resolved, active).link_s
-        patience_s = ROUND_S + LINK_BOUNDS * bound_s + active.job.workload.give_up_s
+        patience_s = ROUND_S + LINK_BOUNDS * bound_s + active.job.give_up_s
         return timeouts.round_s or patience_s
 
-    def process(job: Tenant) -> tuple[Crew, JobProcess]:
+    controls: dict[int, Controlling] = {}
+
+    def controlling(result: JobResult) -> Controlling | None:
+        job = result.job
+        made = system.controller(resolved, resolved.whole(job)) if has_controller else None
+        if made is None:
+            return None
+        control = Controlling(result, made, backend, clock, roster, filler, journal.tell)
+        controls[job.number] = control
+        return control
+
+    def process(job: Job) -> tuple[Crew, JobProcess]:
         result = JobResult(job)
         crew = Crew(result, backend, clock, roster, timeouts.start_s)
         session = JobSession(crew, roster)
         recovery = Recovery(result, crew, session, clock, roster, rounds, history, diagnose)
-        rests = may_rest(jobs, faults)
-        return crew, JobProcess(
-            result, crew, session, recovery, clock, roster, rounds, history, round_s, rests
-        )
+        parts = (crew, session, recovery, clock, roster, rounds, history, round_s)
+        controls = controlling(result)
+        rests = controls is None and may_rest(jobs, faults)  # a controller has deadlines of its own
+        return crew, JobProcess(result, *parts, rests, controls)
 
     made = {job.number: process(job) for job in jobs}
     return Conductor(
@@ -89,6 +102,7 @@ def conductor(
         roster,
         {number: crew for number, (crew, _) in made.items()},
         [job for _, job in made.values()],
+        controls,
         [
             FaultProcess(state, backend, clock, filler, roster, frames, journal.tell)
             for state in states

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 
 from agglab.testbed.backend import Backend
+from agglab.testbed.control.controlling import Controlling
 from agglab.testbed.control.crew import Crew
 from agglab.testbed.control.fault import FaultProcess
 from agglab.testbed.control.history import FaultHistory
@@ -22,8 +23,8 @@ IDLE_NS = 100_000_000
 
 
 class Conductor:
-    """Waits for the backend's events and moves jobs and faults by them. crews: by the number of the
-    job. assembly.py makes all parts."""
+    """Waits for the backend's events and moves jobs, controllers and faults by them. crews and
+    controls: by the number of the job. assembly.py makes all parts."""
 
     def __init__(
         self,
@@ -34,6 +35,7 @@ class Conductor:
         roster: Roster,
         crews: Mapping[int, Crew],
         jobs: Sequence[JobProcess],
+        controls: Mapping[int, Controlling],
         faults: Sequence[FaultProcess],
         history: FaultHistory,
         meter: Meter,
@@ -41,7 +43,7 @@ class Conductor:
     ) -> None:
         self._backend, self._clock, self._scheduler = backend, clock, scheduler
         self._journal, self._roster, self._crews = journal, roster, crews
-        self._jobs, self._faults = jobs, faults
+        self._jobs, self._controls, self._faults = jobs, controls, faults
         self._history, self._meter, self._verifier = history, meter, verifier
 
     def run(self) -> Outcome:
@@ -57,6 +59,8 @@ class Conductor:
         # Faults first: what is due at the same time as a round's start comes before it.
         for fault in self._faults:
             self._scheduler.add(fault, fault.steps())
+        for number, control in self._controls.items():
+            self._scheduler.add(control, control.steps(), number)
         for job in self._jobs:
             self._scheduler.add(job, job.steps(), job.job.number)
         while any(self._scheduler.runs(job) for job in self._jobs):

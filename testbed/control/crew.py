@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, NoReturn
 
-from agglab.hosts.part import SERVER
+from agglab.hosts.part import WORKER
 from agglab.testbed.backend import Backend, Event, WorkerId
 from agglab.testbed.control.outcome import JobResult
 from agglab.testbed.control.roster import Roster
@@ -30,14 +30,14 @@ class Crew:
     def __init__(
         self, result: JobResult, backend: Backend, clock: RunClock, roster: Roster, start_s: float
     ) -> None:
-        self.job = result.tenant
+        self.job = result.job
         self._result = result
         self._backend, self._clock, self._roster = backend, clock, roster
         self._start_s = start_s
         self._servers = {
-            agent.rank: WorkerId(self.job.number, agent.host, agent.role)
+            agent.rank: WorkerId(self.job.number, agent.host, agent.role, agent.rank)
             for agent in roster.agents(self.job)
-            if agent.role == SERVER
+            if agent.role != WORKER
         }
         result.servers = {rank: known.host for rank, known in self._servers.items()}
         self._dead: dict[int, Event] = {}
@@ -51,7 +51,7 @@ class Crew:
 
     @property
     def servers(self) -> Mapping[int, WorkerId]:
-        """By rank."""
+        """By rank: who only answers, schedulers among them."""
         return self._servers
 
     @property
@@ -68,10 +68,16 @@ class Crew:
         """Whom a rank belongs to."""
         return self._servers.get(rank) or WorkerId(self.job.number, self.job.hosts[rank])
 
+    def ranks_at(self, host: str) -> list[int]:
+        """The ranks of the agents on a host, the worker's first."""
+        ranks = [*range(len(self.job.hosts)), *self._servers]
+        return [rank for rank in ranks if self.agent(rank).host == host]
+
     def called(self, rank: int) -> str:
         """For people: `h2: worker 1`."""
-        if rank in self._servers:
-            return f"{self._servers[rank].host}: server {rank - len(self.job.hosts)}"
+        if known := self._servers.get(rank):
+            alike = [other for other, agent in self._servers.items() if agent.role == known.role]
+            return f"{known.host}: {known.role} {alike.index(rank)}"
         return f"{self.job.hosts[rank]}: worker {rank}"
 
     def note(self, event: Event) -> None:

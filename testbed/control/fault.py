@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
-from agglab.hosts.part import WORKER
 from agglab.testbed.backend import Backend, Event, WorkerId
 from agglab.testbed.control.filling import Filler
-from agglab.testbed.control.history import FaultState
+from agglab.testbed.control.history import FaultState, concerns
 from agglab.testbed.control.roster import Roster
 from agglab.testbed.control.scheduler import FOREVER_NS, Process, RunClock, S
 from agglab.testbed.faults import (
+    AgentCrash,
+    AgentFault,
+    AgentPause,
+    AgentSlow,
     AtChunk,
     Attack,
     AtTime,
     Fault,
     SwitchReprogram,
     SwitchRestart,
-    WorkerCrash,
-    WorkerPause,
-    WorkerSlow,
 )
 
 ATTACK_STEP_NS = 5_000_000
@@ -79,10 +79,11 @@ class FaultProcess:
 
     def _happen(self, began_ns: int) -> Process[None]:
         action, backend = self._fault.action, self._backend
-        if isinstance(action, WorkerPause | WorkerCrash | WorkerSlow):
-            yield from self._to_worker(WorkerId(action.job, action.host), began_ns)
+        if isinstance(action, AgentPause | AgentCrash | AgentSlow):
+            yield from self._to_agent(action, began_ns)
         elif isinstance(action, SwitchRestart):
             backend.stop_switch(action.switch)
+            self._filler.stopped(action.switch)
             yield from self._clock.sleep_until(began_ns + round(action.outage_s * S))
             backend.start_switch(action.switch)
             self._fill_emptied(action.switch)
@@ -112,22 +113,39 @@ class FaultProcess:
             self._state.sent.update(kind for kind, _ in batch)
             sent = max(sent, due)
 
-    def _to_worker(self, worker: WorkerId, began_ns: int) -> Process[None]:
-        action, backend = self._fault.action, self._backend
-        if isinstance(action, WorkerPause):
-            backend.pause_worker(worker, True)
+    def _to_agent(self, action: AgentFault, began_ns: int) -> Process[None]:
+        agents = [agent for agent in self._roster.everybody(action.job) if concerns(action, agent)]
+        if isinstance(action, AgentPause):
+            self._pause(agents, True)
             yield from self._last(began_ns)
-            backend.pause_worker(worker, False)
-        elif isinstance(action, WorkerSlow):
-            backend.command(worker, {"command": "slow", "delay_s": action.delay_s})
+            self._pause(agents, False)
+        elif isinstance(action, AgentSlow):
+            self._slow(agents, action.delay_s)
             yield from self._last(began_ns)
-            backend.command(worker, {"command": "slow", "delay_s": 0.0})
+            self._slow(agents, 0.0)
         else:
-            backend.kill_worker(worker)
-            while not _is_end_of((yield FOREVER_NS), worker):
-                pass
+            yield from self._kill(agents)
             yield from self._last(began_ns)
-            backend.start_worker(worker, self._roster.configuration(worker))
+            for agent in agents:
+                self._backend.start_worker(agent, self._roster.configuration(agent))
+
+    def _pause(self, agents: Sequence[WorkerId], paused: bool) -> None:
+        for agent in agents:
+            self._backend.pause_worker(agent, paused)
+
+    def _slow(self, agents: Sequence[WorkerId], delay_s: float) -> None:
+        for agent in agents:
+            self._backend.command(agent, {"command": "slow", "delay_s": delay_s})
+
+    def _kill(self, agents: Sequence[WorkerId]) -> Process[None]:
+        """Until all have ended."""
+        for agent in agents:
+            self._backend.kill_worker(agent)
+        alive = set(agents)
+        while alive:
+            event = yield FOREVER_NS
+            if event and event["event"] == "ended":
+                alive.discard(WorkerId.of(event))
 
 
 def _reached(event: Event, trigger: AtChunk) -> bool:
@@ -137,9 +155,3 @@ def _reached(event: Event, trigger: AtChunk) -> bool:
         and event["round"] == trigger.round
         and event["chunk"] > trigger.chunk
     )
-
-
-def _is_end_of(event: Event | None, worker: WorkerId) -> bool:
-    if event is None or event["event"] != "ended":
-        return False
-    return WorkerId(event["job"], event["name"], event.get("role", WORKER)) == worker

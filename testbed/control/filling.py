@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from agglab.testbed.own_entries import Fill
-from agglab.testbed.plan import Entries
-from agglab.testbed.systems.base import ActiveJob, System
+from agglab.testbed.plan import Entries, TableEntry
+from agglab.testbed.systems.base import ActiveJob, Changes, System
 from agglab.topologies import Topology
 
 
@@ -24,6 +25,8 @@ class Filler:
         self._switches, self._system, self._graph, self._fill = switches, system, graph, fill
         self._jobs: list[ActiveJob] | None = None
         self._entries: Mapping[str, Entries] = {}
+        self._controlled: dict[int, dict[str, tuple[TableEntry, ...]]] = {}
+        self._down: set[str] = set()
 
     def fill_for(self, jobs: Sequence[ActiveJob]) -> None:
         """Fill all switches for these jobs, unless that is what they are filled for."""
@@ -32,8 +35,33 @@ class Filler:
         self._jobs = list(jobs)
         self._entries = self._system.tables(self._graph, self._jobs)
         for switch in self._entries:
-            self.fill_again(switch)
+            if switch not in self._down:
+                self.fill_again(switch)
+
+    def stopped(self, switch: str) -> None:
+        """A switch holds nothing and takes nothing until it is filled again."""
+        self._down.add(switch)
 
     def fill_again(self, switch: str) -> None:
         """One switch, which has lost what it held."""
-        self._switches.install(switch, self._fill(switch, self._entries[switch]))
+        self._down.discard(switch)
+        self._switches.install(switch, self._wanted(switch))
+
+    def control(self, job: int, changes: Changes) -> dict[str, int]:
+        """A controller's entries, by the number of its job; switch -> how many of them differ from
+        those before."""
+        own, differing = self._controlled.setdefault(job, {}), dict[str, int]()
+        for switch, entries in changes.items():
+            before, own[switch] = own.get(switch, ()), tuple(entries)
+            gone = [entry for entry in before if entry not in entries]
+            come = [entry for entry in entries if entry not in before]
+            if gone or come:
+                differing[switch] = len(gone) + len(come)
+                if switch not in self._down:
+                    self.fill_again(switch)
+        return differing
+
+    def _wanted(self, switch: str) -> Entries:
+        planned = self._entries[switch]
+        more = (entry for own in self._controlled.values() for entry in own.get(switch, ()))
+        return self._fill(switch, replace(planned, tables=(*planned.tables, *more)))

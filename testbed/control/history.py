@@ -10,6 +10,10 @@ from agglab.testbed.backend import WorkerId
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.control.scheduler import RunClock
 from agglab.testbed.faults import (
+    AgentCrash,
+    AgentFault,
+    AgentPause,
+    AgentSlow,
     AtChunk,
     Attack,
     AtTime,
@@ -19,22 +23,24 @@ from agglab.testbed.faults import (
     RateChange,
     SwitchReprogram,
     SwitchRestart,
-    WorkerCrash,
-    WorkerPause,
-    WorkerSlow,
 )
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 
 NAMES = {
     LinkDown: "link_down",
     RateChange: "rate",
-    WorkerPause: "worker_pause",
-    WorkerCrash: "worker_crash",
-    WorkerSlow: "worker_slow",
+    AgentPause: "pause",
+    AgentCrash: "crash",
+    AgentSlow: "slow",
     SwitchRestart: "switch_restart",
     SwitchReprogram: "switch_reprogram",
     Attack: "attack",
 }
+
+
+def concerns(action: AgentFault, agent: WorkerId) -> bool:
+    """Whether it happens to that agent: to all of one role that a job has at a host."""
+    return (action.job, action.host, action.role) == (agent.job, agent.host, agent.role)
 
 
 @dataclass
@@ -64,8 +70,11 @@ class FaultState:
     @property
     def name(self) -> str:
         action = self.fault.action
-        kind = action.impairment if isinstance(action, Impair) else action
-        return NAMES.get(type(kind), type(kind).__name__.lower())
+        if isinstance(action, Impair):
+            return type(action.impairment).__name__.lower()
+        if isinstance(action, AgentPause | AgentCrash | AgentSlow):
+            return f"{action.role}_{NAMES[type(action)]}"
+        return NAMES[type(action)]
 
 
 class FaultHistory:
@@ -74,7 +83,7 @@ class FaultHistory:
     def __init__(self, states: Sequence[FaultState], clock: RunClock) -> None:
         self._states, self._clock = states, clock
 
-    def marks(self, job: Tenant, number: int) -> list[int]:
+    def marks(self, job: Job, number: int) -> list[int]:
         """Chunk counts of a round that some fault waits for."""
         triggers = [state.fault.trigger for state in self._states if state.began_ns is None]
         return [
@@ -83,13 +92,14 @@ class FaultHistory:
             if isinstance(trigger, AtChunk) and (trigger.job, trigger.round) == (job.number, number)
         ]
 
-    def comes_back(self, worker: WorkerId) -> bool | None:
-        """Of a worker that a fault has killed: whether it will be started again; None if no fault
+    def comes_back(self, agent: WorkerId) -> bool | None:
+        """Of an agent that a fault has killed: whether it will be started again; None if no fault
         has, or it has been."""
         for state in self._states:
             action = state.fault.action
-            killed = isinstance(action, WorkerCrash) and WorkerId(action.job, action.host) == worker
-            if killed and state.began_ns is not None and not state.ended:
+            if not isinstance(action, AgentCrash) or not concerns(action, agent):
+                continue
+            if state.began_ns is not None and not state.ended:
                 return state.fault.duration_s is not None
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agglab.testbed.backend import Event
+from agglab.testbed.control.controlling import Controlling
 from agglab.testbed.control.crew import Crew, JobFailed
 from agglab.testbed.control.history import FaultHistory
 from agglab.testbed.control.outcome import Failure, JobResult, Round
@@ -19,7 +20,8 @@ from agglab.testbed.systems.base import ActiveJob
 
 class JobProcess:
     """Starts a job's agents, has them run its rounds, stops them. round_s: how long an attempt at a
-    round may take. rests: whether it waits between rounds until somebody clears `resting`."""
+    round may take. rests: whether it waits between rounds until somebody clears `resting`.
+    controlling: the job's controller, which every attempt at a round waits for."""
 
     def __init__(
         self,
@@ -33,8 +35,9 @@ class JobProcess:
         history: FaultHistory,
         round_s: Callable[[ActiveJob], float],
         rests: bool,
+        controlling: Controlling | None = None,
     ) -> None:
-        self.result, self.job = result, result.tenant
+        self.result, self.job = result, result.job
         self.prepared = False
         """Its agents are ready."""
         self.resting = False
@@ -42,6 +45,7 @@ class JobProcess:
         self._crew, self._session, self._recovery = crew, session, recovery
         self._clock, self._roster, self._rounds = clock, roster, rounds
         self._history, self._round_s, self._rests = history, round_s, rests
+        self._controlling = controlling
         self._began_ns = 0
 
     def steps(self) -> Process[None]:
@@ -67,7 +71,7 @@ class JobProcess:
 
     def _all_rounds(self, start_ns: int) -> Process[None]:
         end_s = self.job.end_s
-        for number in range(self.job.workload.rounds):
+        for number in range(self.job.rounds):
             if number:
                 yield from self._rest()
             if end_s is not None and self._clock.now_ns() >= start_ns + end_s * S:
@@ -87,9 +91,12 @@ class JobProcess:
 
     def _round_to_its_end(self, number: int) -> Process[None]:
         """Attempts until one succeeds; JobFailed when the workload's on_failure allows no more."""
-        self._began_ns = self._clock.now_ns()
         attempts = 0
         while True:
+            if self._controlling:
+                self._controlling.begin_round(number)
+            if not attempts:
+                self._began_ns = self._clock.now_ns()
             attempts += 1
             self._rounds.begins(self.result, number, self._crew.members)
             ended, failure = yield from self._attempt(number)
@@ -101,7 +108,7 @@ class JobProcess:
         self._rounds.over(self.result, done)
 
     def _attempt(self, number: int) -> Process[tuple[dict[int, Event], RoundFailure | None]]:
-        crew, on_failure = self._crew, self.job.workload.on_failure
+        crew, on_failure = self._crew, self.job.on_failure
         if dead := crew.needed & crew.dead.keys():
             return {}, failure_of(crew.dead[min(dead)], crew, on_failure)
         timeout_s = self._round_s(self._roster.active(self.job))

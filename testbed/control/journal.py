@@ -9,7 +9,7 @@ from agglab.testbed.backend import Event
 from agglab.testbed.control.outcome import Round
 from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 
 
 class Journal:
@@ -47,12 +47,12 @@ class Journal:
             self._progress.event(event)
         self._post(event)
 
-    def round_begins(self, job: Tenant, number: int, members: Sequence[int], now_ns: int) -> None:
+    def round_begins(self, job: Job, number: int, members: Sequence[int], now_ns: int) -> None:
         ranks = list(members)
         self._log.add("round_begin", of=job.name, job=job.number, round=number, ranks=ranks)
         self._progress.begin_round(job.number, number, now_ns)
 
-    def round_over(self, job: Tenant, done: Round) -> None:
+    def round_over(self, job: Job, done: Round) -> None:
         self._progress.end_round(job.number, done.time_s)
 
     def draw(self, asked: Callable[[], Sequence[Event]]) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy.typing as npt
 
 from agglab.hosts import own_worker
-from agglab.hosts.tensors import make_tensor
 from agglab.testbed.backend import Backend
 from agglab.testbed.received import Received
 from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.systems.common import tensor
 from agglab.testbed.verify import Verdict, verify
 
 NOTHING = Received(None)
@@ -37,46 +37,42 @@ class Judge:
     def __init__(self, backend: Backend, resolved: ResolvedScenario) -> None:
         self._backend = backend
         self._system, self._resolved = resolved.system, resolved
-        self._seed = resolved.seed
 
-    def collect(self, job: Tenant, number: int, members: Sequence[int], over: bool) -> Attempt:
+    def collect(self, job: Job, number: int, members: Sequence[int], over: bool) -> Attempt:
         """What the members have received, which the next attempt would replace. Of a round that
         was broken off, only those who had come to its end have received anything."""
         taken = {rank: self._backend.received(job.number, rank, number) for rank in members}
         received = {rank: one or NOTHING for rank, one in taken.items() if one is not None or over}
         return Attempt(number, tuple(members), received, over)
 
-    def verdict(self, job: Tenant, attempt: Attempt) -> Verdict:
+    def verdict(self, job: Job, attempt: Attempt) -> Verdict:
         """What every member received, each element of it. A place that is wrong has the rank in the
         job."""
-        workload = job.workload
         active = replace(self._resolved.whole(job), members=attempt.members)
 
         def inputs(start: int, count: int) -> list[npt.NDArray[Any]]:
             return [
-                make_tensor(
-                    self._seed, job.number, rank, attempt.number, count, workload.dtype, start
-                )
+                tensor(self._resolved.seed, job, rank, attempt.number, start, count)
                 for rank in attempt.members
             ]
 
         verdict = verify(
             inputs,
-            self._system.truth(self._resolved, active, own_worker.combine_of(workload.worker)),
+            self._system.truth(self._resolved, active, own_worker.combine_of(job.worker)),
             list(attempt.received.values()),
-            workload.elements,
-            workload.dtype,
+            job.elements,
+            job.dtype,
             self._system.block(self._resolved),
-            self._system.returns_sums(workload.dtype),
+            self._system.returns_sums(job.dtype),
         )
         if verdict.first is None:
             return verdict
         rank = list(attempt.received)[verdict.first.rank]
         return replace(verdict, first=replace(verdict.first, rank=rank))
 
-    def digest(self, job: Tenant, attempt: Attempt) -> str | None:
+    def digest(self, job: Job, attempt: Attempt) -> str | None:
         """SHA-256 of what the first member received and is determined to the bit, by which runs are
         compared."""
-        with_sums = self._system.returns_sums(job.workload.dtype)
+        with_sums = self._system.returns_sums(job.dtype)
         first = attempt.received[attempt.members[0]].exact(with_sums)
         return None if first is None else hashlib.sha256(first.tobytes()).hexdigest()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from agglab.testbed.backend import Event
 from agglab.testbed.faults import Fault
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.usage import NOTHING, Usage
 from agglab.testbed.verify import Verdict
 
@@ -50,6 +50,19 @@ class Failure:
 
 
 @dataclass
+class ControlCounts:
+    """What a job's controller did. steps: how often it was asked; deadlines: of them those for
+    which a deadline had come; missed: those whose changes were in place too late; entries: that it
+    added and took away, at all switches; latest_ns: after a deadline changes were in place."""
+
+    steps: int = 0
+    deadlines: int = 0
+    missed: int = 0
+    entries: int = 0
+    latest_ns: int = 0
+
+
+@dataclass
 class JobResult:
     """One job's history; `verdicts` follow `rounds`. lost: ranks that survivors went on without.
 
@@ -57,9 +70,10 @@ class JobResult:
     reports: every event with a worker's counts (`stats`) of a round, or of the part of it until the
     worker left it: also of rounds that failed or were broken off, for they used the network too.
     servers: rank -> host, where a system has them; served: the events with their counts.
+    control: of a job whose system has a controller.
     """
 
-    tenant: Tenant
+    job: Job
     rounds: list[Round] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     broken_off: list[tuple[int, Verdict]] = field(default_factory=list)
@@ -68,6 +82,7 @@ class JobResult:
     reports: list[Event] = field(default_factory=list)
     servers: dict[int, str] = field(default_factory=dict)
     served: list[Event] = field(default_factory=list)
+    control: ControlCounts | None = None
     failure: Failure | None = None
     started_ns: int | None = None
     ended_ns: int | None = None

@@ -34,7 +34,7 @@ class Recovery:
         history: FaultHistory,
         diagnose: Diagnose,
     ) -> None:
-        self._result, self._workload = result, result.tenant.workload
+        self._result, self._job = result, result.job
         self._crew, self._session, self._clock = crew, session, clock
         self._roster, self._rounds = roster, rounds
         self._history, self._diagnose = history, diagnose
@@ -44,13 +44,13 @@ class Recovery:
         yield from self._abort(failure)
         self._rounds.left(self._result, number, self._crew.members)
         reason, rank = self._explained(failure)
-        if self._workload.on_failure == "fail" or failure.hopeless:
+        if self._job.on_failure == "fail" or failure.hopeless:
             raise JobFailed(reason, rank, failure.report)
         self._result.restarts += 1
-        if self._result.restarts > self._workload.restarts_max:
-            count = self._workload.restarts_max
+        if self._result.restarts > self._job.restarts_max:
+            count = self._job.restarts_max
             raise JobFailed(f"{reason}; given up after {count} restarts", rank)
-        if self._workload.on_failure == "survivors":
+        if self._job.on_failure == "survivors":
             self._go_on_without(failure, reason, rank)
         else:
             yield from self._revive(failure, reason)
@@ -85,15 +85,18 @@ class Recovery:
             else:
                 continue
             asked.discard(rank)
-        failure.silent = asked & members
+        failure.silent = asked
 
     def _explained(self, failure: RoundFailure) -> tuple[str, int | None]:
         """One line, and the rank of the agent to blame, if one is."""
         if failure.hopeless:
             return failure.first, None
         crew = self._crew
-        waiting = {crew.agent(rank).host: entries for rank, entries in failure.waiting.items()}
-        unserved = {crew.agent(rank).host: entries for rank, entries in failure.unserved.items()}
+        workers = failure.waiting.keys() - crew.servers.keys()
+        waiting = {crew.agent(rank).host: failure.waiting[rank] for rank in sorted(workers)}
+        unserved: dict[str, list[Waiting]] = {}
+        for server, entries in failure.unserved.items():
+            unserved.setdefault(crew.agent(server).host, []).extend(entries)
         absent = self._diagnose(self._roster.active(crew.job), waiting, unserved)
         reason, rank = explained(failure, absent, crew)
         return f"{reason}{self._history.so_far()}", rank
@@ -102,10 +105,10 @@ class Recovery:
         """Leave out the dead and the silent; if there are none, the one who owes most, unless a
         switch has lost what all had sent."""
         crew, gone = self._crew, failure.gone
-        if lost := gone & crew.servers.keys():
-            raise JobFailed(reason, min(lost))
         if not gone and rank is not None and not failure.emptied:
             gone = {rank}
+        if lost := gone & crew.servers.keys():
+            raise JobFailed(reason, min(lost))
         if len(gone) >= len(crew.members):
             raise JobFailed(f"{reason}; nobody is left", rank)
         left_out = sorted(gone & set(crew.members))
@@ -131,12 +134,12 @@ class Recovery:
 
     def _until_heard(self, silent: Collection[int], reason: str) -> Process[None]:
         ranks = set(silent)
-        deadline = self._clock.after_s(self._workload.give_up_s)
+        deadline = self._clock.after_s(self._job.give_up_s)
         while ranks:
             event = yield deadline
             if event is None and self._clock.now_ns() >= deadline:
                 raise JobFailed(reason, min(ranks))
-            if event and event["event"] in ("aborted", "failed", "round"):
+            if event and event["event"] in ("aborted", "failed", "round", "served"):
                 ranks.discard(event.get("rank", -1))
 
     def _until_back(self, ranks: Collection[int]) -> Process[None]:

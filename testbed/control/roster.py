@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from agglab.hosts.part import WORKER
 from agglab.testbed.backend import WorkerId
 from agglab.testbed.control.filling import Filler
 from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import ActiveJob, Agent, Share
 
 
@@ -27,39 +28,41 @@ class Roster:
             job.number: resolved.whole(job, self._sessions.reserved(job)) for job in resolved.jobs
         }
 
-    def active(self, job: Tenant) -> ActiveJob:
+    def active(self, job: Job) -> ActiveJob:
         """The job with the members and the share that it has now."""
         return self._active[job.number]
 
-    def agents(self, job: Tenant) -> Sequence[Agent]:
+    def agents(self, job: Job) -> Sequence[Agent]:
         """Of the members, by rank, then servers."""
         return self._system.agents(self._resolved, self.active(job))
 
+    def everybody(self, job: int) -> Mapping[WorkerId, Agent]:
+        """The agents of the job of that number, with those that are members no longer."""
+        active = self._active[job]
+        whole = self._resolved.whole(active.job, active.share)
+        return {
+            WorkerId(job, agent.host, agent.role, 0 if agent.role == WORKER else agent.rank): agent
+            for agent in self._system.agents(self._resolved, whole)
+        }
+
     def configuration(self, worker: WorkerId) -> Mapping[str, Any]:
         """What an agent's program is started with, also one that is a member no longer."""
-        active = next(each for each in self._active.values() if each.job.number == worker.job)
-        whole = self._resolved.whole(active.job, active.share)
-        agents = self._system.agents(self._resolved, whole)
-        return next(
-            agent.configuration
-            for agent in agents
-            if (agent.host, agent.role) == (worker.host, worker.role)
-        )
+        return self.everybody(worker.job)[worker].configuration
 
     def fill_switches(self) -> None:
         """For the jobs that have a share."""
         self._filler.fill_for([job for job in self._active.values() if job.share is not None])
 
-    def leave_out(self, job: Tenant, ranks: Collection[int]) -> None:
+    def leave_out(self, job: Job, ranks: Collection[int]) -> None:
         """Members that the job goes on without."""
         members = tuple(rank for rank in self.active(job).members if rank not in ranks)
         self._change(job, members=members)
 
-    def join(self, job: Tenant) -> None:
+    def join(self, job: Job) -> None:
         """The job competes with others from now on."""
         self._sessions.join(job)
 
-    def take_share(self, job: Tenant) -> Share | None:
+    def take_share(self, job: Job) -> Share | None:
         """What is due to the job now; None while it has to wait. It counts from the next session
         on."""
         before = self._sessions.held(job)
@@ -69,18 +72,18 @@ class Roster:
             self._tell(told.pop("event"), of=job.name, **told)
         return held
 
-    def begin_session(self, job: Tenant, share: Share) -> Mapping[str, Any]:
+    def begin_session(self, job: Job, share: Share) -> Mapping[str, Any]:
         """Settings of a new session with this share. Raises NoSession."""
         self._change(job, share=share)
         self.fill_switches()
         return self._sessions.begin(job)
 
-    def leave(self, job: Tenant) -> None:
+    def leave(self, job: Job) -> None:
         """The job is over; others may have what it had."""
         self._sessions.leave(job)
         self._change(job, share=self._sessions.reserved(job))
         self.fill_switches()
         self._tell("job_end", of=job.name)
 
-    def _change(self, job: Tenant, **changes: Any) -> None:
+    def _change(self, job: Job, **changes: Any) -> None:
         self._active[job.number] = replace(self.active(job), **changes)

@@ -56,12 +56,11 @@ def explained(
 ) -> tuple[str, int | None]:
     """One line, and the rank of the agent to name: the dead, the silent, who owes most. absent: by
     host or switch, who owes most first."""
-    hosts = crew.job.hosts
-    owing = [hosts.index(name) for name in absent if name in hosts]
+    owing = [rank for name in absent for rank in crew.ranks_at(name)[:1]]
     named = [*sorted(failure.dead), *sorted(failure.silent), *owing]
     if not named:
-        others = [f"switch {name} {owes}" for name, owes in absent.items()]
-        where = f"; {others[0]} of {crew.job.name}" if others else ""
+        switches = [f"switch {name} {owes}" for name, owes in absent.items()]
+        where = f"; {switches[0]} of {crew.job.name}" if switches else ""
         return f"{failure.first}{where}", None
     rank = named[0]
     parts = []

@@ -74,20 +74,20 @@ class Rounds:
     def begins(self, result: JobResult, number: int, members: Sequence[int]) -> None:
         """An attempt at a round begins."""
         self._meter.begin()
-        self._journal.round_begins(result.tenant, number, members, self._counters.now_ns())
+        self._journal.round_begins(result.job, number, members, self._counters.now_ns())
 
     def over(self, result: JobResult, done: Round) -> None:
         """A round has ended."""
         result.rounds.append(done)
         self._meter.over(broken_off=False)
-        self._journal.round_over(result.tenant, done)
+        self._journal.round_over(result.job, done)
         self._verifier.round_over(result, done)
 
     def broken_off(self, result: JobResult) -> None:
         """An attempt will not end; what members have received of it is asked for when they have
         left it (`left`)."""
         self._meter.over(broken_off=True)
-        self._journal.tell("round_broken_off", of=result.tenant.name)
+        self._journal.tell("round_broken_off", of=result.job.name)
 
     def left(self, result: JobResult, number: int, members: Sequence[int]) -> None:
         """Members have left a round that was broken off, some perhaps with its result."""

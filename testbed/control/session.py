@@ -39,7 +39,7 @@ class JobSession:
             own = {**settings, **agent.session}
             crew.send(agent.rank, command="configure", members=members, settings=own)
         # Who dies meanwhile is the next attempt's failure, where there can be one.
-        recovers = crew.job.workload.on_failure != "fail"
+        recovers = crew.job.on_failure != "fail"
         yield from crew.until_ready(crew.needed, or_dead=recovers)
 
     def begin_again(self) -> Process[None]:

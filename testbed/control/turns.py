@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from typing import TypeVar
 
 from agglab.testbed.faults import Attack, AtTime, Fault, SwitchRestart
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ def exhaust(turns: Generator[None, None, T]) -> T:
             return result
 
 
-def may_rest(jobs: Sequence[Tenant], faults: Sequence[Fault]) -> bool:
+def may_rest(jobs: Sequence[Job], faults: Sequence[Fault]) -> bool:
     """Whether a run can be left alone between two rounds, for as long as others take: nothing in it
     happens at a time of its own. It has one job, and its faults begin within rounds and last."""
     return (

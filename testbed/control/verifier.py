@@ -8,10 +8,10 @@ from typing import TypeVar
 from agglab.testbed.control.judge import Attempt, Judge
 from agglab.testbed.control.outcome import JobResult, Round
 from agglab.testbed.faults import AtTime, Fault
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 
 
-def has_time(virtual: bool, jobs: Sequence[Tenant], faults: Sequence[Fault]) -> bool:
+def has_time(virtual: bool, jobs: Sequence[Job], faults: Sequence[Fault]) -> bool:
     """Whether rounds may be judged between rounds. That takes processors, which other jobs need,
     and time, in which faults may be due; but no virtual time."""
     timed = any(isinstance(fault.trigger, AtTime) for fault in faults)
@@ -36,7 +36,7 @@ class Verifier:
     def broken_off(self, result: JobResult, number: int, members: Sequence[int]) -> None:
         """What members have received of a round that others have not come to the end of. It is
         taken now, because the next attempt would replace it."""
-        attempt = self._judge.collect(result.tenant, number, members, over=False)
+        attempt = self._judge.collect(result.job, number, members, over=False)
         if attempt.received:
             self._broken_off.append((result, attempt))
         if self._at_once:
@@ -50,25 +50,25 @@ class Verifier:
             self._judge_round(result, done)
 
     def _judge_round(self, result: JobResult, done: Round) -> None:
-        attempt = self._judge.collect(result.tenant, done.number, done.members, over=True)
-        verdict = self._judge.verdict(result.tenant, attempt)
+        attempt = self._judge.collect(result.job, done.number, done.members, over=True)
+        verdict = self._judge.verdict(result.job, attempt)
         result.verdicts.append(verdict)
         self._note(
             "verified",
-            of=result.tenant.name,
+            of=result.job.name,
             round=done.number,
             exact=verdict.exact,
             wrong_sums=verdict.wrong_sums,
             wrong_results=verdict.wrong_results,
-            sums_sha256=self._judge.digest(result.tenant, attempt),
+            sums_sha256=self._judge.digest(result.job, attempt),
         )
 
     def _judge_broken_off(self, result: JobResult, attempt: Attempt) -> None:
-        verdict = self._judge.verdict(result.tenant, attempt)
+        verdict = self._judge.verdict(result.job, attempt)
         result.broken_off.append((attempt.number, verdict))
         self._note(
             "verified_broken_off",
-            of=result.tenant.name,
+            of=result.job.name,
             round=attempt.number,
             ranks=list(attempt.received),
             wrong_sums=verdict.wrong_sums,

@@ -26,10 +26,12 @@ def write(folder: Path) -> Path:
     for inner in _inner(folder, metrics):
         write(inner)
     events = _events(folder / "events.jsonl")
-    manifest = _manifest(folder)
+    whole, manifest = _manifest(folder)
     scenario = folder / "scenario.yaml"
     text = scenario.read_text(encoding="utf-8", errors="replace") if scenario.is_file() else ""
     name = str(manifest.get("scenario", folder.name))
+    if whole != folder:
+        name += f": {folder.relative_to(whole)}"
     try:
         several = "points" in metrics or "contenders" in metrics
         drawn = figures_of_several(metrics) if several else run_figures(metrics, events)
@@ -50,10 +52,12 @@ def _inner(folder: Path, metrics: dict[str, Any]) -> list[Path]:
     return found + [folder / name for name in names if (folder / name / "metrics.json").is_file()]
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
-    """That of a sweep, or of a comparison, is all its runs'."""
-    paths = [place / "manifest.json" for place in (folder, *folder.parents[:2])]
-    return next((_json(path) for path in paths if path.is_file()), {})
+def _manifest(folder: Path) -> tuple[Path, dict[str, Any]]:
+    """The manifest and its folder: that of a sweep, or of a comparison, is all its runs'."""
+    for whole in (folder, *folder.parents[:2]):
+        if (whole / "manifest.json").is_file():
+            return whole, _json(whole / "manifest.json")
+    return folder, {}
 
 
 def _json(path: Path) -> dict[str, Any]:

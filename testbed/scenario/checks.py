@@ -11,11 +11,11 @@ from agglab.hosts import wire
 from agglab.testbed.places import P4_FOLDER
 from agglab.testbed.scenario import expected_names, faults, graph
 from agglab.testbed.scenario.errors import nearest, nearest_file
-from agglab.testbed.scenario.jobs import Finding, Tenant, tenants
+from agglab.testbed.scenario.jobs import Finding, Job, jobs_of
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.link_values import matches
 from agglab.testbed.scenario.reader import Reader
-from agglab.testbed.scenario.schema import OF_KIND, Scenario
+from agglab.testbed.scenario.schema import OF_KIND, SPARSE_KEYS, Scenario, Workload
 from agglab.testbed.scenario.schema import Topology as Shape
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import SHARED_KEYS, ActiveJob, Source
@@ -44,7 +44,7 @@ def check(scenario: Scenario, reader: Reader) -> Topology | None:
         built = None  # what is meant may be another
     found += unbuildable
     found += _jobs(scenario, trust)
-    jobs = tenants(scenario, built, system)
+    jobs = jobs_of(scenario, built, system)
     known = Known(scenario, built, jobs, system, trust, reader.contest)
     found += [*_of_graph(known), *faults.problems(known), *expected_names.unknown_names(known)]
     for path, what, allowed in found:
@@ -75,10 +75,21 @@ def _abilities(scenario: Scenario, reader: Reader) -> Iterator[Finding]:
     for path, value, allowed in wanted:
         if value not in allowed and trust(path):
             yield path, f"{system.name} does not do {value}", ", ".join(allowed)
+    for path, workload in workloads:
+        yield from _sparse_keys(path, workload, trust)
     for path in SHARED_KEYS:
         for given in _places(path, len(scenario.jobs)) if path not in able.keys else ():
             if reader.given(given):
                 yield given, f"has no meaning for {system.name}", "leave it out"
+
+
+def _sparse_keys(path: str, workload: Workload, trust: Trust) -> Iterator[Finding]:
+    """Keys that only a sparse workload has."""
+    if workload.kind == "sparse_allreduce" or not trust(f"{path}.kind"):
+        return
+    for name in SPARSE_KEYS:
+        if getattr(workload, name) != getattr(Workload(), name):
+            yield f"{path}.{name}", f"has no meaning for {workload.kind}", "kind: sparse_allreduce"
 
 
 def _places(path: str, jobs: int) -> Iterator[str]:
@@ -208,10 +219,10 @@ def _of_graph(known: Known) -> Iterator[Finding]:
             yield "topology", reason, "docs/scenarios.md, Topologies"
 
 
-def _tensors(known: Known, i: int, job: Tenant) -> Iterator[Finding]:
+def _tensors(known: Known, i: int, job: Job) -> Iterator[Finding]:
     path = f"jobs[{i}].workload.elements" if known.scenario.jobs else "workload.elements"
     workers = len(job.hosts)
-    needed = job.workload.elements * workers * wire.VALUE_BYTES
+    needed = job.elements * workers * wire.VALUE_BYTES
     if needed > TENSORS_MAX_BYTES and known.workload_known(job, "elements"):
         most = TENSORS_MAX_BYTES // (wire.VALUE_BYTES * workers)
         what = f"the tensors of {workers} workers need more than 8 GiB"

@@ -35,7 +35,8 @@ def find(name: str, home: Path) -> System | str:
 
 def left_out(layers: Sequence[Node], home: Path) -> Node:
     """The last layer without what was meant for another system: where the system is chosen above
-    the layer that states them, keys that it does not read, and the program of the one before.
+    the layer that states them, keys that it does not read, the program of the one before, and that
+    one's own section where it is a user's.
 
     layers: the document, each time with more laid over it."""
     root, nodes = layers[-1], [stated(layer) for layer in layers]
@@ -46,6 +47,8 @@ def left_out(layers: Sequence[Node], home: Path) -> Node:
     if isinstance(system, str):
         return root
     paths = [*OF_A_PROGRAM] if system != before else []
+    if isinstance(before, System) and before.name not in systems.sections(system):
+        paths.append(before.name)
     for path in SHARED_KEYS:
         if path not in system.abilities.keys:
             paths += [path, f"jobs[].{path}"] if path.startswith("workload.") else [path]

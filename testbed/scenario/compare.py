@@ -3,17 +3,17 @@ the scenario is laid over the scenario's document before that is read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from agglab.testbed.scenario import document
 from agglab.testbed.scenario.document import Node, Scalar
-from agglab.testbed.scenario.errors import Problem
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.errors import Problem, Where, twice
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.scenario.key import JOB_NAME
 from agglab.testbed.scenario.kinds import Wrong
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO
-from agglab.testbed.scenario.schema import Contender
+from agglab.testbed.scenario.schema import SPARSE_KEYS, Contender, Scenario
 from agglab.topologies import Topology
 
 CONTENDERS_MAX = 16
@@ -26,6 +26,7 @@ FIXED = (
     "faults",
     "jobs",
     "workload.kind",
+    *(f"workload.{name}" for name in SPARSE_KEYS),
     "workload.elements",
     "workload.dtype",
     "workload.rounds",
@@ -51,6 +52,7 @@ def read(node: Node, path: str, problems: list[Problem]) -> tuple[Contender, ...
         elif not isinstance(own, document.Mapping):
             problems.append(Problem(own.where, own_path, "is not a mapping", CONTENDERS))
         else:
+            problems += _repeated(own, own_path)
             found[name.text] = Contender(name.text, _allowed(own, own_path, problems))
     return tuple(found.values())
 
@@ -65,6 +67,18 @@ def _wrong_name(name: Scalar, found: Mapping[str, Contender]) -> tuple[str, str]
     if name.text in FOLDERS:
         return "is the name of a folder of results", "another name"
     return None
+
+
+def _repeated(node: Node, path: str) -> Iterator[Problem]:
+    """Keys that are given twice: laid over the scenario's, only the last of them would be left."""
+    first: dict[str, Scalar] = {}
+    for name, below in node.entries if isinstance(node, document.Mapping) else ():
+        own_path = f"{path}.{name.text}"
+        if name.text in first:
+            yield twice(name.where, own_path, first[name.text].where)
+        else:
+            first[name.text] = name
+            yield from _repeated(below, own_path)
 
 
 def _allowed(own: Node, path: str, problems: list[Problem]) -> Node:
@@ -90,6 +104,19 @@ def _refused(own: Node) -> Iterator[tuple[Sequence[str], str, str]]:
                 yield ("expect", name.text), what, "in the scenario's `expect`"
 
 
+def unfair(scenario: Scenario, place: Callable[[str], Where]) -> Iterator[Problem]:
+    """What the scenario must not state beside its contenders. place: where a key stands."""
+    for i, job in enumerate(scenario.jobs if scenario.compare else ()):
+        if job.end_s is not None:
+            path, what = f"jobs[{i}].end", "would end contenders after different numbers of rounds"
+            yield Problem(place(path), path, what, "`workload.rounds` alone, in a comparison")
+    for contender in scenario.compare:
+        for axis in scenario.sweep:
+            for node in document.nodes_at(contender.own, axis.path.split(".")):
+                path, what = f"compare.{contender.name}.{axis.path}", "would hide what is swept"
+                yield Problem(node.where, path, what, "this key here, or in `sweep`")
+
+
 def together(found: Mapping[str, Sequence[Problem]]) -> Iterator[Problem]:
     """The problems of all contenders: those that all have are the scenario's own, and the others
     say whose they are."""
@@ -102,7 +129,7 @@ def together(found: Mapping[str, Sequence[Problem]]) -> Iterator[Problem]:
 
 
 def unlike(
-    contenders: Sequence[Contender], networks: Sequence[tuple[Topology, Sequence[Tenant]]]
+    contenders: Sequence[Contender], networks: Sequence[tuple[Topology, Sequence[Job]]]
 ) -> Iterator[Problem]:
     """What is not the same for all although no key says so. networks: each contender's graph and
     jobs."""

@@ -34,6 +34,12 @@ class Problem:
         return one_line(f"{self.where}: {subject}{self.what}{allowed}")
 
 
+def twice(name: Where, path: str, first: Where) -> Problem:
+    """A key that stands at `first` already."""
+    line = "" if first.line is None else f", first in line {first.line}"
+    return Problem(name, path, f"is given twice{line}")
+
+
 class ScenarioError(Exception):
     """The scenario cannot be run; every problem that was found is in `problems`."""
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from agglab.testbed.scenario.errors import nearest, quote
 from agglab.testbed.scenario.expectations import FINDINGS, Expectation
 from agglab.testbed.scenario.finding_kinds import FINDING_KINDS
-from agglab.testbed.scenario.jobs import Finding, Tenant
+from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.metric_names import of_job
 
@@ -56,8 +56,9 @@ def _failing_worker(expectation: Expectation, known: Known) -> tuple[str, str] |
     jobs = known.jobs
     stated = {e.metric: e.equals for e in known.scenario.expect}
     asked = [job for job in jobs if stated.get("failure.job") in (None, job.name)]
-    hosts = dict.fromkeys(host for job in asked or jobs for host in job.hosts)
-    return _unless_in(list(hosts), str(expectation.equals), "host with a worker")
+    hosts = dict.fromkeys(host for job in asked or jobs for host in (*job.hosts, *job.servers))
+    or_server = " or server" if any(job.servers for job in jobs) else ""
+    return _unless_in(list(hosts), str(expectation.equals), f"host with a worker{or_server}")
 
 
 def _named(metric: str, known: Known) -> tuple[str, str] | None:
@@ -81,12 +82,12 @@ def _words(metric: str, known: Known) -> list[str]:
     return path.split(".")
 
 
-def _job_of(words: Sequence[str], jobs: Sequence[Tenant]) -> Tenant:
+def _job_of(words: Sequence[str], jobs: Sequence[Job]) -> Job:
     named = (job for job in jobs if words[0] == "jobs" and job.name == words[1])
     return next(named, jobs[0])
 
 
-def _known(known: Known, job: Tenant) -> Names:
+def _known(known: Known, job: Job) -> Names:
     """Of a job whose hosts are not known: it has at most all."""
     if known.graph is None:
         return {}

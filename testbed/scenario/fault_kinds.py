@@ -9,17 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from agglab.hosts.part import SERVER, WORKER
 from agglab.testbed.faults import (
     Action,
+    AgentCrash,
+    AgentPause,
+    AgentSlow,
     Attack,
     Impair,
     LinkDown,
     RateChange,
     SwitchReprogram,
     SwitchRestart,
-    WorkerCrash,
-    WorkerPause,
-    WorkerSlow,
 )
 from agglab.testbed.scenario.key import JOB_NAME, key, keys_list
 from agglab.testbed.scenario.kinds import Choice, Fraction, Pattern, Share, Whole, duration, rate
@@ -42,8 +43,8 @@ ATTACK_S = 1.0
 
 @dataclass(frozen=True)
 class Where:
-    """One target of an entry: a link and those of its directions that are meant, a job's worker, a
-    host, or a switch."""
+    """One target of an entry: a link and those of its directions that are meant, a job's agent on
+    a host, a host, or a switch."""
 
     link: str = ""
     directions: tuple[str, ...] = ()
@@ -69,7 +70,7 @@ class FaultKind:
     @property
     def keys(self) -> tuple[str, ...]:
         when = WHEN if self.lasts else WHEN[:2]
-        whose = ("job",) if self.target == "worker" else ()
+        whose = ("job",) if self.target in (WORKER, SERVER) else ()
         return ("kind", self.target, *whose, *self.needs, *self.may, *when)
 
     def act(self, entry: FaultEntry, where: Where) -> Action:
@@ -84,7 +85,7 @@ def duration_s(entry: FaultEntry) -> float | None:
     """Seconds from begin to end. A restart without a time follows at once."""
     if entry.until_s is not None:
         return entry.until_s - (entry.at_s or 0.0)
-    if entry.for_s is None and entry.kind == "worker_restart":
+    if entry.for_s is None and entry.kind in ("worker_restart", "server_restart"):
         return 0.0
     return entry.for_s
 
@@ -100,6 +101,34 @@ def _gilbert_elliott(entry: FaultEntry) -> Impairment:
         good_loss=entry.good_loss or 0.0,
         bad_loss=1.0 if entry.bad_loss is None else entry.bad_loss,
     )
+
+
+def _of_agents(role: str) -> dict[str, FaultKind]:
+    """What may happen to the programs of agents with this role."""
+    return {
+        f"{role}_pause": FaultKind(
+            role,
+            "its program stands still (SIGSTOP)",
+            action=lambda e, where: AgentPause(where.job, where.host, role),
+        ),
+        f"{role}_crash": FaultKind(
+            role,
+            "its program is killed for good",
+            lasts=False,
+            action=lambda e, where: AgentCrash(where.job, where.host, role),
+        ),
+        f"{role}_restart": FaultKind(
+            role,
+            "it is killed, and started again after `for`",
+            action=lambda e, where: AgentCrash(where.job, where.host, role),
+        ),
+        f"{role}_slow": FaultKind(
+            role,
+            "it looks at what has arrived only every so often",
+            needs=("delay",),
+            action=lambda e, where: AgentSlow(where.job, where.host, role, e.delay_s or 0.0),
+        ),
+    }
 
 
 KINDS: Mapping[str, FaultKind] = {
@@ -164,28 +193,8 @@ KINDS: Mapping[str, FaultKind] = {
         needs=("rate",),
         action=lambda e, where: RateChange(where.link, where.directions, e.rate_bps or 0),
     ),
-    "worker_pause": FaultKind(
-        "worker",
-        "its program stands still (SIGSTOP)",
-        action=lambda e, where: WorkerPause(where.job, where.host),
-    ),
-    "worker_crash": FaultKind(
-        "worker",
-        "its program is killed for good",
-        lasts=False,
-        action=lambda e, where: WorkerCrash(where.job, where.host),
-    ),
-    "worker_restart": FaultKind(
-        "worker",
-        "it is killed, and started again after `for`",
-        action=lambda e, where: WorkerCrash(where.job, where.host),
-    ),
-    "worker_slow": FaultKind(
-        "worker",
-        "it looks at what has arrived only every so often",
-        needs=("delay",),
-        action=lambda e, where: WorkerSlow(where.job, where.host, e.delay_s or 0.0),
-    ),
+    **_of_agents(WORKER),
+    **_of_agents(SERVER),
     "switch_restart": FaultKind(
         "switch",
         "its program is killed and started again after `for`, with empty registers and tables, "
@@ -224,10 +233,11 @@ class FaultEntry:
     kind: str = key("kind", Choice(tuple(KINDS)), "link_down", "what goes wrong; see Faults")
     link: str | None = key("link", Pattern(), None, "links by name or pattern, or one direction")
     worker: str | None = key("worker", Pattern(), None, "hosts by name or pattern")
+    server: str | None = key("server", Pattern(), None, "hosts with a server, by name or pattern")
     switch: str | None = key("switch", Pattern(), None, "switches by name or pattern")
     host: str | None = key("host", Pattern(), None, "hosts by name or pattern")
     job: str | None = key(
-        "job", JOB_NAME, None, "whose worker on that host; of every job if absent"
+        "job", JOB_NAME, None, "whose worker or server on that host; of every job if absent"
     )
     at_s: float | None = key("at", duration(), None, "from the first round's start; 0s if absent")
     at_chunk: ChunkMark | None = field(default=None, metadata={"section": ChunkMark})
@@ -243,7 +253,9 @@ class FaultEntry:
     every: int | None = key("every", Whole(1, 10**9), None, "of so many packets")
     count: int | None = key("count", Whole(1, 10**9), None, "so many; 1 if absent")
     offset: int | None = key("offset", Whole(0, 10**9), None, "the first of them; 0 if absent")
-    packets: tuple[int, ...] = keys_list("packets", Whole(0, 10**9), "numbers of packets, counted from 0 in each direction")
+    packets: tuple[int, ...] = keys_list(
+        "packets", Whole(0, 10**9), "numbers of packets, counted from 0 in each direction"
+    )
     frames: int | None = key("frames", Whole(1, 10**6), None, "how many, spread over `for`")
     delay_s: float | None = key("delay", duration("1us", "10s"), None, "additional time")
     jitter_s: float | None = key("jitter", duration("1us", "10s"), None, "at most so much more")

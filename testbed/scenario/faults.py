@@ -7,11 +7,12 @@ from dataclasses import fields, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+from agglab.hosts.part import SERVER, WORKER
 from agglab.testbed import faults
 from agglab.testbed.scenario.constant_impairments import doubled, is_constant
 from agglab.testbed.scenario.errors import nearest
 from agglab.testbed.scenario.fault_kinds import KINDS, ChunkMark, FaultEntry, Where, duration_s
-from agglab.testbed.scenario.jobs import Finding, Tenant
+from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.key import yaml_name
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.link_values import matches
@@ -19,7 +20,7 @@ from agglab.testbed.scenario.schema import Scenario
 from agglab.topologies import Topology
 
 
-def expand(scenario: Scenario, graph: Topology, jobs: Sequence[Tenant]) -> list[faults.Fault]:
+def expand(scenario: Scenario, graph: Topology, jobs: Sequence[Job]) -> list[faults.Fault]:
     """Every fault of a checked scenario, one for each target, numbered in the scenario's order."""
     found = (
         (action, entry)
@@ -54,6 +55,9 @@ def _entry_problems(entry: FaultEntry, known: Known, path: str) -> Iterator[Find
     kind = KINDS[entry.kind]
     if entry.kind == "attack" and not known.system.attack_kinds:
         yield f"{path}.kind", f"{known.system.name} has no frames to attack with", "another kind"
+    if kind.target == SERVER and not known.system.abilities.has_servers:
+        yield f"{path}.kind", f"{known.system.name} has no servers", "another kind"
+        return
     given = _given(entry)
     for name in sorted(given - set(kind.keys)):
         what = f"has no meaning for {entry.kind}{nearest(name, kind.keys)}"
@@ -66,7 +70,8 @@ def _entry_problems(entry: FaultEntry, known: Known, path: str) -> Iterator[Find
     if entry.job is not None and _is_unknown_job(entry.job, known):
         yield f"{path}.job", *_no_such_job(entry.job, known.jobs)
     elif kind.target in given and known.graph is not None and _matches_nothing(entry, known, path):
-        pattern, names = getattr(entry, kind.target), _targets(kind.target, known.graph)
+        pattern = getattr(entry, kind.target)
+        names = _targets(kind.target, known.graph, known.jobs)
         what = f"'{pattern}' matches no {kind.target}{nearest(pattern, names)}"
         yield f"{path}.{kind.target}", what, f"{', '.join(names)}, or a pattern of them"
 
@@ -80,15 +85,18 @@ def _matches_nothing(entry: FaultEntry, known: Known, path: str) -> bool:
     host."""
     assert known.graph is not None
     target = KINDS[entry.kind].target
-    if target == "worker":
+    if target in (WORKER, SERVER):
         entry = replace(entry, job=entry.job if known.trust(f"{path}.job") else None)
-    if target in ("worker", "host") and not (known.all_hosts_known and known.job_names_known):
+    hosts_known = known.all_hosts_known and known.job_names_known
+    if target == SERVER:  # whose hosts follow from the system's own keys, too
+        hosts_known = hosts_known and known.trust.whole(known.system.name)
+    if target in (WORKER, SERVER, "host") and not hosts_known:
         pattern = getattr(entry, target)
         return not any(fnmatchcase(host.name, pattern) for host in known.graph.hosts)
     return not any(_where(entry, known.graph, known.jobs))
 
 
-def _no_such_job(name: str | None, jobs: Sequence[Tenant]) -> tuple[str, str]:
+def _no_such_job(name: str | None, jobs: Sequence[Job]) -> tuple[str, str]:
     known = [job.name for job in jobs]
     return f"no such job '{name}'{nearest(name or '', known)}", ", ".join(known)
 
@@ -126,11 +134,11 @@ def _too_late(at_s: float, known: Known, path: str) -> Iterator[Finding]:
         yield path, f"is after the run, which {latest:g} s end at the latest", "less"
 
 
-def latest_end_s(scenario: Scenario, jobs: Sequence[Tenant]) -> float:
+def latest_end_s(scenario: Scenario, jobs: Sequence[Job]) -> float:
     """When timeouts have ended every job, if nothing else has."""
     if scenario.timeouts.round_s is None:
         return float("inf")
-    return max(job.start_s + job.workload.rounds * scenario.timeouts.round_s for job in jobs)
+    return max(job.start_s + job.rounds * scenario.timeouts.round_s for job in jobs)
 
 
 def _mark_problems(mark: ChunkMark, known: Known, path: str) -> Iterator[Finding]:
@@ -142,9 +150,9 @@ def _mark_problems(mark: ChunkMark, known: Known, path: str) -> Iterator[Finding
         if known.job_names_known:
             yield f"{path}.job", *_no_such_job(mark.job, jobs)
         return
-    if mark.round >= job.workload.rounds and known.workload_known(job, "rounds"):
-        what = f"is after the end: {job.name} has {job.workload.rounds} rounds"
-        yield f"{path}.round", what, f"0 to {job.workload.rounds - 1}"
+    if mark.round >= job.rounds and known.workload_known(job, "rounds"):
+        what = f"is after the end: {job.name} has {job.rounds} rounds"
+        yield f"{path}.round", what, f"0 to {job.rounds - 1}"
     if not (trust("switch.lanes", "links.mtu") and known.workload_known(job, "elements")):
         return
     chunks = known.system.chunks(scenario, job)
@@ -158,7 +166,7 @@ Span = tuple[float, float, int]
 """Begin and end in seconds, and the entry's number."""
 
 
-def _overlaps(entries: Numbered, graph: Topology, jobs: Sequence[Tenant]) -> Iterator[Finding]:
+def _overlaps(entries: Numbered, graph: Topology, jobs: Sequence[Job]) -> Iterator[Finding]:
     """The same thing cannot begin again on one target before it has ended there."""
     spans: dict[Any, list[Span]] = {}
     for i, entry in entries:
@@ -185,7 +193,7 @@ def _clashes(
                 yield other, key[1]
 
 
-def _where(entry: FaultEntry, graph: Topology, jobs: Sequence[Tenant]) -> Iterator[str]:
+def _where(entry: FaultEntry, graph: Topology, jobs: Sequence[Job]) -> Iterator[str]:
     """The names that the entry's target matches."""
     target = KINDS[entry.kind].target
     pattern = getattr(entry, target) or ""
@@ -193,9 +201,10 @@ def _where(entry: FaultEntry, graph: Topology, jobs: Sequence[Tenant]) -> Iterat
         for link in graph.links:
             if any(matches(pattern, link.name, way) for way, _, _, _ in link.directions()):
                 yield link.name
-    elif target == "worker":
+    elif target in (WORKER, SERVER):
         jobs = [job for job in jobs if entry.job in (None, job.name)]
-        yield from (host for job in jobs for host in job.hosts if fnmatchcase(host, pattern))
+        hosts = (host for job in jobs for host in _hosts(job, target))
+        yield from (host for host in hosts if fnmatchcase(host, pattern))
     elif target == "host":
         names = (host.name for host in graph.hosts if _is_stranger(host.name, jobs))
         yield from (name for name in names if fnmatchcase(name, pattern))
@@ -204,32 +213,39 @@ def _where(entry: FaultEntry, graph: Topology, jobs: Sequence[Tenant]) -> Iterat
         yield from (name for name in names if fnmatchcase(name, pattern))
 
 
+def _hosts(job: Job, role: str) -> Sequence[str]:
+    return job.hosts if role == WORKER else job.servers
+
+
 def _what_and_where(action: faults.Action) -> tuple[Any, ...]:
-    """What two faults must not do at once: the same to a link, anything to a worker's program or to
+    """What two faults must not do at once: the same to a link, anything to an agent's program or to
     a switch's."""
     where = {item.name: getattr(action, item.name) for item in fields(action)}
     target = next(where[name] for name in ("link", "host", "switch") if name in where)
     what: Any = type(action)
     if isinstance(action, faults.SwitchRestart | faults.SwitchReprogram):
         what = faults.SwitchFault
-    elif isinstance(action, faults.WorkerPause | faults.WorkerCrash):
-        what = faults.WorkerCrash
+    elif isinstance(action, faults.AgentPause | faults.AgentCrash):
+        what = faults.AgentCrash, action.role
+    elif isinstance(action, faults.AgentSlow):
+        what = faults.AgentSlow, action.role
     elif isinstance(action, faults.Impair):
         what = type(action.impairment)
     return what, target, where.get("job"), where.get("directions")
 
 
-def _actions(entry: FaultEntry, graph: Topology, jobs: Sequence[Tenant]) -> Iterator[faults.Action]:
+def _actions(entry: FaultEntry, graph: Topology, jobs: Sequence[Job]) -> Iterator[faults.Action]:
     target = KINDS[entry.kind].target
     if target == "link":
         for link in graph.links:
             ways = tuple(n for n, _, _, _ in link.directions() if matches(entry.link, link.name, n))
             if ways:
                 yield KINDS[entry.kind].act(entry, Where(link=link.name, directions=ways))
-    elif target == "worker":
+    elif target in (WORKER, SERVER):
         for job in jobs:
-            for host in job.hosts:
-                if entry.job in (None, job.name) and fnmatchcase(host, entry.worker or ""):
+            for host in _hosts(job, target):
+                pattern = getattr(entry, target) or ""
+                if entry.job in (None, job.name) and fnmatchcase(host, pattern):
                     yield KINDS[entry.kind].act(entry, Where(job=job.number, host=host))
     elif target == "host":
         names = (node.name for node in graph.hosts if _is_stranger(node.name, jobs))
@@ -242,12 +258,12 @@ def _actions(entry: FaultEntry, graph: Topology, jobs: Sequence[Tenant]) -> Iter
                 yield KINDS[entry.kind].act(entry, Where(switch=switch.name))
 
 
-def _is_stranger(host: str, jobs: Sequence[Tenant]) -> bool:
+def _is_stranger(host: str, jobs: Sequence[Job]) -> bool:
     """Whether there is a job to attack, of which the host is no part."""
     return any(host not in job.hosts for job in jobs)
 
 
-def _trigger(entry: FaultEntry, jobs: Sequence[Tenant]) -> faults.Trigger:
+def _trigger(entry: FaultEntry, jobs: Sequence[Job]) -> faults.Trigger:
     mark = entry.at_chunk
     if mark is None:
         return faults.AtTime(entry.at_s or 0.0)
@@ -255,10 +271,12 @@ def _trigger(entry: FaultEntry, jobs: Sequence[Tenant]) -> faults.Trigger:
     return faults.AtChunk(job.number, mark.round, mark.chunk)
 
 
-def _targets(target: str, graph: Topology) -> list[str]:
+def _targets(target: str, graph: Topology, jobs: Sequence[Job]) -> list[str]:
     if target == "link":
         return [link.name for link in graph.links]
-    if target in ("worker", "host"):
+    if target == SERVER and any(job.servers for job in jobs):
+        return list(dict.fromkeys(host for job in jobs for host in job.servers))
+    if target in (WORKER, SERVER, "host"):
         return [host.name for host in graph.hosts]
     return [switch.name for switch in graph.switches]
 

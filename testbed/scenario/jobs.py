@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from agglab.testbed.scenario.schema import Job, Scenario, Workload
+from agglab.hosts.tensors import Sparsity
+from agglab.testbed.scenario.schema import SPARSE_KEYS, JobSection, Scenario, Workload
 from agglab.testbed.systems.base import System
 from agglab.topologies import Host, Topology
 
@@ -16,11 +17,16 @@ FIRST_NUMBER = 1
 
 
 @dataclass(frozen=True)
-class Tenant:
-    """One job. number: on the wire. hosts: by rank. share: its weight where something is divided
-    among jobs. window: packets that a worker keeps in flight. first_slot, slots: which of the
-    switches' slots it may have. These three are the system's choice (`resolved.resolve`), and 0
-    where it has no such number."""
+class Job:
+    """One job, from its section to its result.
+
+    number: on the wire. hosts: of its workers, by rank. servers: hosts of its servers, where the
+    system has any. share: its weight where something is divided among jobs. elements, dtype,
+    rounds, worker, give_up_s, on_failure, restarts_max, sparsity: of its `workload`.
+    window: packets that a worker keeps in flight. first_slot, slots: which of the switches' slots
+    it may have. These three are the system's choice (`resolved.resolve`): 0 until that is made, and
+    where the system has no such number.
+    """
 
     name: str
     number: int
@@ -28,39 +34,73 @@ class Tenant:
     share: int
     start_s: float
     end_s: float | None
-    workload: Workload
+    elements: int
+    dtype: str
+    rounds: int
+    worker: str
+    give_up_s: float
+    on_failure: str
+    restarts_max: int
     window: int = 0
     first_slot: int = 0
     slots: int = 0
+    servers: tuple[str, ...] = ()
+    sparsity: Sparsity | None = None
 
 
-def tenants(scenario: Scenario, graph: Topology | None, system: System) -> tuple[Tenant, ...]:
+def jobs_of(scenario: Scenario, graph: Topology | None, system: System) -> tuple[Job, ...]:
     """In the scenario's order, numbered from 1; without hosts if the graph is not known."""
-    reserved = system.reserved_hosts(scenario, graph) if graph else ()
-    return tuple(
-        Tenant(
-            name=job.name or f"job{FIRST_NUMBER + i}",
-            number=FIRST_NUMBER + i,
-            hosts=hosts_of(job, graph, reserved) if graph else (),
-            share=job.share,
-            start_s=job.start_s,
-            end_s=job.end_s,
-            workload=job.workload,
-        )
-        for i, job in enumerate(stated(scenario))
+    found = []
+    for number, section in enumerate(stated(scenario), FIRST_NUMBER):
+        hosts: tuple[str, ...] = ()
+        servers: tuple[str, ...] = ()
+        if graph:
+            hosts = hosts_of(section, graph, system.reserved_hosts(scenario, graph))
+            servers = tuple(system.server_hosts(scenario, graph, hosts))
+        found.append(_job(section, number, hosts, servers))
+    return tuple(found)
+
+
+def _job(section: JobSection, number: int, hosts: tuple[str, ...], servers: tuple[str, ...]) -> Job:
+    workload = section.workload
+    return Job(
+        name=section.name or f"job{number}",
+        number=number,
+        hosts=hosts,
+        share=section.share,
+        start_s=section.start_s,
+        end_s=section.end_s,
+        elements=workload.elements,
+        dtype=workload.dtype,
+        rounds=workload.rounds,
+        worker=workload.worker,
+        give_up_s=workload.give_up_s,
+        on_failure=workload.on_failure,
+        restarts_max=workload.restarts_max,
+        servers=servers,
+        sparsity=_sparsity(workload, len(hosts)),
     )
 
 
-def stated(scenario: Scenario) -> Sequence[Job]:
+def _sparsity(workload: Workload, workers: int) -> Sparsity | None:
+    if workload.kind != "sparse_allreduce":
+        return None
+    own = {name: getattr(workload, name) for name in SPARSE_KEYS}
+    return Sparsity(**own, workers=workers, elements=workload.elements)
+
+
+def stated(scenario: Scenario) -> Sequence[JobSection]:
     """The jobs it declares, or the one it is."""
-    return scenario.jobs or (Job(workload=scenario.workload),)
+    return scenario.jobs or (JobSection(workload=scenario.workload),)
 
 
-def hosts_of(job: Job, graph: Topology, reserved: Collection[str] = ()) -> tuple[str, ...]:
+def hosts_of(
+    section: JobSection, graph: Topology, reserved: Collection[str] = ()
+) -> tuple[str, ...]:
     """The hosts its patterns match, each once: in the patterns' order, then the topology's. A host
     for servers has to be named."""
     hosts = [host for host in graph.hosts if host.name not in reserved]
-    found = (host.name for p in job.workers for host in hosts if _is_meant(host, p))
+    found = (host.name for p in section.workers for host in hosts if _is_meant(host, p))
     return tuple(dict.fromkeys(found))
 
 

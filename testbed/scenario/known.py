@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.scenario.metric_names import NO_CONTEST, Contest
 from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.scenario.trust import EVERYTHING, Trust
@@ -20,7 +20,7 @@ class Known:
 
     scenario: Scenario
     graph: Topology | None
-    jobs: tuple[Tenant, ...]
+    jobs: tuple[Job, ...]
     system: System
     trust: Trust = EVERYTHING
     contest: Contest = NO_CONTEST
@@ -34,16 +34,16 @@ class Known:
         return len(self.jobs_with_hosts) == len(self.jobs)
 
     @property
-    def jobs_with_hosts(self) -> tuple[Tenant, ...]:
+    def jobs_with_hosts(self) -> tuple[Job, ...]:
         """Those whose hosts are known."""
         return tuple(job for job in self.jobs if self.hosts_known(job))
 
-    def hosts_known(self, job: Tenant) -> bool:
+    def hosts_known(self, job: Job) -> bool:
         """Not of a job whose patterns match nothing: that is a mistake of its own."""
         path = f"jobs[{self.jobs.index(job)}].workers"
         return self.trust("jobs") and self.trust.whole(path) and bool(job.hosts)
 
-    def workload_known(self, job: Tenant, key: str) -> bool:
+    def workload_known(self, job: Job, key: str) -> bool:
         """Whether the job's own `workload` key is, or that of all jobs."""
         index = self.jobs.index(job)
         return self.trust(f"workload.{key}", f"jobs[{index}].workload.{key}")

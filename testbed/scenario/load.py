@@ -123,6 +123,7 @@ def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -
     if (count := _count(base)) > POINTS_MAX:
         allowed, key = f"at most {POINTS_MAX}", "sweep" if base.sweep else "compare"
         problems.append(Problem(first.place(key), key, f"makes {count} runs", allowed))
+    problems += compare.unfair(base, first.place)
     points, wrong = _points(layers, base, path, home)
     problems += wrong
     if problems:

@@ -119,6 +119,15 @@ _METRICS: dict[str, str] = {
 }
 """Path -> meaning, of any system; `metrics` adds what a system declares."""
 
+_OF_CONTROLLER = {
+    "control.steps": "how often the job's controller was asked, before rounds and at deadlines",
+    "control.deadlines": "how many of its deadlines have come",
+    "control.missed": "of them, those whose table changes were in place later than it allows",
+    "control.entries": "table entries that it had added and taken away, at all switches",
+    "control.latest_s": "the longest time from a deadline until its changes were in place",
+}
+"""Of jobs whose system has a controller."""
+
 PACKETS = "switches.*.packets."
 GROWTH = "growth."
 """In a sweep, `growth.<path>` is the value at the last point / the value at the first; in a
@@ -188,8 +197,10 @@ def of_job(system: System) -> Mapping[str, str]:
     }
     paths = _with(_OF_JOB, "workers.*.cpu_s", own)
     counted = [p for p in paths if p.startswith("workers.*.") and p != "workers.*.cpu_s"]
-    servers = {p.replace("workers", "servers"): "as a worker's, of a server" for p in counted}
-    return {**paths, **servers} if system.abilities.has_servers else paths
+    if system.abilities.has_servers:
+        meaning = "as a worker's, of a server or scheduler"
+        paths |= {p.replace("workers", "servers"): meaning for p in counted}
+    return {**paths, **_OF_CONTROLLER} if system.abilities.has_controller else paths
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from agglab.testbed import systems
 from agglab.testbed.scenario import compare
 from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar, nodes_at
-from agglab.testbed.scenario.errors import Problem, Where, nearest, quote, similar
+from agglab.testbed.scenario.errors import Problem, Where, nearest, quote, similar, twice
 from agglab.testbed.scenario.expectations import Subject, read_expect
 from agglab.testbed.scenario.key import default_of, key_of, yaml_name
 from agglab.testbed.scenario.kinds import Kind, Wrong
@@ -99,8 +99,7 @@ class Reader:
         for name, child in node.entries:
             if name.text in first:
                 key_path = f"{path}.{name.text}" if path else name.text
-                what = f"is given twice, first in line {first[name.text].where.line}"
-                self.problem(name.where, key_path, what)
+                self.problems.append(twice(name.where, key_path, first[name.text].where))
             else:
                 first[name.text] = name
                 kept.append((name, child))

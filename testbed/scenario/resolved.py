@@ -12,9 +12,9 @@ from agglab.testbed.faults import Fault
 from agglab.testbed.places import P4_FOLDER
 from agglab.testbed.scenario import graph
 from agglab.testbed.scenario.faults import expand
-from agglab.testbed.scenario.jobs import Tenant, tenants
+from agglab.testbed.scenario.jobs import Job, jobs_of
 from agglab.testbed.scenario.schema import Scenario
-from agglab.testbed.systems.base import ActiveJob, Choices, JobChoices, Share, Source, System
+from agglab.testbed.systems.base import ActiveJob, Choices, Share, Source, System
 from agglab.topologies import Topology
 
 
@@ -42,7 +42,7 @@ class ResolvedScenario:
     options: Any
     programs: Mapping[str, P4Program]
     graph: Topology
-    jobs: tuple[Tenant, ...]
+    jobs: tuple[Job, ...]
     faults: tuple[Fault, ...]
     lanes: int
     window: int
@@ -69,11 +69,11 @@ class ResolvedScenario:
         """Of each switch, for all jobs."""
         return self.scenario.switch.slots
 
-    def whole(self, job: Tenant, share: Share = None) -> ActiveJob:
+    def whole(self, job: Job, share: Share = None) -> ActiveJob:
         """The job with all its workers."""
         return ActiveJob(job, self.jobs.index(job), tuple(range(len(job.hosts))), share)
 
-    def chunks(self, job: Tenant) -> int:
+    def chunks(self, job: Job) -> int:
         """How many chunks a worker of the job has in a round."""
         return self.system.chunks(self.scenario, job)
 
@@ -88,8 +88,8 @@ def resolve(
     bare = bare or graph.bare(scenario.topology)
     choices = system.resolve(scenario, graph.slowest_bps(bare, scenario))
     jobs = tuple(
-        _chosen(job, own)
-        for job, own in zip(tenants(scenario, bare, system), choices.jobs, strict=True)
+        replace(job, window=own.window, first_slot=own.first_slot, slots=own.slots)
+        for job, own in zip(jobs_of(scenario, bare, system), choices.jobs, strict=True)
     )
     complete = _complete(scenario, system, choices, jobs)
     sources = system.sources(complete)
@@ -115,15 +115,8 @@ def own_path(source: Source) -> Path:
     return Path(source.name) if "/" in source.name else P4_FOLDER / f"{source.name}.p4"
 
 
-def _chosen(job: Tenant, own: JobChoices) -> Tenant:
-    workload = replace(job.workload, window=own.window or None)
-    return replace(
-        job, workload=workload, window=own.window, first_slot=own.first_slot, slots=own.slots
-    )
-
-
 def _complete(
-    scenario: Scenario, system: System, choices: Choices, jobs: tuple[Tenant, ...]
+    scenario: Scenario, system: System, choices: Choices, jobs: tuple[Job, ...]
 ) -> Scenario:
     """The scenario with the system's choices in the keys that the system reads."""
     own = dict(scenario.options)
@@ -138,7 +131,7 @@ def _complete(
                 name=job.name,
                 slots=job.slots or None if placed else None,
                 first_slot=job.first_slot if placed and job.slots else None,
-                workload=job.workload,
+                workload=replace(section.workload, window=job.window or None),
             )
         )
     return replace(

@@ -16,6 +16,7 @@ from agglab.testbed.scenario.kinds import (
     Flag,
     Fraction,
     Pattern,
+    Share,
     Text,
     Whole,
     duration,
@@ -201,9 +202,29 @@ class Switch:
     pcap: bool = key("pcap", Flag(), False, "record every packet of every switch port")
 
 
+SPARSE_KEYS = ("density", "block", "overlap")
+"""Of a workload: those that only `sparse_allreduce` has."""
+
+
 @dataclass(frozen=True)
 class Workload:
-    kind: str = key("kind", Choice(("allreduce",)), "allreduce", "what the workers do")
+    kind: str = key(
+        "kind",
+        Choice(("allreduce", "sparse_allreduce")),
+        "allreduce",
+        "what the workers do; sparse: most blocks of their tensors are zero",
+    )
+    density: float = key(
+        "density", Share(), 0.1, "of a sparse tensor: the share of its blocks that are not zero"
+    )
+    block: int = key("block", Whole(1, 1_000_000), 256, "of a sparse tensor: values of one block")
+    overlap: str = key(
+        "overlap",
+        Choice(("none", "random", "full")),
+        "random",
+        "which blocks of a sparse tensor are not zero: others at each worker as far as possible; "
+        "chosen independently; the same at all",
+    )
     elements: int = key(
         "elements", Whole(1, 1_000_000_000), 1_000_000, "values in the tensor of each worker"
     )
@@ -244,8 +265,8 @@ class Workload:
 
 
 @dataclass(frozen=True)
-class Job:
-    """One tenant of several."""
+class JobSection:
+    """One job of several."""
 
     name: str = key("name", JOB_NAME, "", "`job1`, `job2` ... if not given")
     workers: tuple[str, ...] = keys_list(
@@ -346,7 +367,7 @@ class Scenario:
     links: Links = field(default=Links(), metadata={"section": Links})
     switch: Switch = field(default=Switch(), metadata={"section": Switch})
     workload: Workload = field(default=Workload(), metadata={"section": Workload})
-    jobs: tuple[Job, ...] = field(default=(), metadata={"items": Job})
+    jobs: tuple[JobSection, ...] = field(default=(), metadata={"items": JobSection})
     faults: tuple[FaultEntry, ...] = field(default=(), metadata={"items": FaultEntry})
     timeouts: Timeouts = field(default=Timeouts(), metadata={"section": Timeouts})
     expect: tuple[Expectation, ...] = field(default=(), metadata={"special": "expect"})

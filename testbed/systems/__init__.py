@@ -38,7 +38,7 @@ def names() -> list[str]:
 def built_in() -> list[str]:
     """The systems of this folder."""
     folder = Path(__file__).parent
-    return sorted(path.parent.name for path in folder.glob("*/__init__.py"))
+    return sorted(path.parent.name for path in folder.glob("*/system.py"))
 
 
 @cache

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy.typing as npt
 
-from agglab.testbed.plan import Entries
+from agglab.testbed.plan import Entries, TableEntry
 from agglab.topologies import Topology
 
 if TYPE_CHECKING:
     from agglab.testbed.scenario import ResolvedScenario, Scenario
-    from agglab.testbed.scenario.jobs import Finding, Tenant
+    from agglab.testbed.scenario.jobs import Finding, Job
     from agglab.testbed.scenario.trust import Trust
 
 Array = npt.NDArray[Any]
@@ -47,15 +47,16 @@ class Abilities:
     """What a scenario may ask of a system.
 
     clocks: values of `backend`; targets: of `switch.target`. has_servers: there are agents beside
-    the workers, whose counts metrics.json holds, too. keys: those of SHARED_KEYS that it
-    reads; a scenario that gives another one is refused.
+    the workers, whose counts metrics.json holds, too. has_controller: tables change while it runs.
+    keys: those of SHARED_KEYS that it reads; a scenario that gives another one is refused.
     """
 
-    workloads: tuple[str, ...] = ("allreduce",)
+    workloads: tuple[str, ...] = ("allreduce", "sparse_allreduce")
     dtypes: tuple[str, ...] = ("float32", "int32")
     clocks: tuple[str, ...] = ("mininet", "virtual")
     targets: tuple[str, ...] = TARGETS
     has_servers: bool = False
+    has_controller: bool = False
     keys: frozenset[str] = frozenset()
 
 
@@ -110,7 +111,7 @@ class ActiveJob:
     """A job as it runs now. index: its place in the run's list of jobs, which is also its index in
     counters. members: the ranks that take part. share: what Sessions gave it."""
 
-    job: Tenant
+    job: Job
     index: int
     members: tuple[int, ...]
     share: Share = None
@@ -126,7 +127,7 @@ class ActiveJob:
 
 @dataclass(frozen=True)
 class JobChoices:
-    """What a system makes of a job's keys; 0 where it has no such number. See Tenant."""
+    """What a system makes of a job's keys; 0 where it has no such number. See Job."""
 
     window: int = 0
     first_slot: int = 0
@@ -164,11 +165,11 @@ def everywhere(source: Source) -> Mapping[str, Source]:
 class Agent:
     """One program at a host.
 
-    role: `worker` or `server` (hosts/part.py). rank: of a worker its rank in the job, of a server a
-    number above all ranks. configuration: what hosts.agent reads, but for `control` and `sums_dir`.
-    session: settings of a new session that are this agent's alone, such as who its peers are now.
-    listens: a worker that answers others between rounds, too; what it sends then is asked for when
-    the job is over, as servers are.
+    role: one of hosts.part.ROLES. rank: of a worker its rank in the job, of others a number of
+    their own above all these. configuration: what hosts.agent reads, but for `control` and
+    `sums_dir`. session: settings of a new session that are this agent's alone, such as who its
+    peers are now. listens: a worker that answers others between rounds, too; what it sends then is
+    asked for when the job is over, as servers are.
     """
 
     role: str
@@ -243,6 +244,40 @@ class Registers(Protocol):
     def registers(self, switch: str, register: str, indices: list[int]) -> list[int] | None: ...
 
 
+class Readings(Registers, Protocol):
+    """What a controller sees of switches; None of one that cannot be read now."""
+
+    def counters(self, switch: str, counter: str) -> Cells | None: ...
+
+
+Changes = Mapping[str, Sequence[TableEntry]]
+"""Switch -> all entries that a controller wants there, beside those of `System.tables`. A switch
+that is not named keeps what it has."""
+
+
+class Controller(Protocol):
+    """Changes tables while a job runs. It knows neither clocks nor networks: it is given the time
+    (ns since the scenario's times began to count) and shown the switches, and says what they are to
+    hold from now on, if that changes. Only what differs is sent to a switch."""
+
+    @property
+    def deadline_ns(self) -> int:
+        """When to call `step`; the largest int64 for never."""
+
+    @property
+    def patience_ns(self) -> int:
+        """A deadline is missed if what `step` says is in place later than so long after it."""
+
+    def begin_round(
+        self, now_ns: int, number: int, job: ActiveJob, switches: Readings
+    ) -> Changes | None:
+        """An attempt at a round is about to begin: nothing of the job is under way, and nothing
+        will be before the changes are in place."""
+
+    def step(self, now_ns: int, switches: Readings) -> Changes | None:
+        """The deadline has come, whatever is under way. Sets the next one."""
+
+
 class NoSession(Exception):
     """No new session can begin; one line that says why."""
 
@@ -251,23 +286,23 @@ class Sessions(Protocol):
     """What jobs share during one run, and the sessions of each. A job's `share` is what `take` gave
     it; the tables of switches and a session's keys follow from it."""
 
-    def join(self, job: Tenant) -> None:
+    def join(self, job: Job) -> None:
         """The job competes from now on."""
 
-    def leave(self, job: Tenant) -> None: ...
+    def leave(self, job: Job) -> None: ...
 
-    def reserved(self, job: Tenant) -> Share | None:
+    def reserved(self, job: Job) -> Share | None:
         """What switches keep for the job before it joins and after it has left, if anything."""
 
-    def held(self, job: Tenant) -> Share | None: ...
+    def held(self, job: Job) -> Share | None: ...
 
-    def take(self, job: Tenant) -> Share | None:
+    def take(self, job: Job) -> Share | None:
         """Between two rounds: what is due to the job and free; None if it has to wait."""
 
-    def changed(self, job: Tenant) -> Mapping[str, Any]:
+    def changed(self, job: Job) -> Mapping[str, Any]:
         """The event that says what the job has now: `event`, and more."""
 
-    def begin(self, job: Tenant) -> Mapping[str, Any]:
+    def begin(self, job: Job) -> Mapping[str, Any]:
         """Keys of agents' configuration for a new session, whose packets nothing older can be taken
         for. Raises NoSession."""
 
@@ -300,6 +335,12 @@ class System(ABC):
         """Hosts that are no worker's, whatever patterns say."""
         return ()
 
+    def server_hosts(
+        self, scenario: Scenario, graph: Topology, workers: Sequence[str]
+    ) -> Sequence[str]:
+        """Hosts with a server of a job of these workers' hosts."""
+        return ()
+
     @abstractmethod
     def refused(self, graph: Topology, job: ActiveJob) -> str:
         """Why a job cannot run on this network, one line; empty if it can."""
@@ -310,7 +351,7 @@ class System(ABC):
         replaced. slowest_bps: of the slowest link."""
 
     @abstractmethod
-    def chunks(self, scenario: Scenario, job: Tenant) -> int:
+    def chunks(self, scenario: Scenario, job: Job) -> int:
         """How many chunks a worker has in a round, also of a scenario that is not resolved."""
 
     @abstractmethod
@@ -336,6 +377,11 @@ class System(ABC):
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
         """What every switch is filled with while these jobs run. Raises ValueError, one line."""
 
+    def controller(self, resolved: ResolvedScenario, job: ActiveJob) -> Controller | None:
+        """What changes tables while a job runs, if anything does; one for each job and run. Only
+        asked where `abilities` has one."""
+        return None
+
     @abstractmethod
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
         """Who runs where: the members by rank, then servers."""
@@ -346,10 +392,12 @@ class System(ABC):
     # What should happen.
 
     @abstractmethod
-    def round_bytes(self, resolved: ResolvedScenario, job: ActiveJob) -> Mapping[str, int]:
-        """Bytes that a round without loss sends over each direction (`h1->s1`), and between agents
-        of one host (`h1->h1`, which is no link's). Directions that carry nothing may be left
-        out."""
+    def round_bytes(
+        self, resolved: ResolvedScenario, job: ActiveJob, number: int
+    ) -> Mapping[str, int]:
+        """Bytes that the round of that number sends without loss over each direction (`h1->s1`),
+        and between agents of one host (`h1->h1`, which is no link's). Directions that carry nothing
+        may be left out."""
 
     @abstractmethod
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds: ...

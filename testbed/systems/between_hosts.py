@@ -17,7 +17,7 @@ from agglab.hosts.driver import default_window
 from agglab.hosts.part import WORKER
 from agglab.testbed.plan import Entries, forwarding
 from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Finding, Tenant, stated
+from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems import impostors
 from agglab.testbed.systems.base import (
@@ -30,7 +30,6 @@ from agglab.testbed.systems.base import (
     Cells,
     Choices,
     Combine,
-    HostCounter,
     JobChoices,
     Share,
     Source,
@@ -96,10 +95,10 @@ class BetweenHosts(System):
     def attack(
         self, key: str, resolved: ResolvedScenario, host: str
     ) -> Iterator[tuple[str, bytes]]:
-        def agents(job: Tenant) -> Sequence[Agent]:
+        def agents(job: Job) -> Sequence[Agent]:
             return self.agents(resolved, resolved.whole(job, NOTHING_SHARED))
 
-        def forge(job: Tenant) -> impostors.Forge:
+        def forge(job: Job) -> impostors.Forge:
             return partial(self.forged, resolved, resolved.whole(job, NOTHING_SHARED))
 
         return impostors.frames(key, resolved, host, agents, forge)
@@ -144,7 +143,7 @@ class BetweenHosts(System):
     def configuration(
         self,
         resolved: ResolvedScenario,
-        job: Tenant,
+        job: Job,
         host: str,
         port: int,
         rank: int,
@@ -153,7 +152,9 @@ class BetweenHosts(System):
         """hosts.agent's keys for one agent; `settings` are yet to come."""
         return agent_configuration(resolved, job, self.endpoints, host, port, rank, role)
 
-    def round_bytes(self, resolved: ResolvedScenario, job: ActiveJob) -> Mapping[str, int]:
+    def round_bytes(
+        self, resolved: ResolvedScenario, job: ActiveJob, number: int
+    ) -> Mapping[str, int]:
         return bytes_by_direction(resolved.graph, self.flows(resolved, job))
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
@@ -165,7 +166,7 @@ class BetweenHosts(System):
         between = [flow for flow in flows if flow.source != flow.target]
         trip_s = min((_trip_s(graph, flow, frame) for flow in between), default=0.0)
         in_flight = job.job.window * frame * 8 / slowest_bps
-        tensor_bits = job.job.workload.elements * wire.VALUE_BYTES * 8
+        tensor_bits = job.job.elements * wire.VALUE_BYTES * 8
         return Bounds(
             payload_s=tensor_bits / slowest_bps,
             link_s=slowest_crossing_s(graph, sizes),
@@ -184,7 +185,7 @@ class BetweenHosts(System):
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
         """Integers modulo 2^32; float32 bit for bit, added in the system's order."""
-        elements, is_float = job.job.workload.elements, job.job.workload.dtype == "float32"
+        elements, is_float = job.job.elements, job.job.dtype == "float32"
 
         def truth(start: int, inputs: Sequence[Array]) -> Truth:
             if is_float:
@@ -201,33 +202,28 @@ class NumberedSessions:
     def __init__(self) -> None:
         self._begun: dict[int, int] = {}
 
-    def join(self, job: Tenant) -> None: ...
+    def join(self, job: Job) -> None: ...
 
-    def leave(self, job: Tenant) -> None: ...
+    def leave(self, job: Job) -> None: ...
 
-    def reserved(self, job: Tenant) -> Share | None:
+    def reserved(self, job: Job) -> Share | None:
         return NOTHING_SHARED
 
-    def held(self, job: Tenant) -> Share | None:
+    def held(self, job: Job) -> Share | None:
         return NOTHING_SHARED
 
-    def take(self, job: Tenant) -> Share | None:
+    def take(self, job: Job) -> Share | None:
         return NOTHING_SHARED
 
-    def changed(self, job: Tenant) -> Mapping[str, Any]:
+    def changed(self, job: Job) -> Mapping[str, Any]:
         raise AssertionError("a share that never changes")
 
-    def begin(self, job: Tenant) -> Mapping[str, Any]:
+    def begin(self, job: Job) -> Mapping[str, Any]:
         self._begun[job.number] = self._begun.get(job.number, 0) + 1
         return {"session": self._begun[job.number]}
 
 
 FIRST_SESSION = 1
-
-
-def meanings(counters: Mapping[str, tuple[str, str]]) -> dict[str, HostCounter]:
-    """An endpoint's own counters, for System.host_counters."""
-    return {name: HostCounter(unit, meaning) for name, (unit, meaning) in counters.items()}
 
 
 def one_after_another(inputs: Iterable[Array]) -> Array:

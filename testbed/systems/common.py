@@ -1,17 +1,19 @@
-"""What systems of every kind answer alike: agents' configuration, lanes, chance of loss."""
+"""What systems of every kind answer alike: agents' configuration, inputs, lanes, chance of loss."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any
 
 from agglab.hosts import wire
 from agglab.hosts.part import WORKER
+from agglab.hosts.tensors import make_tensor
 from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Finding, Tenant
-from agglab.testbed.scenario.schema import LANES_MAX
+from agglab.testbed.scenario.jobs import Finding, Job
+from agglab.testbed.scenario.schema import LANES_MAX, SPARSE_KEYS
 from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems.base import Array, HostCounter
 from agglab.topologies import Direction, Drop
 
 IP_AND_UDP_BYTES = 28
@@ -20,7 +22,7 @@ LOSS_MAX = 0.99
 
 def agent_configuration(
     resolved: ResolvedScenario,
-    job: Tenant,
+    job: Job,
     endpoints: str,
     host: str,
     port: int,
@@ -31,7 +33,6 @@ def agent_configuration(
 
     endpoints: the module of its endpoints, a name or a path; port: the UDP port it listens on.
     """
-    workload = job.workload
     link = next(iter(resolved.graph.ports(host).values()))
     return {
         "name": host,
@@ -42,12 +43,30 @@ def agent_configuration(
         "workers": len(job.hosts),
         "bind": [resolved.graph.host(host).ip, port],
         "link_rate_bps": link.a_to_b.rate_bps,
-        "elements": workload.elements,
-        "dtype": workload.dtype,
+        "elements": job.elements,
+        "dtype": job.dtype,
         "seed": resolved.seed,
-        "give_up_s": workload.give_up_s,
-        "worker": workload.worker,
+        "give_up_s": job.give_up_s,
+        "worker": job.worker,
+        "sparsity": _sparsity(job),
     }
+
+
+def _sparsity(job: Job) -> dict[str, Any] | None:
+    """As agents are told it."""
+    if job.sparsity is None:
+        return None
+    return {name: getattr(job.sparsity, name) for name in SPARSE_KEYS}
+
+
+def tensor(
+    seed: int, job: Job, rank: int, number: int, start: int = 0, count: int | None = None
+) -> Array:
+    """Worker `rank`'s input in the round of that number: `count` elements of it, or all that follow
+    the first. seed: the scenario's."""
+    count = job.elements - start if count is None else count
+    key = (seed, job.number, rank, number)
+    return make_tensor(*key, count, job.dtype, start, job.sparsity)
 
 
 def lanes_of(scenario: Scenario, header_bytes: int) -> int:
@@ -76,3 +95,8 @@ def independent_loss(way: Direction) -> float:
     nothing."""
     passed = [1 - i.probability for i in way.impairments if isinstance(i, Drop)]
     return min(1 - prod(passed), LOSS_MAX)
+
+
+def meanings(counters: Mapping[str, tuple[str, str]]) -> dict[str, HostCounter]:
+    """An endpoint's own counters, for System.host_counters."""
+    return {name: HostCounter(unit, meaning) for name, (unit, meaning) in counters.items()}

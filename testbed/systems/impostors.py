@@ -17,7 +17,7 @@ from typing import Any
 
 from agglab.hosts import wire
 from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import Agent, AttackKind
 from agglab.testbed.systems.frames import (
     ETHERNET,
@@ -80,8 +80,8 @@ def frames(
     key: str,
     resolved: ResolvedScenario,
     host: str,
-    agents: Callable[[Tenant], Sequence[Agent]],
-    forge: Callable[[Tenant], Forge],
+    agents: Callable[[Job], Sequence[Agent]],
+    forge: Callable[[Job], Forge],
 ) -> Iterator[tuple[str, bytes]]:
     """See System.attack. agents, forge: of a job."""
     chance, graph = random.Random(key), resolved.graph

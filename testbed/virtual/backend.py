@@ -254,8 +254,9 @@ class VirtualBackend:
         if command["command"] == "slow":
             self._disturb(("slow", worker), worker.job, command["delay_s"] > 0)
         elif command["command"] == "configure":  # whoever is dead is waited for no longer
-            for host in {known.host for known in self._workers if known.job == worker.job}:
-                self._disturb(("killed", WorkerId(worker.job, host)), None, False)
+            for known in self._workers:
+                if known.job == worker.job:
+                    self._disturb(("killed", known), None, False)
         node = self._workers.get(worker)
         if node is not None:
             node.command(command)

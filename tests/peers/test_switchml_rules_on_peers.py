@@ -33,9 +33,10 @@ from pairs import compile_with, run_on
 from schedules import FLOOD_PORTS, JOBS, SLOTS, jobs_model, schedule
 
 from agglab.testbed.scenario import resolve
-from agglab.testbed.scenario.schema import Job, Scenario, Switch
-from agglab.testbed.systems.switchml import attack
-from agglab.testbed.systems.switchml.counters import COUNTERS
+from agglab.testbed.scenario.schema import JobSection, Scenario, Switch
+from agglab.testbed.systems.summing import attack
+from agglab.testbed.systems.summing.counters import COUNTERS
+from agglab.testbed.systems.switchml import SwitchML
 
 pytestmark = pytest.mark.peers
 PROGRAM = Path(__file__).parents[2] / "p4" / "switchml.p4"
@@ -194,10 +195,10 @@ def flooded(frames: Sequence[tuple[str, bytes]]) -> list[str]:
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
 def test_every_kind_of_attack_is_counted_by_its_counter(check: Check, seed: int) -> None:
-    victim = Job(name="a", workers=("h[123]",))
+    victim = JobSection(name="a", workers=("h[123]",))
     switch = Switch(lanes=LANES, slots=4)
     attacked = resolve(Scenario(name="attacked", switch=switch, jobs=(victim,)))
-    frames = attack.frames(str(seed), attacked, "h4")
+    frames = SwitchML().attack(str(seed), attacked, "h4")
     chosen = [
         (attack.KINDS[k].counted, frame) for k, frame in islice(frames, 4 * len(attack.KINDS))
     ]

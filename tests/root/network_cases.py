@@ -43,7 +43,7 @@ from agglab.testbed.network.targets.base import Control, SwitchSetting, port_arg
 from agglab.testbed.network.targets.p4runtime import P4RuntimeControl  # noqa: E402
 from agglab.testbed.plan import Entries, TableEntry  # noqa: E402
 from agglab.testbed.statistics import SwitchStatistics  # noqa: E402
-from agglab.testbed.systems.switchml.plan import Job, job_entries, plan  # noqa: E402
+from agglab.testbed.systems.summing.plan import PlacedJob, job_entries, plan  # noqa: E402
 from agglab.topologies import (  # noqa: E402
     Direction,
     Drop,
@@ -457,7 +457,7 @@ def switched(
     scratch: Path,
     program: str,
     p4info: str,
-    jobs: list[Job],
+    jobs: list[PlacedJob],
     pcap_dir: str | None = None,
 ) -> Iterator[tuple[MininetNetwork, RunningSwitch]]:
     """A network whose switch s1 runs the program and has the jobs' entries."""
@@ -490,7 +490,7 @@ def through_switch(scratch: Path, **options: Any) -> dict[str, Any]:
 
 def aggregate(scratch: Path, lanes: int, **options: Any) -> dict[str, Any]:
     """One chunk of job 5, from h3 (rank 0) and h1 (rank 1), and an attempt by h2."""
-    jobs = [Job(4, ("h2",), 0, 8), Job(5, ("h3", "h1"), 8, 8)]
+    jobs = [PlacedJob(4, ("h2",), 0, 8), PlacedJob(5, ("h3", "h1"), 8, 8)]
     with switched(rack(3), scratch, jobs=jobs, **options) as (net, switch):
         sockets = {}
         for number, name in enumerate(("h1", "h2", "h3"), start=1):
@@ -521,7 +521,7 @@ def aggregate(scratch: Path, lanes: int, **options: Any) -> dict[str, Any]:
 def ring(scratch: Path, lanes: int, program: str, p4info: str) -> dict[str, Any]:
     """Three racks in a ring, one host each, one job: a broadcast, a sum, s1 programmed anew and s2
     started again."""
-    topology, job = ring_of_racks(3, 1), Job(1, ("h1", "h2", "h3"), 0, 8)
+    topology, job = ring_of_racks(3, 1), PlacedJob(1, ("h1", "h2", "h3"), 0, 8)
     target = NativeTarget(Path(program), Path(p4info))
     entries = plan(topology, [job]).entries
     with network(topology, scratch) as net:

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from agglab.testbed.systems import impostors
-from agglab.testbed.systems.switchml.attack import KINDS
+from agglab.testbed.systems.summing.attack import KINDS
 
 pytestmark = pytest.mark.root
 

@@ -153,7 +153,7 @@ def test_layout() -> None:
         assert (ROOT / name).exists(), name
 
 
-SYSTEMS = sorted(path.parent.name for path in (ROOT / "testbed/systems").glob("*/__init__.py"))
+SYSTEMS = sorted(path.parent.name for path in (ROOT / "testbed/systems").glob("*/system.py"))
 ALL_CODE = [*ALLOWED, "p4"]
 CODE = (".py", ".c", ".h", ".p4", ".sh", ".yaml")
 SCRIPTS = [

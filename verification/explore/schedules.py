@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
+from typing import Any
 
+from agglab.hosts.tensors import OVERLAPS
 from agglab.testbed import systems
 from agglab.testbed.scenario.fault_kinds import ChunkMark, FaultEntry
 from agglab.testbed.scenario.graph import bare as bare_graph
 from agglab.testbed.scenario.schema import (
-    Job,
+    JobSection,
     Links,
     Scenario,
     Switch,
@@ -40,7 +42,7 @@ LASTING_S = (0.001, 0.01, 0.05, 0.2, 0.8)
 def schedule(seed: int, system: str) -> Scenario:
     """The scenario of a seed, resolved: nothing in it is left to be chosen. Whatever the system, a
     seed has the same network, jobs and faults."""
-    chance = Random(seed)
+    chance, tensors = Random(seed), Random(f"tensors {seed}")
     shape = chance.choice(SHAPES)(chance)
     jobs = chance.choice((1, 1, 1, 2))
     bare = Scenario(
@@ -57,17 +59,21 @@ def schedule(seed: int, system: str) -> Scenario:
             loss=chance.choice((0.0, 0.0, 0.02, 0.1)),
         ),
         switch=Switch(lanes=LANES, slots=SLOTS),
-        workload=_workload(chance),
+        workload=_workload(chance, tensors),
         timeouts=Timeouts(round_s=ROUND_S),
     )
     if jobs > 1:
-        own = tuple(Job(name=f"job{n + 1}", workload=_workload(chance)) for n in range(jobs))
+        own = tuple(
+            JobSection(name=f"job{n + 1}", workload=_workload(chance, tensors)) for n in range(jobs)
+        )
         bare = replace(bare, jobs=own)
     return replace(bare, faults=tuple(_faults(chance, bare)))
 
 
-def _workload(chance: Random) -> Workload:
+def _workload(chance: Random, tensors: Random) -> Workload:
+    """tensors: by which what the tensors are like is drawn, apart from the rest."""
     return Workload(
+        **_sparse(tensors),
         elements=chance.randint(1, 14 * LANES),
         dtype=chance.choice(("int32", "float32")),
         rounds=chance.randint(1, 3),
@@ -75,6 +81,17 @@ def _workload(chance: Random) -> Workload:
         give_up_s=GIVE_UP_S,
         on_failure=chance.choice(("fail", "restart", "survivors")),
     )
+
+
+def _sparse(chance: Random) -> dict[str, Any]:
+    """The keys of a sparse workload, in half of all cases."""
+    keys = {
+        "kind": "sparse_allreduce",
+        "density": chance.choice((0.0, 0.1, 0.3, 0.6)),
+        "block": chance.choice((1, 3, LANES, 2 * LANES)),
+        "overlap": chance.choice(OVERLAPS),
+    }
+    return keys if chance.random() < 0.5 else {}
 
 
 def _faults(chance: Random, scenario: Scenario) -> Iterator[FaultEntry]:

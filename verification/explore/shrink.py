@@ -10,9 +10,9 @@ from agglab.testbed.scenario import Scenario
 from agglab.testbed.scenario.fault_kinds import FaultEntry
 from agglab.testbed.scenario.faults import problems
 from agglab.testbed.scenario.graph import bare
-from agglab.testbed.scenario.jobs import tenants
+from agglab.testbed.scenario.jobs import jobs_of
 from agglab.testbed.scenario.known import Known
-from agglab.testbed.scenario.schema import Workload
+from agglab.testbed.scenario.schema import SPARSE_KEYS, Workload
 from agglab.testbed.scenario.trust import EVERYTHING
 from agglab.verification.explore.schedules import LANES
 
@@ -64,7 +64,7 @@ def sound(scenario: Scenario) -> bool:
     system = systems.of(scenario)
     if any(system.check(scenario, EVERYTHING)):
         return False
-    return not any(problems(Known(scenario, graph, tenants(scenario, graph, system), system)))
+    return not any(problems(Known(scenario, graph, jobs_of(scenario, graph, system), system)))
 
 
 def _simpler(scenario: Scenario) -> Iterator[Scenario]:
@@ -129,6 +129,9 @@ def _smaller_workloads(workload: Workload) -> Iterator[Workload]:
         yield replace(workload, window=workload.window - 1)
     if workload.dtype == "float32":
         yield replace(workload, dtype="int32")
+    if workload.kind != Workload().kind:
+        dense = {name: getattr(Workload(), name) for name in SPARSE_KEYS}
+        yield replace(workload, kind=Workload().kind, **dense)
 
 
 def _simpler_faults(fault: FaultEntry) -> Iterator[FaultEntry]:

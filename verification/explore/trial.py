@@ -12,7 +12,7 @@ from agglab.testbed.control.conductor import Conductor
 from agglab.testbed.control.outcome import Failure, Outcome
 from agglab.testbed.scenario import Scenario, resolve
 from agglab.testbed.scenario.fault_kinds import FaultEntry
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.virtual import CompiledProgram, NeverEnds, VirtualBackend
 from agglab.topologies import Topology
 from agglab.verification.explore.walk import place
@@ -88,29 +88,29 @@ def _conduct(run: Conductor, scenario: Scenario, graph: Topology) -> tuple[int, 
 
 
 def _findings(scenario: Scenario, graph: Topology, outcome: Outcome) -> Iterator[Finding]:
-    for job in outcome.jobs:
-        for number, verdict in job.judged:
+    for result in outcome.jobs:
+        for number, verdict in result.judged:
             if not verdict.right:
-                where = f"{job.tenant.name}, round {number}"
+                where = f"{result.job.name}, round {number}"
                 counts = f"{verdict.wrong_sums} sums, {verdict.wrong_results} results"
                 yield Finding("wrong sum", f"{where}: {counts}, first {verdict.first}")
-    for job in outcome.jobs:
-        failure = job.failure
+    for result in outcome.jobs:
+        failure = result.failure
         if failure is None:
             continue
-        if not may_fail(scenario, job.tenant):
-            yield Finding("failure", f"{job.tenant.name}: {failure.reason}")
+        if not may_fail(scenario, result.job):
+            yield Finding("failure", f"{result.job.name}: {failure.reason}")
         elif not _names(failure, graph):
-            yield Finding("nobody named", f"{job.tenant.name}: {failure.reason}")
+            yield Finding("nobody named", f"{result.job.name}: {failure.reason}")
 
 
-def may_fail(scenario: Scenario, job: Tenant) -> bool:
+def may_fail(scenario: Scenario, job: Job) -> bool:
     """Whether something is declared that the job's on_failure does not forgive, or that leaves no
     survivor."""
     killed = {entry.worker for entry in scenario.faults if entry.kind in KILLING}
-    if job.workload.on_failure == "survivors" and killed >= set(job.hosts):
+    if job.on_failure == "survivors" and killed >= set(job.hosts):
         return True
-    return any(not _forgiven(entry, job.workload.on_failure) for entry in scenario.faults)
+    return any(not _forgiven(entry, job.on_failure) for entry in scenario.faults)
 
 
 def _forgiven(entry: FaultEntry, on_failure: str) -> bool:

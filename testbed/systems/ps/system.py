@@ -19,7 +19,7 @@ from agglab.hosts.systems.ps.endpoint import (
 )
 from agglab.hosts.systems.shared import shape_digest
 from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Finding, Tenant
+from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
     Abilities,
@@ -35,10 +35,11 @@ from agglab.testbed.systems.between_hosts import (
     FIRST_SESSION,
     KEYS,
     BetweenHosts,
-    meanings,
     one_after_another,
 )
+from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow, unreachable
+from agglab.testbed.systems.ps.diagnosis import diagnose
 from agglab.testbed.systems.ps.keys import PsKeys, dedicated
 from agglab.topologies import Topology
 
@@ -59,6 +60,13 @@ class ParameterServer(BetweenHosts):
     def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
         return dedicated(_keys(scenario), [host.name for host in graph.hosts])
 
+    def server_hosts(
+        self, scenario: Scenario, graph: Topology, workers: Sequence[str]
+    ) -> Sequence[str]:
+        """Those that only serve, or all of the workers'. A job that lost a worker keeps the servers
+        it had."""
+        return self.reserved_hosts(scenario, graph) or workers
+
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         yield from super().check(scenario, trust)
         own = _keys(scenario).servers
@@ -72,43 +80,38 @@ class ParameterServer(BetweenHosts):
     def refused(self, graph: Topology, job: ActiveJob) -> str:
         return unreachable(graph, [host.name for host in graph.hosts])
 
-    def chunks(self, scenario: Scenario, job: Tenant) -> int:
-        return -(-job.workload.elements // self.lanes(scenario))
-
-    def servers(self, resolved: ResolvedScenario, job: ActiveJob) -> tuple[str, ...]:
-        """Hosts of the servers, by index. A job that lost a worker keeps the servers it had."""
-        names = [host.name for host in resolved.graph.hosts]
-        return dedicated(resolved.options, names) or job.job.hosts
+    def chunks(self, scenario: Scenario, job: Job) -> int:
+        return -(-job.elements // self.lanes(scenario))
 
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
-        graph, tenant = resolved.graph, job.job
-        hosts = self.servers(resolved, job)
-        worker_port = base_wire.WORKER_PORT_BASE + tenant.number
-        server_port = SERVER_PORT_BASE + tenant.number
+        graph, declared = resolved.graph, job.job
+        hosts = declared.servers
+        worker_port = base_wire.WORKER_PORT_BASE + declared.number
+        server_port = SERVER_PORT_BASE + declared.number
         workers = [[graph.host(name).ip, worker_port] for name in job.hosts]
         servers = [[graph.host(name).ip, server_port] for name in hosts]
         shared = {
             "lanes": resolved.lanes,
-            "window": tenant.window,
+            "window": declared.window,
             "session": FIRST_SESSION,
             "servers": len(hosts),
         }
         found = []
         for rank in job.members:
-            host = tenant.hosts[rank]
-            configuration = self.configuration(resolved, tenant, host, worker_port, rank)
+            host = declared.hosts[rank]
+            configuration = self.configuration(resolved, declared, host, worker_port, rank)
             configuration["settings"] = {**shared, "peers": servers}
             found.append(Agent(WORKER, host, rank, configuration))
         for index, host in enumerate(hosts):
-            rank = len(tenant.hosts) + index
-            configuration = self.configuration(resolved, tenant, host, server_port, rank, SERVER)
+            rank = len(declared.hosts) + index
+            configuration = self.configuration(resolved, declared, host, server_port, rank, SERVER)
             configuration["settings"] = {**shared, "index": index, "peers": workers}
             found.append(Agent(SERVER, host, rank, configuration, {"peers": workers}))
         return found
 
     def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
         """What is a server's goes to it, and back."""
-        hosts, elements = self.servers(resolved, job), job.job.workload.elements
+        hosts, elements = job.job.servers, job.job.elements
         frame, flows = wire.frame_bytes(resolved.lanes), []
         for index, server in enumerate(hosts):
             size = frame * chunks_of_server(elements, len(hosts), resolved.lanes, index)
@@ -128,23 +131,23 @@ class ParameterServer(BetweenHosts):
         self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
     ) -> bytes:
         """A result for a worker, a push for a server, of a round that may be under way."""
-        own, workload = agent.configuration["settings"], job.job.workload
-        is_float, servers = workload.dtype == "float32", own["servers"]
-        chunks = chunks_of_round(workload.elements, servers, own["lanes"])
+        own, declared = agent.configuration["settings"], job.job
+        is_float, servers = declared.dtype == "float32", own["servers"]
+        chunks = chunks_of_round(declared.elements, servers, own["lanes"])
         push = wire.Kind.PUSH_FLOAT32 if is_float else wire.Kind.PUSH_INT32
         header = np.zeros(1, wire.HEADER)
         header["version"] = wire.VERSION
         header["kind"] = push if agent.role == SERVER else wire.Kind.RESULT
         header["job"], header["session"] = job.job.number, own["session"]
         header["digest"] = shape_digest(
-            workload.elements,
+            declared.elements,
             len(job.job.hosts),
             own["lanes"],
             -(-own["window"] // servers) * servers,
             is_float,
             servers,
         )
-        header["round"] = chance.randrange(workload.rounds)
+        header["round"] = chance.randrange(declared.rounds)
         header["chunk"] = chance.randrange(own.get("index", 0), chunks, servers)
         header["chunks"] = chunks
         return header.tobytes() + chance.randbytes(base_wire.VALUE_BYTES * own["lanes"])
@@ -165,18 +168,8 @@ class ParameterServer(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
-        """A server waits for [chunk, rank, ...]: the workers whose values have not come. Where none
-        waits, whoever waits for [chunk, server] has not heard the result."""
-        found: dict[str, Absent] = {}
-        for entries in unserved.values():
-            for chunk, *ranks in entries:
-                for rank in ranks:
-                    found.setdefault(job.hosts[rank], Absent()).never_sent.add(chunk)
-        if not found:
-            for host, entries in waiting.items():
-                for chunk, _ in entries:
-                    found.setdefault(host, Absent()).never_heard.add(chunk)
-        return dict(sorted(found.items(), key=lambda item: -item[1].count))
+        """A worker waits for [chunk, server], a server for [chunk, rank, ...]: diagnosis.py."""
+        return diagnose(job, waiting, unserved)
 
 
 def _keys(scenario: Scenario) -> PsKeys:

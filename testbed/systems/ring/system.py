@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 
@@ -13,7 +14,7 @@ from agglab.hosts.systems import shared
 from agglab.hosts.systems.ring import wire
 from agglab.hosts.systems.ring.endpoint import ACKNOWLEDGE_EVERY, OWN_COUNTERS, packets_of_round
 from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import (
     Absent,
     ActiveJob,
@@ -27,9 +28,9 @@ from agglab.testbed.systems.base import (
 from agglab.testbed.systems.between_hosts import (
     FIRST_SESSION,
     BetweenHosts,
-    meanings,
     one_after_another,
 )
+from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow, path
 from agglab.topologies import Topology
 
@@ -44,8 +45,8 @@ class Ring(BetweenHosts):
     header_bytes = wire.HEADER_BYTES
     window_max = wire.MAX_WINDOW
 
-    def chunks(self, scenario: Scenario, job: Tenant) -> int:
-        elements, workers = job.workload.elements, len(job.hosts)
+    def chunks(self, scenario: Scenario, job: Job) -> int:
+        elements, workers = job.elements, len(job.hosts)
         return packets_of_round(elements, max(1, workers), self.lanes(scenario))
 
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
@@ -79,7 +80,7 @@ class Ring(BetweenHosts):
     ) -> Again:
         """Data that was sent again, and acknowledgements: more or fewer than predicted."""
         flows = [flow for flow in _acknowledgements(resolved, job) if flow.source == host]
-        predicted = sum(flow.bytes for flow in flows) * job.job.workload.rounds
+        predicted = sum(flow.bytes for flow in flows) * job.job.rounds
         data = counts["retransmitted"] * wire.frame_bytes(resolved.lanes)
         size = data + counts["acknowledgement_bytes"] - predicted
         return Again(size, size)
@@ -94,7 +95,7 @@ class Ring(BetweenHosts):
         """A host's bytes are known, but not which of them were acknowledgements. Of these fewer
         than predicted may cross any link but its own: batches have one, and none is repeated. As
         much more of what it sent may then have been data."""
-        graph, rounds = resolved.graph, job.job.workload.rounds
+        graph, rounds = resolved.graph, job.job.rounds
         again = dict(super().sent_again(resolved, job, more, counters))
         own, beyond = {}, {}
         for flow in _acknowledgements(resolved, job):
@@ -127,8 +128,8 @@ class Ring(BetweenHosts):
     ) -> bytes:
         """Data of a round that may be under way, or an acknowledgement of everything."""
         own, packets = agent.configuration["settings"], _packets(resolved, job)
-        elements, workers = job.job.workload.elements, len(job.job.hosts)
-        is_float = job.job.workload.dtype == "float32"
+        elements, workers = job.job.elements, len(job.job.hosts)
+        is_float = job.job.dtype == "float32"
         header = np.zeros(1, wire.HEADER)
         header["version"] = wire.VERSION
         header["kind"] = chance.choice((wire.Kind.DATA, wire.Kind.ACKNOWLEDGEMENT))
@@ -136,7 +137,7 @@ class Ring(BetweenHosts):
         header["digest"] = shared.shape_digest(
             elements, workers, own["lanes"], own["window"], is_float, 0
         )
-        header["round"] = chance.randrange(job.job.workload.rounds)
+        header["round"] = chance.randrange(job.job.rounds)
         header["sequence"], header["cumulative"] = chance.randrange(packets), packets
         if header["kind"] == wire.Kind.ACKNOWLEDGEMENT:
             return header.tobytes()
@@ -150,14 +151,23 @@ class Ring(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
-        """An agent waits for [rank, first, last]: packets from that worker, or acknowledgements by
-        it. All wait for all in the end; who is waited for and waits for nothing owes most."""
+        """An agent waits for [rank, first, last]: packets from the worker before it, which that one
+        may not have got itself, or acknowledgements by the worker behind it, to which it has sent:
+        these tell between whom something is lost. So do packets from a worker that says nothing.
+        Who is part of most such pairs owes most."""
         owing: dict[str, Absent] = {}
-        for waits in waiting.values():
+        pairs: set[tuple[str, str]] = set()
+        behind = dict(_neighbours(job.hosts))
+        for host, waits in waiting.items():
             for rank, first, _ in waits:
-                owing.setdefault(job.hosts[rank], Absent()).never_sent.add(first)
-        silent = {host: owes for host, owes in owing.items() if host not in waiting}
-        return dict(sorted((silent or owing).items(), key=lambda item: -item[1].count))
+                other = job.hosts[rank]
+                owing.setdefault(other, Absent()).never_sent.add(first)
+                if behind[host] == other:
+                    pairs.add((host, other))
+                elif other not in waiting:
+                    pairs.add((other, host))
+        found = Counter(host for pair in pairs for host in pair)
+        return dict(sorted(owing.items(), key=lambda item: (-found[item[0]], -item[1].count)))
 
 
 def _neighbours(hosts: Sequence[str]) -> list[tuple[str, str]]:
@@ -168,7 +178,7 @@ def _neighbours(hosts: Sequence[str]) -> list[tuple[str, str]]:
 
 def _packets(resolved: ResolvedScenario, job: ActiveJob) -> int:
     """Of data, that each worker sends in a round."""
-    return packets_of_round(job.job.workload.elements, len(job.hosts), resolved.lanes)
+    return packets_of_round(job.job.elements, len(job.hosts), resolved.lanes)
 
 
 def _acknowledgements(resolved: ResolvedScenario, job: ActiveJob) -> list[Flow]:

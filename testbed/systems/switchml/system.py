@@ -2,145 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-
 from agglab.hosts import wire
-from agglab.testbed.plan import Entries, Tree
-from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Finding, Tenant
-from agglab.testbed.scenario.trust import Trust
-from agglab.testbed.systems.base import (
-    SHARED_KEYS,
-    Abilities,
-    Absent,
-    ActiveJob,
-    Again,
-    Agent,
-    Bounds,
-    Cells,
-    Choices,
-    Combine,
-    Registers,
-    Source,
-    System,
-    TruthOf,
-    Waiting,
-    everywhere,
-)
-from agglab.testbed.systems.switchml import agents, attack, bounds, keys, trees
-from agglab.testbed.systems.switchml import counters as counted
-from agglab.testbed.systems.switchml.diagnosis import diagnose
-from agglab.testbed.systems.switchml.sessions import SwitchMLSessions
-from agglab.testbed.systems.switchml.truth import truth_of
-from agglab.topologies import Topology
-
-DYNAMIC = "partition: dynamic changes windows, and so the exponents sent, as jobs come and go"
+from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.systems.base import SHARED_KEYS, Abilities, ActiveJob
+from agglab.testbed.systems.summing import trees
+from agglab.testbed.systems.summing.attack import Aim
+from agglab.testbed.systems.summing.base import Summing
+from agglab.testbed.systems.summing.bounds import Load
+from agglab.testbed.systems.summing.sizes import Sizes
+from agglab.testbed.systems.switchml import attack
 
 
-class SwitchML(System):
+class SwitchML(Summing):
     name = "switchml"
     summary = "switches on a tree sum chunks in slots; floats as integers with a shared exponent"
     is_default = True
     abilities = Abilities(keys=frozenset(SHARED_KEYS))
-    counters = counted.COUNTERS
-    attack_kinds = attack.KINDS
+    endpoints = "agglab.hosts.systems.switchml"
+    sizes = Sizes(wire.HEADER_BYTES)
 
-    def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-        return keys.check(scenario, trust)
+    def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
+        """Every chunk once over each link, each way, whatever is below, and an OPENING: for floats
+        one for each slot in use."""
+        window, chunks = job.job.window, resolved.chunks(job.job)
+        openings = min(chunks, window) if job.job.dtype == "float32" else 1
+        size = chunks * self.sizes.full(resolved.lanes) + openings * self.sizes.opening
+        directions = trees.directions(trees.tree_of(resolved.graph, job))
+        return Load(dict.fromkeys(directions, size), chunks, -(-chunks // window))
 
-    def refused(self, graph: Topology, job: ActiveJob) -> str:
-        try:
-            trees.tree_of(graph, job)
-        except ValueError as error:
-            return str(error)
-        return ""
-
-    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
-        return keys.resolve(scenario, slowest_bps)
-
-    def chunks(self, scenario: Scenario, job: Tenant) -> int:
-        return -(-job.workload.elements // keys.lanes_of(scenario))
-
-    def chunk_bits(self, resolved: ResolvedScenario) -> int:
-        return wire.frame_bytes(resolved.lanes) * 8
-
-    def memory_bytes(self, resolved: ResolvedScenario) -> int:
-        return 2 * resolved.slots * resolved.lanes * wire.VALUE_BYTES
-
-    def sources(self, scenario: Scenario) -> Mapping[str, Source]:
-        parameters = {"LANES": keys.lanes_of(scenario), "SLOTS": scenario.switch.slots}
-        return everywhere(Source(self.name, parameters))
-
-    def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
-        return trees.tables(graph, jobs)
-
-    def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
-        return agents.agents(resolved, job)
-
-    def sessions(self, resolved: ResolvedScenario) -> SwitchMLSessions:
-        return SwitchMLSessions(resolved)
-
-    def round_bytes(self, resolved: ResolvedScenario, job: ActiveJob) -> Mapping[str, int]:
-        size = bounds.round_bytes(job.job, resolved.lanes)
-        both = (way for up_and_down in trees.ways(_tree(resolved, job)) for way in up_and_down)
-        return dict.fromkeys(both, size)
-
-    def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
-        return bounds.bounds(resolved.graph, _tree(resolved, job), job.job, resolved.lanes)
-
-    def beyond(
-        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
-    ) -> Again:
-        """A contribution that is sent again is an opening, or carries values."""
-        sizes = wire.opening_frame_bytes(), wire.frame_bytes(resolved.lanes)
-        return Again(*(counts["retransmitted"] * size for size in sorted(sizes)))
-
-    def unpredictable(self, resolved: ResolvedScenario) -> str:
-        return DYNAMIC if resolved.scenario.switch.partition == "dynamic" else ""
-
-    def sent_again(
-        self,
-        resolved: ResolvedScenario,
-        job: ActiveJob,
-        more: Mapping[str, int],
-        counters: Mapping[str, Mapping[str, Cells]],
-    ) -> Mapping[str, Again]:
-        return trees.sent_again(_tree(resolved, job), job.index, more, counters)
-
-    def returns_sums(self, dtype: str) -> bool:
-        return dtype == "float32"
-
-    def block(self, resolved: ResolvedScenario) -> int:
-        return resolved.lanes
-
-    def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        return truth_of(job.job.workload.dtype, resolved.lanes, combine)
-
-    def arrivals(self) -> tuple[str, ...]:
-        return counted.ARRIVALS
-
-    def owed(
-        self, resolved: ResolvedScenario, job: ActiveJob, switch: str, cells: Mapping[str, Cells]
-    ) -> int:
-        return counted.owed(cells, job.index, _tree(resolved, job), switch)
-
-    def diagnose(
-        self,
-        source: Registers,
-        graph: Topology,
-        job: ActiveJob,
-        waiting: Mapping[str, Iterable[Waiting]],
-        unserved: Mapping[str, Iterable[Waiting]],
-    ) -> Mapping[str, Absent]:
-        first_slot, _ = job.share
-        entries = {host: [(c, s, t) for c, s, t in waits] for host, waits in waiting.items()}
-        return diagnose(source, trees.tree_of(graph, job), first_slot, entries)
-
-    def attack(
-        self, key: str, resolved: ResolvedScenario, host: str
-    ) -> Iterator[tuple[str, bytes]]:
-        return attack.frames(key, resolved, host)
-
-
-def _tree(resolved: ResolvedScenario, job: ActiveJob) -> Tree:
-    return trees.tree_of(resolved.graph, job)
+    def forge(self, aim: Aim, result: int, overhead: int) -> bytes:
+        return attack.forge(aim, result, overhead)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from agglab.hosts.tensors import BLOCK, make_tensor
+from agglab.hosts.tensors import BLOCK, OVERLAPS, Sparsity, filled_blocks, make_tensor
 
 RECORDED_INTEGERS = [2028634466, 597243394, 1909875557, 897436536]
 RECORDED_FLOATS = [
@@ -68,3 +68,66 @@ def test_integers_cover_the_whole_range():
 def test_other_dtypes_are_refused():
     with pytest.raises(TypeError, match="no tensors of dtype float64"):
         make_tensor(1, 0, 0, 0, 4, np.float64)
+
+
+def sparsity(**change) -> Sparsity:
+    plain = {"density": 0.1, "block": 64, "overlap": "random", "workers": 4, "elements": 64_010}
+    return Sparsity(**{**plain, **change})
+
+
+def filled(tensor, block: int):
+    return [bool(np.any(tensor[at : at + block])) for at in range(0, tensor.size, block)]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize("density", [0, 0.001, 0.1, 0.5, 1])
+@pytest.mark.parametrize("overlap", OVERLAPS)
+def test_so_many_blocks_of_a_sparse_tensor_are_not_zero(dtype, density, overlap):
+    shape = sparsity(density=density, overlap=overlap)
+    arguments = {"elements": shape.elements, "dtype": dtype, "sparsity": shape}
+    tensors = [make_tensor(7, 1, rank, 3, **arguments) for rank in range(4)]
+    blocks = np.array([filled(tensor, shape.block) for tensor in tensors])
+    own, union = round(density * 1001), np.any(blocks, axis=0).sum()
+    assert blocks.sum(axis=1).tolist() == [own] * 4
+    assert union == own if overlap == "full" else union >= own
+    if overlap == "none":
+        assert union == min(1001, 4 * own)
+    if overlap == "random" and density in (0.1, 0.5):
+        assert union == pytest.approx(1001 * (1 - (1 - density) ** 4), rel=0.06)
+    values = tensors[0][np.repeat(blocks[0], 64)[: shape.elements]]
+    assert np.count_nonzero(values) >= 0.999 * values.size
+
+
+def test_workers_without_overlap_share_only_what_they_have_to():
+    shape = sparsity(density=0.4, overlap="none")
+    blocks = [filled_blocks(shape, 7, 1, rank, 0) for rank in range(4)]
+    times = np.sum(blocks, axis=0)
+    assert set(times.tolist()) == {1, 2} and times.sum() == 4 * 400
+
+
+@pytest.mark.parametrize("overlap", OVERLAPS)
+def test_which_blocks_of_a_sparse_tensor_changes_with_everything(overlap):
+    shape, plain = sparsity(overlap=overlap), (7, 1, 2, 3)
+    first = filled_blocks(shape, *plain)
+    for changed in ((8, 1, 2, 3), (7, 2, 2, 3), (7, 1, 2, 4), (7, 1, 3, 3)):
+        same = np.array_equal(first, filled_blocks(shape, *changed))
+        assert same == (overlap == "full" and changed == (7, 1, 3, 3))
+
+
+@pytest.mark.parametrize("elements", [0, 1, 255, BLOCK + 1])
+@pytest.mark.parametrize("start", [0, 1, 77, BLOCK, 2 * BLOCK + 77])
+def test_a_part_of_a_sparse_tensor_is_the_same_as_in_the_whole(elements, start):
+    shape = sparsity(elements=6 * BLOCK, block=100, density=0.5)
+    whole = make_tensor(7, 1, 2, 3, 6 * BLOCK, "float32", sparsity=shape)
+    part = make_tensor(7, 1, 2, 3, elements, "float32", start, shape)
+    np.testing.assert_array_equal(part, whole[start : start + elements])
+
+
+def test_what_is_not_zero_of_a_sparse_tensor_is_as_in_a_dense_one():
+    """But for the zero blocks of a dense one."""
+    shape = sparsity(elements=20 * BLOCK)
+    dense = make_tensor(7, 1, 2, 3, shape.elements, "float32")
+    sparse = make_tensor(7, 1, 2, 3, shape.elements, "float32", sparsity=shape)
+    both = (dense != 0) & (sparse != 0)
+    assert both.sum() > 0.05 * dense.size
+    np.testing.assert_array_equal(dense[both], sparse[both])

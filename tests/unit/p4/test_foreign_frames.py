@@ -13,9 +13,10 @@ from frames import AGGREGATOR, AGGREGATOR_MAC, ipv4, worker_address, worker_mac
 
 from agglab.switch import Exact, Pipeline
 from agglab.testbed.scenario import ResolvedScenario, resolve
-from agglab.testbed.scenario.schema import Job, Scenario, Switch
-from agglab.testbed.systems.switchml import attack
-from agglab.testbed.systems.switchml.counters import COUNTERS
+from agglab.testbed.scenario.schema import JobSection, Scenario, Switch
+from agglab.testbed.systems.summing import attack
+from agglab.testbed.systems.summing.counters import COUNTERS
+from agglab.testbed.systems.switchml import SwitchML
 
 LANES = 5
 ATTACKER_PORT = 4
@@ -45,12 +46,12 @@ def counts(pipeline: Pipeline) -> dict[str, int]:
 
 def attacked() -> ResolvedScenario:
     switch = Switch(lanes=LANES, slots=4)
-    victim = Job(name="a", workers=("h[123]",))
+    victim = JobSection(name="a", workers=("h[123]",))
     return resolve(Scenario(name="attacked", switch=switch, jobs=(victim,)))
 
 
 def test_every_kind_is_counted_by_its_counter_and_none_is_answered(pipeline: Pipeline) -> None:
-    frames = attack.frames("7", attacked(), "h4")
+    frames = SwitchML().attack("7", attacked(), "h4")
     seen = set()
     for kind, frame in islice(frames, 40 * len(attack.KINDS)):
         before = counts(pipeline)

@@ -312,6 +312,19 @@ WRONG = {
         fault("kind: worker_pause, worker: h9"),
         "faults[0].worker: 'h9' matches no worker; allowed: h1,",
     ),
+    "a server where there is none": (
+        fault("kind: server_crash, server: h1"),
+        "faults[0].kind: switchml has no servers; allowed: another kind",
+    ),
+    "an unknown server": (
+        fault("kind: server_pause, server: h1", "system: ps\nps: {servers: [h3, h4]}\n"),
+        "faults[0].server: 'h1' matches no server; allowed: h3, h4,",
+    ),
+    "a dead server that is paused": (
+        "system: ps\nfaults:\n- {kind: server_crash, server: h2}\n"
+        "- {kind: worker_pause, worker: h2, at: 1s}\n- {kind: server_pause, server: h2, at: 1s}",
+        "faults[2].at: begins before faults[0] has ended at the same h2",
+    ),
     "an unknown switch": (
         fault("kind: switch_restart, switch: s2"),
         "faults[0].switch: 's2' matches no switch; allowed: s1,",

@@ -16,8 +16,9 @@ from xml.etree import ElementTree
 import pytest
 
 from agglab.testbed import cli, group, run
-from agglab.testbed.errors import NodeFailed
+from agglab.testbed.errors import MachineLacks, NodeFailed
 from agglab.testbed.experiment import Experiment
+from agglab.testbed.metrics import memory_needed_bytes
 from agglab.testbed.scenario import load
 
 TEXT = """
@@ -226,7 +227,8 @@ def test_growth_is_a_contender_s(tmp_path: Path, most: float, code: int) -> None
     assert (ran.folder / "point-1/ps/scenario.yaml").is_file()
     assert (ran.folder / "point-1/metrics.json").is_file()
     assert "href='point-1/ps/report.html'" in (ran.folder / "report.html").read_text()
-    assert (ran.folder / "point-1/ps/report.html").is_file()
+    own = (ran.folder / "point-1/ps/report.html").read_text()
+    assert "<title>tiny: point-1/ps</title>" in own
     drawn = bars_of(ran.folder / "time.svg")
     assert [hint for hint in drawn if "bound" not in hint] == [
         f"{elements}, {name}" for elements in (1500, 3000) for name in NAMES
@@ -303,3 +305,26 @@ def test_an_interrupt_tears_all_down(tmp_path: Path, breaking: Break, at: int) -
     assert [run["reason"] for run in ran.metrics["contenders"].values()] == ["interrupted"] * 3
     assert not list(ran.folder.rglob("sums"))
     assert not (ran.folder / "ps/logs/testbed.log").exists()
+
+
+def test_a_comparison_that_was_killed_says_so_of_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "take_turns", lambda runs: 128 + 9)
+    ran = Ran(tmp_path, TEXT)
+    assert ran.code == 137
+    found = {own["reason"] for own in ran.metrics["contenders"].values()}
+    assert found == {"killed by signal 9"}
+    assert "FAILED  tiny" in ran.said
+
+
+def test_all_contenders_have_to_fit_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "one.yaml").write_text(TEXT)
+    needs = [memory_needed_bytes(p.resolved) for p in load(tmp_path / "one.yaml").points]
+    monkeypatch.setattr(run, "memory_available_bytes", lambda: sum(needs))
+    assert Ran(tmp_path, TEXT).code == 0
+    monkeypatch.setattr(run, "memory_available_bytes", lambda: sum(needs) - 1)
+    with pytest.raises(MachineLacks, match="memory"):
+        Ran(tmp_path, TEXT)

@@ -202,6 +202,22 @@ TWO = "compare: {a: {}, b: {system: ring}}\n"
             "compare: {a: {}, b: {system: ps, ps: {servers: h4}}}",
             "1: compare.b: has other workers than a: hosts of servers have none; allowed: `topol",
         ),
+        (
+            "switch: {slots: 8}\ncompare:\n  a: {}\n  b: {switch: {slots: 1,\n    slots: 2}}",
+            "5: compare.b.switch.slots: is given twice, first in line 4",
+        ),
+        (
+            "compare: {a: {}, b: {system: ring, system: ps}}",
+            "1: compare.b.system: is given twice, first in line 1",
+        ),
+        (
+            TWO + "sweep: {system: [ring, switchml]}",
+            "1: compare.b.system: would hide what is swept; allowed: this key here, or in `sweep`",
+        ),
+        (
+            TWO + "jobs: [{name: x, end: 1s}]",
+            "2: jobs[0].end: would end contenders after different numbers of rounds; allowed: `w",
+        ),
     ],
 )
 def test_a_mistake_is_told_once_with_its_place(tmp_path: Path, text: str, says: str) -> None:

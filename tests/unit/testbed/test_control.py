@@ -10,7 +10,7 @@ import pytest
 
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
-from agglab.testbed.systems.switchml.attack import KINDS
+from agglab.testbed.systems.summing.attack import KINDS
 
 BASE = """
 name: tiny
@@ -145,7 +145,7 @@ def test_no_session_begins_where_a_switch_would_take_its_tags_for_old_ones(
     conduct, monkeypatch, times: int, code: int
 ) -> None:
     """Sessions 2^30 apart: the third would begin 2^31 ahead of what cells may hold."""
-    monkeypatch.setattr("agglab.testbed.systems.switchml.sessions.SESSION_BITS", 30)
+    monkeypatch.setattr("agglab.testbed.systems.summing.sessions.SESSION_BITS", 30)
     faults = [
         f"{{kind: switch_reprogram, switch: s1, at_chunk: {{round: {n}, chunk: 200}}}}"
         for n in range(times)

@@ -3,8 +3,8 @@
 import pytest
 
 from agglab.testbed.systems.base import Absent, spans
-from agglab.testbed.systems.switchml.diagnosis import diagnose
-from agglab.testbed.systems.switchml.plan import Job, plan
+from agglab.testbed.systems.summing.diagnosis import diagnose
+from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.topologies import fabrics, rack
 
 FIRST_SLOT = 8
@@ -25,7 +25,7 @@ class Registers:
 
 
 def tree(graph):
-    return plan(graph, [Job(1, tuple(h.name for h in graph.hosts), FIRST_SLOT, 4)]).trees[1]
+    return plan(graph, [PlacedJob(1, tuple(h.name for h in graph.hosts), FIRST_SLOT, 4)]).trees[1]
 
 
 def test_who_never_sent_is_told_from_who_never_heard() -> None:

@@ -11,7 +11,7 @@ from agglab.testbed.scenario import load
 from agglab.testbed.scenario.describe import fault_table, finding_table, key_table, metric_table
 from agglab.testbed.scenario.schema import OF_KIND
 from agglab.testbed.systems import impostors
-from agglab.testbed.systems.switchml.attack import KINDS
+from agglab.testbed.systems.summing.attack import KINDS
 
 DOCS = Path(__file__).parents[3] / "docs"
 

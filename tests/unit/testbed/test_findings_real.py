@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agglab.testbed import systems
-from agglab.testbed.faults import Attack, AtTime, Fault, WorkerPause
+from agglab.testbed.faults import AgentPause, Attack, AtTime, Fault
 from agglab.testbed.findings import Case, find
 from agglab.testbed.network.reading import carried_bytes
 from agglab.testbed.scenario import resolve
@@ -34,7 +34,7 @@ def case(
 ) -> Case:
     """Two workers; the switch has completed 1000 chunks and sent 2000 frames."""
     resolved = resolve(Scenario(topology=Topology(workers=2)))
-    job = SimpleNamespace(restarts=0, failure=None, lost=[], tenant=resolved.jobs[0])
+    job = SimpleNamespace(restarts=0, failure=None, lost=[], job=resolved.jobs[0])
     counts = dict.fromkeys(SWITCHML.counters, 0) | {"new": 2000, "complete": complete}
     ways = (
         DirectionStatistics("h1-s1", "h1->s1", 2000, 0, 2000, 0, 0),
@@ -59,7 +59,7 @@ def case(
     return Case(measured, resolved, jobs, totals, losses, target, short)
 
 
-PAUSE = Fault(0, WorkerPause(1, "h1"), AtTime(0.1), 0.5)
+PAUSE = Fault(0, AgentPause(1, "h1", "worker"), AtTime(0.1), 0.5)
 ATTACK = Fault(0, Attack("h9", 20, 1.0), AtTime(0.1))
 
 

@@ -17,7 +17,7 @@ from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.scenario.metric_names import metrics as metrics_of
 from agglab.testbed.scenario.metric_names import pattern_of, type_of
 from agglab.testbed.systems.base import Bounds
-from agglab.testbed.systems.switchml.plan import Job, plan
+from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.testbed.usage import Usage
 from agglab.testbed.verify import Verdict, Wrong
 from agglab.topologies import Drop, Topology
@@ -67,7 +67,7 @@ def limits(s: ResolvedScenario, graph: Topology | None = None) -> Bounds:
 
 
 def measurements(s: ResolvedScenario) -> Measurements:
-    (tenant,) = s.jobs
+    (job,) = s.jobs
     ended_rounds = [
         {0: ended(0, 1.0, 1.9), 1: ended(1, 1.1, 2.0, retransmitted=2)},  # 1.0 s
         {0: ended(0, 3.0, 3.5), 1: ended(1, 2.9, 3.4, malformed=1, network_errors=3)},  # 0.6 s
@@ -82,7 +82,7 @@ def measurements(s: ResolvedScenario) -> Measurements:
     rounds = [Round(n, (0, 1), e, 0, 1) for n, e in enumerate(ended_rounds)]
     verdicts = [Verdict(max_abs=1e-9, bound=2e-9)] * 3
     reports = [event for done in ended_rounds for event in done.values()]
-    result = JobResult(tenant, rounds, verdicts, reports=reports, started_ns=900_000_000)
+    result = JobResult(job, rounds, verdicts, reports=reports, started_ns=900_000_000)
     used = Usage(2.4, {"s1": 0.5, "h1": 0.75}, {"s1": 0.0}, 1.5, 0.0)
     counts = {"new": 22, "refused": 4}
     return Measurements(
@@ -153,8 +153,8 @@ def test_losses_of_a_shared_link_count_once_and_those_below_by_the_worst(tmp_pat
     path.write_text(text.replace("DTYPE", "int32"))
     s = load(path).points[0].resolved
     graph = s.graph
-    (tenant,) = s.jobs
-    tree = plan(graph, [Job(1, tenant.hosts, 0, 4)]).trees[1]
+    (job,) = s.jobs
+    tree = plan(graph, [PlacedJob(1, job.hosts, 0, 4)]).trees[1]
     for switch, parent in tree.uplinks():
         link = next(x for x in graph.links if {x.a.node, x.b.node} == {switch, parent})
         name = "a_to_b" if link.a.node == switch else "b_to_a"

@@ -57,6 +57,30 @@ def test_it_runs_and_everything_is_judged(tmp_path: Path) -> None:
     assert ways["s3->s1"]["bytes"] == ways["s1->s3"]["predicted_bytes"] == 2 * tensors
 
 
+def test_its_server_can_be_killed_and_is_named(tmp_path: Path) -> None:
+    killed = "faults: [{kind: server_crash, server: h2, at_chunk: {round: 1, chunk: 3}}]\n"
+    code, metrics = conducted(tmp_path, TEXT + killed)
+    assert (code, metrics["failure"]["worker"]) == (1, "h2")
+    assert metrics["reason"].startswith("h2: server 0 ended early with status -9")
+    elsewhere = killed.replace("h2", "h1")
+    assert complaints(tmp_path, TEXT + elsewhere) == ["faults[0].server: 'h1' matches no server"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TEXT + "compare: {mine: {}, ring: {system: ring}, sum: {system: switchml}}\n",
+        TEXT.replace(f"system: {GATHER}:Gather", "").replace("gather: {host: 1}", "")
+        + f"compare: {{mine: {{system: '{GATHER}:Gather', gather: {{host: 1}}}}, sum: {{}}}}\n",
+    ],
+)
+def test_it_is_compared_with_others(tmp_path: Path, text: str) -> None:
+    code, metrics = conducted(tmp_path, text)
+    assert (code, metrics["reason"]) == (0, "")
+    assert metrics["contenders"]["mine"]["servers"]["0"]["rounds_served"] == 2
+    assert metrics["ratio"]["mine"]["sum"]["link_bound_s"] > 1
+
+
 def test_a_wrong_sum_of_it_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     system = systems.find(f"{GATHER}:Gather")
     right = type(system).truth
@@ -138,7 +162,9 @@ def test_an_entry_point_is_a_name(monkeypatch: pytest.MonkeyPatch, capsys: Any) 
     systems.find.cache_clear()
     assert cli.main(["systems"]) == 0
     out = capsys.readouterr().out
-    assert "gather: a server adds\n  workloads: allreduce\n  dtypes: int32\n" in out
+    assert (
+        "gather: a server adds\n  workloads: allreduce, sparse_allreduce\n  dtypes: int32\n" in out
+    )
     assert "  keys: gather.host, switch.lanes\n" in out
     assert "broken: cannot be used: broken: ModuleNotFoundError" in out
     systems.find.cache_clear()

@@ -11,7 +11,7 @@ from p4.config.v1 import p4info_pb2
 
 from agglab.testbed.network.p4runtime import Names, encode, read_p4info
 from agglab.testbed.plan import TableEntry
-from agglab.testbed.systems.switchml.plan import Job, job_entries
+from agglab.testbed.systems.summing.plan import PlacedJob, job_entries
 from agglab.topologies import rack
 
 P4INFO = """
@@ -47,7 +47,7 @@ def by_table(entries: Any, table: str) -> list[TableEntry]:
 
 
 def test_two_jobs_written_out() -> None:
-    jobs = [Job(1, ("h3", "h1"), 0, 16), Job(900, ("h2",), 16, 4)]
+    jobs = [PlacedJob(1, ("h3", "h1"), 0, 16), PlacedJob(900, ("h2",), 16, 4)]
     entries = job_entries(rack(3), "s1", jobs)
     ports = {number: tuple(r.port for r in copies) for number, copies in entries.groups.items()}
     assert ports == {1: (1, 2, 3), 2: (3, 1), 3: (2,)}
@@ -100,14 +100,17 @@ def test_every_host_is_forwarded_and_routed_to() -> None:
 @pytest.mark.parametrize(
     ("jobs", "message"),
     [
-        ([Job(1, ("h9",), 0, 1)], "job 1: host h9 does not exist"),
-        ([Job(1, ("h1", "h1"), 0, 1)], "job 1: a host appears twice"),
-        ([Job(2, ("h1",), 8, 8), Job(1, ("h2",), 0, 9)], "job 2: its slots overlap .* job 1"),
-        ([Job(20000, ("h1",), 0, 1)], "job 20000: the largest job number is 16670"),
-        ([Job(n, ("h1",), n, 1) for n in range(17)], "17 jobs: the program holds at most 16"),
+        ([PlacedJob(1, ("h9",), 0, 1)], "job 1: host h9 does not exist"),
+        ([PlacedJob(1, ("h1", "h1"), 0, 1)], "job 1: a host appears twice"),
+        (
+            [PlacedJob(2, ("h1",), 8, 8), PlacedJob(1, ("h2",), 0, 9)],
+            "job 2: its slots overlap .* job 1",
+        ),
+        ([PlacedJob(20000, ("h1",), 0, 1)], "job 20000: the largest job number is 16670"),
+        ([PlacedJob(n, ("h1",), n, 1) for n in range(17)], "17 jobs: the program holds at most 16"),
     ],
 )
-def test_jobs_that_cannot_be(jobs: list[Job], message: str) -> None:
+def test_jobs_that_cannot_be(jobs: list[PlacedJob], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         job_entries(rack(2), "s1", jobs)
 

@@ -13,8 +13,8 @@ from p4.config.v1 import p4info_pb2
 
 from agglab.testbed.network.p4runtime import Names
 from agglab.testbed.plan import FLOOD_GROUP
-from agglab.testbed.systems.switchml import plan
-from agglab.testbed.systems.switchml.plan import Job, job_entries
+from agglab.testbed.systems.summing import plan
+from agglab.testbed.systems.summing.plan import PlacedJob, job_entries
 from agglab.topologies import rack
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -32,7 +32,9 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> Names:
 
 def test_every_entry_fits_with_all_keys_and_parameters(names: Names) -> None:
     hosts = tuple(f"h{n}" for n in range(1, 65))
-    entries = job_entries(rack(64), "s1", [Job(1, hosts, 0, 128), Job(2, ("h7",), 128, 1)])
+    entries = job_entries(
+        rack(64), "s1", [PlacedJob(1, hosts, 0, 128), PlacedJob(2, ("h7",), 128, 1)]
+    )
     kinds = set()
     for entry in entries.tables:
         message = names.table_entry(entry)
@@ -49,7 +51,7 @@ def test_every_entry_fits_with_all_keys_and_parameters(names: Names) -> None:
 def test_one_worker_more_than_the_program_has_bits_for() -> None:
     hosts = tuple(f"h{n}" for n in range(1, 66))
     with pytest.raises(ValueError, match="job 1: 65 children at switch s1, the program has 64"):
-        job_entries(rack(65), "s1", [Job(1, hosts, 0, 128)])
+        job_entries(rack(65), "s1", [PlacedJob(1, hosts, 0, 128)])
 
 
 def test_constants_are_the_programs() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agglab.testbed.plan import Wiring, aggregation_tree
-from agglab.testbed.systems.switchml.plan import Job, plan
+from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.topologies import Topology, fabrics, rack
 
 SHAPES = {
@@ -35,7 +35,7 @@ def leads_to(graph: Topology, node: str, port: int) -> tuple[str, int]:
 @EVERY_SHAPE
 def test_every_worker_counts_once_at_the_root(graph: Topology) -> None:
     """Follow each branch's children down: bits of one switch are distinct, shares add up to 1."""
-    tree = plan(graph, [Job(1, names(graph), 0, 4)]).trees[1]
+    tree = plan(graph, [PlacedJob(1, names(graph), 0, 4)]).trees[1]
     reached = []
 
     def follow(switch: str) -> None:
@@ -57,7 +57,7 @@ def test_every_worker_counts_once_at_the_root(graph: Topology) -> None:
 
 @EVERY_SHAPE
 def test_entries_of_a_job_are_those_of_its_tree(graph: Topology) -> None:
-    made = plan(graph, [Job(7, names(graph), 3, 4)])
+    made = plan(graph, [PlacedJob(7, names(graph), 3, 4)])
     tree = made.trees[7]
     for switch, entries in made.entries.items():
         members = [entry for entry in entries.tables if entry.table == "members"]
@@ -118,7 +118,7 @@ def test_a_flooded_frame_reaches_every_host_once(graph: Topology) -> None:
 
 def test_jobs_spread_over_the_spines() -> None:
     graph = fabrics.leaf_spine(3, 2, 4)
-    jobs = [Job(n, (f"h{n}", f"h{n + 4}", f"h{n + 8}"), n, 1) for n in (1, 2, 3, 4)]
+    jobs = [PlacedJob(n, (f"h{n}", f"h{n + 4}", f"h{n + 8}"), n, 1) for n in (1, 2, 3, 4)]
     trees = plan(graph, jobs).trees
     assert [trees[n].root for n in (1, 2, 3, 4)] == ["s4", "s5", "s4", "s5"]
     kept = plan(graph, [None, jobs[1]])
@@ -128,7 +128,7 @@ def test_jobs_spread_over_the_spines() -> None:
 
 
 def test_a_job_of_one_rack_stays_in_it() -> None:
-    trees = plan(fabrics.two_tier(3, 2), [Job(1, ("h3", "h4"), 0, 1)]).trees
+    trees = plan(fabrics.two_tier(3, 2), [PlacedJob(1, ("h3", "h4"), 0, 1)]).trees
     assert list(trees[1].branches) == ["s2"]
 
 
@@ -159,10 +159,10 @@ def test_that_the_farthest_is_near_counts_before_all_distances_together() -> Non
 def test_what_cannot_be_planned_is_named() -> None:
     graph = fabrics.custom(["s1", "s2"], [("h1", "s1"), ("h2", "s2")])
     with pytest.raises(ValueError, match="job 3: no switch reaches s1 and s2"):
-        plan(graph, [Job(3, ("h1", "h2"), 0, 1)])
+        plan(graph, [PlacedJob(3, ("h1", "h2"), 0, 1)])
     links = [(f"h{n}", "s1") for n in range(1, 66)]
     with pytest.raises(ValueError, match="job 1: 65 children at switch s1, the program has 64"):
-        plan(fabrics.custom(["s1"], links), [Job(1, tuple(h for h, _ in links), 0, 1)])
+        plan(fabrics.custom(["s1"], links), [PlacedJob(1, tuple(h for h, _ in links), 0, 1)])
 
 
 @given(st.integers(1, 6), st.integers(1, 4), st.integers(0, 5), st.data())

@@ -11,10 +11,9 @@ import pytest
 from agglab.testbed import systems
 from agglab.testbed.queue_losses import Lost, lost_inside
 from agglab.testbed.scenario import resolve
-from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.scenario.schema import Scenario, Workload
+from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.statistics import DirectionStatistics
-from agglab.testbed.systems.switchml.plan import Job, plan
+from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.topologies import rack, two_tier
 
 SWITCHML = systems.find("switchml")
@@ -31,7 +30,7 @@ def measured(ways: list[DirectionStatistics], counters: dict[str, dict[str, int]
         switch: {kind: {0: (counts.get(kind, 0), 0)} for kind in KINDS}
         for switch, counts in counters.items()
     }
-    job = SimpleNamespace(restarts=0, failure=None, tenant=SimpleNamespace(number=1))
+    job = SimpleNamespace(restarts=0, failure=None, job=SimpleNamespace(number=1))
     return SimpleNamespace(
         outcome=SimpleNamespace(jobs=[job]),
         counters=cells,
@@ -41,12 +40,13 @@ def measured(ways: list[DirectionStatistics], counters: dict[str, dict[str, int]
 
 def lost(topology: Any, value: Any) -> dict[str, Lost]:
     hosts = tuple(host.name for host in topology.hosts)
-    job = Tenant("job1", 1, hosts, 1, 0.0, None, Workload())
-    return lost_inside(replace(resolve(Scenario()), graph=topology, jobs=(job,)), value)
+    resolved = resolve(Scenario())
+    job = replace(resolved.jobs[0], hosts=hosts)
+    return lost_inside(replace(resolved, graph=topology, jobs=(job,)), value)
 
 
 def trees(topology: Any, hosts: tuple[str, ...]) -> Any:
-    return plan(topology, [Job(1, hosts, 0, 8)]).trees
+    return plan(topology, [PlacedJob(1, hosts, 0, 8)]).trees
 
 
 def test_a_rack() -> None:

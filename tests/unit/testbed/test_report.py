@@ -146,6 +146,15 @@ def test_a_report_stands_alone(folder: Path) -> None:
     assert "slow: a &lt;round&gt; took long" in text
 
 
+@pytest.mark.parametrize(("ok", "said"), [(True, "passed"), (False, "failed")])
+def test_its_head_says_how_the_run_ended(folder: Path, ok: bool, said: str) -> None:
+    reason = "" if ok else "expected exact = true"
+    (folder / "metrics.json").write_text(json.dumps({**METRICS, "ok": ok, "reason": reason}))
+    text = report.write(folder).read_text()
+    assert f"<span class='verdict {said}'>{said}</span>" in text
+    assert f"<p>{reason}</p>" in text or ok
+
+
 def test_the_same_folder_gives_the_same_bytes(folder: Path) -> None:
     def drawn() -> dict[str, bytes]:
         report.write(folder)

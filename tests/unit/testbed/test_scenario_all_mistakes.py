@@ -19,11 +19,12 @@ OF_ALL_JOBS = ("topology", "jobs")
 READS: Mapping[str, tuple[str, ...]] = {
     "faults": (*OF_ALL_JOBS, "workload", "timeouts", "links", "switch.lanes"),
     "expect": (*OF_ALL_JOBS, "sweep"),
-    "jobs": (*OF_ALL_JOBS, "switch.slots", "switch.partition", "workload"),
+    "jobs": (*OF_ALL_JOBS, "system", "switch.slots", "switch.partition", "workload"),
     "links.overrides": ("topology", "links.mtu"),
     "links.queue": ("links.mtu",),
+    "switch": ("system",),
     "switch.lanes": ("links.mtu",),
-    "workload": (*OF_ALL_JOBS, "switch.slots"),
+    "workload": (*OF_ALL_JOBS, "system", "switch.slots"),
     "topology": ("jobs", "topology.kind"),
     "sweep": ("sweep",),
 }

@@ -49,7 +49,7 @@ faults:
         faults.Fault(0, faults.LinkDown("h1-s1"), at(1.0), 2.0),
         faults.Fault(1, faults.LinkDown("h2-s1"), at(1.0), 2.0),
         faults.Fault(2, faults.RateChange("h3-s1", ("h3->s1",), 2_000_000), at(0.0), 1.0),
-        faults.Fault(3, faults.WorkerCrash(2, "h1"), faults.AtChunk(2, 1, 5), 0.0),
+        faults.Fault(3, faults.AgentCrash(2, "h1", "worker"), faults.AtChunk(2, 1, 5), 0.0),
         faults.Fault(4, faults.SwitchRestart("s1", 1.0), at(2.0), 1.0),
         faults.Fault(5, faults.Attack("h2", 9, 1.0), at(1.0), None),
     ]
@@ -97,8 +97,8 @@ jobs:
     assert (first.name, first.number, first.hosts) == ("job1", 1, ("h5", "h6", "h1"))
     places = [(job.first_slot, job.slots) for job in (first, second, third)]
     assert places == [(0, 10), (50, 14), (10, 40)]
-    assert (second.workload.rounds, second.workload.give_up_s) == (2, 1.0)
-    assert (second.workload.elements, third.workload.rounds) == (5000, 7)
+    assert (second.rounds, second.give_up_s) == (2, 1.0)
+    assert (second.elements, third.rounds) == (5000, 7)
     assert first.window == 10
 
 

@@ -60,6 +60,9 @@ def test_a_mistake_on_the_command_line_is_placed_there(tmp_path: Path) -> None:
         "--set 'links.loss=7': links.loss: '7' would be 700 %, a percentage needs '%'; "
         "allowed: a percentage or a fraction from 0 to below 100% (0.1% is 0.001)"
     ]
+    assert complaints(tmp_path, "seed: 1", "switch={slots: 1, slots: 2}") == [
+        "--set 'switch={slots: 1, slots: 2}': switch.slots: is given twice"
+    ]
     assert complaints(tmp_path, "seed: 1", "nonsense")[0].startswith("--set 'nonsense': is not a")
 
 

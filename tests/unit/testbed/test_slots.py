@@ -1,29 +1,32 @@
 """Who has which slots in a dynamic partition, in whatever order jobs come, move and go."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.scenario.schema import Workload
-from agglab.testbed.systems.switchml.partition import divide
-from agglab.testbed.systems.switchml.slots import Slots, due
+from agglab.testbed.scenario import resolve
+from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.scenario.schema import Scenario
+from agglab.testbed.systems.summing.partition import divide
+from agglab.testbed.systems.summing.slots import Slots, due
 
 TOTAL = 24
 
 
-def tenant(number: int, share: int = 1) -> Tenant:
-    return Tenant(f"job{number}", number, ("h1",), share, 0.0, None, Workload())
+def job(number: int, share: int = 1) -> Job:
+    return replace(resolve(Scenario()).jobs[0], number=number, share=share)
 
 
 def test_a_static_job_has_its_own_place() -> None:
-    slots, placed = Slots(TOTAL, {2: (5, 7)}), tenant(2)
+    slots, placed = Slots(TOTAL, {2: (5, 7)}), job(2)
     slots.join(placed)
     assert slots.held(placed) is None
     assert slots.move(placed) == slots.held(placed) == (5, 7)
 
 
 def test_a_new_job_waits_until_the_others_have_made_room() -> None:
-    slots, first, second = Slots(TOTAL, None), tenant(1), tenant(2)
+    slots, first, second = Slots(TOTAL, None), job(1), job(2)
     slots.join(first)
     assert slots.move(first) == (0, 24)
     slots.join(second)
@@ -37,7 +40,7 @@ def test_a_new_job_waits_until_the_others_have_made_room() -> None:
 
 def test_what_is_free_of_a_part_is_taken_at_once() -> None:
     slots = Slots(TOTAL, None)
-    first, second, third = (tenant(n) for n in (1, 2, 3))
+    first, second, third = (job(n) for n in (1, 2, 3))
     for each in (first, third):
         slots.join(each)
         slots.move(each)
@@ -56,7 +59,7 @@ def test_shares_are_kept_and_nothing_is_left_over() -> None:
     assert divide(24, [1, 1, 2]) == [6, 6, 12]
     assert divide(10, [1, 1, 1]) == [4, 3, 3]
     assert divide(3, [1, 1000, 1]) == [1, 1, 1]
-    assert due([tenant(3, 1), tenant(5, 3)], 24) == {3: (0, 6), 5: (6, 18)}
+    assert due([job(3, 1), job(5, 3)], 24) == {3: (0, 6), 5: (6, 18)}
 
 
 ACTIONS = st.lists(st.tuples(st.sampled_from(["join", "move", "leave"]), st.integers(1, 5)))
@@ -69,7 +72,7 @@ def test_no_two_jobs_ever_hold_one_slot_and_all_get_their_due_in_the_end(
     slots, running = Slots(TOTAL, None), {}
     for action, number in actions:
         if action == "join" and number not in running:
-            running[number] = tenant(number, shares[number - 1])
+            running[number] = job(number, shares[number - 1])
             slots.join(running[number])
         elif action == "leave" and number in running:
             slots.leave(running.pop(number))

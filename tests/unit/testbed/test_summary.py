@@ -56,6 +56,28 @@ def test_a_missed_expectation_on_a_machine_too_small_has_a_remedy(
         assert remedy is None or remedy in lines[0]
 
 
+@pytest.mark.parametrize("ok", [True, False])
+def test_the_verdict_comes_first_and_a_failure_has_a_reason(ok: bool) -> None:
+    case = metrics(ok, True, "network-bound")
+    for text in (summary("x", case, Path("r")), summary("x", sweep(case), Path("r"))):
+        lines = text.splitlines()
+        assert lines[0].split(",")[0] == ("PASSED  x" if ok else "FAILED  x")
+        reasons = [line for line in lines if line.startswith("  reason")]
+        assert reasons == ([] if ok else [f"  reason    {case['reason']}"])
+
+
+@pytest.mark.parametrize(
+    ("exact", "wrong_results", "said"), [(True, 0, "yes"), (True, 2, "NO"), (False, 0, "NO")]
+)
+def test_a_table_of_runs_says_whether_each_is_right(
+    exact: bool, wrong_results: int, said: str
+) -> None:
+    case = {**metrics(True, exact, "network-bound"), "wrong_results": wrong_results}
+    _, head, *rows = summary("x", sweep(case), Path("r")).splitlines()
+    at = head.index("exact")
+    assert said in {row[at : at + 3].strip() for row in rows if row.startswith("  ")}
+
+
 def test_findings_are_shown() -> None:
     text = summary("x", metrics(True, True, "waiting"), Path("r"))
     assert "  finding   slow: a round took 2 s" in text.splitlines()

@@ -321,7 +321,8 @@ def test_a_worker_that_died_is_named(tried: Run, kind: str) -> None:
     code, metrics = faulty(tried, kind, KILLED, "fail")
     assert (code, metrics["rounds"], metrics["exact"]) == (1, 1, True)
     assert metrics["failure"]["worker"] == "h2" and metrics["failure"]["after_s"] < 1
-    assert metrics["reason"].startswith("h2: worker 1 ended early with status -9")
+    says = "" if kind == "beside" else " and never sent"
+    assert metrics["reason"].startswith(f"h2: worker 1 ended early with status -9{says}")
 
 
 @pytest.mark.parametrize("pause", ["300ms", "5s"])
@@ -352,7 +353,7 @@ def test_a_server_dies(tried: Run, monkeypatch: pytest.MonkeyPatch, kind: str, p
     kill, host = VirtualBackend.kill_worker, "h5" if kind == "dedicated" else "h2"
 
     def kill_server(self: Any, worker: WorkerId) -> None:
-        kill(self, WorkerId(worker.job, host, "server"))
+        kill(self, WorkerId(worker.job, host, "server", 4 if kind == "dedicated" else 5))
 
     monkeypatch.setattr(VirtualBackend, "kill_worker", kill_server)
     code, metrics = faulty(tried, kind, KILLED, policy)
@@ -369,7 +370,80 @@ def test_a_server_dies(tried: Run, monkeypatch: pytest.MonkeyPatch, kind: str, p
 def test_a_server_that_is_cut_off_ends_the_job(tried: Run, policy: str) -> None:
     code, metrics = faulty(tried, "dedicated", f"{{kind: link_down, link: h5-s1, {AT}}}", policy)
     assert (code, metrics["exact"], metrics["rounds"]) == (1, True, 1)
-    assert " never " in metrics["reason"] and "(faults: link_down h5-s1 " in metrics["reason"]
+    assert metrics["failure"]["worker"] == "h5"
+    assert metrics["reason"].startswith("h5: server 0 never sent chunk")
+    assert "(faults: link_down h5-s1 " in metrics["reason"]
+    assert ("given up after 10 restarts" in metrics["reason"]) == (policy == "restart")
+
+
+SERVED_BY = {"dedicated": ("h5", 0), "beside": ("h2", 1)}
+"""Host and number of a server."""
+EARLY = "at_chunk: {round: 1, chunk: 3}"
+
+
+@pytest.mark.parametrize("kind", SERVED_BY)
+@pytest.mark.parametrize("policy", ["fail", "restart", "survivors"])
+def test_a_server_that_is_killed_for_good_ends_the_job(tried: Run, kind: str, policy: str) -> None:
+    host, number = SERVED_BY[kind]
+    code, metrics = faulty(tried, kind, f"{{kind: server_crash, server: {host}, {AT}}}", policy)
+    assert (code, metrics["rounds"], metrics["failure"]["worker"]) == (1, 1, host)
+    assert metrics["exact"] is metrics["accounts"]["balanced"] is True
+    assert metrics["reason"].startswith(f"{host}: server {number} ended early with status -9")
+    assert f"(faults: server_crash {host} " in metrics["reason"]
+
+
+@pytest.mark.parametrize("kind", SERVED_BY)
+@pytest.mark.parametrize("policy", ["fail", "restart", "survivors"])
+def test_a_server_that_stands_still_for_good_ends_the_job(
+    tried: Run, kind: str, policy: str
+) -> None:
+    host, number = SERVED_BY[kind]
+    code, metrics = faulty(tried, kind, f"{{kind: server_pause, server: {host}, {EARLY}}}", policy)
+    assert (code, metrics["exact"], metrics["failure"]["worker"]) == (1, True, host)
+    assert metrics["reason"].startswith(f"{host}: server {number} answers nothing")
+
+
+@pytest.mark.parametrize("pause", ["300ms", "5s"])
+@pytest.mark.parametrize("kind", SERVED_BY)
+def test_a_server_comes_back(tried: Run, kind: str, pause: str) -> None:
+    host, _ = SERVED_BY[kind]
+    fault = f"{{kind: server_restart, server: {host}, {AT}, for: {pause}}}"
+    code, metrics = faulty(tried, kind, fault, "restart")
+    assert (code, metrics["reason"], metrics["findings"]) == (0, "", [])
+    assert (metrics["exact"], metrics["restarts"], metrics["lost"]) == (True, 1, 0)
+
+
+@pytest.mark.parametrize("kind", SERVED_BY)
+@pytest.mark.parametrize("policy", ["fail", "restart"])
+@pytest.mark.parametrize("what", ["server_pause", "server_slow"])
+def test_a_server_that_is_held_up_is_waited_for(
+    tried: Run, kind: str, policy: str, what: str
+) -> None:
+    host, _ = SERVED_BY[kind]
+    delay = ", delay: 2ms" if what == "server_slow" else ""
+    fault = f"{{kind: {what}, server: {host}, {AT}, for: 400ms{delay}}}"
+    code, metrics = faulty(tried, kind, fault, policy)
+    assert (code, metrics["reason"], metrics["findings"]) == (0, "", [])
+    assert metrics["exact"] is metrics["accounts"]["balanced"] is True
+    assert metrics["restarts"] == 0
+
+
+@pytest.mark.parametrize("kind", SERVED_BY)
+def test_a_server_may_answer_when_the_round_was_given_up(tried: Run, kind: str) -> None:
+    """It stands still for longer than workers wait, and not for longer than the job does."""
+    host, _ = SERVED_BY[kind]
+    fault = f"{{kind: server_pause, server: {host}, {EARLY}, for: 8s}}"
+    code, metrics = faulty(tried, kind, fault, "restart")
+    assert (code, metrics["reason"], metrics["exact"]) == (0, "", True)
+    assert metrics["restarts"] == 1
+
+
+@pytest.mark.parametrize("worker", ["h1", "h2", "h3"])
+def test_a_pulled_link_of_a_ring_names_its_host(tried: Run, worker: str) -> None:
+    pulled = f"{{kind: link_down, link: {worker}-s1, {AT}}}"
+    code, metrics = faulty(tried, "ring", pulled, "fail")
+    assert (code, metrics["rounds"], metrics["failure"]["worker"]) == (1, 1, worker)
+    assert metrics["reason"].startswith(f"{worker}: worker {int(worker[1]) - 1} never ")
 
 
 @pytest.mark.parametrize("kind", ["dedicated", "beside"])

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
-from agglab.testbed.systems.switchml.plan import Job, plan
+from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.testbed.table_changes import (
     NO_ENTRIES,
     group_changes,
@@ -74,9 +74,9 @@ def test_an_entry_given_twice_is_left_for_the_switch_to_refuse() -> None:
 
 
 def test_another_job_of_the_switch_is_not_touched() -> None:
-    topology, other = rack(4), Job(2, ("h3", "h4"), 32, 32)
-    old = plan(topology, [Job(1, ("h1", "h2"), 0, 32), other]).entries["s1"]
-    new = plan(topology, [Job(1, ("h1",), 0, 16), other]).entries["s1"]
+    topology, other = rack(4), PlacedJob(2, ("h3", "h4"), 32, 32)
+    old = plan(topology, [PlacedJob(1, ("h1", "h2"), 0, 32), other]).entries["s1"]
+    new = plan(topology, [PlacedJob(1, ("h1",), 0, 16), other]).entries["s1"]
     changed = list(table_changes(old, new))
     assert {entry.match.get("job") for _, entry in changed} == {1}
     assert [kind for kind, entry in changed if entry.table == "members"] == ["DELETE", "MODIFY"]

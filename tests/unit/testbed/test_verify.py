@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agglab.testbed import verify as checker
 from agglab.testbed.received import Received
-from agglab.testbed.systems.switchml.truth import quantise_bits, truth_of
+from agglab.testbed.systems.summing.truth import quantise_bits, truth_of
 from agglab.testbed.verify import BLOCK_ELEMENTS, Verdict, Wrong, combine
 
 LANES = 4

@@ -19,7 +19,7 @@ from agglab.testbed.program import compile_program
 from agglab.testbed.scenario.fault_kinds import FaultEntry
 from agglab.testbed.scenario.schema import Links, Scenario, Switch, Timeouts, Workload
 from agglab.testbed.scenario.schema import Topology as Shape
-from agglab.testbed.systems.switchml.plan import Job, plan
+from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.testbed.virtual import CompiledProgram, NeverEnds, VirtualBackend
 from agglab.topologies import Direction, rack
 from agglab.topologies.graph import Corrupt, Topology
@@ -66,7 +66,7 @@ class Rig:
         self.backend = VirtualBackend(self.graph, SEED, programs, limit_ns=limit_ns)
         hosts = tuple(host.name for host in self.graph.hosts)
         self.ids = [WorkerId(1, name) for name in hosts]
-        self.entries = plan(self.graph, [Job(1, hosts, 0, 4)]).entries["s1"]
+        self.entries = plan(self.graph, [PlacedJob(1, hosts, 0, 4)]).entries["s1"]
         self.backend.install("s1", self.entries)
         for rank in range(3):
             self.start(rank)
@@ -184,7 +184,7 @@ def test_a_killed_worker_is_missed_by_the_others(rig: Rig) -> None:
     # In a new session two survivors go on; tensors keep the ranks.
     pair = rig.ids[:2]
     hosts = tuple(worker.host for worker in pair)
-    rig.backend.install("s1", plan(rig.graph, [Job(1, hosts, 0, 4)]).entries["s1"])
+    rig.backend.install("s1", plan(rig.graph, [PlacedJob(1, hosts, 0, 4)]).entries["s1"])
     settings = {"first_tag": (1 << 20) + 1, "slots": 4, "window": 4}
     session = {"members": [0, 1], "settings": settings}
     for worker in pair:

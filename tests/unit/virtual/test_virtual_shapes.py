@@ -12,7 +12,7 @@ from agglab.hosts import wire
 from agglab.testbed.backend import Event, WorkerId
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.program import compile_program
-from agglab.testbed.systems.switchml.plan import Job, plan
+from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.testbed.virtual import CompiledProgram, VirtualBackend
 from agglab.topologies import Direction, Topology, fat_tree, rack, two_tier
 from agglab.topologies.graph import Drop, Duplicate, Reorder
@@ -61,7 +61,7 @@ class Rig:
         self.backend = VirtualBackend(graph, seed, programs, limit_ns=LIMIT_NS)
         hosts = tuple(host.name for host in graph.hosts)
         self.ids = [WorkerId(1, name) for name in hosts]
-        for switch, entries in plan(graph, [Job(1, hosts, 0, 4)]).entries.items():
+        for switch, entries in plan(graph, [PlacedJob(1, hosts, 0, 4)]).entries.items():
             self.backend.install(switch, entries)
         for number in range(len(hosts)):
             self.start(number, change if number == rank else {})

@@ -25,7 +25,7 @@ from agglab.hosts.wire import Batch
 from agglab.hosts.worker import Job, Worker
 from agglab.switch import Pipeline
 from agglab.testbed.program import compile_program
-from agglab.testbed.systems.switchml import plan
+from agglab.testbed.systems.summing import plan
 from agglab.testbed.virtual.backend import AGGREGATOR
 from agglab.testbed.virtual.frames import Address, Framing
 from agglab.testbed.virtual.switches import CompiledProgram
@@ -361,7 +361,7 @@ def enumerate_all(program: Path, case: Case, depth: int | None) -> Enumerated:
         compile_program(program, "agglab", {"LANES": LANES, "SLOTS": SLOTS}).json
     )
     graph = rack(WORKERS)
-    job = plan.Job(JOB, tuple(host.name for host in graph.hosts), 0, SLOTS)
+    job = plan.PlacedJob(JOB, tuple(host.name for host in graph.hosts), 0, SLOTS)
     with compiled.pipeline(seed=1) as pipeline:
         entries = plan.job_entries(graph, "s1", [job])
         for entry in entries.tables:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from agglab.hosts.worker import Job
 from agglab.testbed.plan import Branch
 from agglab.testbed.plan.tree import Wiring
-from agglab.testbed.systems.switchml import plan
+from agglab.testbed.systems.summing import plan
 from agglab.testbed.systems.switchml.verification import forgery, packets, setting, sums
 from agglab.testbed.systems.switchml.verification.forwarding_model import Forwarding
 from agglab.testbed.systems.switchml.verification.nodes import MS, SwitchPair, WorkerPair
@@ -285,7 +285,7 @@ class SwitchWorld:
     def _install(self) -> None:
         """Entries for the members that are left, at every switch."""
         jobs = [
-            plan.Job(
+            plan.PlacedJob(
                 job.setting.number, tuple(job.members), job.setting.first_slot, job.setting.slots
             )
             for job in self._jobs

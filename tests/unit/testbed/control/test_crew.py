@@ -20,14 +20,14 @@ def parts(tmp_path: Path) -> Parts:
 
 def test_servers_have_ranks_above_those_of_workers(parts: Parts) -> None:
     crew = parts.crew
-    assert crew.needed == {0, 1, 2, 3} and crew.servers == {3: WorkerId(1, "h4", "server")}
+    assert crew.needed == {0, 1, 2, 3} and crew.servers == {3: WorkerId(1, "h4", "server", 3)}
     assert (crew.called(1), crew.called(3)) == ("h2: worker 1", "h4: server 0")
     assert parts.result.servers == {3: "h4"}
 
 
 def test_programs_are_started_and_awaited(parts: Parts) -> None:
     parts.begin(lambda: parts.crew.start([0, 3]))
-    assert parts.backend.taken() == [("start", "h1"), ("start", "h4-server")]
+    assert parts.backend.taken() == [("start", "h1"), ("start", "h4-server-3")]
     parts.event("ready", 3)
     parts.event("ready", 1)
     assert not parts.ended
@@ -85,13 +85,13 @@ def test_counts_of_servers_and_workers_are_kept_apart(parts: Parts) -> None:
 
 def test_all_are_stopped_when_servers_have_said_what_they_counted(parts: Parts) -> None:
     parts.begin(parts.crew.stop)
-    assert parts.backend.taken() == [("h4-server", "report")]
+    assert parts.backend.taken() == [("h4-server-3", "report")]
     parts.event("served", 3, stats={"sent": 1})
-    stopped = [(name, "stop") for name in ("h1", "h2", "h3", "h4-server")]
+    stopped = [(name, "stop") for name in ("h1", "h2", "h3", "h4-server-3")]
     assert parts.backend.taken() == stopped and parts.ended == [None]
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for_for_long(parts: Parts) -> None:
     parts.begin(parts.crew.stop)
     parts.wait(ANSWER_S)
-    assert parts.backend.taken()[-1] == ("h4-server", "stop")
+    assert parts.backend.taken()[-1] == ("h4-server-3", "stop")

@@ -33,8 +33,12 @@ OWN_TIMES = [
 
 
 def experiment(tmp_path: Path, name: str, rounds: int = 3, more: str = "") -> Experiment:
+    return written(tmp_path, name, TEXT.format(name=name, rounds=rounds) + more)
+
+
+def written(tmp_path: Path, name: str, text: str) -> Experiment:
     path = tmp_path / f"{name}.yaml"
-    path.write_text(TEXT.format(name=name, rounds=rounds) + more)
+    path.write_text(text)
     (point,) = load(path).points
     folder = RunFolder(tmp_path / "results" / name)
     (tmp_path / "scratch").mkdir(exist_ok=True)
@@ -90,6 +94,23 @@ def test_a_run_with_times_of_its_own_is_one_turn(tmp_path: Path, more: str) -> N
     run = experiment(tmp_path, "timed", 3, more)
     assert interleaved([run]) == [run] * 2
     assert '"end"' in events(run)
+
+
+TIERS = f"""
+name: tiers
+system: {Path(__file__).parents[1] / "own_system/tiers/tiers.py"}:Tiers
+backend: virtual
+topology: {{kind: two_tier, racks: 3, workers: 2}}
+links: {{rate: 10mbit, queue: 1MB}}
+switch: {{lanes: 4}}
+workload: {{elements: 401, dtype: int32, rounds: 3}}
+"""
+
+
+def test_a_run_whose_system_has_a_controller_is_one_turn(tmp_path: Path) -> None:
+    run = written(tmp_path, "tiers", TIERS)
+    assert interleaved([run]) == [run] * 2
+    assert '"controlled"' in events(run) and '"end"' in events(run)
 
 
 def test_turns_that_are_given_up_leave_nothing(tmp_path: Path) -> None:

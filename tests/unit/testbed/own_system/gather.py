@@ -17,7 +17,7 @@ import numpy as np
 from agglab.hosts.part import SERVER, WORKER
 from agglab.testbed.plan import Entries, forwarding
 from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Tenant, stated
+from agglab.testbed.scenario.jobs import Job, stated
 from agglab.testbed.scenario.key import key
 from agglab.testbed.scenario.kinds import Whole
 from agglab.testbed.systems import forwarding as plain
@@ -56,23 +56,23 @@ class Sessions:
     def __init__(self) -> None:
         self._number = 0
 
-    def join(self, job: Tenant) -> None: ...
+    def join(self, job: Job) -> None: ...
 
-    def leave(self, job: Tenant) -> None: ...
+    def leave(self, job: Job) -> None: ...
 
-    def reserved(self, job: Tenant) -> tuple[()]:
+    def reserved(self, job: Job) -> tuple[()]:
         return ()
 
-    def held(self, job: Tenant) -> tuple[()]:
+    def held(self, job: Job) -> tuple[()]:
         return ()
 
-    def take(self, job: Tenant) -> tuple[()]:
+    def take(self, job: Job) -> tuple[()]:
         return ()
 
-    def changed(self, job: Tenant) -> Mapping[str, Any]:
+    def changed(self, job: Job) -> Mapping[str, Any]:
         raise AssertionError("nothing ever does")
 
-    def begin(self, job: Tenant) -> Mapping[str, Any]:
+    def begin(self, job: Job) -> Mapping[str, Any]:
         self._number += 1
         return {"session": self._number}
 
@@ -92,8 +92,8 @@ class Gather(System):
         jobs = [JobChoices() for _ in stated(scenario)]
         return Choices(jobs, lanes=scenario.switch.lanes or 256)
 
-    def chunks(self, scenario: Scenario, job: Tenant) -> int:
-        return -(-job.workload.elements // (scenario.switch.lanes or 256))
+    def chunks(self, scenario: Scenario, job: Job) -> int:
+        return -(-job.elements // (scenario.switch.lanes or 256))
 
     def chunk_bits(self, resolved: ResolvedScenario) -> int:
         return 8 * wire.frame_bytes(resolved.lanes)
@@ -130,25 +130,33 @@ class Gather(System):
         shared = agent_configuration(resolved, job.job, ENDPOINTS, host, port, rank, role)
         return Agent(role, host, rank, {**shared, "settings": settings})
 
-    def _server(self, resolved: ResolvedScenario, job: Tenant) -> str:
+    def _server(self, resolved: ResolvedScenario, job: Job) -> str:
         return job.hosts[resolved.options.host]
+
+    def server_hosts(
+        self, scenario: Scenario, graph: Topology, workers: Sequence[str]
+    ) -> list[str]:
+        own = dict(scenario.options).get(self.name, Options())
+        return list(workers[own.host : own.host + 1])
 
     def sessions(self, resolved: ResolvedScenario) -> Sessions:
         return Sessions()
 
     def _flows(self, resolved: ResolvedScenario, job: ActiveJob) -> list[plain.Flow]:
         server = self._server(resolved, job.job)
-        size = wire.round_bytes(job.job.workload.elements, resolved.lanes)
+        size = wire.round_bytes(job.job.elements, resolved.lanes)
         there = [plain.Flow(host, server, size) for host in job.hosts]
         return there + [plain.Flow(flow.target, flow.source, size) for flow in there]
 
-    def round_bytes(self, resolved: ResolvedScenario, job: ActiveJob) -> Mapping[str, int]:
+    def round_bytes(
+        self, resolved: ResolvedScenario, job: ActiveJob, number: int
+    ) -> Mapping[str, int]:
         return plain.bytes_by_direction(resolved.graph, self._flows(resolved, job))
 
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
         slowest_bps = min(rate for _, rate in plain.rates(resolved.graph))
-        link_s = plain.slowest_crossing_s(resolved.graph, self.round_bytes(resolved, job))
-        payload_s = job.job.workload.elements * 32 / slowest_bps
+        link_s = plain.slowest_crossing_s(resolved.graph, self.round_bytes(resolved, job, 0))
+        payload_s = job.job.elements * 32 / slowest_bps
         return Bounds(payload_s, link_s, link_s, 1.0)
 
     def sent_again(

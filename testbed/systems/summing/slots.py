@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from agglab.testbed.scenario.jobs import Tenant
-from agglab.testbed.systems.switchml.partition import Range, divide
+from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.systems.summing.partition import Range, divide
 
 
 class Slots:
@@ -16,34 +16,34 @@ class Slots:
     def __init__(self, total: int, static: Mapping[int, Range] | None) -> None:
         self._total = total
         self._static = static
-        self._running: list[Tenant] = []
+        self._running: list[Job] = []
         self._held: dict[int, Range] = {}
 
-    def join(self, tenant: Tenant) -> None:
+    def join(self, job: Job) -> None:
         """The job runs from now on; it has no slots yet."""
-        self._running.append(tenant)
+        self._running.append(job)
         self._running.sort(key=lambda other: other.number)
 
-    def leave(self, tenant: Tenant) -> None:
-        if tenant in self._running:
-            self._running.remove(tenant)
-        self._held.pop(tenant.number, None)
+    def leave(self, job: Job) -> None:
+        if job in self._running:
+            self._running.remove(job)
+        self._held.pop(job.number, None)
 
-    def held(self, tenant: Tenant) -> Range | None:
-        return self._held.get(tenant.number)
+    def held(self, job: Job) -> Range | None:
+        return self._held.get(job.number)
 
-    def move(self, tenant: Tenant) -> Range | None:
+    def move(self, job: Job) -> Range | None:
         """Between two rounds: take what is this job's and free; None if there is nothing yet."""
         if self._static is not None:
-            self._held[tenant.number] = self._static[tenant.number]
-        elif offered := self._offer(tenant):
-            self._held[tenant.number] = offered
-        return self.held(tenant)
+            self._held[job.number] = self._static[job.number]
+        elif offered := self._offer(job):
+            self._held[job.number] = offered
+        return self.held(job)
 
-    def _offer(self, tenant: Tenant) -> Range | None:
+    def _offer(self, job: Job) -> Range | None:
         """The job's due part, without what others still hold of it."""
-        first, count = due(self._running, self._total)[tenant.number]
-        others = (held for number, held in self._held.items() if number != tenant.number)
+        first, count = due(self._running, self._total)[job.number]
+        others = (held for number, held in self._held.items() if number != job.number)
         low, high = first, first + count
         for start, length in sorted(others):
             if start < high and low < start + length:
@@ -52,11 +52,11 @@ class Slots:
         return (low, high - low) if high > low else None
 
 
-def due(running: Sequence[Tenant], total: int) -> dict[int, Range]:
+def due(running: Sequence[Job], total: int) -> dict[int, Range]:
     """Each job's part when all have moved: in the order of their numbers, by their shares."""
-    parts = divide(total, [tenant.share for tenant in running])
+    parts = divide(total, [job.share for job in running])
     first, ranges = 0, {}
-    for tenant, count in zip(running, parts, strict=True):
-        ranges[tenant.number] = (first, count)
+    for job, count in zip(running, parts, strict=True):
+        ranges[job.number] = (first, count)
         first += count
     return ranges

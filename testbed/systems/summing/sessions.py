@@ -1,4 +1,4 @@
-"""Sessions of SwitchML: the slots that a job has, and tags that no older packet bears."""
+"""Sessions: the slots that a job has, and tags that no older packet bears."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import NoSession
-from agglab.testbed.systems.switchml.partition import Range
-from agglab.testbed.systems.switchml.slots import Slots
+from agglab.testbed.systems.summing.partition import Range
+from agglab.testbed.systems.summing.slots import Slots
 
 SESSION_BITS = 20
 """A session's first tag is a multiple of 2^20, and 1 (docs/protocol.md, Sessions)."""
@@ -17,7 +17,7 @@ TAGS_COMPARABLE = 1 << 31
 """A tag that is so far ahead of one that some cell still holds is taken for one behind it."""
 
 
-class SwitchMLSessions:
+class SlotSessions:
     """See systems.base.Sessions; a share is a Range of slots."""
 
     def __init__(self, resolved: ResolvedScenario) -> None:
@@ -28,31 +28,31 @@ class SwitchMLSessions:
         self._lanes = resolved.lanes
         self._next_tag = 1
 
-    def join(self, job: Tenant) -> None:
+    def join(self, job: Job) -> None:
         self._slots.join(job)
 
-    def leave(self, job: Tenant) -> None:
+    def leave(self, job: Job) -> None:
         self._slots.leave(job)
 
-    def reserved(self, job: Tenant) -> Range | None:
+    def reserved(self, job: Job) -> Range | None:
         return None if self._static is None else self._static[job.number]
 
-    def held(self, job: Tenant) -> Range | None:
+    def held(self, job: Job) -> Range | None:
         return self._slots.held(job)
 
-    def take(self, job: Tenant) -> Range | None:
+    def take(self, job: Job) -> Range | None:
         return self._slots.move(job)
 
-    def changed(self, job: Tenant) -> Mapping[str, Any]:
+    def changed(self, job: Job) -> Mapping[str, Any]:
         return {"event": "slots", "range": self.held(job)}
 
-    def begin(self, job: Tenant) -> Mapping[str, Any]:
+    def begin(self, job: Job) -> Mapping[str, Any]:
         held = self.held(job)
         assert held is not None, "the job has slots"
-        workload, (_, slots) = job.workload, held
+        _, slots = held
         window = min(job.window, slots)
-        chunks = -(-workload.elements // self._lanes)
-        first_tag = self._next_first_tag((2 + chunks // window) * workload.rounds)
+        chunks = -(-job.elements // self._lanes)
+        first_tag = self._next_first_tag((2 + chunks // window) * job.rounds)
         return {"first_tag": first_tag, "slots": slots, "window": window}
 
     def _next_first_tag(self, tags: int) -> int:

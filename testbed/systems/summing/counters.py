@@ -1,4 +1,4 @@
-"""What p4/switchml.p4 counts, and what it must have sent by these counts."""
+"""What programs count that sum in slots, and what they must have sent by these counts."""
 
 from __future__ import annotations
 

@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from agglab.testbed.plan import Entries, Tree
 from agglab.testbed.systems.base import ActiveJob, Again, Cells
-from agglab.testbed.systems.switchml.plan import Job, job_trees, plan
+from agglab.testbed.systems.summing.plan import PlacedJob, job_trees, plan
 from agglab.topologies import Topology
+
+Answers = Callable[[int, int], Again]
+"""(packets, bytes) that asked a switch to send something again -> how many bytes it sent."""
 
 
 def tables(graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
     """See System.tables."""
-    places: list[Job | None] = [None] * (1 + max((job.index for job in jobs), default=-1))
+    places: list[PlacedJob | None] = [None] * (1 + max((job.index for job in jobs), default=-1))
     for job in jobs:
         first, slots = job.share
-        places[job.index] = Job(job.job.number, job.hosts, first, slots)
+        places[job.index] = PlacedJob(job.job.number, job.hosts, first, slots)
     return plan(graph, places).entries
 
 
 @lru_cache(maxsize=64)
 def tree_of(graph: Topology, job: ActiveJob) -> Tree:
     """The job's own. Raises ValueError, one line."""
-    placed = Job(job.job.number, job.hosts, 0, 1)
+    placed = PlacedJob(job.job.number, job.hosts, 0, 1)
     return job_trees(graph, [*[None] * job.index, placed])[job.job.number]
 
 
-def ways(tree: Tree) -> Iterator[tuple[str, str]]:
-    """Each cable of the tree as its direction up and its direction down."""
+def directions(tree: Tree) -> Iterator[str]:
+    """Of each cable of the tree, up and down."""
     for switch, branch in tree.branches.items():
         for _, node in branch.children:
-            yield f"{node}->{switch}", f"{switch}->{node}"
+            yield from (f"{node}->{switch}", f"{switch}->{node}")
 
 
 def sent_again(
@@ -39,18 +42,19 @@ def sent_again(
     index: int,
     more: Mapping[str, int],
     counters: Mapping[str, Mapping[str, Cells]],
+    answers: Answers,
 ) -> dict[str, Again]:
     """See System.sent_again. What goes up was counted where it was sent again, by the worker or by
     the switch; of what goes down a switch counts only how much it sent to any child."""
 
-    def repeated(switch: str, kind: str) -> int:
-        return counters[switch].get(kind, {}).get(index, (0, 0))[1]
+    def repeated(switch: str, kind: str) -> Again:
+        return answers(*counters[switch].get(kind, {}).get(index, (0, 0)))
 
     again = {}
     for switch, branch in tree.branches.items():
         down = repeated(switch, "repeated")
         for _, node in branch.children:
-            up = more[node] if node in more else repeated(node, "partial_repeated")
-            again[f"{node}->{switch}"] = Again(up, up)
-            again[f"{switch}->{node}"] = Again(0, down)
+            by_worker = Again(more[node], more[node]) if node in more else None
+            again[f"{node}->{switch}"] = by_worker or repeated(node, "partial_repeated")
+            again[f"{switch}->{node}"] = Again(0, down.most)
     return again

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from agglab.testbed.scenario.jobs import Finding, stated
-from agglab.testbed.scenario.schema import SLOTS_MAX, Job, Scenario
+from agglab.testbed.scenario.schema import SLOTS_MAX, JobSection, Scenario
 
 Range = tuple[int, int]
 """First slot and number of slots."""
@@ -47,7 +47,9 @@ def windows_too_large(scenario: Scenario) -> Iterator[Finding]:
             yield f"jobs[{i}].workload.window", what, f"at most {slots}"
 
 
-def partition(scenario: Scenario, jobs: Sequence[Job]) -> tuple[dict[int, Range], list[Finding]]:
+def partition(
+    scenario: Scenario, jobs: Sequence[JobSection]
+) -> tuple[dict[int, Range], list[Finding]]:
     """Each job's first slot and their number; or, of a division that cannot be, what is wrong."""
     total = scenario.switch.slots
     if len(jobs) > total:
@@ -67,7 +69,7 @@ def partition(scenario: Scenario, jobs: Sequence[Job]) -> tuple[dict[int, Range]
     return _placed(jobs, counts, total)
 
 
-def _refused_places(jobs: Sequence[Job]) -> Iterator[Finding]:
+def _refused_places(jobs: Sequence[JobSection]) -> Iterator[Finding]:
     for i, job in enumerate(jobs):
         for name in ("slots", "first_slot"):
             if getattr(job, name) is not None:
@@ -76,7 +78,7 @@ def _refused_places(jobs: Sequence[Job]) -> Iterator[Finding]:
 
 
 def _placed(
-    jobs: Sequence[Job], counts: Mapping[int, int], total: int
+    jobs: Sequence[JobSection], counts: Mapping[int, int], total: int
 ) -> tuple[dict[int, Range], list[Finding]]:
     """Jobs that say where they begin are there; the others take the first gap that is free."""
     taken: list[tuple[int, int, int]] = []

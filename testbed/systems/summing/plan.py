@@ -1,4 +1,4 @@
-"""What a switch running p4/switchml.p4 is filled with for its hosts and jobs, as plain values."""
+"""What a switch that sums in slots is filled with for its hosts and jobs, as plain values."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from agglab.testbed.plan.forwarding import flooding_groups, forwarding_tables, w
 from agglab.topologies import Host, Topology
 from agglab.topologies.graph import AGGREGATOR_IP, AGGREGATOR_MAC
 
-# Constants of p4/switchml.p4; group 1 is plan.forwarding's.
+# Constants of the programs; group 1 is plan.forwarding's.
 FIRST_JOB_GROUP = 2
 MAX_JOBS = 16
 MAX_CHILDREN = 64
-# p4/switchml.p4: this switch is the job's root.
+# In the programs: this switch is the job's root.
 NO_PARENT = 511
 # docs/protocol.md: switches talk to each other from and to this port; a worker listens on
 # 48865 + job.
@@ -25,8 +25,8 @@ MAX_UDP_PORT = 65535
 
 
 @dataclass(frozen=True)
-class Job:
-    """One tenant as the switches see it.
+class PlacedJob:
+    """One job as the switches see it.
 
     number: on the wire; hosts: names in order of rank; first_slot, slots: its own part of the pool,
     the same on every switch.
@@ -46,8 +46,8 @@ class Plan:
     trees: Mapping[int, Tree]
 
 
-def plan(topology: Topology, jobs: Sequence[Job | None]) -> Plan:
-    """Trees of the jobs and the entries of p4/switchml.p4 for every switch.
+def plan(topology: Topology, jobs: Sequence[PlacedJob | None]) -> Plan:
+    """Trees of the jobs and the entries of every switch.
 
     A job's index in `jobs` is its index in the program's counters and chooses among equal roots;
     None keeps the place of a job that is not there. Raises ValueError naming the
@@ -61,19 +61,19 @@ def plan(topology: Topology, jobs: Sequence[Job | None]) -> Plan:
     return Plan(entries, trees)
 
 
-def job_trees(topology: Topology, jobs: Sequence[Job | None]) -> dict[int, Tree]:
+def job_trees(topology: Topology, jobs: Sequence[PlacedJob | None]) -> dict[int, Tree]:
     """The trees of `plan` alone, by the jobs' numbers; raises as it does."""
     _check(topology, [job for job in jobs if job])
     wiring = wiring_of(topology)
     return {job.number: _tree(wiring, job, index) for index, job in enumerate(jobs) if job}
 
 
-def job_entries(topology: Topology, switch: str, jobs: Sequence[Job | None]) -> Entries:
+def job_entries(topology: Topology, switch: str, jobs: Sequence[PlacedJob | None]) -> Entries:
     """One switch's entries of `plan`."""
     return plan(topology, jobs).entries[switch]
 
 
-def _check(topology: Topology, jobs: Sequence[Job]) -> None:
+def _check(topology: Topology, jobs: Sequence[PlacedJob]) -> None:
     if len(jobs) > MAX_JOBS:
         raise ValueError(f"{len(jobs)} jobs: the program holds at most {MAX_JOBS}")
     known = {host.name for host in topology.hosts}
@@ -92,7 +92,7 @@ def _check(topology: Topology, jobs: Sequence[Job]) -> None:
         end, previous = job.first_slot + job.slots, job.number
 
 
-def _tree(wiring: Wiring, job: Job, index: int) -> Tree:
+def _tree(wiring: Wiring, job: PlacedJob, index: int) -> Tree:
     try:
         tree = aggregation_tree(wiring, job.hosts, index)
     except ValueError as error:
@@ -105,7 +105,7 @@ def _tree(wiring: Wiring, job: Job, index: int) -> Tree:
 
 
 def _entries(
-    wiring: Wiring, switch: str, jobs: Sequence[tuple[int, Job]], trees: Mapping[int, Tree]
+    wiring: Wiring, switch: str, jobs: Sequence[tuple[int, PlacedJob]], trees: Mapping[int, Tree]
 ) -> Entries:
     groups = flooding_groups(wiring, switch)
     tables = list(forwarding_tables(wiring, switch))
@@ -119,7 +119,7 @@ def _entries(
 
 
 def _job_tables(
-    topology: Topology, branch: Branch, job: Job, index: int, group: int
+    topology: Topology, branch: Branch, job: PlacedJob, index: int, group: int
 ) -> Iterator[TableEntry]:
     cell = {
         "job_index": index,

@@ -1,35 +1,30 @@
-"""What SwitchML's keys of a scenario mean together: lanes, slots, windows and their limits."""
+"""What a scenario's keys mean together: lanes, slots, windows and their limits."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from agglab.hosts import wire
 from agglab.hosts.driver import default_window
 from agglab.testbed.scenario.jobs import Finding, stated
 from agglab.testbed.scenario.schema import SLOTS_MAX, Scenario
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems import common
 from agglab.testbed.systems.base import Choices, JobChoices
-from agglab.testbed.systems.switchml.partition import (
+from agglab.testbed.systems.summing.partition import (
     ranges,
     slot_problems,
     windows_too_large,
 )
+from agglab.testbed.systems.summing.sizes import Sizes
 
 # Of the 64 packets that wait at an egress port of BMv2's before it drops the next; the rest is for
 # what is sent again. Measured, quickstart: none lost up to 64, one in 74 with 113 in flight.
 BMV2_IN_FLIGHT = 48
 
 
-def lanes_of(scenario: Scenario) -> int:
-    """As the scenario says, or the most that its MTU allows."""
-    return common.lanes_of(scenario, wire.HEADER_BYTES)
-
-
-def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+def check(scenario: Scenario, trust: Trust, sizes: Sizes) -> Iterator[Finding]:
     """See System.check."""
-    yield from common.check_lanes(scenario, trust, wire.HEADER_BYTES)
+    yield from common.check_lanes(scenario, trust, sizes.header_bytes)
     if trust("workload.window", "switch.slots"):
         yield from _window(scenario)
     if trust("jobs", "switch.partition"):
@@ -55,13 +50,13 @@ def _slots_known(i: int, trust: Trust) -> bool:
     return trust(*(f"jobs[{i}].{name}" for name in ("slots", "first_slot", "share")))
 
 
-def resolve(scenario: Scenario, slowest_bps: int) -> Choices:
+def resolve(scenario: Scenario, slowest_bps: int, sizes: Sizes) -> Choices:
     """See System.resolve."""
-    lanes = lanes_of(scenario)
+    lanes = common.lanes_of(scenario, sizes.header_bytes)
     most = _window_at_most(scenario)
 
     def auto(slots: int) -> int:
-        return min(most, default_window(wire.frame_bytes(lanes), slots, slowest_bps))
+        return min(most, default_window(sizes.full(lanes), slots, slowest_bps))
 
     window = scenario.workload.window or auto(scenario.switch.slots)
     jobs = [

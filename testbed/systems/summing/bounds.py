@@ -1,31 +1,35 @@
-"""What must cross each link in a round, and the time no all-reduce can undercut."""
+"""The time that no all-reduce can undercut, from what crosses the links of a job's tree."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from math import ceil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts import wire
 from agglab.testbed.plan import Tree
-from agglab.testbed.scenario.jobs import Tenant
+from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import Bounds
 from agglab.testbed.systems.common import independent_loss
+from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.topologies import Direction, Topology
 
 COUNTED = 256
 """Losses of one chunk on the way to one worker; more are as good as impossible."""
 
 
-def round_bytes(tenant: Tenant, lanes: int) -> int:
-    """Bytes one round sends over each link of the job's tree, each way: every chunk once, whatever
-    is below, and an OPENING frame: for floats one for each slot in use."""
-    chunks = ceil(tenant.workload.elements / lanes)
-    size = chunks * wire.frame_bytes(lanes)
-    openings = min(chunks, tenant.window) if tenant.workload.dtype == "float32" else 1
-    return size + openings * wire.opening_frame_bytes()
+@dataclass(frozen=True)
+class Load:
+    """What a round without loss puts on the links of a job's tree. sent: bytes by direction;
+    chunks: how many are summed in switches; steps: how many of them follow each other in one slot,
+    at most."""
+
+    sent: Mapping[str, int]
+    chunks: int
+    steps: int
 
 
 def tree_directions(graph: Topology, tree: Tree) -> Iterator[tuple[str, str, int | None]]:
@@ -37,44 +41,30 @@ def tree_directions(graph: Topology, tree: Tree) -> Iterator[tuple[str, str, int
                 yield ports[port].name, name, way.rate_bps
 
 
-def bounds(graph: Topology, tree: Tree, tenant: Tenant, lanes: int) -> Bounds:
-    """Of one job alone on the network: its slowest link carries everything once each way."""
-    rates = [rate for _, _, rate in tree_directions(graph, tree) if rate]
-    payload_bits = tenant.workload.elements * wire.VALUE_BYTES * 8
-    slowest_bps = min(rates)
-    link_s = round_bytes(tenant, lanes) * 8 / slowest_bps
+def bounds(resolved: ResolvedScenario, job: Job, tree: Tree, load: Load, sizes: Sizes) -> Bounds:
+    """Of one job alone on the network: each link carries its bytes, once each way."""
+    graph, frame = resolved.graph, sizes.full(resolved.lanes)
+    rates = {name: rate for _, name, rate in tree_directions(graph, tree) if rate}
+    slowest_bps = min(rates.values())
+    trip_s = _trip_s(graph, tree, frame)
+    crossing_s = {name: load.sent[name] * 8 / rate for name, rate in rates.items()}
+    trips_s = load.steps * trip_s + _trip_s(graph, tree, sizes.opening)
+    filled = job.window * frame * 8 / slowest_bps / trip_s if load.chunks > job.window else 1.0
     return Bounds(
-        payload_bits / slowest_bps,
-        link_s,
-        _lossy_s(graph, tree, tenant, lanes),
-        _window_share(graph, tree, tenant, lanes, slowest_bps),
+        job.elements * wire.VALUE_BYTES * 8 / slowest_bps,
+        max(crossing_s.values()),
+        _lossy_s(graph, tree, crossing_s, trips_s),
+        min(1.0, filled),
     )
 
 
-def _window_share(
-    graph: Topology, tree: Tree, tenant: Tenant, lanes: int, slowest_bps: int
-) -> float:
-    if ceil(tenant.workload.elements / lanes) <= tenant.window:
-        return 1.0
-    frame = wire.frame_bytes(lanes)
-    return min(1.0, tenant.window * frame * 8 / slowest_bps / _trip_s(graph, tree, frame))
-
-
-def _lossy_s(graph: Topology, tree: Tree, tenant: Tenant, lanes: int) -> float:
+def _lossy_s(graph: Topology, tree: Tree, crossing_s: Mapping[str, float], trips_s: float) -> float:
     """The larger of two. Every frame crosses its link, sent 1 / (1 - p) times on average. And a
     slot's chunks follow each other, each taking a round trip of empty queues and one more for every
     loss on the worst way to a worker and back."""
-    frame = wire.frame_bytes(lanes)
-    size = round_bytes(tenant, lanes)
-    ways = [way for _, ways in _edges(graph, tree) for way in ways]
-    crossing_s = max(
-        (size * 8 / way.rate_bps / (1 - independent_loss(way)) for way in ways if way.rate_bps),
-        default=0.0,
-    )
-    chunks = ceil(tenant.workload.elements / lanes)
-    trips_s = ceil(chunks / tenant.window) * _trip_s(graph, tree, frame)
-    trips_s += _trip_s(graph, tree, wire.opening_frame_bytes())
-    return max(crossing_s, trips_s * (1 + _worst_losses(graph, tree)))
+    ways = {n: way for link in graph.links for n, _, _, way in link.directions()}
+    crossed_s = [s / (1 - independent_loss(ways[name])) for name, s in crossing_s.items()]
+    return max(*crossed_s, trips_s * (1 + _worst_losses(graph, tree)))
 
 
 def _edges(graph: Topology, tree: Tree) -> Iterator[tuple[str, tuple[Direction, Direction]]]:

@@ -1,0 +1,128 @@
+"""What the workers have in common whose switches sum in slots: what their job agrees on, and the
+words of their errors. Imports errors.py, quantise.py and wire.py only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts import quantise, wire
+from agglab.hosts.errors import NotFinite, RoundTimeout, ShapeMismatch, check_range
+from agglab.hosts.wire import Kind, Shape
+
+DTYPES: Mapping[int, str] = {Kind.INT32: "int32", Kind.SCALED: "float32"}
+DETAILS = {name: name for name in ("lanes", "window", "workers")} | {"round": "round (modulo 256)"}
+"""What an error about shapes calls their fields beside elements and dtype."""
+MAX_RANGES = 8
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all workers of a job have to agree on; `window` is how many slots are in use at once.
+
+    Raises ValueError for numbers that do not fit the wire format.
+    """
+
+    job: int
+    workers: int
+    lanes: int
+    slots: int
+    window: int
+    first_tag: int = 1
+
+    def __post_init__(self) -> None:
+        check_range("job", self.job, 0, 65535)
+        check_range("workers", self.workers, 1, quantise.MAX_WORKERS)
+        check_range("lanes", self.lanes, 1, wire.MAX_LANES)
+        check_range("slots", self.slots, 1, 65535)
+        check_range("window", self.window, 1, self.slots)
+        check_range("first_tag", self.first_tag, 0, 2**32 - 1)
+
+    def shape(self, values: NDArray, rounds: int) -> Shape:
+        """Of a round that reduces `values`, so many rounds of the session having been before."""
+        kind = Kind.SCALED if values.dtype == np.float32 else Kind.INT32
+        return Shape(values.size, self.workers, self.lanes, self.window, kind, rounds % 256)
+
+
+def mismatch(job: Job, number: int, own: Shape, both: Sequence[Shape]) -> ShapeMismatch:
+    """Names this worker's shape and the others that are known; all that they differ in. number:
+    the round's."""
+    others = [shape for shape in dict.fromkeys(both) if shape != own]
+    named = [name for name in DETAILS if len({getattr(s, name) for s in (own, *both)}) > 1]
+    listed = " and ".join(f"another {_words(shape, named)}" for shape in others)
+    return ShapeMismatch(
+        f"round {number} of job {job.job}: this worker reduces "
+        f"{_words(own, named)}, {listed}; all workers of a job have to reduce alike"
+    )
+
+
+def timeout(
+    job: Job, chunks: NDArray[np.uint32], slots: NDArray[np.int64], give_up_ns: int
+) -> RoundTimeout:
+    """Says which chunks, each in its slot, have no result."""
+    order = np.argsort(chunks)
+    pairs = list(_ranges(chunks[order].astype(np.int64), slots[order]))
+    parts = [f"chunk{_span(a, b)} (slot{_span(c, d)})" for a, b, c, d in pairs[:MAX_RANGES]]
+    more = f" and {len(pairs) - MAX_RANGES} more ranges" if len(pairs) > MAX_RANGES else ""
+    message = (
+        f"no result for {', '.join(parts)}{more} of job {job.job} after {give_up_ns / 1e9:g} s"
+    )
+    return RoundTimeout(message, [pair[:2] for pair in pairs])
+
+
+def check_finite(job: Job, exponents: NDArray[np.uint8], values: NDArray, out: NDArray) -> None:
+    """Raise NotFinite if a worker had Inf or NaN, or a sum is beyond float32. exponents: those that
+    the workers agreed on, one a chunk; values: this worker's; out: the results."""
+    _check_inputs_finite(job, exponents, values)
+    _check_sums_finite(job, exponents, out)
+
+
+def _check_inputs_finite(job: Job, exponents: NDArray[np.uint8], values: NDArray) -> None:
+    bad = np.flatnonzero(exponents == quantise.EXPONENT_NOT_FINITE)
+    if not bad.size:
+        return
+    first = int(bad[0])
+    message = f"Inf or NaN in chunk {first} of job {job.job}"
+    for chunk in bad.tolist():
+        start = chunk * job.lanes
+        index = quantise.first_not_finite(values[start : start + job.lanes])
+        if index is not None:
+            raise NotFinite(f"{message}: this worker's index {start + index}")
+    raise NotFinite(f"{message}: not at this worker, but at another of the job's")
+
+
+def _check_sums_finite(job: Job, exponents: NDArray[np.uint8], out: NDArray) -> None:
+    """Only the top log2(workers) exponents can overflow."""
+    top = quantise.EXPONENT_NOT_FINITE - (31 - quantise.value_bits(job.workers))
+    for chunk in np.flatnonzero(exponents >= top).tolist():
+        start = chunk * job.lanes
+        index = quantise.first_not_finite(out[start : start + job.lanes])
+        if index is not None:
+            raise NotFinite(
+                f"the sum at index {start + index} (chunk {chunk} of job {job.job}) "
+                "is beyond float32's range"
+            )
+
+
+def _words(shape: Shape, named: Sequence[str]) -> str:
+    """Elements and dtype, and whatever else is `named`."""
+    dtype = DTYPES.get(shape.dtype, f"dtype {shape.dtype}")
+    details = ", ".join(f"{DETAILS[name]} {getattr(shape, name)}" for name in named)
+    return f"{shape.elements} {dtype} elements{' with ' if named else ''}{details}"
+
+
+def _ranges(
+    chunks: NDArray[np.int64], slots: NDArray[np.int64]
+) -> Iterator[tuple[int, int, int, int]]:
+    """Runs in which chunk and slot both go up by one: first and last chunk, first and last slot."""
+    breaks = np.flatnonzero((np.diff(chunks) != 1) | (np.diff(slots) != 1)) + 1
+    for run in np.split(np.arange(chunks.size), breaks):
+        first, last = run[0], run[-1]
+        yield int(chunks[first]), int(chunks[last]), int(slots[first]), int(slots[last])
+
+
+def _span(first: int, last: int) -> str:
+    return f" {first}" if first == last else f"s {first}-{last}"

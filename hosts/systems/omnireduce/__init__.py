@@ -1,0 +1,21 @@
+"""OmniReduce: docs/systems/omnireduce.md. Settings: lanes, slots, window, first_tag, aggregator
+([address, port])."""
+
+from __future__ import annotations
+
+from agglab.hosts.part import Part
+from agglab.hosts.slots import Job
+from agglab.hosts.systems import shared
+from agglab.hosts.systems.omnireduce.endpoint import OmniReducer
+
+QUANTISES = True
+"""Floats are summed as integers."""
+
+
+def endpoint(part: Part) -> OmniReducer:
+    """The state machine of one worker."""
+    has = part.settings
+    names = ("lanes", "slots", "window", "first_tag")
+    job = Job(part.job, part.workers, *(has[name] for name in names))
+    host, port = has["aggregator"]
+    return OmniReducer(job, shared.timing_of(part, job.lanes, job.window), (host, port))

@@ -1,0 +1,224 @@
+"""One OmniReduce worker as a state machine (docs/systems/omnireduce.md); hosts/endpoint.py says how
+it is driven.
+
+The step per packet is in C (omnireduce.c); this module owns its memory (NumPy), starts and ends
+rounds and words the errors.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts import library, quantise
+from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
+from agglab.hosts.errors import AllReduceError, check_range
+from agglab.hosts.library import I64, INT, U32, U64, P
+from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
+from agglab.hosts.slots import Job, check_finite, mismatch, timeout
+from agglab.hosts.systems import shared
+from agglab.hosts.systems.omnireduce import wire
+from agglab.hosts.wire import AGGREGATOR, SHAPE_BYTES, Shape
+
+COLUMN = np.dtype(
+    [
+        *PENDING,
+        *[(name, "u4") for name in ("tag", "block", "next", "length")],
+        *[(name, "u1") for name in ("kind", "exponent")],
+        ("padding", "u1", 6),
+    ]
+)
+"""`struct omnireduce_column` of omnireduce.h."""
+
+OWN_COUNTERS = {
+    "blocks_sent": ("blocks", "whose values it sent, those sent again counted once"),
+    "blocks_bare": ("blocks", "in which it had nothing, so that it sent headers alone"),
+    "blocks_skipped": ("blocks", "in which no worker had anything, so that nobody sent anything"),
+}
+"""What this system's workers count beside `shared.COUNTERS`: each block of a round is one of the
+three."""
+
+SIGNATURES: library.Signatures = {
+    "omnireduce_begin": (None, [P, I64]),
+    "omnireduce_results": (U32, [P, I64, P, U64, P, U32]),
+    "omnireduce_poll": (INT, [P, I64]),
+    "omnireduce_layout": (U32, []),
+}
+
+
+class _State(ctypes.Structure):
+    """`struct omnireduce_worker` of omnireduce.h."""
+
+    _anonymous_ = ("recovery",)
+    _fields_ = [
+        *[(name, ctypes.c_uint32) for name in ("job", "lanes", "window", "value_bits")],
+        ("recovery", Recovery),
+        *[(name, ctypes.c_void_p) for name in ("columns", "frames", "queue")],
+        ("frame_stride", ctypes.c_uint64),
+        *[(name, ctypes.c_void_p) for name in ("values", "out", "sums", "exponents")],
+        ("elements", ctypes.c_uint64),
+        *[(name, ctypes.c_uint8 * SHAPE_BYTES) for name in ("shape", "smallest", "largest")],
+        *[
+            (name, ctypes.c_uint32)
+            for name in ("disagreed", "kind", "blocks", "blocks_done", "queued")
+        ],
+        *[
+            (name, ctypes.c_uint64)
+            for name in (
+                *("sent", "received", "duplicates", "late", "malformed"),
+                *("bytes_sent", "bytes_received", *OWN_COUNTERS),
+            )
+        ],
+    ]
+
+
+@cache
+def _native() -> ctypes.CDLL:
+    native = library.load_system(SIGNATURES)
+    expected = ctypes.sizeof(_State) << 16 | COLUMN.itemsize
+    assert native.omnireduce_layout() == expected, "omnireduce.h and endpoint.py differ"
+    check_layout()
+    return native
+
+
+class OmniReducer:
+    """The state of one worker; rounds follow one another on the same slots and tags."""
+
+    listens = False
+    """A switch answers only what a worker has asked."""
+
+    def __init__(
+        self, job: Job, timing: Timing = Timing(), aggregator: Address = AGGREGATOR
+    ) -> None:
+        check_range("lanes", job.lanes, 1, wire.MAX_LANES)
+        self.job, self.timing = job, timing
+        self.peers = (aggregator,)
+        self.longest_bytes = wire.longest_datagram_bytes(job.lanes)
+        self.columns: NDArray[np.void] = np.zeros(job.window, COLUMN)
+        self.columns["tag"] = (job.first_tag - 1) % 2**32
+        stride = -(-self.longest_bytes // 64) * 64
+        frames = np.zeros((job.window, stride), np.uint8)
+        self.outbox = Outbox(frames, self.columns["length"], np.zeros(job.window, np.uint32))
+        self._queue: NDArray[np.uint32] = np.zeros(job.window, np.uint32)
+        self._library = _native()
+        self._state = _State(
+            job=job.job,
+            lanes=job.lanes,
+            window=job.window,
+            value_bits=quantise.value_bits(job.workers),
+            recovery=Recovery.of(timing),
+            columns=self.columns.ctypes.data,
+            frames=frames.ctypes.data,
+            queue=self._queue.ctypes.data,
+            frame_stride=stride,
+        )
+        self._address = ctypes.addressof(self._state)
+        self.exponents: NDArray[np.uint8] = np.zeros(0, np.uint8)
+        """The agreed exponent of each block of the round; 0 where nobody has anything."""
+        self._values: NDArray = np.zeros(0, np.int32)
+        self._out: NDArray = self._values
+        self._sums: NDArray[np.int32] | None = None
+        self._rounds = 0
+
+    def begin(
+        self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None = None
+    ) -> None:
+        """See Endpoint.begin."""
+        assert self.done, "a round is under way"
+        shared.check_arrays(values, out)
+        assert sums is None or (sums.dtype == np.int32 and sums.shape == values.shape)
+        state = self._state
+        self._values, self._out, self._sums = values, out, sums
+        state.elements = values.size
+        state.blocks = quantise.chunks_of(values.size, self.job.lanes)
+        assert state.blocks < wire.NO_BLOCK
+        state.kind = wire.Kind.SCALED if values.dtype == np.float32 else wire.Kind.INT32
+        self.exponents = np.zeros(state.blocks, np.uint8)
+        state.values, state.out = values.ctypes.data, out.ctypes.data
+        state.sums = None if sums is None else sums.ctypes.data
+        state.exponents = self.exponents.ctypes.data
+        state.shape[:] = self.job.shape(values, self._rounds).emit()
+        self._rounds += 1
+        self._library.omnireduce_begin(self._address, now_ns)
+
+    def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
+        """See Endpoint.on_datagrams."""
+        taken: int = self._library.omnireduce_results(
+            self._address,
+            now_ns,
+            inbox.rows_address,
+            inbox.row_bytes,
+            inbox.lengths_address,
+            inbox.count,
+        )
+        return taken
+
+    def poll(self, now_ns: int) -> NDArray[np.uint32]:
+        """See Endpoint.poll; a row of the outbox is a column."""
+        count = self._library.omnireduce_poll(self._address, now_ns)
+        if count < 0:
+            raise self._failure(-count)
+        return self._queue[:count]
+
+    def _failure(self, error: int) -> AllReduceError:
+        if error == errno.EPROTO:
+            shapes = (self._state.shape, self._state.smallest, self._state.largest)
+            own, *both = (Shape.parse(bytes(shape)) for shape in shapes)
+            return mismatch(self.job, self._rounds - 1, own, both)
+        assert error == errno.ETIMEDOUT
+        waiting = np.flatnonzero(self.columns["waiting"])
+        blocks = self.columns["block"][waiting]
+        return timeout(self.job, blocks, waiting, self.timing.give_up_ns)
+
+    def repeats(self, row: int) -> Repeat | None:
+        """See Endpoint.repeats."""
+        column = self.columns[row]
+        if not column["attempt"]:
+            return None
+        return Repeat(row, int(column["tag"]), int(column["first_sent_ns"]))
+
+    @property
+    def deadline_ns(self) -> int:
+        """See Endpoint.deadline_ns."""
+        return self._state.deadline_ns
+
+    @property
+    def done(self) -> bool:
+        """See Endpoint.done."""
+        return not self._state.in_flight and not self._state.disagreed
+
+    @property
+    def chunks(self) -> int:
+        """How many blocks the round has."""
+        return self._state.blocks
+
+    @property
+    def chunks_done(self) -> int:
+        """How many of them are summed, or known to be zero."""
+        return self._state.blocks_done
+
+    @property
+    def in_flight(self) -> int:
+        """How many columns wait for a result."""
+        return self._state.in_flight
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What was counted since the worker was made (`shared.COUNTERS`, `OWN_COUNTERS`)."""
+        names = (*shared.COUNTERS, *OWN_COUNTERS)
+        return {name: getattr(self._state, name) for name in names}
+
+    def waiting(self, most: int) -> list[list[int]]:
+        """[block, slot, tag] of columns that have no result, at most so many."""
+        slots = np.flatnonzero(self.columns["waiting"])[:most].tolist()
+        return [[int(self.columns["block"][s]), s, int(self.columns["tag"][s])] for s in slots]
+
+    def finish(self) -> None:
+        """See Endpoint.finish."""
+        assert self.done
+        if self._state.kind == wire.Kind.SCALED:
+            check_finite(self.job, self.exponents, self._values, self._out)

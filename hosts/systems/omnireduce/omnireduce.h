@@ -1,0 +1,78 @@
+/* The inner step of endpoint.py: one worker's state over a round, packet by packet (docs/systems/omnireduce.md).
+ *
+ * Knows neither sockets nor clocks, allocates nothing. Python owns all memory; the structures below are mirrored in
+ * endpoint.py, which compares the sizes when the library is loaded.
+ */
+#ifndef AGGLAB_OMNIREDUCE_H
+#define AGGLAB_OMNIREDUCE_H
+
+#include <stdint.h>
+
+#include "omnireduce_wire.h"
+#include "recovery.h"
+
+#define NO_BLOCK UINT32_MAX
+
+/* A column's slot: the packet it has in flight, or, when nothing is, the last one that was answered. */
+struct omnireduce_column {
+	struct pending pending;
+	uint32_t tag;
+	uint32_t block;   /* that the packet is about; of an OPENING the column's first */
+	uint32_t next;    /* this worker's next after that which has a value, or NO_BLOCK */
+	uint32_t length;  /* of the datagram in frames */
+	uint8_t kind;     /* without BARE */
+	uint8_t exponent; /* of this worker's values in next */
+};
+
+struct omnireduce_worker {
+	uint32_t job;
+	uint32_t lanes;
+	uint32_t window;
+	uint32_t value_bits;
+	struct recovery recovery;
+
+	struct omnireduce_column *columns;
+	uint8_t *frames; /* one datagram a column, frame_stride apart, kept until its result is here */
+	uint32_t *queue; /* columns to send, in order */
+	uint64_t frame_stride;
+
+	const void *values; /* float or int32_t; may be the same memory as out */
+	void *out;
+	int32_t *sums;      /* the integer sums, or NULL */
+	uint8_t *exponents; /* agreed, one a block; 0 where nobody has anything */
+	uint64_t elements;
+	uint8_t shape[OMNIREDUCE_SHAPE_BYTES];    /* the round's, as on the wire */
+	uint8_t smallest[OMNIREDUCE_SHAPE_BYTES]; /* of all workers', where they disagreed */
+	uint8_t largest[OMNIREDUCE_SHAPE_BYTES];
+	uint32_t disagreed;
+	uint32_t kind; /* of the round's values: INT32 or SCALED */
+	uint32_t blocks;
+	uint32_t blocks_done;
+	uint32_t queued;
+
+	uint64_t sent;
+	uint64_t received;
+	uint64_t duplicates;
+	uint64_t late;
+	uint64_t malformed;
+	uint64_t bytes_sent;
+	uint64_t bytes_received;
+	uint64_t blocks_sent;    /* whose values this worker sent, once each */
+	uint64_t blocks_bare;    /* for which it sent headers alone */
+	uint64_t blocks_skipped; /* for which nobody sent anything */
+};
+
+/* Puts the OPENING of every column the round uses on the queue, of column 0 at least. The round's fields are set. */
+void omnireduce_begin(struct omnireduce_worker *w, int64_t now_ns);
+
+/* Takes count datagrams, row_bytes apart. Returns how many were awaited results. */
+uint32_t omnireduce_results(struct omnireduce_worker *w, int64_t now_ns, const uint8_t *rows, uint64_t row_bytes,
+			    const uint32_t *lengths, uint32_t count);
+
+/* Fills the queue with the columns to send now, new packets first, and sets deadline_ns. Returns how many, or
+ * -ETIMEDOUT when no awaited result came for give_up_ns, -EPROTO when the workers disagreed about the round's shape. */
+int omnireduce_poll(struct omnireduce_worker *w, int64_t now_ns);
+
+uint32_t omnireduce_layout(void); /* sizeof(struct omnireduce_worker) << 16 | sizeof(struct omnireduce_column) */
+
+#endif

@@ -1,0 +1,80 @@
+"""Runs a job's controller: asks it before each round and at its deadlines, and puts what it says
+into switches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agglab.testbed.control.filling import Filler
+from agglab.testbed.control.outcome import ControlCounts, JobResult
+from agglab.testbed.control.roster import Roster
+from agglab.testbed.control.scheduler import FOREVER_NS, Process, RunClock
+from agglab.testbed.systems.base import Changes, Controller, Readings
+
+
+class Controlling:
+    """switches: what the controller is shown. tell: is given an event before each round, of which
+    `steps` hears that there may be another deadline, and whenever entries have changed or a
+    deadline was missed."""
+
+    def __init__(
+        self,
+        result: JobResult,
+        controller: Controller,
+        switches: Readings,
+        clock: RunClock,
+        roster: Roster,
+        filler: Filler,
+        tell: Callable[..., None],
+    ) -> None:
+        self._job, self._controller = result.job, controller
+        self._switches, self._clock, self._roster = switches, clock, roster
+        self._filler, self._tell = filler, tell
+        self._counts = result.control = ControlCounts()
+
+    def begin_round(self, number: int) -> None:
+        """An attempt at a round is about to begin."""
+        active = self._roster.active(self._job)
+        now_ns = self._now_ns()
+        changes = self._controller.begin_round(now_ns, number, active, self._switches)
+        self._apply(changes, None, round=number)
+
+    def steps(self) -> Process[None]:
+        """As long as the job runs."""
+        yield from self._clock.start()
+        while True:
+            event = yield self._due_ns()
+            if event and event["event"] == "job_end" and event["of"] == self._job.name:
+                return
+            due_ns = self._controller.deadline_ns
+            # Only when its time has come, not within the delivery of events: others take turns.
+            if event is None and self._now_ns() >= due_ns:
+                changes = self._controller.step(self._now_ns(), self._switches)
+                assert self._controller.deadline_ns > due_ns, "a deadline that does not move on"
+                self._apply(changes, due_ns)
+
+    def _apply(self, changes: Changes | None, due_ns: int | None, **content: int) -> None:
+        counts = self._counts
+        differing = self._filler.control(self._job.number, changes) if changes else {}
+        counts.steps += 1
+        counts.entries += sum(differing.values())
+        missed = False
+        if due_ns is not None:
+            late_ns = content["late_ns"] = self._now_ns() - due_ns
+            missed = late_ns > self._controller.patience_ns
+            counts.deadlines += 1
+            counts.missed += missed
+            counts.latest_ns = max(counts.latest_ns, late_ns)
+        if due_ns is None or differing or missed:
+            self._tell("controlled", of=self._job.name, entries=differing, **content)
+
+    def _now_ns(self) -> int:
+        """Since the scenario's times count."""
+        assert self._clock.start_ns is not None, "rounds begin after the start"
+        return self._clock.now_ns() - self._clock.start_ns
+
+    def _due_ns(self) -> int:
+        deadline_ns = self._controller.deadline_ns
+        start_ns = self._clock.start_ns
+        assert start_ns is not None
+        return min(FOREVER_NS, start_ns + deadline_ns)

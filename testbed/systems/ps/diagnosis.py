@@ -1,0 +1,85 @@
+"""Who is cut off where a round of parameter servers does not end."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from agglab.hosts.agent_core import WAITING_MAX
+from agglab.testbed.systems.base import Absent, ActiveJob, Waiting
+
+Pair = tuple[str, str]
+"""Hosts of a worker and of a server between which something is missing."""
+
+
+def diagnose(
+    job: ActiveJob,
+    waiting: Mapping[str, Iterable[Waiting]],
+    unserved: Mapping[str, Iterable[Waiting]],
+) -> Mapping[str, Absent]:
+    """A worker waits for [chunk, index of its server], a server for [chunk, rank, ...]: the workers
+    whose values have not come to it.
+
+    Each worker and server between which something is missing are evidence against both hosts; who
+    is in most of these pairs is told first, with what is missing between it and any other.
+    """
+    evidence = _Evidence(job, unserved)
+    for host, entries in waiting.items():
+        for chunk, server in entries:
+            evidence.worker_waits(host, chunk, job.job.servers[server])
+    for host in job.hosts:
+        if host not in waiting:
+            evidence.worker_says_nothing(host)
+    return evidence.told()
+
+
+class _Evidence:
+    """never_sent, never_heard: by pair, chunks that the worker owes the server, and results that it
+    has not heard from it."""
+
+    def __init__(self, job: ActiveJob, unserved: Mapping[str, Iterable[Waiting]]) -> None:
+        self._job = job
+        self._lists = {host: list(entries) for host, entries in unserved.items()}
+        self._missing: dict[tuple[str, int], frozenset[str]] = {
+            (server, chunk): frozenset(job.hosts[rank] for rank in ranks)
+            for server, entries in self._lists.items()
+            for chunk, *ranks in entries
+        }
+        self._never_sent: dict[Pair, set[int]] = {}
+        self._never_heard: dict[Pair, set[int]] = {}
+
+    def worker_waits(self, host: str, chunk: int, server: str) -> None:
+        """The values that it sent have not come, or the result that was sent to it."""
+        missing = self._missing.get((server, chunk))
+        if missing is None:
+            # The server has served it, or never begun it; but a full list may leave out chunks.
+            if len(self._lists.get(server, ())) < WAITING_MAX:
+                self._never_heard.setdefault((host, server), set()).add(chunk)
+        elif host in missing:
+            self._never_sent.setdefault((host, server), set()).add(chunk)
+
+    def worker_says_nothing(self, host: str) -> None:
+        """Whatever servers miss of it, it will not send."""
+        for (server, chunk), missing in self._missing.items():
+            if host in missing:
+                self._never_sent.setdefault((host, server), set()).add(chunk)
+
+    def told(self) -> Mapping[str, Absent]:
+        pairs = self._never_sent.keys() | self._never_heard.keys()
+        worker_of = Counter(worker for worker, _ in pairs)
+        server_of = Counter(server for _, server in pairs)
+        # Of a worker and a server that have but each other, the worker.
+        hosts = list(dict.fromkeys([*self._job.hosts, *self._job.job.servers]))
+        hosts.sort(key=lambda host: -(worker_of[host] + server_of[host]))
+        found = {host: self._absent(host) for host in hosts}
+        return {host: absent for host, absent in found.items() if absent.count}
+
+    def _absent(self, host: str) -> Absent:
+        """What a worker owes; of a host that only serves, the results that are missing."""
+        if host not in self._job.hosts:
+            of_both = (*self._never_sent.items(), *self._never_heard.items())
+            return Absent(set().union(*(chunks for (_, at), chunks in of_both if at == host)))
+        return Absent(
+            set().union(*(c for (worker, _), c in self._never_sent.items() if worker == host)),
+            set().union(*(c for (worker, _), c in self._never_heard.items() if worker == host)),
+        )

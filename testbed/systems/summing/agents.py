@@ -1,0 +1,37 @@
+"""Who runs where: a worker at each host of the job."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agglab.hosts import wire
+from agglab.hosts.part import WORKER
+from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.systems.base import ActiveJob, Agent
+from agglab.testbed.systems.common import agent_configuration
+
+
+def agents(resolved: ResolvedScenario, job: ActiveJob, endpoints: str) -> list[Agent]:
+    """See System.agents. endpoints: the module of the workers' endpoints."""
+    return [
+        Agent(WORKER, job.job.hosts[rank], rank, configuration(resolved, job, endpoints, rank))
+        for rank in job.members
+    ]
+
+
+def configuration(
+    resolved: ResolvedScenario, job: ActiveJob, endpoints: str, rank: int
+) -> dict[str, Any]:
+    """hosts.agent's keys for one worker, as the job begins."""
+    declared, port = job.job, wire.WORKER_PORT_BASE + job.job.number
+    host = declared.hosts[rank]
+    return {
+        **agent_configuration(resolved, declared, endpoints, host, port, rank),
+        "settings": {
+            "lanes": resolved.lanes,
+            "slots": declared.slots,
+            "window": declared.window,
+            "first_tag": 1,
+            "aggregator": [wire.AGGREGATOR_ADDRESS, wire.AGGREGATOR_PORT],
+        },
+    }

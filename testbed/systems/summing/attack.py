@@ -1,0 +1,318 @@
+"""Frames of a host that attacks jobs it has no part in; none of them may change a sum or end a job.
+
+Kinds take turns. They spoof contributions (job, worker, slot, set, tag, kind, exponent), results of
+the aggregator in every wrapping that a host takes off, and ICMP messages about what workers sent.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import random
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from math import ceil
+
+from agglab.hosts import wire
+from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.systems.base import AttackKind
+from agglab.testbed.systems.frames import (
+    ETHERNET,
+    ICMP,
+    IPV4,
+    IPV4_TYPE,
+    IPV6,
+    MORE_FRAGMENTS,
+    UDP,
+    End,
+    end_of,
+    ethernet,
+    icmp,
+    ipv4,
+    udp,
+)
+
+HEADER = struct.Struct("!BBHHBBI")
+NO_JOB, JOB_MAX = 1000, 0xFFFF
+AIMED = 0.85
+SESSION = 1 << 20
+VLAN, SERVICE_VLAN, OLD_SERVICE_VLAN = 0x8100, 0x88A8, 0x9100
+TAGS_READ_MAX = 4
+"""p4/include/lower_headers.p4: MAX_TAGS."""
+FIRST_BYTES = 16
+"""Of UDP in a first fragment."""
+OPTIONS = (b"\1\1\1\0", b"\7\7\4\0\0\0\0\0", b"\x94\4\0\0", b"\x44\x0c\5\0" + bytes(8))
+"""None, a recorded route, a router alert, time stamps: all of them are taken by a host."""
+BROADCAST_MAC, GROUP_MAC = b"\xff" * 6, bytes.fromhex("01005e000001")
+NOBODY_MAC = bytes.fromhex("020000ffff01")
+MAPPED = bytes(10) + b"\xff\xff"
+SNAP = bytes.fromhex("aaaa03000000")
+UNREACHABLE, QUENCH, REDIRECT, EXPIRED, PARAMETER = 3, 4, 5, 11, 12
+TOO_BIG, SMALLEST_MTU = 4, 68
+REDIRECT_CODES, UNREACHABLE_CODES = 4, 16
+
+REFUSED, FORGED, MALFORMED, FORWARDED = "refused", "forged", "malformed", "forwarded"
+"""Which of a switch's counters (counters.py) a kind's frames are counted by.
+What is forwarded a host ignores, or counts as one of its `network_errors`."""
+
+
+AGGREGATOR = End(
+    bytes.fromhex(wire.AGGREGATOR_MAC.replace(":", "")),
+    ipaddress.IPv4Address(wire.AGGREGATOR_ADDRESS).packed,
+    wire.AGGREGATOR_PORT,
+)
+
+
+@dataclass(frozen=True)
+class Aim:
+    """One turn's circumstances. own: the attacker; worker: one of the victim's. member_of: a job
+    that the attacker takes part in. slots: how many each job has, by its number. room: how long an
+    IPv4 packet may be. forge: makes payloads."""
+
+    chance: random.Random
+    own: End
+    worker: End
+    victim: Job
+    member_of: Job | None
+    slots: Mapping[int, int]
+    lanes: int
+    room: int
+
+    forge: Forge
+
+    def contribution(self, overhead: int = 0) -> bytes:
+        """Or what only a switch may send to another."""
+        return self.forge(self, self.chance.choice((0, wire.RESULT)), overhead)
+
+    def contribution_beyond(self) -> bytes:
+        """As a member, to the slots behind its own job's, which are another's; as what the victim
+        contributes there if there is no such job."""
+        job = self.member_of or self.victim
+        whole = self.forge(self, 0, 0)
+        version, kind, _, _, exponent, attempt, tag = HEADER.unpack_from(whole)
+        slot = self.slots[job.number] + self.chance.randrange(self.slots[self.victim.number])
+        header = HEADER.pack(version, kind, job.number, slot, exponent, attempt, tag)
+        return header + whole[HEADER.size :]
+
+    def result(self, overhead: int = 0) -> bytes:
+        """One the worker would believe if it heard it."""
+        return self.forge(self, wire.RESULT, overhead)
+
+    def aims(self) -> bool:
+        """Mostly: at what the victim is doing, rather than beside it."""
+        return self.chance.random() < AIMED
+
+    def fits(self, payload_bytes: int, overhead: int) -> bool:
+        """Whether an IPv4 packet holds it."""
+        return IPV4.size + 8 + overhead + payload_bytes <= self.room
+
+    def header(self, kind: int) -> bytes:
+        """The header of docs/protocol.md, of a packet that the victim's job may have in flight."""
+        chance, victim = self.chance, self.victim
+        slots = self.slots[victim.number]
+        job = victim.number if self.aims() else chance.randrange(NO_JOB, JOB_MAX)
+        slot = chance.randrange(slots if self.aims() else 1 << 16)
+        tags_a_round = 1 + ceil(victim.elements / self.lanes) // slots
+        near = chance.randrange(1, 2 + tags_a_round)
+        tag = near if self.aims() else chance.choice((SESSION + near, chance.randrange(1 << 32)))
+        return HEADER.pack(wire.VERSION, kind, job, slot, chance.randrange(256), 0, tag)
+
+
+Forge = Callable[[Aim, int, int], bytes]
+"""(aim, the bit of a result or 0, bytes that the frame has more than usual) -> a system's own
+payload."""
+Make = Callable[[Aim], list[bytes]]
+
+
+@dataclass(frozen=True)
+class Kind(AttackKind):
+    """make: the frames of one turn."""
+
+    make: Make
+
+
+def frames(
+    key: str, resolved: ResolvedScenario, host: str, forge: Forge
+) -> Iterator[tuple[str, bytes]]:
+    """See System.attack."""
+    victims = [job for job in resolved.jobs if host not in job.hosts]
+    member_of = next((job for job in resolved.jobs if host in job.hosts), None)
+    chance, graph = random.Random(key), resolved.graph
+    slots = {job.number: job.slots for job in resolved.jobs}
+    room = min(link.mtu for link in graph.links)
+    for name, kind in cycle(KINDS.items()):
+        victim = chance.choice(victims)
+        port = wire.WORKER_PORT_BASE + victim.number
+        worker = end_of(graph.host(chance.choice(victim.hosts)), port)
+        own = end_of(graph.host(host), port)
+        aim = Aim(chance, own, worker, victim, member_of, slots, resolved.lanes, room, forge)
+        yield from ((name, frame) for frame in kind.make(aim))
+
+
+def _datagram(source: End, to: End, payload: bytes, options: bytes = b"") -> bytes:
+    return ipv4(source.ip, to.ip, udp(source, to, payload), options=options)
+
+
+# Kinds.
+
+
+def _contribution(spoofed: bool, tags: Sequence[tuple[int, int]] = ()) -> Make:
+    def make(aim: Aim) -> list[bytes]:
+        source = aim.worker if spoofed else aim.own
+        packet = _datagram(source, AGGREGATOR, aim.contribution(4 * len(tags)))
+        return [ethernet(AGGREGATOR.mac, source.mac, packet, tags)]
+
+    return make
+
+
+def _contribution_beyond(aim: Aim) -> list[bytes]:
+    packet = _datagram(aim.own, AGGREGATOR, aim.contribution_beyond())
+    return [ethernet(AGGREGATOR.mac, aim.own.mac, packet)]
+
+
+def _contribution_with_options(aim: Aim) -> list[bytes]:
+    packet = _datagram(aim.own, AGGREGATOR, aim.contribution(4), OPTIONS[0])
+    return [ethernet(AGGREGATOR.mac, aim.own.mac, packet)]
+
+
+def _contribution_fragment(aim: Aim) -> list[bytes]:
+    part = udp(aim.own, AGGREGATOR, aim.contribution())[:FIRST_BYTES]
+    packet = ipv4(aim.own.ip, AGGREGATOR.ip, part, flags=MORE_FRAGMENTS)
+    return [ethernet(AGGREGATOR.mac, aim.own.mac, packet)]
+
+
+def _result(
+    to_mac: bytes | None = None,
+    source_mac: bytes | None = None,
+    tags: Sequence[tuple[int, int]] = (),
+) -> Make:
+    def make(aim: Aim) -> list[bytes]:
+        packet = _datagram(AGGREGATOR, aim.worker, aim.result(4 * len(tags)))
+        return [ethernet(to_mac or aim.worker.mac, source_mac or aim.own.mac, packet, tags)]
+
+    return make
+
+
+def _result_stacked(least: int, most: int) -> Make:
+    """As many tags of VLAN 0, which a host takes off one by one."""
+
+    def make(aim: Aim) -> list[bytes]:
+        count = aim.chance.randint(least, most)
+        tags = [(aim.chance.choice((VLAN, SERVICE_VLAN)), 0) for _ in range(count)]
+        packet = _datagram(AGGREGATOR, aim.worker, aim.result(4 * count))
+        return [ethernet(aim.worker.mac, aim.own.mac, packet, tags)]
+
+    return make
+
+
+def _result_with_options(aim: Aim) -> list[bytes]:
+    options = aim.chance.choice(OPTIONS)
+    packet = _datagram(AGGREGATOR, aim.worker, aim.result(len(options)), options)
+    return [ethernet(aim.worker.mac, aim.own.mac, packet)]
+
+
+def _result_fragments(tags: Sequence[tuple[int, int]] = ()) -> Make:
+    """Both parts of one datagram; the later one has no UDP header."""
+
+    def make(aim: Aim) -> list[bytes]:
+        whole = udp(AGGREGATOR, aim.worker, aim.result(4 * len(tags)))
+        number = aim.chance.randrange(1 << 16)
+        parts = ((MORE_FRAGMENTS, whole[:FIRST_BYTES]), (FIRST_BYTES // 8, whole[FIRST_BYTES:]))
+        packets = [
+            ipv4(AGGREGATOR.ip, aim.worker.ip, part, flags=flags, number=number)
+            for flags, part in parts
+        ]
+        return [ethernet(aim.worker.mac, aim.own.mac, packet, tags) for packet in packets]
+
+    return make
+
+
+def _result_to_broadcast(aim: Aim) -> list[bytes]:
+    everybody = End(BROADCAST_MAC, aim.worker.ip[:2] + b"\xff\xff", aim.worker.port)
+    packet = _datagram(AGGREGATOR, everybody, aim.result())
+    return [ethernet(BROADCAST_MAC, aim.own.mac, packet)]
+
+
+def _result_mapped(aim: Aim) -> list[bytes]:
+    """Over IPv6, between IPv4-mapped addresses; the pseudo header's sum is as in IPv4, plus those
+    of the prefixes, which are 0 in ones' complement."""
+    datagram = udp(AGGREGATOR, aim.worker, aim.result(IPV6.size - IPV4.size))
+    addresses = (MAPPED + AGGREGATOR.ip, MAPPED + aim.worker.ip)
+    packet = IPV6.pack(6 << 28, len(datagram), UDP, 64, *addresses) + datagram
+    return [ethernet(aim.worker.mac, aim.own.mac, packet)]
+
+
+def _result_in_snap(aim: Aim) -> list[bytes]:
+    """IEEE 802.3 with LLC and SNAP, where the type stands behind a length."""
+    packet = _datagram(AGGREGATOR, aim.worker, aim.result(len(SNAP) + 2))
+    body = SNAP + struct.pack("!H", IPV4_TYPE) + packet
+    return [ETHERNET.pack(aim.worker.mac, aim.own.mac, len(body)) + body]
+
+
+def _result_of_host(own: bool) -> Make:
+    """From an address that is not the aggregator's: another worker's, or the receiver's own."""
+
+    def make(aim: Aim) -> list[bytes]:
+        claimed = aim.worker if own else aim.own
+        source = End(claimed.mac, claimed.ip, AGGREGATOR.port)
+        packet = _datagram(source, aim.worker, aim.result())
+        return [ethernet(aim.worker.mac, aim.own.mac, packet)]
+
+    return make
+
+
+def _message(kind: int, codes: Sequence[int], rest: bytes, from_aggregator: bool = False) -> Make:
+    """An ICMP message about a packet the worker could have sent."""
+
+    def make(aim: Aim) -> list[bytes]:
+        quoted = _datagram(aim.worker, AGGREGATOR, aim.contribution())[: IPV4.size + 8]
+        body = icmp(kind, aim.chance.choice(codes), rest, quoted)
+        source = AGGREGATOR.ip if from_aggregator else aim.own.ip
+        packet = ipv4(source, aim.worker.ip, body, ICMP)
+        return [ethernet(aim.worker.mac, aim.own.mac, packet)]
+
+    return make
+
+
+NO_REST = bytes(4)
+SMALL_MTU = struct.pack("!HH", 0, SMALLEST_MTU)
+PRIORITY_TAG, TAG_OF_VLAN_5 = (VLAN, 0), (VLAN, 5)
+
+KINDS: Mapping[str, Kind] = {
+    "contribution": Kind(REFUSED, _contribution(spoofed=False)),
+    "contribution_spoofed": Kind(REFUSED, _contribution(spoofed=True)),
+    "contribution_beyond": Kind(REFUSED, _contribution_beyond),
+    "contribution_tagged": Kind(MALFORMED, _contribution(False, [PRIORITY_TAG])),
+    "contribution_options": Kind(MALFORMED, _contribution_with_options),
+    "contribution_fragment": Kind(MALFORMED, _contribution_fragment),
+    "result": Kind(FORGED, _result()),
+    "result_switch_mac": Kind(FORGED, _result(source_mac=AGGREGATOR.mac)),
+    "result_broadcast_mac": Kind(FORGED, _result(to_mac=BROADCAST_MAC)),
+    "result_multicast_mac": Kind(FORGED, _result(to_mac=GROUP_MAC)),
+    "result_wrong_mac": Kind(FORGED, _result(to_mac=NOBODY_MAC)),
+    "result_routed": Kind(FORGED, _result(to_mac=AGGREGATOR.mac)),
+    "result_broadcast": Kind(FORGED, _result_to_broadcast),
+    "result_priority_tag": Kind(FORGED, _result(tags=[PRIORITY_TAG])),
+    "result_vlan": Kind(FORGED, _result(tags=[TAG_OF_VLAN_5])),
+    "result_service_tag": Kind(FORGED, _result(tags=[(SERVICE_VLAN, 0)])),
+    "result_old_service_tag": Kind(FORGED, _result(tags=[(OLD_SERVICE_VLAN, 0)])),
+    "result_stacked": Kind(FORGED, _result_stacked(2, TAGS_READ_MAX)),
+    "result_too_deep": Kind(MALFORMED, _result_stacked(TAGS_READ_MAX + 1, 8)),
+    "result_options": Kind(FORGED, _result_with_options),
+    "result_fragments": Kind(FORGED, _result_fragments()),
+    "result_tagged_fragments": Kind(FORGED, _result_fragments([PRIORITY_TAG])),
+    "result_mapped": Kind(FORGED, _result_mapped),
+    "result_snap": Kind(FORWARDED, _result_in_snap),
+    "result_of_another": Kind(FORWARDED, _result_of_host(own=False)),
+    "result_of_itself": Kind(FORGED, _result_of_host(own=True)),
+    "icmp_too_big": Kind(FORWARDED, _message(UNREACHABLE, [TOO_BIG], SMALL_MTU)),
+    "icmp_unreachable": Kind(FORWARDED, _message(UNREACHABLE, range(UNREACHABLE_CODES), NO_REST)),
+    "icmp_quench": Kind(FORWARDED, _message(QUENCH, [0], NO_REST)),
+    "icmp_redirect": Kind(FORWARDED, _message(REDIRECT, range(REDIRECT_CODES), b"\x0a\0\0\1")),
+    "icmp_expired": Kind(FORWARDED, _message(EXPIRED, [0, 1], NO_REST)),
+    "icmp_parameter": Kind(FORWARDED, _message(PARAMETER, [0, 1, 2], b"\x14\0\0\0")),
+    "icmp_of_aggregator": Kind(FORGED, _message(UNREACHABLE, [TOO_BIG], SMALL_MTU, True)),
+}
+"""In the order in which they are sent."""

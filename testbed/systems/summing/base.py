@@ -1,0 +1,193 @@
+"""The answers that follow from switches that sum in slots, for a system to inherit."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from agglab.hosts.wire import VALUE_BYTES
+from agglab.testbed.plan import Entries, Tree
+from agglab.testbed.scenario import ResolvedScenario, Scenario
+from agglab.testbed.scenario.jobs import Finding, Job
+from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems import common
+from agglab.testbed.systems.base import (
+    Absent,
+    ActiveJob,
+    Again,
+    Agent,
+    Bounds,
+    Cells,
+    Choices,
+    Combine,
+    Registers,
+    Source,
+    System,
+    TruthOf,
+    Waiting,
+    everywhere,
+)
+from agglab.testbed.systems.summing import agents, attack, keys, trees
+from agglab.testbed.systems.summing import counters as counted
+from agglab.testbed.systems.summing.bounds import Load, bounds
+from agglab.testbed.systems.summing.diagnosis import diagnose
+from agglab.testbed.systems.summing.sessions import SlotSessions
+from agglab.testbed.systems.summing.sizes import Sizes
+from agglab.testbed.systems.summing.truth import truth_of
+from agglab.topologies import Topology
+
+DYNAMIC = "partition: dynamic changes windows, and so the exponents sent, as jobs come and go"
+
+
+class Summing(System):
+    """Its program has the name of the system, and `LANES` and `SLOTS`."""
+
+    sizes: Sizes
+    endpoints: str
+    """Module of the workers' endpoints."""
+    counters = counted.COUNTERS
+    attack_kinds = attack.KINDS
+
+    @abstractmethod
+    def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
+        """Of the round of that number."""
+
+    def rounds(self, job: ActiveJob) -> Iterable[int]:
+        """Those whose loads differ."""
+        return (0,)
+
+    @abstractmethod
+    def forge(self, aim: attack.Aim, result: int, overhead: int) -> bytes:
+        """See attack.Forge."""
+
+    # A scenario.
+
+    def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+        return keys.check(scenario, trust, self.sizes)
+
+    def refused(self, graph: Topology, job: ActiveJob) -> str:
+        try:
+            trees.tree_of(graph, job)
+        except ValueError as error:
+            return str(error)
+        return ""
+
+    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
+        return keys.resolve(scenario, slowest_bps, self.sizes)
+
+    def lanes(self, scenario: Scenario) -> int:
+        """As the scenario says, or the most that its MTU allows."""
+        return common.lanes_of(scenario, self.sizes.header_bytes)
+
+    def chunks(self, scenario: Scenario, job: Job) -> int:
+        return -(-job.elements // self.lanes(scenario))
+
+    def chunk_bits(self, resolved: ResolvedScenario) -> int:
+        return self.sizes.full(resolved.lanes) * 8
+
+    def memory_bytes(self, resolved: ResolvedScenario) -> int:
+        return 2 * resolved.slots * resolved.lanes * VALUE_BYTES
+
+    # Network and agents.
+
+    def sources(self, scenario: Scenario) -> Mapping[str, Source]:
+        parameters = {"LANES": self.lanes(scenario), "SLOTS": scenario.switch.slots}
+        return everywhere(Source(self.name, parameters))
+
+    def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
+        return trees.tables(graph, jobs)
+
+    def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
+        return agents.agents(resolved, job, self.endpoints)
+
+    def sessions(self, resolved: ResolvedScenario) -> SlotSessions:
+        return SlotSessions(resolved)
+
+    # What should happen.
+
+    def round_bytes(
+        self, resolved: ResolvedScenario, job: ActiveJob, number: int
+    ) -> Mapping[str, int]:
+        return self.load(resolved, job, number).sent
+
+    def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
+        """Of the round that needs least."""
+        tree = _tree(resolved, job)
+        found = [
+            bounds(resolved, job.job, tree, self.load(resolved, job, number), self.sizes)
+            for number in self.rounds(job)
+        ]
+        return Bounds(
+            found[0].payload_s,
+            min(each.link_s for each in found),
+            min(each.lossy_s for each in found),
+            max(each.window_share for each in found),
+        )
+
+    def beyond(
+        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
+    ) -> Again:
+        """A contribution that is sent again is an opening, or carries values."""
+        sizes = self.sizes.opening, self.sizes.full(resolved.lanes)
+        return Again(*(counts["retransmitted"] * size for size in sorted(sizes)))
+
+    def unpredictable(self, resolved: ResolvedScenario) -> str:
+        return DYNAMIC if resolved.scenario.switch.partition == "dynamic" else ""
+
+    def sent_again(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        more: Mapping[str, int],
+        counters: Mapping[str, Mapping[str, Cells]],
+    ) -> Mapping[str, Again]:
+        def answers(packets: int, size: int) -> Again:
+            return self.answers(resolved, packets, size)
+
+        return trees.sent_again(_tree(resolved, job), job.index, more, counters, answers)
+
+    def answers(self, resolved: ResolvedScenario, packets: int, size: int) -> Again:
+        """How many bytes a switch sent again that so many packets asked for, of so many bytes."""
+        return Again(size, size)
+
+    def returns_sums(self, dtype: str) -> bool:
+        return dtype == "float32"
+
+    def block(self, resolved: ResolvedScenario) -> int:
+        return resolved.lanes
+
+    def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
+        return truth_of(job.job.dtype, resolved.lanes, combine)
+
+    # What switches did.
+
+    def arrivals(self) -> tuple[str, ...]:
+        return counted.ARRIVALS
+
+    def owed(
+        self, resolved: ResolvedScenario, job: ActiveJob, switch: str, cells: Mapping[str, Cells]
+    ) -> int:
+        return counted.owed(cells, job.index, _tree(resolved, job), switch)
+
+    # When something is wrong.
+
+    def diagnose(
+        self,
+        source: Registers,
+        graph: Topology,
+        job: ActiveJob,
+        waiting: Mapping[str, Iterable[Waiting]],
+        unserved: Mapping[str, Iterable[Waiting]],
+    ) -> Mapping[str, Absent]:
+        first_slot, _ = job.share
+        entries = {host: [(c, s, t) for c, s, t in waits] for host, waits in waiting.items()}
+        return diagnose(source, trees.tree_of(graph, job), first_slot, entries)
+
+    def attack(
+        self, key: str, resolved: ResolvedScenario, host: str
+    ) -> Iterator[tuple[str, bytes]]:
+        return attack.frames(key, resolved, host, self.forge)
+
+
+def _tree(resolved: ResolvedScenario, job: ActiveJob) -> Tree:
+    return trees.tree_of(resolved.graph, job)

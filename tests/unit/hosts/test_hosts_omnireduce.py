@@ -1,0 +1,415 @@
+"""OmniReduce's workers against independent arithmetic, around the switch in plain Python, whatever
+the network does; their bytes and errors."""
+
+import random
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import quantise_model
+from flow_network import MS, NEVER, TIMING, FlowNetwork, Node, deliver
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from switch_model import Faults
+
+from agglab.hosts.endpoint import Outbox
+from agglab.hosts.errors import NotFinite, RoundTimeout, ShapeMismatch
+from agglab.hosts.slots import Job
+from agglab.hosts.systems.omnireduce import wire
+from agglab.hosts.systems.omnireduce.endpoint import OmniReducer
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "p4"))
+
+from omnireduce_model import BARE, NONE, OPENING, RESULT, Packet, Switch, parse
+
+NUMBER, SLOTS = 7, 64
+SWITCH = ("10.0.255.254", 48864)
+
+
+class SwitchEnd:
+    """The model of the switch as an endpoint. twice: it answers again what it has just answered."""
+
+    listens, done, deadline_ns, chunks_done = True, True, NEVER, 0
+
+    def __init__(self, peers, lanes):
+        self.peers, self.longest_bytes = peers, wire.longest_datagram_bytes(lanes)
+        self.model = Switch(NUMBER, tuple(range(len(peers))), SLOTS)
+        self.out = []
+        self.outbox = Outbox(*(np.zeros((0, *n), np.uint32) for n in ((1,), (), ())))
+
+    def on_datagrams(self, now_ns, inbox):
+        for row in range(inbox.count):
+            payload = inbox.buffer[row, : inbox.lengths[row]].tobytes()
+            answer = self.model.receive(int(inbox.peers[row]), parse(payload))
+            attempt = payload[7:8]
+            for port in sorted(answer[0]) if answer else ():
+                answered = answer[1].payload()
+                self.out.append((port, answered[:7] + attempt + answered[8:]))
+        return inbox.count
+
+    def poll(self, now_ns):
+        out, self.out = self.out, []
+        frames = np.zeros((len(out), self.longest_bytes), np.uint8)
+        for row, (_, payload) in enumerate(out):
+            frames[row, : len(payload)] = np.frombuffer(payload, np.uint8)
+        lengths = np.array([len(payload) for _, payload in out], np.uint32)
+        self.outbox = Outbox(frames, lengths, np.array([port for port, _ in out], np.uint32))
+        return np.arange(len(out), dtype=np.uint32)
+
+
+def rack(
+    tensors, lanes=2, window=4, faults=Faults(), seed=0, timing=TIMING, first_tag=1, **network
+):
+    """A network of workers around a switch: a list of tensors for each rank, one a round."""
+    count = len(tensors)
+    addresses = [(f"10.0.0.{rank + 1}", 48872) for rank in range(count)]
+    job = Job(NUMBER, count, lanes, SLOTS, window, first_tag)
+    nodes = [
+        Node(address, OmniReducer(job, timing, SWITCH), list(mine))
+        for address, mine in zip(addresses, tensors, strict=True)
+    ]
+    switch = Node(SWITCH, SwitchEnd(addresses, lanes))
+    return FlowNetwork([*nodes, switch], faults, seed, **network), nodes
+
+
+def sparse(generator, size, dtype, density, block):
+    """Random values; of each block, all or none."""
+    if dtype == "int32":
+        values = generator.integers(-(2**31), 2**31, size).astype(np.int32)
+    else:
+        scale = np.exp2(generator.integers(-140, 100, size))
+        values = (generator.standard_normal(size) * scale).astype(np.float32)
+    kept = generator.random(-(-size // block)) < density
+    return values * np.repeat(kept, block)[:size].astype(dtype)
+
+
+def tensors_of(seed, workers, sizes, dtype, density, block):
+    generator = np.random.default_rng(seed)
+    return [[sparse(generator, s, dtype, density, block) for s in sizes] for _ in range(workers)]
+
+
+def expected(arrays, lanes):
+    """The integers that travel, and the result, by Python's arithmetic."""
+    if arrays[0].dtype == np.int32:
+        total = sum(array.astype(np.int64) for array in arrays)
+        wrapped = (total & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
+        return wrapped, wrapped
+    sums, results, workers = [], [], len(arrays)
+    for start in range(0, arrays[0].size, lanes):
+        blocks = [array[start : start + lanes].tolist() for array in arrays]
+        exponent = max(map(quantise_model.chunk_exponent, blocks))
+        for values in zip(*blocks, strict=True):
+            integers = [quantise_model.quantise(value, exponent, workers) for value in values]
+            sums.append(sum(integers))
+            results.append(quantise_model.dequantise(sums[-1], exponent, workers))
+    return np.array(sums, np.int32), np.array(results, np.float32)
+
+
+def check_results(nodes, lanes):
+    for node in nodes:
+        assert node.error is None, node.error
+        node.endpoint.finish()
+    for round in range(len(nodes[0].tensors)):
+        _, wanted = expected([node.tensors[round] for node in nodes], lanes)
+        for node in nodes:
+            assert np.array_equal(node.results[round].view(np.uint32), wanted.view(np.uint32))
+
+
+@settings(max_examples=250, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    workers=st.integers(1, 6),
+    sizes=st.lists(st.integers(0, 120), min_size=1, max_size=4),
+    lanes=st.integers(1, 5),
+    window=st.integers(1, SLOTS),
+    dtype=st.sampled_from(["int32", "float32"]),
+    density=st.sampled_from([0, 0.1, 0.5, 1]),
+    loss=st.sampled_from([0, 0.01, 0.1, 0.3]),
+    duplicate=st.sampled_from([0, 0.3]),
+    reorder=st.sampled_from([0, 0.3]),
+    extra_ms=st.sampled_from([5, 300]),
+    gather_ms=st.sampled_from([0, 1]),
+    skew_ms=st.sampled_from([0, 40]),
+    first_tag=st.sampled_from([1, 2**32 - 2]),
+    in_place=st.booleans(),
+)
+def test_the_sum_is_exact_whatever_the_network_does(
+    seed, workers, sizes, lanes, window, dtype, density, loss, duplicate, reorder, extra_ms,
+    gather_ms, skew_ms, first_tag, in_place,
+):  # fmt: skip
+    faults = Faults(loss, duplicate, reorder, MS, MS // 3 if reorder else 0, extra_ms * MS)
+    tensors = tensors_of(seed, workers, sizes, dtype, density, 3)
+    network, nodes = rack(
+        tensors, lanes, window, faults, seed, first_tag=first_tag, gather_ns=gather_ms * MS
+    )
+    for rank, node in enumerate(nodes):
+        node.in_place, node.starts_ns = in_place, rank * skew_ms * MS
+        node.deadline_ns = node.starts_ns
+    network.run(limit_ns=600_000 * MS)
+    check_results(nodes, lanes)
+    blocks = sum(-(-size // lanes) for size in sizes)
+    for node in nodes:
+        counters = node.endpoint.counters
+        own = [counters[f"blocks_{what}"] for what in ("sent", "bare", "skipped")]
+        assert sum(own) == blocks == blocks_of(node.tensors, lanes).size
+        assert own[0] == np.count_nonzero(blocks_of(node.tensors, lanes))
+        assert counters["malformed"] == 0
+        if not (loss or duplicate or reorder or skew_ms):
+            assert counters["retransmitted"] == 0
+
+
+def blocks_of(tensors, lanes):
+    """Whether each block of all rounds has a value."""
+    found = []
+    for tensor in tensors:
+        starts = range(0, tensor.size, lanes)
+        found += [bool(np.any(tensor[start : start + lanes])) for start in starts]
+    return np.array(found, bool)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize("density", [0, 0.05, 0.3, 1])
+def test_without_loss_each_block_that_anybody_has_is_asked_for_once(density, dtype):
+    lanes, window, size = 4, 16, 4001
+    tensors = tensors_of(5, 4, [size], dtype, density, 4)
+    network, nodes = rack(tensors, lanes, window)
+    network.run()
+    check_results(nodes, lanes)
+    has = [blocks_of(node.tensors, lanes) for node in nodes]
+    union = np.count_nonzero(np.any(has, axis=0))
+    for node, mine in zip(nodes, has, strict=True):
+        own, opening = np.count_nonzero(mine), 42 + 20 + 36
+        size_bytes = own * (42 + 20 + 4 * lanes) + (union - own) * (42 + 20) + window * opening
+        counters = node.endpoint.counters
+        assert counters["bytes_sent"] == size_bytes
+        assert counters["bytes_received"] == union * (42 + 20 + 4 * lanes) + window * opening
+        assert counters["sent"] == counters["received"] == window + union
+        assert sum(len(payload) + 42 for payload in node.sent) == size_bytes
+        assert counters["blocks_skipped"] == 1001 - union
+
+
+def test_zeros_of_both_signs_are_no_values_and_denormals_are():
+    tensor = np.zeros(12, np.float32)
+    tensor[4:8] = -0.0
+    tensor[9] = 1e-45
+    network, nodes = rack([[tensor], [tensor.copy()]], lanes=4, window=1)
+    network.run()
+    check_results(nodes, 4)
+    assert nodes[0].results[0][9] == 2 * np.float64(tensor[9])
+    assert not np.signbit(nodes[0].results[0]).any()
+    assert nodes[0].endpoint.counters["blocks_sent"] == 1
+
+
+def test_nobody_has_anything():
+    network, nodes = rack([[np.zeros(100, np.int32)]] * 3, lanes=4, window=8)
+    network.run()
+    check_results(nodes, 4)
+    for node in nodes:
+        assert node.endpoint.counters["sent"] == 8
+        assert node.endpoint.chunks_done == node.endpoint.chunks == 25
+        assert node.endpoint.counters["blocks_skipped"] == 25
+
+
+def again(network, nodes, tensors):
+    """One more round on the same slots."""
+    for node, tensor in zip(nodes, tensors, strict=True):
+        node.tensors.append(tensor)
+        node.deadline_ns = network.now_ns
+    network.run()
+
+
+@pytest.mark.parametrize("density", [0, 0.3])
+def test_the_integers_that_came_back_are_handed_out(density):
+    """Zeros for what nobody sent, whatever the array held before."""
+    tensors = [each[0] for each in tensors_of(8, 3, [90], "float32", density, 4)]
+    network, nodes = rack([[tensor] for tensor in tensors], lanes=4, window=4)
+    sums = [np.full(90, 77, np.int32) for _ in nodes]
+    for node, mine in zip(nodes, sums, strict=True):
+        begin = node.endpoint.begin
+        node.endpoint.begin = lambda now, values, out, _, begin=begin, mine=mine: begin(
+            now, values, out, mine
+        )
+    network.run()
+    for mine in sums:
+        assert mine.tolist() == expected(tensors, 4)[0].tolist()
+
+
+def test_inf_at_one_worker_is_told_to_all_and_the_next_round_works():
+    good = [np.arange(64, dtype=np.float32) + rank for rank in range(3)]
+    bad = [array.copy() for array in good]
+    bad[1][21] = np.inf
+    bad[0][20:24] = 0  # who has nothing in the block hears of it too
+    network, nodes = rack([[tensor] for tensor in bad], lanes=4, window=4)
+    network.run()
+    said = []
+    for node in nodes:
+        with pytest.raises(NotFinite) as error:
+            node.endpoint.finish()
+        said.append(str(error.value))
+    assert said[1] == "Inf or NaN in chunk 5 of job 7: this worker's index 21"
+    assert (
+        said[0]
+        == said[2]
+        == "Inf or NaN in chunk 5 of job 7: not at this worker, but at " + ("another of the job's")
+    )
+    again(network, nodes, good)
+    for node in nodes:
+        node.endpoint.finish()
+        assert np.array_equal(node.results[1], expected(good, 4)[1])
+
+
+def test_a_sum_beyond_float32_is_named():
+    tensors = [np.zeros(8, np.float32) for _ in range(2)]
+    for tensor in tensors:
+        tensor[6] = np.finfo(np.float32).max
+    network, nodes = rack([[tensor] for tensor in tensors], lanes=2, window=2)
+    network.run()
+    for node in nodes:
+        with pytest.raises(NotFinite, match=r"the sum at index 6 \(chunk 3 of job 7\)"):
+            node.endpoint.finish()
+
+
+DIFFERENT = {
+    "elements": lambda tensor: tensor[:-1].copy(),
+    "dtype": lambda tensor: tensor.astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("what", DIFFERENT)
+def test_workers_that_reduce_unlike_all_say_so(what):
+    tensors = [np.arange(30, dtype=np.int32) for _ in range(3)]
+    tensors[2] = DIFFERENT[what](tensors[2])
+    network, nodes = rack([[tensor] for tensor in tensors], lanes=2, window=4)
+    network.run()
+    for node in nodes:
+        assert isinstance(node.error, ShapeMismatch)
+        assert "all workers of a job have to reduce alike" in str(node.error)
+
+
+def test_workers_with_other_windows_all_say_so():
+    """What follows in a column is then another block for each of them."""
+    tensors = [np.arange(30, dtype=np.int32) for _ in range(2)]
+    network, nodes = rack([[tensor] for tensor in tensors], lanes=2, window=4)
+    job = replace(nodes[1].endpoint.job, window=3)
+    nodes[1].endpoint = OmniReducer(job, TIMING, SWITCH)
+    network.run()
+    assert all(isinstance(node.error, ShapeMismatch) for node in nodes)
+
+
+def test_who_waits_in_vain_says_for_what():
+    tensors = [np.arange(1, 31, dtype=np.int32) for _ in range(3)]
+    timing = replace(TIMING, give_up_ns=400 * MS)
+    network, nodes = rack([[tensor] for tensor in tensors], lanes=2, window=4, timing=timing)
+    nodes[2].dead = True
+    network.run()
+    assert isinstance(nodes[0].error, RoundTimeout)
+    assert "no result for chunks 0-3 (slots 0-3) of job 7 after 0.4 s" in str(nodes[0].error)
+    assert nodes[0].error.missing == [(0, 3)]
+    assert nodes[0].endpoint.waiting(2) == [[0, 0, 1], [1, 1, 1]]
+
+
+def column_in_flight():
+    """A worker of one job of two that waits for block 4 of column 0 and has block 8 next."""
+    worker = OmniReducer(Job(NUMBER, 2, 2, 4, 4), TIMING, SWITCH)
+    tensor = np.zeros(40, np.int32)
+    tensor[8] = tensor[16] = 5
+    worker.begin(0, tensor, np.full(40, 77, np.int32))
+    worker.poll(0)
+    shape = parse(worker.outbox.datagram(0)).shapes
+    opening = Packet(NUMBER, 0, 1, OPENING | RESULT, 0, 4, shapes=shape)
+    assert deliver(worker, 1, [(SWITCH, opening.payload())]) == 1
+    worker.poll(1)
+    assert parse(worker.outbox.datagram(0)) == Packet(
+        NUMBER, 0, 2, wire.Kind.INT32, 4, 8, values=(5, 0)
+    )
+    return worker
+
+
+RIGHT = Packet(NUMBER, 0, 2, wire.Kind.INT32 | RESULT, 4, 8, values=(6, 1))
+ODD = {
+    "a contribution": replace(RIGHT, kind=wire.Kind.INT32),
+    "floats": replace(RIGHT, kind=wire.Kind.SCALED | RESULT),
+    "an unknown kind": replace(RIGHT, kind=0x33 | RESULT),
+    "another job": replace(RIGHT, job=8),
+    "a slot beyond the window": replace(RIGHT, slot=4),
+    "a tag to come": replace(RIGHT, tag=3),
+    "another block": replace(RIGHT, block=8),
+    "the same block again": replace(RIGHT, next=4),
+    "a block before": replace(RIGHT, next=0),
+    "another column's block": replace(RIGHT, next=5),
+    "a block beyond what it has": replace(RIGHT, next=12),
+    "the end, though it has more": replace(RIGHT, next=NONE),
+    "a value too many": replace(RIGHT, values=(6, 1, 1)),
+    "a value too few": replace(RIGHT, values=(6,)),
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_what_no_switch_can_have_answered_is_counted_and_changes_nothing(what):
+    worker = column_in_flight()
+    before = worker.columns.copy(), worker.chunks_done
+    assert deliver(worker, 2, [(SWITCH, ODD[what].payload())]) == 0
+    assert worker.counters["malformed"] == 1
+    assert np.array_equal(worker.columns, before[0]) and worker.chunks_done == before[1]
+    assert deliver(worker, 3, [(SWITCH, RIGHT.payload())]) == 1
+    assert worker.counters["malformed"] == 1
+
+
+def test_what_is_bare_but_says_it_has_values_is_malformed():
+    worker = column_in_flight()
+    payload = bytearray(RIGHT.payload())
+    payload[1] ^= BARE
+    assert deliver(worker, 2, [(SWITCH, bytes(payload))]) == 0
+    assert deliver(worker, 2, [(SWITCH, bytes(payload[:19]))]) == 0
+    assert worker.counters["malformed"] == 2
+
+
+def test_older_results_are_duplicates_or_late():
+    worker = column_in_flight()
+    opening = Packet(NUMBER, 0, 1, OPENING | RESULT, 0, 4, shapes=(1, 1)).payload()
+    deliver(worker, 2, [(SWITCH, opening)])
+    assert worker.counters["duplicates"] == 1
+    deliver(worker, 2, [(SWITCH, RIGHT.payload()), (SWITCH, opening), (SWITCH, RIGHT.payload())])
+    counters = worker.counters
+    assert (counters["duplicates"], counters["late"], counters["malformed"]) == (2, 1, 0)
+    worker.poll(3)
+    deliver(worker, 4, [(SWITCH, RIGHT.payload())])
+    assert worker.counters["duplicates"] == 3
+
+
+def test_random_bytes_change_nothing():
+    chance = random.Random(3)
+    worker = column_in_flight()
+    good = RIGHT.payload()
+    before = worker.columns.copy()
+    for _ in range(3000):
+        payload = bytearray(good)
+        for _ in range(chance.randrange(1, 4)):
+            payload[chance.randrange(8)] = chance.randrange(256)
+        payload[1] |= 4  # no kind there is
+        deliver(worker, 2, [(SWITCH, bytes(payload[: chance.randrange(len(payload) + 1)]))])
+    assert np.array_equal(worker.columns, before)
+
+
+@pytest.mark.parametrize("loss", [0.001, 0.01, 0.05])
+def test_a_loss_costs_a_round_trip(loss):
+    lanes, window, workers, size = 64, 64, 4, 80_000
+    tensors = tensors_of(3, workers, [size], "int32", 0.4, lanes)
+    times = []
+    for chance in (0.0, loss):
+        faults = Faults(chance, delay_ns=MS // 2)
+        network, nodes = rack(tensors, lanes, window, faults, 5, rate_bps=1e8)
+        network.run()
+        check_results(nodes, lanes)
+        times.append(network.now_ns)
+    assert times[1] < (1.3 + 25 * loss) * times[0]
+
+
+def test_the_format_is_that_of_the_page():
+    """Sizes that docs/systems/omnireduce.md states."""
+    assert (wire.HEADER_BYTES, wire.OPENING_BYTES) == (20, 98 - 42)
+    assert wire.longest_datagram_bytes(256) == 20 + 1024
+    assert wire.longest_datagram_bytes(1) == wire.OPENING_BYTES
+    assert wire.HEADER.names[-2:] == ("block", "next")

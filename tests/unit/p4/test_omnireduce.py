@@ -1,0 +1,511 @@
+"""p4/omnireduce.p4 against docs/systems/omnireduce.md: rules by name, random schedules against a
+model, and trees of switches whose workers walk their columns under every mishap."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from frames import AGGREGATOR, AGGREGATOR_MAC, AGGREGATOR_PORT, worker_address, worker_mac
+from omnireduce_model import (
+    INT32,
+    NONE,
+    OPENING,
+    RESULT,
+    SCALED,
+    UPLINK,
+    Packet,
+    Switch,
+    frame,
+    read,
+)
+from test_packet_checks import rewritten
+
+from agglab.switch import Exact, Pipeline
+from agglab.testbed.scenario import resolve
+from agglab.testbed.scenario.schema import JobSection, Scenario
+from agglab.testbed.scenario.schema import Switch as SwitchKeys
+from agglab.testbed.systems.omnireduce import OmniReduce
+
+ROOT = Path(__file__).resolve().parents[3]
+LANES, SLOTS, JOB, INDEX, GROUP, NO_PARENT = 5, 4, 3, 2, 9, 511
+PORTS = (1, 2, 3)
+REFUSALS = ("refused", "forged", "malformed", "forwarded", "unroutable")
+INGRESS, EGRESS = "OmnireduceIngress.aggregation.", "OmnireduceEgress."
+COUNTERS = {
+    "new": "contribution_new",
+    "duplicate": "contribution_duplicate",
+    "stale": "contribution_stale",
+    "refused": "contribution_refused",
+    "complete": "chunk_complete",
+    "repeated": "result_repeated",
+    "partial_repeated": "partial_repeated",
+    "final_new": "final_new",
+    "final_unneeded": "final_unneeded",
+}
+
+
+@pytest.fixture(scope="session")
+def omnireduce(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    json = tmp_path_factory.mktemp("omnireduce") / "omnireduce.json"
+    command = [sys.executable, "-m", "agglab.compiler", "p4/omnireduce.p4", "-o", str(json)]
+    subprocess.run([*command, f"-DLANES={LANES}", f"-DSLOTS={SLOTS}"], cwd=ROOT, check=True)
+    return json
+
+
+def program(pipeline: Pipeline, children: tuple[int, ...], switches: set[int], top: bool) -> None:
+    """Tables of one switch; switches: the children that are switches themselves."""
+    everybody = (1 << len(children)) - 1
+    pipeline.set_multicast_group(GROUP, [(port, 0) for port in children])
+    ports = children if top else (*children, UPLINK)
+    for rank, port in enumerate(ports):
+        key = [Exact(port), Exact(JOB)]
+        place = [everybody, 0, SLOTS, GROUP]
+        if port == UPLINK:
+            pipeline.table_add(INGRESS + "members", key, INGRESS + "conclude", [INDEX, *place])
+        else:
+            child = [INDEX, 1 << rank, *place, NO_PARENT if top else UPLINK]
+            pipeline.table_add(INGRESS + "members", key, INGRESS + "contribute", child)
+        to: tuple[bytes, bytes, int] = (worker_mac(port), worker_address(port), 48865 + JOB)
+        if port == UPLINK or port in switches:
+            to = (AGGREGATOR_MAC, AGGREGATOR, AGGREGATOR_PORT)
+        arguments = [*(int.from_bytes(part, "big") for part in to[:2]), to[2]]
+        pipeline.table_add(EGRESS + "results", key, EGRESS + "to_worker", arguments)
+
+
+def counted(pipeline: Pipeline) -> dict[str, int]:
+    found = {
+        what: pipeline.counter_read(INGRESS + name, INDEX)[0] for what, name in COUNTERS.items()
+    }
+    found["refused"] += pipeline.counter_read(INGRESS + "contribution_refused", 16)[0]
+    return {what: count for what, count in found.items() if count}
+
+
+@pytest.fixture
+def pipeline(omnireduce: Path) -> Pipeline:
+    made = Pipeline.load(omnireduce)
+    program(made, PORTS, set(), top=True)
+    return made
+
+
+@pytest.fixture
+def leaf(omnireduce: Path) -> Pipeline:
+    """A switch with a parent."""
+    made = Pipeline.load(omnireduce)
+    program(made, PORTS, set(), top=False)
+    return made
+
+
+def send(pipeline: Pipeline, port: int, packet: Packet) -> dict[int, Packet]:
+    return {to: read(out) for to, out in pipeline.process(port, frame(port, packet))}
+
+
+def values(rank: int, block: int = 0) -> tuple[int, ...]:
+    return tuple((0x9E3779B9 * (i + 1) * (rank + 3) + block * 7919) % 2**32 for i in range(LANES))
+
+
+def total(*parts: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sum(v) % 2**32 for v in zip(*parts, strict=True))
+
+
+def bare(next: int = NONE, exponent: int = 0, tag: int = 1, block: int = 0) -> Packet:
+    return Packet(JOB, 0, tag, INT32, block, next, exponent)
+
+
+def full(rank: int, next: int = NONE, exponent: int = 0, tag: int = 1, block: int = 0) -> Packet:
+    return replace(bare(next, exponent, tag, block), values=values(rank, block))
+
+
+def test_the_sum_of_those_who_have_something_goes_to_all(pipeline: Pipeline) -> None:
+    assert send(pipeline, 1, full(0, next=8)) == send(pipeline, 3, full(2, next=4)) == {}
+    answers = send(pipeline, 2, bare(next=12))
+    expected = Packet(JOB, 0, 1, INT32 | RESULT, 0, 4, 0, total(values(0), values(2)))
+    assert answers == dict.fromkeys(PORTS, expected)
+    assert counted(pipeline) == {"new": 3, "complete": 1}
+
+
+def test_whoever_contributes_first_with_headers_alone_leaves_no_values(pipeline: Pipeline) -> None:
+    """What the cell held before, under an older tag, is not added to."""
+    for port in PORTS:
+        send(pipeline, port, full(port, tag=1))
+    for port in (1, 2):
+        assert send(pipeline, port, bare(tag=3)) == {}
+    assert send(pipeline, 3, full(7, tag=3))[1].values == values(7)
+
+
+def test_where_nobody_has_anything_nothing_is_answered(pipeline: Pipeline) -> None:
+    for port in PORTS:
+        send(pipeline, port, full(port, tag=1))
+        answers = send(pipeline, port, bare(next=port, tag=3, block=8))
+    assert answers[2] == Packet(JOB, 0, 3, INT32 | RESULT, 8, 1)
+
+
+def test_a_bare_duplicate_is_answered_with_the_values(pipeline: Pipeline) -> None:
+    for rank, port in enumerate(PORTS):
+        answers = send(pipeline, port, bare(next=8) if port == 2 else full(rank, next=8))
+    assert send(pipeline, 2, bare(next=8)) == {2: answers[2]}
+    assert answers[2].values == total(values(0), values(2))
+    assert counted(pipeline) == {"new": 3, "complete": 1, "duplicate": 1, "repeated": 1}
+
+
+def test_a_duplicate_at_an_incomplete_cell_adds_nothing(pipeline: Pipeline) -> None:
+    for _ in range(3):
+        assert send(pipeline, 1, full(0)) == {}
+    send(pipeline, 2, full(1))
+    assert send(pipeline, 3, full(2))[3].values == total(*(values(rank) for rank in range(3)))
+
+
+ANNOUNCED = [
+    ([(8, 3), (4, 200), (12, 255)], (4, 200)),  # who is first alone gives the exponent
+    ([(4, 7), (4, 9), (4, 8)], (4, 9)),
+    ([(4, 9), (8, 255), (4, 7)], (4, 9)),
+    ([(NONE, 0), (NONE, 0), (NONE, 0)], (NONE, 0)),
+    ([(NONE, 0), (NONE - 1, 1), (NONE, 255)], (NONE - 1, 1)),
+    ([(0, 0), (0, 255), (0, 128)], (0, 255)),
+    ([(1 << 31, 5), ((1 << 31) - 1, 1), (0xFFFF, 0)], (0xFFFF, 0)),
+]
+
+
+@pytest.mark.parametrize("announced, expected", ANNOUNCED, ids=str)
+def test_the_first_block_of_all_is_next_with_the_largest_exponent_of_those_who_have_it(
+    pipeline: Pipeline, announced: list[tuple[int, int]], expected: tuple[int, int]
+) -> None:
+    for slot, order in enumerate([(0, 1, 2), (2, 1, 0), (1, 2, 0)]):
+        for port, which in zip(PORTS, order, strict=True):
+            packet = replace(bare(*announced[which]), slot=slot)
+            answers = send(pipeline, port, packet)
+        assert (answers[1].next, answers[1].exponent) == expected
+        assert send(pipeline, 2, packet)[2] == answers[2]
+
+
+def test_another_block_under_the_same_tag_is_refused(pipeline: Pipeline) -> None:
+    send(pipeline, 1, full(0, block=4))
+    assert send(pipeline, 2, full(1, block=8)) == send(pipeline, 1, bare(block=8)) == {}
+    assert counted(pipeline) == {"new": 1, "refused": 2}
+
+
+def test_another_kind_under_the_same_tag_is_refused(pipeline: Pipeline) -> None:
+    send(pipeline, 1, bare())
+    assert send(pipeline, 2, replace(full(1), kind=SCALED)) == {}
+    opening = replace(bare(), kind=OPENING, shapes=(1, 1))
+    assert send(pipeline, 2, opening) == {}
+    assert counted(pipeline) == {"new": 1, "refused": 2}
+
+
+def test_a_stale_packet_changes_nothing(pipeline: Pipeline) -> None:
+    for tag in (1, 2):
+        for rank, port in enumerate(PORTS):
+            send(pipeline, port, full(rank, tag=tag))
+    for port in (1, 2):
+        send(pipeline, port, bare(next=7, tag=3))
+    assert send(pipeline, 3, full(2, next=1, tag=1)) == {}
+    assert send(pipeline, 3, bare(next=9, tag=3))[1] == Packet(JOB, 0, 3, INT32 | RESULT, 0, 7)
+    assert counted(pipeline)["stale"] == 1
+
+
+def test_an_opening_brings_both_shapes_and_the_first_block(pipeline: Pipeline) -> None:
+    for tag, bit in enumerate((0, 63, 64, 127, 128, 143), 1):
+        shapes = (1 << 100, 1 << 100, 1 << 100 ^ 1 << bit)
+        for rank, port in enumerate(PORTS):
+            pair = (shapes[rank], shapes[rank])
+            packet = Packet(JOB, 0, tag, OPENING, 0, 8 - rank, 3 * rank, shapes=pair)
+            answers = send(pipeline, port, packet)
+        ends = min(shapes), max(shapes)
+        assert answers[1] == Packet(JOB, 0, tag, OPENING | RESULT, 0, 6, 6, shapes=ends)
+        assert send(pipeline, 2, packet) == {2: answers[2]}
+
+
+KINDS = {
+    "values": (full(0), 4 * LANES),
+    "bare": (bare(), 0),
+    "opening": (replace(bare(), kind=OPENING, shapes=(1, 1)), 36),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_one_length(pipeline: Pipeline, kind: str) -> None:
+    packet, right = KINDS[kind]
+    headers = frame(1, packet)[:62]
+    for extra in range(4 * LANES + 60):
+        assert pipeline.process(1, rewritten(headers, extra)) == []
+        accepted = {"new": 1} if extra >= right else {}
+        refusals = extra + 1 - bool(accepted)
+        assert counted(pipeline) == {**accepted, **({"refused": refusals} if refusals else {})}
+
+
+def test_other_kinds_are_refused(pipeline: Pipeline) -> None:
+    """SwitchML's and those of systems between hosts; an opening never has headers alone."""
+    foreign = [k for k in range(128) if k not in (0x30, 0x31, 0x32, 0x70, 0x71)]
+    for kind in foreign:
+        for size in (0, 36, 4 * LANES):
+            changed = bytearray(frame(1, bare())[:62])
+            changed[43] = kind
+            assert pipeline.process(1, rewritten(bytes(changed), size)) == []
+    assert counted(pipeline) == {"refused": 3 * len(foreign)}
+
+
+def test_a_wrong_udp_checksum_is_refused(pipeline: Pipeline) -> None:
+    """It covers the words of the column too."""
+    good = frame(1, full(0, next=77))
+    for at in (54, 57, 58, 61, 62, len(good) - 1):
+        bad = bytearray(good)
+        bad[at] ^= 1
+        assert pipeline.process(1, bytes(bad)) == []
+    assert counted(pipeline) == {"refused": 6}
+
+
+@pytest.mark.parametrize("first", [0, 1, 2**31 - 1, 2**31, 2**32 - 1])
+def test_a_fresh_switch_takes_any_first_tag(pipeline: Pipeline, first: int) -> None:
+    for tag in (first, (first + 1) % 2**32, (first + 2) % 2**32):
+        for rank, port in enumerate(PORTS):
+            answers = send(pipeline, port, full(rank, tag=tag))
+        assert answers[1].tag == tag
+    assert send(pipeline, 1, full(0, tag=(first - 2) % 2**32)) == {}
+    assert counted(pipeline) == {"new": 9, "complete": 3, "stale": 1}
+
+
+def test_every_kind_of_attack_is_counted_by_its_counter_and_none_is_answered(
+    pipeline: Pipeline,
+) -> None:
+    """From port 4, which leads to a host of no job."""
+    sources, belong_to = (f"OmnireduceIngress.forwarding.{n}" for n in ("sources", "belong_to"))
+    owner = int.from_bytes(worker_address(4), "big")
+    pipeline.table_add(sources, [Exact(4)], belong_to, [owner])
+    pipeline.set_multicast_group(1, [(port, 0) for port in (*PORTS, 4)])
+    switch, victim = SwitchKeys(lanes=LANES, slots=SLOTS), JobSection(name="a", workers=("h[123]",))
+    scenario = Scenario(name="attacked", system="omnireduce", switch=switch, jobs=(victim,))
+    kinds = OmniReduce.attack_kinds
+    sums = {kind: OmniReduce.counters[kind].name for kind in REFUSALS}
+
+    def counts() -> dict[str, int]:
+        counters = pipeline.program.counters
+        places = {k: next(c for c in counters if c.endswith(f".{n}")) for k, n in sums.items()}
+        return {
+            k: sum(pipeline.counter_read(name, i)[0] for i in range(counters[name].size))
+            for k, name in places.items()
+        }
+
+    seen = set()
+    for kind, attack in islice(OmniReduce().attack("7", resolve(scenario), "h4"), 40 * len(kinds)):
+        before, out = counts(), pipeline.process(4, attack)
+        counted_by = kinds[kind].counted
+        assert counts() == {**before, counted_by: before[counted_by] + 1}, kind
+        assert all(copy == attack for _, copy in out), kind
+        assert bool(out) == (counted_by == "forwarded"), kind
+        seen.add((kind, attack[43] & 0x40))
+    assert {kind for kind, _ in seen} == set(kinds)
+    assert {("contribution", 0), ("contribution", 0x40)} <= seen, "with values, and without"
+
+
+def random_packet(chance: random.Random, step: int) -> tuple[int, Packet]:
+    """Around a slowly advancing tag; one packet in eight is odd in each way."""
+
+    def odd() -> bool:
+        return chance.random() < 1 / 8
+
+    tag = max(1, 1 + step // 20 + chance.choice((-3, -1, 0, 0, 0, 0, 0, 1)))
+    kind = (INT32, OPENING, SCALED)[(tag + odd()) % 3]
+    kind |= RESULT if odd() else 0
+    slot = chance.choice((SLOTS - 1, SLOTS, 65535)) if odd() else 0
+    block = tag * 4 + odd()
+    following = chance.choice((block + 4, block + 8, NONE))
+    packet = Packet(JOB + odd(), slot, tag, kind, block, following, chance.randrange(256))
+    if kind & ~RESULT == OPENING:
+        ends = sorted(chance.getrandbits(144) for _ in range(2))
+        packet = replace(packet, shapes=(ends[0], ends[1]))
+    elif chance.random() < 1 / 2:
+        drawn = tuple(chance.getrandbits(32) for _ in range(LANES))
+        packet = replace(packet, values=drawn)
+    port = chance.choice((4, UPLINK)) if odd() else chance.choice(PORTS)
+    return port, packet
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("top", [True, False], ids=["root", "leaf"])
+def test_random_schedules_match_the_model(omnireduce: Path, top: bool, seed: int) -> None:
+    pipeline = Pipeline.load(omnireduce)
+    program(pipeline, PORTS, set(), top)
+    model, chance = Switch(JOB, PORTS, SLOTS, has_parent=not top), random.Random(seed)
+    kept: list[tuple[int, Packet]] = []
+    for step in range(1500):
+        port, packet = random_packet(chance, step)
+        if kept and chance.random() < 1 / 3:
+            port, packet = chance.choice(kept[-12:])  # sent again
+        elif not packet.kind & RESULT and not top and chance.random() < 1 / 3:
+            port, packet = UPLINK, replace(packet, kind=packet.kind | RESULT)
+        kept.append((port, packet))
+        expected = model.receive(port, packet)
+        answers = send(pipeline, port, packet)
+        assert answers == (dict.fromkeys(*expected) if expected else {}), (step, port, packet)
+    assert counted(pipeline) == dict(model.counts)
+    assert {"new", "complete", "duplicate", "stale", "refused"} <= set(model.counts)
+
+
+@dataclass
+class Node:
+    """A switch; children by port, each a Node or a worker's number."""
+
+    pipeline: Pipeline
+    children: dict[int, Node | int] = field(default_factory=dict)
+    parent: tuple[Node, int] | None = None
+
+
+@dataclass
+class Worker:
+    """Walks column after column as the page says; own: the blocks it has, by number."""
+
+    own: dict[int, tuple[int, ...]]
+    slots: int
+    tags: list[int] = field(init=False)
+    blocks: list[int | None] = field(init=False)
+    sums: dict[int, tuple[int, ...] | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.tags = [1] * self.slots
+        self.blocks = [None] * self.slots  # None: the opening is in flight
+        self.ended = [False] * self.slots
+
+    def packet(self, slot: int) -> Packet:
+        block = self.blocks[slot]
+        after = -1 if block is None else block
+        mine = [b for b in self.own if b % self.slots == slot and b > after]
+        following = min(mine, default=NONE)
+        exponent = following * 37 % 256 if mine else 0
+        if block is None:
+            pair = (5, 5)
+            return Packet(JOB, slot, self.tags[slot], OPENING, 0, following, exponent, shapes=pair)
+        found = self.own.get(block)
+        return Packet(JOB, slot, self.tags[slot], INT32, block, following, exponent, found)
+
+    def take(self, packet: Packet) -> bool:
+        """Whether a packet follows."""
+        slot = packet.slot
+        if self.ended[slot] or packet.tag != self.tags[slot]:
+            return False
+        if self.blocks[slot] is not None:
+            assert self.blocks[slot] == packet.block
+            self.sums[packet.block] = packet.values
+        self.ended[slot] = packet.next == NONE
+        if not self.ended[slot]:
+            self.tags[slot] += 1
+            self.blocks[slot] = packet.next
+            assert packet.exponent == packet.next * 37 % 256
+        return not self.ended[slot]
+
+
+def grow(load: Callable[[], Pipeline], shape: list, places: list[tuple[Node, int]]) -> Node:
+    """[2, [1, 3]]: a switch with two workers and a switch below it with four."""
+    node = Node(load())
+    for part in shape:
+        for _ in range(1 if isinstance(part, list) else part):
+            port = len(node.children) + 1
+            if isinstance(part, list):
+                child = grow(load, part, places)
+                child.parent = (node, port)
+                node.children[port] = child
+            else:
+                node.children[port] = len(places)
+                places.append((node, port))
+    return node
+
+
+def fill(node: Node) -> None:
+    below = {port for port, child in node.children.items() if isinstance(child, Node)}
+    program(node.pipeline, tuple(node.children), below, node.parent is None)
+    for port in below:
+        child = node.children[port]
+        assert isinstance(child, Node)
+        fill(child)
+
+
+SHAPES = [[3], [1, [2]], [[2], [2]], [[1, [2]], [[1], [1]]], [[1]]]
+
+
+@pytest.mark.parametrize("seed, mishap", [(0, 0.0), (1, 0.15), (2, 0.15), (3, 0.15)])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_columns_are_walked_exactly_whatever_is_lost_repeated_or_late(
+    omnireduce: Path, shape: list, seed: int, mishap: float
+) -> None:
+    places: list[tuple[Node, int]] = []
+    fill(grow(lambda: Pipeline.load(omnireduce), shape, places))
+    chance = random.Random(seed)
+    workers = []
+    for rank in range(len(places)):
+        own = {b: values(rank, b) for b in range(40) if chance.random() < 0.3}
+        workers.append(Worker(own, SLOTS))
+    flying = [
+        (*places[rank], frame(places[rank][1], worker.packet(slot)))
+        for rank, worker in enumerate(workers)
+        for slot in range(SLOTS)
+    ]
+    up = 0
+    while not all(all(worker.ended) for worker in workers):
+        if not flying or chance.random() < mishap / 2:  # a timer
+            waiting = [
+                (r, s) for r, w in enumerate(workers) for s in range(SLOTS) if not w.ended[s]
+            ]
+            rank, slot = chance.choice(waiting)
+            flying.append((*places[rank], frame(places[rank][1], workers[rank].packet(slot))))
+        index = chance.randrange(len(flying)) if mishap else 0
+        node, port, sent = flying[index]
+        if chance.random() >= mishap:  # otherwise it is delivered twice
+            flying.pop(index)
+        if chance.random() < mishap:
+            continue  # lost
+        for egress, out in node.pipeline.process(port, sent):
+            if egress == UPLINK:
+                assert node.parent
+                up += 1
+                flying.append((*node.parent, out))
+                continue
+            child = node.children[egress]
+            if isinstance(child, Node):
+                flying.append((child, UPLINK, out))
+            elif workers[child].take(read(out)):
+                place, slot = places[child], read(out).slot
+                flying.append((*place, frame(place[1], workers[child].packet(slot))))
+    union = sorted({block for worker in workers for block in worker.own})
+    expected = {
+        block: total(*(worker.own[block] for worker in workers if block in worker.own))
+        for block in union
+    }
+    for worker in workers:
+        assert worker.sums == expected
+    if not mishap:
+        switches_below = str(shape).count("[") - 1
+        assert up == switches_below * (SLOTS + len(union))
+
+
+def test_a_leaf_hands_up_what_its_children_have_and_down_what_comes(leaf: Pipeline) -> None:
+    for port in (1, 2):
+        assert send(leaf, port, bare(next=8)) == {}
+    assert send(leaf, 3, bare(next=4, exponent=9)) == {UPLINK: bare(next=4, exponent=9)}
+    assert send(leaf, 2, bare(next=8)) == {}  # the first child alone asks again
+    assert send(leaf, 1, bare(next=8)) == {UPLINK: bare(next=4, exponent=9)}
+    final = replace(full(5, next=2, exponent=1), kind=INT32 | RESULT)
+    assert send(leaf, UPLINK, final) == dict.fromkeys(PORTS, final)
+    assert send(leaf, UPLINK, final) == {}
+    assert send(leaf, 2, bare(next=8)) == {2: final}
+
+
+def test_a_final_sum_nobody_asked_for_is_dropped(leaf: Pipeline) -> None:
+    final = replace(full(5, block=4), kind=INT32 | RESULT)
+    assert send(leaf, UPLINK, final) == {}
+    for port in PORTS:
+        send(leaf, port, bare(block=4))
+    others = (
+        replace(final, block=8),
+        replace(final, tag=3),
+        replace(final, kind=SCALED | RESULT),
+    )
+    for other in others:
+        assert send(leaf, UPLINK, other) == {}
+    assert send(leaf, UPLINK, replace(final, kind=INT32)) == send(leaf, 1, final) == {}
+    assert counted(leaf) == {"new": 3, "complete": 1, "final_unneeded": 4, "refused": 2}
+    assert len(send(leaf, UPLINK, final)) == 3

@@ -1,0 +1,309 @@
+"""OmniReduce end to end in virtual time: sums, bytes of every link, accounts, faults, attacks; and
+that what is wrong is found."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agglab.hosts.tensors import Sparsity, make_tensor
+from agglab.testbed import systems
+from agglab.testbed.run import run
+from agglab.testbed.scenario import load
+from agglab.testbed.systems.base import Truth
+from agglab.testbed.systems.omnireduce import OmniReduce
+
+ELEMENTS, ROUNDS, LANES, WINDOW = 10_000, 2, 64, 16
+BLOCKS = 157
+BARE, FULL, OPENING = 62, 62 + 4 * LANES, 98
+ALLREDUCE = "kind: allreduce"
+SPARSE = "kind: sparse_allreduce, density: 20%, block: 64, overlap: random"
+DISORDER = """
+faults:
+- {kind: duplicate, link: "h*", probability: 2%}
+- {kind: reorder, link: "h1-*", probability: 2%, delay: 3ms}
+- {kind: jitter, link: "s1->h*", jitter: 2ms}
+"""
+
+Run = Callable[..., tuple[int, dict[str, Any]]]
+
+
+def scenario(
+    workload: str = SPARSE,
+    shape: str = "kind: rack, workers: 4",
+    dtype: str = "float32",
+    loss: str = "0%",
+    more: str = "",
+    system: str = "omnireduce",
+) -> str:
+    of_all = f"elements: {ELEMENTS}, dtype: {dtype}, rounds: {ROUNDS}, window: {WINDOW}"
+    return "\n".join(
+        [
+            "name: tried",
+            "seed: 5",
+            f"system: {system}",
+            "backend: virtual",
+            f"topology: {{{shape}}}",
+            f"links: {{rate: 50mbit, queue: 4MB, loss: {loss}}}",
+            f"switch: {{lanes: {LANES}, slots: 32}}",
+            f"workload: {{{workload}, {of_all}{more}}}",
+            "expect: {exact: true}",
+        ]
+    )
+
+
+@pytest.fixture(name="tried")
+def _tried(tmp_path: Path) -> Run:
+    def tried(text: str, *settings: str) -> tuple[int, dict[str, Any]]:
+        path = tmp_path / "tried.yaml"
+        path.write_text(text)
+        code = run(load(path, settings), tmp_path / "results", settings, io.StringIO())
+        return code, json.loads((tmp_path / "results/tried/latest/metrics.json").read_text())
+
+    return tried
+
+
+def ways(metrics: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {name: way for link in metrics["links"].values() for name, way in link.items()}
+
+
+def is_clean(code: int, metrics: dict[str, Any]) -> bool:
+    assert (code, metrics["reason"], metrics["findings"]) == (0, "", [])
+    assert metrics["accounts"]["balanced"] is metrics["links_as_predicted"] is True
+    assert metrics["rounds"] == ROUNDS and metrics["restarts"] == 0
+    return metrics["exact"] is True and metrics["wrong_results"] == metrics["wrong_sums"] == 0
+
+
+RACKS = ["kind: rack, workers: 4", "kind: two_tier, racks: 3, workers: 2"]
+WORKLOADS = [
+    ALLREDUCE,
+    *[
+        f"kind: sparse_allreduce, density: {density}, block: {block}, overlap: {overlap}"
+        for density, block, overlap in (
+            ("0%", 64, "random"),
+            ("5%", 64, "random"),
+            ("20%", 64, "none"),
+            ("20%", 100, "full"),
+            ("60%", 64, "random"),
+            ("100%", 64, "full"),
+        )
+    ],
+]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize("shape", RACKS)
+@pytest.mark.parametrize("workload", WORKLOADS)
+def test_links_without_loss_carry_what_was_predicted(
+    tried: Run, workload: str, shape: str, dtype: str
+) -> None:
+    code, metrics = tried(scenario(workload, shape, dtype))
+    assert is_clean(code, metrics)
+    assert 1 <= metrics["link_bound_ratio"] < 1.2
+    assert metrics["totals"]["retransmitted"] == 0
+    assert {way["bytes"] - way["predicted_bytes"] for way in ways(metrics).values()} == {0}
+
+
+def filled(rank: int, number: int, workers: int) -> np.ndarray:
+    """Of each block of SPARSE's tensor, whether it has a value."""
+    shape = Sparsity(0.2, 64, "random", workers, ELEMENTS)
+    tensor = make_tensor(5, 1, rank, number, ELEMENTS, "float32", sparsity=shape)
+    padded = np.concatenate([tensor, np.zeros(-ELEMENTS % LANES)])
+    return (padded.reshape(BLOCKS, LANES) != 0).any(axis=1)
+
+
+def test_bytes_of_two_racks_by_hand(tried: Run) -> None:
+    """A link up carries the values of the blocks that anybody below has, headers for the others
+    that anybody has, and an opening for each column; a link down the values of all that anybody
+    has."""
+    _, metrics = tried(scenario(shape="kind: two_tier, racks: 2, workers: 2"))
+    blocks = [np.array([filled(r, k, 4) for k in range(ROUNDS)]) for r in range(4)]
+    union = np.any(blocks, axis=0).sum()
+    openings = ROUNDS * WINDOW * OPENING
+
+    def up(*ranks: int) -> int:
+        own = np.any([blocks[rank] for rank in ranks], axis=0).sum()
+        return openings + own * FULL + (union - own) * BARE
+
+    carried = {name: way["bytes"] for name, way in ways(metrics).items()}
+    assert [carried[f"h{n + 1}->s{1 + n // 2}"] for n in range(4)] == [up(n) for n in range(4)]
+    assert [carried["s1->s3"], carried["s2->s3"]] == [up(0, 1), up(2, 3)]
+    down = {carried[name] for name in ("s3->s1", "s3->s2", "s1->h1", "s2->h4")}
+    assert down == {openings + union * FULL}
+    assert blocks[0].sum(axis=1).tolist() == [31, 31] and 80 < union / ROUNDS < 110
+
+
+def test_blocks_are_counted(tried: Run) -> None:
+    _, metrics = tried(scenario())
+    blocks = np.array([[filled(r, k, 4) for k in range(ROUNDS)] for r in range(4)])
+    union = np.any(blocks, axis=0).sum()
+    for rank in range(4):
+        worker = metrics["workers"][str(rank)]
+        own = blocks[rank].sum()
+        assert worker["blocks_sent"] == own
+        assert worker["blocks_bare"] == union - own
+        assert worker["blocks_skipped"] == ROUNDS * BLOCKS - union
+    assert metrics["switches"]["s1"]["packets"]["complete"] == union + ROUNDS * WINDOW
+
+
+def test_tensors_that_are_dense_cost_a_longer_header(tried: Run) -> None:
+    """8 bytes more than 54 and 256 for each block."""
+    dense = "kind: sparse_allreduce, density: 100%, block: 64"
+    sizes = {}
+    for system in ("switchml", "omnireduce"):
+        code, metrics = tried(scenario(dense, system=system))
+        assert is_clean(code, metrics)
+        sizes[system] = ways(metrics)["h1->s1"]["bytes"]
+    assert sizes["omnireduce"] - sizes["switchml"] == 8 * ROUNDS * (BLOCKS + WINDOW)
+
+
+@pytest.mark.parametrize("system", ["switchml", "ring", "ps"])
+def test_systems_that_know_no_sparsity_send_all_of_it(tried: Run, system: str) -> None:
+    text = scenario(ALLREDUCE, system=system)
+    if system != "switchml":
+        text = text.replace(f"lanes: {LANES}, slots: 32", f"lanes: {LANES}")
+    sizes = []
+    for workload in (ALLREDUCE, SPARSE):
+        code, metrics = tried(text.replace(ALLREDUCE, workload))
+        assert is_clean(code, metrics)
+        sizes.append({name: way["bytes"] for name, way in ways(metrics).items()})
+    assert sizes[0] == sizes[1]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize("shape", RACKS)
+@pytest.mark.parametrize("workload", [ALLREDUCE, SPARSE])
+def test_losses_change_no_sum(tried: Run, workload: str, shape: str, dtype: str) -> None:
+    code, metrics = tried(scenario(workload, shape, dtype, loss="1%"))
+    assert is_clean(code, metrics)
+    assert metrics["totals"]["injected_drops"] > 0 < metrics["totals"]["retransmitted"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("shape", RACKS)
+def test_many_losses_are_accounted_for(tried: Run, shape: str, seed: int) -> None:
+    """A packet of headers alone may be answered with values."""
+    code, metrics = tried(scenario(SPARSE, shape, loss="5%"), f"seed={seed}")
+    assert is_clean(code, metrics)
+    assert sum(s["packets"]["repeated"] for s in metrics["switches"].values()) > 0
+
+
+@pytest.mark.parametrize("loss", ["0%", "1%"])
+def test_disorder_changes_no_sum(tried: Run, loss: str) -> None:
+    code, metrics = tried(scenario(loss=loss) + DISORDER)
+    assert (code, metrics["reason"], metrics["findings"]) == (0, "", [])
+    assert metrics["exact"] is metrics["accounts"]["balanced"] is True
+    assert sum(worker["duplicates"] for worker in metrics["workers"].values()) > 0
+
+
+RESTARTS = {
+    "worker": "{kind: worker_restart, worker: h2, at_chunk: {round: 1, chunk: 60}, for: 50ms}",
+    "switch": "{kind: switch_restart, switch: s1, at_chunk: {round: 1, chunk: 60}, for: 50ms}",
+    "emptied": "{kind: switch_reprogram, switch: s1, at_chunk: {round: 1, chunk: 60}}",
+}
+
+
+@pytest.mark.parametrize("shape", RACKS)
+@pytest.mark.parametrize("what", RESTARTS)
+def test_what_starts_again_changes_no_sum(tried: Run, what: str, shape: str) -> None:
+    more = ", on_failure: restart, give_up: 300ms"
+    code, metrics = tried(scenario(shape=shape, more=more) + f"\nfaults: [{RESTARTS[what]}]")
+    assert (code, metrics["reason"], metrics["exact"]) == (0, "", True)
+    assert metrics["rounds"] == ROUNDS and metrics["restarts"] > 0
+
+
+def test_who_is_gone_is_named(tried: Run) -> None:
+    fault = "\nfaults: [{kind: worker_crash, worker: h3, at_chunk: {round: 0, chunk: 40}}]"
+    code, metrics = tried(scenario(more=", give_up: 300ms") + fault)
+    assert code == 1 and metrics["exact"] is False
+    assert "h3" in metrics["reason"] and "worker 2" in metrics["reason"]
+    assert not any(f"h{n}: " in metrics["reason"] for n in (1, 2, 4))
+
+
+def test_survivors_go_on_with_their_own_blocks(tried: Run) -> None:
+    fault = "\nfaults: [{kind: worker_crash, worker: h3, at_chunk: {round: 1, chunk: 40}}]"
+    text = scenario(more=", give_up: 300ms, on_failure: survivors") + fault
+    code, metrics = tried(text)
+    assert (code, metrics["exact"], metrics["rounds"]) == (0, True, ROUNDS)
+    assert metrics["lost_workers"] == ["h3"]
+
+
+def test_attacks_change_no_sum(tried: Run) -> None:
+    shape = "kind: rack, workers: 5"
+    text = scenario(shape=shape) + (
+        "\njobs: [{workers: [h1, h2, h3, h4]}]"
+        "\nfaults: [{kind: attack, host: h5, frames: 350, for: 20ms}]"
+    )
+    code, metrics = tried(text)
+    assert (code, metrics["reason"], metrics["exact"]) == (0, "", True)
+    assert set(metrics["attack"]) == set(OmniReduce.attack_kinds)
+    packets = metrics["switches"]["s1"]["packets"]
+    assert min(packets[kind] for kind in ("refused", "forged", "malformed")) > 10
+
+
+# What is wrong is found.
+
+
+@pytest.mark.parametrize("direction", ["h1->s1", "s1->h1", "s3->s4"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_another_prediction_does_not_hold(
+    tried: Run, monkeypatch: pytest.MonkeyPatch, direction: str, sign: int
+) -> None:
+    right = OmniReduce.round_bytes
+
+    def wrong(self: Any, *asked: Any) -> dict[str, int]:
+        found = dict(right(self, *asked))
+        return {**found, direction: found[direction] + sign}
+
+    text = scenario(shape=RACKS[1]).replace("exact:", "links_as_predicted: true, exact:")
+    assert tried(text)[0] == 0
+    monkeypatch.setattr(OmniReduce, "round_bytes", wrong)
+    code, metrics = tried(text)
+    assert (code, metrics["links_as_predicted"], metrics["exact"]) == (1, False, True)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_another_truth_is_missed(tried: Run, monkeypatch: pytest.MonkeyPatch, dtype: str) -> None:
+    """By one in a block that nobody has anything in."""
+    right = OmniReduce.truth
+
+    def wrong(self: Any, *asked: Any) -> Any:
+        truth = right(self, *asked)
+
+        def off_by_one(start: int, inputs: Any) -> Truth:
+            found = truth(start, inputs)
+            sums = np.array(found.values if found.sums is None else found.sums, np.int32)
+            sums[np.flatnonzero(sums == 0)[-1]] += 1
+            return Truth(sums) if found.sums is None else Truth(found.values, found.allowed, sums)
+
+        return off_by_one
+
+    monkeypatch.setattr(OmniReduce, "truth", wrong)
+    code, metrics = tried(scenario(dtype=dtype))
+    assert (code, metrics["exact"], metrics["wrong_sums"]) == (1, False, ROUNDS * 4)
+
+
+@pytest.mark.parametrize("key", ["density: 5%", "block: 64", "overlap: none"])
+def test_keys_of_sparse_tensors_have_no_meaning_for_dense_ones(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "dense.yaml"
+    path.write_text(scenario(f"{ALLREDUCE}, {key}"))
+    with pytest.raises(Exception, match="has no meaning for allreduce"):
+        load(path)
+
+
+def test_a_worker_class_of_ones_own_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text(scenario(more=", worker: 'mine:Worker'"))
+    with pytest.raises(Exception, match="has no meaning for omnireduce"):
+        load(path)
+
+
+def test_every_system_does_sparse_tensors() -> None:
+    for name in systems.built_in():
+        assert "sparse_allreduce" in systems.find(name).abilities.workloads
