@@ -8,8 +8,9 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,17 +23,6 @@ from agglab.testbed.scenario import ScenarioError, Suite, find, load, names
 from agglab.testbed.scenario.errors import nearest, one_line, quote
 from agglab.testbed.terminal import plain
 
-COMMANDS = (
-    "list",
-    "check",
-    "run",
-    "clean",
-    "report",
-    "export",
-    "fill",
-    "doctor",
-    "systems",
-)
 EXIT_CODES = """exit codes:
   0  every expectation of the scenario holds
   1  one does not, or the run broke off
@@ -70,27 +60,16 @@ def guarded(dispatch: Callable[[list[str]], int], words: list[str]) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    if words[:1] in (["export"], ["fill"]):
-        from agglab.testbed import export
-
-        return export.main(words[1:]) if words[0] == "export" else export.fill_main(words[1:])
-    if words[:1] == ["doctor"]:
-        from agglab.testbed import doctor
-
-        return doctor.main(words[1:])
     parser = _parser()
-    if words[:1] and not words[0].startswith("-") and words[0] not in COMMANDS:
-        parser.error(f"no command {quote(words[0])}{nearest(words[0], COMMANDS)}; {_known()}")
+    name = words[0] if words and not words[0].startswith("-") else ""
+    if name and name not in COMMANDS:
+        parser.error(f"no command {quote(name)}{nearest(name, COMMANDS)}; {_known()}")
+    if name and (main := COMMANDS[name].main):
+        return main(words[1:])
     options = parser.parse_args(words)
-    command = {
-        "list": _list,
-        "check": _check,
-        "run": _run,
-        "clean": _clean,
-        "report": _report,
-        "systems": _systems,
-    }
-    return command[options.command](options)
+    run = COMMANDS[options.command].run
+    assert run is not None
+    return run(options)
 
 
 def _known() -> str:
@@ -202,6 +181,83 @@ def _report(options: argparse.Namespace) -> int:
     return PASSED
 
 
+def _export(words: list[str]) -> int:
+    from agglab.testbed import export
+
+    return export.main(words)
+
+
+def _fill(words: list[str]) -> int:
+    from agglab.testbed import export
+
+    return export.fill_main(words)
+
+
+def _doctor(words: list[str]) -> int:
+    from agglab.testbed import doctor
+
+    return doctor.main(words)
+
+
+def _arguments_of_report(command: argparse.ArgumentParser) -> None:
+    command.add_argument("folder", help="results/<scenario>/<run-id>")
+
+
+def _arguments_of_check(command: argparse.ArgumentParser) -> None:
+    _arguments_of_a_scenario(command, "the problems as one JSON object on stdout")
+
+
+def _arguments_of_run(command: argparse.ArgumentParser) -> None:
+    _arguments_of_a_scenario(command, "metrics.json on stdout, and on stderr what is for people")
+    command.add_argument("--results", default="results", metavar="DIR", help="where results go")
+
+
+def _arguments_of_a_scenario(command: argparse.ArgumentParser, in_json: str) -> None:
+    command.add_argument("scenario", help="a name from `list`, or the path of a .yaml file")
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change one key, such as links.loss=1%% (may be repeated)",
+    )
+    command.add_argument(
+        "--folder",
+        type=Path,
+        metavar="DIR",
+        help="where paths in the scenario count from (default: its own folder)",
+    )
+    command.add_argument("--json", action="store_true", help=in_json)
+
+
+@dataclass(frozen=True)
+class Command:
+    """help: its line of `agglab --help`. Either `main` is given the words after its name, and
+    imports its module only then; or `run` the options that `arguments` declares."""
+
+    help: str
+    main: Callable[[list[str]], int] | None = None
+    run: Callable[[argparse.Namespace], int] | None = None
+    arguments: Callable[[argparse.ArgumentParser], None] | None = None
+
+
+COMMANDS: Mapping[str, Command] = {
+    "list": Command("the scenarios, a line each", run=_list),
+    "check": Command(
+        "validate a scenario without running it", run=_check, arguments=_arguments_of_check
+    ),
+    "run": Command("run a scenario", run=_run, arguments=_arguments_of_run),
+    "report": Command(
+        "draw a result folder's report again", run=_report, arguments=_arguments_of_report
+    ),
+    "clean": Command("remove what killed runs left behind", run=_clean),
+    "doctor": Command("what this machine has and lacks", main=_doctor),
+    "systems": Command("the ways of aggregating, and what each can do", run=_systems),
+    "export": Command("for p4-utils or p4lang's tutorials", main=_export),
+    "fill": Command("fill a running switch over P4Runtime", main=_fill),
+}
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="agglab",
@@ -211,37 +267,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"agglab {_version()}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("list", help="the scenarios, a line each")
-    check = commands.add_parser("check", help="validate a scenario without running it")
-    run = commands.add_parser("run", help="run a scenario")
-    in_json = {
-        check: "the problems as one JSON object on stdout",
-        run: "metrics.json on stdout, and on stderr what is for people",
-    }
-    for command in (check, run):
-        command.add_argument("scenario", help="a name from `list`, or the path of a .yaml file")
-        command.add_argument(
-            "--set",
-            action="append",
-            default=[],
-            metavar="KEY=VALUE",
-            help="change one key, such as links.loss=1%% (may be repeated)",
-        )
-        command.add_argument(
-            "--folder",
-            type=Path,
-            metavar="DIR",
-            help="where paths in the scenario count from (default: its own folder)",
-        )
-        command.add_argument("--json", action="store_true", help=in_json[command])
-    run.add_argument("--results", default="results", metavar="DIR", help="where results go")
-    commands.add_parser("clean", help="remove what killed runs left behind")
-    report = commands.add_parser("report", help="draw a result folder's report again")
-    report.add_argument("folder", help="results/<scenario>/<run-id>")
-    commands.add_parser("export", help="for p4-utils or p4lang's tutorials", add_help=False)
-    commands.add_parser("fill", help="fill a running switch over P4Runtime", add_help=False)
-    commands.add_parser("systems", help="the ways of aggregating, and what each can do")
-    commands.add_parser("doctor", help="what this machine has and lacks", add_help=False)
+    for name, command in COMMANDS.items():
+        own = commands.add_parser(name, help=command.help, add_help=command.main is None)
+        if command.arguments:
+            command.arguments(own)
     return parser
 
 

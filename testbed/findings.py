@@ -17,7 +17,7 @@ from agglab.testbed.faults import Attack, Fault, Impair, SwitchReprogram, Switch
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.queue_losses import Balance, balances
 from agglab.testbed.scenario import ResolvedScenario
-from agglab.topologies.graph import Duplicate, Jitter, Reorder
+from agglab.topologies.graph import COPYING, DELAYING
 
 AGAIN_A_LOSS = 2
 """On real links: every worker of the job may send a chunk again for a loss, and the next one."""
@@ -104,8 +104,7 @@ def holding_up(begun: Sequence[Fault]) -> list[Fault]:
 
 def _delayed(begun: Sequence[Fault]) -> bool:
     return any(
-        isinstance(f.action, Impair)
-        and isinstance(f.action.impairment, Jitter | Reorder | Duplicate)
+        isinstance(f.action, Impair) and isinstance(f.action.impairment, DELAYING + COPYING)
         for f in begun
     )
 
@@ -236,7 +235,7 @@ def _slow(case: Case) -> Iterator[Finding]:
 
 def _disorderly(case: Case) -> bool:
     return any(
-        isinstance(impairment, Jitter | Reorder)
+        isinstance(impairment, DELAYING)
         for link in case.resolved.graph.links
         for _, _, _, way in link.directions()
         for impairment in way.impairments

@@ -138,9 +138,13 @@ class Jitter:
 
 
 Impairment: TypeAlias = (
-    "Drop | GilbertElliott | PeriodicDrop | DropList | Corrupt | Duplicate | Reorder | Jitter"
+    Drop | GilbertElliott | PeriodicDrop | DropList | Corrupt | Duplicate | Reorder | Jitter
 )
 """What happens to the frames of a direction. `kind`: as scenarios call it."""
+DELAYING = (Reorder, Jitter)
+"""Those by which a frame can arrive later."""
+COPYING = (Duplicate,)
+"""Those by which it can arrive more than once."""
 
 
 @dataclass(frozen=True)

@@ -87,12 +87,17 @@ def parse(text: str, source: str) -> Node:
 
 
 def with_value(node: Node, path: str, value: Node) -> Node:
-    """A copy of the tree with `value` at the dotted `path`; missing sections are made."""
+    """A copy of the tree with `value` at the dotted `path`; missing sections are made. What
+    follows `expect.` is a metric's path: one key, dots and all."""
     key, _, rest = path.partition(".")
     if not isinstance(node, Mapping):
         node = Mapping((), value.where)
     if rest:
-        value = with_value(node.get(key) or Mapping((), value.where), rest, value)
+        below = node.get(key) or Mapping((), value.where)
+        if key == "expect" and isinstance(below, Mapping):
+            value = _with_entry(below, Scalar(rest, False, value.where), value)
+        else:
+            value = with_value(below, rest, value)
     return _with_entry(node, Scalar(key, False, value.where), value)
 
 

@@ -154,7 +154,7 @@ KINDS: Mapping[str, FaultKind] = {
     ),
     "drop_list": FaultKind(
         "link",
-        "exactly these are dropped",
+        "the packets with these numbers are dropped",
         needs=("packets",),
         impairment=lambda e: DropList(tuple(sorted(set(e.packets)))),
     ),
@@ -253,7 +253,9 @@ class FaultEntry:
     every: int | None = key("every", Whole(1, 10**9), None, "of so many packets")
     count: int | None = key("count", Whole(1, 10**9), None, "so many; 1 if absent")
     offset: int | None = key("offset", Whole(0, 10**9), None, "the first of them; 0 if absent")
-    packets: tuple[int, ...] = keys_list("packets", Whole(0, 10**9), "numbers, counted from 0")
+    packets: tuple[int, ...] = keys_list(
+        "packets", Whole(0, 10**9), "numbers of packets, counted from 0 in each direction"
+    )
     frames: int | None = key("frames", Whole(1, 10**6), None, "how many, spread over `for`")
     delay_s: float | None = key("delay", duration("1us", "10s"), None, "additional time")
     jitter_s: float | None = key("jitter", duration("1us", "10s"), None, "at most so much more")

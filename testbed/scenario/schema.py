@@ -50,6 +50,12 @@ OF_KIND = {kind: tuple(parameters(kind)) for kind in KINDS} | {
 """Which keys each kind of topology has."""
 
 
+def _if_absent(name: str) -> str:
+    """The kinds of topology that have this key, and what stands for an absent one in each."""
+    having = (kind for kind in KINDS if name in parameters(kind))
+    return ", ".join(f"`{kind}` {parameters(kind)[name]}" for kind in having)
+
+
 @dataclass(frozen=True)
 class Topology:
     kind: str = key(
@@ -74,10 +80,17 @@ class Topology:
         "racks",
         Whole(1, RACKS_MAX),
         None,
-        "`two_tier`, `leaf_spine`, `ring_of_racks`: 2 if absent (3 in a ring)",
+        f"how many racks; if absent: {_if_absent('racks')}",
     )
-    spines: int | None = key("spines", Whole(1, 16), None, "`leaf_spine`: 2 if absent")
-    k: int | None = key("k", Whole(2, 8), None, "`fat_tree`: ports of a switch, even; 4 if absent")
+    spines: int | None = key(
+        "spines",
+        Whole(1, 16),
+        None,
+        f"switches above the racks; if absent: {_if_absent('spines')}",
+    )
+    k: int | None = key(
+        "k", Whole(2, 8), None, f"ports of a switch, even; if absent: {_if_absent('k')}"
+    )
     switches: tuple[str, ...] = keys_list("switches", NODE, "`custom`: the nodes that are switches")
     links: tuple[str, ...] = keys_list(
         "links", CABLE, "`custom`: cables such as `h1-s1`; what is no switch is a host"

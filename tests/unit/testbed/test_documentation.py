@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from agglab.testbed.cli import COMMANDS
 from agglab.testbed.scenario import load
 from agglab.testbed.scenario.describe import fault_table, finding_table, key_table, metric_table
+from agglab.testbed.scenario.schema import OF_KIND
 from agglab.testbed.systems import impostors
 from agglab.testbed.systems.summing.attack import KINDS
 
@@ -31,7 +33,22 @@ def test_golden_tables(name: str, mark: str, table: str) -> None:
     if os.environ.get("BLESS"):
         path.write_text(written)
         text = written
-    assert text == written
+    assert text == written, f"docs/{name}: `make bless` writes the table anew"
+
+
+def first_column(name: str, heading: str) -> list[str]:
+    """Of the tables below a heading of a page in docs/."""
+    section = (DOCS / name).read_text().partition(f"\n{heading}\n")[2].partition("\n##")[0]
+    return re.findall(r"^\| ([^|]*) \|", section, re.MULTILINE)
+
+
+def test_every_topology_has_a_row() -> None:
+    assert first_column("scenarios.md", "### Topologies")[1:] == [f"`{kind}`" for kind in OF_KIND]
+
+
+def test_every_command_has_a_row() -> None:
+    shown = " ".join(first_column("scenarios.md", "## The command line"))
+    assert re.findall(r"`agglab (\w+)", shown) == list(COMMANDS)
 
 
 def test_the_examples_are_valid(tmp_path: Path) -> None:

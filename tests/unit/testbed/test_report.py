@@ -164,6 +164,8 @@ def test_the_same_folder_gives_the_same_bytes(folder: Path) -> None:
     first = drawn()
     assert set(first) == {"time.svg", "workers.svg", "progress.svg", "drops.svg", "report.html"}
     assert drawn() == first
+    documented = (Path(__file__).parents[3] / "docs/results.md").read_text()
+    assert all(f"\n| `{name}` |" in documented for name in first)
 
 
 def test_figures_show_the_values(folder: Path) -> None:

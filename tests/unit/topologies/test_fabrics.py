@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from agglab.topologies import (
     ring_of_racks,
     two_tier,
 )
+from agglab.topologies.kinds import KINDS
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -65,18 +67,9 @@ def test_servers_stand_behind_the_workers_of_their_rack() -> None:
     assert [host.name for host in topology.hosts if host.for_servers] == ["p1", "p2"]
 
 
-SHAPES_WITH_SERVERS: dict[str, Callable[[int], Topology]] = {
-    "rack": lambda servers: rack(3, servers=servers),
-    "two_tier": lambda servers: two_tier(2, 3, servers),
-    "leaf_spine": lambda servers: leaf_spine(2, 2, 3, servers),
-    "fat_tree": lambda servers: fat_tree(4, 3, servers),
-    "ring_of_racks": lambda servers: ring_of_racks(3, 3, servers),
-}
-
-
-@pytest.mark.parametrize("kind", SHAPES_WITH_SERVERS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_shape_has_servers_at_every_rack(kind: str) -> None:
-    plain, served = SHAPES_WITH_SERVERS[kind](0), SHAPES_WITH_SERVERS[kind](2)
+    plain, served = KINDS[kind](), KINDS[kind](servers=2)
     own = [host for host in served.hosts if host.for_servers]
     assert [host for host in served.hosts if not host.for_servers] == list(plain.hosts)
     assert [host.name for host in own] == [f"p{n}" for n in range(1, len(own) + 1)]
@@ -139,11 +132,17 @@ def reached(topology: Topology, start: str) -> set[str]:
     return seen
 
 
+def default(kind: str, racks: int, workers: int) -> Topology:
+    """With as many racks as it has if nothing is said."""
+    return KINDS[kind](workers=workers)
+
+
 SHAPES: list[Callable[[int, int], Topology]] = [
     two_tier,
     lambda racks, workers: leaf_spine(racks, 3, workers),
     lambda racks, workers: fat_tree(2 * (racks % 4 + 1), workers),
     lambda racks, workers: ring_of_racks(racks + 2, workers),
+    *(partial(default, kind) for kind in KINDS if kind != "rack"),  # its addresses have rack 0
 ]
 
 
@@ -242,7 +241,7 @@ def test_files_for_mn_build_the_same_graphs() -> None:
         "fat_tree": (fat_tree(4), {"k": 4}),
         "ring_of_racks": (ring_of_racks(3, 1), {"racks": 3, "workers": 1}),
     }
-    assert set(topos) == set(expected)
+    assert set(topos) == set(KINDS)
     for name, (graph, arguments) in expected.items():
         made = topos[name](**arguments)
         assert sorted(made.hosts()) == sorted(host.name for host in graph.hosts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -18,7 +19,10 @@ from agglab.testbed.impairments import (
     flip,
     splitmix64,
 )
+from agglab.testbed.scenario.fault_kinds import KINDS, FaultEntry
 from agglab.topologies.graph import (
+    COPYING,
+    DELAYING,
     Corrupt,
     Drop,
     DropList,
@@ -34,6 +38,13 @@ np = pytest.importorskip("numpy")
 SIZE = 100
 
 
+ENTRY = FaultEntry(
+    probability=0.5, to_bad=0.5, to_good=0.5, every=2, packets=(1,), delay_s=1e-3, jitter_s=1e-3
+)
+"""An entry that has what any kind of impairment needs."""
+IMPAIRMENTS = {name: kind.impairment(ENTRY) for name, kind in KINDS.items() if kind.impairment}
+
+
 def fates(impairment: Impairment, count: int, key: int = 99) -> list[Fate]:
     decide = decider(impairment, key)
     found = [Fate() for _ in range(count)]
@@ -44,6 +55,22 @@ def fates(impairment: Impairment, count: int, key: int = 99) -> list[Fate]:
 
 def dropped(impairment: Impairment, count: int, key: int = 99) -> list[int]:
     return [k for k, fate in enumerate(fates(impairment, count, key)) if fate.dropped]
+
+
+def test_scenarios_have_every_impairment_under_its_own_name() -> None:
+    assert {type(each): name for name, each in IMPAIRMENTS.items()} == {
+        kind: kind.kind for kind in get_args(Impairment)
+    }
+
+
+@pytest.mark.parametrize("name", IMPAIRMENTS)
+def test_every_impairment_does_something_and_is_told_by_what_it_does(name: str) -> None:
+    """Findings forgive lateness and copies to those kinds that are said to cause them."""
+    impairment = IMPAIRMENTS[name]
+    found = fates(impairment, 100)
+    assert any(fate != Fate() for fate in found)
+    assert any(fate.late_ns for fate in found) == isinstance(impairment, DELAYING)
+    assert any(fate.copies_ns for fate in found) == isinstance(impairment, COPYING)
 
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 2**40))
