@@ -83,7 +83,7 @@ class Tiers(BetweenHosts):
             found.append(Flow(home, host, chunks * FRAME + batches * BARE))
         return found
 
-    def round_bytes(self, resolved, job: ActiveJob) -> Mapping[str, int]:
+    def round_bytes(self, resolved, job: ActiveJob, number: int) -> Mapping[str, int]:
         graph, home = resolved.graph, resolved.graph.hosts[-1].name
         sizes = bytes_by_direction(graph, self.flows(resolved, job))
         for hosts in self.racks(graph, job).values():
