@@ -3,9 +3,9 @@
 A worker sends a contribution again because it has heard no result. That is explained if a packet of
 the same chunk (slot and tag), or of the one before it on the slot, was lost, changed or held up
 anywhere, or if a fault stopped or slowed what should have answered. It is a consequence if that
-happened to another chunk of the job while this one was under way, or as long before: workers that
-mend a loss get out of step for a moment, and what is late then looks overtaken. Whatever is neither
-is the doing of the program or of the worker's timers. Between hosts, where switches only forward, a
+happened to another chunk of the job, or was mended there, while this one was under way, or as long
+before: workers that mend a loss get out of step for a moment, and what is late then looks
+overtaken. Whatever is neither is the doing of the program or of the worker's timers. Between hosts, where switches only forward, a
 packet that waits for its peer's answer is explained if any packet of these two was lost, changed or
 held up since it was sent; if the peer gathers what all agents send, any packet of the job, since
 then or as long before.
@@ -52,6 +52,7 @@ class Causes:
     _jobs: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
     _hit: set[Chunk] = field(default_factory=set)
     _last_hit_ns: dict[int, int] = field(default_factory=dict)
+    _last_mended_ns: dict[int, int] = field(default_factory=dict)
     _last_hit_between_ns: dict[tuple[int, Pair], int] = field(default_factory=dict)
     _disturbances: list[Disturbance] = field(default_factory=list)
     _explained: Counter[tuple[int, str]] = field(default_factory=Counter)
@@ -93,11 +94,14 @@ class Causes:
     def sent_again(self, host: str, job: int, repeat: Repeat, between: Pair) -> None:
         """An agent has sent a packet again. between: its own address and its peer's."""
         first_sent_ns = repeat.first_sent_ns
-        if self._was_hit(job, repeat, between) or self._disturbed(job, first_sent_ns):
+        was_hit = self._was_hit(job, repeat, between)
+        if was_hit or self._disturbed(job, first_sent_ns):
             self._explained[job, host] += 1
+            if was_hit:
+                self._last_mended_ns[job] = self.clock.now_ns
             return
         waited_ns = self.clock.now_ns - first_sent_ns
-        if self._last_hit_ns.get(job, -FOREVER_NS) >= first_sent_ns - waited_ns:
+        if self._last_trouble_ns(job) >= first_sent_ns - waited_ns:
             self._consequences[job, host] += 1
             return
         self._unexplained[job, host] += 1
@@ -105,6 +109,11 @@ class Causes:
             place = "packet" if repeat.place is None else f"slot {repeat.place}, tag"
             what = f"{host}, job {job}, {place} {repeat.number}"
             self._examples.append(f"{what}: {waited_ns / 1e6:.3f} ms after it was first sent")
+
+    def _last_trouble_ns(self, job: int) -> int:
+        """When something of the job last went wrong, or was sent again because it had."""
+        never = -FOREVER_NS
+        return max(self._last_hit_ns.get(job, never), self._last_mended_ns.get(job, never))
 
     def _was_hit(self, job: int, repeat: Repeat, between: Pair) -> bool:
         if repeat.gathered:

@@ -47,6 +47,21 @@ def test_what_was_hit_and_when(hit: tuple[int, int, int], hit_ns: int, kind: str
     assert len(found.examples) == (kind == "unexplained")
 
 
+@pytest.mark.parametrize(("tag", "kind"), [(7, "consequences"), (8, "unexplained")])
+def test_who_mends_a_loss_may_keep_others_waiting(tag: int, kind: str) -> None:
+    """A chunk lost at 100 ns is sent again at 850, in vain once more or, as tag 8, for no reason;
+    another chunk, sent at 800, is sent again at 900."""
+    clock = Clock()
+    causes = Causes(clock)
+    after(clock, 100)
+    causes.hit(frame(1, 4, 6))
+    after(clock, 850)
+    causes.sent_again("h2", 1, Repeat(4, tag, 600), HERE)
+    after(clock, 900)
+    causes.sent_again("h1", 1, Repeat(3, 7, 800), HERE)
+    assert getattr(causes.repeats(), kind)[1, "h1"] == 1
+
+
 def test_tags_wrap_around() -> None:
     causes = Causes(Clock())
     causes.hit(frame(1, 3, 2**32 - 1))
