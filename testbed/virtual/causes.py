@@ -5,10 +5,10 @@ the same chunk (slot and tag), or of the one before it on the slot, was lost, ch
 anywhere, or if a fault stopped or slowed what should have answered. It is a consequence if that
 happened to another chunk of the job, or was mended there, while this one was under way, or as long
 before: workers that mend a loss get out of step for a moment, and what is late then looks
-overtaken. Whatever is neither is the doing of the program or of the worker's timers. Between hosts, where switches only forward, a
-packet that waits for its peer's answer is explained if any packet of these two was lost, changed or
-held up since it was sent; if the peer gathers what all agents send, any packet of the job, since
-then or as long before.
+overtaken. Whatever is neither is the doing of the program or of the worker's timers. Between hosts,
+where switches only forward, a packet that waits for its peer's answer is explained if any packet of
+these two was lost, changed or held up since it was sent; if the peer gathers what all agents send,
+any packet of the job, since then or as long before.
 """
 
 from __future__ import annotations
