@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from random import Random
 from typing import Any
 
+from agglab.hosts.part import SERVER, WORKER
 from agglab.hosts.tensors import OVERLAPS
 from agglab.testbed import systems
 from agglab.testbed.scenario.fault_kinds import ChunkMark, FaultEntry
@@ -26,7 +27,9 @@ from agglab.topologies import Topology
 LANES, SLOTS = 4, 8
 GIVE_UP_S = 60.0
 ROUND_S = 600.0
-FAULTS_MAX = 4
+FAULTS_MAX, SERVER_FAULTS_MAX = 4, 2
+
+Maker = Callable[[Random, Topology], FaultEntry]
 
 SHAPES = (
     lambda chance: Shape("rack", chance.randint(2, 4)),
@@ -34,6 +37,8 @@ SHAPES = (
     lambda chance: Shape("leaf_spine", chance.randint(1, 2), racks=2, spines=2),
     lambda chance: Shape("ring_of_racks", 1, racks=3),
 )
+STOPS = ("_pause", "_crash", "_restart", "_reprogram")
+"""Endings of kinds."""
 PROBABILITIES = (0.01, 0.05, 0.1, 0.2)
 TIMES_S = (0.0005, 0.002, 0.005, 0.02, 0.05, 0.15, 0.4)
 LASTING_S = (0.001, 0.01, 0.05, 0.2, 0.8)
@@ -41,8 +46,9 @@ LASTING_S = (0.001, 0.01, 0.05, 0.2, 0.8)
 
 def schedule(seed: int, system: str) -> Scenario:
     """The scenario of a seed, resolved: nothing in it is left to be chosen. Whatever the system, a
-    seed has the same network, jobs and faults."""
+    seed has the same network, jobs and faults; besides these, servers have faults of their own."""
     chance, tensors = Random(seed), Random(f"tensors {seed}")
+    found = systems.find(system)
     shape = chance.choice(SHAPES)(chance)
     jobs = chance.choice((1, 1, 1, 2))
     bare = Scenario(
@@ -51,7 +57,7 @@ def schedule(seed: int, system: str) -> Scenario:
         seed=seed,
         backend="virtual",
         system=system,
-        options=((system, keys()),) if (keys := systems.find(system).options) else (),
+        options=((system, found.options()),) if found.options else (),
         topology=shape,
         links=Links(
             rate_bps=chance.choice((1_000_000, 10_000_000, 100_000_000)),
@@ -67,7 +73,11 @@ def schedule(seed: int, system: str) -> Scenario:
             JobSection(name=f"job{n + 1}", workload=_workload(chance, tensors)) for n in range(jobs)
         )
         bare = replace(bare, jobs=own)
-    return replace(bare, faults=tuple(_faults(chance, bare)))
+    faults = list(_faults(chance, bare, MAKERS, FAULTS_MAX))
+    if found.abilities.has_servers:
+        servers = Random(f"servers {seed}")
+        faults += _faults(servers, bare, SERVER_MAKERS, SERVER_FAULTS_MAX)
+    return replace(bare, faults=tuple(faults))
 
 
 def _workload(chance: Random, tensors: Random) -> Workload:
@@ -94,13 +104,17 @@ def _sparse(chance: Random) -> dict[str, Any]:
     return keys if chance.random() < 0.5 else {}
 
 
-def _faults(chance: Random, scenario: Scenario) -> Iterator[FaultEntry]:
-    """Each kind at most once at each target: then none overlaps another."""
+def _faults(
+    chance: Random, scenario: Scenario, makers: Mapping[str, Maker], most: int
+) -> Iterator[FaultEntry]:
+    """At each target at most one that stops its program, and one of each other kind: then none
+    overlaps another."""
     graph, used = bare_graph(scenario.topology), set()
-    for _ in range(chance.randint(0, FAULTS_MAX)):
-        kind = chance.choice(list(MAKERS))
-        entry = MAKERS[kind](chance, graph)
-        where = (kind, entry.link, entry.worker, entry.switch)
+    for _ in range(chance.randint(0, most)):
+        kind = chance.choice(list(makers))
+        entry = makers[kind](chance, graph)
+        what = "stops" if kind.endswith(STOPS) else kind
+        where = (what, entry.link, entry.worker, entry.server, entry.switch)
         if where not in used:
             used.add(where)
             yield _at(chance, replace(entry, kind=kind), scenario)
@@ -131,7 +145,7 @@ def _lasting(chance: Random) -> float | None:
     return None if chance.random() < 0.1 else chance.choice(LASTING_S)
 
 
-def _impairment(**given: object) -> Callable[[Random, Topology], FaultEntry]:
+def _impairment(**given: object) -> Maker:
     def make(chance: Random, graph: Topology) -> FaultEntry:
         values = {k: chance.choice(v) if isinstance(v, tuple) else v for k, v in given.items()}
         return FaultEntry(link=_link(chance, graph), for_s=_lasting(chance), **values)  # type: ignore[arg-type]
@@ -153,10 +167,12 @@ def _link_down(chance: Random, graph: Topology) -> FaultEntry:
     return FaultEntry(link=chance.choice(graph.links).name, for_s=_lasting(chance))
 
 
-def _worker(lasts: bool, slow: bool = False) -> Callable[[Random, Topology], FaultEntry]:
+def _agent(role: str, lasts: bool, slow: bool = False) -> Maker:
     def make(chance: Random, graph: Topology) -> FaultEntry:
+        host = chance.choice(graph.hosts).name
         return FaultEntry(
-            worker=chance.choice(graph.hosts).name,
+            worker=host if role == WORKER else None,
+            server=host if role == SERVER else None,
             for_s=_lasting(chance) if lasts else None,
             delay_s=chance.choice((0.001, 0.02)) if slow else None,
         )
@@ -164,7 +180,16 @@ def _worker(lasts: bool, slow: bool = False) -> Callable[[Random, Topology], Fau
     return make
 
 
-def _switch(lasts: bool) -> Callable[[Random, Topology], FaultEntry]:
+def _of_agents(role: str) -> dict[str, Maker]:
+    return {
+        f"{role}_pause": _agent(role, lasts=True),
+        f"{role}_crash": _agent(role, lasts=False),
+        f"{role}_restart": _agent(role, lasts=True),
+        f"{role}_slow": _agent(role, lasts=True, slow=True),
+    }
+
+
+def _switch(lasts: bool) -> Maker:
     def make(chance: Random, graph: Topology) -> FaultEntry:
         return FaultEntry(
             switch=chance.choice(graph.switches).name,
@@ -174,7 +199,7 @@ def _switch(lasts: bool) -> Callable[[Random, Topology], FaultEntry]:
     return make
 
 
-MAKERS: dict[str, Callable[[Random, Topology], FaultEntry]] = {
+MAKERS: Mapping[str, Maker] = {
     "loss": _impairment(probability=PROBABILITIES),
     "gilbert_elliott": _impairment(to_bad=(0.02, 0.1), to_good=(0.2, 0.5)),
     "periodic": _impairment(every=(3, 7, 20), count=1, offset=(0, 2)),
@@ -185,10 +210,9 @@ MAKERS: dict[str, Callable[[Random, Topology], FaultEntry]] = {
     "jitter": _impairment(jitter_s=(0.0002, 0.003, 0.05)),
     "link_down": _link_down,
     "rate": _rate,
-    "worker_pause": _worker(lasts=True),
-    "worker_crash": _worker(lasts=False),
-    "worker_restart": _worker(lasts=True),
-    "worker_slow": _worker(lasts=True, slow=True),
+    **_of_agents(WORKER),
     "switch_restart": _switch(lasts=True),
     "switch_reprogram": _switch(lasts=False),
 }
+SERVER_MAKERS: Mapping[str, Maker] = _of_agents(SERVER)
+"""Of systems that have servers; by default one on each host."""

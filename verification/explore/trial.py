@@ -18,7 +18,7 @@ from agglab.topologies import Topology
 from agglab.verification.explore.walk import place
 
 LIMIT_NS = 10_000 * 1_000_000_000
-LASTING = ("link_down", "worker_pause")
+LASTING = ("link_down", "worker_pause", "server_pause")
 KILLING = ("worker_crash", "worker_restart")
 EMPTYING = ("worker_restart", "switch_restart", "switch_reprogram")
 
@@ -120,6 +120,10 @@ def _forgiven(entry: FaultEntry, on_failure: str) -> bool:
         return entry.for_s is not None
     if entry.kind == "worker_crash":
         return on_failure == "survivors"
+    if entry.kind == "server_crash":  # no job goes on without a server
+        return False
+    if entry.kind == "server_restart":
+        return on_failure == "restart"
     if entry.kind == "worker_restart" and entry.for_s is None:
         return on_failure != "fail"
     return entry.kind not in EMPTYING or on_failure != "fail"

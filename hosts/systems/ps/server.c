@@ -27,7 +27,7 @@ static uint32_t tell_row(const struct ps_server *s, uint32_t rank)
 	return s->slots * s->common.workers + rank;
 }
 
-enum { WANTED = 1, ON_QUEUE = 2 }; /* bits of asked */
+enum { WANTED = 1, ON_QUEUE = 2, AGAIN = 4 }; /* bits of asked */
 
 static void ask(struct ps_server *s, uint32_t row)
 {
@@ -120,8 +120,10 @@ static void answer_again(struct ps_server *s, uint32_t slot, uint32_t rank, cons
 	}
 	result->attempt = header->attempt;
 	s->common.duplicates++;
-	s->answered_again++;
-	ask(s, row);
+	if (!(s->asked[row] & WANTED)) {
+		ask(s, row);
+		s->asked[row] |= AGAIN;
+	}
 }
 
 /* The worker's values, in the machine's order, over the result that it has had. */
@@ -298,11 +300,12 @@ int ps_server_poll(struct ps_server *s)
 
 	for (uint32_t i = 0; i < c->queued; i++) {
 		uint32_t row = c->queue[i];
-		int wanted = s->asked[row] & WANTED;
+		uint8_t asked = s->asked[row];
 
 		s->asked[row] = 0;
-		if (!wanted)
+		if (!(asked & WANTED))
 			continue;
+		s->answered_again += !!(asked & AGAIN);
 		ps_count_sent(c, row);
 		c->queue[count++] = row;
 	}

@@ -254,8 +254,6 @@ static int credible(const struct ring *r, uint32_t cumulative, const uint8_t *da
 {
 	uint32_t end = window_end(r);
 
-	if (cumulative > end)
-		return 0;
 	for (uint32_t k = r->acknowledged_below; k < cumulative; k++)
 		if (!sent_packet(r, k))
 			return 0;

@@ -111,6 +111,9 @@ def test_the_sum_is_exact_whatever_the_network_does(
     assert all(node.endpoint.counters["malformed"] == 0 for node in [*nodes, *others])
     chunks = sum(chunks_of_round(size, servers, lanes) for size in sizes)
     assert sum(node.endpoint.counters["summed_ever"] for node in others) == chunks
+    for counters in [node.endpoint.counters for node in others]:
+        results = workers * counters["summed_ever"]
+        assert counters["sent"] == results + counters["answered_again"]
     if not (loss or duplicate or reorder or skew_ms):
         assert all(node.endpoint.counters["retransmitted"] == 0 for node in nodes)
 
@@ -241,6 +244,29 @@ def test_a_dead_peer_ends_the_round_within_the_time_to_give_up(victim):
         )
     if victim == "worker":
         assert {rank for _, *ranks in others[0].endpoint.waiting(99) for rank in ranks} == {2}
+
+
+@pytest.mark.parametrize("silent", [0, 1])
+def test_a_server_may_be_silent_for_long_while_another_answers(silent):
+    """For longer than workers wait; the other server has chunks for as long as that."""
+    tensors = tensors_of(6, 3, [12_000], "int32")
+    timing = replace(TIMING, give_up_ns=300 * MS)
+    network, nodes, others = star(tensors, 2, 2, 16, Faults(delay_ns=MS), timing=timing)
+    while nodes[0].endpoint.chunks_done < 100:
+        network.step(NEVER)
+    heard_again_ns = network.now_ns + 400 * MS
+
+    def lose(source, target, payload):
+        lost = source == others[silent].address and network.now_ns < heard_again_ns
+        return None if lost else payload
+
+    network.tap = lose
+    while network.now_ns < heard_again_ns:
+        network.step(NEVER)
+    heard = [node.endpoint._recoveries[silent].progress_ns for node in nodes]
+    assert max(heard) < heard_again_ns - 300 * MS, "given up if the other were silent too"
+    network.run()
+    check_results(nodes)
 
 
 OTHER_SHAPES = [
@@ -410,7 +436,8 @@ def test_a_server_sends_each_row_once_however_often_it_is_asked_in_a_batch():
     assert fresh.outbox.datagram(rows[0])[16:20] == (19).to_bytes(4, "big")
     assert deliver(fresh, 0, [(node.address, pushes[-1])] * 5) == 0
     assert fresh.poll(0).tolist() == rows and fresh.poll(0).tolist() == []
-    assert fresh.counters["answered_again"] == 5
+    assert (fresh.counters["duplicates"], fresh.counters["answered_again"]) == (5, 1)
+    assert fresh.counters["sent"] == 2
 
 
 def test_values_of_a_chunk_that_cannot_follow_are_malformed_and_of_one_before_late():

@@ -355,6 +355,37 @@ def test_random_bytes_and_replays_harm_no_result(seed):
     check_results(nodes)
 
 
+def test_data_come_from_the_worker_before_and_acknowledgements_from_the_next():
+    _, nodes = ring(tensors_of(9, 3, [12], "int32"), 2, 8)
+    for node in nodes:
+        node.begin_next(0)
+    first, (following, before) = nodes[0].endpoint, nodes[0].endpoint.peers
+    header = np.frombuffer(nodes[0].poll(0)[0][1], wire.HEADER, 1).copy()
+    header["kind"], header["cumulative"] = ACKNOWLEDGEMENT, 1
+    data, acknowledgement = nodes[2].poll(0)[0][1], header.tobytes()
+    untouched = frozen(first)
+    for source, payload in ((following, data), (before, acknowledgement)):
+        assert deliver(first, 1, [(source, payload)]) == 0
+        assert frozen(first) == untouched
+    assert first.counters["malformed"] == 2
+    for source, payload in ((before, data), (following, acknowledgement)):
+        assert deliver(first, 1, [(source, payload)]) == 1
+
+
+@pytest.mark.parametrize("came_ns", [3 * MS, MS])
+def test_the_time_that_an_acknowledgement_was_held_back_is_not_the_networks(came_ns):
+    """Even if it claims to have been held back for longer than the whole way took."""
+    _, nodes = ring(tensors_of(9, 3, [12], "int32"), 2, 8)
+    first, held_back = nodes[0].endpoint, 200
+    nodes[0].begin_next(0)
+    sent = nodes[0].poll(0)
+    header = np.frombuffer(sent[0][1], wire.HEADER, 1).copy()
+    header["kind"], header["cumulative"], header["delay"] = ACKNOWLEDGEMENT, 1, held_back
+    assert deliver(first, came_ns, [(first.peers[0], header.tobytes())]) == 1
+    on_the_way_ns = came_ns - held_back * wire.DELAY_UNIT_NS
+    assert first._state.recovery.srtt_ns == max(0, on_the_way_ns)
+
+
 def test_what_was_not_sent_cannot_be_acknowledged():
     """The window holds packets that wait for what is to come: those were never sent."""
     _, nodes = ring(tensors_of(9, 3, [12], "int32"), 2, 8)

@@ -431,7 +431,7 @@ def test_a_server_that_is_held_up_is_waited_for(
     code, metrics = faulty(tried, kind, fault, policy)
     assert (code, metrics["reason"], metrics["findings"]) == (0, "", [])
     assert metrics["exact"] is metrics["accounts"]["balanced"] is True
-    assert metrics["restarts"] == 0
+    assert metrics["links_as_predicted"] is True and metrics["restarts"] == 0
 
 
 @pytest.mark.parametrize("kind", SERVED_BY)
