@@ -291,7 +291,7 @@ def test_captures_hold_what_came_and_went(lab: Lab, stub: Stub, tmp_path: Path) 
     }
     assert sorted(path.stem for path in tmp_path.iterdir()) == sorted(expected)
     for name, content in expected.items():
-        with RawPcapReader(str(tmp_path / f"{name}.pcap")) as reader:
+        with contextlib.closing(RawPcapReader(str(tmp_path / f"{name}.pcap"))) as reader:
             records = list(reader)
             assert reader.nano
         assert [data for data, _ in records] == content
