@@ -167,7 +167,8 @@ uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t str
 
 		if (!p->waiting)
 			continue;
-		due = due_ns(r, p);
+		/* What became due while this looked, as the first gap makes a silence shorter, is due now. */
+		due = within(now_ns, due_ns(r, p), INT64_MAX);
 		r->deadline_ns = due < r->deadline_ns ? due : r->deadline_ns;
 	}
 	return queued;

@@ -1,0 +1,42 @@
+"""Loss recovery (native/recovery.c) called by itself."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+
+from agglab.hosts import library
+from agglab.hosts.recovery import PENDING, Recovery, Timing
+
+SENT = 2
+MS = 1_000_000
+
+
+def repeated(recovery: Recovery, packets: np.ndarray, now_ns: int) -> list[int]:
+    """Which of the packets recovery_repeat sends again; deadline_ns is when the next is due."""
+    recovery.deadline_ns = 2**63 - 1
+    queue = np.zeros(len(packets), np.uint32)
+    count = library.load().recovery_repeat(
+        ctypes.byref(recovery),
+        ctypes.c_void_p(packets.ctypes.data),
+        ctypes.c_uint64(packets.itemsize),
+        ctypes.c_uint32(len(packets)),
+        ctypes.c_int64(now_ns),
+        ctypes.c_void_p(queue.ctypes.data),
+    )
+    return queue[:count].tolist()
+
+
+def test_what_the_first_gap_makes_due_is_due_now() -> None:
+    """The second packet was overtaken, which tells that the path loses packets; so the first one,
+    looked at before, waits for a short silence only, which is over already."""
+    recovery = Recovery.of(Timing())
+    recovery.rto_ns, recovery.srtt_ns, recovery.sampled = 10 * MS, MS // 10, 1
+    recovery.answered_order, recovery.in_flight = 5, 2
+    packets = np.zeros(2, np.dtype(PENDING))
+    packets["waiting"], packets["order"] = SENT, [6, 1]
+    assert repeated(recovery, packets, 5 * MS) == [1]
+    assert recovery.deadline_ns == 5 * MS
+    assert repeated(recovery, packets, 5 * MS) == [0]
+    assert recovery.deadline_ns > 5 * MS
