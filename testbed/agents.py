@@ -123,7 +123,8 @@ class Agents:
             raise AgentFailed(f"{connection.name()}: sent a line that is no event")
         if not isinstance(event.get("rank"), int) or not isinstance(event.get("event"), str):
             raise AgentFailed(f"the agent of {name}: sent a line that is no event")
-        worker = WorkerId.of({**event, "role": str(event.get("role", WORKER))})
+        role = str(event.get("role", WORKER))
+        worker = WorkerId.of({**event, "job": job, "name": name, "role": role})
         if worker not in self._expected or connection.worker not in (None, worker):
             raise AgentFailed(f"an agent names itself {worker.host!r} of job {worker.job!r}")
         if connection.worker is None:

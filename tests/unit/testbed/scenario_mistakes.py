@@ -91,7 +91,7 @@ ONE_MISTAKE = {
     "missing program file": (
         "switch: {program: no/such.p4}",
         "s.yaml:1: switch.program: no such program 'no/such.p4'; allowed: forwarding, "
-        "switchml (from p4/)",
+        "omnireduce, switchml (from p4/)",
     ),
     "override of nothing": (
         "links:\n  overrides:\n  - {match: h9-s1, loss: 1%}",
