@@ -87,8 +87,9 @@ class Rig:
             "aggregator": wire.AGGREGATOR,
         }
         work: dict[str, Any] = {"kind": "allreduce"}
+        places = {"lanes": settings, "window": settings, "workers": configuration}
         for name, value in {**ALIKE, **change}.items():
-            (settings if name in ("lanes", "window") else work)[name] = value
+            places.get(name, work)[name] = value
         given = {**configuration, "work": work, "settings": settings}
         self.backend.start_worker(self.ids[rank], given)
 
