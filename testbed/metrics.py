@@ -9,7 +9,6 @@ from typing import Any
 
 from agglab.testbed import fidelity, findings, link_bytes
 from agglab.testbed.accounts import ON_REAL_LINKS
-from agglab.testbed.control.history import FaultState
 from agglab.testbed.control.outcome import ControlCounts, JobResult, Outcome
 from agglab.testbed.faults import Impair
 from agglab.testbed.link_share import busiest_share
@@ -440,7 +439,7 @@ def _evidence(
         retransmitted=totals["retransmitted"],
         unexplained=findings.unexplained_repeats(measured, jobs, losses),
         losses=losses,
-        faults=tuple(dict.fromkeys(FaultState(f).name for f in findings.holding_up(begun))),
+        faults=tuple(dict.fromkeys(f.kind for f in findings.holding_up(begun))),
         window_share=min(job["window_share"] for job in jobs.values()),
         delayed=bool(delaying) or any(way.delay_us or way.impairments for way in directions),
         brief=all(_is_brief(resolved, result) for result in measured.outcome.jobs),
