@@ -14,8 +14,7 @@ from agglab.testbed.control.assembly import conductor
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.control.turns import exhaust
 from agglab.testbed.measurements import Measurements
-from agglab.testbed.prepare import fill
-from agglab.testbed.program import Programs
+from agglab.testbed.prepare import Prepared
 from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog, RunFolder
 from agglab.testbed.scenario import ResolvedScenario
@@ -29,7 +28,7 @@ class Experiment:
     def __init__(
         self,
         resolved: ResolvedScenario,
-        programs: Programs,
+        prepared: Prepared,
         folder: RunFolder,
         scratch: Path,
         stream: TextIO,
@@ -37,7 +36,8 @@ class Experiment:
     ) -> None:
         """whose: what the lines of progress begin with, where several runs take turns."""
         self.resolved = resolved
-        self.programs = programs
+        self.programs = prepared.programs
+        self.fill = prepared.fill
         self.folder = folder
         self.scratch = scratch
         self.system = resolved.system
@@ -97,8 +97,7 @@ class Experiment:
         log = EventLog(self.folder.path / "events.jsonl", backend.now_ns)
         try:
             log.add("start", scenario=self.resolved.name, seed=self.resolved.seed)
-            filled = fill(self.resolved, self.programs)
-            run = conductor(self.resolved, backend, log, self.progress, filled)
+            run = conductor(self.resolved, backend, log, self.progress, self.fill)
             outcome = yield from run.turns()
             log.add("end")
             return self._collected(backend, outcome)

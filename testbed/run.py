@@ -16,8 +16,7 @@ from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
 from agglab.testbed.group import Run, take_turns
 from agglab.testbed.machine_facts import manifest, memory_available_bytes
 from agglab.testbed.metrics import memory_needed_bytes
-from agglab.testbed.prepare import compile_points, load_workers
-from agglab.testbed.program import Programs
+from agglab.testbed.prepare import Prepared, compile_points, load_workers
 from agglab.testbed.record import RunFolder, new_run_folder, point_folder
 from agglab.testbed.scenario import Suite, suite_to_yaml, to_yaml
 from agglab.testbed.scratch import check_usable, scratch_folder
@@ -39,13 +38,13 @@ def run(
     Raises MachineLacks, CompileError, ScenarioError or ResultsError before anything has started.
     """
     _check_machine(suite)
-    programs = compile_points(suite.points)
-    every = [program for own in programs for program in own.values()]
+    prepared = compile_points(suite.points)
+    every = [program for own in prepared for program in own.programs.values()]
     load_workers(suite.points)
     folder = new_run_folder(results, suite.name)
     folder.write("scenario.yaml", suite_to_yaml(suite))
     folder.write_json("manifest.json", manifest(suite, every, settings))
-    code = _contained(suite, lambda scratch: _run_groups(suite, programs, folder, scratch, out))
+    code = _contained(suite, lambda scratch: _run_groups(suite, prepared, folder, scratch, out))
     _conclude(suite, folder, code, out)
     if metrics_out:
         print((folder.path / "metrics.json").read_text(), end="", file=metrics_out, flush=True)
@@ -84,11 +83,11 @@ def _contained(suite: Suite, run: Callable[[Path], int]) -> int:
 
 
 def _run_groups(
-    suite: Suite, programs: Sequence[Programs], folder: RunFolder, scratch: Path, out: TextIO
+    suite: Suite, prepared: Sequence[Prepared], folder: RunFolder, scratch: Path, out: TextIO
 ) -> int:
     """Inside the namespaces: the runs of each point in turns. Exceptions end in the runs' folders,
     as a reason, and as a line or two."""
-    numbered = enumerate(programs)
+    numbered = enumerate(prepared)
     for number, group in enumerate(suite.groups):
         own = folder.point(number) if suite.axes else folder
         if suite.axes:
@@ -96,11 +95,11 @@ def _run_groups(
             print(f"{suite.name}: {label} ({number + 1} of {len(suite.groups)})", file=out)
         runs = []
         for point in group:
-            index, own_programs = next(numbered)
+            index, own_prepared = next(numbered)
             place = own.contender(point.contender) if point.contender else own
             if place is not folder:
                 place.write("scenario.yaml", to_yaml(point.resolved))
-            runs.append(Run(point, own_programs, place, scratch / f"p{index}", out))
+            runs.append(Run(point, own_prepared, place, scratch / f"p{index}", out))
         if code := take_turns(runs):
             return code
     return PASSED
