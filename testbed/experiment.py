@@ -15,6 +15,7 @@ from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.control.turns import exhaust
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.prepare import Prepared
+from agglab.testbed.program import register_bits
 from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog, RunFolder
 from agglab.testbed.scenario import ResolvedScenario
@@ -124,8 +125,9 @@ class Experiment:
             for way in statistics.directions
         }
         self.folder.write_json("drops.json", drops)
+        bits = {switch: register_bits(program) for switch, program in self.programs.items()}
         processors = len(os.sched_getaffinity(0))
-        return Measurements(outcome, statistics, counters, processors)
+        return Measurements(outcome, statistics, counters, bits, processors)
 
     def _counters(self, backend: Backend, switch: str) -> dict[str, Cells]:
         """A program of the user's own may count less than ours."""

@@ -363,6 +363,7 @@ def _switches(measured: Measurements, lost: Mapping[str, Lost]) -> dict[str, dic
             "ring_drops": max(switch.ring_drops, lost.get(switch.name, NOTHING_LOST).before),
             "queue_drops": lost.get(switch.name, NOTHING_LOST).after,
             "port_errors": _port_errors(switch),
+            "register_bits": measured.register_bits[switch.name],
             "cpu_s": measured.outcome.usage.cpu_s.get(switch.name, 0.0),
         }
         for switch in measured.statistics.switches
@@ -405,6 +406,7 @@ def _totals(
     agents = [job[role] for job in jobs.values() for role in ("workers", "servers") if role in job]
     workers = [agent for by_number in agents for agent in by_number.values()]
     return {
+        "sent": sum(worker["sent"] for worker in workers),
         "retransmitted": sum(worker["retransmitted"] for worker in workers),
         "injected_drops": sum(way["dropped"] for way in ways),
         "lost_down": sum(way["lost_down"] for way in ways),

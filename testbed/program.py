@@ -64,6 +64,12 @@ def compile_program(source: Path, compiler: str, parameters: Mapping[str, int]) 
     return Program(source, bmv2, p4info, _sha256(source), _sha256(bmv2))
 
 
+def register_bits(program: Program) -> int:
+    """Bits of all its registers, which is what it keeps from packet to packet beside counters."""
+    arrays = json.loads(program.json.read_text())["register_arrays"]
+    return sum(array["size"] * array["bitwidth"] for array in arrays)
+
+
 def check_fits(program: Program, entries: Entries) -> None:
     """Raise CompileError if the program lacks a table, action, key or parameter to be filled: a
     line for each."""
