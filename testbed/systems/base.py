@@ -324,6 +324,12 @@ class System(ABC):
     host_counters: Mapping[str, HostCounter] = {}
     attack_kinds: Mapping[str, AttackKind] = {}
     """In the order in which they are sent; empty where the system has nothing to attack."""
+    choose_when: str = ""
+    """One sentence for docs/systems/README.md: when it is the system to take."""
+    variants: Mapping[str, Sequence[str]] = {"": ()}
+    """Its rows in the table of all systems: what tells each from the others in a word or two, and
+    the keys that it sets, as `--set` takes them. Beside the four workers, the hosts p1 to p4 are
+    there for servers."""
 
     # A scenario. Checks are asked while there may be mistakes, of which `trust` knows.
 
