@@ -193,6 +193,12 @@ def _fill(words: list[str]) -> int:
     return export.fill_main(words)
 
 
+def _results(words: list[str]) -> int:
+    from agglab.testbed import results
+
+    return results.main(words)
+
+
 def _doctor(words: list[str]) -> int:
     from agglab.testbed import doctor
 
@@ -250,6 +256,7 @@ COMMANDS: Mapping[str, Command] = {
     "report": Command(
         "draw a result folder's report again", run=_report, arguments=_arguments_of_report
     ),
+    "results": Command("the numbers of many runs as one table", main=_results),
     "clean": Command("remove what killed runs left behind", run=_clean),
     "doctor": Command("what this machine has and lacks", main=_doctor),
     "systems": Command("the ways of aggregating, and what each can do", run=_systems),
