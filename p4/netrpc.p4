@@ -519,8 +519,9 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
                     call_new.count(meta.job);
                     if (meta.counts) {
                         tally();
+                    } else {
+                        touch();
                     }
-                    touch();
                     if (!meta.gets) {
                         strip();
                     }

@@ -96,13 +96,13 @@ class Window:
     """Which of the rows are one caller's, and what it is told. first_sequence: of its session."""
 
     job: int
-    peer: int
     workers: int
     lanes: int
-    first_row: int
-    positions: int
     first_sequence: int
     timing: Timing
+    peer: int
+    first_row: int
+    positions: int
 
 
 class Caller:

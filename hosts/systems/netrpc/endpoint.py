@@ -21,14 +21,18 @@ from agglab.hosts.systems import shared
 from agglab.hosts.systems.netrpc import wire
 from agglab.hosts.systems.netrpc.acts import Act, Meeting, Opening, Reducing
 from agglab.hosts.systems.netrpc.caller import Caller, Rows, Window
+from agglab.hosts.systems.netrpc.places import Directory
+from agglab.hosts.systems.netrpc.server import OWN_COUNTERS
+from agglab.hosts.systems.netrpc.server import POSITIONS as SERVER_POSITIONS
 from agglab.hosts.systems.netrpc.service import Application, Array, Service
 from agglab.hosts.systems.netrpc.stubs import Meet, Reduce, Stubs, Touch
+from agglab.hosts.systems.netrpc.touching import Desk, Touching
 
 NEVER = 2**63 - 1
 DIGESTS = 4
 WORKERS_MAX = 64
-SWITCH = 0
-"""The index of the aggregator among the peers; a service with maps has a server after it."""
+SWITCH, SERVER = 0, 1
+"""Indices among the peers; only a service with maps has a server."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,8 @@ class Job:
         check_range("job", self.job, 0, 65535)
         check_range("workers", self.workers, 1, WORKERS_MAX)
         check_range("lanes", self.lanes, 1, wire.MAX_LANES)
-        check_range("window", self.window, 1, wire.POSITIONS)
+        least = 2 if self.service.maps() else 1
+        check_range("window", self.window, least, wire.POSITIONS)
         check_range("first_sequence", self.first_sequence, 1, 2**32 - 1)
 
     @property
@@ -71,23 +76,18 @@ class NetRpcWorker:
         self.job, self.timing = job, timing
         self.peers = tuple(peers)
         self.longest_bytes = wire.longest_datagram_bytes(job.lanes)
-        rows = Rows(np.full(job.window, SWITCH, np.uint32), job.lanes)
-        self.outbox = rows.outbox
-        self._rows = rows
-        self._switch = Caller(
-            Window(
-                job.job,
-                SWITCH,
-                job.workers,
-                job.lanes,
-                0,
-                job.window,
-                job.first_sequence,
-                timing,
-            ),
-            rows,
+        window, maps = job.window, job.service.maps()
+        shared.check_count("peers", self.peers, 2 if maps else 1)
+        to_server = SERVER_POSITIONS if maps else 0
+        self._rows = Rows(
+            np.repeat(np.array([SWITCH, SERVER], np.uint32), [window, to_server]), job.lanes
         )
-        self._callers = (self._switch,)
+        self.outbox = self._rows.outbox
+        agreed = (job.job, job.workers, job.lanes, job.first_sequence, timing)
+        self._switch = Caller(Window(*agreed, SWITCH, 0, window), self._rows)
+        self._server = Caller(Window(*agreed, SERVER, window, to_server), self._rows)
+        self._callers = (self._switch, self._server) if maps else (self._switch,)
+        self._values_at, self._counters_at = Directory(), Directory()
         self._service = job.service()
         self._stubs = Stubs(job.service)
         self._application: Application | None = None
@@ -97,6 +97,7 @@ class NetRpcWorker:
         self._out: NDArray = self._inputs
         self._sums: NDArray[np.int32] | None = None
         self._rounds = 0
+        self._answered = 0
         self._done = True
 
     def begin(
@@ -107,17 +108,19 @@ class NetRpcWorker:
         assert self.done, "a round is under way"
         job = self.job
         self._inputs, self._out, self._sums = values, out, sums
-        for caller in self._callers:
-            caller.begin(now_ns, 0)
+        self._switch.begin(now_ns, 0)
+        self._server.begin(now_ns, job.first_sequence + self._rounds)
         digests = shape_digests(job, values.size, values.dtype, self._rounds)
         self._opening = Opening(self._switch, digests, job.workers, job.lanes)
         self._act, self._done = self._opening, False
         self._application = self._service.run(self._stubs, values, out)
         self._rounds += 1
+        self._answered = 0
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
         """See Endpoint.on_datagrams."""
         taken = sum(caller.on_datagrams(now_ns, inbox) for caller in self._callers)
+        self._answered += taken
         if taken:
             self._go_on()
         return taken
@@ -141,7 +144,9 @@ class NetRpcWorker:
             return Reducing(self._switch, wanted, self.job.gathering, sums)
         if isinstance(wanted, Meet):
             return Meeting(self._switch, wanted)
-        assert not isinstance(wanted, Touch)
+        if isinstance(wanted, Touch):
+            desks = Desk(self._switch, self.job.gathering), Desk(self._server, 0)
+            return Touching(*desks, self._values_at, self._counters_at, wanted)
         name = type(self._service).__name__
         raise AllReduceError(f"{name}.run yielded {wanted!r}, which is no call of the service's")
 
@@ -194,13 +199,13 @@ class NetRpcWorker:
 
     @property
     def chunks(self) -> int:
-        """How many chunks the round's stream has, or at least as many as there are rounds to it."""
-        return max(1, self._switch.chunks)
+        """How many chunks the round's stream has; where it has none, calls so far."""
+        return self._switch.chunks or self._answered + self.in_flight
 
     @property
     def chunks_done(self) -> int:
         """How many of them are there."""
-        return self._switch.chunks_done if self._switch.chunks else int(self._done)
+        return self._switch.chunks_done if self._switch.chunks else self._answered
 
     @property
     def in_flight(self) -> int:
@@ -210,7 +215,8 @@ class NetRpcWorker:
     @property
     def counters(self) -> Mapping[str, int]:
         """What was counted since the worker was made (`shared.COUNTERS`)."""
-        return {name: sum(c.count(name) for c in self._callers) for name in shared.COUNTERS}
+        counted = {name: sum(c.count(name) for c in self._callers) for name in shared.COUNTERS}
+        return {**counted, **dict.fromkeys(OWN_COUNTERS, 0)}
 
     def waiting(self, most: int) -> list[list[int]]:
         """[chunk, position, sequence number] of calls that have no answer, at most so many."""

@@ -35,11 +35,13 @@ ARRIVALS = (
 
 
 def owed(counters: Mapping[str, Cells], index: int, workers: int) -> int:
-    """Frames that one job's counts say a switch sent; the first job's has the answers that were
-    passed on, which are counted for all jobs together. workers: of the job."""
+    """Frames that one job's counts say a switch sent; the first job's has those that were passed on
+    and are counted for all jobs together. workers: of the job."""
 
     def count(kind: str) -> int:
         return counters[kind].get(index, (0, 0))[0]
 
-    passed = count("passed") + (count("delivered") if index == 0 else 0)
+    passed = count("passed")
+    if index == 0:
+        passed += count("delivered") + count("forwarded")
     return count("complete") * workers + count("repeated") + passed

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from agglab.hosts.systems.netrpc import wire
+from agglab.hosts.systems.netrpc.service import load
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.summing.partition import Range
@@ -20,6 +21,11 @@ class Share(NamedTuple):
     slots: int
     service: str
     cells: int
+
+
+def window(chosen: int, service: str) -> int:
+    """Positions of a caller. A service with maps has two at least, one of them for gathers."""
+    return max(min(chosen, wire.POSITIONS), 2 if load(service).maps() else 1)
 
 
 class CallSessions:
@@ -54,5 +60,5 @@ class CallSessions:
         begun = self._slots.begin(job)
         return {
             "first_tag": begun["first_tag"],
-            "window": min(begun["window"], wire.POSITIONS),
+            "window": window(begun["window"], self._services[job.number]),
         }
