@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from agglab.testbed import workloads
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.program import Program
 from agglab.testbed.scenario import Suite
@@ -34,6 +35,7 @@ def manifest(suite: Suite, programs: Iterable[Program], settings: Sequence[str])
         "git": _git(),
         "programs": [_program(program) for program in dict.fromkeys(programs)],
         "targets": _targets(suite),
+        "workloads": _workloads(suite),
         "machine": machine(),
         "tools": {name: first_line(command) for name, command in TOOLS.items()},
         "packages": {"python": platform.python_version(), **_packages()},
@@ -63,6 +65,14 @@ def _targets(suite: Suite) -> dict[str, Any]:
     from agglab.testbed.network import target_facts
 
     return {name: target_facts(name) for name in sorted(names - {"native"})}
+
+
+def _workloads(suite: Suite) -> dict[str, str]:
+    """What identifies the data that workloads take from the machine."""
+    found: dict[str, str] = {}
+    for work in dict.fromkeys(job.work for point in suite.points for job in point.resolved.jobs):
+        found.update(workloads.KINDS[work.kind].facts(work))
+    return found
 
 
 def _git() -> dict[str, Any] | None:

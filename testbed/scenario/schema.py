@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from agglab.hosts.workloads.calls import APPLICATIONS
 from agglab.testbed import systems, workloads
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.scenario.fault_kinds import FaultEntry
@@ -209,6 +210,13 @@ class Workload:
         Choice(tuple(workloads.KINDS)),
         "allreduce",
         "what the workers do; sparse: most blocks of their tensors are zero",
+    )
+    application: str = key(
+        "application",
+        Choice(APPLICATIONS),
+        "wordcount",
+        "of calls: counts of the words of Python's standard library, or critical sections under "
+        "locks",
     )
     density: float = key(
         "density", Share(), 0.1, "of a sparse tensor: the share of its blocks that are not zero"

@@ -27,6 +27,10 @@ class Workload(ABC):
     def work(self, section: Section, workers: int) -> Work:
         """What a section of this kind asks of each worker of a job that has so many."""
 
+    def facts(self, work: Work) -> Mapping[str, str]:
+        """What identifies data that the work takes from the machine, for the manifest."""
+        return {}
+
     @abstractmethod
     def verdict(
         self,

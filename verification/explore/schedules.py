@@ -9,6 +9,7 @@ from typing import Any
 
 from agglab.hosts.part import SERVER, WORKER
 from agglab.hosts.tensors import OVERLAPS
+from agglab.hosts.workloads.calls import APPLICATIONS
 from agglab.testbed import systems
 from agglab.testbed.scenario.fault_kinds import ChunkMark, FaultEntry
 from agglab.testbed.scenario.graph import bare as bare_graph
@@ -114,7 +115,9 @@ def _sparse(chance: Random) -> dict[str, Any]:
     return keys if chance.random() < 0.5 else {}
 
 
-OWN_KEYS: Mapping[str, Callable[[Random], dict[str, Any]]] = {}
+OWN_KEYS: Mapping[str, Callable[[Random], dict[str, Any]]] = {
+    "calls": lambda chance: {"application": chance.choice(APPLICATIONS)},
+}
 """Of kinds of workload that are no all-reduce: draws the keys that only they have."""
 
 
