@@ -3,8 +3,8 @@ docs/systems/libra.md.
 
 Settings: lanes, window, session, servers (how many), hot, sample_every, fraction_bits, peers
 ([address, port]: of a worker all servers and, if anything is hot, the switch; of a server all
-workers), and of a server its index, the racks (ranks behind each switch that sums), and how many
-keys there are at most (`keys`)."""
+workers, and where switches take results), and of a server its index, the racks ([peer that is told,
+[ranks behind a switch that sums]]), and how many keys there are at most (`keys`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.part import SERVER, Part
 from agglab.hosts.systems import shared
 from agglab.hosts.systems.libra.job import LibraJob
-from agglab.hosts.systems.libra.server import LibraServer, Room
+from agglab.hosts.systems.libra.server import LibraServer, Rack, Room
 from agglab.hosts.systems.libra.worker import LibraWorker
 
 AGREED = ("servers", "lanes", "window", "hot", "sample_every", "fraction_bits", "session")
@@ -25,7 +25,7 @@ def endpoint(part: Part) -> Endpoint:
     is_float = part.work.dtype == "float32"
     job = LibraJob(job=part.job, workers=part.workers, is_float=is_float, **agreed)
     if part.role == SERVER:
-        racks = tuple(tuple(ranks) for ranks in has["racks"])
+        racks = tuple(Rack(told, tuple(ranks)) for told, ranks in has["racks"])
         room = Room(has["keys"], part.work.elements, racks)
         return LibraServer(job, has["index"], part.peers, room)
     timing = shared.timing_of(part, has["lanes"], has["window"])

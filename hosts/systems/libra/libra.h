@@ -116,7 +116,7 @@ struct libra_server {
 	uint64_t high_key;
 	struct libra_round *rounds; /* two, by the round's parity */
 	uint64_t *rack_workers;	    /* ranks behind each switch that sums */
-	uint32_t *rack_first;	    /* whom the result is sent to, for all of them */
+	uint32_t *rack_peer;	    /* to whom goes what is for all of them */
 	uint8_t *asked;		    /* rows on the queue */
 	uint32_t *waiting;	    /* for each row, 1 + the PULL that waits for the others' pushes; 0: none */
 	uint8_t *waiting_attempt;

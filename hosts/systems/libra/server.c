@@ -44,8 +44,8 @@ static void ask(struct libra_server *s, uint32_t row, uint32_t length, int again
 	s->asked[row] = again ? ON_QUEUE | AGAIN : ON_QUEUE;
 }
 
-static uint8_t *begin_answer(struct libra_server *s, uint32_t row, const struct libra_round *r, uint8_t kind,
-			     uint32_t item, uint32_t items, uint32_t pairs, uint8_t attempt)
+static uint8_t *begin_answer(struct libra_server *s, uint32_t row, uint32_t rank, const struct libra_round *r,
+			     uint8_t kind, uint32_t item, uint32_t items, uint32_t pairs, uint8_t attempt)
 {
 	struct libra_header header = {
 		.version = LIBRA_VERSION,
@@ -62,13 +62,14 @@ static uint8_t *begin_answer(struct libra_server *s, uint32_t row, const struct 
 	};
 
 	memcpy(libra_row(&s->common, row), &header, sizeof(header));
+	s->common.peers[row] = rank;
 	return libra_row(&s->common, row);
 }
 
 static void tell(struct libra_server *s, uint32_t rank, uint32_t digest)
 {
 	uint32_t row = tell_row(s, rank);
-	uint8_t *datagram = begin_answer(s, row, round_of(s, s->round), LIBRA_MISMATCH, 0, 0, 0, 0);
+	uint8_t *datagram = begin_answer(s, row, rank, round_of(s, s->round), LIBRA_MISMATCH, 0, 0, 0, 0);
 
 	((struct libra_header *)datagram)->digest = htobe32(digest);
 	ask(s, row, LIBRA_HEADER_BYTES, 0);
@@ -95,18 +96,29 @@ static uint32_t *part_values(const struct libra_server *s, const struct libra_ro
 	return r->part_values + ((uint64_t)group * s->common.workers + rank) * s->common.lanes;
 }
 
-/* A group's sums: for one worker, or (workers) for all of them behind one switch. */
-static void answer_group(struct libra_server *s, const struct libra_round *r, uint32_t group, uint32_t rank,
-			 uint64_t workers, uint8_t attempt, int again)
+/* A group's sums for one worker. Returns the row. */
+static uint32_t answer_group(struct libra_server *s, const struct libra_round *r, uint32_t group, uint32_t rank,
+			     uint8_t attempt, int again)
 {
 	uint32_t lanes = s->common.lanes, row = row_of(s, rank, group);
 	const uint32_t *sums = part_values(s, r, group, 0);
-	uint8_t *datagram = begin_answer(s, row, r, LIBRA_HOT_RESULT, group, r->groups, lanes, attempt);
+	uint8_t *datagram = begin_answer(s, row, rank, r, LIBRA_HOT_RESULT, group, r->groups, lanes, attempt);
 
-	((struct libra_header *)datagram)->workers = htobe64(workers);
 	for (uint32_t i = 0; i < lanes; i++)
 		libra_put_value(datagram + LIBRA_HEADER_BYTES, i, sums[i]);
 	ask(s, row, libra_bytes(lanes, 0, 1), again);
+	return row;
+}
+
+/* For all workers behind a switch, in a row of one of them. */
+static void answer_rack(struct libra_server *s, const struct libra_round *r, uint32_t group, uint32_t rack,
+			uint8_t attempt)
+{
+	uint64_t workers = s->rack_workers[rack];
+	uint32_t row = answer_group(s, r, group, (uint32_t)__builtin_ctzll(workers), attempt, 0);
+
+	((struct libra_header *)libra_row(&s->common, row))->workers = htobe64(workers);
+	s->common.peers[row] = s->rack_peer[rack];
 }
 
 /* Every worker is in one of the parts. */
@@ -124,7 +136,7 @@ static void finish_group(struct libra_server *s, struct libra_round *r, uint32_t
 	r->whole[group] = 1;
 	s->groups_whole++;
 	for (uint32_t rack = 0; rack < s->racks; rack++)
-		answer_group(s, r, group, s->rack_first[rack], s->rack_workers[rack], attempt, 0);
+		answer_rack(s, r, group, rack, attempt);
 }
 
 /* What switches sum are nested sets: a part that has a worker of this one has all of it, or nothing beside it.
@@ -158,7 +170,7 @@ static int take_group(struct libra_server *s, struct libra_round *r, const struc
 	uint32_t *values = part_values(s, r, group, first);
 
 	if (r->whole[group]) {
-		answer_group(s, r, group, rank, 0, header->attempt, 1);
+		answer_group(s, r, group, rank, header->attempt, 1);
 		return 0;
 	}
 	if (!make_room(s, parts, workers))
@@ -262,7 +274,7 @@ static int answer_pull(struct libra_server *s, struct libra_round *r, uint32_t r
 	uint32_t pairs = (r->pairs[chunk] & ~PULLED) - 1u, row = row_of(s, rank, item);
 	int again = r->pairs[chunk] & PULLED;
 	const uint32_t *places = r->places + chunk * s->common.lanes;
-	uint8_t *datagram = begin_answer(s, row, r, LIBRA_PULL_RESULT, item, r->chunks[rank], pairs, attempt);
+	uint8_t *datagram = begin_answer(s, row, rank, r, LIBRA_PULL_RESULT, item, r->chunks[rank], pairs, attempt);
 
 	for (uint32_t i = 0; i < pairs; i++)
 		libra_put_value(datagram + LIBRA_HEADER_BYTES, i, r->values[places[i]]);
@@ -301,7 +313,7 @@ static int take_push(struct libra_server *s, struct libra_round *r, const struct
 		s->common.malformed++;
 		return 0;
 	}
-	begin_answer(s, row, r, LIBRA_PUSH_ANSWER, item, items, 0, header->attempt);
+	begin_answer(s, row, rank, r, LIBRA_PUSH_ANSWER, item, items, 0, header->attempt);
 	ask(s, row, LIBRA_HEADER_BYTES, known);
 	if (known)
 		return 0;
@@ -351,7 +363,7 @@ static int take_learn(struct libra_server *s, struct libra_round *r, const struc
 		s->common.malformed++;
 		return 0;
 	}
-	datagram = begin_answer(s, row, r, LIBRA_HOT_KEYS, page, s->hot_pages, lanes, header->attempt);
+	datagram = begin_answer(s, row, rank, r, LIBRA_HOT_KEYS, page, s->hot_pages, lanes, header->attempt);
 	libra_put_keys(datagram, s->hot_keys + (uint64_t)page * lanes, lanes);
 	again = s->learnt[(uint64_t)rank * s->hot_pages + page];
 	s->learnt[(uint64_t)rank * s->hot_pages + page] = 1;

@@ -25,19 +25,27 @@ OWN = ("answered_again", "bytes_again", "groups_whole", "sums", "singles", "cold
 
 
 @dataclass(frozen=True)
+class Rack:
+    """The workers behind one switch that sums, by rank. told: the peer to whom goes what is for all
+    of them."""
+
+    told: int
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Room:
     """What a server has to have room for. keys: different ones in a round; pairs: that one worker
-    pushes; racks: the ranks behind each switch that sums, first the one that is sent what is for
-    all of them."""
+    pushes. racks: each worker is in one; without any, each is alone."""
 
     keys: int
     pairs: int
-    racks: tuple[tuple[int, ...], ...] = ()
+    racks: tuple[Rack, ...] = ()
 
 
 class LibraServer:
     """The state of one server: it answers what workers ask, and has neither rounds nor timers of
-    its own. peers: the addresses of all workers, by rank."""
+    its own. peers: the addresses of all workers, by rank, and what else racks are told at."""
 
     listens = True
     done = True
@@ -46,14 +54,13 @@ class LibraServer:
 
     def __init__(self, job: LibraJob, index: int, peers: Sequence[Address], room: Room) -> None:
         check_range("index", index, 0, job.servers - 1)
-        shared.check_count("peers", peers, job.workers)
+        shared.check_count("peers", peers, max(job.workers, len(peers)))
         self.job, self.index, self.peers = job, index, tuple(peers)
         self.longest_bytes = wire.datagram_bytes(job.lanes)
         self._native = layout.load()
         count = (job.slots + 1) * job.workers
-        slots = np.repeat(np.arange(job.workers, dtype=np.uint32), job.slots)
-        towards = np.append(slots, np.arange(job.workers, dtype=np.uint32))
-        self.outbox = Outbox(rows(job.lanes, count), np.zeros(count, np.uint32), towards)
+        lengths, towards = np.zeros(count, np.uint32), np.zeros(count, np.uint32)
+        self.outbox = Outbox(rows(job.lanes, count), lengths, towards)
         self._queue: NDArray[np.uint32] = np.zeros(count, np.uint32)
         self._memory: list[NDArray] = []
         pages = job.pages_of(index)
@@ -65,8 +72,8 @@ class LibraServer:
         chunks_max = -(-room.pairs // job.lanes) + 1
         each = (self._round_of(capacity, chunks_max, max(1, pages)) for _ in range(2))
         self._round_states = (layout.Round * 2)(*each)
-        racks = room.racks or tuple((rank,) for rank in range(job.workers))
-        masks = [sum(1 << rank for rank in ranks) for ranks in racks]
+        racks = room.racks or tuple(Rack(rank, (rank,)) for rank in range(job.workers))
+        masks = [sum(1 << rank for rank in rack.ranks) for rack in racks]
         self._state = layout.Server(
             common=common_of(job, self.outbox, self._queue),
             index=index,
@@ -79,7 +86,7 @@ class LibraServer:
             high_key=lowest_key(job.servers, index + 1) - 1,
             rounds=ctypes.addressof(self._round_states),
             rack_workers=self._kept(np.array(masks, np.uint64)),
-            rack_first=self._kept(np.array([ranks[0] for ranks in racks], np.uint32)),
+            rack_peer=self._kept(np.array([rack.told for rack in racks], np.uint32)),
             asked=self._kept(np.zeros(count, np.uint8)),
             waiting=self._kept(np.zeros(count, np.uint32)),
             waiting_attempt=self._kept(np.zeros(count, np.uint8)),

@@ -13,6 +13,7 @@ from agglab.hosts.part import SERVER, WORKER
 from agglab.hosts.systems.libra import wire
 from agglab.hosts.systems.libra.counted import OWN_COUNTERS
 from agglab.hosts.systems.libra.job import MAX_WINDOW
+from agglab.testbed.plan import Entries
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.trust import Trust
@@ -28,9 +29,11 @@ from agglab.testbed.systems.base import (
     Combine,
     JobChoices,
     Registers,
+    Source,
     Truth,
     TruthOf,
     Waiting,
+    everywhere,
 )
 from agglab.testbed.systems.between_hosts import (
     FIRST_SESSION,
@@ -41,12 +44,18 @@ from agglab.testbed.systems.between_hosts import (
 from agglab.testbed.systems.common import IP_AND_UDP_BYTES, meanings
 from agglab.testbed.systems.forwarding import Flow, rates, slowest_crossing_s, unreachable
 from agglab.testbed.systems.libra.keys import LibraKeys
-from agglab.testbed.systems.libra.load import Load, Setting, crossed, load, racks_of, spokesman
+from agglab.testbed.systems.libra.load import Load, Setting, crossed, load
+from agglab.testbed.systems.libra.plan import (
+    COUNTERS,
+    SERVER_PORT_BASE,
+    SERVERS_MAX,
+    racks_told,
+    slots_of,
+    tables,
+)
 from agglab.testbed.systems.servers import attacks_from_servers, diagnose, matching
 from agglab.topologies import Topology
 
-SERVER_PORT_BASE = base_wire.WORKER_PORT_BASE - 8192
-"""A server's UDP port is this plus its job's number."""
 LANES_MAX = 1024
 
 
@@ -59,6 +68,7 @@ class Libra(BetweenHosts):
         keys=frozenset({"switch.lanes", "workload.window"}),
     )
     options = LibraKeys
+    counters = COUNTERS
     host_counters = meanings(OWN_COUNTERS)
     endpoints = "agglab.hosts.systems.libra"
     header_bytes = wire.HEADER_BYTES
@@ -85,9 +95,11 @@ class Libra(BetweenHosts):
         yield from attacks_from_servers(scenario, self.name, _keys(scenario).servers, trust)
 
     def refused(self, graph: Topology, job: ActiveJob) -> str:
-        servers = len(job.job.servers)
-        if servers > wire.MAX_SERVERS:
-            return f"{servers} servers: there can be at most {wire.MAX_SERVERS}"
+        servers, workers = len(job.job.servers), len(job.hosts)
+        if servers > SERVERS_MAX:
+            return f"{servers} servers: there can be at most {SERVERS_MAX}"
+        if workers > wire.MAX_WORKERS:
+            return f"{workers} workers: there can be at most {wire.MAX_WORKERS}"
         return unreachable(graph, [host.name for host in graph.hosts])
 
     def lanes(self, scenario: Scenario) -> int:
@@ -131,7 +143,9 @@ class Libra(BetweenHosts):
         for index, host in enumerate(hosts):
             rank = len(declared.hosts) + index
             configuration = self.configuration(resolved, declared, host, server_port, rank, SERVER)
-            session = {"peers": workers, "racks": _racks(graph, job, host)}
+            racks = racks_told(graph, job, host)
+            peers = workers + [rack.address for rack in racks if rack.address]
+            session = {"peers": peers, "racks": [[rack.peer, rack.places] for rack in racks]}
             own_settings = {"index": index, "keys": keys, **session}
             configuration["settings"] = {**shared, **own_settings}
             found.append(Agent(SERVER, host, rank, configuration, session))
@@ -192,8 +206,20 @@ class Libra(BetweenHosts):
         lanes = self.lanes(scenario)
         usual = default_window(self.frame_bytes(lanes), self.window_max, slowest_bps)
         window = scenario.workload.window or usual
-        jobs = [JobChoices(job.workload.window or window) for job in stated(scenario)]
+        slots = slots_of(_keys(scenario).hot, lanes)
+        jobs = [
+            JobChoices(job.workload.window or window, index * slots, slots)
+            for index, job in enumerate(stated(scenario))
+        ]
         return Choices(jobs, lanes, window)
+
+    def sources(self, scenario: Scenario) -> Mapping[str, Source]:
+        lanes = self.lanes(scenario)
+        slots = max(1, len(stated(scenario)) * slots_of(_keys(scenario).hot, lanes))
+        return everywhere(Source("libra", {"LANES": lanes, "SLOTS": slots}))
+
+    def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
+        return tables(graph, jobs)
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
         """Of servers: each worker's pairs and a table of all keys, of two rounds."""
@@ -260,14 +286,3 @@ def _setting(resolved: ResolvedScenario, job: ActiveJob) -> Setting:
 def _most_pairs(of: Load) -> int:
     """That any worker pushes cold."""
     return max(sum(pairs) for pairs in of.cold.values())
-
-
-def _racks(graph: Topology, job: ActiveJob, server: str) -> list[list[int]]:
-    """Places among the members of those behind each switch, first whom the server sends what is for
-    all of them."""
-    place = {rank: at for at, rank in enumerate(job.members)}
-    found = []
-    for ranks in racks_of(graph, job).values():
-        first = spokesman(job, ranks, server)
-        found.append([place[first], *(place[rank] for rank in ranks if rank != first)])
-    return found
