@@ -105,8 +105,8 @@ struct metadata_t {
 #ifndef SLOTS
 #define SLOTS 128
 #endif
-#if SLOTS < 1 || SLOTS > 65536
-#error "SLOTS must be 1 to 65536"
+#if SLOTS < 1 || SLOTS > 2097152
+#error "SLOTS must be 1 to 2097152 (100,000 keys of one lane for each of 16 jobs, and some room)"
 #endif
 
 #define JOBS 16

@@ -228,14 +228,23 @@ static uint64_t chunk_of(const struct libra_server *s, uint32_t rank, uint32_t i
 	return (uint64_t)rank * s->chunks_max + item;
 }
 
-/* Keys ascend within the server's range, and there is room for as many. */
+static int has_room(const struct libra_server *s, const struct libra_round *r, const uint8_t *datagram, uint32_t pairs)
+{
+	uint32_t left = s->keys_max - r->keys_used, fresh = 0;
+
+	if (pairs <= left)
+		return 1;
+	for (uint32_t i = 0; i < pairs; i++)
+		fresh += !r->counts[place_of(s, r, libra_key(datagram, i))];
+	return fresh <= left;
+}
+
+/* Keys ascend within the server's range, and there is room for those that are new. */
 static int keys_are_legal(const struct libra_server *s, const struct libra_round *r, const uint8_t *datagram,
 			  uint32_t pairs)
 {
 	uint64_t before = 0;
 
-	if (pairs > s->keys_max - r->keys_used)
-		return 0;
 	for (uint32_t i = 0; i < pairs; i++) {
 		uint64_t key = libra_key(datagram, i);
 
@@ -243,7 +252,7 @@ static int keys_are_legal(const struct libra_server *s, const struct libra_round
 			return 0;
 		before = key;
 	}
-	return 1;
+	return has_room(s, r, datagram, pairs);
 }
 
 static void add_pairs(struct libra_server *s, struct libra_round *r, const uint8_t *datagram, uint32_t pairs,

@@ -19,7 +19,7 @@ class LibraKeys:
     )
     hot: int = key(
         "hot",
-        Whole(0, 1_000_000),
+        Whole(0, 100_000),
         1024,
         "how many keys switches sum, of all servers together; 0: servers alone sum, to which "
         "workers then send directly",

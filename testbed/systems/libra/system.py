@@ -47,6 +47,7 @@ from agglab.testbed.systems.libra.keys import LibraKeys
 from agglab.testbed.systems.libra.load import Load, Setting, crossed, load
 from agglab.testbed.systems.libra.plan import (
     COUNTERS,
+    JOBS_MAX,
     SERVER_PORT_BASE,
     SERVERS_MAX,
     racks_told,
@@ -214,8 +215,9 @@ class Libra(BetweenHosts):
         return Choices(jobs, lanes, window)
 
     def sources(self, scenario: Scenario) -> Mapping[str, Source]:
+        """With room for as many jobs as a switch can have."""
         lanes = self.lanes(scenario)
-        slots = max(1, len(stated(scenario)) * slots_of(_keys(scenario).hot, lanes))
+        slots = max(1, JOBS_MAX * slots_of(_keys(scenario).hot, lanes))
         return everywhere(Source("libra", {"LANES": lanes, "SLOTS": slots}))
 
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
