@@ -41,7 +41,7 @@ SIGNALLED = 128
 
 @dataclass(frozen=True)
 class Group:
-    """One point: its runs with what their switches are given, and the folder they go to. number: from 0."""
+    """One point: its runs with what their switches are given, and where they go. number: from 0."""
 
     number: int
     label: str
