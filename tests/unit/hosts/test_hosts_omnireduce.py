@@ -12,6 +12,7 @@ import quantise_model
 from flow_network import MS, NEVER, TIMING, FlowNetwork, Node, deliver
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mishaps import SLOW_NS, any_mishaps
 from switch_model import Faults
 
 from agglab.hosts.endpoint import Outbox
@@ -126,28 +127,22 @@ def check_results(nodes, lanes):
     window=st.integers(1, SLOTS),
     dtype=st.sampled_from(["int32", "float32"]),
     density=st.sampled_from([0, 0.1, 0.5, 1]),
-    loss=st.sampled_from([0, 0.01, 0.1, 0.3]),
-    duplicate=st.sampled_from([0, 0.3]),
-    reorder=st.sampled_from([0, 0.3]),
-    extra_ms=st.sampled_from([5, 300]),
-    gather_ms=st.sampled_from([0, 1]),
-    skew_ms=st.sampled_from([0, 40]),
+    mishaps=any_mishaps,
     first_tag=st.sampled_from([1, 2**32 - 2]),
     in_place=st.booleans(),
 )
 def test_the_sum_is_exact_whatever_the_network_does(
-    seed, workers, sizes, lanes, window, dtype, density, loss, duplicate, reorder, extra_ms,
-    gather_ms, skew_ms, first_tag, in_place,
-):  # fmt: skip
-    faults = Faults(loss, duplicate, reorder, MS, MS // 3 if reorder else 0, extra_ms * MS)
+    seed, workers, sizes, lanes, window, dtype, density, mishaps, first_tag, in_place
+):
     tensors = tensors_of(seed, workers, sizes, dtype, density, 3)
+    faults, gather_ns = mishaps.faults, mishaps.gather_ns
     network, nodes = rack(
-        tensors, lanes, window, faults, seed, first_tag=first_tag, gather_ns=gather_ms * MS
+        tensors, lanes, window, faults, seed, first_tag=first_tag, gather_ns=gather_ns
     )
-    for rank, node in enumerate(nodes):
-        node.in_place, node.starts_ns = in_place, rank * skew_ms * MS
-        node.deadline_ns = node.starts_ns
-    network.run(limit_ns=600_000 * MS)
+    mishaps.stagger(nodes)
+    for node in nodes:
+        node.in_place = in_place
+    network.run(SLOW_NS)
     check_results(nodes, lanes)
     blocks = sum(-(-size // lanes) for size in sizes)
     for node in nodes:
@@ -156,7 +151,7 @@ def test_the_sum_is_exact_whatever_the_network_does(
         assert sum(own) == blocks == blocks_of(node.tensors, lanes).size
         assert own[0] == np.count_nonzero(blocks_of(node.tensors, lanes))
         assert counters["malformed"] == 0
-        if not (loss or duplicate or reorder or skew_ms):
+        if mishaps.none:
             assert counters["retransmitted"] == 0
 
 

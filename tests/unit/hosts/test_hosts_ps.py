@@ -18,6 +18,7 @@ from flow_network import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mishaps import SLOW_NS, any_mishaps, count_losses, fall_silent, forge_start, refuse_all
 from switch_model import Faults
 
 from agglab.hosts.driver import default_window
@@ -84,29 +85,21 @@ def check_results(workers):
     lanes=st.integers(1, 5),
     window=st.integers(1, 70),
     dtype=st.sampled_from(["int32", "float32"]),
-    loss=st.sampled_from([0, 0.01, 0.1, 0.3]),
-    duplicate=st.sampled_from([0, 0.3]),
-    reorder=st.sampled_from([0, 0.3]),
-    extra_ms=st.sampled_from([5, 300]),
-    gather_ms=st.sampled_from([0, 1]),
-    skew_ms=st.sampled_from([0, 40]),
+    mishaps=any_mishaps,
     in_place=st.booleans(),
 )
 def test_the_sum_is_exact_whatever_the_network_does(
-    seed, workers, servers, sizes, lanes, window, dtype, loss, duplicate, reorder, extra_ms,
-    gather_ms, skew_ms, in_place,
-):  # fmt: skip
-    jitter_ns = MS // 3 if reorder else 0
-    faults = Faults(loss, duplicate, reorder, MS, jitter_ns, extra_ms * MS)
-    tensors = tensors_of(seed, workers, sizes, dtype)
+    seed, workers, servers, sizes, lanes, window, dtype, mishaps, in_place
+):
+    tensors, faults = tensors_of(seed, workers, sizes, dtype), mishaps.faults
+    gather_ns = mishaps.gather_ns
     network, nodes, others = star(
-        tensors, servers, lanes, window, faults, seed, gather_ns=gather_ms * MS
+        tensors, servers, lanes, window, faults, seed, gather_ns=gather_ns
     )
-    for rank, node in enumerate(nodes):
-        node.in_place, node.starts_ns = in_place, rank * skew_ms * MS
-        node.deadline_ns = node.starts_ns
-    # One packet in flight and a third of all lost is slow: a chunk takes half a second.
-    network.run(limit_ns=600_000 * MS)
+    mishaps.stagger(nodes)
+    for node in nodes:
+        node.in_place = in_place
+    network.run(SLOW_NS)
     check_results(nodes)
     assert all(node.endpoint.counters["malformed"] == 0 for node in [*nodes, *others])
     chunks = sum(chunks_of_round(size, servers, lanes) for size in sizes)
@@ -114,7 +107,7 @@ def test_the_sum_is_exact_whatever_the_network_does(
     for counters in [node.endpoint.counters for node in others]:
         results = workers * counters["summed_ever"]
         assert counters["sent"] == results + counters["answered_again"]
-    if not (loss or duplicate or reorder or skew_ms):
+    if mishaps.none:
         assert all(node.endpoint.counters["retransmitted"] == 0 for node in nodes)
 
 
@@ -167,16 +160,8 @@ def test_little_more_is_sent_again_than_was_lost(loss):
     window = default_window(wire.frame_bytes(lanes), 65535, 1e9)
     faults = Faults(loss, delay_ns=MS // 2)
     network, nodes, _ = star(tensors, workers, lanes, window, faults, 5, rate_bps=1e9)
-    lost = {"push": 0, "result": 0}
-    send = network.send
-
-    def counted(source, target, payload):
-        before = network.counts["lost"]
-        send(source, target, payload)
-        kind = "push" if payload[1] in (wire.Kind.PUSH_INT32, wire.Kind.PUSH_FLOAT32) else "result"
-        lost[kind] += network.counts["lost"] - before
-
-    network.send = counted
+    pushes = (wire.Kind.PUSH_INT32, wire.Kind.PUSH_FLOAT32)
+    lost = count_losses(network, lambda payload: "push" if payload[1] in pushes else "result")
     network.run()
     check_results(nodes)
     again = sum(node.endpoint.counters["retransmitted"] for node in nodes)
@@ -298,8 +283,7 @@ def test_all_workers_hear_that_shapes_differ(workers, servers, other, loss):
     assert f"{words} 8 int32 elements" in str(nodes[0].error)
     assert f"{words} {elements} {dtype} elements" in str(odd.error)
     assert all(node.error is None for node in others)
-    network.settle(1000 * MS)
-    assert network.next_ns() == NEVER, "they fall silent"
+    fall_silent(network)
 
 
 @pytest.mark.parametrize("servers", [1, 3])
@@ -313,8 +297,7 @@ def test_all_workers_hear_that_a_server_has_other_lanes(servers, lanes, loss):
     assert [type(node.error) for node in nodes] == [ShapeMismatch] * 3
     assert "round 0 of job 7: this worker reduces 8 int32 elements" in str(nodes[0].error)
     assert "or a server something else" in str(nodes[0].error)
-    network.settle(1000 * MS)
-    assert network.next_ns() == NEVER, "they fall silent"
+    fall_silent(network)
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
@@ -356,19 +339,10 @@ def forged(chance, payload):
     """What nobody can have sent, made of what somebody has."""
     data = bytearray(payload)
     kind = chance.choice(FORGERIES)
-    if kind in ("version", "kind"):
-        at = ("version", "kind").index(kind)
-        known = (wire.VERSION, *wire.Kind)
-        data[at] = chance.choice([value for value in range(256) if value not in known])
-    elif kind in ("job", "session"):
-        data[2 if kind == "job" else chance.randrange(4, 8)] ^= chance.randrange(1, 256)
-    elif kind == "round":
-        data[12] ^= chance.randrange(1, 256)
+    if forge_start(chance, data, kind, (wire.VERSION, *wire.Kind), more_cuts=[24]):
+        pass
     elif kind == "zero":
         data[15] = chance.randrange(1, 256)
-    elif kind == "length":
-        cut = chance.choice([0, 1, 11, 23, 24, 25, 27, len(data) - 1, len(data) + 4])
-        data = (data + bytes(8))[:cut]
     elif kind == "chunk":
         data[16] |= chance.randrange(1, 256)
     else:
@@ -388,19 +362,7 @@ def in_the_middle(seed):
 @pytest.mark.parametrize("seed", range(30))
 def test_malformed_and_forged_datagrams_change_nothing(seed):
     network, nodes, others = in_the_middle(seed)
-    chance = random.Random(seed)
-    for node in (*nodes, *others):
-        endpoint = node.endpoint
-        seen = [payload for other in (*nodes, *others) for payload in other.sent]
-        for _ in range(100):
-            before, counted = frozen(endpoint), endpoint.counters
-            fake = forged(chance, chance.choice(seen))
-            source = chance.choice(endpoint.peers)
-            assert deliver(endpoint, network.now_ns, [(source, fake)]) == 0
-            assert frozen(endpoint) == before
-            after = endpoint.counters
-            refused = sum(after[name] - counted[name] for name in ("malformed", "late"))
-            assert refused == 1 == after["received"] - counted["received"]
+    refuse_all(network, [*nodes, *others], forged, frozen, seed)
     network.run()
     check_results(nodes)
 

@@ -18,6 +18,7 @@ from flow_network import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mishaps import SLOW_NS, any_mishaps, count_losses, fall_silent, forge_start, refuse_all
 from switch_model import Faults
 
 from agglab.hosts.driver import default_window
@@ -75,29 +76,22 @@ def check_results(nodes):
     lanes=st.integers(1, 5),
     window=st.integers(1, 70),
     dtype=st.sampled_from(["int32", "float32"]),
-    loss=st.sampled_from([0, 0.01, 0.1, 0.3]),
-    duplicate=st.sampled_from([0, 0.3]),
-    reorder=st.sampled_from([0, 0.3]),
-    extra_ms=st.sampled_from([5, 300]),
-    gather_ms=st.sampled_from([0, 1]),
-    skew_ms=st.sampled_from([0, 40]),
+    mishaps=any_mishaps,
     in_place=st.booleans(),
 )
 def test_the_sum_is_exact_whatever_the_network_does(
-    seed, workers, sizes, lanes, window, dtype, loss, duplicate, reorder, extra_ms, gather_ms,
-    skew_ms, in_place,
-):  # fmt: skip
-    faults = Faults(loss, duplicate, reorder, MS, MS // 3 if reorder else 0, extra_ms * MS)
-    tensors = tensors_of(seed, workers, sizes, dtype)
-    network, nodes = ring(tensors, lanes, window, faults, seed, gather_ns=gather_ms * MS)
-    for rank, node in enumerate(nodes):
-        node.in_place, node.starts_ns = in_place, rank * skew_ms * MS
-        node.deadline_ns = node.starts_ns
-    # One packet in flight and a third of all lost is slow: a chunk takes half a second.
-    network.run(limit_ns=600_000 * MS)
+    seed, workers, sizes, lanes, window, dtype, mishaps, in_place
+):
+    tensors, faults = tensors_of(seed, workers, sizes, dtype), mishaps.faults
+    gather_ns = mishaps.gather_ns
+    network, nodes = ring(tensors, lanes, window, faults, seed, gather_ns=gather_ns)
+    mishaps.stagger(nodes)
+    for node in nodes:
+        node.in_place = in_place
+    network.run(SLOW_NS)
     check_results(nodes)
     assert all(node.endpoint.counters["malformed"] == 0 for node in nodes)
-    if not (loss or duplicate or reorder or skew_ms):
+    if mishaps.none:
         assert all(node.endpoint.counters["retransmitted"] == 0 for node in nodes)
 
 
@@ -155,20 +149,11 @@ def test_little_more_is_sent_again_than_was_lost(loss):
     tensors = tensors_of(3, workers, [elements], "int32")
     window = default_window(wire.frame_bytes(lanes), 65535, 1e9)
     network, nodes = ring(tensors, lanes, window, Faults(loss, delay_ns=MS // 2), 5, rate_bps=1e9)
-    lost = [0]
-    send = network.send
-
-    def counted(source, target, payload):
-        before = network.counts["lost"]
-        send(source, target, payload)
-        if payload[1] == DATA:
-            lost[0] += network.counts["lost"] - before
-
-    network.send = counted
+    lost = count_losses(network, lambda payload: payload[1])
     network.run()
     check_results(nodes)
     again = sum(node.endpoint.counters["retransmitted"] for node in nodes)
-    assert lost[0] <= again <= 1.25 * lost[0] + 8 * workers
+    assert lost[DATA] <= again <= 1.25 * lost[DATA] + 8 * workers
     bound_ns = predicted_bytes(elements, workers, lanes) * 8
     assert network.now_ns < (1.3 + 12 * loss) * bound_ns + 30 * MS
 
@@ -251,8 +236,7 @@ def test_all_workers_hear_that_shapes_differ(workers, other, loss):
         nodes[0].error
     )
     assert f"this worker reduces {elements} {dtype} elements" in str(nodes[-1].error)
-    network.settle(1000 * MS)
-    assert network.next_ns() == NEVER, "they fall silent"
+    fall_silent(network)
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
@@ -296,17 +280,8 @@ def forged(chance, payload):
     """What nobody can have sent, made of what somebody has."""
     data = bytearray(payload)
     kind = chance.choice(FORGERIES)
-    if kind in ("version", "kind"):
-        at = ("version", "kind").index(kind)
-        data[at] = chance.choice([value for value in range(256) if value not in (1, 16, 17, 18)])
-    elif kind in ("job", "session"):
-        at = 2 if kind == "job" else chance.randrange(4, 8)
-        data[at] ^= chance.randrange(1, 256)
-    elif kind == "round":
-        data[12] ^= chance.randrange(1, 256)
-    elif kind == "length":
-        cut = chance.choice([0, 1, 11, 23, 25, 27, len(data) - 1, len(data) + 4])
-        data = (data + bytes(8))[:cut]
+    if forge_start(chance, data, kind, (1, 16, 17, 18)):
+        pass
     elif data[1] == DATA:
         data[16] |= chance.randrange(1, 256)
     else:
@@ -317,19 +292,7 @@ def forged(chance, payload):
 @pytest.mark.parametrize("seed", range(30))
 def test_malformed_and_forged_datagrams_change_nothing(seed):
     network, nodes = sent_so_far(seed)
-    chance = random.Random(seed)
-    for node in nodes:
-        peers = node.endpoint.peers
-        seen = [payload for other in nodes for payload in other.sent]
-        for _ in range(100):
-            before, counted = frozen(node.endpoint), node.endpoint.counters
-            fake = forged(chance, chance.choice(seen))
-            source = chance.choice(peers)
-            assert deliver(node.endpoint, network.now_ns, [(source, fake)]) == 0
-            assert frozen(node.endpoint) == before
-            after = node.endpoint.counters
-            refused = sum(after[name] - counted[name] for name in ("malformed", "late"))
-            assert refused == 1 == after["received"] - counted["received"]
+    refuse_all(network, nodes, forged, frozen, seed)
     network.run()
     check_results(nodes)
 

@@ -3,20 +3,26 @@ wrong is found."""
 
 from __future__ import annotations
 
-import io
-import json
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from system_runs import (
+    DISORDER,
+    ELEMENTS,
+    ROUNDS,
+    Run,
+    is_clean,
+    predict_otherwise,
+    scenario_text,
+    ways,
+)
 
 from agglab.hosts.agent_core import AgentCore
 from agglab.testbed.backend import WorkerId
 from agglab.testbed.plan import Entries, forwarding
-from agglab.testbed.run import run
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.systems import impostors
 from agglab.testbed.systems.base import Truth
@@ -28,17 +34,8 @@ from agglab.testbed.virtual.backend import VirtualBackend
 from agglab.testbed.virtual.workers import AgentNode
 from agglab.topologies import Topology
 
-ELEMENTS, ROUNDS, LANES = 10_000, 2, 64
 KINDS = ("ring", "dedicated", "beside")
 SERVERS = 2
-DISORDER = """
-faults:
-- {kind: duplicate, link: "h*", probability: 2%}
-- {kind: reorder, link: "h1-*", probability: 2%, delay: 3ms}
-- {kind: jitter, link: "s1->h*", jitter: 2ms}
-"""
-
-Run = Callable[..., tuple[int, dict[str, Any]]]
 
 
 def scenario(
@@ -50,41 +47,9 @@ def scenario(
     if shape == "two_tier":
         topology = f"kind: two_tier, racks: {hosts}, workers: 1"
     servers = ", ".join(f"h{workers + n + 1}" for n in range(SERVERS))
-    return "\n".join(
-        [
-            "name: tried",
-            f"system: {kind if kind in ('ring', 'switchml') else 'ps'}",
-            "backend: virtual",
-            *([f"ps: {{servers: [{servers}]}}"] if kind == "dedicated" else []),
-            f"topology: {{{topology}}}",
-            f"links: {{rate: 50mbit, queue: 4MB, loss: {loss}}}",
-            f"switch: {{lanes: {LANES}}}",
-            f"workload: {{elements: {ELEMENTS}, dtype: {dtype}, rounds: {ROUNDS}}}",
-            "expect: {exact: true}",
-        ]
-    )
-
-
-@pytest.fixture(name="tried")
-def _tried(tmp_path: Path) -> Run:
-    def tried(text: str, *settings: str) -> tuple[int, dict[str, Any]]:
-        path = tmp_path / "tried.yaml"
-        path.write_text(text)
-        code = run(load(path, settings), tmp_path / "results", settings, io.StringIO())
-        return code, json.loads((tmp_path / "results/tried/latest/metrics.json").read_text())
-
-    return tried
-
-
-def ways(metrics: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {name: way for link in metrics["links"].values() for name, way in link.items()}
-
-
-def is_clean(code: int, metrics: dict[str, Any]) -> bool:
-    assert (code, metrics["reason"], metrics["findings"]) == (0, "", [])
-    assert metrics["accounts"]["balanced"] is metrics["links_as_predicted"] is True
-    assert metrics["rounds"] == ROUNDS and metrics["restarts"] == 0
-    return metrics["exact"] is True and metrics["wrong_results"] == metrics["wrong_sums"] == 0
+    system = kind if kind in ("ring", "switchml") else "ps"
+    more = [f"ps: {{servers: [{servers}]}}"] if kind == "dedicated" else []
+    return scenario_text(system, topology, dtype=dtype, loss=loss, more=more)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
@@ -257,18 +222,12 @@ def test_another_prediction_does_not_hold(
     """To the byte; but beyond a host's own link nobody can tell a ring's acknowledgements from its
     data: 5 %."""
     asked_of = SwitchML if kind == "switchml" else BetweenHosts
-    right = asked_of.round_bytes
     bytes_off = 7000 if kind == "ring" and direction != "h1->s1" else 1
-
-    def wrong(self: Any, *asked: Any) -> dict[str, int]:
-        found = dict(right(self, *asked))
-        return {**found, direction: found[direction] + sign * bytes_off}
-
     text = scenario(kind, 4, "two_tier").replace("exact:", "links_as_predicted: true, exact:")
     text = text.replace("racks: 4, workers: 1", "racks: 2, workers: 2")
     text = text.replace("racks: 6, workers: 1", "racks: 2, workers: 3")
     assert tried(text)[0] == 0
-    monkeypatch.setattr(asked_of, "round_bytes", wrong)
+    predict_otherwise(monkeypatch, asked_of, direction, sign * bytes_off)
     code, metrics = tried(text)
     assert (code, metrics["links_as_predicted"], metrics["exact"]) == (1, False, True)
 

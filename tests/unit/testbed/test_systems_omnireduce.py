@@ -3,35 +3,33 @@ that what is wrong is found."""
 
 from __future__ import annotations
 
-import io
-import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from system_runs import (
+    DISORDER,
+    ELEMENTS,
+    LANES,
+    ROUNDS,
+    Run,
+    is_clean,
+    predict_otherwise,
+    scenario_text,
+    ways,
+)
 
 from agglab.hosts.tensors import Sparsity, make_tensor
 from agglab.testbed import systems
-from agglab.testbed.run import run
 from agglab.testbed.scenario import load
 from agglab.testbed.systems.base import Truth
 from agglab.testbed.systems.omnireduce import OmniReduce
 
-ELEMENTS, ROUNDS, LANES, WINDOW = 10_000, 2, 64, 16
-BLOCKS = 157
+WINDOW, BLOCKS = 16, 157
 BARE, FULL, OPENING = 62, 62 + 4 * LANES, 98
 ALLREDUCE = "kind: allreduce"
 SPARSE = "kind: sparse_allreduce, density: 20%, block: 64, overlap: random"
-DISORDER = """
-faults:
-- {kind: duplicate, link: "h*", probability: 2%}
-- {kind: reorder, link: "h1-*", probability: 2%, delay: 3ms}
-- {kind: jitter, link: "s1->h*", jitter: 2ms}
-"""
-
-Run = Callable[..., tuple[int, dict[str, Any]]]
 
 
 def scenario(
@@ -42,42 +40,8 @@ def scenario(
     more: str = "",
     system: str = "omnireduce",
 ) -> str:
-    of_all = f"elements: {ELEMENTS}, dtype: {dtype}, rounds: {ROUNDS}, window: {WINDOW}"
-    return "\n".join(
-        [
-            "name: tried",
-            "seed: 5",
-            f"system: {system}",
-            "backend: virtual",
-            f"topology: {{{shape}}}",
-            f"links: {{rate: 50mbit, queue: 4MB, loss: {loss}}}",
-            f"switch: {{lanes: {LANES}, slots: 32}}",
-            f"workload: {{{workload}, {of_all}{more}}}",
-            "expect: {exact: true}",
-        ]
-    )
-
-
-@pytest.fixture(name="tried")
-def _tried(tmp_path: Path) -> Run:
-    def tried(text: str, *settings: str) -> tuple[int, dict[str, Any]]:
-        path = tmp_path / "tried.yaml"
-        path.write_text(text)
-        code = run(load(path, settings), tmp_path / "results", settings, io.StringIO())
-        return code, json.loads((tmp_path / "results/tried/latest/metrics.json").read_text())
-
-    return tried
-
-
-def ways(metrics: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {name: way for link in metrics["links"].values() for name, way in link.items()}
-
-
-def is_clean(code: int, metrics: dict[str, Any]) -> bool:
-    assert (code, metrics["reason"], metrics["findings"]) == (0, "", [])
-    assert metrics["accounts"]["balanced"] is metrics["links_as_predicted"] is True
-    assert metrics["rounds"] == ROUNDS and metrics["restarts"] == 0
-    return metrics["exact"] is True and metrics["wrong_results"] == metrics["wrong_sums"] == 0
+    keys = f"{workload}, window: {WINDOW}{more}"
+    return scenario_text(system, shape, keys, dtype, loss, "slots: 32", ["seed: 5"])
 
 
 RACKS = ["kind: rack, workers: 4", "kind: two_tier, racks: 3, workers: 2"]
@@ -255,15 +219,9 @@ def test_attacks_change_no_sum(tried: Run) -> None:
 def test_another_prediction_does_not_hold(
     tried: Run, monkeypatch: pytest.MonkeyPatch, direction: str, sign: int
 ) -> None:
-    right = OmniReduce.round_bytes
-
-    def wrong(self: Any, *asked: Any) -> dict[str, int]:
-        found = dict(right(self, *asked))
-        return {**found, direction: found[direction] + sign}
-
     text = scenario(shape=RACKS[1]).replace("exact:", "links_as_predicted: true, exact:")
     assert tried(text)[0] == 0
-    monkeypatch.setattr(OmniReduce, "round_bytes", wrong)
+    predict_otherwise(monkeypatch, OmniReduce, direction, sign)
     code, metrics = tried(text)
     assert (code, metrics["links_as_predicted"], metrics["exact"]) == (1, False, True)
 
