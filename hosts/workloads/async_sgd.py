@@ -1,31 +1,36 @@
 """Asynchronous training of a small classifier: what a worker brings to a run, and the arithmetic of
 one step.
 
-The task is made from a seed. A document is a bag of words whose frequencies follow Zipf's law; a
-teacher, a random linear classifier, says of which class it is. The student, a linear classifier
-too, learns with the multi-class hinge loss of Crammer and Singer (JMLR 2001). All numbers are
+The task is made from a seed. A document is a bag of words whose frequencies follow Zipf's law; in
+those of class c, words whose number is c modulo the number of classes are more frequent than in
+others. A linear classifier learns with the multi-class hinge loss of Crammer and Singer (JMLR 2001). All numbers are
 integers, weights in units of 1 / SCALE, so that a run can be repeated bit for bit on any machine.
 
 A step takes `batch` documents of one length, which is drawn anew for each step: 8 words or more,
 each doubling half as likely. A step on long documents touches more words, so its update is larger.
-Imports NumPy only.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isqrt
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from agglab.hosts.workloads.base import InputKey
 
 SCALE = 1 << 16
 """Units in a weight of 1."""
 WORDS_MIN, WORDS_MAX = 8, 256
 """Words of a document."""
 NO_WORD = -1
-TEACHER, DOCUMENTS, TIMES, HELD_OUT = range(4)
+DOCUMENTS, TIMES, HELD_OUT = range(1001, 1004)
 """Names of streams of random numbers."""
+HELD_OUT_DOCUMENTS = 256
+TYPICAL_ONE_IN = 4
+"""Of a document's words, so many are drawn among those of its class."""
 TRIES_PER_UPDATE = 4
 """A worker can tell of so many steps for each update that a run commits."""
 
@@ -77,8 +82,11 @@ class AsyncSgd:
     documents of each worker; batch: documents of a step; rate: units that a document of WORDS_MIN
     words moves a weight for each time that a word is in it; compute_ns: a step's mean time;
     updates: the run ends when so many are committed; time_ns: or so long after its first request,
-    if that is not 0."""
+    if that is not 0. See also base.Work."""
 
+    kind: ClassVar = "async_sgd"
+    in_place: ClassVar = False
+    dtype: ClassVar = "int32"
     features: int
     classes: int
     samples: int
@@ -113,33 +121,34 @@ class AsyncSgd:
             ]
         )
 
-    def documents(
-        self, teacher: tuple[int, ...], own: tuple[int, ...], count: int
-    ) -> NDArray[np.void]:
-        """DOCUMENTs of shape (count,). teacher, own: keys of what all workers share, and of what is
-        this stream's alone."""
+    def documents(self, key: tuple[int, ...], count: int) -> NDArray[np.void]:
+        """DOCUMENTs of shape (count,), named by a key."""
         found = np.zeros(count, DOCUMENT)
-        chance = _generator(*own, DOCUMENTS)
-        batches = -(-count // self.batch)
+        chance = _generator(*key, DOCUMENTS)
         most = (WORDS_MAX // WORDS_MIN).bit_length() - 1
-        raw = chance.random_raw(batches)
-        halvings = np.minimum(_trailing_zeros(raw), most)
+        halvings = np.minimum(_trailing_zeros(chance.random_raw(-(-count // self.batch))), most)
         found["halvings"] = np.repeat(halvings, self.batch)[:count]
-        drawn = chance.random_raw(count * WORDS_MAX).reshape(count, WORDS_MAX)
-        found["words"] = zipf(drawn, self.features)
+        found["label"] = chance.random_raw(count) % np.uint64(self.classes)
+        words = zipf(chance.random_raw(count * WORDS_MAX).reshape(count, WORDS_MAX), self.features)
+        typical = words - words % self.classes + found["label"][:, np.newaxis]
+        chosen = chance.random_raw(count * WORDS_MAX).reshape(count, WORDS_MAX)
+        is_typical = (chosen % np.uint64(TYPICAL_ONE_IN) == 0) & (typical < self.features)
+        found["words"] = np.where(is_typical, typical, words)
         places = np.arange(WORDS_MAX)
         found["words"][places >= (WORDS_MIN << found["halvings"])[:, np.newaxis]] = NO_WORD
-        weights = self._teacher(teacher)
-        found["label"] = [int(np.argmax(scores_of(weights, one))) for one in found]
-        times = _generator(*own, TIMES).random_raw(count) >> np.uint64(54)  # 0 to 1023
+        times = _generator(*key, TIMES).random_raw(count) >> np.uint64(54)  # 0 to 1023
         found["compute_ns"] = self.compute_ns // 2 + self.compute_ns * times.astype("i8") // 1023
         return found
 
-    def _teacher(self, key: tuple[int, ...]) -> NDArray[np.int64]:
-        raw = _generator(*key, TEACHER).random_raw(self.elements) >> np.uint64(56)
-        return (raw.astype(np.int64) - 128).reshape(self.features, self.classes)
+    def inputs(self, key: InputKey) -> NDArray[Any]:
+        """The worker's documents: DOCUMENT of shape (samples,)."""
+        return self.documents(key, self.samples)
 
-    def room(self) -> NDArray[np.int64]:
+    def held_out(self, seed: int, job: int) -> NDArray[np.void]:
+        """Documents of nobody, by which models are judged."""
+        return self.documents((seed, job, HELD_OUT), HELD_OUT_DOCUMENTS)
+
+    def room(self, inputs: NDArray[Any]) -> NDArray[np.int64]:
         """Memory for a `result`, flat."""
         return np.zeros(self.result.itemsize // 8, np.int64)
 

@@ -16,6 +16,7 @@ from agglab.hosts.systems.mlfabric.channel import NEVER_NS, WINDOW, Channel
 from agglab.hosts.systems.mlfabric.wire import HEADER, HEADER_BYTES, Kind
 
 NUMBER_AT = HEADER.fields["number"][1]  # type: ignore[index]
+INCARNATION_AT = HEADER.fields["incarnation"][1]  # type: ignore[index]
 ATTEMPT_AT = HEADER.fields["attempt"][1]  # type: ignore[index]
 
 
@@ -42,16 +43,27 @@ class Post:
         self.run = 0
         """Number of the training run in this session, from 1, modulo 2^16; 0 before the first."""
         self.epoch = 0
+        self.answered = 0
+        """Acknowledgements that were awaited."""
         self.heard_ns = [0] * len(self.peers)
         """When each peer last gave a sign of life."""
         self._header = np.zeros(1, HEADER)
         self._header["version"], self._header["job"] = wire.VERSION, job
         self._header["session"] = session
         self._job, self._session = job, session
+        self._began = False
+        self._incarnations: dict[int, int] = {}
         self._channels = [Channel(timing) for _ in self.peers]
         self._once: list[tuple[int, bytes]] = []
         self._repeats: dict[int, Repeat] = {}
         self.outbox = _outbox([(0, bytes(self.longest_bytes))] * (4 * WINDOW), self.longest_bytes)
+
+    def begin(self, now_ns: int) -> None:
+        """Called at first, whatever comes first."""
+        if not self._began:
+            self._began = True
+            self._incarnation = (now_ns // 1000 % 2**32).to_bytes(4, "big")
+            self._header["incarnation"] = now_ns // 1000 % 2**32
 
     def send(self, peer: int, kind: Kind, body: bytes = b"") -> None:
         """Until it has arrived."""
@@ -69,6 +81,7 @@ class Post:
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> Iterator[Message]:
         """What is new of the datagrams that came."""
+        self.begin(now_ns)
         for row in range(inbox.count):
             length, peer = int(inbox.lengths[row]), int(inbox.peers[row])
             payload = inbox.buffer[row, : min(length, inbox.row_bytes)].tobytes()
@@ -89,13 +102,18 @@ class Post:
             or not wire.is_of_legal_length(kind, len(body), self.lanes)
         ):
             return self.refuse()
+        incarnation = int(header["incarnation"])
         if header["session"] != self._session:
             return self.is_late()
+        if kind != Kind.SUMMED:  # which is of several senders
+            if self._incarnations.setdefault(peer, incarnation) != incarnation:
+                return self.is_late()
         number, attempt = int(header["number"]), int(header["attempt"])
         if kind == Kind.ACK:
             if not self._channels[peer].answered(now_ns, number, attempt):
                 self.counters["duplicates"] += 1
                 return None
+            self.answered += 1
             self.heard_ns[peer] = now_ns
             return None
         if kind != Kind.SUMMED:
@@ -125,6 +143,7 @@ class Post:
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
         """Rows of the outbox to send now."""
+        self.begin(now_ns)
         rows, self._once = self._once, []
         self._repeats = {}
         for peer, channel in enumerate(self._channels):
@@ -132,6 +151,7 @@ class Post:
                 if attempt:
                     self._repeats[len(rows)] = Repeat(None, number, first_ns)
                 numbered = bytearray(payload)
+                numbered[INCARNATION_AT : INCARNATION_AT + 4] = self._incarnation
                 numbered[ATTEMPT_AT] = attempt
                 numbered[NUMBER_AT : NUMBER_AT + 4] = number.to_bytes(4, "big")
                 rows.append((peer, bytes(numbered)))

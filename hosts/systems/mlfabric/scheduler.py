@@ -66,7 +66,7 @@ class Scheduler:
         """The last version that both servers have had."""
         self._asked = 0
         self._pinged_ns = now_ns
-        self._is_over = False
+        self._is_late = self._is_over = False
 
     @property
     def _server(self) -> int:
@@ -161,8 +161,9 @@ class Scheduler:
 
     def _ends(self, now_ns: int) -> bool:
         """Whether nothing more is to be granted; when all is committed, the run is over."""
-        late = self.job.time_ns and now_ns >= self._began_ns + self.job.time_ns
-        if self._version < self.job.updates and not late:
+        if self.job.time_ns and now_ns >= self._began_ns + self.job.time_ns:
+            self._is_late = True
+        if self._version < self.job.updates and not self._is_late:
             return False
         if not self._outstanding:
             self._is_over = True
@@ -229,9 +230,8 @@ class Scheduler:
         found = [NEVER_NS]
         if self._watches:
             found += [self._ping_ns, self._silent_since_ns + self.job.silence_ns]
-        if self.job.time_ns and self.post.run and not self._is_over:
-            end_ns = self._began_ns + self.job.time_ns
-            found.append(end_ns)
+        if self.job.time_ns and self.post.run and not self._is_late:
+            found.append(self._began_ns + self.job.time_ns)
         return min(found)
 
     def waiting(self, most: int) -> list[list[int]]:

@@ -212,7 +212,9 @@ class Server:
     # What did not come.
 
     def tick(self, now_ns: int) -> None:
-        """Ask for what is missing of the next group, when nothing has come for a while."""
+        """Use spare bandwidth; ask for what is missing of the next group, when nothing has come for
+        a while."""
+        self._replicate()
         gathering = self._gatherings.get(self._next_group)
         if gathering is None or gathering.is_complete or now_ns < self._repair_ns:
             return

@@ -80,12 +80,16 @@ class Store:
         return at == assembly.version
 
     def install(self, assembly: Assembly) -> None:
-        """What has arrived whole, and fits."""
+        """What has arrived whole, and fits, with the log."""
+        self.bring(assembly)
+        for _, records in assembly.records():
+            self.log += records
+
+    def bring(self, assembly: Assembly) -> None:
+        """The model of what has arrived whole."""
         for chunk, values in assembly.chunks():
             self.values[chunk] = values
             self._changed[chunk] = assembly.version
-        for place, records in assembly.records():
-            self.log[place:] = records
         self.version = assembly.version
 
 

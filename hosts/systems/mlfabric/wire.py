@@ -56,10 +56,12 @@ HEADER = np.dtype(
         ("round", ">u2"),
         ("epoch", "u1"),
         ("attempt", "u1"),
+        ("incarnation", ">u4"),
         ("number", ">u4"),
     ]
 )
-"""epoch: how often another server had taken over, as the sender knows. number: of all that the
+"""incarnation: when the sender's program began, by which one that was started again is told from
+what it was. epoch: how often another server had taken over, as the sender knows. number: of all that the
 sender has sent to this receiver; in an ACK that of the packet it answers, whose attempt it has too;
 0 in a SUMMED, which is not answered."""
 
