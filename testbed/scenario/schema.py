@@ -15,6 +15,7 @@ from agglab.testbed.scenario.kinds import (
     Choice,
     Flag,
     Fraction,
+    Number,
     Pattern,
     Share,
     Text,
@@ -208,7 +209,7 @@ class Workload:
         "kind",
         Choice(tuple(workloads.KINDS)),
         "allreduce",
-        "what the workers do; sparse: most blocks of their tensors are zero",
+        "what the workers do; sparse: most blocks of their tensors are zero; async_sgd: training",
     )
     density: float = key(
         "density", Share(), 0.1, "of a sparse tensor: the share of its blocks that are not zero"
@@ -220,6 +221,42 @@ class Workload:
         "random",
         "which blocks of a sparse tensor are not zero: others at each worker as far as possible; "
         "chosen independently; the same at all",
+    )
+    features: int = key(
+        "features", Whole(1, 1_000_000), 1024, "of asynchronous training: words of the vocabulary"
+    )
+    classes: int = key(
+        "classes", Whole(2, 1000), 8, "of asynchronous training: classes of documents"
+    )
+    samples: int = key(
+        "samples", Whole(1, 1_000_000), 512, "of asynchronous training: documents of each worker"
+    )
+    batch: int = key(
+        "batch", Whole(1, 10_000), 4, "of asynchronous training: documents of one step"
+    )
+    learning_rate: float = key(
+        "learning_rate",
+        Number(0.0001, 100.0),
+        0.05,
+        "of asynchronous training: by how much a word of a short document moves a weight",
+    )
+    compute_s: float = key(
+        "compute",
+        duration("1us", "60s"),
+        0.02,
+        "of asynchronous training: the mean time of a step, which takes half to one and a half",
+    )
+    updates: int = key(
+        "updates",
+        Whole(1, 100_000),
+        200,
+        "of asynchronous training: a run ends when so many are committed",
+    )
+    time_s: float | None = key(
+        "time",
+        AutoOr(duration("1ms"), "when all updates are committed"),
+        None,
+        "of asynchronous training: a run ends no later than this, counted from its first request",
     )
     elements: int = key(
         "elements", Whole(1, 1_000_000_000), 1_000_000, "values in the tensor of each worker"

@@ -130,7 +130,7 @@ class Gathering:
     def wants(self, chunk: int, members: int, present: int) -> bool | None:
         """Whether a packet brings something new; None if no member of the group sends such."""
         wanted = self._wanted.get(chunk)
-        if wanted is None or members != wanted or not present or present & ~wanted:
+        if wanted is None or members & ~wanted or not present or present & ~members:
             return None
         return not self._present[chunk] & present or (
             present == wanted and self._present[chunk] != wanted

@@ -78,8 +78,8 @@ PUSH = np.dtype(
     ]
 )
 """After the header of a PUSH and a SUMMED; `lanes` values follow. members: the workers of the group
-that have values in the chunk, a bit each by rank; present: of them those whose values are in the
-packet. cell: of the switch's memory."""
+whose values for the chunk are summed on the way, a bit each by rank, in a PUSH the sender alone;
+present: of them those whose values are in the packet. cell: of the switch's memory."""
 
 REQUEST = np.dtype([("step", ">u4"), ("read", ">u4"), ("norm", ">u8"), BITMAP])
 """read: the version of the model; norm: of the update, rounded up."""

@@ -3,6 +3,7 @@ reads on without waiting for that, as long as not too much of its own is on its 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,7 +35,8 @@ COUNTERS = {
 @dataclass(frozen=True)
 class WorkerJob:
     """ahead: updates that may be on their way while the next is computed. cells, first_cell: the
-    switch's memory for this job's groups; no cells: nothing is summed on the way. Peers are the
+    switch's memory for this job's groups; no cells: nothing is summed on the way. past_switch: of
+    each server, the workers whose packets to it cross no switch, a bit each by rank. Peers are the
     servers, then the scheduler."""
 
     rank: int
@@ -44,6 +46,7 @@ class WorkerJob:
     ahead: int
     cells: int
     first_cell: int
+    past_switch: Sequence[int]
 
 
 @dataclass
@@ -200,20 +203,22 @@ class Worker:
 
     def _push_all(self, update: Update, grant: Grant) -> None:
         """Chunks that others have too for the switch to sum, the others to the server itself."""
+        own, past_switch = 1 << self.job.rank, self.job.past_switch[grant.target]
         for chunk in update.member.chunks:
-            members = grant.contributors(chunk)
-            alone = members == 1 << self.job.rank
-            self._push(update, grant, chunk, alone or not self.job.cells)
+            together = grant.contributors(chunk) & ~past_switch
+            alone = together & own == 0 or together == own
+            self._push(update, grant, chunk, 0 if alone or not self.job.cells else together)
 
-    def _push(self, update: Update, grant: Grant, chunk: int, direct: bool) -> None:
+    def _push(self, update: Update, grant: Grant, chunk: int, together: int) -> None:
+        """together: for whose values the switch is to wait, a bit each; 0: for nobody's."""
         head = np.zeros(1, PUSH)
-        head["group"], head["members"] = grant.group, grant.contributors(chunk)
+        head["group"], head["members"] = grant.group, together or 1 << self.job.rank
         head["present"], head["chunk"] = 1 << self.job.rank, chunk
         if self.job.cells:
             place = grant.group * self.store.chunks + chunk
             head["cell"] = self.job.first_cell + place % self.job.cells
         body = head.tobytes() + update.values[chunk].astype(">i4").tobytes()
-        if direct:
+        if not together:
             self.post.send(self._server, Kind.PUSH, body)
         else:
             self.counters["on_the_way"] += 1
@@ -226,7 +231,7 @@ class Worker:
             if update.grant and update.grant.group == int(asked["group"]):
                 for chunk in chunks_in(asked["chunks"]):
                     if chunk in update.values:
-                        self._push(update, update.grant, chunk, True)
+                        self._push(update, update.grant, chunk, 0)
 
     def _committed(self, now_ns: int, message: Message) -> None:
         told = np.frombuffer(message.body, NUMBERS, 1)[0]

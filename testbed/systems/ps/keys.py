@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from agglab.testbed.scenario.key import keys_list
 from agglab.testbed.scenario.kinds import Pattern
+from agglab.testbed.systems.common import hosts_named
 
 
 @dataclass(frozen=True)
@@ -23,5 +23,4 @@ class PsKeys:
 
 def dedicated(own: PsKeys, hosts: Sequence[str]) -> tuple[str, ...]:
     """The hosts that only serve, in the order of the patterns, then of the topology."""
-    found = (name for pattern in own.servers for name in hosts if fnmatchcase(name, pattern))
-    return tuple(dict.fromkeys(found))
+    return hosts_named(own.servers, hosts)
