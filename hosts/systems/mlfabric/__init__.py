@@ -7,6 +7,8 @@ scheduler the workers, then the servers)."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.part import SCHEDULER, SERVER, Part
 from agglab.hosts.systems import shared
@@ -26,11 +28,16 @@ REPAIR_NS = 50_000_000
 """A server asks again for what it lacks of a group when nothing of it has come for so long."""
 
 
+SILENCE_NS = 50_000_000
+"""Round trips vary with who else is served: a packet counts as lost after so much more at least."""
+
+
 def endpoint(part: Part) -> Endpoint:
     """The state machine of one worker, server or scheduler."""
     has, work = part.settings, part.work
     assert isinstance(work, AsyncSgd), "the only kind of workload that this system does"
-    timing = shared.timing_of(part, has["lanes"], WINDOW)
+    usual = shared.timing_of(part, has["lanes"], WINDOW)
+    timing = replace(usual, min_rto_ns=SILENCE_NS, slack_ns=SILENCE_NS)
     post = Post(part.job, has["session"], has["lanes"], part.peers, timing)
     give_up_ns = round(part.give_up_s * NS_PER_S)
     return Agent(post, _role(part, work, post), give_up_ns)

@@ -16,7 +16,7 @@ from agglab.hosts import library
 from agglab.hosts.library import I64, INT, U32, U64, P
 from agglab.hosts.recovery import PENDING, PENDING_BYTES, Recovery, Timing, check_layout
 
-WINDOW = 64
+WINDOW = 16
 """Packets in flight."""
 NEVER_NS = 2**63 - 1
 

@@ -177,6 +177,11 @@ class Post:
     def in_flight(self) -> int:
         return sum(one.in_flight for one in self._channels)
 
+    def load(self, peer: int) -> int:
+        """Packets that are or could be on their way to that peer."""
+        channel = self._channels[peer]
+        return min(WINDOW, channel.in_flight + channel.queued)
+
     def is_idle(self, peer: int) -> bool:
         """Whether nothing to that peer waits to be sent."""
         return not self._channels[peer].queued
