@@ -36,7 +36,8 @@ COUNTERS = {
 class ServerJob:
     """index: 0, or 1 of the replica; servers: 1 or 2. workers: how many; divergence: the most by
     which the replica may be behind, in units. silence_ns: after which packets of a group count as
-    lost. Peers are the workers by rank, the scheduler, the other server."""
+    lost. first_group: the number of the session's first. in_flight: packets of models that are on
+    their way before the next model is begun. Peers are the workers by rank, the scheduler, the other server."""
 
     index: int
     servers: int
@@ -46,6 +47,7 @@ class ServerJob:
     divergence: int
     silence_ns: int
     first_group: int
+    in_flight: int
 
 
 class Server:
@@ -68,6 +70,7 @@ class Server:
         self._gatherings: dict[int, Gathering] = {}
         self._early: dict[int, list[Message]] = {}
         self._early_count = 0
+        self._pulls: deque[tuple[int, np.void]] = deque()
         self._quiet_since_ns = now_ns
         self._behind: deque[tuple[int, int]] = deque()
         self._behind_sum = 0
@@ -77,7 +80,6 @@ class Server:
         self._held_back = 0
         """The last group that was complete before the replica allowed to commit it."""
         self._assembly: Assembly | None = None
-        self._told_over = False
 
     @property
     def in_charge(self) -> bool:
@@ -166,9 +168,19 @@ class Server:
         if not self.in_charge or message.epoch != self.post.epoch or since > self.store.version:
             self.post.is_late()
             return
-        log_from = 0 if asked["whole_log"] else None
-        for kind, body in self.store.parts(int(asked["transfer"]), since, log_from):
-            self.post.send(message.peer, kind, body)
+        self._pulls.append((message.peer, asked))
+        self._serve()
+
+    def _serve(self) -> None:
+        """Those who asked for the model get it in turn, as it is then: what waits in the link's
+        queue grows old there, and keeps short packets waiting."""
+        workers = range(self.job.workers)
+        while self._pulls and sum(map(self.post.load, workers)) < self.job.in_flight:
+            peer, asked = self._pulls.popleft()
+            log_from = 0 if asked["whole_log"] else None
+            since = int(asked["since"])
+            for kind, body in self.store.parts(int(asked["transfer"]), since, log_from):
+                self.post.send(peer, kind, body)
 
     # Commits.
 
@@ -214,6 +226,7 @@ class Server:
     def tick(self, now_ns: int) -> None:
         """Use spare bandwidth; ask for what is missing of the next group, when nothing has come for
         a while."""
+        self._serve()
         self._replicate()
         gathering = self._gatherings.get(self._next_group)
         if gathering is None or gathering.is_complete or now_ns < self._repair_ns:
@@ -246,7 +259,8 @@ class Server:
             return
         held_back = self._held_back == self._next_group
         urgent = held_back or 2 * self._behind_sum > self.job.divergence
-        if not urgent and not all(self.post.is_idle(rank) for rank in range(self.job.workers)):
+        workers = range(self.job.workers)
+        if not urgent and (self._pulls or not all(map(self.post.is_idle, workers))):
             return
         self._transfers += 1
         self._transfer = self.store.version
