@@ -4,7 +4,7 @@ time, because the scenario's keys depend on them."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agglab.hosts.workloads import Work
@@ -18,10 +18,12 @@ if TYPE_CHECKING:
 
 
 class Workload(ABC):
-    """One kind. keys: the fields of the scenario's section that not every kind has."""
+    """One kind. keys: the fields of the scenario's section that not every kind has. metrics: path
+    -> meaning, of what metrics.json holds of its jobs alone."""
 
     kind: str
     keys: tuple[str, ...] = ()
+    metrics: Mapping[str, str] = {}
 
     @abstractmethod
     def work(self, section: Section, workers: int) -> Work:
@@ -42,3 +44,7 @@ class Workload(ABC):
         """What these members have received in the round of that number, by their rank in the job,
         against a computation from the inputs of all members. A place that is wrong has that rank,
         too."""
+
+    def summary(self, verdicts: Sequence[Verdict]) -> Mapping[str, Any]:
+        """`metrics` of a job whose rounds came to these verdicts, as sections in one another."""
+        return {}
