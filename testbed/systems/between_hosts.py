@@ -170,7 +170,7 @@ class BetweenHosts(System):
         return Bounds(
             payload_s=tensor_bits / slowest_bps,
             link_s=slowest_crossing_s(graph, sizes),
-            lossy_s=_lossy_s(graph, sizes),
+            lossy_s=lossy_s(graph, sizes),
             window_share=min(1.0, in_flight / trip_s) if trip_s else 1.0,
         )
 
@@ -241,8 +241,9 @@ def _trip_s(graph: Topology, flow: Flow, frame_bytes: int) -> float:
     return there + path_s(graph, flow.target, flow.source, wire.LOWER_HEADER_BYTES)
 
 
-def _lossy_s(graph: Topology, sizes: Mapping[str, int]) -> float:
-    """Every frame crosses its link, sent 1 / (1 - p) times on average."""
+def lossy_s(graph: Topology, sizes: Mapping[str, int]) -> float:
+    """For Bounds, where a round puts these bytes on directions: every frame crosses its link, sent
+    1 / (1 - p) times on average."""
     ways = {name: way for link in graph.links for name, _, _, way in link.directions()}
     return max(
         (
