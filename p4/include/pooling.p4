@@ -168,6 +168,7 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     register<bit<48>>(SLOTS)   touched_us;
 #ifdef PREEMPTION
     register<bit<8>>(SLOTS)    priorities;
+    register<bit<8>>(SLOTS)    kinds;
 #endif
 #define WORD_REGISTER(name, bits) register<bit<bits>>(SLOTS) sum_##name;
     EACH_WORD(WORD_REGISTER)
@@ -290,13 +291,17 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         // A whole sum has left for the server, so nothing is kept for its sake.
         frees = frees || meta.complete;
         bit<8> resident;
+        bit<8> kind;
         priorities.read(resident, meta.slot);
+        kinds.read(kind, meta.slot);
         bool foreign = !mine && !free && !again;
         meta.evicts = foreign && hdr.pooled.priority > resident;
         priorities.write(meta.slot, (meta.claims || meta.evicts)
                                     ? hdr.pooled.priority
                                     : ((foreign && resident != 0) ? (resident - 1) : resident));
         touches = touches || meta.evicts;
+        kinds.write(meta.slot, (meta.claims || meta.evicts) ? hdr.aggregation.kind : kind);
+        hdr.aggregation.kind = meta.evicts ? kind : hdr.aggregation.kind;
 #endif
         owners.write(meta.slot, frees ? 112w0 : ((meta.claims || meta.evicts) ? chunk : owner));
         contributors.write(meta.slot, meta.evicts ? meta.members : after);
