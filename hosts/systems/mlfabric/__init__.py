@@ -1,9 +1,9 @@
 """MLfabric: docs/systems/mlfabric.md.
 
 Settings: lanes, session, servers (1, or 2 with a replica), index (of a server), order, bound,
-group, ahead, divergence (in units), silence_s, cells, first_cell, past_switch, peers ([address, port]: of a worker the
-servers, then the scheduler; of a server the workers, the scheduler, the other server; of the
-scheduler the workers, then the servers)."""
+group, ahead, divergence (in units), silence_s, cells, first_cell, past_switch, peers
+([address, port]: of a worker the servers, then the scheduler; of a server the workers, the
+scheduler, the other server; of the scheduler the workers, then the servers)."""
 
 from __future__ import annotations
 

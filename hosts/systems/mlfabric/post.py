@@ -105,9 +105,9 @@ class Post:
         incarnation = int(header["incarnation"])
         if header["session"] != self._session:
             return self.is_late()
-        if kind != Kind.SUMMED:  # which is of several senders
-            if self._incarnations.setdefault(peer, incarnation) != incarnation:
-                return self.is_late()
+        known = self._incarnations.setdefault(peer, incarnation) if kind != Kind.SUMMED else None
+        if known not in (None, incarnation):  # a SUMMED is of several senders
+            return self.is_late()
         number, attempt = int(header["number"]), int(header["attempt"])
         if kind == Kind.ACK:
             if not self._channels[peer].answered(now_ns, number, attempt):
