@@ -17,7 +17,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from agglab.hosts.agent_config import Config, ConfigError
 from agglab.hosts.agent_core import AgentCore, one_line
@@ -44,10 +43,14 @@ class Agent:
     def __init__(self, config: Config, control: Control) -> None:
         self._config, self._control = config, control
         self.core = AgentCore(config, self, control.send, time.monotonic_ns)
-        # Filled, so that no page is first touched within a round.
-        self._out: NDArray = np.full(config.elements, 1, config.dtype)
-        self._sums = np.full(config.elements, 1, np.int32) if self.core.sums_integers else None
-        self._next, self._values = 0, config.tensor(0)
+        self._prepare(0)
+
+    def _prepare(self, number: int) -> None:
+        """Have input and room for the result of a round, each page of which has been touched."""
+        self._next, self._values = number, self._config.inputs(number)
+        if number == 0 or not self._config.work.in_place:
+            self._out = self._config.work.room(self._values)
+            self._sums = np.full(self._out.size, 1, np.int32) if self.core.sums_integers else None
 
     def run(self) -> None:
         """Serve until Stopped."""
@@ -70,10 +73,10 @@ class Agent:
     def begin_round(self, number: int) -> None:
         """All of the round."""
         if number != self._next:
-            self._next, self._values = number, self._config.tensor(number)
+            self._prepare(number)
         cpu_s, start_ns = time.process_time(), time.monotonic_ns()
         try:
-            returned = self._reducer.all_reduce(self._values, out=self._out, sums=self._sums)
+            returned = self._reduce()
         except Aborted:
             return
         except AllReduceError as error:
@@ -82,8 +85,15 @@ class Agent:
         end_ns, cpu_s = time.monotonic_ns(), time.process_time() - cpu_s
         # Before the report, so that the next command finds every agent prepared.
         self._save(number, returned)
-        self._next, self._values = number + 1, self._config.tensor(number + 1)
+        self._prepare(number + 1)
         self.core.finish(start_ns, end_ns, cpu_s)
+
+    def _reduce(self) -> Any:
+        """What a caller is given: of an all-reduce whatever a worker of one's own returns."""
+        if self._config.work.in_place:
+            return self._reducer.all_reduce(self._values, out=self._out, sums=self._sums)
+        self._reducer.run(self._values, self._out, self._sums)
+        return self._out
 
     def leave_round(self) -> None:
         """Out of `all_reduce`, which called `_progress`."""

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from agglab.hosts.endpoint import Address
 from agglab.hosts.part import ROLES, WORKER, Part
-from agglab.hosts.tensors import Sparsity, make_tensor
+from agglab.hosts.workloads import InputKey, Work, read
 
-INTEGERS = ("job", "rank", "workers", "elements", "seed")
+INTEGERS = ("job", "rank", "workers", "seed")
 
 
 class ConfigError(ValueError):
@@ -24,9 +24,8 @@ class ConfigError(ValueError):
 @dataclass(frozen=True)
 class Config:
     """The configuration file's keys. system: the module of its endpoints (systems/__init__.py);
-    settings: what that asks for; role: one of hosts.part.ROLES. `worker` may be absent; see
-    own_worker.py. `sparsity`, which may be too, has the `density`, `block` and `overlap` of
-    tensors.Sparsity."""
+    settings: what that asks for; role: one of hosts.part.ROLES; work: what a round of a worker is
+    (workloads/). `worker` may be absent; see own_worker.py."""
 
     name: str
     system: str
@@ -36,15 +35,13 @@ class Config:
     workers: int
     bind: Address
     link_rate_bps: float | None
-    elements: int
-    dtype: str
+    work: Work
     seed: int
     give_up_s: float
     settings: Mapping[str, Any]
     control: str
     sums_dir: str | None
     worker: str = ""
-    sparsity: Mapping[str, Any] | None = None
 
     @classmethod
     def read(cls, path: Path) -> Config:
@@ -55,7 +52,7 @@ class Config:
             raise ConfigError(f"{path}: {error}") from error
         if not isinstance(given, dict):
             raise ConfigError(f"{path}: not an object")
-        wrong = {field.name for field in fields(cls)} ^ {"worker", "sparsity", *given}
+        wrong = {field.name for field in fields(cls)} ^ {"worker", *given}
         if wrong:
             raise ConfigError(f"{path}: missing or unknown keys: {', '.join(sorted(wrong))}")
         for key in INTEGERS:
@@ -64,13 +61,18 @@ class Config:
         given["bind"] = _address(path, "bind", given["bind"])
         if given["role"] not in ROLES:
             raise ConfigError(f"{path}: role: {given['role']!r} is none of {', '.join(ROLES)}")
-        if given["dtype"] not in ("int32", "float32"):
-            raise ConfigError(f"{path}: dtype: {given['dtype']!r} is neither int32 nor float32")
-        if given["elements"] < 0:
-            raise ConfigError(f"{path}: elements: {given['elements']} is below 0")
         if not isinstance(given["settings"], dict):
             raise ConfigError(f"{path}: settings: not an object")
-        return cls(**given)
+        return cls.of(given, str(path))
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], where: str) -> Config:
+        """Of all keys, `work` as workloads.told has it. Raises ConfigError."""
+        try:
+            work = read(given["work"])
+        except ValueError as error:
+            raise ConfigError(f"{where}: work: {error}") from None
+        return cls(**{**given, "work": work})
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -78,14 +80,9 @@ class Config:
         role = {} if self.role == WORKER else {"role": self.role}
         return {"job": self.job, "name": self.name, "rank": self.rank, **role}
 
-    def tensor(self, number: int) -> NDArray:
-        """This worker's input of a round. Ranks are those of the whole job: members that a session
-        leaves out change nobody's rank and nobody's tensor."""
-        sparsity = None
-        if self.sparsity is not None:
-            sparsity = Sparsity(**self.sparsity, workers=self.workers, elements=self.elements)
-        key = (self.seed, self.job, self.rank, number)
-        return make_tensor(*key, self.elements, self.dtype, sparsity=sparsity)
+    def inputs(self, number: int) -> NDArray:
+        """What this worker brings to a round."""
+        return self.work.inputs(InputKey(self.seed, self.job, self.rank, number))
 
     def part(self, members: Sequence[int], changed: Mapping[str, Any]) -> Part:
         """What the endpoint is made of, in a session of these members (workers' ranks in the job)
@@ -99,8 +96,7 @@ class Config:
             len(members),
             self.bind,
             self.link_rate_bps,
-            self.elements,
-            self.dtype,
+            self.work,
             self.give_up_s,
             {**self.settings, **changed},
             self.worker,

@@ -92,7 +92,7 @@ class AgentCore:
     @property
     def sums_integers(self) -> bool:
         """Whether floats are summed as integers, which are judged too."""
-        return self._config.dtype == "float32" and getattr(self.system, "QUANTISES", False)
+        return self._config.work.dtype == "float32" and getattr(self.system, "QUANTISES", False)
 
     @property
     def session(self) -> Session:

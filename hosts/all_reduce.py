@@ -56,14 +56,15 @@ class Reducer:
         total = _flat_result(values, out)
         if np.may_share_memory(values, total) and values.ctypes.data != total.ctypes.data:
             values = values.copy()
-        self._run(values, total, sums)
+        self.run(values, total, sums)
         if out is None:
             return total.reshape(array.shape)
         if not np.may_share_memory(out, total):
             out[...] = total.reshape(out.shape)
         return out
 
-    def _run(self, values: NDArray, total: NDArray, sums: NDArray[np.int32] | None) -> None:
+    def run(self, values: NDArray, total: NDArray, sums: NDArray[np.int32] | None) -> None:
+        """One round of the endpoint; see Endpoint.begin. Raises what `all_reduce` raises."""
         if self._link.closed:
             raise AllReduceError(f"{self._name()}: the reducer is closed")
         if self._broken:

@@ -108,10 +108,11 @@ class Endpoint(Protocol):
         out: NDArray,
         sums: NDArray[np.int32] | None,
     ) -> None:
-        """Start the next round: reduce `values` (flat, contiguous, aligned, int32
-        or float32) over all workers into `out`, which has the same shape and dtype and may be
-        `values` itself. `sums` takes the integers that came back, where a system sums integers for
-        floats. The arrays belong to the endpoint until the round is done."""
+        """Start the next round. `values` is what the workload brings to it and `out` is room for
+        what comes of it, both flat, contiguous and aligned (workloads/). Of an all-reduce: reduce
+        `values`, int32 or float32, over all workers into `out`, which has the same shape and dtype
+        and may be `values` itself. `sums` takes the integers that came back, where a system sums
+        integers for floats. The arrays belong to the endpoint until the round is done."""
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
         """Take the datagrams that came; returns how many were awaited. Call `poll` next."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agglab.hosts.endpoint import Address
+from agglab.hosts.workloads import Work
 
 WORKER, SERVER, SCHEDULER = "worker", "server", "scheduler"
 """Roles. A worker reduces tensors; the others only answer: a server sums what workers send it, a
@@ -16,7 +17,8 @@ ROLES = (WORKER, SERVER, SCHEDULER)
 
 @dataclass(frozen=True)
 class Part:
-    """One agent's part in a job. rank: among its members; workers: how many these are; settings:
+    """One agent's part in a job. rank: among its members; workers: how many these are; work: what a
+    round of a worker is; settings:
     what the system has agreed on for this session, JSON values (its package says which keys);
     worker: a class of the user's own, `module:Class`, or nothing."""
 
@@ -26,11 +28,20 @@ class Part:
     workers: int
     bind: Address
     link_rate_bps: float | None
-    elements: int
-    dtype: str
+    work: Work
     give_up_s: float
     settings: Mapping[str, Any]
     worker: str = ""
+
+    @property
+    def elements(self) -> int:
+        """Values of a worker's input, at most."""
+        return self.work.elements
+
+    @property
+    def dtype(self) -> str:
+        """Of these values."""
+        return self.work.dtype
 
     @property
     def peers(self) -> list[Address]:

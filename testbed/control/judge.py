@@ -5,17 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-import numpy.typing as npt
-
-from agglab.hosts import own_worker
+from agglab.testbed import workloads
 from agglab.testbed.backend import Backend
 from agglab.testbed.received import Received
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Job
-from agglab.testbed.systems.common import tensor
-from agglab.testbed.verify import Verdict, verify
+from agglab.testbed.verify import Verdict
 
 NOTHING = Received(None)
 
@@ -32,7 +28,7 @@ class Attempt:
 
 
 class Judge:
-    """Asks the system what results have to be."""
+    """Asks a job's workload what it is to have received."""
 
     def __init__(self, backend: Backend, resolved: ResolvedScenario) -> None:
         self._backend = backend
@@ -49,26 +45,8 @@ class Judge:
         """What every member received, each element of it. A place that is wrong has the rank in the
         job."""
         active = replace(self._resolved.whole(job), members=attempt.members)
-
-        def inputs(start: int, count: int) -> list[npt.NDArray[Any]]:
-            return [
-                tensor(self._resolved.seed, job, rank, attempt.number, start, count)
-                for rank in attempt.members
-            ]
-
-        verdict = verify(
-            inputs,
-            self._system.truth(self._resolved, active, own_worker.combine_of(job.worker)),
-            list(attempt.received.values()),
-            job.elements,
-            job.dtype,
-            self._system.block(self._resolved),
-            self._system.returns_sums(job.dtype),
-        )
-        if verdict.first is None:
-            return verdict
-        rank = list(attempt.received)[verdict.first.rank]
-        return replace(verdict, first=replace(verdict.first, rank=rank))
+        workload = workloads.KINDS[job.work.kind]
+        return workload.verdict(self._resolved, active, attempt.number, attempt.received)
 
     def digest(self, job: Job, attempt: Attempt) -> str | None:
         """SHA-256 of what the first member received and is determined to the bit, by which runs are

@@ -8,14 +8,16 @@ from dataclasses import fields
 from pathlib import Path
 
 from agglab.hosts import wire
+from agglab.testbed import workloads
 from agglab.testbed.places import P4_FOLDER
 from agglab.testbed.scenario import expected_names, faults, graph
 from agglab.testbed.scenario.errors import nearest, nearest_file
 from agglab.testbed.scenario.jobs import Finding, Job, jobs_of
+from agglab.testbed.scenario.key import default_of, yaml_name
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.link_values import matches
 from agglab.testbed.scenario.reader import Reader
-from agglab.testbed.scenario.schema import OF_KIND, SPARSE_KEYS, Scenario, Workload
+from agglab.testbed.scenario.schema import OF_KIND, Scenario, Workload
 from agglab.testbed.scenario.schema import Topology as Shape
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import SHARED_KEYS, ActiveJob, Source
@@ -67,29 +69,34 @@ def _abilities(scenario: Scenario, reader: Reader) -> Iterator[Finding]:
     wanted = [("backend", scenario.backend, able.clocks)]
     if scenario.backend != "virtual":  # which has one target, whatever the system
         wanted.append(("switch.target", scenario.switch.target, able.targets))
-    workloads = [("workload", scenario.workload)]
-    workloads += [(f"jobs[{i}].workload", job.workload) for i, job in enumerate(scenario.jobs)]
-    for path, workload in workloads:
+    sections = [("workload", scenario.workload)]
+    sections += [(f"jobs[{i}].workload", job.workload) for i, job in enumerate(scenario.jobs)]
+    for path, workload in sections:
         wanted.append((f"{path}.kind", workload.kind, able.workloads))
         wanted.append((f"{path}.dtype", workload.dtype, able.dtypes))
     for path, value, allowed in wanted:
         if value not in allowed and trust(path):
             yield path, f"{system.name} does not do {value}", ", ".join(allowed)
-    for path, workload in workloads:
-        yield from _sparse_keys(path, workload, trust)
+    for path, workload in sections:
+        yield from _keys_of_kind(path, workload, trust)
     for path in SHARED_KEYS:
         for given in _places(path, len(scenario.jobs)) if path not in able.keys else ():
             if reader.given(given):
                 yield given, f"has no meaning for {system.name}", "leave it out"
 
 
-def _sparse_keys(path: str, workload: Workload, trust: Trust) -> Iterator[Finding]:
-    """Keys that only a sparse workload has."""
-    if workload.kind == "sparse_allreduce" or not trust(f"{path}.kind"):
+def _keys_of_kind(path: str, workload: Workload, trust: Trust) -> Iterator[Finding]:
+    """Keys that only other kinds of workload have."""
+    if not trust(f"{path}.kind"):
         return
-    for name in SPARSE_KEYS:
-        if getattr(workload, name) != getattr(Workload(), name):
-            yield f"{path}.{name}", f"has no meaning for {workload.kind}", "kind: sparse_allreduce"
+    own = workloads.KINDS[workload.kind].keys
+    for item in fields(workload):
+        if item.name not in workloads.OWN_KEYS or item.name in own:
+            continue
+        if getattr(workload, item.name) != default_of(item):
+            kinds = " or ".join(workloads.having(item.name))
+            what = f"has no meaning for {workload.kind}"
+            yield f"{path}.{yaml_name(item)}", what, f"kind: {kinds}"
 
 
 def _places(path: str, jobs: int) -> Iterator[str]:

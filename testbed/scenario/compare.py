@@ -4,16 +4,17 @@ differs are laid over the scenario's document before that is read."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from agglab.testbed.scenario import document
 from agglab.testbed.scenario.document import Node, Scalar
 from agglab.testbed.scenario.errors import Problem, Where, twice
 from agglab.testbed.scenario.jobs import Job
-from agglab.testbed.scenario.key import JOB_NAME
+from agglab.testbed.scenario.key import JOB_NAME, yaml_name
 from agglab.testbed.scenario.kinds import Wrong
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO
-from agglab.testbed.scenario.schema import SPARSE_KEYS, Contender, Scenario
+from agglab.testbed.scenario.schema import Contender, Scenario, Workload
+from agglab.testbed.workloads import OWN_KEYS
 from agglab.topologies import Topology
 
 CONTENDERS_MAX = 16
@@ -26,7 +27,7 @@ FIXED = (
     "faults",
     "jobs",
     "workload.kind",
-    *(f"workload.{name}" for name in SPARSE_KEYS),
+    *(f"workload.{yaml_name(item)}" for item in fields(Workload) if item.name in OWN_KEYS),
     "workload.elements",
     "workload.dtype",
     "workload.rounds",

@@ -6,8 +6,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from agglab.hosts.tensors import Sparsity
-from agglab.testbed.scenario.schema import SPARSE_KEYS, JobSection, Scenario, Workload
+from agglab.hosts.workloads import Work
+from agglab.testbed import workloads
+from agglab.testbed.scenario.schema import JobSection, Scenario
 from agglab.testbed.systems.base import System
 from agglab.topologies import Host, Topology
 
@@ -21,8 +22,8 @@ class Job:
     """One job, from its section to its result.
 
     number: on the wire. hosts: of its workers, by rank. servers: hosts of its servers, where the
-    system has any. share: its weight where something is divided among jobs. elements, dtype,
-    rounds, worker, give_up_s, on_failure, restarts_max, sparsity: of its `workload`.
+    system has any. share: its weight where something is divided among jobs. work: what each
+    worker does in a round. rounds, worker, give_up_s, on_failure, restarts_max: of its `workload`.
     window: packets that a worker keeps in flight. first_slot, slots: which of the switches' slots
     it may have. These three are the system's choice (`resolved.resolve`): 0 until that is made, and
     where the system has no such number.
@@ -34,8 +35,7 @@ class Job:
     share: int
     start_s: float
     end_s: float | None
-    elements: int
-    dtype: str
+    work: Work
     rounds: int
     worker: str
     give_up_s: float
@@ -45,7 +45,16 @@ class Job:
     first_slot: int = 0
     slots: int = 0
     servers: tuple[str, ...] = ()
-    sparsity: Sparsity | None = None
+
+    @property
+    def elements(self) -> int:
+        """Values of a worker's input, at most."""
+        return self.work.elements
+
+    @property
+    def dtype(self) -> str:
+        """Of these values."""
+        return self.work.dtype
 
 
 def jobs_of(scenario: Scenario, graph: Topology | None, system: System) -> tuple[Job, ...]:
@@ -70,23 +79,14 @@ def _job(section: JobSection, number: int, hosts: tuple[str, ...], servers: tupl
         share=section.share,
         start_s=section.start_s,
         end_s=section.end_s,
-        elements=workload.elements,
-        dtype=workload.dtype,
+        work=workloads.KINDS[workload.kind].work(workload, len(hosts)),
         rounds=workload.rounds,
         worker=workload.worker,
         give_up_s=workload.give_up_s,
         on_failure=workload.on_failure,
         restarts_max=workload.restarts_max,
         servers=servers,
-        sparsity=_sparsity(workload, len(hosts)),
     )
-
-
-def _sparsity(workload: Workload, workers: int) -> Sparsity | None:
-    if workload.kind != "sparse_allreduce":
-        return None
-    own = {name: getattr(workload, name) for name in SPARSE_KEYS}
-    return Sparsity(**own, workers=workers, elements=workload.elements)
 
 
 def stated(scenario: Scenario) -> Sequence[JobSection]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from agglab.testbed import systems
+from agglab.testbed import systems, workloads
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.scenario.fault_kinds import FaultEntry
 from agglab.testbed.scenario.key import JOB_NAME, Key, default_of, key, key_of, keys_list, yaml_name
@@ -202,15 +202,11 @@ class Switch:
     pcap: bool = key("pcap", Flag(), False, "record every packet of every switch port")
 
 
-SPARSE_KEYS = ("density", "block", "overlap")
-"""Of a workload: those that only `sparse_allreduce` has."""
-
-
 @dataclass(frozen=True)
 class Workload:
     kind: str = key(
         "kind",
-        Choice(("allreduce", "sparse_allreduce")),
+        Choice(tuple(workloads.KINDS)),
         "allreduce",
         "what the workers do; sparse: most blocks of their tensors are zero",
     )

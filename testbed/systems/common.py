@@ -1,4 +1,4 @@
-"""What systems of every kind answer alike: agents' configuration, inputs, lanes, chance of loss."""
+"""What systems of every kind answer alike: agents' configuration, lanes, chance of loss."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any
 
-from agglab.hosts import wire
+from agglab.hosts import wire, workloads
 from agglab.hosts.part import WORKER
-from agglab.hosts.tensors import make_tensor
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job
-from agglab.testbed.scenario.schema import LANES_MAX, SPARSE_KEYS
+from agglab.testbed.scenario.schema import LANES_MAX
 from agglab.testbed.scenario.trust import Trust
-from agglab.testbed.systems.base import Array, HostCounter
+from agglab.testbed.systems.base import HostCounter
 from agglab.topologies import Direction, Drop
 
 IP_AND_UDP_BYTES = 28
@@ -43,30 +42,11 @@ def agent_configuration(
         "workers": len(job.hosts),
         "bind": [resolved.graph.host(host).ip, port],
         "link_rate_bps": link.a_to_b.rate_bps,
-        "elements": job.elements,
-        "dtype": job.dtype,
         "seed": resolved.seed,
         "give_up_s": job.give_up_s,
         "worker": job.worker,
-        "sparsity": _sparsity(job),
+        "work": workloads.told(job.work),
     }
-
-
-def _sparsity(job: Job) -> dict[str, Any] | None:
-    """As agents are told it."""
-    if job.sparsity is None:
-        return None
-    return {name: getattr(job.sparsity, name) for name in SPARSE_KEYS}
-
-
-def tensor(
-    seed: int, job: Job, rank: int, number: int, start: int = 0, count: int | None = None
-) -> Array:
-    """Worker `rank`'s input in the round of that number: `count` elements of it, or all that follow
-    the first. seed: the scenario's."""
-    count = job.elements - start if count is None else count
-    key = (seed, job.number, rank, number)
-    return make_tensor(*key, count, job.dtype, start, job.sparsity)
 
 
 def lanes_of(scenario: Scenario, header_bytes: int) -> int:

@@ -71,7 +71,7 @@ class AgentNode:
     ) -> None:
         self._clock = clock
         self._send, self._keep, self._again, self._opened = send, keep, again, opened
-        self._config = Config(**{**configuration, "control": "", "sums_dir": None})
+        self._config = Config.of({**configuration, "control": "", "sums_dir": None}, "the agent")
         self.alive = True
         self._paused = False
         self._busy_until_ns = 0
@@ -152,11 +152,12 @@ class AgentNode:
 
     def begin_round(self, number: int) -> None:
         """It ends as the clock goes on."""
-        values = self._config.tensor(number)
-        sums = np.empty(values.size, np.int32) if self._core.sums_integers else None
-        self._received = Received(values, sums)
+        values, work = self._config.inputs(number), self._config.work
+        out = values if work.in_place else work.room(values)
+        sums = np.empty(out.size, np.int32) if self._core.sums_integers else None
+        self._received = Received(out, sums)
         self._started_ns = self._clock.now_ns
-        self._session.endpoint.begin(self._started_ns, values, values, sums)
+        self._session.endpoint.begin(self._started_ns, values, out, sums)
         self._poll()
         self._look(None)
 

@@ -21,6 +21,7 @@ from agglab.testbed.scenario.schema import (
     Workload,
 )
 from agglab.testbed.scenario.schema import Topology as Shape
+from agglab.testbed.systems.base import System
 from agglab.topologies import Topology
 
 # Few and fixed, so that one compiled program serves all schedules.
@@ -65,12 +66,13 @@ def schedule(seed: int, system: str) -> Scenario:
             loss=chance.choice((0.0, 0.0, 0.02, 0.1)),
         ),
         switch=Switch(lanes=LANES, slots=SLOTS),
-        workload=_workload(chance, tensors),
+        workload=_workload(chance, tensors, found),
         timeouts=Timeouts(round_s=ROUND_S),
     )
     if jobs > 1:
         own = tuple(
-            JobSection(name=f"job{n + 1}", workload=_workload(chance, tensors)) for n in range(jobs)
+            JobSection(name=f"job{n + 1}", workload=_workload(chance, tensors, found))
+            for n in range(jobs)
         )
         bare = replace(bare, jobs=own)
     faults = list(_faults(chance, bare, MAKERS, FAULTS_MAX))
@@ -80,10 +82,18 @@ def schedule(seed: int, system: str) -> Scenario:
     return replace(bare, faults=tuple(faults))
 
 
-def _workload(chance: Random, tensors: Random) -> Workload:
+def _workload(chance: Random, tensors: Random, system: System) -> Workload:
     """tensors: by which what the tensors are like is drawn, apart from the rest."""
+    able = system.abilities.workloads
+    reduces = "allreduce" in able
+    others = [kind for kind in able if kind in OWN_KEYS]
+    assert reduces or others, f"explore knows how to draw none of {', '.join(able)}"
+    keys = _sparse(tensors)
+    if others and (not reduces or tensors.random() < 0.5):
+        kind = tensors.choice(others)
+        keys = {"kind": kind, **OWN_KEYS[kind](tensors)}
     return Workload(
-        **_sparse(tensors),
+        **keys,
         elements=chance.randint(1, 14 * LANES),
         dtype=chance.choice(("int32", "float32")),
         rounds=chance.randint(1, 3),
@@ -102,6 +112,10 @@ def _sparse(chance: Random) -> dict[str, Any]:
         "overlap": chance.choice(OVERLAPS),
     }
     return keys if chance.random() < 0.5 else {}
+
+
+OWN_KEYS: Mapping[str, Callable[[Random], dict[str, Any]]] = {}
+"""Of kinds of workload that are no all-reduce: draws the keys that only they have."""
 
 
 def _faults(

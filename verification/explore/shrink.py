@@ -12,8 +12,9 @@ from agglab.testbed.scenario.faults import problems
 from agglab.testbed.scenario.graph import bare
 from agglab.testbed.scenario.jobs import jobs_of
 from agglab.testbed.scenario.known import Known
-from agglab.testbed.scenario.schema import SPARSE_KEYS, Workload
+from agglab.testbed.scenario.schema import Workload
 from agglab.testbed.scenario.trust import EVERYTHING
+from agglab.testbed.workloads import KINDS
 from agglab.verification.explore.schedules import LANES
 
 Fails = Callable[[Scenario], bool]
@@ -129,9 +130,9 @@ def _smaller_workloads(workload: Workload) -> Iterator[Workload]:
         yield replace(workload, window=workload.window - 1)
     if workload.dtype == "float32":
         yield replace(workload, dtype="int32")
-    if workload.kind != Workload().kind:
-        dense = {name: getattr(Workload(), name) for name in SPARSE_KEYS}
-        yield replace(workload, kind=Workload().kind, **dense)
+    if workload.kind == "sparse_allreduce":
+        dense = {name: getattr(Workload(), name) for name in KINDS[workload.kind].keys}
+        yield replace(workload, kind="allreduce", **dense)
 
 
 def _simpler_faults(fault: FaultEntry) -> Iterator[FaultEntry]:

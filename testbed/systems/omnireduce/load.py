@@ -11,10 +11,10 @@ import numpy.typing as npt
 from agglab.testbed.plan import Tree
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import ActiveJob, Array
-from agglab.testbed.systems.common import tensor
 from agglab.testbed.systems.summing.bounds import Load
 from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.testbed.systems.summing.trees import tree_of
+from agglab.testbed.workloads.all_reduce import tensor
 from agglab.topologies import Topology
 
 Blocks = npt.NDArray[np.bool_]

@@ -29,6 +29,11 @@ STATS = {
 }
 
 
+def work(elements=ELEMENTS, dtype="float32"):
+    """As a configuration has it."""
+    return {"kind": "allreduce", "elements": elements, "dtype": dtype}
+
+
 class Handle:
     """One agent process and the testbed's end of its control socket."""
 
@@ -53,8 +58,7 @@ class Handle:
             },
             "bind": [f"127.0.0.{number + 1}", 0],
             "link_rate_bps": 100e6,
-            "elements": ELEMENTS,
-            "dtype": "float32",
+            "work": work(),
             "seed": 7,
             "give_up_s": 5,
             "control": path,
@@ -170,7 +174,7 @@ def test_two_agents_run_float_rounds_report_them_and_save_the_sums(start, tmp_pa
 
 
 def test_the_result_of_integers_is_saved(start, tmp_path):
-    agents = start(dtype="int32", window=3)
+    agents = start(work=work(dtype="int32"), window=3)
     for agent in agents:
         agent.event()
         agent.send(command="round", round=0)
@@ -271,8 +275,8 @@ def test_progress_and_then_failure_are_events_and_exit_code_1(start):
 
 def test_a_round_is_aborted_and_runs_again_with_the_members_that_are_left(start, tmp_path):
     """Three were meant to be; the switch knows two. The tensors stay those of ranks 0 and 2."""
-    start(ranks=(0,), workers=3, dtype="int32")
-    first, second = agents = start(ranks=(1,), workers=3, rank=2, dtype="int32")
+    start(ranks=(0,), workers=3, work=work(dtype="int32"))
+    first, second = agents = start(ranks=(1,), workers=3, rank=2, work=work(dtype="int32"))
     for agent in agents:
         agent.event()
     first.send(command="round", round=1)
@@ -302,7 +306,7 @@ def test_a_round_is_aborted_and_runs_again_with_the_members_that_are_left(start,
 
 
 def test_a_slow_agent_is_slow_from_the_command_on(start):
-    agents = start(dtype="int32", elements=320, window=1)
+    agents = start(work=work(320, "int32"), window=1)
     for agent in agents:
         agent.event()
     agents[0].send(command="slow", delay_s=0.02)
@@ -339,7 +343,7 @@ def run_agent(*arguments):
     [
         ("{", "Expecting property name"),
         ("[]", "not an object"),
-        ('{"name": "h1", "extra": 1}', "missing or unknown keys: bind, control, dtype,"),
+        ('{"name": "h1", "extra": 1}', "missing or unknown keys: bind, control, extra,"),
     ],
 )
 def test_an_unusable_configuration_is_one_line_and_exit_code_2(tmp_path, text, message):

@@ -12,6 +12,7 @@ from agglab.hosts.agent_config import Config
 from agglab.hosts.agent_core import AgentCore
 from agglab.hosts.errors import AllReduceError, RoundTimeout
 from agglab.hosts.part import SERVER, Part
+from agglab.hosts.workloads import Dense
 
 CONFIG: dict[str, Any] = {
     "name": "h3",
@@ -22,8 +23,7 @@ CONFIG: dict[str, Any] = {
     "workers": 4,
     "bind": ("10.0.0.3", 9),
     "link_rate_bps": None,
-    "elements": 10,
-    "dtype": "int32",
+    "work": Dense(10, "int32"),
     "seed": 1,
     "give_up_s": 1.0,
     "settings": {"window": 3, "session": 0},

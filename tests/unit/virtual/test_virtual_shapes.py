@@ -86,9 +86,12 @@ class Rig:
             "first_tag": 2**31 + 1,
             "aggregator": wire.AGGREGATOR,
         }
+        work: dict[str, Any] = {"kind": "allreduce"}
+        places = {"lanes": settings, "window": settings, "workers": configuration}
         for name, value in {**ALIKE, **change}.items():
-            (settings if name in ("lanes", "window") else configuration)[name] = value
-        self.backend.start_worker(self.ids[rank], {**configuration, "settings": settings})
+            places.get(name, work)[name] = value
+        given = {**configuration, "work": work, "settings": settings}
+        self.backend.start_worker(self.ids[rank], given)
 
     def all(self, **command: Any) -> None:
         for worker in self.ids:

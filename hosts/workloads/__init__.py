@@ -1,0 +1,44 @@
+"""What the workers of a job bring to a round and take from it, whatever the system: one module a
+kind of workload. testbed/workloads/ has what the testbed knows of each. Imports tensors alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from agglab.hosts.workloads.base import InputKey, Work
+from agglab.hosts.workloads.dense import Dense
+from agglab.hosts.workloads.sparse import Sparse
+
+KINDS: Mapping[str, type[Work]] = {each.kind: each for each in (Dense, Sparse)}
+"""By the name that scenarios and agents' configurations have for it."""
+
+DTYPES = ("int32", "float32")
+
+__all__ = ["KINDS", "Dense", "InputKey", "Sparse", "Work", "read", "told"]
+
+
+def told(work: Work) -> dict[str, Any]:
+    """As agents are told it: JSON values."""
+    return {"kind": work.kind, **asdict(work)}
+
+
+def read(given: Mapping[str, Any]) -> Work:
+    """Of what `told` made. Raises ValueError, one line."""
+    if not isinstance(given, Mapping):
+        raise ValueError("not an object")
+    own = dict(given)
+    kind = own.pop("kind", None)
+    if kind not in KINDS:
+        raise ValueError(f"kind: {kind!r} is none of {', '.join(KINDS)}")
+    try:
+        work = KINDS[kind](**own)
+    except TypeError as error:
+        raise ValueError(f"{kind}: {error}") from None
+    if type(work.elements) is not int or work.elements < 0:
+        raise ValueError(f"elements: {work.elements!r} is no integer from 0 on")
+    if work.dtype not in DTYPES:
+        raise ValueError(f"dtype: {work.dtype!r} is none of {', '.join(DTYPES)}")
+    return work

@@ -1,0 +1,32 @@
+"""`allreduce`: the sum of a tensor over all workers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.tensors import make_tensor
+from agglab.hosts.workloads.base import InputKey
+
+
+@dataclass(frozen=True)
+class Dense:
+    """See base.Work."""
+
+    kind: ClassVar = "allreduce"
+    in_place: ClassVar = True
+    elements: int
+    dtype: str
+
+    def inputs(self, key: InputKey) -> NDArray[Any]:
+        return self.part(key, 0, self.elements)
+
+    def part(self, key: InputKey, start: int, count: int) -> NDArray[Any]:
+        """So many values of the input, from that one on."""
+        return make_tensor(*key, count, self.dtype, start)
+
+    def room(self, inputs: NDArray[Any]) -> NDArray[Any]:
+        return np.full(inputs.size, 1, inputs.dtype)

@@ -1,0 +1,19 @@
+"""What workers may be asked to do in a round: one module a kind, hosts/workloads/ has what agents
+know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agglab.testbed.workloads.all_reduce import AllReduce, SparseAllReduce
+from agglab.testbed.workloads.base import Workload
+
+KINDS: Mapping[str, Workload] = {each.kind: each for each in (AllReduce(), SparseAllReduce())}
+"""By the value of `workload.kind`."""
+OWN_KEYS = tuple(dict.fromkeys(key for each in KINDS.values() for key in each.keys))
+"""Fields of a scenario's `workload` that not every kind has."""
+
+
+def having(key: str) -> tuple[str, ...]:
+    """The kinds that have one of these keys."""
+    return tuple(kind for kind, each in KINDS.items() if key in each.keys)

@@ -1,0 +1,76 @@
+"""Workloads whose result is one tensor, the same for all workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from agglab.hosts import own_worker
+from agglab.hosts.workloads import Dense, InputKey, Sparse
+from agglab.testbed.received import Received
+from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.verify import Verdict, verify
+from agglab.testbed.workloads.base import Workload
+
+if TYPE_CHECKING:
+    from agglab.testbed.scenario import ResolvedScenario
+    from agglab.testbed.scenario.jobs import Job
+    from agglab.testbed.scenario.schema import Workload as Section
+
+
+def tensor(
+    seed: int, job: Job, rank: int, number: int, start: int = 0, count: int | None = None
+) -> npt.NDArray[Any]:
+    """Worker `rank`'s input in the round of that number: `count` elements of it, or all that follow
+    the first. seed: the scenario's."""
+    work = job.work
+    assert isinstance(work, (Dense, Sparse)), "an all-reduce"
+    count = work.elements - start if count is None else count
+    return work.part(InputKey(seed, job.number, rank, number), start, count)
+
+
+class AllReduce(Workload):
+    kind = Dense.kind
+
+    def work(self, section: Section, workers: int) -> Dense | Sparse:
+        return Dense(section.elements, section.dtype)
+
+    def verdict(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        number: int,
+        received: Mapping[int, Received],
+    ) -> Verdict:
+        declared, system = job.job, resolved.system
+
+        def inputs(start: int, count: int) -> list[npt.NDArray[Any]]:
+            return [
+                tensor(resolved.seed, declared, rank, number, start, count) for rank in job.members
+            ]
+
+        verdict = verify(
+            inputs,
+            system.truth(resolved, job, own_worker.combine_of(declared.worker)),
+            list(received.values()),
+            declared.elements,
+            declared.dtype,
+            system.block(resolved),
+            system.returns_sums(declared.dtype),
+        )
+        if verdict.first is None:
+            return verdict
+        rank = list(received)[verdict.first.rank]
+        return replace(verdict, first=replace(verdict.first, rank=rank))
+
+
+class SparseAllReduce(AllReduce):
+    kind = Sparse.kind
+    keys = ("density", "block", "overlap")
+
+    def work(self, section: Section, workers: int) -> Sparse:
+        own = {name: getattr(section, name) for name in self.keys}
+        return Sparse(section.elements, section.dtype, workers, **own)

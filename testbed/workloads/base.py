@@ -1,0 +1,40 @@
+"""What the testbed asks of a kind of workload. These modules import nothing of `scenario` at run
+time, because the scenario's keys depend on them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from agglab.hosts.workloads import Work
+from agglab.testbed.received import Received
+from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.verify import Verdict
+
+if TYPE_CHECKING:
+    from agglab.testbed.scenario import ResolvedScenario
+    from agglab.testbed.scenario.schema import Workload as Section
+
+
+class Workload(ABC):
+    """One kind. keys: the fields of the scenario's section that not every kind has."""
+
+    kind: str
+    keys: tuple[str, ...] = ()
+
+    @abstractmethod
+    def work(self, section: Section, workers: int) -> Work:
+        """What a section of this kind asks of each worker of a job that has so many."""
+
+    @abstractmethod
+    def verdict(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        number: int,
+        received: Mapping[int, Received],
+    ) -> Verdict:
+        """What these members have received in the round of that number, by their rank in the job,
+        against a computation from the inputs of all members. A place that is wrong has that rank,
+        too."""

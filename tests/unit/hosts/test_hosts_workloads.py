@@ -1,0 +1,65 @@
+"""What workers bring to a round: every kind as agents are told it, and what is no workload."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agglab.hosts.workloads import KINDS, Dense, InputKey, Sparse, Work, read, told
+
+WORKS: tuple[Work, ...] = (
+    Dense(1000, "int32"),
+    Dense(1000, "float32"),
+    Sparse(1000, "float32", 4, 0.3, 16, "random"),
+)
+DENSE: dict[str, Any] = {"kind": "allreduce", "elements": 9, "dtype": "int32"}
+
+
+def test_every_kind_is_tried_here() -> None:
+    assert {work.kind for work in WORKS} == set(KINDS)
+
+
+@pytest.mark.parametrize("work", WORKS)
+def test_what_agents_are_told_says_all_of_it(work: Work) -> None:
+    assert read(json.loads(json.dumps(told(work)))) == work
+
+
+@pytest.mark.parametrize("work", WORKS)
+def test_inputs_follow_from_their_key_and_differ_with_each_part_of_it(work: Work) -> None:
+    key = InputKey(1, 2, 3, 4)
+    inputs = work.inputs(key)
+    assert inputs.tobytes() == work.inputs(key).tobytes()
+    assert inputs.ndim == 1 and inputs.flags.carray and inputs.size <= work.elements
+    for field in key._fields:
+        other = work.inputs(key._replace(**{field: 9}))
+        assert inputs.tobytes() != other.tobytes(), field
+
+
+@pytest.mark.parametrize("work", WORKS)
+def test_there_is_room_for_a_result(work: Work) -> None:
+    inputs = work.inputs(InputKey(1, 2, 3, 4))
+    room = work.room(inputs)
+    assert room.flags.carray and np.all(room == 1)
+    if work.in_place:
+        assert (room.dtype, room.shape) == (inputs.dtype, inputs.shape)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (3, "not an object"),
+        ({**DENSE, "kind": "dense"}, "kind: 'dense' is none of allreduce, sparse_allreduce"),
+        ({**DENSE, "elements": -1}, "elements: -1 is no integer from 0 on"),
+        ({**DENSE, "elements": True}, "elements: True is no integer from 0 on"),
+        ({**DENSE, "dtype": "float64"}, "dtype: 'float64' is none of int32, float32"),
+        ({**DENSE, "block": 3}, "allreduce: .*block"),
+        ({"kind": "allreduce", "elements": 3}, "allreduce: .*dtype"),
+    ],
+)
+def test_what_is_no_workload_is_refused_in_one_line(given: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as error:
+        read(given)
+    assert "\n" not in str(error.value)
