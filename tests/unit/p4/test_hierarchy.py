@@ -9,19 +9,12 @@ from pathlib import Path
 
 import pytest
 from aggregation_model import INT32, OPENING, RESULT, Contribution
-from frames import (
-    AGGREGATOR,
-    AGGREGATOR_MAC,
-    AGGREGATOR_PORT,
-    contribution,
-    result,
-    worker_address,
-    worker_mac,
-)
+from frames import contribution, result, worker_address, worker_mac
+from tables import NO_PARENT, Slots, install, summing
 
-from agglab.switch import Exact, Pipeline
+from agglab.switch import Pipeline
 
-LANES, SLOTS, JOB, UPLINK, ROOT = 5, 4, 3, 100, 511
+LANES, SLOTS, JOB, UPLINK = 5, 4, 3, 100
 GROUP = 9
 
 
@@ -34,39 +27,12 @@ class Node:
     parent: tuple[Node, int] | None = None
 
 
-def member(node: Node, port: int, bit: int, everybody: int) -> None:
-    parent = UPLINK if node.parent else ROOT
-    node.pipeline.table_add(
-        "SwitchmlIngress.aggregation.members",
-        [Exact(port), Exact(JOB)],
-        "SwitchmlIngress.aggregation.contribute",
-        [0, bit, everybody, 0, SLOTS, GROUP, parent],
-    )
-
-
-def receiver(node: Node, port: int, mac: bytes, address: bytes, udp_port: int) -> None:
-    args = [int.from_bytes(mac, "big"), int.from_bytes(address, "big"), udp_port]
-    key = [Exact(port), Exact(JOB)]
-    node.pipeline.table_add("SwitchmlEgress.results", key, "SwitchmlEgress.to_worker", args)
-
-
 def program(node: Node) -> None:
-    everybody = (1 << len(node.children)) - 1
-    node.pipeline.set_multicast_group(GROUP, [(port, 0) for port in node.children])
-    for rank, (port, child) in enumerate(node.children.items()):
-        member(node, port, 1 << rank, everybody)
-        if isinstance(child, Node):
-            receiver(node, port, AGGREGATOR_MAC, AGGREGATOR, AGGREGATOR_PORT)
-        else:
-            receiver(node, port, worker_mac(port), worker_address(port), 48865 + JOB)
-    if node.parent:
-        receiver(node, UPLINK, AGGREGATOR_MAC, AGGREGATOR, AGGREGATOR_PORT)
-        node.pipeline.table_add(
-            "SwitchmlIngress.aggregation.members",
-            [Exact(UPLINK), Exact(JOB)],
-            "SwitchmlIngress.aggregation.conclude",
-            [0, everybody, 0, SLOTS, GROUP],
-        )
+    below = frozenset(port for port, child in node.children.items() if isinstance(child, Node))
+    parent = UPLINK if node.parent else NO_PARENT
+    install(
+        node.pipeline, summing(Slots(JOB, 0, (*node.children,), 0, SLOTS, GROUP, parent, below))
+    )
 
 
 @dataclass

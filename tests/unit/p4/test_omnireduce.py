@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from frames import AGGREGATOR, AGGREGATOR_MAC, AGGREGATOR_PORT, worker_address, worker_mac
+from frames import worker_address
 from omnireduce_model import (
     INT32,
     NONE,
@@ -25,6 +25,7 @@ from omnireduce_model import (
     frame,
     read,
 )
+from tables import COUNTERS, NO_PARENT, Slots, install, summing
 from test_packet_checks import rewritten
 
 from agglab.switch import Exact, Pipeline
@@ -34,21 +35,10 @@ from agglab.testbed.scenario.schema import Switch as SwitchKeys
 from agglab.testbed.systems.omnireduce import OmniReduce
 
 ROOT = Path(__file__).resolve().parents[3]
-LANES, SLOTS, JOB, INDEX, GROUP, NO_PARENT = 5, 4, 3, 2, 9, 511
+LANES, SLOTS, JOB, INDEX, GROUP = 5, 4, 3, 2, 9
 PORTS = (1, 2, 3)
 REFUSALS = ("refused", "forged", "malformed", "forwarded", "unroutable")
-INGRESS, EGRESS = "OmnireduceIngress.aggregation.", "OmnireduceEgress."
-COUNTERS = {
-    "new": "contribution_new",
-    "duplicate": "contribution_duplicate",
-    "stale": "contribution_stale",
-    "refused": "contribution_refused",
-    "complete": "chunk_complete",
-    "repeated": "result_repeated",
-    "partial_repeated": "partial_repeated",
-    "final_new": "final_new",
-    "final_unneeded": "final_unneeded",
-}
+INGRESS = "OmnireduceIngress.aggregation."
 
 
 @pytest.fixture(scope="session")
@@ -61,22 +51,8 @@ def omnireduce(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def program(pipeline: Pipeline, children: tuple[int, ...], switches: set[int], top: bool) -> None:
     """Tables of one switch; switches: the children that are switches themselves."""
-    everybody = (1 << len(children)) - 1
-    pipeline.set_multicast_group(GROUP, [(port, 0) for port in children])
-    ports = children if top else (*children, UPLINK)
-    for rank, port in enumerate(ports):
-        key = [Exact(port), Exact(JOB)]
-        place = [everybody, 0, SLOTS, GROUP]
-        if port == UPLINK:
-            pipeline.table_add(INGRESS + "members", key, INGRESS + "conclude", [INDEX, *place])
-        else:
-            child = [INDEX, 1 << rank, *place, NO_PARENT if top else UPLINK]
-            pipeline.table_add(INGRESS + "members", key, INGRESS + "contribute", child)
-        to: tuple[bytes, bytes, int] = (worker_mac(port), worker_address(port), 48865 + JOB)
-        if port == UPLINK or port in switches:
-            to = (AGGREGATOR_MAC, AGGREGATOR, AGGREGATOR_PORT)
-        arguments = [*(int.from_bytes(part, "big") for part in to[:2]), to[2]]
-        pipeline.table_add(EGRESS + "results", key, EGRESS + "to_worker", arguments)
+    parent, below = NO_PARENT if top else UPLINK, frozenset(switches)
+    install(pipeline, summing(Slots(JOB, INDEX, children, 0, SLOTS, GROUP, parent, below)))
 
 
 def counted(pipeline: Pipeline) -> dict[str, int]:
