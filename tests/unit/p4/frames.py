@@ -109,9 +109,8 @@ class Result(NamedTuple):
     packet: Contribution
 
 
-def result(frame: bytes) -> Result:
-    """Reads a result and asserts all that is the same in each of them."""
-    to, body = opened(frame)
+def parse(body: bytes) -> Contribution:
+    """The packet in a UDP payload of a switch."""
     version, kind, job, slot, exponent, reserved, tag = struct.unpack_from(AGGREGATION, body)
     assert (version, reserved) == (1, 0)
     values, shapes = (), ()
@@ -121,5 +120,10 @@ def result(frame: bytes) -> Result:
         shapes = tuple(int.from_bytes(end, "big") for end in ends)
     else:
         values = struct.unpack(f"!{(len(body) - 12) // 4}I", body[12:])
-    packet = Contribution(job, slot, tag, kind, exponent, values, shapes)
-    return Result(*to, packet)
+    return Contribution(job, slot, tag, kind, exponent, values, shapes)
+
+
+def result(frame: bytes) -> Result:
+    """Reads a result and asserts all that is the same in each of them."""
+    to, body = opened(frame)
+    return Result(*to, parse(body))

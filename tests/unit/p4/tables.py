@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from frames import ANOTHER_SWITCH, Receiver, worker
 
-from agglab.switch import Exact, Pipeline
+from agglab.switch import Exact, Lpm, Pipeline
 
 FLOOD_GROUP, NO_PARENT = 1, 511
 COUNTERS = {
@@ -26,11 +26,11 @@ COUNTERS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """Exact keys and the action's arguments by name, in the program's order. table and action: what
-    their full names end in."""
+    """Keys and the action's arguments by name, in the program's order; a key that is a pair is a
+    value and the length of its prefix in bits. table and action: what their full names end in."""
 
     table: str
-    key: Mapping[str, int]
+    key: Mapping[str, int | tuple[int, int]]
     action: str
     arguments: Mapping[str, int] = field(default_factory=dict)
 
@@ -54,7 +54,8 @@ def install(pipeline: Pipeline, setup: Setup) -> None:
     for entry in setup.entries:
         table = tables[_ending(tables, entry.table)]
         action = _ending([action.name for action in table.actions], entry.action)
-        key = [Exact(value) for value in entry.key.values()]
+        values = entry.key.values()
+        key = [Exact(value) if isinstance(value, int) else Lpm(*value) for value in values]
         pipeline.table_add(table.name, key, action, list(entry.arguments.values()))
 
 
@@ -65,9 +66,13 @@ def lines(setup: Setup) -> Iterator[str]:
         yield f"mc_node_create 0 {' '.join(map(str, ports))}"
         yield f"mc_node_associate {group} {node}"
     for entry in setup.entries:
-        key = " ".join(f"{name}:{value:#x}" for name, value in entry.key.items())
+        key = " ".join(f"{name}:{_written(value)}" for name, value in entry.key.items())
         arguments = ", ".join(f"{name}:{value:#x}" for name, value in entry.arguments.items())
         yield f"add {entry.table} {key} {entry.action}({arguments})"
+
+
+def _written(value: int | tuple[int, int]) -> str:
+    return f"{value:#x}" if isinstance(value, int) else f"{value[0]:#x}/{value[1]}"
 
 
 def _ending(names: Iterable[str], end: str) -> str:
@@ -83,6 +88,17 @@ def number(part: bytes) -> int:
 def owner(port: int, address: bytes) -> Entry:
     """Whose address packets have to have that come in by a port."""
     return Entry("sources", {"ingress_port": port}, "belong_to", {"address": number(address)})
+
+
+def neighbour(mac: bytes, port: int) -> Entry:
+    """Where frames for a MAC address go."""
+    return Entry("macs", {"hdr.ethernet.dst": number(mac)}, "forward", {"port": port})
+
+
+def route(address: bytes, next_hop: bytes, port: int) -> Entry:
+    """Where IPv4 packets for one address go, if they are sent to the switch's MAC address."""
+    arguments = {"next_hop": number(next_hop), "port": port}
+    return Entry("routes", {"hdr.ipv4.dst": (number(address), 32)}, "route", arguments)
 
 
 def receiver(port: int, job: int, to: Receiver) -> Entry:
