@@ -19,7 +19,7 @@ from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import System
 
 T = TypeVar("T")
-SWEEP_VALUES_MAX = 64
+SWEEP_VALUES_MAX = 4096
 
 
 class Reader:
