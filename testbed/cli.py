@@ -153,7 +153,8 @@ def _run(options: argparse.Namespace) -> int:
     human, program = (err, out) if options.json else (out, None)
     try:
         with redirect_stdout(human), redirect_stderr(err), _interruptible():
-            return run(suite, Path(options.results), options.set, human, program)
+            results, resume = Path(options.results), options.resume
+            return run(suite, results, options.set, human, program, resume, options.processes)
     except ResultsError as error:
         return _fail(INVALID, f"cannot write results: {error}")
 
@@ -221,6 +222,24 @@ def _arguments_of_check(command: argparse.ArgumentParser) -> None:
 def _arguments_of_run(command: argparse.ArgumentParser) -> None:
     _arguments_of_a_scenario(command, "metrics.json on stdout, and on stderr what is for people")
     command.add_argument("--results", default="results", metavar="DIR", help="where results go")
+    command.add_argument(
+        "--resume",
+        type=Path,
+        metavar="DIR",
+        help="go on with a sweep's result folder: finished points are kept",
+    )
+    command.add_argument(
+        "--processes",
+        type=_count,
+        metavar="N",
+        help="how many points of a sweep in virtual time run at once (default: all processors)",
+    )
+
+
+def _count(text: str) -> int:
+    if not (text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
 
 
 def _arguments_of_a_scenario(command: argparse.ArgumentParser, in_json: str) -> None:

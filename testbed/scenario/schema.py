@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from agglab.hosts.workloads.calls import APPLICATIONS
+from agglab.hosts.workloads.push_pull import SOURCES
 from agglab.testbed import systems, workloads
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.scenario.fault_kinds import FaultEntry
@@ -13,6 +15,7 @@ from agglab.testbed.scenario.key import JOB_NAME, Key, default_of, key, key_of, 
 from agglab.testbed.scenario.kinds import (
     AutoOr,
     Choice,
+    Decimal,
     Flag,
     Fraction,
     Pattern,
@@ -208,7 +211,15 @@ class Workload:
         "kind",
         Choice(tuple(workloads.KINDS)),
         "allreduce",
-        "what the workers do; sparse: most blocks of their tensors are zero",
+        "what the workers do; sparse: most blocks of their tensors are zero; push_pull: values "
+        "under keys, of which each worker has others",
+    )
+    application: str = key(
+        "application",
+        Choice(APPLICATIONS),
+        "wordcount",
+        "of calls: counts of the words of Python's standard library, or critical sections under "
+        "locks",
     )
     density: float = key(
         "density", Share(), 0.1, "of a sparse tensor: the share of its blocks that are not zero"
@@ -221,8 +232,35 @@ class Workload:
         "which blocks of a sparse tensor are not zero: others at each worker as far as possible; "
         "chosen independently; the same at all",
     )
+    source: str = key(
+        "source",
+        Choice(SOURCES),
+        "zipf",
+        "of `push_pull`: where keys are drawn from: by rank, or the identifiers in the source text "
+        "of Python's own standard library",
+    )
+    exponent: float = key(
+        "exponent",
+        Decimal(0, 10),
+        1.1,
+        "of `zipf`: the key of rank r is drawn with a chance in proportion to r to the power of "
+        "minus this",
+    )
+    vocabulary: int = key(
+        "vocabulary", Whole(1, 100_000_000), 16_384, "of `zipf`: how many different keys there are"
+    )
+    drift: int = key(
+        "drift",
+        Whole(0, 10_000),
+        0,
+        "of `zipf`: after so many rounds every rank has another key; 0 for never",
+    )
     elements: int = key(
-        "elements", Whole(1, 1_000_000_000), 1_000_000, "values in the tensor of each worker"
+        "elements",
+        Whole(1, 1_000_000_000),
+        1_000_000,
+        "values in the tensor of each worker; of `push_pull`: keys that each worker draws in a "
+        "round, and pushes once each",
     )
     dtype: str = key(
         "dtype", Choice(("float32", "int32")), "float32", "their type; int32 is summed exactly"

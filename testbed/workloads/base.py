@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agglab.hosts.workloads import Work
 from agglab.testbed.received import Received
@@ -26,6 +26,10 @@ class Workload(ABC):
     @abstractmethod
     def work(self, section: Section, workers: int) -> Work:
         """What a section of this kind asks of each worker of a job that has so many."""
+
+    def facts(self, work: Work) -> Mapping[str, Any]:
+        """What identifies its inputs beside the scenario and its seed, for manifest.json."""
+        return {}
 
     @abstractmethod
     def verdict(

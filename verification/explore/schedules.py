@@ -9,6 +9,7 @@ from typing import Any
 
 from agglab.hosts.part import SERVER, WORKER
 from agglab.hosts.tensors import OVERLAPS
+from agglab.hosts.workloads.calls import APPLICATIONS
 from agglab.testbed import systems
 from agglab.testbed.scenario.fault_kinds import ChunkMark, FaultEntry
 from agglab.testbed.scenario.graph import bare as bare_graph
@@ -114,7 +115,19 @@ def _sparse(chance: Random) -> dict[str, Any]:
     return keys if chance.random() < 0.5 else {}
 
 
-OWN_KEYS: Mapping[str, Callable[[Random], dict[str, Any]]] = {}
+def _push_pull(chance: Random) -> dict[str, Any]:
+    """Few keys, which all workers have, or more than any draws; seldom the same for long."""
+    return {
+        "vocabulary": chance.choice((3, 12, 40, 200)),
+        "exponent": chance.choice((0.0, 0.8, 1.3)),
+        "drift": chance.choice((0, 0, 1, 2)),
+    }
+
+
+OWN_KEYS: Mapping[str, Callable[[Random], dict[str, Any]]] = {
+    "push_pull": _push_pull,
+    "calls": lambda chance: {"application": chance.choice(APPLICATIONS)},
+}
 """Of kinds of workload that are no all-reduce: draws the keys that only they have."""
 
 
