@@ -7,7 +7,7 @@ from math import inf, isfinite
 from statistics import median
 from typing import Any
 
-from agglab.testbed import fidelity, findings, link_bytes
+from agglab.testbed import fidelity, findings, link_bytes, workloads
 from agglab.testbed.accounts import ON_REAL_LINKS
 from agglab.testbed.control.outcome import ControlCounts, JobResult, Outcome
 from agglab.testbed.faults import Impair
@@ -126,6 +126,7 @@ def _job(resolved: ResolvedScenario, result: JobResult) -> dict[str, Any]:
         "elements_per_s": _throughput(result),
         "workers": _workers(system, result),
         **({"servers": _servers(system, result)} if system.abilities.has_servers else {}),
+        **workloads.KINDS[job.work.kind].summary(result.verdicts),
         **({"control": _control(result.control)} if result.control else {}),
     }
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from agglab.testbed import workloads
 from agglab.testbed.systems.base import System
 
 _OF_JOB: dict[str, str] = {
@@ -202,6 +203,8 @@ def of_job(system: System) -> Mapping[str, str]:
     if system.abilities.has_servers:
         meaning = "as a worker's, of a server or scheduler"
         paths |= {p.replace("workers", "servers"): meaning for p in counted}
+    for kind in system.abilities.workloads:
+        paths |= workloads.KINDS[kind].metrics
     return {**paths, **_OF_CONTROLLER} if system.abilities.has_controller else paths
 
 

@@ -15,9 +15,9 @@ from agglab.testbed.scenario.key import JOB_NAME, Key, default_of, key, key_of, 
 from agglab.testbed.scenario.kinds import (
     AutoOr,
     Choice,
-    Decimal,
     Flag,
     Fraction,
+    Number,
     Pattern,
     Share,
     Text,
@@ -212,7 +212,7 @@ class Workload:
         Choice(tuple(workloads.KINDS)),
         "allreduce",
         "what the workers do; sparse: most blocks of their tensors are zero; push_pull: values "
-        "under keys, of which each worker has others",
+        "under keys, of which each worker has others; async_sgd: training",
     )
     application: str = key(
         "application",
@@ -241,7 +241,7 @@ class Workload:
     )
     exponent: float = key(
         "exponent",
-        Decimal(0, 10),
+        Number(0, 10),
         1.1,
         "of `zipf`: the key of rank r is drawn with a chance in proportion to r to the power of "
         "minus this",
@@ -254,6 +254,42 @@ class Workload:
         Whole(0, 10_000),
         0,
         "of `zipf`: after so many rounds every rank has another key; 0 for never",
+    )
+    features: int = key(
+        "features", Whole(1, 1_000_000), 1024, "of asynchronous training: words of the vocabulary"
+    )
+    classes: int = key(
+        "classes", Whole(2, 1000), 8, "of asynchronous training: classes of documents"
+    )
+    samples: int = key(
+        "samples", Whole(1, 1_000_000), 512, "of asynchronous training: documents of each worker"
+    )
+    batch: int = key(
+        "batch", Whole(1, 10_000), 4, "of asynchronous training: documents of one step"
+    )
+    learning_rate: float = key(
+        "learning_rate",
+        Number(0.0001, 100.0),
+        0.05,
+        "of asynchronous training: by how much a word of a short document moves a weight",
+    )
+    compute_s: float = key(
+        "compute",
+        duration("1us", "60s"),
+        0.02,
+        "of asynchronous training: the mean time of a step, which takes half to one and a half",
+    )
+    updates: int = key(
+        "updates",
+        Whole(1, 100_000),
+        200,
+        "of asynchronous training: a run ends when so many are committed",
+    )
+    time_s: float | None = key(
+        "time",
+        AutoOr(duration("1ms"), "when all updates are committed"),
+        None,
+        "of asynchronous training: a run ends no later than this, counted from its first request",
     )
     elements: int = key(
         "elements",

@@ -243,7 +243,8 @@ def trip_s(graph: Topology, flow: Flow, frame_bytes: int) -> float:
 
 
 def lossy_crossing_s(graph: Topology, sizes: Mapping[str, int]) -> float:
-    """Every frame crosses its link, sent 1 / (1 - p) times on average."""
+    """For Bounds, where a round puts these bytes on directions: every frame crosses its link, sent
+    1 / (1 - p) times on average."""
     ways = {name: way for link in graph.links for name, _, _, way in link.directions()}
     return max(
         (

@@ -24,6 +24,7 @@ from agglab.testbed.scenario.schema import (
 from agglab.testbed.scenario.schema import Topology as Shape
 from agglab.testbed.systems.base import System
 from agglab.topologies import Topology
+from agglab.verification import proofs
 
 # Few and fixed, so that one compiled program serves all schedules.
 LANES, SLOTS = 4, 8
@@ -59,7 +60,7 @@ def schedule(seed: int, system: str) -> Scenario:
         seed=seed,
         backend="virtual",
         system=system,
-        options=((system, found.options()),) if found.options else (),
+        options=((system, _options(seed, system)),) if found.options else (),
         topology=shape,
         links=Links(
             rate_bps=chance.choice((1_000_000, 10_000_000, 100_000_000)),
@@ -81,6 +82,13 @@ def schedule(seed: int, system: str) -> Scenario:
         servers = Random(f"servers {seed}")
         faults += _faults(servers, bare, SERVER_MAKERS, SERVER_FAULTS_MAX)
     return replace(bare, faults=tuple(faults))
+
+
+def _options(seed: int, system: str) -> Any:
+    """The system's own keys."""
+    draw, usual = proofs.of(system).options, systems.find(system).options
+    assert usual is not None
+    return draw(Random(f"options {seed}")) if draw else usual()
 
 
 def _workload(chance: Random, tensors: Random, system: System) -> Workload:
