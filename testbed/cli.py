@@ -148,7 +148,8 @@ def _run(options: argparse.Namespace) -> int:
     human, program = (err, out) if options.json else (out, None)
     try:
         with redirect_stdout(human), redirect_stderr(err), _interruptible():
-            return run(suite, Path(options.results), options.set, human, program)
+            results, resume = Path(options.results), options.resume
+            return run(suite, results, options.set, human, program, resume, options.processes)
     except ResultsError as error:
         return _fail(INVALID, f"cannot write results: {error}")
 
@@ -193,6 +194,12 @@ def _fill(words: list[str]) -> int:
     return export.fill_main(words)
 
 
+def _results(words: list[str]) -> int:
+    from agglab.testbed import results
+
+    return results.main(words)
+
+
 def _doctor(words: list[str]) -> int:
     from agglab.testbed import doctor
 
@@ -210,6 +217,24 @@ def _arguments_of_check(command: argparse.ArgumentParser) -> None:
 def _arguments_of_run(command: argparse.ArgumentParser) -> None:
     _arguments_of_a_scenario(command, "metrics.json on stdout, and on stderr what is for people")
     command.add_argument("--results", default="results", metavar="DIR", help="where results go")
+    command.add_argument(
+        "--resume",
+        type=Path,
+        metavar="DIR",
+        help="go on with a sweep's result folder: finished points are kept",
+    )
+    command.add_argument(
+        "--processes",
+        type=_count,
+        metavar="N",
+        help="how many points of a sweep in virtual time run at once (default: all processors)",
+    )
+
+
+def _count(text: str) -> int:
+    if not (text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
 
 
 def _arguments_of_a_scenario(command: argparse.ArgumentParser, in_json: str) -> None:
@@ -250,6 +275,7 @@ COMMANDS: Mapping[str, Command] = {
     "report": Command(
         "draw a result folder's report again", run=_report, arguments=_arguments_of_report
     ),
+    "results": Command("the numbers of many runs as one table", main=_results),
     "clean": Command("remove what killed runs left behind", run=_clean),
     "doctor": Command("what this machine has and lacks", main=_doctor),
     "systems": Command("the ways of aggregating, and what each can do", run=_systems),

@@ -47,7 +47,7 @@ from agglab.testbed.scenario.schema import (
 )
 from agglab.testbed.systems.base import System
 
-POINTS_MAX = 64
+POINTS_MAX = 4096
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ sys.path.insert(0, str(ROOT))
 
 from agglab import topologies  # noqa: E402
 from agglab.testbed.faults import AtTime, Fault, Impair, LinkDown, RateChange  # noqa: E402
+from agglab.testbed.kernel import network_namespace  # noqa: E402
 from agglab.testbed.network import (  # noqa: E402
     MininetNetwork,
     NativeTarget,
@@ -38,7 +39,6 @@ from agglab.testbed.network import (  # noqa: E402
     interfaces,
     isolated,
 )
-from agglab.testbed.network.kernel import network_namespace  # noqa: E402
 from agglab.testbed.network.targets.base import Control, SwitchSetting, port_arguments  # noqa: E402
 from agglab.testbed.network.targets.p4runtime import P4RuntimeControl  # noqa: E402
 from agglab.testbed.plan import Entries, TableEntry  # noqa: E402
