@@ -55,16 +55,16 @@ def _down(tree: Tree, server: str) -> list[str]:
 
 
 def unpredictable(resolved: ResolvedScenario, own: PoolingKeys) -> str:
-    """See System.unpredictable: only where no two positions have the same slot is it sure that
-    every chunk finds its own free."""
+    """See System.unpredictable: only where no two chunks in flight have the same slot is it sure
+    that each finds its own free."""
     jobs, taken = resolved.jobs, set[int]()
     for index, job in enumerate(jobs):
         first, slots = part_of_pool(own, resolved.slots, index, len(jobs))
         used = min(job.window, chunks_of_round(job.elements, resolved.lanes) * job.rounds)
-        found = places(job.number, job.window, first, slots)[:used].tolist()
-        if len(set(found)) < len(found) or taken & set(found):
+        found = set(places(job.number, job.window, first, slots)[:used].tolist())
+        if used > slots or taken & found:
             return CLASH
-        taken |= set(found)
+        taken |= found
     return ""
 
 
