@@ -196,7 +196,8 @@ static int take(struct pooling_worker *w, int64_t now_ns, const uint8_t *datagra
 	sample_ns = recovery_answered(&w->recovery, &p->pending, header.attempt, now_ns);
 	*rtt_ns = sample_ns > *rtt_ns ? sample_ns : *rtt_ns;
 	w->marked += !!(header.flags & POOLING_CONGESTED);
-	aimd_answered(&w->aimd, header.flags & POOLING_CONGESTED);
+	if (w->aimd.least < w->aimd.most)
+		aimd_answered(&w->aimd, header.flags & POOLING_CONGESTED);
 	if (header.flags & POOLING_OVERFLOW && kind == POOLING_SCALED)
 		prepare(w, p->chunk, 1);
 	else

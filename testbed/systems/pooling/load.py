@@ -12,7 +12,7 @@ from agglab.testbed.plan import Tree
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.systems.base import ActiveJob, Again, Bounds
 from agglab.testbed.systems.between_hosts import lossy_s
-from agglab.testbed.systems.forwarding import path, path_s, rates, slowest_crossing_s
+from agglab.testbed.systems.forwarding import path_s, rates, slowest_crossing_s
 from agglab.testbed.systems.pooling.keys import PoolingKeys, part_of_pool
 from agglab.testbed.systems.pooling.scales import unfit_chunks
 from agglab.testbed.systems.pooling.trees import directions, server_of, tree_of
@@ -31,10 +31,7 @@ def sent(
     again = unfit_chunks(resolved.seed, resolved.lanes, own.scale_log2, job, number)
     tree, server = tree_of(resolved.graph, job), server_of(job)
     packets: Counter[str] = Counter(once(resolved.graph, job, chunks))
-    for host in job.hosts if again else ():
-        for direction in path(resolved.graph, host, server):
-            packets[direction] += again
-    for direction in _down(tree, server) if again else ():
+    for direction in _of_floats(tree, job, server) if again else ():
         packets[direction] += again
     return {direction: count * frame_bytes for direction, count in packets.items()}
 
@@ -45,6 +42,20 @@ def once(graph: Topology, job: ActiveJob, size: int) -> dict[str, int]:
     for direction in directions(tree_of(graph, job), server_of(job)):
         sizes[direction] += size
     return dict(sizes)
+
+
+def _of_floats(tree: Tree, job: ActiveJob, server: str) -> list[str]:
+    """What a chunk of floats crosses: each worker's the whole way to the server, which may be the
+    worker's own host, and their sum every cable down."""
+    crossed = _down(tree, server)
+    above = {node: switch for switch, at in tree.branches.items() for _, node in at.children}
+    for host in job.hosts:
+        node = host
+        while node != tree.root:
+            crossed.append(f"{node}->{above[node]}")
+            node = above[node]
+        crossed.append(f"{tree.root}->{server}")
+    return crossed
 
 
 def _down(tree: Tree, server: str) -> list[str]:
