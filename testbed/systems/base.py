@@ -443,6 +443,11 @@ class System(ABC):
         """Counters of which exactly one counts each frame that a switch takes in."""
         return ()
 
+    def passes_within(self) -> tuple[str, ...]:
+        """Counters of packets that a program made two of and sent back to itself: of each of them
+        `arrivals` count one more."""
+        return ()
+
     def owed(
         self, resolved: ResolvedScenario, job: ActiveJob, switch: str, counters: Mapping[str, Cells]
     ) -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from frames import AGGREGATOR, AGGREGATOR_MAC, AGGREGATOR_PORT, worker_address, worker_mac
 from omnireduce_model import (
+    FUSED,
     INT32,
     NONE,
     OPENING,
@@ -23,6 +24,8 @@ from omnireduce_model import (
     Packet,
     Switch,
     frame,
+    frame_of,
+    fused,
     read,
 )
 from test_packet_checks import rewritten
@@ -32,6 +35,7 @@ from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.schema import JobSection, Scenario
 from agglab.testbed.scenario.schema import Switch as SwitchKeys
 from agglab.testbed.systems.omnireduce import OmniReduce
+from agglab.testbed.systems.omnireduce.system import APART, APART_GROUP
 
 ROOT = Path(__file__).resolve().parents[3]
 LANES, SLOTS, JOB, INDEX, GROUP, NO_PARENT = 5, 4, 3, 2, 9, 511
@@ -48,6 +52,7 @@ COUNTERS = {
     "partial_repeated": "partial_repeated",
     "final_new": "final_new",
     "final_unneeded": "final_unneeded",
+    "taken_apart": "taken_apart",
 }
 
 
@@ -62,7 +67,8 @@ def omnireduce(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def program(pipeline: Pipeline, children: tuple[int, ...], switches: set[int], top: bool) -> None:
     """Tables of one switch; switches: the children that are switches themselves."""
     everybody = (1 << len(children)) - 1
-    pipeline.set_multicast_group(GROUP, [(port, 0) for port in children])
+    pipeline.set_multicast_group(GROUP, [(port, 1) for port in children])
+    pipeline.set_multicast_group(APART_GROUP, [tuple(replica) for replica in APART])
     ports = children if top else (*children, UPLINK)
     for rank, port in enumerate(ports):
         key = [Exact(port), Exact(JOB)]
@@ -241,7 +247,8 @@ def test_every_kind_has_one_length(pipeline: Pipeline, kind: str) -> None:
 
 def test_other_kinds_are_refused(pipeline: Pipeline) -> None:
     """SwitchML's and those of systems between hosts; an opening never has headers alone."""
-    foreign = [k for k in range(128) if k not in (0x30, 0x31, 0x32, 0x70, 0x71)]
+    known = (0x30, 0x31, 0x32, 0x70, 0x71)
+    foreign = [k for k in range(128) if k not in known and k & ~FUSED not in known]
     for kind in foreign:
         for size in (0, 36, 4 * LANES):
             changed = bytearray(frame(1, bare())[:62])
@@ -258,6 +265,81 @@ def test_a_wrong_udp_checksum_is_refused(pipeline: Pipeline) -> None:
         bad[at] ^= 1
         assert pipeline.process(1, bytes(bad)) == []
     assert counted(pipeline) == {"refused": 6}
+
+
+FUSED_WITH = {
+    "headers alone": bare(next=9, tag=2, block=3),
+    "values": full(0, next=9, tag=2, block=3),
+    "an opening": Packet(JOB, 0, 2, OPENING, 0, 9, 5, shapes=(3, 4)),
+}
+
+
+@pytest.mark.parametrize("count", [1, 2, 20])
+@pytest.mark.parametrize("kind", FUSED_WITH)
+def test_fused_packets_are_taken_as_if_each_came_alone(
+    omnireduce: Path, kind: str, count: int
+) -> None:
+    """Entries first; what is answered to each is what it would be answered alone."""
+    first = FUSED_WITH[kind]
+    entries = [
+        replace(first, slot=n % 3 + 1, tag=n // 3 + 1, block=0 if first.shapes else 7, values=None)
+        for n in range(count)
+    ]
+    entries = [replace(p, next=NONE if p.slot == 2 else p.block + 65534) for p in entries]
+    alone, together = Pipeline.load(omnireduce), Pipeline.load(omnireduce)
+    for pipeline in (alone, together):
+        program(pipeline, PORTS, set(), top=True)
+    for port in PORTS:
+        expected = [out for p in (*entries, first) for out in alone.process(port, frame(port, p))]
+        assert together.process(port, frame(port, *entries, first)) == expected
+    assert len(expected) >= len(PORTS)
+    found = counted(together)
+    assert found.pop("taken_apart") == len(PORTS) * count and found == counted(alone)
+
+
+def test_a_duplicate_among_entries_is_answered_to_its_sender_alone(pipeline: Pipeline) -> None:
+    entries = [replace(bare(), slot=slot) for slot in (0, 1)]
+    for port in PORTS:
+        send(pipeline, port, entries[0])
+    out = pipeline.process(2, frame(2, *entries, replace(bare(), slot=2)))
+    assert [(port, read(got).slot) for port, got in out] == [(2, 0)]
+
+
+def test_fused_packets_are_as_long_as_they_say(pipeline: Pipeline) -> None:
+    """One entry at least, twenty at most, none cut off."""
+    body = fused([replace(bare(), slot=1), bare()])
+    for size in (*range(20, 33), 20 + 13 * 21, 20 + 13 * 21 - 1, 400):
+        refused = counted(pipeline).get("refused", 0)
+        cut = (body + bytes(400))[:size]
+        assert pipeline.process(1, frame_of(1, JOB, cut)) == []
+        assert counted(pipeline) == {"refused": refused + 1}, size
+    short = bytearray(frame(1, replace(bare(), slot=1), bare()))
+    assert pipeline.process(1, bytes(short[:-1])) == []
+    assert counted(pipeline) == {"refused": refused + 2}
+    assert pipeline.process(1, frame_of(1, JOB, body + bytes(5))) == []
+    assert counted(pipeline) == {"new": 1, "taken_apart": 1, "refused": refused + 3}
+
+
+def test_who_is_no_member_has_nothing_taken_apart(pipeline: Pipeline, leaf: Pipeline) -> None:
+    packets = [replace(bare(), slot=slot) for slot in (1, 2, 0)]
+    assert pipeline.process(4, frame(4, *packets)) == []
+    assert pipeline.process(1, frame(1, *(replace(p, job=9) for p in packets))) == []
+    results = [replace(p, kind=p.kind | RESULT) for p in packets]
+    assert pipeline.process(1, frame(1, *results)) == []
+    assert leaf.process(UPLINK, frame(UPLINK, *results)) == []
+    assert leaf.process(UPLINK, frame(UPLINK, *packets)) == []
+    assert counted(pipeline) == {"refused": 3} and counted(leaf) == {"refused": 2}
+
+
+def test_the_checksum_covers_entries(pipeline: Pipeline) -> None:
+    good = frame(1, replace(bare(), slot=1), replace(bare(), slot=2), full(0))
+    for at in range(len(good) - 26, len(good)):
+        bad = bytearray(good)
+        bad[at] ^= 1
+        assert pipeline.process(1, bytes(bad)) == []
+    assert counted(pipeline) == {"refused": 26}
+    assert pipeline.process(1, good) == []
+    assert counted(pipeline) == {"refused": 26, "new": 3, "taken_apart": 2}
 
 
 @pytest.mark.parametrize("first", [0, 1, 2**31 - 1, 2**31, 2**32 - 1])
@@ -298,9 +380,9 @@ def test_every_kind_of_attack_is_counted_by_its_counter_and_none_is_answered(
         assert counts() == {**before, counted_by: before[counted_by] + 1}, kind
         assert all(copy == attack for _, copy in out), kind
         assert bool(out) == (counted_by == "forwarded"), kind
-        seen.add((kind, attack[43] & 0x40))
+        seen |= {(kind, attack[43] & bit) for bit in (0x40, FUSED)}
     assert {kind for kind, _ in seen} == set(kinds)
-    assert {("contribution", 0), ("contribution", 0x40)} <= seen, "with values, and without"
+    assert {("contribution", bits) for bits in (0, 0x40, FUSED)} <= seen
 
 
 def random_packet(chance: random.Random, step: int) -> tuple[int, Packet]:
@@ -340,11 +422,26 @@ def test_random_schedules_match_the_model(omnireduce: Path, top: bool, seed: int
         elif not packet.kind & RESULT and not top and chance.random() < 1 / 3:
             port, packet = UPLINK, replace(packet, kind=packet.kind | RESULT)
         kept.append((port, packet))
-        expected = model.receive(port, packet)
-        answers = send(pipeline, port, packet)
-        assert answers == (dict.fromkeys(*expected) if expected else {}), (step, port, packet)
+        packets = [*random_entries(chance, step, port, packet), packet]
+        expected = []
+        for ports, answer in filter(None, (model.receive(port, p) for p in packets)):
+            expected += [(to, answer) for to in sorted(ports)]
+        model.counts["taken_apart"] += len(packets) - 1
+        answers = pipeline.process(port, frame(port, *packets))
+        assert [(to, read(out)) for to, out in answers] == expected, (step, port, packet)
     assert counted(pipeline) == dict(model.counts)
-    assert {"new", "complete", "duplicate", "stale", "refused"} <= set(model.counts)
+    assert {"new", "complete", "duplicate", "stale", "refused", "taken_apart"} <= set(model.counts)
+
+
+def random_entries(
+    chance: random.Random, step: int, port: int, first: Packet
+) -> Iterator[Packet]:
+    """What may stand behind it; nothing behind what is refused, for that is refused with it."""
+    taken = first.job == JOB and port in PORTS and first.slot < SLOTS and not first.kind & RESULT
+    for _ in range(chance.randrange(6) if taken and chance.random() < 1 / 3 else 0):
+        _, drawn = random_packet(chance, step)
+        ahead = {"block": drawn.block, "next": drawn.next, "exponent": drawn.exponent}
+        yield replace(first, slot=chance.randrange(5), tag=drawn.tag, values=None, **ahead)
 
 
 @dataclass
