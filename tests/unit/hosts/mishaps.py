@@ -71,8 +71,8 @@ def count_losses(network, kind_of):
 
 def forge_start(chance, data, kind, known, more_cuts=()):
     """Change a field of what headers between hosts begin with (hosts/systems/shared.py), in place.
-    known: all versions and kinds; more_cuts: lengths that no packet of the system has. Returns False
-    for a kind of forgery that is not one of these."""
+    known: all versions and kinds; more_cuts: lengths that no packet of the system has. Returns
+    False for a kind of forgery that is not one of these."""
     if kind in ("version", "kind"):
         at = ("version", "kind").index(kind)
         data[at] = chance.choice([value for value in range(256) if value not in known])

@@ -161,6 +161,14 @@ class Switch:
         cell = self.cells.setdefault((packet.slot, packet.tag % 2), Cell())
         return self._conclude(cell, packet) if from_parent else self._child(port, cell, packet)
 
+    def receive_all(self, port: int, packets: Sequence[Packet]) -> list[tuple[int, Packet]]:
+        """What leaves, by which port, of packets that came as one."""
+        self.counts["taken_apart"] += len(packets) - 1
+        out = []
+        for ports, answer in filter(None, (self.receive(port, packet) for packet in packets)):
+            out += [(to, answer) for to in sorted(ports)]
+        return out
+
     def _count(self, what: str) -> None:
         self.counts[what] += 1
 
