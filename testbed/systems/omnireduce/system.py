@@ -31,6 +31,7 @@ APART_GROUP, NO_LINK = 0xFFFF, 510
 APART = (Replica(NO_LINK, 2), Replica(NO_LINK, 3))
 TAKEN_APART = Counter("taken_apart", "times that a fused packet was made two")
 
+
 class OmniReduce(Summing):
     name = "omnireduce"
     choose_when = (
