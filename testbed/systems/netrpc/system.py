@@ -22,6 +22,7 @@ from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Job, stated
 from agglab.testbed.scenario.schema import JobSection
 from agglab.testbed.systems.base import (
+    ALL_REDUCES,
     SHARED_KEYS,
     Abilities,
     Absent,
@@ -57,7 +58,7 @@ class NetRpc(Summing):
     name = "netrpc"
     summary = "switches execute calls of a service: its methods are rows of a table"
     abilities = Abilities(
-        workloads=("allreduce", "sparse_allreduce", "calls"),
+        workloads=(*ALL_REDUCES, "calls"),
         has_servers=True,
         keys=frozenset(SHARED_KEYS) - {"workload.worker"},
     )

@@ -21,14 +21,16 @@ from system_runs import (
 )
 
 from agglab.hosts.tensors import Sparsity, make_tensor
+from agglab.hosts.workloads.library_text import library_text
 from agglab.testbed import findings, systems
 from agglab.testbed.scenario import load
-from agglab.testbed.systems.base import Truth
+from agglab.testbed.systems.base import ALL_REDUCES, Truth
 from agglab.testbed.systems.omnireduce import OmniReduce
 
 WINDOW, BLOCKS = 16, 157
 BARE, FULL, OPENING, ENTRY = 62, 62 + 4 * LANES, 98, 13
 ALLREDUCE = "kind: allreduce"
+EMBEDDING = "kind: embedding_allreduce, width: 16, tokens: 40, row_order: hashed"
 SPARSE = "kind: sparse_allreduce, density: 20%, block: 64, overlap: random"
 
 
@@ -151,6 +153,32 @@ def test_systems_that_know_no_sparsity_send_all_of_it(tried: Run, system: str) -
         assert is_clean(code, metrics)
         sizes.append({name: way["bytes"] for name, way in ways(metrics).items()})
     assert sizes[0] == sizes[1]
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize("system", ["switchml", "omnireduce", "ring", "ps"])
+def test_every_system_sums_gradients_of_an_embedding(
+    tried: Run, tmp_path: Path, system: str, dtype: str
+) -> None:
+    """The hash of the text, which depends on Python's version, identifies them."""
+    text = scenario(EMBEDDING, dtype=dtype, system=system)
+    if system in ("ring", "ps"):
+        text = text.replace(f"lanes: {LANES}, slots: 32", f"lanes: {LANES}")
+    code, metrics = tried(text)
+    assert is_clean(code, metrics)
+    manifests = [path.read_text() for path in tmp_path.rglob("manifest.json")]
+    assert manifests and all(library_text().sha256 in text for text in manifests)
+    if system == "omnireduce":
+        sent = sum(worker["blocks_sent"] for worker in metrics["workers"].values())
+        assert 0 < sent < 0.5 * 4 * ROUNDS * BLOCKS
+
+
+@pytest.mark.parametrize("key", ["width: 32", "tokens: 5", "row_order: hashed"])
+def test_keys_of_an_embedding_have_no_meaning_for_other_tensors(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "sparse.yaml"
+    path.write_text(scenario(f"{SPARSE}, {key}"))
+    with pytest.raises(Exception, match="has no meaning for sparse_allreduce"):
+        load(path)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
@@ -291,6 +319,7 @@ def test_a_worker_class_of_ones_own_is_refused(tmp_path: Path) -> None:
         load(path)
 
 
-def test_every_system_does_sparse_tensors() -> None:
+def test_every_system_that_sums_tensors_does_sparse_ones() -> None:
     for name in systems.built_in():
-        assert "sparse_allreduce" in systems.find(name).abilities.workloads
+        kinds = set(systems.find(name).abilities.workloads)
+        assert "allreduce" not in kinds or set(ALL_REDUCES) <= kinds
