@@ -3,6 +3,7 @@ act posts calls, and more of them as answers come, until it is done."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from agglab.hosts.systems.netrpc.caller import Caller
 from agglab.hosts.systems.netrpc.service import AGREE, RESERVED, Nothing
-from agglab.hosts.systems.netrpc.stubs import Meet, Reduce
+from agglab.hosts.systems.netrpc.stubs import Meet, Pause, Reduce
 from agglab.hosts.systems.netrpc.wire import Kind
 
 MEETING = 0
@@ -74,3 +75,15 @@ class Meeting:
 
     def step(self) -> bool:
         return not self._caller.in_flight
+
+
+class Pausing:
+    """now_ns: tells the time of the endpoint's latest call; until_ns: when the pause ends."""
+
+    def __init__(self, now_ns: Callable[[], int], wanted: Pause) -> None:
+        self.result = None
+        self._now_ns = now_ns
+        self.until_ns = now_ns() + wanted.pause_ns
+
+    def step(self) -> bool:
+        return self._now_ns() >= self.until_ns
