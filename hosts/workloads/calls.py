@@ -48,16 +48,17 @@ class Calls:
         return chance.integers(0, LOCKS, self.elements, np.int32)
 
     def part(self, key: InputKey) -> Sequence[bytes]:
-        """The words of one worker's part of the text in one round. Parts follow one another; after
-        the last word of the text comes the first."""
+        """The words of one worker's part of the text in one round. Parts follow one another from a
+        place that seed and job choose; after the last word of the text comes the first."""
         text = words()
-        first = (key.round * self.workers + key.rank) * self.elements % len(text)
+        begin = int(np.random.default_rng([key.seed, key.job]).integers(len(text)))
+        first = begin + (key.round * self.workers + key.rank) * self.elements
         return [text[(first + i) % len(text)] for i in range(self.elements)]
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:
         """wordcount: for each key how often all workers have it. lock: what the counter of each
         section's lock stood at when it began."""
-        return np.full(inputs.size, -1, np.int32)
+        return np.full(inputs.size, 1, np.int32)
 
 
 def counted(part: Sequence[bytes]) -> NDArray[Any]:

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agglab.hosts.workloads import KINDS, Dense, InputKey, Sparse, Work, read, told
+from agglab.hosts.workloads import KINDS, Calls, Dense, InputKey, Sparse, Work, read, told
+from agglab.hosts.workloads.calls import counted, word_key, words
 
 WORKS: tuple[Work, ...] = (
     Dense(1000, "int32"),
     Dense(1000, "float32"),
     Sparse(1000, "float32", 4, 0.3, 16, "random"),
+    Calls(1000, "int32", "wordcount", 4),
+    Calls(1000, "int32", "lock", 4),
 )
 DENSE: dict[str, Any] = {"kind": "allreduce", "elements": 9, "dtype": "int32"}
 
@@ -51,7 +54,7 @@ def test_there_is_room_for_a_result(work: Work) -> None:
     ("given", "message"),
     [
         (3, "not an object"),
-        ({**DENSE, "kind": "dense"}, "kind: 'dense' is none of allreduce, sparse_allreduce"),
+        ({**DENSE, "kind": "dense"}, "kind: 'dense' is none of allreduce, sparse_allreduce, calls"),
         ({**DENSE, "elements": -1}, "elements: -1 is no integer from 0 on"),
         ({**DENSE, "elements": True}, "elements: True is no integer from 0 on"),
         ({**DENSE, "dtype": "float64"}, "dtype: 'float64' is none of int32, float32"),
@@ -63,3 +66,19 @@ def test_what_is_no_workload_is_refused_in_one_line(given: Any, message: str) ->
     with pytest.raises(ValueError, match=message) as error:
         read(given)
     assert "\n" not in str(error.value)
+
+
+def test_words_are_counted_and_no_two_have_the_same_key() -> None:
+    found = set(words())
+    assert len(found) > 10_000 and len({word_key(word) for word in found}) == len(found)
+    rows = counted([b"a", b"if", b"a", b"b_1"])
+    assert rows["value"].sum() == 4 and sorted(rows["value"].tolist()) == [1, 1, 2]
+    assert (np.diff(rows["key"].astype(object)) > 0).all()
+
+
+def test_parts_of_a_text_follow_one_another_and_begin_again() -> None:
+    work = Calls(200_000, "int32", "wordcount", 2)
+    parts = [work.part(InputKey(1, 1, rank, round)) for round in range(2) for rank in range(2)]
+    text = words()
+    whole = [word for part in parts for word in part]
+    assert whole[: len(text)] == [*whole[len(text) :], *whole[len(whole) - len(text) : len(text)]]
