@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts.errors import AllReduceError
 from agglab.hosts.systems.netrpc.caller import Caller
 from agglab.hosts.systems.netrpc.service import AGREE, RESERVED, Nothing
 from agglab.hosts.systems.netrpc.stubs import Meet, Pause, Reduce
@@ -87,3 +88,14 @@ class Pausing:
 
     def step(self) -> bool:
         return self._now_ns() >= self.until_ns
+
+
+class Failed:
+    """The round has no result: the endpoint raises the error when it is polled."""
+
+    def __init__(self, error: AllReduceError) -> None:
+        self.result = None
+        self.error = error
+
+    def step(self) -> bool:
+        return False

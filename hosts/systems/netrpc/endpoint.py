@@ -19,7 +19,7 @@ from agglab.hosts.slots import Job as Slots
 from agglab.hosts.slots import check_finite
 from agglab.hosts.systems import shared
 from agglab.hosts.systems.netrpc import wire
-from agglab.hosts.systems.netrpc.acts import Act, Meeting, Opening, Pausing, Reducing
+from agglab.hosts.systems.netrpc.acts import Act, Failed, Meeting, Opening, Pausing, Reducing
 from agglab.hosts.systems.netrpc.caller import Caller, Rows, Window
 from agglab.hosts.systems.netrpc.places import Directory
 from agglab.hosts.systems.netrpc.server import OWN_COUNTERS
@@ -130,8 +130,8 @@ class NetRpcWorker:
     def _go_on(self) -> None:
         """Let the application go on as far as answers allow."""
         while self._act is not None and self._act.step():
-            if self._opening is not None and not self._opening.agreed:
-                self._act = None
+            if self._act is self._opening and not self._opening.agreed:
+                self._act = Failed(self._mismatch())
                 return
             result, self._act = self._act.result, None
             assert self._application is not None
@@ -152,15 +152,17 @@ class NetRpcWorker:
             desks = Desk(self._switch, self.job.gathering), Desk(self._server, 0)
             return Touching(*desks, self._values_at, self._counters_at, wanted)
         name = type(self._service).__name__
-        raise AllReduceError(f"{name}.run yielded {wanted!r}, which is no call of the service's")
+        return Failed(
+            AllReduceError(f"{name}.run yielded {wanted!r}, which is no call of the service's")
+        )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
         """See Endpoint.poll."""
         self._now_ns = now_ns
         if isinstance(self._act, Pausing):
             self._go_on()
-        if self._opening is not None and not self._opening.agreed:
-            raise self._mismatch()
+        if isinstance(self._act, Failed):
+            raise self._act.error
         since_ns = max(caller.progress_ns for caller in self._callers)
         found = [caller.poll(now_ns, since_ns) for caller in self._callers]
         rows = [queued for queued in found if queued is not None]
