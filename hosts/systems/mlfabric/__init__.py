@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agglab.hosts.driver import default_window
 from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.part import SCHEDULER, SERVER, Part
 from agglab.hosts.systems import shared
+from agglab.hosts.systems.mlfabric import wire
 from agglab.hosts.systems.mlfabric.channel import WINDOW
 from agglab.hosts.systems.mlfabric.endpoint import Agent, Answering
 from agglab.hosts.systems.mlfabric.policy import Policy
@@ -47,6 +49,7 @@ def _role(part: Part, work: AsyncSgd, post: Post) -> Worker | Answering:
     has = part.settings
     first_group = has["session"] % SESSIONS * GROUPS_OF_SESSION
     if part.role == SERVER:
+        most = WINDOW * part.workers
         return Server(
             ServerJob(
                 index=has["index"],
@@ -57,6 +60,9 @@ def _role(part: Part, work: AsyncSgd, post: Post) -> Worker | Answering:
                 divergence=has["divergence"],
                 silence_ns=REPAIR_NS,
                 first_group=first_group,
+                in_flight=default_window(
+                    wire.frame_bytes(post.longest_bytes), most, part.link_rate_bps
+                ),
             ),
             post,
         )

@@ -36,6 +36,7 @@ class Kind(enum.IntEnum):
     SERVER = 0x5E
     OVER = 0x5F
     PING = 0x60
+    IDLE = 0x61
 
 
 class Reason(enum.IntEnum):
@@ -148,6 +149,7 @@ BODY_BYTES = {
     Kind.SERVER: NUMBERS.itemsize,
     Kind.OVER: NUMBERS.itemsize,
     Kind.PING: 0,
+    Kind.IDLE: 0,
 }
 """Of the kinds whose packets have one length."""
 

@@ -13,7 +13,16 @@ from agglab.hosts.systems.mlfabric.channel import NEVER_NS
 from agglab.hosts.systems.mlfabric.group import Grant, Member, chunks_in
 from agglab.hosts.systems.mlfabric.post import Message, Post
 from agglab.hosts.systems.mlfabric.store import Assembly, Store
-from agglab.hosts.systems.mlfabric.wire import DROP, NEED, NUMBERS, PULL, PUSH, Kind, Reason
+from agglab.hosts.systems.mlfabric.wire import (
+    DROP,
+    NEED,
+    NO_REPLICA,
+    NUMBERS,
+    PULL,
+    PUSH,
+    Kind,
+    Reason,
+)
 from agglab.hosts.workloads import async_sgd
 from agglab.hosts.workloads.async_sgd import AsyncSgd, norm_of
 
@@ -101,6 +110,7 @@ class Worker:
     def _compute(self, now_ns: int) -> None:
         """On the model as it is here."""
         if self._step == self.work.steps_max:
+            self.post.send(self._scheduler, Kind.IDLE)
             return
         rows = self.work.rows_of(self._documents, self._step)
         self._compute_ns = now_ns + int(rows["compute_ns"][0])
@@ -279,6 +289,10 @@ class Worker:
         if self.done or message.run != self.post.run:
             return
         self._kept = int(np.frombuffer(message.body, NUMBERS, 1)["version"][0])
+        gone = (self._account["fate"] == async_sgd.COMMITTED) & (
+            self._account["version"] > self._kept
+        )
+        self._account["fate"][gone] = async_sgd.LOST
         for update in list(self._updates.values()):
             self._resolve(now_ns, update)
         if self.store.version > self._kept:
@@ -316,8 +330,11 @@ class Worker:
         records = [record for _, found in assembly.records() for record in found]
         out["commits"] = len(records)
         for place, record in enumerate(records[: self.work.updates]):
+            entry = out["log"][place]
             for name in record.dtype.names:
-                out["log"][place][name] = record[name]
+                entry[name] = record[name]
+            if record["replicated"] == NO_REPLICA:
+                entry["replicated"] = -1
         self.done, self.chunks_done = True, self.chunks
 
     def tick(self, now_ns: int) -> None:
