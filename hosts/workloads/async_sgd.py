@@ -3,8 +3,9 @@ one step.
 
 The task is made from a seed. A document is a bag of words whose frequencies follow Zipf's law; in
 those of class c, words whose number is c modulo the number of classes are more frequent than in
-others. A linear classifier learns with the multi-class hinge loss of Crammer and Singer (JMLR 2001). All numbers are
-integers, weights in units of 1 / SCALE, so that a run can be repeated bit for bit on any machine.
+others. A linear classifier learns with the multi-class hinge loss of Crammer and Singer (JMLR
+2001). All numbers are integers, weights in units of 1 / SCALE, so that a run can be repeated bit
+for bit on any machine.
 
 A step takes `batch` documents of one length, which is drawn anew for each step: 8 words or more,
 each doubling half as likely. A step on long documents touches more words, so its update is larger.

@@ -1,9 +1,9 @@
 """MLfabric: docs/systems/mlfabric.md.
 
 Settings: lanes, session, servers (1, or 2 with a replica), index (of a server), order, bound,
-group, ahead, divergence (in units), silence_s, cells, first_cell, past_switch, peers ([address, port]: of a worker the
-servers, then the scheduler; of a server the workers, the scheduler, the other server; of the
-scheduler the workers, then the servers)."""
+group, ahead, divergence (in units), silence_s, cells, first_cell, past_switch, peers ([address,
+port]: of a worker the servers, then the scheduler; of a server the workers, the scheduler, the
+other server; of the scheduler the workers, then the servers)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def _role(part: Part, work: AsyncSgd, post: Post) -> Worker | Answering:
             silence_ns=round(has["silence_s"] * NS_PER_S),
             first_group=first_group,
         )
-        return Scheduler(job, Policy(has["order"], has["bound"], has["group"], has["divergence"]), post)
+        policy = Policy(has["order"], has["bound"], has["group"], has["divergence"])
+        return Scheduler(job, policy, post)
     names = ("servers", "lanes", "ahead", "cells", "first_cell", "past_switch")
     own = {name: has[name] for name in names}
     return Worker(WorkerJob(rank=part.rank, workers=part.workers, **own), work, post)

@@ -37,7 +37,8 @@ class ServerJob:
     """index: 0, or 1 of the replica; servers: 1 or 2. workers: how many; divergence: the most by
     which the replica may be behind, in units. silence_ns: after which packets of a group count as
     lost. first_group: the number of the session's first. in_flight: packets of models that are on
-    their way before the next model is begun. Peers are the workers by rank, the scheduler, the other server."""
+    their way before the next model is begun. Peers are the workers by rank, the scheduler, the
+    other server."""
 
     index: int
     servers: int

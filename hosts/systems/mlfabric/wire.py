@@ -61,10 +61,10 @@ HEADER = np.dtype(
         ("number", ">u4"),
     ]
 )
-"""incarnation: when the sender's program began, by which one that was started again is told from
-what it was. epoch: how often another server had taken over, as the sender knows. number: of all that the
-sender has sent to this receiver; in an ACK that of the packet it answers, whose attempt it has too;
-0 in a SUMMED, which is not answered."""
+"""epoch: how often another server had taken over, as the sender knows. incarnation: when the
+sender's program began, by which one that was started again is told from what it was. number: of all
+that the sender has sent to this receiver; in an ACK that of the packet it answers, whose attempt it
+has too; 0 in a SUMMED, which is not answered."""
 
 BITMAP = ("chunks", "u1", (CHUNKS_MAX // 8,))
 """A bit for each chunk of the model, chunk 0 first, in the lowest bit of the first byte."""

@@ -3,7 +3,7 @@ reads on without waiting for that, as long as not too much of its own is on its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from agglab.hosts.systems.mlfabric.wire import (
     NUMBERS,
     PULL,
     PUSH,
+    RECORD,
     Kind,
     Reason,
 )
@@ -27,7 +28,7 @@ from agglab.hosts.workloads import async_sgd
 from agglab.hosts.workloads.async_sgd import AsyncSgd, norm_of
 
 EARLY_MAX = 64
-FATES = {
+FATES: Mapping[int, int] = {
     Reason.STALE: async_sgd.STALE,
     Reason.LARGE: async_sgd.LARGE,
     Reason.LOST: async_sgd.LOST,
@@ -165,7 +166,7 @@ class Worker:
     def take(self, now_ns: int, message: Message) -> None:
         """One of this run."""
         if message.epoch > self.post.epoch:
-            if len(self._early) < EARLY_MAX:  # the word that another server is in charge is on its way
+            if len(self._early) < EARLY_MAX:  # until the scheduler's own word has come
                 self._early.append(message)
         elif message.peer == self._scheduler:
             self._from_scheduler(now_ns, message)
@@ -185,8 +186,8 @@ class Worker:
             self._granted(now_ns, message)
         elif message.kind == Kind.DROP:
             dropped = np.frombuffer(message.body, DROP, 1)[0]
-            fate = FATES.get(int(dropped["reason"]))
-            if fate is None:
+            fate = FATES.get(int(dropped["reason"]), async_sgd.UNUSED)
+            if fate == async_sgd.UNUSED:
                 self.post.refuse()
             elif int(dropped["step"]) in self._updates:
                 self._ended(now_ns, int(dropped["step"]), fate)
@@ -331,7 +332,7 @@ class Worker:
         out["commits"] = len(records)
         for place, record in enumerate(records[: self.work.updates]):
             entry = out["log"][place]
-            for name in record.dtype.names:
+            for name in RECORD.names or ():
                 entry[name] = record[name]
             if record["replicated"] == NO_REPLICA:
                 entry["replicated"] = -1
