@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from agglab.hosts import wire
+from agglab.hosts.systems.mlfabric import wire as mlfabric
 from agglab.hosts.systems.netrpc import wire as netrpc
 from agglab.hosts.systems.omnireduce import wire as omnireduce
 
@@ -75,6 +76,21 @@ def test_the_program_has_as_many_positions_and_the_same_empty_place():
     assert f"#define POSITIONS {netrpc.POSITIONS} " in text
     assert f"#define PAIRS {netrpc.PAIRS}\n" in text
     assert f"NO_PLACE = {netrpc.NO_PLACE:#06x};" in text
+
+
+@pytest.mark.parametrize("lanes", [1, 357])
+def test_a_push_is_laid_out_as_mlfabric_has_it(tmp_path, lanes):
+    headers = header_types(tmp_path, "mlfabric", lanes)
+    assert list(headers["message_t"].items()) == list(wire.field_bits(mlfabric.HEADER).items())
+    assert list(headers["push_t"].items()) == list(wire.field_bits(mlfabric.PUSH).items())
+    assert sum(headers["values_t"].values()) == 32 * lanes
+
+
+def test_the_one_kind_that_mlfabric_looks_into_has_its_number():
+    text = (ROOT / "p4/mlfabric.p4").read_text()
+    found = dict(re.findall(r"^const bit<8> +(\w+) += (\w+);", text, re.MULTILINE))
+    assert int(found["SUMMED"], 0) == mlfabric.Kind.SUMMED
+    assert int(found["VERSION"], 0) == mlfabric.VERSION
 
 
 KINDS = {
