@@ -164,14 +164,14 @@ class BetweenHosts(System):
         slowest_bps = min(crossed.values(), default=min(rate for _, rate in rates(graph)))
         frame = self.frame_bytes(resolved.lanes)
         between = [flow for flow in flows if flow.source != flow.target]
-        trip_s = min((trip_s(graph, flow, frame) for flow in between), default=0.0)
+        round_trip_s = min((trip_s(graph, flow, frame) for flow in between), default=0.0)
         in_flight = job.job.window * frame * 8 / slowest_bps
         tensor_bits = job.job.elements * wire.VALUE_BYTES * 8
         return Bounds(
             payload_s=tensor_bits / slowest_bps,
             link_s=slowest_crossing_s(graph, sizes),
             lossy_s=lossy_crossing_s(graph, sizes),
-            window_share=min(1.0, in_flight / trip_s) if trip_s else 1.0,
+            window_share=min(1.0, in_flight / round_trip_s) if round_trip_s else 1.0,
         )
 
     def sent_again(
