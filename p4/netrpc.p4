@@ -335,10 +335,13 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
     action look() {
         bit<32> turn;
         bit<32> arrived;
+        bit<16> method;
         turns.read(turn, meta.turn);
         arrivals.read(arrived, meta.turn);
+        methods_gathered.read(method, meta.turn);
         words.read(hdr.aggregation.exponent, meta.turn);
-        meta.complete = turn == hdr.aggregation.tag && arrived == meta.workers;
+        meta.complete = turn == hdr.aggregation.tag && method == hdr.call.method
+                        && arrived == meta.workers;
     }
 
 #define PUT(name, bits) sum_##name.write(meta.turn, hdr.values.name);
@@ -447,8 +450,7 @@ control Calls(inout headers_t hdr, inout metadata_t meta,
             || hdr.aggregation.tag == 0
             || hdr.aggregation.slot >= meta.window
             || hdr.aggregation.slot >= POSITIONS
-            || (meta.gathers && hdr.aggregation.slot >= meta.slots)
-            || meta.turn >= 2 * SLOTS
+            || (meta.gathers && (hdr.aggregation.slot >= meta.slots || meta.turn >= 2 * SLOTS))
             || (meta.counts && hdr.pairs.place_a0 >= meta.cells)
 #define BEYOND(i) || (hdr.pairs.isValid() && hdr.pairs.place_##i >= meta.cells \
                       && hdr.pairs.place_##i != NO_PLACE)

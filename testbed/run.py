@@ -84,6 +84,9 @@ def _check_machine(suite: Suite) -> None:
     check_usable()
     for group in suite.groups:
         runs = [point.resolved for point in group]
+        for resolved in runs:
+            for what, remedy in resolved.system.lacks(resolved):
+                raise MachineLacks(what, remedy)
         if not runs[0].virtual:
             from agglab.testbed.network import lacks, require_target
 

@@ -62,16 +62,16 @@ WRITTEN = (
         "push_pull",
         "Pushes and pulls of keys",
         "Each worker draws 20,000 keys, some of them far more often than others (Zipf's law), "
-        "pushes a value under each different one, and pulls the sums of its own. A switch has no room for "
-        "all keys: what matters is which of them it sums, and who sums the others.",
+        "pushes a value under each different one, and pulls the sums of its own. A switch has no "
+        "room for all keys: what matters is which of them it sums, and who sums the others.",
         ("workload.elements=20_000",),
     ),
     Case(
         "calls",
         "Calls",
         "Each worker enters 50 critical sections, one after the other, each under a lock that "
-        "others want, too. Every step waits for an answer, so that times are round trips and losses cost "
-        "whole timeouts, whatever the rate of the links.",
+        "others want, too. Every step waits for an answer, so that times are round trips and "
+        "losses cost whole timeouts, whatever the rate of the links.",
         ("workload.application=lock", "workload.elements=50"),
     ),
     Case(

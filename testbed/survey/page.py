@@ -8,7 +8,7 @@ from textwrap import fill
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.survey.cases import LOSS, Case
 from agglab.testbed.survey.figures import Figures
-from agglab.testbed.survey.measure import Row, Table
+from agglab.testbed.survey.measure import Row, Table, is_measured
 from agglab.testbed.systems.base import System
 
 WIDTH = 120
@@ -75,10 +75,9 @@ COLUMNS: dict[str, tuple[str, Callable[[Case, Row], object]]] = {
 """Head -> meaning, and the value."""
 
 
-def page(tables: Sequence[Table], scenario: str) -> str:
-    """docs/systems/README.md. scenario: under all of the tables, as YAML."""
-    measured = {row.system.name: row.system for table in tables for row in table.rows}
-    systems = [measured[name] for name in sorted(measured)]
+def page(systems: Sequence[System], tables: Sequence[Table], scenario: str) -> str:
+    """docs/systems/README.md. systems: those to choose from; scenario: under all of the tables, as
+    YAML."""
     return head(systems, scenario) + "".join(map(section, tables))
 
 
@@ -137,8 +136,10 @@ def markdown(table: Table) -> str:
 def _choice(system: System) -> str:
     own = PAGES / f"{system.name}.md"
     name = f"[{system.name}]({own.name})" if own.is_file() else system.name
-    sentence = f" {system.choose_when}" if system.choose_when else ""
-    return _item(f"**{name}**: {system.summary}.{sentence}")
+    sentences = [f"**{name}**: {system.summary}.", system.choose_when]
+    if not is_measured(system):
+        sentences.append("It runs on real links alone, and so is in no table.")
+    return _item(" ".join(filter(None, sentences)))
 
 
 def _filled(text: str) -> str:

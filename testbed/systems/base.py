@@ -379,6 +379,11 @@ class System(ABC):
         """What switches and servers need beside the agents' tensors."""
         return 0
 
+    def lacks(self, resolved: ResolvedScenario) -> Iterator[tuple[str, str]]:
+        """What this machine has to have beside what every run needs, and has not: what, and how to
+        get it, a line each."""
+        return iter(())
+
     # Network and agents.
 
     @abstractmethod

@@ -53,8 +53,7 @@ class Share(ctypes.Structure):
         *[(name, P) for name in ("cold_keys", "cold_values", "cold_sums", "learnt")],
         ("cold_pairs", U64),
         ("items", U32 * PHASES),
-        ("phase", U32),
-        ("answered", U32),
+        *[(name, U32) for name in ("pages_max", "phase", "answered", "spare")],
     ]
 
 

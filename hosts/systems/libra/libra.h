@@ -55,9 +55,11 @@ struct libra_share {
 	uint32_t *cold_sums;
 	uint64_t *learnt;
 	uint64_t cold_pairs;
-	uint32_t items[PHASES];
+	uint32_t items[PHASES]; /* of LEARN 1, until the first answer says how many there are */
+	uint32_t pages_max;
 	uint32_t phase; /* PHASES: over */
 	uint32_t answered;
+	uint32_t spare;
 };
 
 struct libra_worker {

@@ -368,7 +368,7 @@ static int take_learn(struct libra_server *s, struct libra_round *r, const struc
 	uint8_t *datagram, again;
 
 	if (!has_pushed(r, header, length, rank) || !complete(s, r) || s->choose || page >= s->hot_pages ||
-	    be32toh(header->items) != s->hot_pages) {
+	    (page && be32toh(header->items) != s->hot_pages)) {
 		s->common.malformed++;
 		return 0;
 	}

@@ -92,7 +92,6 @@ class LibraServer:
             waiting_attempt=self._kept(np.zeros(count, np.uint8)),
             hot_keys=self._hot_keys.ctypes.data,
             learnt=self._learnt.ctypes.data,
-            hot_pages=pages,
             round=2**32 - 1,
         )
         self._address = ctypes.addressof(self._state)
@@ -156,6 +155,7 @@ class LibraServer:
         chosen = hottest(keys, counts, self.job.hot_of(self.index))
         self._hot_keys[:] = wire.NO_KEY
         self._hot_keys[: chosen.size] = chosen
+        state.hot_pages = max(1, -(-chosen.size // self.job.lanes))
         self._learnt[:] = 0
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:

@@ -135,6 +135,14 @@ static int phase_of(uint8_t answer)
 	return PHASES;
 }
 
+/* The first answer to LEARN says how many pages there are. */
+static int counts_right(const struct libra_share *share, uint32_t phase, uint32_t item, uint32_t items)
+{
+	if (phase == LEARN && share->phase == LEARN && !item && !share->answered)
+		return items && items <= share->pages_max;
+	return items == share->items[phase];
+}
+
 /* The request that this answers, or NULL, counted. */
 static struct libra_request *awaiting(struct libra_worker *w, const struct libra_header *header, uint32_t length,
 				      uint32_t server)
@@ -143,8 +151,8 @@ static struct libra_request *awaiting(struct libra_worker *w, const struct libra
 	struct libra_request *request;
 	uint32_t item = be32toh(header->item), phase = (uint32_t)phase_of(header->kind);
 
-	if (header->server != server || phase == PHASES || be32toh(header->items) != share->items[phase] ||
-	    item >= share->items[phase] || phase > share->phase) {
+	if (header->server != server || phase == PHASES || phase > share->phase ||
+	    !counts_right(share, phase, item, be32toh(header->items)) || item >= share->items[phase]) {
 		w->common.malformed++;
 		return NULL;
 	}
@@ -188,6 +196,17 @@ static int of_this_round(struct libra_worker *w, const struct libra_header *head
 	return 1;
 }
 
+/* Asks for the pages after the first, now that their number is known. */
+static void turn_pages(struct libra_worker *w, uint32_t server, uint32_t pages)
+{
+	struct libra_share *share = &w->shares[server];
+
+	w->items += pages - share->items[LEARN];
+	share->items[LEARN] = pages;
+	for (uint32_t page = 1; page < pages && page <= w->common.slots; page++)
+		prepare(w, server, page);
+}
+
 /* Returns whether it was awaited. */
 static int take(struct libra_worker *w, int64_t now_ns, const uint8_t *datagram, uint32_t length, uint32_t server)
 {
@@ -216,9 +235,11 @@ static int take(struct libra_worker *w, int64_t now_ns, const uint8_t *datagram,
 	w->rtts_ns[of] = sample_ns > w->rtts_ns[of] ? sample_ns : w->rtts_ns[of];
 	take_body(w, share, item, datagram);
 	w->items_done++;
+	if (share->phase == LEARN && !item)
+		turn_pages(w, server, be32toh(header.items));
 	if (++share->answered == share->items[share->phase])
 		enter(w, server, share->phase + 1);
-	else if (share->items[share->phase] - item > w->common.slots)
+	else if (share->items[share->phase] - item > w->common.slots && (share->phase != LEARN || item))
 		prepare(w, server, item + w->common.slots);
 	return 1;
 }

@@ -94,7 +94,7 @@ class LibraWorker:
         sample = job.is_sample(number)
         hot = [NO_KEYS] * job.servers if sample else self._hot
         self._learnt = [
-            np.zeros(job.pages_of(server) * job.lanes if sample else 0, np.uint64)
+            np.full(job.pages_of(server) * job.lanes if sample else 0, wire.NO_KEY, np.uint64)
             for server in range(job.servers)
         ]
         try:
@@ -271,7 +271,8 @@ class _Round:
             cold_sums=_from(self._cold_sums, cold),
             learnt=learnt.ctypes.data,
             cold_pairs=pairs,
-            items=(groups, chunks, chunks, learnt.size // lanes),
+            items=(groups, chunks, chunks, 1 if learnt.size else 0),
+            pages_max=learnt.size // lanes,
         )
 
     def finish(self) -> None:

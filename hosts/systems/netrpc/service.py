@@ -18,6 +18,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, ClassVar
 
 from numpy.typing import NDArray
@@ -163,9 +164,11 @@ def _mistakes(m: Method) -> Iterator[str]:
         )
 
 
+@cache
 def load(reference: str) -> type[Service]:
     """A service by the name of a module in services/, or `path/to/file.py:Class` or `module:Class`.
-    Raises ServiceError, one line."""
+    Raises ServiceError, or what loading
+    the module raises."""
     place, _, name = reference.partition(":")
     module = load_module(place if name else f"{__package__}.services.{place}")
     if name:

@@ -43,10 +43,6 @@ class Setting:
         """How many hot keys a server has at most."""
         return len(range(server, self.own.hot, self.servers))
 
-    def pages(self, server: int) -> int:
-        """In how many packets it tells them."""
-        return -(-self.most(server) // self.lanes)
-
 
 @dataclass(frozen=True)
 class Load:
@@ -66,7 +62,6 @@ class Load:
 def load(setting: Setting, number: int) -> Load:
     """Of the round of that number, in a job whose session has not changed since the first."""
     hot = _hot(setting, number)
-    sample = is_sample(setting.own, number)
     cold = {}
     for rank in setting.members:
         keys = _pushed(setting.seed, setting.job, rank, number)
@@ -74,7 +69,7 @@ def load(setting: Setting, number: int) -> Load:
         cold[rank] = tuple(part.size for part in _by_server(left, setting.servers))
     return Load(
         tuple(-(-keys.size // setting.lanes) for keys in hot),
-        tuple(setting.pages(server) if sample else 0 for server in range(setting.servers)),
+        _pages(setting, number),
         cold,
     )
 
@@ -100,6 +95,17 @@ def _hot(setting: Setting, number: int) -> list[Keys]:
     if setting.own.hot == 0 or is_sample(setting.own, number):
         return [np.zeros(0, np.uint64)] * setting.servers
     return _chosen(setting, number - number % setting.own.sample_every)
+
+
+def _pages(setting: Setting, number: int) -> tuple[int, ...]:
+    """In how many packets each server tells what is hot from now on: one if nothing is."""
+    if not is_sample(setting.own, number):
+        return (0,) * setting.servers
+    chosen = _chosen(setting, number)
+    return tuple(
+        max(1, -(-keys.size // setting.lanes)) if setting.most(server) else 0
+        for server, keys in enumerate(chosen)
+    )
 
 
 @lru_cache(maxsize=64)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,14 @@ import numpy as np
 from agglab.hosts.part import SERVER, WORKER
 from agglab.hosts.systems.netrpc import wire
 from agglab.hosts.systems.netrpc.server import OWN_COUNTERS
-from agglab.hosts.systems.netrpc.service import Service
 from agglab.hosts.systems.netrpc.service import load as load_service
 from agglab.hosts.wire import AGGREGATOR, WORKER_PORT_BASE
 from agglab.hosts.workloads import Calls
 from agglab.hosts.workloads.calls import WORDCOUNT
 from agglab.testbed.plan import Entries
 from agglab.testbed.scenario import ResolvedScenario, Scenario
-from agglab.testbed.scenario.jobs import Job, stated
-from agglab.testbed.scenario.schema import JobSection
+from agglab.testbed.scenario.jobs import Finding, Job, stated
+from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
     SHARED_KEYS,
     Abilities,
@@ -37,7 +35,7 @@ from agglab.testbed.systems.base import (
     everywhere,
 )
 from agglab.testbed.systems.common import agent_configuration, meanings
-from agglab.testbed.systems.netrpc import attack, counters, load, plan
+from agglab.testbed.systems.netrpc import attack, counters, diagnosis, keys, load, plan
 from agglab.testbed.systems.netrpc.keys import NetRpcKeys
 from agglab.testbed.systems.netrpc.sessions import CallSessions, window
 from agglab.testbed.systems.summing.attack import Aim
@@ -48,7 +46,6 @@ from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.testbed.systems.summing.trees import tree_of
 from agglab.topologies import Topology
 
-ALL_REDUCE = "allreduce"
 SERVER_PORTS_BELOW = 8192
 """A server's UDP port is so far below its job's workers'."""
 
@@ -69,6 +66,15 @@ class NetRpc(Summing):
 
     # A scenario.
 
+    def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+        yield from super().check(scenario, trust)
+        window = scenario.workload.window
+        if trust("workload.window") and window is not None and window > wire.POSITIONS:
+            what = f"a window of {window} calls is more than a caller has positions"
+            yield "workload.window", what, f"at most {wire.POSITIONS}"
+        if trust("netrpc.service", "jobs", "workload"):
+            yield from keys.services(scenario)
+
     def refused(self, graph: Topology, job: ActiveJob) -> str:
         if len(job.job.hosts) > plan.WORKERS_MAX:
             return f"{len(job.job.hosts)} workers: a job has at most {plan.WORKERS_MAX}"
@@ -85,12 +91,12 @@ class NetRpc(Summing):
         parameters = {
             "LANES": self.lanes(scenario),
             "SLOTS": scenario.switch.slots,
-            "CELLS": _keys(scenario).cells,
+            "CELLS": keys.own(scenario).cells,
         }
         return everywhere(Source(self.name, parameters))
 
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
-        services = [_class(job.share.service) for job in jobs]
+        services = [load_service(job.share.service) for job in jobs]
         cells = max((job.share.cells for job in jobs), default=0)
         return plan.tables(graph, jobs, services, cells)
 
@@ -98,7 +104,7 @@ class NetRpc(Summing):
         self, scenario: Scenario, graph: Topology, workers: Sequence[str]
     ) -> Sequence[str]:
         """Beside the first worker, where any job's service may have keys to place."""
-        maps = any(_class(_service(scenario, each)).maps() for each in stated(scenario))
+        maps = any(keys.maps(scenario, each) for each in stated(scenario))
         return workers[:1] if maps else ()
 
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
@@ -117,7 +123,7 @@ class NetRpc(Summing):
             return Agent(role, host, rank, {**shared, "settings": {**settings, **own}}, session)
 
         settings = {"service": service, "lanes": resolved.lanes, "first_tag": 1}
-        servers = declared.servers if _class(service).maps() else ()
+        servers = declared.servers if load_service(service).maps() else ()
         to = {
             "window": window(declared.window, service),
             "peers": [list(AGGREGATOR), *(peer(host, SERVER) for host in servers)],
@@ -129,9 +135,9 @@ class NetRpc(Summing):
 
     def sessions(self, resolved: ResolvedScenario) -> CallSessions:  # type: ignore[override]
         scenario = resolved.scenario
-        names = (_service(scenario, each) for each in stated(scenario))
+        names = (keys.service(scenario, each) for each in stated(scenario))
         services = {job.number: name for job, name in zip(resolved.jobs, names, strict=True)}
-        return CallSessions(resolved, services, _keys(scenario).cells)
+        return CallSessions(resolved, services, keys.own(scenario).cells)
 
     # What should happen.
 
@@ -199,7 +205,7 @@ class NetRpc(Summing):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
-        return {}
+        return diagnosis.diagnose(source, tree_of(graph, job).root, job, waiting)
 
     def forge(self, aim: Aim, result: int, overhead: int) -> bytes:
         return attack.forge(aim, result, overhead)
@@ -214,7 +220,7 @@ def _unpredictable(resolved: ResolvedScenario, job: Job) -> str:
     work = job.work
     if not isinstance(work, Calls) or work.application != WORDCOUNT:
         return "how often a lock is asked for that another worker has is a matter of chance"
-    active, cells = resolved.whole(job), _keys(resolved.scenario).cells // MAX_JOBS
+    active, cells = resolved.whole(job), keys.own(resolved.scenario).cells // MAX_JOBS
     found = [
         load.keys_of(resolved.seed, active, rank, number)
         for number in range(job.rounds)
@@ -223,20 +229,3 @@ def _unpredictable(resolved: ResolvedScenario, job: Job) -> str:
     if load.fullest_bank(np.unique(np.concatenate(found))) > cells:
         return "which keys have a place, where there are more keys, depends on who comes first"
     return ""
-
-
-def _keys(scenario: Scenario) -> NetRpcKeys:
-    own = dict(scenario.options).get(NetRpc.name)
-    return own if isinstance(own, NetRpcKeys) else NetRpcKeys()
-
-
-def _service(scenario: Scenario, job: JobSection) -> str:
-    """The scenario's, or what the job's workload is."""
-    workload = job.workload
-    own = workload.application if workload.kind == Calls.kind else ALL_REDUCE
-    return _keys(scenario).service or own
-
-
-@cache
-def _class(service: str) -> type[Service]:
-    return load_service(service)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
@@ -125,20 +126,24 @@ def test_bits_of_registers(bits: int, shown: str) -> None:
 
 
 def test_the_page_says_why_a_row_is_broken() -> None:
-    text = page([Table(DENSE, [row(broken="h1: worker 0 is dead")])], SCENARIO)
+    text = page([], [Table(DENSE, [row(broken="h1: worker 0 is dead")])], SCENARIO)
     assert f"\n{systems.default()}: h1: worker 0 is dead\n" in text
 
 
-def test_a_system_that_cannot_be_used_or_has_no_virtual_time_is_named(monkeypatch) -> None:
+def test_a_system_that_cannot_be_used_is_named() -> None:
     told: list[str] = []
+    assert usable(["no-such", "ring"], told.append) == [systems.find("ring")]
+    (line,) = told
+    assert line.startswith("no-such: left out, as it cannot be used: ")
+
+
+def test_a_system_of_real_links_is_in_no_table_and_the_page_says_so() -> None:
     ring = systems.find("ring")
-    real = type("Real", (type(ring),), {"abilities": type(ring.abilities)(clocks=("mininet",))})()
-    monkeypatch.setattr(systems, "find", {"real": real, "ring": ring}.get)
-    assert usable(["real", "ring"], told.append) == [ring]
-    assert told == ["real: left out, as it does not run in virtual time"]
-    monkeypatch.undo()
-    assert usable(["no-such"], told.append) == []
-    assert told[1].startswith("no-such: left out, as it cannot be used: ")
+    clocks = {"abilities": replace(ring.abilities, clocks=("mininet",))}
+    real = type("Real", (type(ring),), clocks)()
+    assert list(measure([real], [DENSE], SMALL, pytest.fail)) == []
+    assert "real links alone" in " ".join(head([real], SCENARIO).split())
+    assert "real links alone" not in " ".join(head([ring], SCENARIO).split())
 
 
 class Point:
