@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agglab.hosts.workloads import KINDS, Dense, InputKey, Sparse, Work, read, told
+from agglab.hosts.workloads import KINDS, Dense, Embedding, InputKey, Sparse, Work, read, told
 
 WORKS: tuple[Work, ...] = (
     Dense(1000, "int32"),
     Dense(1000, "float32"),
     Sparse(1000, "float32", 4, 0.3, 16, "random"),
+    Embedding(1000, "float32", 8, 5, "hashed"),
 )
 DENSE: dict[str, Any] = {"kind": "allreduce", "elements": 9, "dtype": "int32"}
 
