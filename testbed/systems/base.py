@@ -35,8 +35,10 @@ Cells = Mapping[int, tuple[int, int]]
 """A switch's counter: index -> (packets, bytes)."""
 
 
-TARGETS = ("native", "bmv2")
-"""Values of `switch.target`; testbed/network/targets/ has each."""
+P4_TARGETS = ("native", "bmv2")
+"""Values of `switch.target` that run a P4 program."""
+TARGETS = (*P4_TARGETS, "bridge")
+"""All of them; testbed/network/targets/ has each. A bridge only forwards."""
 
 
 # What a system declares.
@@ -54,7 +56,7 @@ class Abilities:
     workloads: tuple[str, ...] = ("allreduce", "sparse_allreduce")
     dtypes: tuple[str, ...] = ("float32", "int32")
     clocks: tuple[str, ...] = ("mininet", "virtual")
-    targets: tuple[str, ...] = TARGETS
+    targets: tuple[str, ...] = P4_TARGETS
     has_servers: bool = False
     has_controller: bool = False
     keys: frozenset[str] = frozenset()

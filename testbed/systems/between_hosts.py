@@ -21,6 +21,7 @@ from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems import impostors
 from agglab.testbed.systems.base import (
+    TARGETS,
     Abilities,
     ActiveJob,
     Again,
@@ -65,7 +66,7 @@ class BetweenHosts(System):
     """endpoints: the module of its endpoints (hosts/systems/__init__.py), a name or a path;
     header_bytes: of the system's own header; window_max: the largest window it can have."""
 
-    abilities = Abilities(keys=KEYS)
+    abilities = Abilities(targets=TARGETS, keys=KEYS)
     counters = FORWARDING_COUNTERS
     attack_kinds = impostors.KINDS
     endpoints: str

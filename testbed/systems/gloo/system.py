@@ -16,6 +16,7 @@ from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
+    TARGETS,
     Abilities,
     Absent,
     ActiveJob,
@@ -47,7 +48,7 @@ class Gloo(BetweenHosts):
 
     name = "gloo"
     summary = "torch.distributed's all-reduce, a ring over TCP; switches only forward"
-    abilities = Abilities(clocks=("mininet",))
+    abilities = Abilities(clocks=("mininet",), targets=TARGETS)
     options = GlooKeys
     host_counters = meanings(OWN_COUNTERS)
     endpoints = "agglab.hosts.systems.gloo"
@@ -129,15 +130,17 @@ class Gloo(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
-        """An agent waits for [chunk, rank]. Each such pair is evidence against both; who is part of
-        most owes most."""
+        """An agent waits for [chunk, rank, is sure]. Each such pair of workers is evidence against
+        both; that of a worker who answers nothing counts for more than that of one who may itself
+        be waiting. Who is part of most owes most."""
         owing: dict[str, Absent] = {}
         found: Counter[str] = Counter()
         for host, waits in waiting.items():
-            for chunk, rank in waits:
+            for chunk, rank, is_sure in waits:
                 other = job.hosts[rank]
                 owing.setdefault(other, Absent()).never_sent.add(chunk)
-                found.update((host, other))
+                if is_sure:
+                    found.update((host, other))
         return dict(sorted(owing.items(), key=lambda item: (-found[item[0]], -item[1].count)))
 
 

@@ -22,6 +22,7 @@ from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
+    TARGETS,
     Abilities,
     Absent,
     ActiveJob,
@@ -50,7 +51,7 @@ SERVER_PORT_BASE = base_wire.WORKER_PORT_BASE - 8192
 class ParameterServer(BetweenHosts):
     name = "ps"
     summary = "servers sum what workers push; on hosts of their own, or one beside each worker"
-    abilities = Abilities(has_servers=True, keys=KEYS)
+    abilities = Abilities(targets=TARGETS, has_servers=True, keys=KEYS)
     options = PsKeys
     host_counters = meanings(OWN_COUNTERS)
     endpoints = "agglab.hosts.systems.ps"
