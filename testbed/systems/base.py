@@ -171,7 +171,7 @@ class Agent:
     their own above all these. configuration: what hosts.agent reads, but for `control` and
     `sums_dir`. session: settings of a new session that are this agent's alone, such as who its
     peers are now. listens: a worker that answers others between rounds, too; what it sends then is
-    asked for when the job is over, as servers are.
+    asked for when the job is over, as servers are. spare: the job goes on when it has died.
     """
 
     role: str
@@ -180,6 +180,17 @@ class Agent:
     configuration: Mapping[str, Any]
     session: Mapping[str, Any] = field(default_factory=dict)
     listens: bool = False
+    spare: bool = False
+
+
+@dataclass(frozen=True)
+class TrainingBounds:
+    """What a system promises of asynchronous training; None where it promises nothing. delay: how
+    many versions an update is old at most when it is committed; divergence: how far a replica is
+    from the model at most, Euclidean, in the units of the model."""
+
+    delay: int | None = None
+    divergence: int | None = None
 
 
 @dataclass(frozen=True)
@@ -326,6 +337,12 @@ class System(ABC):
     host_counters: Mapping[str, HostCounter] = {}
     attack_kinds: Mapping[str, AttackKind] = {}
     """In the order in which they are sent; empty where the system has nothing to attack."""
+    choose_when: str = ""
+    """One sentence for docs/systems/README.md: when it is the system to take."""
+    variants: Mapping[str, Sequence[str]] = {"": ()}
+    """Its rows in the table of all systems: what tells each from the others in a word or two, and
+    the keys that it sets, as `--set` takes them. Beside the four workers, the hosts p1 to p4 are
+    there for servers."""
 
     # A scenario. Checks are asked while there may be mistakes, of which `trust` knows.
 
@@ -443,6 +460,10 @@ class System(ABC):
     @abstractmethod
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
         """What results have to be. combine: the user's own, where the switch does not add."""
+
+    def training_bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> TrainingBounds:
+        """Only asked where asynchronous training is among the workloads."""
+        return TrainingBounds()
 
     # What switches did.
 

@@ -165,14 +165,14 @@ class BetweenHosts(System):
         slowest_bps = min(crossed.values(), default=min(rate for _, rate in rates(graph)))
         frame = self.chunk_bits(resolved) // 8
         between = [flow for flow in flows if flow.source != flow.target]
-        trip_s = min((_trip_s(graph, flow, frame) for flow in between), default=0.0)
+        shortest_s = min((trip_s(graph, flow, frame) for flow in between), default=0.0)
         in_flight_s = self.in_flight_bytes(resolved, job) * 8 / slowest_bps
         tensor_bits = job.job.elements * wire.VALUE_BYTES * 8
         return Bounds(
             payload_s=tensor_bits / slowest_bps,
             link_s=slowest_crossing_s(graph, sizes),
-            lossy_s=_lossy_s(graph, sizes),
-            window_share=min(1.0, in_flight_s / trip_s) if trip_s else 1.0,
+            lossy_s=lossy_crossing_s(graph, sizes),
+            window_share=min(1.0, in_flight_s / shortest_s) if shortest_s else 1.0,
         )
 
     def in_flight_bytes(self, resolved: ResolvedScenario, job: ActiveJob) -> float:
@@ -241,13 +241,15 @@ def one_after_another(inputs: Iterable[Array]) -> Array:
     return total
 
 
-def _trip_s(graph: Topology, flow: Flow, frame_bytes: int) -> float:
+def trip_s(graph: Topology, flow: Flow, frame_bytes: int) -> float:
+    """There with so many bytes, and back with an acknowledgement, through empty queues."""
     there = path_s(graph, flow.source, flow.target, frame_bytes)
     return there + path_s(graph, flow.target, flow.source, wire.LOWER_HEADER_BYTES)
 
 
-def _lossy_s(graph: Topology, sizes: Mapping[str, int]) -> float:
-    """Every frame crosses its link, sent 1 / (1 - p) times on average."""
+def lossy_crossing_s(graph: Topology, sizes: Mapping[str, int]) -> float:
+    """For Bounds, where a round puts these bytes on directions: every frame crosses its link, sent
+    1 / (1 - p) times on average."""
     ways = {name: way for link in graph.links for name, _, _, way in link.directions()}
     return max(
         (

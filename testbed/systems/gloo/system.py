@@ -49,6 +49,10 @@ class Gloo(BetweenHosts):
     name = "gloo"
     summary = "torch.distributed's all-reduce, a ring over TCP; switches only forward"
     abilities = Abilities(clocks=("mininet",), targets=TARGETS)
+    choose_when = (
+        "Take it to know what PyTorch does today: it needs nothing of a switch, and TCP repairs and "
+        "paces what it sends, which costs much where links lose packets."
+    )
     options = GlooKeys
     host_counters = meanings(OWN_COUNTERS)
     endpoints = "agglab.hosts.systems.gloo"

@@ -19,6 +19,10 @@ from agglab.testbed.systems.summing.sizes import Sizes
 
 class OmniReduce(Summing):
     name = "omnireduce"
+    choose_when = (
+        "Take it for tensors of which most blocks are zero: time and bytes follow the blocks that "
+        "are not."
+    )
     summary = "switches sum in slots what is not zero: a worker sends the blocks that it has"
     abilities = Abilities(keys=frozenset(SHARED_KEYS) - {"workload.worker"})
     endpoints = "agglab.hosts.systems.omnireduce"

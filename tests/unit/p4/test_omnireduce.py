@@ -6,13 +6,12 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import pytest
-from frames import AGGREGATOR, AGGREGATOR_MAC, AGGREGATOR_PORT, worker_address, worker_mac
+from frames import worker_address
 from omnireduce_model import (
     INT32,
     NONE,
@@ -25,7 +24,10 @@ from omnireduce_model import (
     frame,
     read,
 )
+from rules.omnireduce import GROUP, INDEX, JOB, LANES, PORTS, SLOTS, Walker, job_at, schedule
+from tables import COUNTERS, NO_PARENT, install
 from test_packet_checks import rewritten
+from trees import place_of, planted
 
 from agglab.switch import Exact, Pipeline
 from agglab.testbed.scenario import resolve
@@ -34,21 +36,8 @@ from agglab.testbed.scenario.schema import Switch as SwitchKeys
 from agglab.testbed.systems.omnireduce import OmniReduce
 
 ROOT = Path(__file__).resolve().parents[3]
-LANES, SLOTS, JOB, INDEX, GROUP, NO_PARENT = 5, 4, 3, 2, 9, 511
-PORTS = (1, 2, 3)
 REFUSALS = ("refused", "forged", "malformed", "forwarded", "unroutable")
-INGRESS, EGRESS = "OmnireduceIngress.aggregation.", "OmnireduceEgress."
-COUNTERS = {
-    "new": "contribution_new",
-    "duplicate": "contribution_duplicate",
-    "stale": "contribution_stale",
-    "refused": "contribution_refused",
-    "complete": "chunk_complete",
-    "repeated": "result_repeated",
-    "partial_repeated": "partial_repeated",
-    "final_new": "final_new",
-    "final_unneeded": "final_unneeded",
-}
+INGRESS = "OmnireduceIngress.aggregation."
 
 
 @pytest.fixture(scope="session")
@@ -57,26 +46,6 @@ def omnireduce(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "agglab.compiler", "p4/omnireduce.p4", "-o", str(json)]
     subprocess.run([*command, f"-DLANES={LANES}", f"-DSLOTS={SLOTS}"], cwd=ROOT, check=True)
     return json
-
-
-def program(pipeline: Pipeline, children: tuple[int, ...], switches: set[int], top: bool) -> None:
-    """Tables of one switch; switches: the children that are switches themselves."""
-    everybody = (1 << len(children)) - 1
-    pipeline.set_multicast_group(GROUP, [(port, 0) for port in children])
-    ports = children if top else (*children, UPLINK)
-    for rank, port in enumerate(ports):
-        key = [Exact(port), Exact(JOB)]
-        place = [everybody, 0, SLOTS, GROUP]
-        if port == UPLINK:
-            pipeline.table_add(INGRESS + "members", key, INGRESS + "conclude", [INDEX, *place])
-        else:
-            child = [INDEX, 1 << rank, *place, NO_PARENT if top else UPLINK]
-            pipeline.table_add(INGRESS + "members", key, INGRESS + "contribute", child)
-        to: tuple[bytes, bytes, int] = (worker_mac(port), worker_address(port), 48865 + JOB)
-        if port == UPLINK or port in switches:
-            to = (AGGREGATOR_MAC, AGGREGATOR, AGGREGATOR_PORT)
-        arguments = [*(int.from_bytes(part, "big") for part in to[:2]), to[2]]
-        pipeline.table_add(EGRESS + "results", key, EGRESS + "to_worker", arguments)
 
 
 def counted(pipeline: Pipeline) -> dict[str, int]:
@@ -90,7 +59,7 @@ def counted(pipeline: Pipeline) -> dict[str, int]:
 @pytest.fixture
 def pipeline(omnireduce: Path) -> Pipeline:
     made = Pipeline.load(omnireduce)
-    program(made, PORTS, set(), top=True)
+    install(made, job_at())
     return made
 
 
@@ -98,7 +67,7 @@ def pipeline(omnireduce: Path) -> Pipeline:
 def leaf(omnireduce: Path) -> Pipeline:
     """A switch with a parent."""
     made = Pipeline.load(omnireduce)
-    program(made, PORTS, set(), top=False)
+    install(made, job_at(parent=UPLINK))
     return made
 
 
@@ -303,125 +272,18 @@ def test_every_kind_of_attack_is_counted_by_its_counter_and_none_is_answered(
     assert {("contribution", 0), ("contribution", 0x40)} <= seen, "with values, and without"
 
 
-def random_packet(chance: random.Random, step: int) -> tuple[int, Packet]:
-    """Around a slowly advancing tag; one packet in eight is odd in each way."""
-
-    def odd() -> bool:
-        return chance.random() < 1 / 8
-
-    tag = max(1, 1 + step // 20 + chance.choice((-3, -1, 0, 0, 0, 0, 0, 1)))
-    kind = (INT32, OPENING, SCALED)[(tag + odd()) % 3]
-    kind |= RESULT if odd() else 0
-    slot = chance.choice((SLOTS - 1, SLOTS, 65535)) if odd() else 0
-    block = tag * 4 + odd()
-    following = chance.choice((block + 4, block + 8, NONE))
-    packet = Packet(JOB + odd(), slot, tag, kind, block, following, chance.randrange(256))
-    if kind & ~RESULT == OPENING:
-        ends = sorted(chance.getrandbits(144) for _ in range(2))
-        packet = replace(packet, shapes=(ends[0], ends[1]))
-    elif chance.random() < 1 / 2:
-        drawn = tuple(chance.getrandbits(32) for _ in range(LANES))
-        packet = replace(packet, values=drawn)
-    port = chance.choice((4, UPLINK)) if odd() else chance.choice(PORTS)
-    return port, packet
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("top", [True, False], ids=["root", "leaf"])
 def test_random_schedules_match_the_model(omnireduce: Path, top: bool, seed: int) -> None:
     pipeline = Pipeline.load(omnireduce)
-    program(pipeline, PORTS, set(), top)
-    model, chance = Switch(JOB, PORTS, SLOTS, has_parent=not top), random.Random(seed)
-    kept: list[tuple[int, Packet]] = []
-    for step in range(1500):
-        port, packet = random_packet(chance, step)
-        if kept and chance.random() < 1 / 3:
-            port, packet = chance.choice(kept[-12:])  # sent again
-        elif not packet.kind & RESULT and not top and chance.random() < 1 / 3:
-            port, packet = UPLINK, replace(packet, kind=packet.kind | RESULT)
-        kept.append((port, packet))
+    install(pipeline, job_at(parent=NO_PARENT if top else UPLINK))
+    model = Switch(JOB, PORTS, SLOTS, has_parent=not top)
+    for step, (port, packet) in enumerate(schedule(random.Random(seed), 1500, top)):
         expected = model.receive(port, packet)
         answers = send(pipeline, port, packet)
         assert answers == (dict.fromkeys(*expected) if expected else {}), (step, port, packet)
     assert counted(pipeline) == dict(model.counts)
     assert {"new", "complete", "duplicate", "stale", "refused"} <= set(model.counts)
-
-
-@dataclass
-class Node:
-    """A switch; children by port, each a Node or a worker's number."""
-
-    pipeline: Pipeline
-    children: dict[int, Node | int] = field(default_factory=dict)
-    parent: tuple[Node, int] | None = None
-
-
-@dataclass
-class Worker:
-    """Walks column after column as the page says; own: the blocks it has, by number."""
-
-    own: dict[int, tuple[int, ...]]
-    slots: int
-    tags: list[int] = field(init=False)
-    blocks: list[int | None] = field(init=False)
-    sums: dict[int, tuple[int, ...] | None] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.tags = [1] * self.slots
-        self.blocks = [None] * self.slots  # None: the opening is in flight
-        self.ended = [False] * self.slots
-
-    def packet(self, slot: int) -> Packet:
-        block = self.blocks[slot]
-        after = -1 if block is None else block
-        mine = [b for b in self.own if b % self.slots == slot and b > after]
-        following = min(mine, default=NONE)
-        exponent = following * 37 % 256 if mine else 0
-        if block is None:
-            pair = (5, 5)
-            return Packet(JOB, slot, self.tags[slot], OPENING, 0, following, exponent, shapes=pair)
-        found = self.own.get(block)
-        return Packet(JOB, slot, self.tags[slot], INT32, block, following, exponent, found)
-
-    def take(self, packet: Packet) -> bool:
-        """Whether a packet follows."""
-        slot = packet.slot
-        if self.ended[slot] or packet.tag != self.tags[slot]:
-            return False
-        if self.blocks[slot] is not None:
-            assert self.blocks[slot] == packet.block
-            self.sums[packet.block] = packet.values
-        self.ended[slot] = packet.next == NONE
-        if not self.ended[slot]:
-            self.tags[slot] += 1
-            self.blocks[slot] = packet.next
-            assert packet.exponent == packet.next * 37 % 256
-        return not self.ended[slot]
-
-
-def grow(load: Callable[[], Pipeline], shape: list, places: list[tuple[Node, int]]) -> Node:
-    """[2, [1, 3]]: a switch with two workers and a switch below it with four."""
-    node = Node(load())
-    for part in shape:
-        for _ in range(1 if isinstance(part, list) else part):
-            port = len(node.children) + 1
-            if isinstance(part, list):
-                child = grow(load, part, places)
-                child.parent = (node, port)
-                node.children[port] = child
-            else:
-                node.children[port] = len(places)
-                places.append((node, port))
-    return node
-
-
-def fill(node: Node) -> None:
-    below = {port for port, child in node.children.items() if isinstance(child, Node)}
-    program(node.pipeline, tuple(node.children), below, node.parent is None)
-    for port in below:
-        child = node.children[port]
-        assert isinstance(child, Node)
-        fill(child)
 
 
 SHAPES = [[3], [1, [2]], [[2], [2]], [[1, [2]], [[1], [1]]], [[1]]]
@@ -432,44 +294,14 @@ SHAPES = [[3], [1, [2]], [[2], [2]], [[1, [2]], [[1], [1]]], [[1]]]
 def test_columns_are_walked_exactly_whatever_is_lost_repeated_or_late(
     omnireduce: Path, shape: list, seed: int, mishap: float
 ) -> None:
-    places: list[tuple[Node, int]] = []
-    fill(grow(lambda: Pipeline.load(omnireduce), shape, places))
+    load = lambda: Pipeline.load(omnireduce)  # noqa: E731
+    tree = planted(load, shape, lambda node: place_of(node, JOB, INDEX, SLOTS, GROUP))
     chance = random.Random(seed)
     workers = []
-    for rank in range(len(places)):
+    for rank in range(len(tree.places)):
         own = {b: values(rank, b) for b in range(40) if chance.random() < 0.3}
-        workers.append(Worker(own, SLOTS))
-    flying = [
-        (*places[rank], frame(places[rank][1], worker.packet(slot)))
-        for rank, worker in enumerate(workers)
-        for slot in range(SLOTS)
-    ]
-    up = 0
-    while not all(all(worker.ended) for worker in workers):
-        if not flying or chance.random() < mishap / 2:  # a timer
-            waiting = [
-                (r, s) for r, w in enumerate(workers) for s in range(SLOTS) if not w.ended[s]
-            ]
-            rank, slot = chance.choice(waiting)
-            flying.append((*places[rank], frame(places[rank][1], workers[rank].packet(slot))))
-        index = chance.randrange(len(flying)) if mishap else 0
-        node, port, sent = flying[index]
-        if chance.random() >= mishap:  # otherwise it is delivered twice
-            flying.pop(index)
-        if chance.random() < mishap:
-            continue  # lost
-        for egress, out in node.pipeline.process(port, sent):
-            if egress == UPLINK:
-                assert node.parent
-                up += 1
-                flying.append((*node.parent, out))
-                continue
-            child = node.children[egress]
-            if isinstance(child, Node):
-                flying.append((child, UPLINK, out))
-            elif workers[child].take(read(out)):
-                place, slot = places[child], read(out).slot
-                flying.append((*place, frame(place[1], workers[child].packet(slot))))
+        workers.append(Walker(own, SLOTS))
+    tree.run(workers, chance, mishap)
     union = sorted({block for worker in workers for block in worker.own})
     expected = {
         block: total(*(worker.own[block] for worker in workers if block in worker.own))
@@ -479,7 +311,7 @@ def test_columns_are_walked_exactly_whatever_is_lost_repeated_or_late(
         assert worker.sums == expected
     if not mishap:
         switches_below = str(shape).count("[") - 1
-        assert up == switches_below * (SLOTS + len(union))
+        assert tree.up == switches_below * (SLOTS + len(union))
 
 
 def test_a_leaf_hands_up_what_its_children_have_and_down_what_comes(leaf: Pipeline) -> None:
