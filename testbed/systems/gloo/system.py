@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
+from random import Random
 
 from agglab.hosts import wire
 from agglab.hosts.part import WORKER
@@ -15,6 +16,7 @@ from agglab.testbed.places import IS_CHECKOUT
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems import impostors
 from agglab.testbed.systems.base import (
     TARGETS,
     Abilities,
@@ -37,6 +39,7 @@ from agglab.testbed.systems.gloo.truth import any_order
 from agglab.topologies import Topology
 
 ETHERNET_BYTES = 14
+FIN, SYN, RST, PUSH, ACK = 1, 2, 4, 8, 16
 CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 PYTHON = ".venv/bin/python" if IS_CHECKOUT else "python"
@@ -50,11 +53,12 @@ class Gloo(BetweenHosts):
     summary = "torch.distributed's all-reduce, a ring over TCP; switches only forward"
     abilities = Abilities(clocks=("mininet",), targets=TARGETS)
     choose_when = (
-        "Take it to know what PyTorch does today: it needs nothing of a switch, and TCP repairs and "
+        "Take it to know what PyTorch does today: it needs nothing of a switch. TCP repairs and "
         "paces what it sends, which costs much where links lose packets."
     )
     options = GlooKeys
     host_counters = meanings(OWN_COUNTERS)
+    transport = impostors.OVER_TCP
     endpoints = "agglab.hosts.systems.gloo"
     header_bytes = 0
     window_max = 0
@@ -125,6 +129,15 @@ class Gloo(BetweenHosts):
         if job.job.dtype != "float32":
             return super().truth(resolved, job, combine)
         return lambda start, inputs: any_order(inputs)
+
+    def forged(
+        self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
+    ) -> bytes:
+        """A segment for the store, which alone has a port that a stranger can know: it opens,
+        resets or ends a connection, or carries data (see frames.tcp)."""
+        flags = chance.choice((SYN, RST, RST | ACK, FIN | ACK, PUSH | ACK))
+        data = chance.randbytes(segment_bytes(resolved.scenario) if flags & PUSH else 0)
+        return chance.randbytes(8) + bytes([flags]) + data
 
     def diagnose(
         self,
