@@ -213,7 +213,8 @@ class Workload:
         Choice(tuple(workloads.KINDS)),
         "allreduce",
         "what the workers do; sparse: most blocks of their tensors are zero; embedding: most rows "
-        "of a gradient are, as few words are in a batch; push_pull: values under keys, of which each worker has others; async_sgd: training",
+        "of a gradient are, as few words are in a batch; push_pull: values under keys, of which "
+        "each worker has others; async_sgd: training",
     )
     application: str = key(
         "application",
