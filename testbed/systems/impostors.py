@@ -82,8 +82,9 @@ def frames(
     host: str,
     agents: Callable[[Job], Sequence[Agent]],
     forge: Callable[[Job], Forge],
+    kinds: Mapping[str, Kind] | None = None,
 ) -> Iterator[tuple[str, bytes]]:
-    """See System.attack. agents, forge: of a job."""
+    """See System.attack. agents, forge: of a job. kinds: by default those of all systems."""
     chance, graph = random.Random(key), resolved.graph
     victims = [
         (agent, forge(job))
@@ -93,7 +94,7 @@ def frames(
         if _others(agent, host, graph)
     ]
     room = min(link.mtu for link in graph.links) - IPV6.size - 8 - 4 * (TAGS_READ_MAX + 1)
-    for name, kind in cycle(KINDS.items()):
+    for name, kind in cycle((KINDS if kinds is None else kinds).items()):
         agent, forged = chance.choice(victims)
         peer = chance.choice(_others(agent, host, graph))
         own = end_of(graph.host(host), peer.port)

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agglab.hosts.workloads import KINDS, Dense, InputKey, Sparse, Work, read, told
+from agglab.hosts.workloads import KINDS, Dense, InputKey, PushPull, Sparse, Work, read, told
+from agglab.hosts.workloads.push_pull import library_text
 
 WORKS: tuple[Work, ...] = (
     Dense(1000, "int32"),
     Dense(1000, "float32"),
     Sparse(1000, "float32", 4, 0.3, 16, "random"),
+    PushPull(1000, "int32", "zipf", 1.1, 500, 2),
+    PushPull(1000, "float32", "python", 1.0, 1, 0),
 )
 DENSE: dict[str, Any] = {"kind": "allreduce", "elements": 9, "dtype": "int32"}
 
@@ -51,7 +54,10 @@ def test_there_is_room_for_a_result(work: Work) -> None:
     ("given", "message"),
     [
         (3, "not an object"),
-        ({**DENSE, "kind": "dense"}, "kind: 'dense' is none of allreduce, sparse_allreduce"),
+        (
+            {**DENSE, "kind": "dense"},
+            "kind: 'dense' is none of allreduce, sparse_allreduce, push_pull",
+        ),
         ({**DENSE, "elements": -1}, "elements: -1 is no integer from 0 on"),
         ({**DENSE, "elements": True}, "elements: True is no integer from 0 on"),
         ({**DENSE, "dtype": "float64"}, "dtype: 'float64' is none of int32, float32"),
@@ -63,3 +69,37 @@ def test_what_is_no_workload_is_refused_in_one_line(given: Any, message: str) ->
     with pytest.raises(ValueError, match=message) as error:
         read(given)
     assert "\n" not in str(error.value)
+
+
+def test_keys_ascend_and_are_drawn_with_a_chance_that_falls_with_their_rank() -> None:
+    work = PushPull(200_000, "int32", "zipf", 1.2, 1000, 0)
+    key = InputKey(1, 2, 3, 4)
+    pushed = work.inputs(key)["key"]
+    assert np.all(pushed[1:] > pushed[:-1])
+    _, counts = np.unique(work.draws(key), return_counts=True)
+    counts = np.sort(counts)[::-1]
+    weights = np.arange(1, 1001) ** -1.2
+    wanted = 200_000 * weights / weights.sum()
+    assert np.all(np.abs(counts[:20] - wanted[:20]) < 6 * np.sqrt(wanted[:20]))
+    assert pushed.size <= 1000 == work.keys_most
+
+
+def test_workers_share_keys_and_no_values_and_drift_changes_the_keys() -> None:
+    work = PushPull(5_000, "int32", "zipf", 1.2, 1000, 2)
+    rounds = [work.inputs(InputKey(1, 2, 3, number)) for number in range(4)]
+    other = work.inputs(InputKey(1, 2, 5, 0))
+    shared = np.intersect1d(rounds[0]["key"], other["key"])
+    assert shared.size > 0.6 * other.size
+    at_one, at_other = (each["value"][np.isin(each["key"], shared)] for each in (rounds[0], other))
+    assert np.count_nonzero(at_one == at_other) < 3
+    assert np.intersect1d(rounds[0]["key"], rounds[1]["key"]).size > 300
+    assert np.intersect1d(rounds[1]["key"], rounds[2]["key"]).size == 0
+
+
+def test_the_text_of_the_library_has_a_hash_and_few_identifiers_that_are_frequent() -> None:
+    text = library_text()
+    assert len(text.sha256) == 64 and text.keys.size > 100_000
+    _, counts = np.unique(text.keys, return_counts=True)
+    assert counts.size == text.vocabulary > 10_000
+    hot = np.sort(counts)[::-1][:1024].sum() / text.keys.size
+    assert 0.5 < hot < 0.9
