@@ -3,13 +3,8 @@ the round under these keys. Workers have different keys, few of which are drawn 
 
 from __future__ import annotations
 
-import hashlib
-import keyword
-import re
-import sysconfig
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,13 +12,12 @@ from numpy.typing import NDArray
 
 from agglab.hosts.tensors import make_tensor
 from agglab.hosts.workloads.base import InputKey
+from agglab.hosts.workloads.library_text import library_text
 
 ZIPF, PYTHON = "zipf", "python"
 SOURCES = (ZIPF, PYTHON)
 DRAWS, RANKS = 0x6472, 0x726B
 """Names of streams of random numbers."""
-IDENTIFIER = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
-NOT_READ = {"test", "tests", "idle_test", "site-packages", "dist-packages", "__pycache__"}
 
 
 @dataclass(frozen=True)
@@ -60,9 +54,9 @@ class PushPull:
         """The keys as they are drawn, most of the hot ones many times: uint64, of shape
         (elements,)."""
         if self.source == PYTHON:
-            text = library_text().keys
-            first = int(_generator(DRAWS, *key).integers(text.size))
-            return text[(first + np.arange(self.elements)) % text.size]
+            text = library_text()
+            first = int(_generator(DRAWS, *key).integers(text.numbers.size))
+            return text.keys[text.part(first, self.elements)]
         uniform = _generator(DRAWS, *key).random(self.elements)
         ranks = np.searchsorted(_chances(self.exponent, self.vocabulary), uniform, side="right")
         era = key.round // self.drift if self.drift else 0
@@ -71,7 +65,7 @@ class PushPull:
     @property
     def keys_most(self) -> int:
         """How many different keys a round can have, of all workers."""
-        return library_text().vocabulary if self.source == PYTHON else self.vocabulary
+        return len(library_text().vocabulary) if self.source == PYTHON else self.vocabulary
 
 
 def _generator(*key: int) -> np.random.Generator:
@@ -96,33 +90,3 @@ def _scattered(ranks: NDArray[np.uint64], salt: int) -> NDArray[np.uint64]:
     mixed: NDArray[np.uint64] = keys ^ (keys >> np.uint64(31))
     mixed[mixed == np.uint64(2**64 - 1)] = 0  # which is no key
     return mixed
-
-
-@dataclass(frozen=True)
-class LibraryText:
-    """The identifiers of a source text in their order, as keys. sha256: of the text."""
-
-    keys: NDArray[np.uint64]
-    vocabulary: int
-    sha256: str
-
-
-@lru_cache(maxsize=1)
-def library_text() -> LibraryText:
-    """Of Python's own standard library, without its tests. It depends on Python's version."""
-    root, digest = Path(sysconfig.get_path("stdlib")), hashlib.sha256()
-    reserved = {word.encode() for word in keyword.kwlist}
-    numbers: dict[bytes, int] = {}
-    found: list[int] = []
-    for path in sorted(root.rglob("*.py")):
-        if NOT_READ.intersection(path.relative_to(root).parts):
-            continue
-        text = path.read_bytes()
-        digest.update(text)
-        for word in IDENTIFIER.findall(text):
-            if word not in reserved:
-                found.append(numbers.setdefault(word, len(numbers)))
-    hashes = [int.from_bytes(hashlib.sha256(word).digest()[:8], "big") for word in numbers]
-    keys = np.array(hashes, np.uint64)[np.array(found)]
-    keys.flags.writeable = False
-    return LibraryText(keys, len(numbers), digest.hexdigest())

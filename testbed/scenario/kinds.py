@@ -86,23 +86,6 @@ class Whole(Kind):
 
 
 @dataclass(frozen=True)
-class Decimal(Kind):
-    low: float
-    high: float
-
-    @property
-    def allowed(self) -> str:  # type: ignore[override]
-        return f"a number from {self.low:g} to {self.high:g}"
-
-    def read(self, scalar: Scalar) -> float:
-        value = decimal(_plain(scalar, "a number"))
-        if value is None:
-            raise Wrong(f"{quote(scalar.text)} is not a number")
-        _in_range(value, self.low, self.high, scalar.text)
-        return value
-
-
-@dataclass(frozen=True)
 class Quantity(Kind):
     """A number with a unit, in bits per second, seconds or bytes."""
 
@@ -207,6 +190,25 @@ class Share(Fraction):
 
     allowed = "a percentage or a fraction from 0 to 100% (0.1% is 0.001)"
     below_1 = False
+
+
+@dataclass(frozen=True)
+class Number(Kind):
+    """A number without a unit."""
+
+    low: float
+    high: float
+
+    @property
+    def allowed(self) -> str:  # type: ignore[override]
+        return f"a number from {self.low:g} to {self.high:g}"
+
+    def read(self, scalar: Scalar) -> float:
+        value = decimal(_plain(scalar, "a number").strip())
+        if value is None:
+            raise Wrong(f"{quote(scalar.text)} is not a number")
+        _in_range(value, self.low, self.high, scalar.text)
+        return value
 
 
 class Flag(Kind):

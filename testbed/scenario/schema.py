@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from agglab.hosts.workloads.calls import APPLICATIONS
+from agglab.hosts.workloads.embedding import ROW_ORDERS
 from agglab.hosts.workloads.push_pull import SOURCES
 from agglab.testbed import systems, workloads
 from agglab.testbed.scenario.expectations import Expectation
@@ -14,9 +16,9 @@ from agglab.testbed.scenario.key import JOB_NAME, Key, default_of, key, key_of, 
 from agglab.testbed.scenario.kinds import (
     AutoOr,
     Choice,
-    Decimal,
     Flag,
     Fraction,
+    Number,
     Pattern,
     Share,
     Text,
@@ -210,8 +212,16 @@ class Workload:
         "kind",
         Choice(tuple(workloads.KINDS)),
         "allreduce",
-        "what the workers do; sparse: most blocks of their tensors are zero; push_pull: values "
-        "under keys, of which each worker has others",
+        "what the workers do; sparse: most blocks of their tensors are zero; embedding: most rows "
+        "of a gradient are, as few words are in a batch; push_pull: values under keys, of which "
+        "each worker has others; async_sgd: training",
+    )
+    application: str = key(
+        "application",
+        Choice(APPLICATIONS),
+        "wordcount",
+        "of calls: counts of the words of Python's standard library, or critical sections under "
+        "locks",
     )
     density: float = key(
         "density", Share(), 0.1, "of a sparse tensor: the share of its blocks that are not zero"
@@ -224,6 +234,20 @@ class Workload:
         "which blocks of a sparse tensor are not zero: others at each worker as far as possible; "
         "chosen independently; the same at all",
     )
+    width: int = key("width", Whole(1, 65_536), 64, "of an embedding: values of one row")
+    tokens: int = key(
+        "tokens",
+        Whole(1, 1_000_000),
+        512,
+        "of an embedding: words of a worker's batch, from the source text of Python's own standard "
+        "library; each word has a row",
+    )
+    row_order: str = key(
+        "row_order",
+        Choice(ROW_ORDERS),
+        "rank",
+        "of an embedding: which row a word has: the commonest word the first; or by its hash",
+    )
     source: str = key(
         "source",
         Choice(SOURCES),
@@ -233,7 +257,7 @@ class Workload:
     )
     exponent: float = key(
         "exponent",
-        Decimal(0, 10),
+        Number(0, 10),
         1.1,
         "of `zipf`: the key of rank r is drawn with a chance in proportion to r to the power of "
         "minus this",
@@ -246,6 +270,42 @@ class Workload:
         Whole(0, 10_000),
         0,
         "of `zipf`: after so many rounds every rank has another key; 0 for never",
+    )
+    features: int = key(
+        "features", Whole(1, 1_000_000), 1024, "of asynchronous training: words of the vocabulary"
+    )
+    classes: int = key(
+        "classes", Whole(2, 1000), 8, "of asynchronous training: classes of documents"
+    )
+    samples: int = key(
+        "samples", Whole(1, 1_000_000), 512, "of asynchronous training: documents of each worker"
+    )
+    batch: int = key(
+        "batch", Whole(1, 10_000), 4, "of asynchronous training: documents of one step"
+    )
+    learning_rate: float = key(
+        "learning_rate",
+        Number(0.0001, 100.0),
+        0.05,
+        "of asynchronous training: by how much a word of a short document moves a weight",
+    )
+    compute_s: float = key(
+        "compute",
+        duration("1us", "60s"),
+        0.02,
+        "of asynchronous training: the mean time of a step, which takes half to one and a half",
+    )
+    updates: int = key(
+        "updates",
+        Whole(1, 100_000),
+        200,
+        "of asynchronous training: a run ends when so many are committed",
+    )
+    time_s: float | None = key(
+        "time",
+        AutoOr(duration("1ms"), "when all updates are committed"),
+        None,
+        "of asynchronous training: a run ends no later than this, counted from its first request",
     )
     elements: int = key(
         "elements",

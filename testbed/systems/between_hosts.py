@@ -162,17 +162,21 @@ class BetweenHosts(System):
         sizes = bytes_by_direction(graph, flows)
         crossed = {name: rate for name, rate in rates(graph) if sizes.get(name)}
         slowest_bps = min(crossed.values(), default=min(rate for _, rate in rates(graph)))
-        frame = self.frame_bytes(resolved.lanes)
+        frame = self.chunk_bits(resolved) // 8
         between = [flow for flow in flows if flow.source != flow.target]
-        trip_s = min((trip_s(graph, flow, frame) for flow in between), default=0.0)
-        in_flight = job.job.window * frame * 8 / slowest_bps
+        shortest_s = min((trip_s(graph, flow, frame) for flow in between), default=0.0)
+        in_flight_s = self.in_flight_bytes(resolved, job) * 8 / slowest_bps
         tensor_bits = job.job.elements * wire.VALUE_BYTES * 8
         return Bounds(
             payload_s=tensor_bits / slowest_bps,
             link_s=slowest_crossing_s(graph, sizes),
             lossy_s=lossy_crossing_s(graph, sizes),
-            window_share=min(1.0, in_flight / trip_s) if trip_s else 1.0,
+            window_share=min(1.0, in_flight_s / shortest_s) if shortest_s else 1.0,
         )
+
+    def in_flight_bytes(self, resolved: ResolvedScenario, job: ActiveJob) -> float:
+        """What a worker may have on its way at once."""
+        return job.job.window * self.chunk_bits(resolved) / 8
 
     def sent_again(
         self,
@@ -243,7 +247,8 @@ def trip_s(graph: Topology, flow: Flow, frame_bytes: int) -> float:
 
 
 def lossy_crossing_s(graph: Topology, sizes: Mapping[str, int]) -> float:
-    """Every frame crosses its link, sent 1 / (1 - p) times on average."""
+    """For Bounds, where a round puts these bytes on directions: every frame crosses its link, sent
+    1 / (1 - p) times on average."""
     ways = {name: way for link in graph.links for name, _, _, way in link.directions()}
     return max(
         (

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from agglab.hosts.workloads import InputKey, PushPull, Work
-from agglab.hosts.workloads.push_pull import PYTHON, library_text
+from agglab.hosts.workloads.push_pull import PYTHON
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, Array, Truth
 from agglab.testbed.verify import Verdict, combine, verify
-from agglab.testbed.workloads.base import Workload
+from agglab.testbed.workloads.base import Workload, library_facts
 
 if TYPE_CHECKING:
     from agglab.testbed.scenario import ResolvedScenario
@@ -32,12 +32,7 @@ class PushesAndPulls(Workload):
     def facts(self, work: Work) -> Mapping[str, Any]:
         if not isinstance(work, PushPull) or work.source != PYTHON:
             return {}
-        text = library_text()
-        return {
-            "text_sha256": text.sha256,
-            "text_keys": text.keys.size,
-            "text_vocabulary": text.vocabulary,
-        }
+        return library_facts()
 
     def verdict(
         self,

@@ -50,6 +50,15 @@ class ParameterServer(BetweenHosts):
     name = "ps"
     summary = "servers sum what workers push; on hosts of their own, or one beside each worker"
     abilities = Abilities(has_servers=True, keys=KEYS)
+    choose_when = (
+        "Take it where switches only forward and hosts are to spare: with as many servers as "
+        "workers a link carries a tensor once in each direction; with fewer, the servers' links "
+        "are the narrow place."
+    )
+    variants: Mapping[str, Sequence[str]] = {
+        "four servers": ("ps.servers=p*",),
+        "beside the workers": (),
+    }
     options = PsKeys
     host_counters = meanings(OWN_COUNTERS)
     endpoints = "agglab.hosts.systems.ps"

@@ -52,6 +52,19 @@ def test_libra_has_the_same_header_and_room_for_keys_and_values(tmp_path, lanes)
     assert sum(headers["values_t"].values()) == 8 * wire.VALUE_BYTES * lanes
 
 
+def test_entries_stand_behind_the_packet(tmp_path):
+    headers = header_types(tmp_path, "omnireduce", 1)
+    assert list(headers["entry_t"].items()) == list(wire.field_bits(omnireduce.ENTRY).items())
+    assert list(headers["entries_t"]) == ["entries"]
+    text = (ROOT / "p4/omnireduce.p4").read_text()
+    numbers = dict(re.findall(r"^#define (ENTR\w+) (\d+)$", text, re.MULTILINE))
+    assert numbers == {
+        "ENTRY_BYTES": str(omnireduce.ENTRY_BYTES),
+        "ENTRIES_MAX": str(omnireduce.ENTRIES_MAX),
+    }
+    assert f"NOTHING_AHEAD = {omnireduce.NOTHING_AHEAD:#06x};" in text
+
+
 SUMMED_BY_SWITCHES = ("HOT", "PUSH", "PULL", "LEARN", "SUM", "HOT_RESULT")
 """Those of Libra that the program knows; the others are the servers'."""
 KINDS = {
@@ -62,7 +75,11 @@ KINDS = {
     "switchml": ("p4/include/headers.p4", {kind.name: kind.value for kind in wire.Kind}),
     "omnireduce": (
         "p4/omnireduce.p4",
-        {**{kind.name: kind.value for kind in omnireduce.Kind}, "BARE": omnireduce.BARE},
+        {
+            **{kind.name: kind.value for kind in omnireduce.Kind},
+            "BARE": omnireduce.BARE,
+            "FUSED": omnireduce.FUSED,
+        },
     ),
 }
 

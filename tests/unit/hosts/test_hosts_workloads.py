@@ -8,8 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agglab.hosts.workloads import KINDS, Dense, InputKey, PushPull, Sparse, Work, read, told
-from agglab.hosts.workloads.push_pull import library_text
+from agglab.hosts.workloads import (
+    KINDS,
+    Dense,
+    Embedding,
+    InputKey,
+    PushPull,
+    Sparse,
+    Work,
+    read,
+    told,
+)
 
 WORKS: tuple[Work, ...] = (
     Dense(1000, "int32"),
@@ -17,6 +26,7 @@ WORKS: tuple[Work, ...] = (
     Sparse(1000, "float32", 4, 0.3, 16, "random"),
     PushPull(1000, "int32", "zipf", 1.1, 500, 2),
     PushPull(1000, "float32", "python", 1.0, 1, 0),
+    Embedding(1000, "float32", 8, 5, "hashed"),
 )
 DENSE: dict[str, Any] = {"kind": "allreduce", "elements": 9, "dtype": "int32"}
 
@@ -56,7 +66,7 @@ def test_there_is_room_for_a_result(work: Work) -> None:
         (3, "not an object"),
         (
             {**DENSE, "kind": "dense"},
-            "kind: 'dense' is none of allreduce, sparse_allreduce, push_pull",
+            "kind: 'dense' is none of allreduce, sparse_allreduce",
         ),
         ({**DENSE, "elements": -1}, "elements: -1 is no integer from 0 on"),
         ({**DENSE, "elements": True}, "elements: True is no integer from 0 on"),
@@ -94,12 +104,3 @@ def test_workers_share_keys_and_no_values_and_drift_changes_the_keys() -> None:
     assert np.count_nonzero(at_one == at_other) < 3
     assert np.intersect1d(rounds[0]["key"], rounds[1]["key"]).size > 300
     assert np.intersect1d(rounds[1]["key"], rounds[2]["key"]).size == 0
-
-
-def test_the_text_of_the_library_has_a_hash_and_few_identifiers_that_are_frequent() -> None:
-    text = library_text()
-    assert len(text.sha256) == 64 and text.keys.size > 100_000
-    _, counts = np.unique(text.keys, return_counts=True)
-    assert counts.size == text.vocabulary > 10_000
-    hot = np.sort(counts)[::-1][:1024].sum() / text.keys.size
-    assert 0.5 < hot < 0.9
