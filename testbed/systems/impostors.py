@@ -75,8 +75,9 @@ def frames(
     agents: Callable[[Job], Sequence[Agent]],
     forge: Callable[[Job], Forge],
     over: Transport = OVER_UDP,
+    kinds: Mapping[str, Kind] | None = None,
 ) -> Iterator[tuple[str, bytes]]:
-    """See System.attack. agents, forge: of a job."""
+    """See System.attack. agents, forge: of a job. kinds: by default those of all systems."""
     chance, graph = random.Random(key), resolved.graph
     victims = [
         (agent, forge(job))
@@ -87,7 +88,7 @@ def frames(
     ]
     headers = IPV6.size + over.header_bytes + 4 * (TAGS_READ_MAX + 1)
     room = min(link.mtu for link in graph.links) - headers
-    for name, kind in cycle(KINDS.items()):
+    for name, kind in cycle((KINDS if kinds is None else kinds).items()):
         agent, forged = chance.choice(victims)
         peer = chance.choice(_others(agent, host, graph))
         own = end_of(graph.host(host), peer.port)
