@@ -46,6 +46,7 @@ from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.testbed.systems.summing.trees import tree_of
 from agglab.topologies import Topology
 
+SECTION_CALLS = 4
 SERVER_PORTS_BELOW = 8192
 """A server's UDP port is so far below its job's workers'."""
 
@@ -84,6 +85,12 @@ class NetRpc(Summing):
         found = super().resolve(scenario, slowest_bps)
         jobs = [replace(job, window=min(job.window, wire.POSITIONS)) for job in found.jobs]
         return Choices(jobs, found.lanes, min(found.window, wire.POSITIONS))
+
+    def chunks(self, scenario: Scenario, job: Job) -> int:
+        """Of calls: answers that a round has at least."""
+        if isinstance(job.work, Calls) and job.work.application != WORDCOUNT:
+            return SECTION_CALLS * job.elements
+        return super().chunks(scenario, job)
 
     # Network and agents.
 
