@@ -35,7 +35,7 @@ def manifest(suite: Suite, programs: Iterable[Program], settings: Sequence[str])
         "git": _git(),
         "programs": [_program(program) for program in dict.fromkeys(programs)],
         "targets": _targets(suite),
-        "workloads": _workloads(suite),
+        "inputs": _inputs(suite),
         "machine": machine(),
         "tools": {name: first_line(command) for name, command in TOOLS.items()},
         "packages": {"python": platform.python_version(), **_packages()},
@@ -67,12 +67,11 @@ def _targets(suite: Suite) -> dict[str, Any]:
     return {name: target_facts(name) for name in sorted(names - {"native"})}
 
 
-def _workloads(suite: Suite) -> dict[str, str]:
-    """What identifies the data that workloads take from the machine."""
-    found: dict[str, str] = {}
-    for work in dict.fromkeys(job.work for point in suite.points for job in point.resolved.jobs):
-        found.update(workloads.KINDS[work.kind].facts(work))
-    return found
+def _inputs(suite: Suite) -> dict[str, Any]:
+    """What the workers' inputs depend on beside the scenario, by the kind of workload."""
+    works = {job.work for point in suite.points for job in point.resolved.jobs}
+    found = {work.kind: dict(workloads.KINDS[work.kind].facts(work)) for work in works}
+    return {kind: facts for kind, facts in sorted(found.items()) if facts}
 
 
 def _git() -> dict[str, Any] | None:

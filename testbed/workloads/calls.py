@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -10,11 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from agglab.hosts.workloads import Calls, InputKey
-from agglab.hosts.workloads.calls import LOCKS, WORDCOUNT, texts_sha256, word_key
+from agglab.hosts.workloads.calls import LOCKS, WORDCOUNT
+from agglab.hosts.workloads.library_text import library_text
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob
 from agglab.testbed.verify import Verdict, Wrong
-from agglab.testbed.workloads.base import Workload
+from agglab.testbed.workloads.base import Workload, library_facts
 
 if TYPE_CHECKING:
     from agglab.hosts.workloads import Work
@@ -32,9 +34,9 @@ class CallsWorkload(Workload):
         """Counts are integers, whatever `dtype` says."""
         return Calls(section.elements, "int32", section.application, workers)
 
-    def facts(self, work: Work) -> Mapping[str, str]:
+    def facts(self, work: Work) -> Mapping[str, Any]:
         assert isinstance(work, Calls)
-        return {"stdlib_sha256": texts_sha256()} if work.application == WORDCOUNT else {}
+        return library_facts() if work.application == WORDCOUNT else {}
 
     def verdict(
         self,
@@ -67,12 +69,19 @@ def _fits(result: npt.NDArray[Any] | None, length: int) -> bool:
 def _counts(work: Calls, keys: Mapping[int, InputKey], results: Results) -> Iterator[Wrong]:
     """Each member has to have received, for each of its words, how often all members have it:
     counted word by word, while what workers bring is counted key by key."""
-    everybody = Counter(word for key in keys.values() for word in work.part(key))
+    text = library_text()
+    words = {rank: [text.vocabulary[n] for n in work.part(key)] for rank, key in keys.items()}
+    everybody = Counter(word for own in words.values() for word in own)
     for rank, result in results.items():
-        own = sorted(set(work.part(keys[rank])), key=word_key)
+        own = sorted(set(words[rank]), key=hash_of)
         for index, (word, got) in enumerate(zip(own, result.tolist(), strict=True)):
             if got != everybody[word]:
                 yield Wrong("result", rank, index, everybody[word], got)
+
+
+def hash_of(word: bytes) -> int:
+    """By which keys of words are sorted: computed apart from hosts/workloads/library_text.py."""
+    return int(hashlib.blake2b(word, digest_size=8).hexdigest(), 16)
 
 
 def _sections(work: Calls, keys: Mapping[int, InputKey], results: Results) -> Iterator[Wrong]:

@@ -24,6 +24,7 @@ from agglab.testbed.scenario.schema import (
 from agglab.testbed.scenario.schema import Topology as Shape
 from agglab.testbed.systems.base import System
 from agglab.topologies import Topology
+from agglab.verification import proofs
 
 # Few and fixed, so that one compiled program serves all schedules.
 LANES, SLOTS = 4, 8
@@ -59,7 +60,7 @@ def schedule(seed: int, system: str) -> Scenario:
         seed=seed,
         backend="virtual",
         system=system,
-        options=((system, found.options()),) if found.options else (),
+        options=((system, _options(seed, system)),) if found.options else (),
         topology=shape,
         links=Links(
             rate_bps=chance.choice((1_000_000, 10_000_000, 100_000_000)),
@@ -81,6 +82,13 @@ def schedule(seed: int, system: str) -> Scenario:
         servers = Random(f"servers {seed}")
         faults += _faults(servers, bare, SERVER_MAKERS, SERVER_FAULTS_MAX)
     return replace(bare, faults=tuple(faults))
+
+
+def _options(seed: int, system: str) -> Any:
+    """The system's own keys."""
+    draw, usual = proofs.of(system).options, systems.find(system).options
+    assert usual is not None
+    return draw(Random(f"options {seed}")) if draw else usual()
 
 
 def _workload(chance: Random, tensors: Random, system: System) -> Workload:
@@ -115,8 +123,33 @@ def _sparse(chance: Random) -> dict[str, Any]:
     return keys if chance.random() < 0.5 else {}
 
 
+def _push_pull(chance: Random) -> dict[str, Any]:
+    """Few keys, which all workers have, or more than any draws; seldom the same for long."""
+    return {
+        "vocabulary": chance.choice((3, 12, 40, 200)),
+        "exponent": chance.choice((0.0, 0.8, 1.3)),
+        "drift": chance.choice((0, 0, 1, 2)),
+    }
+
+
+def _async_sgd(chance: Random) -> dict[str, Any]:
+    """A short training run of a small model."""
+    return {
+        "features": chance.randint(2, 24),
+        "classes": chance.randint(2, 4),
+        "samples": chance.randint(1, 16),
+        "batch": chance.randint(1, 3),
+        "learning_rate": chance.choice((0.01, 0.1, 0.5)),
+        "compute_s": chance.choice((0.00001, 0.0005, 0.005)),
+        "updates": chance.randint(1, 30),
+        "time_s": chance.choice((None, None, 0.02)),
+    }
+
+
 OWN_KEYS: Mapping[str, Callable[[Random], dict[str, Any]]] = {
+    "push_pull": _push_pull,
     "calls": lambda chance: {"application": chance.choice(APPLICATIONS)},
+    "async_sgd": _async_sgd,
 }
 """Of kinds of workload that are no all-reduce: draws the keys that only they have."""
 
