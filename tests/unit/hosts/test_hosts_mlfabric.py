@@ -25,6 +25,7 @@ from agglab.testbed.workloads.async_sgd import judge
 MS, LIMIT_NS, LANES = 1_000_000, 300_000_000_000, 8
 WORK = AsyncSgd(12, 4, 24, 2, 6000, 3 * MS, 16)
 BOUND, DIVERGENCE = 6, SCALE
+PROMISED = TrainingBounds(BOUND, DIVERGENCE)
 
 
 class Job:
@@ -47,9 +48,18 @@ class Job:
             role = {"w": WORKER, "s": SERVER, "c": SCHEDULER}[address[0][0]]
             own = {"index": int(address[0][1]) if role == SERVER else 0, "peers": known}
             common = {
-                **{"lanes": LANES, "session": 1, "servers": 2, "order": "shortest"},
-                **{"bound": BOUND, "group": 3, "ahead": 2, "divergence": DIVERGENCE},
-                **{"silence_s": 0.3, "cells": 4, "first_cell": 0, "past_switch": [0, 0]},
+                "lanes": LANES,
+                "session": 1,
+                "servers": 2,
+                "order": "shortest",
+                "bound": BOUND,
+                "group": 3,
+                "ahead": 2,
+                "divergence": DIVERGENCE,
+                "silence_s": 0.3,
+                "cells": 4,
+                "first_cell": 0,
+                "past_switch": [0, 0],
             }
             part = Part(1, role, place, workers, address, 1e7, work, 60.0, {**common, **own})
             self.agents[address] = mlfabric.endpoint(part)
@@ -97,7 +107,7 @@ class Job:
                 late_ns = int(self.chance.random() * self.bad.get("late_ms", 0.0) * MS)
                 self.at(self.now_ns + MS + late_ns, (to, source, payload))
 
-    def verdict(self, bounds: TrainingBounds = TrainingBounds(BOUND, DIVERGENCE)) -> Any:
+    def verdict(self, bounds: TrainingBounds = PROMISED) -> Any:
         received = {rank: Received(out) for rank, out in enumerate(self.results)}
         held_out = self.work.held_out(1, 1)
         members = list(range(len(self.workers)))
