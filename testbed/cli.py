@@ -85,6 +85,11 @@ def _list(options: argparse.Namespace) -> int:
 
 def _systems(options: argparse.Namespace) -> int:
     """What `system:` may name; one that an installed package brings may be broken, and says so."""
+    if options.measure:
+        from agglab.testbed.survey import command
+
+        with _interruptible():
+            return command.main(options.set, options.out)
     from agglab.testbed.scenario.describe import system_lines
 
     for name in systems.names():
@@ -239,13 +244,7 @@ def _count(text: str) -> int:
 
 def _arguments_of_a_scenario(command: argparse.ArgumentParser, in_json: str) -> None:
     command.add_argument("scenario", help="a name from `list`, or the path of a .yaml file")
-    command.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="change one key, such as links.loss=1%% (may be repeated)",
-    )
+    _argument_of_settings(command)
     command.add_argument(
         "--folder",
         type=Path,
@@ -253,6 +252,28 @@ def _arguments_of_a_scenario(command: argparse.ArgumentParser, in_json: str) -> 
         help="where paths in the scenario count from (default: its own folder)",
     )
     command.add_argument("--json", action="store_true", help=in_json)
+
+
+def _arguments_of_systems(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--measure",
+        action="store_true",
+        help="run each on every workload that it does, in virtual time, and print tables",
+    )
+    command.add_argument(
+        "--out", type=Path, metavar="FILE", help="write the tables there, as docs/systems/README.md"
+    )
+    _argument_of_settings(command)
+
+
+def _argument_of_settings(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change one key, such as links.loss=1%% (may be repeated)",
+    )
 
 
 @dataclass(frozen=True)
@@ -278,7 +299,11 @@ COMMANDS: Mapping[str, Command] = {
     "results": Command("the numbers of many runs as one table", main=_results),
     "clean": Command("remove what killed runs left behind", run=_clean),
     "doctor": Command("what this machine has and lacks", main=_doctor),
-    "systems": Command("the ways of aggregating, and what each can do", run=_systems),
+    "systems": Command(
+        "the ways of aggregating, what each can do, and how they compare (--measure)",
+        run=_systems,
+        arguments=_arguments_of_systems,
+    ),
     "export": Command("for p4-utils or p4lang's tutorials", main=_export),
     "fill": Command("fill a running switch over P4Runtime", main=_fill),
 }

@@ -26,7 +26,7 @@ from agglab.testbed.kernel import die_with_parent
 from agglab.testbed.machine_facts import memory_available_bytes
 from agglab.testbed.metrics import memory_needed_bytes
 from agglab.testbed.places import P4_FOLDER, REPOSITORY
-from agglab.testbed.program import Programs
+from agglab.testbed.prepare import Prepared
 from agglab.testbed.record import RunFolder, point_folder
 from agglab.testbed.scenario import Point, Suite, to_yaml
 from agglab.testbed.scenario.load import POINTS_MAX
@@ -41,11 +41,11 @@ SIGNALLED = 128
 
 @dataclass(frozen=True)
 class Group:
-    """One point: its runs with their programs, and the folder they go to. number: from 0."""
+    """One point: its runs with what their switches are given, and where they go. number: from 0."""
 
     number: int
     label: str
-    runs: tuple[tuple[Point, Programs], ...]
+    runs: tuple[tuple[Point, Prepared], ...]
     folder: RunFolder
     key: str
 
@@ -65,14 +65,14 @@ class Points:
     def __init__(
         self,
         suite: Suite,
-        programs: Sequence[Programs],
+        prepared: Sequence[Prepared],
         folder: RunFolder,
         processes: int,
         out: TextIO,
     ) -> None:
         self._suite, self._folder, self._out = suite, folder, out
         self._processes = processes
-        numbered = iter(programs)
+        numbered = iter(prepared)
         code = code_sha256()
         self._groups = [
             self._group(number, group, [next(numbered) for _ in group], code)
@@ -80,13 +80,13 @@ class Points:
         ]
 
     def _group(
-        self, number: int, points: Sequence[Point], programs: Sequence[Programs], code: str
+        self, number: int, points: Sequence[Point], prepared: Sequence[Prepared], code: str
     ) -> Group:
         path = self._folder.path
         own = (
             RunFolder(path / point_folder(number), new=False) if self._suite.axes else self._folder
         )
-        runs = tuple(zip(points, programs, strict=True))
+        runs = tuple(zip(points, prepared, strict=True))
         return Group(number, plain(points[0].label), runs, own, _key(runs, code))
 
     def run(self, scratch: Path) -> int:
@@ -115,12 +115,12 @@ class Points:
             shutil.rmtree(own.path, ignore_errors=True)
             own = RunFolder(own.path)
         runs = []
-        for point, programs in group.runs:
+        for point, prepared in group.runs:
             place = own.contender(point.contender) if point.contender else own
             if place is not self._folder:
                 place.write("scenario.yaml", to_yaml(point.resolved))
             name = f"p{group.number}-{point.contender}" if point.contender else f"p{group.number}"
-            runs.append(Run(point, programs, place, scratch / name, out))
+            runs.append(Run(point, prepared, place, scratch / name, out))
         if code := take_turns(runs):
             return code
         if self._suite.axes:
@@ -206,13 +206,13 @@ def processes_for(suite: Suite, asked: int | None) -> int:
     return max(1, min(len(os.sched_getaffinity(0)), fitting))
 
 
-def _key(runs: Sequence[tuple[Point, Programs]], code: str) -> str:
+def _key(runs: Sequence[tuple[Point, Prepared]], code: str) -> str:
     """A hash of all that the results of a point depend on, but for modules that modules of the
     user's own import."""
     digest = hashlib.sha256(code.encode())
-    for point, programs in runs:
+    for point, prepared in runs:
         digest.update(to_yaml(point.resolved).encode())
-        for switch, program in sorted(programs.items()):
+        for switch, program in sorted(prepared.programs.items()):
             digest.update(f"{switch} {program.json_sha256}".encode())
         for path in sorted(_own_files(point)):
             digest.update(path.read_bytes())

@@ -48,14 +48,14 @@ def run(
     Raises MachineLacks, CompileError, ScenarioError or ResultsError before anything has started.
     """
     _check_machine(suite)
-    programs = compile_points(suite.points)
-    every = [program for own in programs for program in own.values()]
+    prepared = compile_points(suite.points)
+    every = [program for own in prepared for program in own.programs.values()]
     load_workers(suite.points)
     asked = suite_to_yaml(suite)
     folder = _resumed(resume, suite, asked) if resume else new_run_folder(results, suite.name)
     folder.write("scenario.yaml", asked)
     folder.write_json("manifest.json", manifest(suite, every, settings))
-    points = Points(suite, programs, folder, processes_for(suite, processes), out)
+    points = Points(suite, prepared, folder, processes_for(suite, processes), out)
     code = _contained(suite, points.run)
     _conclude(suite, folder, code, out)
     if metrics_out:
@@ -84,6 +84,9 @@ def _check_machine(suite: Suite) -> None:
     check_usable()
     for group in suite.groups:
         runs = [point.resolved for point in group]
+        for resolved in runs:
+            for what, remedy in resolved.system.lacks(resolved):
+                raise MachineLacks(what, remedy)
         if not runs[0].virtual:
             from agglab.testbed.network import lacks, require_target
 

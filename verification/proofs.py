@@ -12,6 +12,7 @@ import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any, TextIO
 
 from agglab.testbed import systems
@@ -24,11 +25,14 @@ class Proofs:
     """walks: worlds beside models of the protocol, for the compiled program, which `explore` moves.
     exhaust: (P4 program, steps, where to print) follows every order of events of small cases;
     raises walk.Wrong. script: of lanes; a packet test whose entries and frames `fuzz` starts from.
+    options: draws the system's own keys, an object of its class `options`, for `explore`; without
+    it schedules have their defaults.
     """
 
     walks: Callable[[CompiledProgram], walk.System[Any]] | None = None
     exhaust: Callable[[Path, int, TextIO], None] | None = None
     script: Callable[[int], str] | None = None
+    options: Callable[[Random], object] | None = None
 
 
 def folder(system: str) -> Path:

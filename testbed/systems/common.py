@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Iterator, Mapping
 from math import prod
 from typing import Any
 
@@ -48,12 +47,6 @@ def agent_configuration(
         "worker": job.worker,
         "work": workloads.told(job.work),
     }
-
-
-def hosts_named(patterns: Sequence[str], hosts: Sequence[str]) -> tuple[str, ...]:
-    """The hosts that any pattern matches, in the order of the patterns, then of the topology."""
-    found = (name for pattern in patterns for name in hosts if fnmatchcase(name, pattern))
-    return tuple(dict.fromkeys(found))
 
 
 def lanes_of(scenario: Scenario, header_bytes: int) -> int:

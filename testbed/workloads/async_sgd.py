@@ -166,7 +166,7 @@ class _History:
     ) -> None:
         self.log, self.models = log, [np.zeros(work.elements, np.int64)]
         self.delays: list[int] = []
-        self.divergence = 0
+        self.divergence = 0.0
         self.mistake: tuple[str, str] | None = None
         self._ends, self._taken = {0}, set[tuple[int, int]]()
         begin = 0

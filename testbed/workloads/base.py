@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agglab.hosts.workloads import Work
+from agglab.hosts.workloads.library_text import library_text
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob
 from agglab.testbed.verify import Verdict
@@ -29,6 +30,10 @@ class Workload(ABC):
     def work(self, section: Section, workers: int) -> Work:
         """What a section of this kind asks of each worker of a job that has so many."""
 
+    def facts(self, work: Work) -> Mapping[str, Any]:
+        """What identifies its inputs beside the scenario and its seed, for manifest.json."""
+        return {}
+
     @abstractmethod
     def verdict(
         self,
@@ -44,3 +49,13 @@ class Workload(ABC):
     def summary(self, verdicts: Sequence[Verdict]) -> Mapping[str, Any]:
         """`metrics` of a job whose rounds came to these verdicts, as sections in one another."""
         return {}
+
+
+def library_facts() -> Mapping[str, Any]:
+    """`Workload.facts` of inputs from the text of Python's own library."""
+    text = library_text()
+    return {
+        "text_sha256": text.sha256,
+        "text_words": text.numbers.size,
+        "text_vocabulary": len(text.vocabulary),
+    }

@@ -9,6 +9,7 @@ from typing import Any
 
 from agglab.hosts.part import SERVER, WORKER
 from agglab.hosts.tensors import OVERLAPS
+from agglab.hosts.workloads.calls import APPLICATIONS
 from agglab.testbed import systems
 from agglab.testbed.scenario.fault_kinds import ChunkMark, FaultEntry
 from agglab.testbed.scenario.graph import bare as bare_graph
@@ -23,6 +24,7 @@ from agglab.testbed.scenario.schema import (
 from agglab.testbed.scenario.schema import Topology as Shape
 from agglab.testbed.systems.base import System
 from agglab.topologies import Topology
+from agglab.verification import proofs
 
 # Few and fixed, so that one compiled program serves all schedules.
 LANES, SLOTS = 4, 8
@@ -58,7 +60,7 @@ def schedule(seed: int, system: str) -> Scenario:
         seed=seed,
         backend="virtual",
         system=system,
-        options=((system, found.options()),) if found.options else (),
+        options=((system, _options(seed, system)),) if found.options else (),
         topology=shape,
         links=Links(
             rate_bps=chance.choice((1_000_000, 10_000_000, 100_000_000)),
@@ -80,6 +82,13 @@ def schedule(seed: int, system: str) -> Scenario:
         servers = Random(f"servers {seed}")
         faults += _faults(servers, bare, SERVER_MAKERS, SERVER_FAULTS_MAX)
     return replace(bare, faults=tuple(faults))
+
+
+def _options(seed: int, system: str) -> Any:
+    """The system's own keys."""
+    draw, usual = proofs.of(system).options, systems.find(system).options
+    assert usual is not None
+    return draw(Random(f"options {seed}")) if draw else usual()
 
 
 def _workload(chance: Random, tensors: Random, system: System) -> Workload:
@@ -114,6 +123,15 @@ def _sparse(chance: Random) -> dict[str, Any]:
     return keys if chance.random() < 0.5 else {}
 
 
+def _push_pull(chance: Random) -> dict[str, Any]:
+    """Few keys, which all workers have, or more than any draws; seldom the same for long."""
+    return {
+        "vocabulary": chance.choice((3, 12, 40, 200)),
+        "exponent": chance.choice((0.0, 0.8, 1.3)),
+        "drift": chance.choice((0, 0, 1, 2)),
+    }
+
+
 def _async_sgd(chance: Random) -> dict[str, Any]:
     """A short training run of a small model."""
     return {
@@ -128,7 +146,11 @@ def _async_sgd(chance: Random) -> dict[str, Any]:
     }
 
 
-OWN_KEYS: Mapping[str, Callable[[Random], dict[str, Any]]] = {"async_sgd": _async_sgd}
+OWN_KEYS: Mapping[str, Callable[[Random], dict[str, Any]]] = {
+    "push_pull": _push_pull,
+    "calls": lambda chance: {"application": chance.choice(APPLICATIONS)},
+    "async_sgd": _async_sgd,
+}
 """Of kinds of workload that are no all-reduce: draws the keys that only they have."""
 
 

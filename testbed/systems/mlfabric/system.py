@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from random import Random
 from typing import Any
 
@@ -32,10 +31,11 @@ from agglab.testbed.systems.base import (
     everywhere,
 )
 from agglab.testbed.systems.between_hosts import FIRST_SESSION, BetweenHosts
-from agglab.testbed.systems.common import hosts_named, meanings
+from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow, unreachable
 from agglab.testbed.systems.mlfabric import plan
 from agglab.testbed.systems.mlfabric.keys import MlfabricKeys
+from agglab.testbed.systems.servers import attacks_from_servers, matching
 from agglab.topologies import Topology
 
 UNPREDICTABLE = "who sends how much follows from who asks when, and that from the run itself"
@@ -70,7 +70,7 @@ class Mlfabric(BetweenHosts):
     # A scenario.
 
     def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
-        return hosts_named(_keys(scenario).servers, [host.name for host in graph.hosts])
+        return matching(_keys(scenario).servers, [host.name for host in graph.hosts])
 
     def server_hosts(
         self, scenario: Scenario, graph: Topology, workers: Sequence[str]
@@ -83,13 +83,7 @@ class Mlfabric(BetweenHosts):
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         yield from super().check(scenario, trust)
-        own = _keys(scenario).servers
-        for index, fault in enumerate(scenario.faults):
-            host = fault.host or ""
-            serves = any(fnmatchcase(host, pattern) for pattern in own)
-            if fault.kind == "attack" and serves and trust(f"faults[{index}]", "mlfabric.servers"):
-                what = f"{host} is a server of every job, and no stranger to any"
-                yield f"faults[{index}].host", what, "a host that is no server"
+        yield from attacks_from_servers(scenario, self.name, _keys(scenario).servers, trust)
         if trust("workload.features", "workload.classes", "switch.lanes", "links.mtu"):
             yield from self._check_model(scenario)
 

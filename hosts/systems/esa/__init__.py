@@ -1,0 +1,11 @@
+"""Slots that all jobs share, and that a higher priority takes over: docs/systems/esa.md. Settings:
+hosts/systems/pooling/__init__.py."""
+
+from __future__ import annotations
+
+from agglab.hosts.systems.pooling import endpoint
+
+QUANTISES = True
+"""Of float32 it hands out the integers that travelled, too."""
+
+__all__ = ["QUANTISES", "endpoint"]

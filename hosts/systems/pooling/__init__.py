@@ -1,0 +1,42 @@
+"""What systems share whose jobs share the slots of switches, with a server for the rest.
+
+worker   a worker
+server   the server of a job
+job      what both agree on
+wire     the format of their packets
+places   where a worker's chunks look for a slot
+
+Settings: lanes, window, session, slots (how many a switch has), first_slot, scale_log2, priority,
+peers (the aggregator: all packets go through switches).
+"""
+
+from __future__ import annotations
+
+from agglab.hosts.endpoint import Endpoint
+from agglab.hosts.part import SERVER, Part
+from agglab.hosts.systems import shared
+from agglab.hosts.systems.pooling.job import PoolingJob
+from agglab.hosts.systems.pooling.server import PoolingServer
+from agglab.hosts.systems.pooling.worker import PoolingWorker
+
+
+def endpoint(part: Part) -> Endpoint:
+    """The state machine of one worker or server."""
+    has = part.settings
+    job = PoolingJob(
+        job=part.job,
+        workers=part.workers,
+        lanes=has["lanes"],
+        window=has["window"],
+        session=has["session"],
+        slots=has["slots"],
+        first_slot=has["first_slot"],
+        scale_log2=has["scale_log2"],
+        priority=has["priority"],
+        congestion_control=has["congestion_control"],
+    )
+    (aggregator,) = part.peers
+    if part.role == SERVER:
+        return PoolingServer(job, part.dtype, aggregator)
+    timing = shared.timing_of(part, job.lanes, job.window)
+    return PoolingWorker(job, part.rank, timing, aggregator)

@@ -1,0 +1,125 @@
+"""What worker and server of a job agree on, and the part of their memory that is alike."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts import library, quantise
+from agglab.hosts.endpoint import Outbox
+from agglab.hosts.errors import check_range
+from agglab.hosts.library import I64, INT, U32, U64, P
+from agglab.hosts.systems import shared
+from agglab.hosts.systems.pooling import wire
+
+MAX_WINDOW = 32768
+SCALES = range(-64, 65)
+
+SIGNATURES: library.Signatures = {
+    "pooling_worker_begin": (None, [P, I64]),
+    "pooling_worker_datagrams": (U32, [P, I64, P, U64, P, U32]),
+    "pooling_worker_poll": (INT, [P, I64]),
+    "pooling_worker_layout": (U32, []),
+    "pooling_server_datagrams": (U32, [P, P, U64, P, U32]),
+    "pooling_server_poll": (INT, [P]),
+    "pooling_server_layout": (U32, []),
+    "pooling_aimd": (None, [P, INT, INT]),
+}
+
+COMMON_COUNTERS = [
+    *("sent", "received", "duplicates", "late", "malformed", "bytes_sent", "bytes_received")
+]
+
+
+@dataclass(frozen=True)
+class PoolingJob:
+    """What all agents of a job have to agree on.
+
+    window: chunks in flight, at most; slots, first_slot: where a switch keeps sums of this job's,
+    among others'; scale_log2: floats are multiplied by 2 to this; priority: 0 to 255, of which
+    switches that take slots away know. Raises ValueError for numbers that do not fit the wire
+    format.
+    """
+
+    job: int
+    workers: int
+    lanes: int
+    window: int
+    session: int
+    slots: int
+    first_slot: int = 0
+    scale_log2: int = 24
+    priority: int = 0
+    congestion_control: bool = True
+
+    def __post_init__(self) -> None:
+        check_range("job", self.job, 0, 65535)
+        check_range("workers", self.workers, 1, wire.MAX_WORKERS)
+        check_range("lanes", self.lanes, 1, wire.MAX_LANES)
+        check_range("window", self.window, 1, MAX_WINDOW)
+        check_range("session", self.session, 1, 2**32 - 1)
+        check_range("slots", self.slots, 1, 65535)
+        check_range("first_slot", self.first_slot, 0, 65535 - self.slots)
+        check_range("scale_log2", self.scale_log2, SCALES[0], SCALES[-1])
+        check_range("priority", self.priority, 0, 255)
+
+    @property
+    def everybody(self) -> int:
+        """The bits of all workers."""
+        return (1 << self.workers) - 1
+
+    @property
+    def value_bits(self) -> int:
+        """Scaled integers are at most 2 to this, less 1, so that any sum of all is an int32."""
+        return quantise.value_bits(self.workers)
+
+    def digest(self, elements: int, is_float: bool) -> int:
+        """Of a round's shape."""
+        scale = self.scale_log2 - SCALES[0] if is_float else 0
+        return shared.shape_digest(
+            elements, self.workers, self.lanes, self.window, is_float, 1 + scale
+        )
+
+
+class Common(ctypes.Structure):
+    """`struct pooling_common` of pooling.h."""
+
+    _fields_ = [
+        *[
+            (name, ctypes.c_uint32)
+            for name in (
+                *("job", "session", "workers", "lanes", "window", "row_bytes", "queued"),
+                *("disagreed", "other_digest", "spare"),
+            )
+        ],
+        *[(name, ctypes.c_void_p) for name in ("frames", "lengths", "queue")],
+        *[(name, ctypes.c_uint64) for name in COMMON_COUNTERS],
+    ]
+
+
+def common_of(job: PoolingJob, outbox: Outbox, queue: NDArray[np.uint32]) -> Common:
+    """The memory that both begin with."""
+    return Common(
+        job=job.job,
+        session=job.session,
+        workers=job.workers,
+        lanes=job.lanes,
+        window=job.window,
+        row_bytes=outbox.frames.shape[1],
+        frames=outbox.frames.ctypes.data,
+        lengths=outbox.lengths.ctypes.data,
+        queue=queue.ctypes.data,
+    )
+
+
+def outbox_of(job: PoolingJob, rows: int) -> Outbox:
+    """So many rows of packets that carry values, all to the one peer."""
+    longest = wire.datagram_bytes(job.lanes)
+    return Outbox(
+        np.zeros((rows, -(-longest // 64) * 64), np.uint8),
+        np.full(rows, longest, np.uint32),
+        np.zeros(rows, np.uint32),
+    )

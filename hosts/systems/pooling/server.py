@@ -1,0 +1,165 @@
+"""The server of a job that shares switches' slots with others, as a state machine
+(hosts/endpoint.py; docs/systems/atp.md).
+
+The step per packet is in C (server.c); this module owns its memory (NumPy).
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts import library
+from agglab.hosts.endpoint import Address, Inbox, Repeat
+from agglab.hosts.systems import shared
+from agglab.hosts.systems.pooling import wire
+from agglab.hosts.systems.pooling.job import (
+    SIGNATURES,
+    Common,
+    PoolingJob,
+    common_of,
+    outbox_of,
+)
+from agglab.hosts.wire import AGGREGATOR
+
+NEVER = 2**63 - 1
+
+SERVER_COUNTERS = {
+    "summed_ever": ("chunks", "of a server: complete, and given to all workers"),
+    "whole": ("chunks", "of them, those that one packet brought whole: summed in switches"),
+    "parts": ("packets", "of a server: parts of sums, and whole ones, that it took"),
+    "overlapping": (
+        "packets",
+        "of a server: parts with values of which it had some already; they changed nothing",
+    ),
+    "answered_again": (
+        "packets",
+        "of a server: results sent again because a worker asked",
+    ),
+}
+"""What a server counts beside `shared.COUNTERS`. It has no timers: `retransmitted` and `timeouts`
+stay 0."""
+
+CELL = np.dtype(
+    [
+        *[(name, "u4") for name in ("tag", "previous_tag", "digest", "members", "parts")],
+        *[(name, "u1") for name in ("phase", "kind", "flags", "generation", "previous_used")],
+        ("spare", "u1", 3),
+    ]
+)
+"""`struct pooling_cell` of pooling.h."""
+GATHERS, GATHERS_FLOATS = 1, 2
+
+
+class _Server(ctypes.Structure):
+    """`struct pooling_server` of pooling.h."""
+
+    _anonymous_ = ("common",)
+    _fields_ = [
+        ("common", Common),
+        *[(name, ctypes.c_void_p) for name in ("cells", "asked", "state", "floats")],
+        *[
+            (name, ctypes.c_uint32)
+            for name in ("everybody", "disagreed_tag", "disagreed_digest", "begun")
+        ],
+        *[
+            (name, ctypes.c_uint64)
+            for name in ("summed_ever", "whole", "parts", "overlapping", "answered_again")
+        ],
+    ]
+
+
+class PoolingServer:
+    """The state of one server: it sums what switches could not, and gives every sum to the workers.
+    It has neither rounds nor timers of its own. dtype: of the job's tensors; only where these are
+    floats has it room for chunks that do not fit the scale."""
+
+    listens = True
+    done = True
+    deadline_ns = NEVER
+    in_flight = 0
+    chunks = 0
+    """It does not know how many a round has."""
+
+    def __init__(
+        self, job: PoolingJob, dtype: str = "float32", aggregator: Address = AGGREGATOR
+    ) -> None:
+        self.job = job
+        self.peers = (aggregator,)
+        self.longest_bytes = wire.datagram_bytes(job.lanes)
+        self._native = library.load_system(SIGNATURES)
+        expected = ctypes.sizeof(_Server) << 16 | CELL.itemsize
+        assert self._native.pooling_server_layout() == expected, "pooling.h and server.py differ"
+        rows = 2 * job.window + 1
+        self.outbox = outbox_of(job, rows)
+        self.outbox.lengths[-1] = wire.HEADER_BYTES
+        self._queue: NDArray[np.uint32] = np.zeros(rows, np.uint32)
+        self._cells: NDArray[np.void] = np.zeros(job.window, CELL)
+        self._asked: NDArray[np.uint32] = np.zeros(rows, np.uint32)
+        self._row_state: NDArray[np.uint8] = np.zeros(rows, np.uint8)
+        positions = job.window if dtype == "float32" else 0
+        self._floats: NDArray[np.float32] = np.zeros(
+            (positions, job.workers, job.lanes), np.float32
+        )
+        self._state = _Server(
+            common=common_of(job, self.outbox, self._queue),
+            cells=self._cells.ctypes.data,
+            asked=self._asked.ctypes.data,
+            state=self._row_state.ctypes.data,
+            floats=self._floats.ctypes.data if positions else None,
+            everybody=job.everybody,
+        )
+        self._address = ctypes.addressof(self._state)
+
+    def begin(
+        self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None = None
+    ) -> None:
+        """A server has nothing to reduce: raises TypeError."""
+        raise TypeError("a server begins no round: it serves whatever the workers begin")
+
+    def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
+        """Take the datagrams that came; returns how many were summed. Call `poll` next."""
+        taken: int = self._native.pooling_server_datagrams(
+            self._address,
+            inbox.rows_address,
+            inbox.row_bytes,
+            inbox.lengths_address,
+            inbox.count,
+        )
+        return taken
+
+    def poll(self, now_ns: int) -> NDArray[np.uint32]:
+        """The rows of the outbox to send now, valid until the next call. Never raises: workers are
+        told where their shapes differ, for as long as they ask."""
+        return self._queue[: self._native.pooling_server_poll(self._address)]
+
+    @property
+    def chunks_done(self) -> int:
+        """How many chunks are summed."""
+        done: int = self._state.summed_ever
+        return done
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What was counted since the endpoint was made (`shared.COUNTERS`, `SERVER_COUNTERS`)."""
+        names = (*shared.COUNTERS, *SERVER_COUNTERS)
+        return {name: getattr(self._state, name, 0) for name in names}
+
+    def repeats(self, row: int) -> Repeat | None:
+        """Nothing: a server answers what workers ask again."""
+
+    def waiting(self, most: int) -> list[list[int]]:
+        """[tag, rank, ...] of chunks that have begun: the workers whose values are missing."""
+        phases = self._cells["phase"]
+        begun = np.flatnonzero((phases == GATHERS) | (phases == GATHERS_FLOATS))[:most]
+        found = []
+        for cell in self._cells[begun]:
+            members = int(cell["members"])
+            missing = [rank for rank in range(self.job.workers) if not members >> rank & 1]
+            found.append([int(cell["tag"]), *missing])
+        return found
+
+    def finish(self) -> None:
+        """Nothing: a server has no result."""

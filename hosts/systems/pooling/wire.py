@@ -1,0 +1,80 @@
+"""The wire format of docs/systems/atp.md, written down once. Imports the other formats only."""
+
+from __future__ import annotations
+
+import enum
+
+import numpy as np
+
+from agglab.hosts import formats
+from agglab.hosts import wire as base
+from agglab.hosts.wire import LOWER_HEADER_BYTES, RESULT, VALUE_BYTES, VERSION
+
+
+class Kind(enum.IntEnum):
+    """What a packet is, without the bit of a result. The numbers are no other system's."""
+
+    INT32 = 0x50
+    SCALED = 0x51
+    FLOAT32 = 0x52
+    MISMATCH = 0x53
+
+
+class Flag(enum.IntFlag):
+    """Bits of the field `flags`."""
+
+    RESEND = 0x01
+    COLLISION = 0x02
+    OVERFLOW = 0x04
+    CONGESTED = 0x08
+    EVICTED = 0x10
+
+
+POOLED = np.dtype(
+    [
+        ("session", ">u4"),
+        ("digest", ">u4"),
+        ("oldest", ">u4"),
+        ("members", ">u4"),
+        ("flags", "u1"),
+        ("priority", "u1"),
+        ("zero", ">u2"),
+    ]
+)
+"""What follows the header of docs/protocol.md."""
+
+HEADER = np.dtype(
+    [(name, record[name]) for record in (base.HEADER, POOLED) for name in record.names or ()]
+)
+"""`lanes` values of four bytes follow; nothing in a MISMATCH."""
+
+HEADER_BYTES = HEADER.itemsize
+MAX_LANES = (65535 - 28 - HEADER_BYTES) // VALUE_BYTES
+MAX_WORKERS = 32
+"""`members` has a bit for each."""
+
+
+def datagram_bytes(lanes: int) -> int:
+    """Length of the UDP payload of a packet that carries values."""
+    return HEADER_BYTES + VALUE_BYTES * lanes
+
+
+def frame_bytes(lanes: int) -> int:
+    """Length of the Ethernet frame, without its checksum, of a packet that carries values."""
+    return LOWER_HEADER_BYTES + datagram_bytes(lanes)
+
+
+def c_header() -> str:
+    """The format as C."""
+    constants = {
+        "POOLING_VERSION": VERSION,
+        "POOLING_RESULT": RESULT,
+        **{f"POOLING_{kind.name}": kind.value for kind in Kind},
+        **{f"POOLING_{flag.name}": flag.value for flag in Flag},
+        "POOLING_HEADER_BYTES": HEADER_BYTES,
+        "POOLING_LOWER_HEADER_BYTES": LOWER_HEADER_BYTES,
+    }
+    struct = formats.c_struct("pooling_header", HEADER)
+    return formats.c_header(
+        "hosts/systems/pooling/wire.py", "AGGLAB_POOLING_WIRE_H", constants, struct
+    )

@@ -1,0 +1,254 @@
+"""A worker whose chunks share switches' slots with other jobs', as a state machine
+(hosts/endpoint.py; docs/systems/atp.md).
+
+The step per packet is in C (worker.c); this module owns its memory (NumPy), starts and ends rounds
+and words the errors. Times are integers, nanoseconds of any monotonic clock.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts import library
+from agglab.hosts.endpoint import Address, Inbox, Repeat
+from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch, check_range
+from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
+from agglab.hosts.systems import shared
+from agglab.hosts.systems.pooling import wire
+from agglab.hosts.systems.pooling.job import (
+    SIGNATURES,
+    Common,
+    PoolingJob,
+    common_of,
+    outbox_of,
+)
+from agglab.hosts.systems.pooling.places import places
+from agglab.hosts.wire import AGGREGATOR
+
+WINDOW_LEAST = 4
+"""Packets that may always be in flight: with fewer, a loss leaves no gap that would tell of it."""
+
+OWN_COUNTERS = {
+    "halved": ("times", "the window of congestion control was halved"),
+    "marked": ("packets", "results that tell of a busy link"),
+    "overflown": ("chunks", "that did not fit the scale, and were summed as floats"),
+}
+"""What this system's workers count beside `shared.COUNTERS`."""
+
+POSITION = np.dtype([*PENDING, ("chunk", "u4"), ("floats", "u4")])
+"""`struct pooling_position` of pooling.h."""
+
+
+class Aimd(ctypes.Structure):
+    """`struct aimd` of native/aimd.h."""
+
+    _fields_ = [
+        (name, ctypes.c_uint32)
+        for name in ("window", "least", "most", "left", "marked", "knows", "halved")
+    ]
+
+
+class _Worker(ctypes.Structure):
+    """`struct pooling_worker` of pooling.h."""
+
+    _anonymous_ = ("common", "recovery")
+    _fields_ = [
+        ("common", Common),
+        ("recovery", Recovery),
+        *[(name, ctypes.c_void_p) for name in ("positions", "slots", "values", "out", "sums")],
+        ("elements", ctypes.c_uint64),
+        *[
+            (name, ctypes.c_uint32)
+            for name in (
+                *("is_float", "chunks", "chunks_done", "first_tag", "oldest", "next", "digest"),
+                "begun",
+            )
+        ],
+        ("scale_log2", ctypes.c_int32),
+        *[(name, ctypes.c_uint32) for name in ("value_bits", "priority", "places")],
+        ("aimd", Aimd),
+        *[(name, ctypes.c_uint64) for name in ("marked", "overflown")],
+    ]
+
+
+def chunks_of_round(elements: int, lanes: int) -> int:
+    """How many chunks each worker has: one at least, where all workers meet whatever they
+    reduce."""
+    return max(1, -(-elements // lanes))
+
+
+class PoolingWorker:
+    """The state of one worker; tags go on from round to round."""
+
+    listens = False
+    """A server answers only what a worker has asked."""
+
+    def __init__(
+        self,
+        job: PoolingJob,
+        rank: int,
+        timing: Timing = Timing(),
+        aggregator: Address = AGGREGATOR,
+    ) -> None:
+        check_range("rank", rank, 0, job.workers - 1)
+        self.job, self.rank, self.timing = job, rank, timing
+        self.peers = (aggregator,)
+        self.longest_bytes = wire.datagram_bytes(job.lanes)
+        self._native = library.load_system(SIGNATURES)
+        _check_layout(self._native)
+        self._next_tag = self._rounds = 0
+        self.outbox = outbox_of(job, job.window)
+        self._positions: NDArray[np.void] = np.zeros(job.window, POSITION)
+        self._queue: NDArray[np.uint32] = np.zeros(2 * job.window, np.uint32)
+        self._slots = places(job.job, job.window, job.first_slot, job.slots)
+        self._values: NDArray = np.zeros(0, np.int32)
+        self._out: NDArray = self._values
+        self._sums: NDArray[np.int32] | None = None
+        least = min(WINDOW_LEAST, job.window) if job.congestion_control else job.window
+        self._state = _Worker(
+            common=common_of(job, self.outbox, self._queue),
+            recovery=Recovery.of(timing),
+            positions=self._positions.ctypes.data,
+            slots=self._slots.ctypes.data,
+            scale_log2=job.scale_log2,
+            value_bits=job.value_bits,
+            priority=job.priority,
+            places=self._slots.size,
+            aimd=Aimd(window=job.window, least=least, most=job.window, left=job.window),
+        )
+        self._address = ctypes.addressof(self._state)
+
+    def begin(
+        self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None = None
+    ) -> None:
+        """Start the next round (hosts/endpoint.py). `sums` takes the integers that were summed, and
+        0 where floats were."""
+        assert self.done, "a round is under way"
+        shared.check_arrays(values, out)
+        assert sums is None or (sums.dtype == np.int32 and sums.shape == values.shape)
+        job, state = self.job, self._state
+        chunks = chunks_of_round(values.size, job.lanes)
+        if self._next_tag + chunks >= 2**31:
+            raise ValueError("no tags are left in this session: its rounds had 2^31 chunks")
+        self._values, self._out, self._sums = values, out, sums
+        state.values, state.out = values.ctypes.data, out.ctypes.data
+        state.sums = None if sums is None else sums.ctypes.data
+        state.elements, state.chunks = values.size, chunks
+        state.is_float = values.dtype == np.float32
+        state.digest = job.digest(values.size, bool(state.is_float))
+        state.first_tag = self._next_tag
+        self._next_tag += chunks
+        self._rounds += 1
+        self._native.pooling_worker_begin(self._address, now_ns)
+
+    def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
+        """See Endpoint.on_datagrams."""
+        taken: int = self._native.pooling_worker_datagrams(
+            self._address,
+            now_ns,
+            inbox.rows_address,
+            inbox.row_bytes,
+            inbox.lengths_address,
+            inbox.count,
+        )
+        return taken
+
+    def poll(self, now_ns: int) -> NDArray[np.uint32]:
+        """See Endpoint.poll; a row of the outbox is a position."""
+        count = self._native.pooling_worker_poll(self._address, now_ns)
+        if count < 0:
+            raise self._failure(-count)
+        return self._queue[:count]
+
+    @property
+    def deadline_ns(self) -> int:
+        """See Endpoint.deadline_ns."""
+        return self._state.deadline_ns
+
+    @property
+    def done(self) -> bool:
+        """All results are there (or no round has begun)."""
+        return self._state.chunks_done == self._state.chunks and not self._state.disagreed
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks the round has."""
+        return self._state.chunks
+
+    @property
+    def chunks_done(self) -> int:
+        """How many results are there."""
+        return self._state.chunks_done
+
+    @property
+    def in_flight(self) -> int:
+        """How many contributions wait for their result."""
+        return self._state.in_flight
+
+    @property
+    def congestion_window(self) -> int:
+        """How many of them may be."""
+        return self._state.aimd.window
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What was counted since the worker was made (`shared.COUNTERS`, `OWN_COUNTERS`)."""
+        counts = {name: getattr(self._state, name) for name in shared.COUNTERS}
+        marked, overflown = self._state.marked, self._state.overflown
+        return {
+            **counts,
+            "halved": self._state.aimd.halved,
+            "marked": marked,
+            "overflown": overflown,
+        }
+
+    def repeats(self, row: int) -> Repeat | None:
+        """The contribution that is sent again, if it is one."""
+        position = self._positions[row]
+        if not position["attempt"]:
+            return None
+        _, slot, tag = self._where(int(position["chunk"]))
+        return Repeat(slot, tag, int(position["first_sent_ns"]))
+
+    def waiting(self, most: int) -> list[list[int]]:
+        """[chunk, slot, tag] of contributions that have no result, at most so many."""
+        chunks = self._positions["chunk"][self._positions["waiting"] != 0]
+        return [self._where(chunk) for chunk in sorted(chunks.tolist())[:most]]
+
+    def _where(self, chunk: int) -> list[int]:
+        tag = self._state.first_tag + chunk
+        return [chunk, int(self._slots[tag % self._slots.size]), tag]
+
+    def finish(self) -> None:
+        """Raise NotFinite, naming the index, if the result has an Inf or NaN. The next round may
+        begin all the same."""
+        assert self.done
+        shared.check_finite(self._out, self.job.job)
+
+    def _failure(self, error: int) -> AllReduceError:
+        job, state = self.job, self._state
+        if error == errno.EPROTO:
+            dtype = "float32" if state.is_float else "int32"
+            return ShapeMismatch(
+                f"round {self._rounds - 1} of job {job.job}: this worker reduces {state.elements} "
+                f"{dtype} elements with workers {job.workers}, lanes {job.lanes}, window "
+                f"{job.window} (digest {state.digest:08x}), another something else (digest "
+                f"{state.other_digest:08x}); all of a job have to reduce alike"
+            )
+        assert error == errno.ETIMEDOUT
+        ranges = shared.runs([chunk for chunk, _, _ in self.waiting(job.window)])
+        return RoundTimeout(
+            f"no result for chunks {shared.words(ranges)} of job {job.job} after "
+            f"{self.timing.give_up_ns / 1e9:g} s",
+            ranges,
+        )
+
+
+def _check_layout(native: ctypes.CDLL) -> None:
+    expected = ctypes.sizeof(_Worker) << 16 | POSITION.itemsize
+    assert native.pooling_worker_layout() == expected, "pooling.h and worker.py differ"
+    check_layout()

@@ -1,0 +1,24 @@
+"""What ATP brings for its own verification: mutants/, and keys for schedules of `explore`."""
+
+from __future__ import annotations
+
+from random import Random
+
+from agglab.testbed.systems.atp.system import AtpKeys
+from agglab.testbed.systems.pooling.keys import DIVIDED, SHARED
+from agglab.verification.proofs import Proofs
+
+SCALES = (24, 30)
+"""By the second one, many tensors have chunks that do not fit."""
+
+
+def options(chance: Random) -> AtpKeys:
+    """Of a schedule."""
+    return AtpKeys(
+        pool=chance.choice((SHARED, SHARED, DIVIDED)),
+        scale_log2=chance.choice(SCALES),
+        congestion_control=chance.random() < 0.5,
+    )
+
+
+PROOFS = Proofs(options=options)

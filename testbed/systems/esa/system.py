@@ -1,0 +1,52 @@
+"""ESA's answers to what the testbed asks of a system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario.jobs import Finding, stated
+from agglab.testbed.scenario.key import keys_list
+from agglab.testbed.scenario.kinds import Whole
+from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.systems.pooling.base import Pooling
+from agglab.testbed.systems.pooling.counters import COUNTERS, EVICTED
+from agglab.testbed.systems.pooling.keys import PoolingKeys
+
+PRIORITY_MAX = 255
+WITH_EVICTED = {**COUNTERS, "evicted": EVICTED}
+
+
+@dataclass(frozen=True)
+class EsaKeys(PoolingKeys):
+    """The section `esa`."""
+
+    priorities: tuple[int, ...] = keys_list(
+        "priorities",
+        Whole(0, PRIORITY_MAX),
+        "of the jobs, in their order; 0 for those that follow",
+    )
+
+
+class Esa(Pooling):
+    name = "esa"
+    summary = "slots that all jobs share, and that chunks of a higher priority take over"
+    options = EsaKeys
+    endpoints = "agglab.hosts.systems.esa"
+    preempts = True
+    counters = WITH_EVICTED
+
+    def priority(self, own: PoolingKeys, job: ActiveJob) -> int:
+        priorities = own.priorities if isinstance(own, EsaKeys) else ()
+        return priorities[job.index] if job.index < len(priorities) else 0
+
+    def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+        yield from super().check(scenario, trust)
+        own, jobs = self.keys_of(scenario), len(stated(scenario))
+        if not isinstance(own, EsaKeys) or not trust("jobs", self.name):
+            return
+        if len(own.priorities) > jobs:
+            what = f"{len(own.priorities)} priorities for {jobs} jobs"
+            yield f"{self.name}.priorities", what, "one for each job at most"

@@ -1,0 +1,25 @@
+"""What ESA brings for its own verification: mutants/, and keys for schedules of `explore`."""
+
+from __future__ import annotations
+
+from random import Random
+
+from agglab.testbed.systems.esa.system import PRIORITY_MAX, EsaKeys
+from agglab.verification.proofs import Proofs
+
+SCALES = (24, 30)
+"""By the second one, many tensors have chunks that do not fit."""
+
+
+def options(chance: Random) -> EsaKeys:
+    """Of a schedule."""
+    return EsaKeys(
+        scale_log2=chance.choice(SCALES),
+        congestion_control=chance.random() < 0.5,
+        priorities=tuple(
+            chance.choice((0, 1, 3, PRIORITY_MAX)) for _ in range(chance.randint(0, 1))
+        ),
+    )
+
+
+PROOFS = Proofs(options=options)

@@ -1,0 +1,14 @@
+"""What systems share whose jobs share the slots of switches, with a server for the rest:
+docs/systems/atp.md.
+
+base        the answers that follow from that, for a system to inherit
+keys        their keys of a scenario, and what is made of them
+trees       from workers over switches to a job's server
+plan        table entries
+load        what a round puts on links
+scales      which chunks do not fit the scale of integers
+truth       what results have to be
+counters    of the switches
+diagnosis   who is missing
+attack      payloads that an outsider forges
+"""

@@ -1,0 +1,66 @@
+"""Who is missing in a round that does not end: from what workers wait for, what the server lacks,
+and what slots hold.
+
+A worker waits for the result of a chunk, by slot and tag; the server knows of each tag that has
+come to it whose values are not there. What a slot of the tag holds has been sent, but has not come
+to the server. Where nobody's values are missing, whoever waits never heard the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from agglab.testbed.plan import Tree
+from agglab.testbed.systems.base import Absent, ActiveJob, Registers, Waiting
+
+JOB_AT, TAG_BITS = 96, 0xFFFFFFFF
+"""Where an owner (p4/include/pooling.p4) has them."""
+
+
+def diagnose(
+    source: Registers,
+    tree: Tree,
+    job: ActiveJob,
+    waiting: Mapping[str, Iterable[Waiting]],
+    unserved: Iterable[Waiting],
+) -> dict[str, Absent]:
+    """Host -> what it owes, who owes most first. unserved: [tag, rank, ...] of the server."""
+    ranks = {host: rank for rank, host in enumerate(job.hosts)}
+    lacking = {tag: set(missing) for tag, *missing in unserved}
+    found: dict[str, Absent] = {}
+    waits: dict[tuple[int, int, int], set[str]] = {}
+    for host, entries in waiting.items():
+        for chunk, slot, tag in entries:
+            waits.setdefault((chunk, slot, tag), set()).add(host)
+    held = _held(source, tree, job, list(waits))
+    if held is None:
+        return {}
+    for (chunk, slot, tag), waiters in waits.items():
+        missing = set(lacking.get(tag, range(len(job.hosts))))
+        missing -= {rank for rank in missing if held[chunk, slot, tag] >> rank & 1}
+        owing = {host for host in job.hosts if ranks[host] in missing}
+        # Who waits has sent its values, though they did not arrive; who does not wait owes them.
+        silent = {host for host in owing if host not in waiting}
+        for host in silent or owing:
+            found.setdefault(host, Absent()).never_sent.add(chunk)
+        if not owing:
+            for host in waiters:
+                found.setdefault(host, Absent()).never_heard.add(chunk)
+    return dict(sorted(found.items(), key=lambda item: -item[1].count))
+
+
+def _held(
+    source: Registers, tree: Tree, job: ActiveJob, waits: list[tuple[int, int, int]]
+) -> dict[tuple[int, int, int], int] | None:
+    """The members that slots of the job's switches hold of each chunk."""
+    held = dict.fromkeys(waits, 0)
+    slots = [slot for _, slot, _ in waits]
+    for switch in tree.branches:
+        owners = source.registers(switch, "owners", slots)
+        bitmaps = source.registers(switch, "contributors", slots)
+        if owners is None or bitmaps is None:
+            return None
+        for entry, owner, bitmap in zip(waits, owners, bitmaps, strict=True):
+            if owner >> JOB_AT == job.job.number and owner & TAG_BITS == entry[2]:
+                held[entry] |= bitmap
+    return held

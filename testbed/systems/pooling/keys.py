@@ -1,0 +1,73 @@
+"""The keys of a scenario that systems share whose jobs share slots."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from agglab.testbed.scenario.key import key, keys_list
+from agglab.testbed.scenario.kinds import Choice, Flag, Pattern, Whole, duration
+from agglab.topologies import Topology
+
+SHARED, DIVIDED = "shared", "divided"
+SCALE_MIN, SCALE_MAX = -64, 64
+SCALE_LOG2 = 24
+
+
+@dataclass(frozen=True)
+class PoolingKeys:
+    """A section of such a system."""
+
+    servers: tuple[str, ...] = keys_list(
+        "servers",
+        Pattern(),
+        "hosts, by name or pattern, that only serve, one a job in turn; without any, the "
+        "topology's hosts for servers; without these, a server runs beside each first worker",
+    )
+    pool: str = key(
+        "pool",
+        Choice((SHARED, DIVIDED)),
+        lambda: SHARED,
+        "`shared`: a chunk of any job may have any slot; `divided`: each job has an equal part",
+    )
+    scale_log2: int = key(
+        "scale_log2",
+        Whole(SCALE_MIN, SCALE_MAX),
+        SCALE_LOG2,
+        "float32 is multiplied by 2 to this, and summed as integers; what does not fit, as floats",
+    )
+    congestion_control: bool = key(
+        "congestion_control",
+        Flag(),
+        True,
+        "the window shrinks where packets are lost, or marked as they would wait long for a link",
+    )
+    mark_after_s: float = key(
+        "mark_after",
+        duration("1us", "10s"),
+        0.002,
+        "a switch marks packets that would wait longer than this for a link",
+    )
+
+
+def servers_of(own: PoolingKeys, graph: Topology) -> tuple[str, ...]:
+    """The hosts that only serve, in the order of the patterns, then of the topology."""
+    if not own.servers:
+        return tuple(host.name for host in graph.hosts if host.for_servers)
+    names = [host.name for host in graph.hosts]
+    found = (name for pattern in own.servers for name in names if fnmatchcase(name, pattern))
+    return tuple(dict.fromkeys(found))
+
+
+def part_of_pool(own: PoolingKeys, slots: int, index: int, jobs: int) -> tuple[int, int]:
+    """First slot, and number of slots, that chunks of the job with this index may have."""
+    if own.pool == SHARED:
+        return 0, slots
+    first, end = slots * index // jobs, slots * (index + 1) // jobs
+    return first, end - first
+
+
+def divided_too_much(own: PoolingKeys, slots: int, jobs: Sequence[object]) -> bool:
+    """Whether some job would have no slot."""
+    return own.pool == DIVIDED and len(jobs) > slots

@@ -1,0 +1,124 @@
+"""What a round puts on links where no two chunks want one slot, and the time that this takes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from agglab.hosts import wire as base_wire
+from agglab.hosts.systems.pooling.places import places
+from agglab.hosts.systems.pooling.worker import chunks_of_round
+from agglab.testbed.plan import Tree
+from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.systems.base import ActiveJob, Again, Bounds
+from agglab.testbed.systems.between_hosts import lossy_crossing_s
+from agglab.testbed.systems.forwarding import path_s, rates, slowest_crossing_s
+from agglab.testbed.systems.pooling.keys import PoolingKeys, part_of_pool
+from agglab.testbed.systems.pooling.scales import unfit_chunks
+from agglab.testbed.systems.pooling.trees import directions, server_of, tree_of
+from agglab.topologies import Topology
+
+CLASH = "chunks that want the same slot at the same time go to the server, and when is chance"
+
+
+def sent(
+    resolved: ResolvedScenario, job: ActiveJob, own: PoolingKeys, number: int, frame_bytes: int
+) -> dict[str, int]:
+    """See System.round_bytes. Every chunk crosses each cable once up, as a sum where it has been
+    summed, and once down. Of a chunk that does not fit the scale, so does the news of it; then each
+    worker's floats cross every cable to the server, and their sum comes down."""
+    chunks = chunks_of_round(job.job.elements, resolved.lanes)
+    again = unfit_chunks(resolved.seed, resolved.lanes, own.scale_log2, job, number)
+    tree, server = tree_of(resolved.graph, job), server_of(job)
+    packets: Counter[str] = Counter(once(resolved.graph, job, chunks))
+    for direction in _of_floats(tree, job, server) if again else ():
+        packets[direction] += again
+    return {direction: count * frame_bytes for direction, count in packets.items()}
+
+
+def once(graph: Topology, job: ActiveJob, size: int) -> dict[str, int]:
+    """Direction -> how much crosses it if so much crosses every cable of the job, each way."""
+    sizes: Counter[str] = Counter()
+    for direction in directions(tree_of(graph, job), server_of(job)):
+        sizes[direction] += size
+    return dict(sizes)
+
+
+def _of_floats(tree: Tree, job: ActiveJob, server: str) -> list[str]:
+    """What a chunk of floats crosses: each worker's the whole way to the server, which may be the
+    worker's own host, and their sum every cable down."""
+    crossed = _down(tree, server)
+    above = {node: switch for switch, at in tree.branches.items() for _, node in at.children}
+    for host in job.hosts:
+        node = host
+        while node != tree.root:
+            crossed.append(f"{node}->{above[node]}")
+            node = above[node]
+        crossed.append(f"{tree.root}->{server}")
+    return crossed
+
+
+def _down(tree: Tree, server: str) -> list[str]:
+    ways = [f"{server}->{tree.root}"]
+    for switch, branch in tree.branches.items():
+        ways += [f"{switch}->{node}" for _, node in branch.children]
+    return ways
+
+
+def unpredictable(resolved: ResolvedScenario, own: PoolingKeys) -> str:
+    """See System.unpredictable: only where no two chunks in flight have the same slot is it sure
+    that each finds its own free."""
+    jobs, taken = resolved.jobs, set[int]()
+    for index, job in enumerate(jobs):
+        first, slots = part_of_pool(own, resolved.slots, index, len(jobs))
+        used = min(job.window, chunks_of_round(job.elements, resolved.lanes) * job.rounds)
+        found = set(places(job.number, job.window, first, slots)[:used].tolist())
+        if used > slots or taken & found:
+            return CLASH
+        taken |= found
+    return ""
+
+
+def bounds(
+    resolved: ResolvedScenario, job: ActiveJob, sizes: Mapping[str, int], frame_bytes: int
+) -> Bounds:
+    """Of one job alone, every chunk summed in switches."""
+    graph, server = resolved.graph, server_of(job)
+    crossed = {name: rate for name, rate in rates(graph) if sizes.get(name)}
+    slowest_bps = min(crossed.values(), default=min(rate for _, rate in rates(graph)))
+    trip_s = max(
+        path_s(graph, host, server, frame_bytes) + path_s(graph, server, host, frame_bytes)
+        for host in job.hosts
+    )
+    in_flight_s = job.job.window * frame_bytes * 8 / slowest_bps
+    return Bounds(
+        payload_s=job.job.elements * base_wire.VALUE_BYTES * 8 / slowest_bps,
+        link_s=slowest_crossing_s(graph, sizes),
+        lossy_s=lossy_crossing_s(graph, sizes),
+        window_share=min(1.0, in_flight_s / trip_s) if trip_s else 1.0,
+    )
+
+
+def sent_again(graph: Topology, job: ActiveJob, more: Mapping[str, int]) -> dict[str, Again]:
+    """See System.sent_again. What a worker sends again crosses its own cable, and any part of it
+    each cable to the server; what a server sends again its own, and any part of it each cable to
+    workers."""
+    tree, server = tree_of(graph, job), server_of(job)
+    from_workers = sum(more.get(host, 0) for host in job.hosts)
+    from_server = more.get(server, 0)
+    own = {host: Again(more.get(host, 0), more.get(host, 0)) for host in (*job.hosts, server)}
+    found: dict[str, Again] = {}
+    down = set(_down(tree, server))
+    for direction in directions(tree, server):
+        source = direction.partition("->")[0]
+        if source in own:
+            found[direction] = own[source]
+        else:
+            most = from_server if direction in down else from_workers
+            before = found.get(direction, Again(0, 0))
+            found[direction] = Again(0, before.most + most)
+    # Where the server is a worker's host, both cross the cable to it.
+    to_server = f"{tree.root}->{server}"
+    if server in job.hosts:
+        found[to_server] = Again(0, from_workers + from_server)
+    return found

@@ -1,0 +1,62 @@
+"""From a job's workers over switches to its server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from agglab.testbed.plan import Branch, Tree, Wiring
+from agglab.testbed.plan.forwarding import wiring_of
+from agglab.testbed.systems.base import ActiveJob
+from agglab.topologies import Topology
+
+
+def server_of(job: ActiveJob) -> str:
+    """The host of a job's server: jobs take turns where there are several."""
+    servers = job.job.servers
+    return servers[job.index % len(servers)]
+
+
+@lru_cache(maxsize=256)
+def tree_of(graph: Topology, job: ActiveJob) -> Tree:
+    """The shortest ways from a job's workers to its server; the root is the switch that the server
+    hangs on. Raises ValueError, one line, if there is no way."""
+    wiring, server = wiring_of(graph), server_of(job)
+    root, _ = wiring.attached[server]
+    before = wiring.from_each[root]
+    children: dict[str, list[str]] = {root: []}
+    for host in job.hosts:
+        node, above = host, wiring.attached[host][0]
+        if above not in before:
+            raise ValueError(f"no way from {host} to {server}")
+        while node != root and node not in children.setdefault(above, []):
+            children[above].append(node)
+            node, above = above, before[above]
+    ordered = [switch for switch in before if switch in children]
+    return Tree(root, {name: _branch(wiring, name, children[name], before) for name in ordered})
+
+
+def _branch(wiring: Wiring, switch: str, children: list[str], before: dict[str, str]) -> Branch:
+    above = before[switch]
+    parent = None if above == switch else (wiring.port_to(switch, above), above)
+    at = {node: port for port, node in wiring.ports[switch].items()}
+    return Branch(switch, tuple((at[node], node) for node in children), parent)
+
+
+def members_below(tree: Tree, job: ActiveJob, node: str) -> int:
+    """The bits of the workers below a switch, or of the worker at a host."""
+    if node not in tree.branches:
+        return 1 << job.hosts.index(node)
+    bits = 0
+    for _, child in tree.branches[node].children:
+        bits |= members_below(tree, job, child)
+    return bits
+
+
+def directions(tree: Tree, server: str) -> Iterator[str]:
+    """Of each cable that a job's packets cross, up and down. Where the server is a worker's host,
+    its cable comes twice."""
+    yield from (f"{tree.root}->{server}", f"{server}->{tree.root}")
+    for switch, branch in tree.branches.items():
+        for _, node in branch.children:
+            yield from (f"{node}->{switch}", f"{switch}->{node}")
