@@ -54,6 +54,10 @@ SERVER_PORTS_BELOW = 8192
 class NetRpc(Summing):
     name = "netrpc"
     summary = "switches execute calls of a service: its methods are rows of a table"
+    choose_when = (
+        "Take it where one switch program has to serve several applications: counts, locks and "
+        "votes, and sums of tensors too."
+    )
     abilities = Abilities(
         workloads=(*ALL_REDUCES, "calls"),
         has_servers=True,
