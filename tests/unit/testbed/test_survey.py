@@ -24,6 +24,7 @@ PAGE = REPOSITORY / "docs" / "systems" / "README.md"
 OWN = Path(__file__).parent / "own_system"
 SMALL = ["workload.elements=2000", "workload.rounds=1"]
 DENSE = WRITTEN[0]
+ON_PAGE = [case for case in cases() if case.on_page]
 
 
 def resolved(tmp_path: Path, text: str = SCENARIO):
@@ -228,9 +229,6 @@ def test_golden_head() -> None:
     assert re.findall(r"^## .*", text, re.M)[2:] == [
         title(case) for case in cases() if case.on_page
     ]
-
-
-ON_PAGE = [case for case in cases() if case.on_page]
 
 
 @pytest.mark.parametrize("case", ON_PAGE, ids=lambda case: case.title)
