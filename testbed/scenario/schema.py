@@ -161,7 +161,8 @@ class Switch:
         "target",
         Choice(TARGETS),
         "native",
-        "what runs the P4 program: our switch, or BMv2's where that is installed",
+        "what runs the P4 program: our switch, or BMv2's where that is installed; or a bridge of "
+        "the kernel, which runs none, for systems whose switches only forward",
     )
     compiler: str = key(
         "compiler",

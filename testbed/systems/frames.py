@@ -14,13 +14,13 @@ ETHERNET = struct.Struct("!6s6sH")
 IPV4 = struct.Struct("!BBHHHBBH4s4s")
 IPV6 = struct.Struct("!IHBB16s16s")
 IPV4_TYPE, IPV6_TYPE = 0x0800, 0x86DD
-ICMP, UDP = 1, 17
+ICMP, TCP, UDP = 1, 6, 17
 DONT_FRAGMENT, MORE_FRAGMENTS = 0x4000, 0x2000
 
 
 @dataclass(frozen=True)
 class End:
-    """An address of UDP, packed."""
+    """An address of UDP or TCP, packed."""
 
     mac: bytes
     ip: bytes
@@ -67,6 +67,17 @@ def udp(source: End, to: End, payload: bytes) -> bytes:
     pseudo = source.ip + to.ip + struct.pack("!HH", UDP, size)
     checksum = ONES - word_sum(pseudo + head + b"\0\0" + payload)
     return head + checksum.to_bytes(2, "big") + payload
+
+
+def tcp(source: End, to: End, payload: bytes) -> bytes:
+    """A segment: header and payload, with a checksum over IPv4's addresses. The payload begins with
+    the numbers that no stranger knows: sequence (4 bytes), acknowledgement (4) and flags (1)."""
+    numbers, data = payload[:9].ljust(9, b"\0"), payload[9:]
+    ports = struct.pack("!HH", source.port, to.port)
+    head = ports + numbers[:8] + bytes([5 << 4, numbers[8]]) + struct.pack("!H", ONES)
+    pseudo = source.ip + to.ip + struct.pack("!HH", TCP, len(head) + 4 + len(data))
+    checksum = ONES - word_sum(pseudo + head + bytes(4) + data)
+    return head + checksum.to_bytes(2, "big") + bytes(2) + data
 
 
 def icmp(kind: int, code: int, rest: bytes, quoted: bytes) -> bytes:

@@ -26,12 +26,14 @@ from agglab.testbed.systems.frames import (
     IPV4_TYPE,
     IPV6,
     MORE_FRAGMENTS,
+    TCP,
     UDP,
     End,
     end_of,
     ethernet,
     icmp,
     ipv4,
+    tcp,
     udp,
 )
 from agglab.topologies import Topology
@@ -51,19 +53,32 @@ AGGREGATOR = End(
 )
 
 Forge = Callable[[random.Random, Agent], bytes]
-"""A UDP payload that the agent would take for a peer's."""
+"""A payload that the agent would take for a peer's."""
+
+
+@dataclass(frozen=True)
+class Transport:
+    """What agents' packets are over. segment: of (source, target, payload)."""
+
+    protocol: int
+    header_bytes: int
+    segment: Callable[[End, End, bytes], bytes]
+
+
+OVER_UDP, OVER_TCP = Transport(UDP, 8, udp), Transport(TCP, 20, tcp)
 
 
 @dataclass(frozen=True)
 class Aim:
     """One turn's circumstances. own: the attacker, at the peer's port; agent: one of the victim's;
-    peer: one of its peers; payload: what it would take for the peer's."""
+    peer: one of its peers; payload: what it would take for the peer's, over that transport."""
 
     chance: random.Random
     own: End
     agent: End
     peer: End
     payload: bytes
+    transport: Transport
 
 
 Make = Callable[[Aim], list[bytes]]
@@ -82,6 +97,7 @@ def frames(
     host: str,
     agents: Callable[[Job], Sequence[Agent]],
     forge: Callable[[Job], Forge],
+    transport: Transport = OVER_UDP,
 ) -> Iterator[tuple[str, bytes]]:
     """See System.attack. agents, forge: of a job."""
     chance, graph = random.Random(key), resolved.graph
@@ -92,14 +108,16 @@ def frames(
         for agent in agents(job)
         if _others(agent, host, graph)
     ]
-    room = min(link.mtu for link in graph.links) - IPV6.size - 8 - 4 * (TAGS_READ_MAX + 1)
+    headers = IPV6.size + transport.header_bytes + 4 * (TAGS_READ_MAX + 1)
+    room = min(link.mtu for link in graph.links) - headers
     for name, kind in cycle(KINDS.items()):
         agent, forged = chance.choice(victims)
         peer = chance.choice(_others(agent, host, graph))
         own = end_of(graph.host(host), peer.port)
         target = end_of(graph.host(agent.host), agent.configuration["bind"][1])
         payload = forged(chance, agent)[:room]
-        yield from ((name, frame) for frame in kind.make(Aim(chance, own, target, peer, payload)))
+        aim = Aim(chance, own, target, peer, payload, transport)
+        yield from ((name, frame) for frame in kind.make(aim))
 
 
 def _others(agent: Agent, host: str, graph: Topology) -> list[End]:
@@ -110,7 +128,13 @@ def _others(agent: Agent, host: str, graph: Topology) -> list[End]:
 
 
 def _datagram(source: End, aim: Aim, options: bytes = b"") -> bytes:
-    return ipv4(source.ip, aim.agent.ip, udp(source, aim.agent, aim.payload), options=options)
+    return ipv4(
+        source.ip, aim.agent.ip, _segment(source, aim.agent, aim), aim.transport.protocol, options
+    )
+
+
+def _segment(source: End, to: End, aim: Aim) -> bytes:
+    return aim.transport.segment(source, to, aim.payload)
 
 
 # Kinds.
@@ -128,13 +152,20 @@ def _under(source: Callable[[Aim], End], tags: int = 0, options: bytes = b"") ->
 
 def _fragments(aim: Aim) -> list[bytes]:
     """Both parts of one datagram."""
-    whole, number = udp(aim.peer, aim.agent, aim.payload), aim.chance.randrange(1 << 16)
+    whole, number = _segment(aim.peer, aim.agent, aim), aim.chance.randrange(1 << 16)
     parts = ((MORE_FRAGMENTS, whole[:FIRST_BYTES]), (FIRST_BYTES // 8, whole[FIRST_BYTES:]))
     return [
         ethernet(
             aim.agent.mac,
             aim.own.mac,
-            ipv4(aim.peer.ip, aim.agent.ip, part, flags=flags, number=number),
+            ipv4(
+                aim.peer.ip,
+                aim.agent.ip,
+                part,
+                aim.transport.protocol,
+                flags=flags,
+                number=number,
+            ),
         )
         for flags, part in parts
     ]
@@ -147,9 +178,9 @@ def _routed(aim: Aim) -> list[bytes]:
 
 def _mapped(aim: Aim) -> list[bytes]:
     """Over IPv6, between IPv4-mapped addresses, whose prefixes add nothing to a checksum."""
-    datagram = udp(aim.peer, aim.agent, aim.payload)
+    datagram = _segment(aim.peer, aim.agent, aim)
     addresses = (MAPPED + aim.peer.ip, MAPPED + aim.agent.ip)
-    packet = IPV6.pack(6 << 28, len(datagram), UDP, 64, *addresses) + datagram
+    packet = IPV6.pack(6 << 28, len(datagram), aim.transport.protocol, 64, *addresses) + datagram
     return [ethernet(aim.agent.mac, aim.own.mac, packet)]
 
 
@@ -172,7 +203,8 @@ def _message(code: int, rest: bytes, source: Callable[[Aim], End]) -> Make:
     """An ICMP message about a packet that the agent could have sent to the peer."""
 
     def make(aim: Aim) -> list[bytes]:
-        sent = ipv4(aim.agent.ip, aim.peer.ip, udp(aim.agent, aim.peer, aim.payload))
+        segment = _segment(aim.agent, aim.peer, aim)
+        sent = ipv4(aim.agent.ip, aim.peer.ip, segment, aim.transport.protocol)
         body = icmp(UNREACHABLE, code, rest, sent[: IPV4.size + 8])
         packet = ipv4(source(aim).ip, aim.agent.ip, body, ICMP)
         return [ethernet(aim.agent.mac, aim.own.mac, packet)]
