@@ -157,6 +157,7 @@ class Gloo(BetweenHosts):
                 other = job.hosts[rank]
                 owing.setdefault(other, Absent()).never_sent.add(chunk)
                 if is_sure:
+                    owing.setdefault(host, Absent()).never_heard.add(chunk)
                     found.update((host, other))
         return dict(sorted(owing.items(), key=lambda item: (-found[item[0]], -item[1].count)))
 
