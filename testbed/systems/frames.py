@@ -15,7 +15,7 @@ ETHERNET = struct.Struct("!6s6sH")
 IPV4 = struct.Struct("!BBHHHBBH4s4s")
 IPV6 = struct.Struct("!IHBB16s16s")
 IPV4_TYPE, IPV6_TYPE = 0x0800, 0x86DD
-ICMP, UDP = 1, 17
+ICMP, TCP, UDP = 1, 6, 17
 DONT_FRAGMENT, MORE_FRAGMENTS = 0x4000, 0x2000
 VLAN, SERVICE_VLAN, OLD_SERVICE_VLAN = 0x8100, 0x88A8, 0x9100
 TAGS_READ_MAX = 4
@@ -35,7 +35,7 @@ PORT, TOO_BIG = 3, 4
 
 @dataclass(frozen=True)
 class End:
-    """An address of UDP, packed."""
+    """An address of UDP or TCP, packed."""
 
     mac: bytes
     ip: bytes
@@ -91,6 +91,17 @@ def udp(source: End, to: End, payload: bytes) -> bytes:
     return head + checksum.to_bytes(2, "big") + payload
 
 
+def tcp(source: End, to: End, payload: bytes) -> bytes:
+    """A segment: header and payload, with a checksum over IPv4's addresses. The payload begins with
+    the numbers that no stranger knows: sequence (4 bytes), acknowledgement (4) and flags (1)."""
+    numbers, data = payload[:9].ljust(9, b"\0"), payload[9:]
+    ports = struct.pack("!HH", source.port, to.port)
+    head = ports + numbers[:8] + bytes([5 << 4, numbers[8]]) + struct.pack("!H", ONES)
+    pseudo = source.ip + to.ip + struct.pack("!HH", TCP, len(head) + 4 + len(data))
+    checksum = ONES - word_sum(pseudo + head + bytes(4) + data)
+    return head + checksum.to_bytes(2, "big") + bytes(2) + data
+
+
 def icmp(kind: int, code: int, rest: bytes, quoted: bytes) -> bytes:
     """A message about a packet. rest: the second word."""
     head, tail = bytes([kind, code]), rest + quoted
@@ -103,18 +114,21 @@ def datagram(source: End, to: End, payload: bytes, options: bytes = b"") -> byte
     return ipv4(source.ip, to.ip, udp(source, to, payload), options=options)
 
 
-def fragments(source: End, to: End, payload: bytes, number: int) -> list[bytes]:
-    """The two packets of IPv4 that hold one datagram; the later one has no UDP header."""
-    whole = udp(source, to, payload)
-    parts = ((MORE_FRAGMENTS, whole[:FIRST_BYTES]), (FIRST_BYTES // 8, whole[FIRST_BYTES:]))
-    return [ipv4(source.ip, to.ip, part, flags=flags, number=number) for flags, part in parts]
+def fragments(
+    source: End, to: End, segment: bytes, number: int, protocol: int = UDP
+) -> list[bytes]:
+    """The two packets of IPv4 that hold one segment; the later one has no header of it."""
+    parts = ((MORE_FRAGMENTS, segment[:FIRST_BYTES]), (FIRST_BYTES // 8, segment[FIRST_BYTES:]))
+    return [
+        ipv4(source.ip, to.ip, part, protocol, flags=flags, number=number) for flags, part in parts
+    ]
 
 
-def mapped(source: End, to: End, payload: bytes) -> bytes:
-    """A datagram over IPv6, between IPv4-mapped addresses. The pseudo header's sum is as in IPv4,
+def mapped(source: End, to: End, segment: bytes, protocol: int = UDP) -> bytes:
+    """A segment over IPv6, between IPv4-mapped addresses. The pseudo header's sum is as in IPv4,
     plus those of the prefixes, which are 0 in ones' complement."""
-    whole = udp(source, to, payload)
-    return IPV6.pack(6 << 28, len(whole), UDP, 64, MAPPED + source.ip, MAPPED + to.ip) + whole
+    addresses = MAPPED + source.ip, MAPPED + to.ip
+    return IPV6.pack(6 << 28, len(segment), protocol, 64, *addresses) + segment
 
 
 def in_snap(to: bytes, source: bytes, packet: bytes) -> bytes:

@@ -22,17 +22,21 @@ from agglab.testbed.systems.frames import (
     NO_OPERATIONS,
     PORT,
     TAGS_READ_MAX,
+    TCP,
     TOO_BIG,
+    UDP,
     UNREACHABLE,
     VLAN,
     End,
-    datagram,
     end_of,
     ethernet,
     fragments,
     icmp_about,
     in_snap,
+    ipv4,
     mapped,
+    tcp,
+    udp,
 )
 from agglab.topologies import Topology
 
@@ -40,19 +44,32 @@ FORGED, MALFORMED, FORWARDED = "forged", "malformed", "forwarded"
 """Which of a switch's counters a kind's frames are counted by. What is forwarded a host ignores."""
 
 Forge = Callable[[random.Random, Agent], bytes]
-"""A UDP payload that the agent would take for a peer's."""
+"""A payload that the agent would take for a peer's."""
+
+
+@dataclass(frozen=True)
+class Transport:
+    """What agents' packets are over. segment: of (source, target, payload)."""
+
+    protocol: int
+    header_bytes: int
+    segment: Callable[[End, End, bytes], bytes]
+
+
+OVER_UDP, OVER_TCP = Transport(UDP, 8, udp), Transport(TCP, 20, tcp)
 
 
 @dataclass(frozen=True)
 class Aim:
     """One turn's circumstances. own: the attacker, at the peer's port; agent: one of the victim's;
-    peer: one of its peers; payload: what it would take for the peer's."""
+    peer: one of its peers; payload: what it would take for the peer's, over that transport."""
 
     chance: random.Random
     own: End
     agent: End
     peer: End
     payload: bytes
+    transport: Transport
 
 
 Make = Callable[[Aim], list[bytes]]
@@ -71,6 +88,7 @@ def frames(
     host: str,
     agents: Callable[[Job], Sequence[Agent]],
     forge: Callable[[Job], Forge],
+    transport: Transport = OVER_UDP,
 ) -> Iterator[tuple[str, bytes]]:
     """See System.attack. agents, forge: of a job."""
     chance, graph = random.Random(key), resolved.graph
@@ -81,14 +99,16 @@ def frames(
         for agent in agents(job)
         if _others(agent, host, graph)
     ]
-    room = min(link.mtu for link in graph.links) - IPV6.size - 8 - 4 * (TAGS_READ_MAX + 1)
+    headers = IPV6.size + transport.header_bytes + 4 * (TAGS_READ_MAX + 1)
+    room = min(link.mtu for link in graph.links) - headers
     for name, kind in cycle(KINDS.items()):
         agent, forged = chance.choice(victims)
         peer = chance.choice(_others(agent, host, graph))
         own = end_of(graph.host(host), peer.port)
         target = end_of(graph.host(agent.host), agent.configuration["bind"][1])
         payload = forged(chance, agent)[:room]
-        yield from ((name, frame) for frame in kind.make(Aim(chance, own, target, peer, payload)))
+        aim = Aim(chance, own, target, peer, payload, transport)
+        yield from ((name, frame) for frame in kind.make(aim))
 
 
 def _others(agent: Agent, host: str, graph: Topology) -> list[End]:
@@ -98,6 +118,16 @@ def _others(agent: Agent, host: str, graph: Topology) -> list[End]:
     return [end_of(hosts[ip], port) for ip, port in peers if ip in hosts]
 
 
+def _datagram(source: End, aim: Aim, options: bytes = b"") -> bytes:
+    return ipv4(
+        source.ip, aim.agent.ip, _segment(source, aim.agent, aim), aim.transport.protocol, options
+    )
+
+
+def _segment(source: End, to: End, aim: Aim) -> bytes:
+    return aim.transport.segment(source, to, aim.payload)
+
+
 # Kinds.
 
 
@@ -105,30 +135,31 @@ def _under(source: Callable[[Aim], End], tags: int = 0, options: bytes = b"") ->
     """From somebody's address, behind as many VLAN tags."""
 
     def make(aim: Aim) -> list[bytes]:
-        packet = datagram(source(aim), aim.agent, aim.payload, options)
+        packet = _datagram(source(aim), aim, options)
         return [ethernet(aim.agent.mac, aim.own.mac, packet, [(VLAN, 0)] * tags)]
 
     return make
 
 
 def _fragments(aim: Aim) -> list[bytes]:
-    packets = fragments(aim.peer, aim.agent, aim.payload, aim.chance.randrange(1 << 16))
+    segment, number = _segment(aim.peer, aim.agent, aim), aim.chance.randrange(1 << 16)
+    packets = fragments(aim.peer, aim.agent, segment, number, aim.transport.protocol)
     return [ethernet(aim.agent.mac, aim.own.mac, packet) for packet in packets]
 
 
 def _routed(aim: Aim) -> list[bytes]:
     """To the switch's own MAC address, which sends it on."""
-    packet = datagram(aim.peer, aim.agent, aim.payload)
-    return [ethernet(AGGREGATOR.mac, aim.own.mac, packet)]
+    return [ethernet(AGGREGATOR.mac, aim.own.mac, _datagram(aim.peer, aim))]
 
 
 def _mapped(aim: Aim) -> list[bytes]:
-    packet = mapped(aim.peer, aim.agent, aim.payload)
+    segment = _segment(aim.peer, aim.agent, aim)
+    packet = mapped(aim.peer, aim.agent, segment, aim.transport.protocol)
     return [ethernet(aim.agent.mac, aim.own.mac, packet)]
 
 
 def _in_snap(aim: Aim) -> list[bytes]:
-    return [in_snap(aim.agent.mac, aim.own.mac, datagram(aim.peer, aim.agent, aim.payload))]
+    return [in_snap(aim.agent.mac, aim.own.mac, _datagram(aim.peer, aim))]
 
 
 def _changed(change: Callable[[random.Random, bytes], bytes]) -> Make:
@@ -144,7 +175,8 @@ def _message(code: int, rest: bytes, source: Callable[[Aim], End]) -> Make:
     """An ICMP message about a packet that the agent could have sent to the peer."""
 
     def make(aim: Aim) -> list[bytes]:
-        sent = datagram(aim.agent, aim.peer, aim.payload)
+        segment = _segment(aim.agent, aim.peer, aim)
+        sent = ipv4(aim.agent.ip, aim.peer.ip, segment, aim.transport.protocol)
         packet = icmp_about(sent, source(aim).ip, UNREACHABLE, code, rest)
         return [ethernet(aim.agent.mac, aim.own.mac, packet)]
 

@@ -211,8 +211,8 @@ def _result_fragments(tags: Sequence[tuple[int, int]] = ()) -> Make:
     """Both parts of one datagram; the later one has no UDP header."""
 
     def make(aim: Aim) -> list[bytes]:
-        result = aim.result(4 * len(tags))
-        packets = fragments(AGGREGATOR, aim.worker, result, aim.chance.randrange(1 << 16))
+        segment = udp(AGGREGATOR, aim.worker, aim.result(4 * len(tags)))
+        packets = fragments(AGGREGATOR, aim.worker, segment, aim.chance.randrange(1 << 16))
         return [ethernet(aim.worker.mac, aim.own.mac, packet, tags) for packet in packets]
 
     return make
@@ -225,7 +225,8 @@ def _result_to_broadcast(aim: Aim) -> list[bytes]:
 
 
 def _result_mapped(aim: Aim) -> list[bytes]:
-    packet = mapped(AGGREGATOR, aim.worker, aim.result(IPV6.size - IPV4.size))
+    segment = udp(AGGREGATOR, aim.worker, aim.result(IPV6.size - IPV4.size))
+    packet = mapped(AGGREGATOR, aim.worker, segment)
     return [ethernet(aim.worker.mac, aim.own.mac, packet)]
 
 
