@@ -11,6 +11,7 @@ import pytest
 
 from agglab.hosts import wire
 from agglab.hosts.systems.omnireduce import wire as omnireduce
+from agglab.hosts.systems.pooling import wire as pooling
 
 ROOT = Path(__file__).parents[3]
 
@@ -43,7 +44,25 @@ def test_the_column_follows_the_header(tmp_path):
     assert whole == list(wire.field_bits(omnireduce.HEADER).items())
 
 
+@pytest.mark.parametrize("program", ["atp", "esa"])
+def test_the_second_header_of_shared_slots_follows_the_first(tmp_path, program):
+    headers = header_types(tmp_path, program, 5)
+    assert list(headers["pooled_t"].items()) == list(wire.field_bits(pooling.POOLED).items())
+    whole = [*wire.field_bits().items(), *headers["pooled_t"].items()]
+    assert whole == list(wire.field_bits(pooling.HEADER).items())
+    assert sum(headers["values_t"].values()) == 8 * (
+        pooling.datagram_bytes(5) - pooling.HEADER_BYTES
+    )
+
+
 KINDS = {
+    "pooling": (
+        "p4/include/pooling.p4",
+        {
+            **{kind.name: kind.value for kind in pooling.Kind},
+            **{flag.name: flag.value for flag in pooling.Flag},
+        },
+    ),
     "switchml": ("p4/include/headers.p4", {kind.name: kind.value for kind in wire.Kind}),
     "omnireduce": (
         "p4/omnireduce.p4",
