@@ -15,8 +15,8 @@ from agglab.hosts.systems.pooling import wire
 from agglab.hosts.systems.pooling.job import SIGNATURES, PoolingJob
 from agglab.hosts.systems.pooling.places import places
 from agglab.hosts.systems.pooling.server import PoolingServer
-from agglab.hosts.systems.pooling.worker import Aimd, PoolingWorker
 from agglab.hosts.systems.pooling.wire import Flag, Kind
+from agglab.hosts.systems.pooling.worker import Aimd, PoolingWorker
 from agglab.hosts.wire import RESULT
 
 LANES, WINDOW = 3, 4

@@ -1,5 +1,5 @@
-"""Slots that all jobs share, end to end in virtual time: sums, bytes of every link, faults, attacks,
-jobs that want the same slots; and that what is wrong is found."""
+"""Slots that all jobs share, end to end in virtual time: sums, bytes of every link, faults,
+attacks, jobs that want the same slots; and that what is wrong is found."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from system_runs import (
     DISORDER,
-    ELEMENTS,
     LANES,
     ROUNDS,
     Run,
@@ -181,10 +180,6 @@ def test_attacks_change_no_sum(tried: Run, system: str, dtype: str) -> None:
 # Jobs that want the same slots.
 
 TWO = "\njobs: [{name: a, workers: [h1, h2]}, {name: b, workers: [h3, h4]}]"
-
-
-def two_jobs(system: str, slots: int, own: str = "", loss: str = "0%") -> dict[str, Any]:
-    return {"system": system, "slots": slots, "own": own, "loss": loss, "more": ""}
 
 
 @pytest.mark.parametrize("loss", ["0%", "1%"])
