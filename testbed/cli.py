@@ -85,6 +85,11 @@ def _list(options: argparse.Namespace) -> int:
 
 def _systems(options: argparse.Namespace) -> int:
     """What `system:` may name; one that an installed package brings may be broken, and says so."""
+    if options.measure:
+        from agglab.testbed.survey import command
+
+        with _interruptible():
+            return command.main(options.set, options.out)
     from agglab.testbed.scenario.describe import system_lines
 
     for name in systems.names():
@@ -148,7 +153,8 @@ def _run(options: argparse.Namespace) -> int:
     human, program = (err, out) if options.json else (out, None)
     try:
         with redirect_stdout(human), redirect_stderr(err), _interruptible():
-            return run(suite, Path(options.results), options.set, human, program)
+            results, resume = Path(options.results), options.resume
+            return run(suite, results, options.set, human, program, resume, options.processes)
     except ResultsError as error:
         return _fail(INVALID, f"cannot write results: {error}")
 
@@ -193,6 +199,12 @@ def _fill(words: list[str]) -> int:
     return export.fill_main(words)
 
 
+def _results(words: list[str]) -> int:
+    from agglab.testbed import results
+
+    return results.main(words)
+
+
 def _doctor(words: list[str]) -> int:
     from agglab.testbed import doctor
 
@@ -210,17 +222,29 @@ def _arguments_of_check(command: argparse.ArgumentParser) -> None:
 def _arguments_of_run(command: argparse.ArgumentParser) -> None:
     _arguments_of_a_scenario(command, "metrics.json on stdout, and on stderr what is for people")
     command.add_argument("--results", default="results", metavar="DIR", help="where results go")
+    command.add_argument(
+        "--resume",
+        type=Path,
+        metavar="DIR",
+        help="go on with a sweep's result folder: finished points are kept",
+    )
+    command.add_argument(
+        "--processes",
+        type=_count,
+        metavar="N",
+        help="how many points of a sweep in virtual time run at once (default: all processors)",
+    )
+
+
+def _count(text: str) -> int:
+    if not (text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return int(text)
 
 
 def _arguments_of_a_scenario(command: argparse.ArgumentParser, in_json: str) -> None:
     command.add_argument("scenario", help="a name from `list`, or the path of a .yaml file")
-    command.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="change one key, such as links.loss=1%% (may be repeated)",
-    )
+    _argument_of_settings(command)
     command.add_argument(
         "--folder",
         type=Path,
@@ -228,6 +252,28 @@ def _arguments_of_a_scenario(command: argparse.ArgumentParser, in_json: str) -> 
         help="where paths in the scenario count from (default: its own folder)",
     )
     command.add_argument("--json", action="store_true", help=in_json)
+
+
+def _arguments_of_systems(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--measure",
+        action="store_true",
+        help="run each on every workload that it does, in virtual time, and print tables",
+    )
+    command.add_argument(
+        "--out", type=Path, metavar="FILE", help="write the tables there, as docs/systems/README.md"
+    )
+    _argument_of_settings(command)
+
+
+def _argument_of_settings(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change one key, such as links.loss=1%% (may be repeated)",
+    )
 
 
 @dataclass(frozen=True)
@@ -250,9 +296,14 @@ COMMANDS: Mapping[str, Command] = {
     "report": Command(
         "draw a result folder's report again", run=_report, arguments=_arguments_of_report
     ),
+    "results": Command("the numbers of many runs as one table", main=_results),
     "clean": Command("remove what killed runs left behind", run=_clean),
     "doctor": Command("what this machine has and lacks", main=_doctor),
-    "systems": Command("the ways of aggregating, and what each can do", run=_systems),
+    "systems": Command(
+        "the ways of aggregating, what each can do, and how they compare (--measure)",
+        run=_systems,
+        arguments=_arguments_of_systems,
+    ),
     "export": Command("for p4-utils or p4lang's tutorials", main=_export),
     "fill": Command("fill a running switch over P4Runtime", main=_fill),
 }

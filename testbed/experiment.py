@@ -14,8 +14,8 @@ from agglab.testbed.control.assembly import conductor
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.control.turns import exhaust
 from agglab.testbed.measurements import Measurements
-from agglab.testbed.prepare import fill
-from agglab.testbed.program import Programs
+from agglab.testbed.prepare import Prepared
+from agglab.testbed.program import register_bits
 from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog, RunFolder
 from agglab.testbed.scenario import ResolvedScenario
@@ -29,7 +29,7 @@ class Experiment:
     def __init__(
         self,
         resolved: ResolvedScenario,
-        programs: Programs,
+        prepared: Prepared,
         folder: RunFolder,
         scratch: Path,
         stream: TextIO,
@@ -37,7 +37,8 @@ class Experiment:
     ) -> None:
         """whose: what the lines of progress begin with, where several runs take turns."""
         self.resolved = resolved
-        self.programs = programs
+        self.programs = prepared.programs
+        self.fill = prepared.fill
         self.folder = folder
         self.scratch = scratch
         self.system = resolved.system
@@ -97,8 +98,7 @@ class Experiment:
         log = EventLog(self.folder.path / "events.jsonl", backend.now_ns)
         try:
             log.add("start", scenario=self.resolved.name, seed=self.resolved.seed)
-            filled = fill(self.resolved, self.programs)
-            run = conductor(self.resolved, backend, log, self.progress, filled)
+            run = conductor(self.resolved, backend, log, self.progress, self.fill)
             outcome = yield from run.turns()
             log.add("end")
             return self._collected(backend, outcome)
@@ -125,8 +125,9 @@ class Experiment:
             for way in statistics.directions
         }
         self.folder.write_json("drops.json", drops)
+        bits = {switch: register_bits(program) for switch, program in self.programs.items()}
         processors = len(os.sched_getaffinity(0))
-        return Measurements(outcome, statistics, counters, processors)
+        return Measurements(outcome, statistics, counters, bits, processors)
 
     def _counters(self, backend: Backend, switch: str) -> dict[str, Cells]:
         """A program of the user's own may count less than ours."""

@@ -22,7 +22,7 @@ from agglab.switch.program import Program as Described
 from agglab.testbed.exit_codes import INVALID, PASSED
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.plan import Entries, Replica, TableEntry
-from agglab.testbed.prepare import all_entries, compiled, fill
+from agglab.testbed.prepare import all_entries, prepare
 from agglab.testbed.program import Program, Programs
 from agglab.testbed.scenario import ScenarioError, find, load
 from agglab.topologies import Link, LinkEnd, Topology
@@ -84,10 +84,10 @@ def main(words: Sequence[str]) -> int:
         print(what, file=sys.stderr)
         return INVALID
     resolved = point.resolved
-    programs = compiled(resolved)
-    filled = fill(resolved, programs)
+    prepared = prepare(resolved)
+    programs = prepared.programs
     entries = {
-        node: full_names(filled(node, planned), Described.read(programs[node].json))
+        node: full_names(prepared.fill(node, planned), Described.read(programs[node].json))
         for node, planned in all_entries(resolved).items()
     }
     exported = Exported(resolved.graph, programs, entries)

@@ -127,10 +127,11 @@ Action: TypeAlias = "NetworkFault | AgentFault | SwitchFault | Attack"
 
 @dataclass(frozen=True)
 class Fault:
-    """number: its place in the expanded list, which names it in events. duration_s: None lasts to
-    the end of the run."""
+    """number: its place in the expanded list, which names it in events. kind: the name of what
+    happens, as the scenario says it. duration_s: None lasts to the end of the run."""
 
     number: int
+    kind: str
     action: Action
     trigger: Trigger
     duration_s: float | None = None

@@ -18,7 +18,7 @@ from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
 from agglab.testbed.experiment import Experiment
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.metrics import compute, failures, shortcomings
-from agglab.testbed.program import Programs
+from agglab.testbed.prepare import Prepared
 from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import Point
 from agglab.testbed.scenario.errors import one_line
@@ -31,16 +31,16 @@ class Run:
     """One run, from its start to the metrics.json in its folder."""
 
     def __init__(
-        self, point: Point, programs: Programs, folder: RunFolder, scratch: Path, out: TextIO
+        self, point: Point, prepared: Prepared, folder: RunFolder, scratch: Path, out: TextIO
     ) -> None:
         self.folder = folder
-        self._point, self._programs, self._scratch, self._out = point, programs, scratch, out
+        self._point, self._prepared, self._scratch, self._out = point, prepared, scratch, out
 
     def turns(self) -> Turns:
         """The experiment's turns, of which the last judges it, too."""
         point = self._point
         experiment = Experiment(
-            point.resolved, self._programs, self.folder, self._scratch, self._out, point.contender
+            point.resolved, self._prepared, self.folder, self._scratch, self._out, point.contender
         )
         measured = yield from experiment.turns()
         metrics = compute(point.resolved, measured)

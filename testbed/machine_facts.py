@@ -12,6 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from agglab.testbed import workloads
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.program import Program
 from agglab.testbed.scenario import Suite
@@ -34,6 +35,7 @@ def manifest(suite: Suite, programs: Iterable[Program], settings: Sequence[str])
         "git": _git(),
         "programs": [_program(program) for program in dict.fromkeys(programs)],
         "targets": _targets(suite),
+        "inputs": _inputs(suite),
         "machine": machine(),
         "tools": {name: first_line(command) for name, command in TOOLS.items()},
         "packages": {"python": platform.python_version(), **_packages()},
@@ -63,6 +65,13 @@ def _targets(suite: Suite) -> dict[str, Any]:
     from agglab.testbed.network import target_facts
 
     return {name: target_facts(name) for name in sorted(names - {"native"})}
+
+
+def _inputs(suite: Suite) -> dict[str, Any]:
+    """What the workers' inputs depend on beside the scenario, by the kind of workload."""
+    works = {job.work for point in suite.points for job in point.resolved.jobs}
+    found = {work.kind: dict(workloads.KINDS[work.kind].facts(work)) for work in works}
+    return {kind: facts for kind, facts in sorted(found.items()) if facts}
 
 
 def _git() -> dict[str, Any] | None:

@@ -14,6 +14,7 @@ from agglab.testbed.systems.base import Cells
 class Measurements:
     """Everything a finished run measured.
 
+    register_bits: switch -> of all registers of its program.
     counters: switch -> kind -> index of the job in the run (and one more for none) -> (packets,
     bytes).
     processors: that the run may use; usage in `outcome` is of the rounds alone.
@@ -22,4 +23,5 @@ class Measurements:
     outcome: Outcome
     statistics: NetworkStatistics
     counters: Mapping[str, Mapping[str, Cells]]
+    register_bits: Mapping[str, int]
     processors: int

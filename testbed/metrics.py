@@ -7,9 +7,8 @@ from math import inf, isfinite
 from statistics import median
 from typing import Any
 
-from agglab.testbed import fidelity, findings, link_bytes
+from agglab.testbed import fidelity, findings, link_bytes, workloads
 from agglab.testbed.accounts import ON_REAL_LINKS
-from agglab.testbed.control.history import FaultState
 from agglab.testbed.control.outcome import ControlCounts, JobResult, Outcome
 from agglab.testbed.faults import Impair
 from agglab.testbed.link_share import busiest_share
@@ -127,6 +126,7 @@ def _job(resolved: ResolvedScenario, result: JobResult) -> dict[str, Any]:
         "elements_per_s": _throughput(result),
         "workers": _workers(system, result),
         **({"servers": _servers(system, result)} if system.abilities.has_servers else {}),
+        **workloads.KINDS[job.work.kind].summary(result.verdicts),
         **({"control": _control(result.control)} if result.control else {}),
     }
 
@@ -364,6 +364,7 @@ def _switches(measured: Measurements, lost: Mapping[str, Lost]) -> dict[str, dic
             "ring_drops": max(switch.ring_drops, lost.get(switch.name, NOTHING_LOST).before),
             "queue_drops": lost.get(switch.name, NOTHING_LOST).after,
             "port_errors": _port_errors(switch),
+            "register_bits": measured.register_bits[switch.name],
             "cpu_s": measured.outcome.usage.cpu_s.get(switch.name, 0.0),
         }
         for switch in measured.statistics.switches
@@ -406,6 +407,7 @@ def _totals(
     agents = [job[role] for job in jobs.values() for role in ("workers", "servers") if role in job]
     workers = [agent for by_number in agents for agent in by_number.values()]
     return {
+        "sent": sum(worker["sent"] for worker in workers),
         "retransmitted": sum(worker["retransmitted"] for worker in workers),
         "injected_drops": sum(way["dropped"] for way in ways),
         "lost_down": sum(way["lost_down"] for way in ways),
@@ -440,7 +442,7 @@ def _evidence(
         retransmitted=totals["retransmitted"],
         unexplained=findings.unexplained_repeats(measured, jobs, losses),
         losses=losses,
-        faults=tuple(dict.fromkeys(FaultState(f).name for f in findings.holding_up(begun))),
+        faults=tuple(dict.fromkeys(f.kind for f in findings.holding_up(begun))),
         window_share=min(job["window_share"] for job in jobs.values()),
         delayed=bool(delaying) or any(way.delay_us or way.impairments for way in directions),
         brief=all(_is_brief(resolved, result) for result in measured.outcome.jobs),

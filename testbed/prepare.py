@@ -4,6 +4,7 @@ programs compiled and matched with what they will be filled with, worker classes
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from agglab.hosts import AllReducer, own_worker
 from agglab.hosts.own_worker import WorkerError
@@ -21,44 +22,54 @@ from agglab.testbed.scenario import (
 from agglab.testbed.scenario.schema import Workload
 
 
-def compile_points(points: Sequence[Point]) -> list[Programs]:
-    """Each point's programs, which hold their entries and those of the user.
+@dataclass(frozen=True)
+class Prepared:
+    """What a run's switches are given. fill: how the scenario's own entries join the planned
+    ones."""
+
+    programs: Programs
+    fill: Fill
+
+
+def compile_points(points: Sequence[Point]) -> list[Prepared]:
+    """What each point's switches are given: programs that hold their entries and the user's.
 
     Raises CompileError with everything that is wrong with them, ScenarioError for wrong entries of
     the user's, MachineLacks where the compiler is not installed.
     """
-    programs, refusals = [], []
+    found, refusals = [], []
     for point in points:
         try:
-            programs.append(_compiled(point))
+            found.append(_checked(point.resolved))
         except CompileError as error:
             refusals.append(str(error))
     if refusals:
         raise CompileError("\n".join(dict.fromkeys(refusals)))
-    return programs
+    return found
 
 
-def _compiled(point: Point) -> Programs:
-    programs = compiled(point.resolved)
-    filled = fill(point.resolved, programs)
-    for node, entries in all_entries(point.resolved).items():
-        check_fits(programs[node], filled(node, entries))
-    return programs
+def _checked(resolved: ResolvedScenario) -> Prepared:
+    prepared = prepare(resolved)
+    for node, entries in all_entries(resolved).items():
+        check_fits(prepared.programs[node], prepared.fill(node, entries))
+    return prepared
 
 
-def compiled(resolved: ResolvedScenario) -> Programs:
-    """The scenario's programs with their system's compile-time parameters, each compiled once."""
+def prepare(resolved: ResolvedScenario) -> Prepared:
+    """Compile the scenario's programs, and read the user's entries. ScenarioError if these cannot
+    join."""
+    programs = _compiled(resolved)
+    jsons = {switch: program.json for switch, program in programs.items()}
+    return Prepared(programs, filling(resolved.scenario.switch.entries, jsons, resolved.target))
+
+
+def _compiled(resolved: ResolvedScenario) -> Programs:
+    """With the system's compile-time parameters, each once."""
     compiler, made = resolved.scenario.switch.compiler, dict[str, Program]()
     for program in resolved.programs.values():
         if str(program) not in made:
             made[str(program)] = compile_program(program.path, compiler, program.parameters)
     return {switch: made[str(program)] for switch, program in resolved.programs.items()}
-
-
-def fill(resolved: ResolvedScenario, programs: Programs) -> Fill:
-    """How the scenario's own entries join the planned ones; ScenarioError if they cannot."""
-    jsons = {switch: program.json for switch, program in programs.items()}
-    return filling(resolved.scenario.switch.entries, jsons, resolved.target)
 
 
 def all_entries(resolved: ResolvedScenario) -> dict[str, Entries]:

@@ -26,6 +26,7 @@ INCLUDES = P4_FOLDER
 P4C_REMEDY = f"{install_peer('p4lang-p4c', 'p4c')}, or leave switch.compiler at agglab"
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class CompileError(Exception):
@@ -62,6 +63,23 @@ def compile_program(source: Path, compiler: str, parameters: Mapping[str, int]) 
     if not (bmv2.is_file() and p4info.is_file()):
         _compile([*command, str(source), *flags], bmv2, p4info)
     return Program(source, bmv2, p4info, _sha256(source), _sha256(bmv2))
+
+
+def register_bits(program: Program) -> int:
+    """Bits of all its registers, which is what it keeps from packet to packet beside counters."""
+    arrays = json.loads(program.json.read_text())["register_arrays"]
+    return sum(array["size"] * array["bitwidth"] for array in arrays)
+
+
+def source_lines(source: Path) -> int:
+    """Lines of code of a program and of what it includes, but for the architecture's own files:
+    neither blank nor comments."""
+    return sum(map(_lines_of_code, {source.resolve(), *_included(source)}))
+
+
+def _lines_of_code(file: Path) -> int:
+    code = _COMMENT.sub("", file.read_text())
+    return sum(bool(line.strip()) for line in code.splitlines())
 
 
 def check_fits(program: Program, entries: Entries) -> None:

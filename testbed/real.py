@@ -28,8 +28,8 @@ from agglab.testbed.agents import Agents
 from agglab.testbed.backend import Command, Event, WorkerId
 from agglab.testbed.errors import NodeFailed
 from agglab.testbed.faults import Fault
+from agglab.testbed.kernel import network_namespace
 from agglab.testbed.network import MininetNetwork, NativeTarget, NodeProcess, RunningSwitch, Target
-from agglab.testbed.network.kernel import network_namespace
 from agglab.testbed.plan import Entries
 from agglab.testbed.received import Array, Received
 from agglab.testbed.statistics import NetworkStatistics

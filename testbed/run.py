@@ -13,13 +13,18 @@ from typing import Any, TextIO
 from agglab.testbed import report
 from agglab.testbed.errors import C_COMPILER, MachineLacks, lacks_program
 from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
-from agglab.testbed.group import Run, take_turns
 from agglab.testbed.machine_facts import manifest, memory_available_bytes
 from agglab.testbed.metrics import memory_needed_bytes
+from agglab.testbed.points import Points, processes_for
 from agglab.testbed.prepare import compile_points, load_workers
-from agglab.testbed.program import Programs
-from agglab.testbed.record import RunFolder, new_run_folder, point_folder
-from agglab.testbed.scenario import Suite, suite_to_yaml, to_yaml
+from agglab.testbed.record import (
+    NOT_FINISHED,
+    ResultsError,
+    RunFolder,
+    new_run_folder,
+    point_folder,
+)
+from agglab.testbed.scenario import Suite, suite_to_yaml
 from agglab.testbed.scratch import check_usable, scratch_folder
 from agglab.testbed.side_by_side import comparison, sweep
 from agglab.testbed.summary import summary
@@ -32,20 +37,26 @@ def run(
     settings: Sequence[str],
     out: TextIO,
     metrics_out: TextIO | None = None,
+    resume: Path | None = None,
+    processes: int | None = None,
 ) -> int:
     """Run every point and print the summary; returns the exit code. metrics_out: is given
-    metrics.json, too.
+    metrics.json, too. resume: the folder of an earlier run of the same sweep, of which the points
+    that were finished are kept. processes: how many virtual points may run at once, by default as
+    many as there are processors.
 
     Raises MachineLacks, CompileError, ScenarioError or ResultsError before anything has started.
     """
     _check_machine(suite)
-    programs = compile_points(suite.points)
-    every = [program for own in programs for program in own.values()]
+    prepared = compile_points(suite.points)
+    every = [program for own in prepared for program in own.programs.values()]
     load_workers(suite.points)
-    folder = new_run_folder(results, suite.name)
-    folder.write("scenario.yaml", suite_to_yaml(suite))
+    asked = suite_to_yaml(suite)
+    folder = _resumed(resume, suite, asked) if resume else new_run_folder(results, suite.name)
+    folder.write("scenario.yaml", asked)
     folder.write_json("manifest.json", manifest(suite, every, settings))
-    code = _contained(suite, lambda scratch: _run_groups(suite, programs, folder, scratch, out))
+    points = Points(suite, prepared, folder, processes_for(suite, processes), out)
+    code = _contained(suite, points.run)
     _conclude(suite, folder, code, out)
     if metrics_out:
         print((folder.path / "metrics.json").read_text(), end="", file=metrics_out, flush=True)
@@ -54,10 +65,28 @@ def run(
     return PASSED if folder.metrics()["ok"] else FAILED
 
 
+def _resumed(path: Path, suite: Suite, asked: str) -> RunFolder:
+    """The folder of an earlier run of this suite; it has not finished from now on."""
+    if not suite.axes:
+        raise ResultsError(f"{path}: only sweeps can be resumed, and {suite.name} is none")
+    try:
+        before = (path / "scenario.yaml").read_text(encoding="utf-8")
+        if before != asked:
+            raise ResultsError(f"{path}: is of another scenario than {suite.source}")
+        folder = RunFolder(path, new=False)
+        folder.write_json("metrics.json", NOT_FINISHED)
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"{path}: is no folder of a sweep: {error}") from None
+    return folder
+
+
 def _check_machine(suite: Suite) -> None:
     check_usable()
     for group in suite.groups:
         runs = [point.resolved for point in group]
+        for resolved in runs:
+            for what, remedy in resolved.system.lacks(resolved):
+                raise MachineLacks(what, remedy)
         if not runs[0].virtual:
             from agglab.testbed.network import lacks, require_target
 
@@ -81,29 +110,6 @@ def _contained(suite: Suite, run: Callable[[Path], int]) -> int:
         return isolated(run)
     with scratch_folder() as scratch:
         return run(scratch)
-
-
-def _run_groups(
-    suite: Suite, programs: Sequence[Programs], folder: RunFolder, scratch: Path, out: TextIO
-) -> int:
-    """Inside the namespaces: the runs of each point in turns. Exceptions end in the runs' folders,
-    as a reason, and as a line or two."""
-    numbered = enumerate(programs)
-    for number, group in enumerate(suite.groups):
-        own = folder.point(number) if suite.axes else folder
-        if suite.axes:
-            label = plain(group[0].label)
-            print(f"{suite.name}: {label} ({number + 1} of {len(suite.groups)})", file=out)
-        runs = []
-        for point in group:
-            index, own_programs = next(numbered)
-            place = own.contender(point.contender) if point.contender else own
-            if place is not folder:
-                place.write("scenario.yaml", to_yaml(point.resolved))
-            runs.append(Run(point, own_programs, place, scratch / f"p{index}", out))
-        if code := take_turns(runs):
-            return code
-    return PASSED
 
 
 def _conclude(suite: Suite, folder: RunFolder, code: int, out: TextIO) -> None:

@@ -3,8 +3,8 @@ and by how much."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf, isnan
 from typing import Any, NamedTuple
 
@@ -45,7 +45,8 @@ class Verdict:
     wrong_sums: integers that differ. wrong_results: elements of what callers received that differ
     (int32) or are farther from the float64 sum than their own bound (float32). max_abs: the largest
     distance of a float32 from the float64 sum, inf if one is no number; bound: the largest that is
-    allowed anywhere. Both are None for int32.
+    allowed anywhere. Both are None for int32. measures: what the workload has measured of a round
+    that is right, in its own words.
     """
 
     wrong_sums: int = 0
@@ -53,6 +54,7 @@ class Verdict:
     first: Wrong | None = None
     max_abs: float | None = None
     bound: float | None = None
+    measures: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def exact(self) -> bool:

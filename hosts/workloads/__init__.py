@@ -8,16 +8,34 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from agglab.hosts.workloads.async_sgd import AsyncSgd
 from agglab.hosts.workloads.base import InputKey, Work
+from agglab.hosts.workloads.calls import Calls
 from agglab.hosts.workloads.dense import Dense
+from agglab.hosts.workloads.embedding import Embedding
+from agglab.hosts.workloads.push_pull import PushPull
 from agglab.hosts.workloads.sparse import Sparse
 
-KINDS: Mapping[str, type[Work]] = {each.kind: each for each in (Dense, Sparse)}
+KINDS: Mapping[str, type[Work]] = {
+    each.kind: each for each in (Dense, Sparse, Embedding, PushPull, Calls, AsyncSgd)
+}
 """By the name that scenarios and agents' configurations have for it."""
 
 DTYPES = ("int32", "float32")
 
-__all__ = ["KINDS", "Dense", "InputKey", "Sparse", "Work", "read", "told"]
+__all__ = [
+    "KINDS",
+    "AsyncSgd",
+    "Calls",
+    "Dense",
+    "Embedding",
+    "InputKey",
+    "PushPull",
+    "Sparse",
+    "Work",
+    "read",
+    "told",
+]
 
 
 def told(work: Work) -> dict[str, Any]:

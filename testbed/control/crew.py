@@ -39,6 +39,7 @@ class Crew:
             for agent in roster.agents(self.job)
             if agent.role != WORKER
         }
+        self._spare = {agent.rank for agent in roster.agents(self.job) if agent.spare}
         result.servers = {rank: known.host for rank, known in self._servers.items()}
         self._dead: dict[int, Event] = {}
         self.forgetful = False
@@ -56,8 +57,9 @@ class Crew:
 
     @property
     def needed(self) -> set[int]:
-        """The ranks of all without whom no round ends."""
-        return {*self.members, *self._servers}
+        """The ranks of all without whom no round ends: one that is spare is not missed when it has
+        died."""
+        return {*self.members, *self._servers} - (self._spare & self._dead.keys())
 
     @property
     def dead(self) -> Mapping[int, Event]:

@@ -53,7 +53,7 @@ class FaultProcess:
         state = self._state
         yield from self._until_trigger()
         state.began_ns = self._clock.now_ns()
-        told = {"number": self._fault.number, "fault": state.name, "target": state.target}
+        told = {"number": self._fault.number, "fault": self._fault.kind, "target": state.target}
         self._tell("fault", **told)
         yield from self._happen(state.began_ns)
         state.ended = True

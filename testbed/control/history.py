@@ -9,33 +9,8 @@ from dataclasses import dataclass, field, fields
 from agglab.testbed.backend import WorkerId
 from agglab.testbed.control.outcome import Outcome
 from agglab.testbed.control.scheduler import RunClock
-from agglab.testbed.faults import (
-    AgentCrash,
-    AgentFault,
-    AgentPause,
-    AgentSlow,
-    AtChunk,
-    Attack,
-    AtTime,
-    Fault,
-    Impair,
-    LinkDown,
-    RateChange,
-    SwitchReprogram,
-    SwitchRestart,
-)
+from agglab.testbed.faults import AgentCrash, AgentFault, AtChunk, Attack, AtTime, Fault
 from agglab.testbed.scenario.jobs import Job
-
-NAMES = {
-    LinkDown: "link_down",
-    RateChange: "rate",
-    AgentPause: "pause",
-    AgentCrash: "crash",
-    AgentSlow: "slow",
-    SwitchRestart: "switch_restart",
-    SwitchReprogram: "switch_reprogram",
-    Attack: "attack",
-}
 
 
 def concerns(action: AgentFault, agent: WorkerId) -> bool:
@@ -56,8 +31,8 @@ class FaultState:
         """`link_down h1-s1 at 2 s`."""
         trigger = self.fault.trigger
         if isinstance(trigger, AtTime):
-            return f"{self.name} {self.target} at {trigger.seconds:g} s"
-        return f"{self.name} {self.target} at chunk {trigger.chunk} of round {trigger.round}"
+            return f"{self.fault.kind} {self.target} at {trigger.seconds:g} s"
+        return f"{self.fault.kind} {self.target} at chunk {trigger.chunk} of round {trigger.round}"
 
     @property
     def target(self) -> str:
@@ -66,15 +41,6 @@ class FaultState:
             item.name: getattr(self.fault.action, item.name) for item in fields(self.fault.action)
         }
         return str(next(where[name] for name in ("link", "host", "switch") if name in where))
-
-    @property
-    def name(self) -> str:
-        action = self.fault.action
-        if isinstance(action, Impair):
-            return type(action.impairment).__name__.lower()
-        if isinstance(action, AgentPause | AgentCrash | AgentSlow):
-            return f"{action.role}_{NAMES[type(action)]}"
-        return NAMES[type(action)]
 
 
 class FaultHistory:
@@ -112,9 +78,9 @@ class FaultHistory:
         """` (faults: link_down h1-s1 2 s after the start)`, or nothing."""
         start_ns = self._clock.start_ns or 0
         begun = [
-            f"{state.name} {state.target} {(state.began_ns - start_ns) / 1e9:.3g} s after the start"
-            for state in self._states
-            if state.began_ns is not None
+            f"{s.fault.kind} {s.target} {(s.began_ns - start_ns) / 1e9:.3g} s after the start"
+            for s in self._states
+            if s.began_ns is not None
         ]
         return f" (faults: {', '.join(dict.fromkeys(begun))})" if begun else ""
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from agglab.testbed.network import kernel
+from agglab.testbed import kernel
 
 SIOCGIFFLAGS = 0x8913
 IFF_RUNNING = 0x40

@@ -26,7 +26,7 @@ from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
-from agglab.testbed.network import kernel
+from agglab.testbed import kernel
 from agglab.testbed.scratch import scratch_folder
 
 INTERRUPTED = 130

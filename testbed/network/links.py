@@ -26,6 +26,10 @@ FRAMES_PER_S = 1_000_000
 # means the whole jitter.
 TABLE_ENTRIES, TABLE_UNIT = 8192, 8192
 
+# TCP cuts what it sends into frames before these are queued. With offloads off the kernel would cut
+# behind the queue, where 64 kB count as one frame.
+WHOLE_FRAMES = "gso_max_segs 1"
+
 DELAYS = (Jitter, Reorder)
 Delay: TypeAlias = "Jitter | Reorder"
 
@@ -45,9 +49,9 @@ def create_lines(topology: Topology, pids: Mapping[str, int]) -> list[str]:
     """
     return [
         f"link add name {link.a.interface} netns {pids[link.a.node]} mtu {link.mtu} "
-        f"address {interface_mac(topology, link.a)} type veth "
+        f"{WHOLE_FRAMES} address {interface_mac(topology, link.a)} type veth "
         f"peer name {link.b.interface} netns {pids[link.b.node]} mtu {link.mtu} "
-        f"address {interface_mac(topology, link.b)}"
+        f"{WHOLE_FRAMES} address {interface_mac(topology, link.b)}"
         for link in topology.links
     ]
 

@@ -11,9 +11,10 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from agglab.testbed import kernel
 from agglab.testbed.errors import C_COMPILER, MachineLacks
 from agglab.testbed.faults import Action, Fault, Impair, LinkDown, RateChange
-from agglab.testbed.network import impaired, kernel
+from agglab.testbed.network import impaired
 from agglab.testbed.network.impaired_code import EBPF_KINDS
 from agglab.testbed.network.links import DELAYS, delays
 from agglab.testbed.places import install, install_module

@@ -14,9 +14,9 @@ from typing import Any
 
 from agglab.testbed.errors import MachineLacks, NodeFailed, exit_in_words
 from agglab.testbed.faults import Fault, Impair, LinkDown, RateChange
+from agglab.testbed.kernel import network_namespace
 from agglab.testbed.network import impaired, interfaces, links, reading
 from agglab.testbed.network.impaired import ImpairedDirection
-from agglab.testbed.network.kernel import network_namespace
 from agglab.testbed.network.process import NodeProcess, put_first, stop_all
 from agglab.testbed.network.rules import DirectionRules, PortDrop, direction_rules
 from agglab.testbed.network.targets import (

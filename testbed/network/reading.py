@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from agglab.testbed.kernel import network_namespace
 from agglab.testbed.network.impaired import Counts
-from agglab.testbed.network.kernel import network_namespace
 from agglab.testbed.network.rules import PortDrop
 from agglab.testbed.statistics import DirectionStatistics, SwitchStatistics
 from agglab.topologies import Topology

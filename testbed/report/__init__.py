@@ -8,14 +8,13 @@ from typing import Any
 
 from agglab.testbed.report.figures import figures_of_several, run_figures
 from agglab.testbed.report.page import page
+from agglab.testbed.result_files import NoResults, read_object
 from agglab.testbed.side_by_side import contenders_of
+
+__all__ = ["NoResults", "write"]
 
 WRONG_SHAPE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 """What drawing raises where a file does not hold what it should."""
-
-
-class NoResults(Exception):
-    """This is not the folder of a run; one line."""
 
 
 def write(folder: Path) -> Path:
@@ -23,7 +22,7 @@ def write(folder: Path) -> Path:
 
     Raises NoResults for files that are missing, damaged or of another version.
     """
-    metrics = _json(folder / "metrics.json")
+    metrics = read_object(folder / "metrics.json")
     events = _events(folder / "events.jsonl")
     whole, manifest = _manifest(folder)
     scenario = folder / "scenario.yaml"
@@ -57,20 +56,8 @@ def _manifest(folder: Path) -> tuple[Path, dict[str, Any]]:
     """The manifest and its folder: that of a sweep, or of a comparison, is all its runs'."""
     for whole in (folder, *folder.parents[:2]):
         if (whole / "manifest.json").is_file():
-            return whole, _json(whole / "manifest.json")
+            return whole, read_object(whole / "manifest.json")
     return folder, {}
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise NoResults(f"{path}: {error.strerror}: not the folder of a run") from None
-    except ValueError:
-        raise NoResults(f"{path}: is not JSON") from None
-    if not isinstance(value, dict):
-        raise NoResults(f"{path}: is not a JSON object")
-    return value
 
 
 def _events(path: Path) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ def expand(scenario: Scenario, graph: Topology, jobs: Sequence[Job]) -> list[fau
         if not is_constant(entry)
     )
     return [
-        faults.Fault(number, action, _trigger(entry, jobs), duration_s(entry))
+        faults.Fault(number, entry.kind, action, _trigger(entry, jobs), duration_s(entry))
         for number, (action, entry) in enumerate(found)
     ]
 

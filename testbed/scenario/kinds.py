@@ -192,6 +192,25 @@ class Share(Fraction):
     below_1 = False
 
 
+@dataclass(frozen=True)
+class Number(Kind):
+    """A number without a unit."""
+
+    low: float
+    high: float
+
+    @property
+    def allowed(self) -> str:  # type: ignore[override]
+        return f"a number from {self.low:g} to {self.high:g}"
+
+    def read(self, scalar: Scalar) -> float:
+        value = decimal(_plain(scalar, "a number").strip())
+        if value is None:
+            raise Wrong(f"{quote(scalar.text)} is not a number")
+        _in_range(value, self.low, self.high, scalar.text)
+        return value
+
+
 class Flag(Kind):
     allowed = "true or false"
 

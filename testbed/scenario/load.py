@@ -47,7 +47,7 @@ from agglab.testbed.scenario.schema import (
 )
 from agglab.testbed.systems.base import System
 
-POINTS_MAX = 64
+POINTS_MAX = 4096
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -
     """
     home = folder or path.resolve().parent
     layers = [read_file(path)]
-    layers.append(_with_settings(layers[0], settings))
+    layers.append(with_settings(layers[0], settings))
     first = _reader(layers[-1], home)
     base = first.scenario()
     problems = [] if base.sweep or base.compare else list(first.problems)
@@ -160,7 +160,8 @@ def _count(base: Scenario) -> int:
     return prod(len(axis.values) for axis in base.sweep) * (len(base.compare) or 1)
 
 
-def _with_settings(root: Node, settings: Iterable[str]) -> Node:
+def with_settings(root: Node, settings: Iterable[str]) -> Node:
+    """The document with `key=value` settings laid over it. Raises ScenarioError."""
     problems: list[Problem] = []
     for setting in settings:
         path, equals, text = setting.partition("=")

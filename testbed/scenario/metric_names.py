@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from agglab.testbed import workloads
 from agglab.testbed.systems.base import System
 
 _OF_JOB: dict[str, str] = {
@@ -81,7 +82,8 @@ _METRICS: dict[str, str] = {
     "failure.reason": "in one line: who is missing, which chunks",
     "faults.never_begun": "declared faults whose time or chunk never came; the run is not ok then",
     "faults.never_begun_faults": "which",
-    "totals.retransmitted": "frames sent again, all workers",
+    "totals.sent": "frames sent, all workers and servers",
+    "totals.retransmitted": "frames sent again, all workers and servers",
     "totals.injected_drops": "packets dropped on purpose, all links",
     "totals.lost_down": "packets that arrived at links while these were down",
     "totals.other_drops": "packets lost that nobody dropped on purpose: queues, rings, sockets",
@@ -94,6 +96,7 @@ _METRICS: dict[str, str] = {
     "switches.*.ring_drops": "packets the switch's packet rings lost",
     "switches.*.queue_drops": "packets the switch's own egress queues lost (target bmv2)",
     "switches.*.port_errors": "packets cut short, too long for a port, or for one that is down",
+    "switches.*.register_bits": "bits of all registers of the switch's program",
     "switches.*.cpu_s": "processor seconds during the rounds",
     "links.*.*.seen": "packets that arrived at the end of the link, in this direction",
     "links.*.*.dropped": "of them, dropped by injection",
@@ -200,6 +203,8 @@ def of_job(system: System) -> Mapping[str, str]:
     if system.abilities.has_servers:
         meaning = "as a worker's, of a server or scheduler"
         paths |= {p.replace("workers", "servers"): meaning for p in counted}
+    for kind in system.abilities.workloads:
+        paths |= workloads.KINDS[kind].metrics
     return {**paths, **_OF_CONTROLLER} if system.abilities.has_controller else paths
 
 

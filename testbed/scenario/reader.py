@@ -7,7 +7,7 @@ from dataclasses import Field, fields
 from typing import Any, TypeVar
 
 from agglab.testbed import systems
-from agglab.testbed.scenario import compare
+from agglab.testbed.scenario import compare, sweep_range
 from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar, nodes_at
 from agglab.testbed.scenario.errors import Problem, Where, nearest, quote, similar, twice
 from agglab.testbed.scenario.expectations import Subject, read_expect
@@ -19,7 +19,7 @@ from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import System
 
 T = TypeVar("T")
-SWEEP_VALUES_MAX = 64
+SWEEP_VALUES_MAX = 4096
 
 
 class Reader:
@@ -165,9 +165,11 @@ class Reader:
             what = f"unknown key {quote(name.text)}{nearest(name.text, known)}"
             self.problem(name.where, key_path, what, "the dotted path of a key, docs/scenarios.md")
             return None
+        if isinstance(node, Mapping):
+            return self._range(name.text, node, key_path)
         if not isinstance(node, Items) or not node.items:
             what = "is empty" if isinstance(node, Items) else "is not a list"
-            self.problem(node.where, key_path, what, "a list of values")
+            self.problem(node.where, key_path, what, "a list of values, or a range")
             return None
         scalars = [item for item in node.items if isinstance(item, Scalar)]
         if len(scalars) != len(node.items) or len(scalars) > SWEEP_VALUES_MAX:
@@ -175,6 +177,13 @@ class Reader:
             self.problem(node.where, key_path, what, f"at most {SWEEP_VALUES_MAX} values")
             return None
         return Axis(name.text, tuple(scalars))
+
+    def _range(self, name: str, node: Mapping, key_path: str) -> Axis | None:
+        try:
+            return Axis(name, sweep_range.values(node))
+        except sweep_range.RangeError as error:
+            self.problem(node.where, key_path, str(error), sweep_range.ALLOWED)
+            return None
 
 
 def _names_of(sections: Sequence[Node]) -> tuple[str, ...]:

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from agglab.hosts.workloads.calls import APPLICATIONS
+from agglab.hosts.workloads.embedding import ROW_ORDERS
+from agglab.hosts.workloads.push_pull import SOURCES
 from agglab.testbed import systems, workloads
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.scenario.fault_kinds import FaultEntry
@@ -15,6 +18,7 @@ from agglab.testbed.scenario.kinds import (
     Choice,
     Flag,
     Fraction,
+    Number,
     Pattern,
     Share,
     Text,
@@ -157,7 +161,8 @@ class Switch:
         "target",
         Choice(TARGETS),
         "native",
-        "what runs the P4 program: our switch, or BMv2's where that is installed",
+        "what runs the P4 program: our switch, or BMv2's where that is installed; or a bridge of "
+        "the kernel, which runs none, for systems whose switches only forward",
     )
     compiler: str = key(
         "compiler",
@@ -208,7 +213,16 @@ class Workload:
         "kind",
         Choice(tuple(workloads.KINDS)),
         "allreduce",
-        "what the workers do; sparse: most blocks of their tensors are zero",
+        "what the workers do; sparse: most blocks of their tensors are zero; embedding: most rows "
+        "of a gradient are, as few words are in a batch; push_pull: values under keys, of which "
+        "each worker has others; calls: what an application does; async_sgd: training",
+    )
+    application: str = key(
+        "application",
+        Choice(APPLICATIONS),
+        "wordcount",
+        "of calls: counts of the words of Python's standard library, or critical sections under "
+        "locks",
     )
     density: float = key(
         "density", Share(), 0.1, "of a sparse tensor: the share of its blocks that are not zero"
@@ -221,8 +235,85 @@ class Workload:
         "which blocks of a sparse tensor are not zero: others at each worker as far as possible; "
         "chosen independently; the same at all",
     )
+    width: int = key("width", Whole(1, 65_536), 64, "of an embedding: values of one row")
+    tokens: int = key(
+        "tokens",
+        Whole(1, 1_000_000),
+        512,
+        "of an embedding: words of a worker's batch, from the source text of Python's own standard "
+        "library; each word has a row",
+    )
+    row_order: str = key(
+        "row_order",
+        Choice(ROW_ORDERS),
+        "rank",
+        "of an embedding: which row a word has: the commonest word the first; or by its hash",
+    )
+    source: str = key(
+        "source",
+        Choice(SOURCES),
+        "zipf",
+        "of `push_pull`: where keys are drawn from: by rank, or the identifiers in the source text "
+        "of Python's own standard library",
+    )
+    exponent: float = key(
+        "exponent",
+        Number(0, 10),
+        1.1,
+        "of `zipf`: the key of rank r is drawn with a chance in proportion to r to the power of "
+        "minus this",
+    )
+    vocabulary: int = key(
+        "vocabulary", Whole(1, 100_000_000), 16_384, "of `zipf`: how many different keys there are"
+    )
+    drift: int = key(
+        "drift",
+        Whole(0, 10_000),
+        0,
+        "of `zipf`: after so many rounds every rank has another key; 0 for never",
+    )
+    features: int = key(
+        "features", Whole(1, 1_000_000), 1024, "of asynchronous training: words of the vocabulary"
+    )
+    classes: int = key(
+        "classes", Whole(2, 1000), 8, "of asynchronous training: classes of documents"
+    )
+    samples: int = key(
+        "samples", Whole(1, 1_000_000), 512, "of asynchronous training: documents of each worker"
+    )
+    batch: int = key(
+        "batch", Whole(1, 10_000), 4, "of asynchronous training: documents of one step"
+    )
+    learning_rate: float = key(
+        "learning_rate",
+        Number(0.0001, 100.0),
+        0.05,
+        "of asynchronous training: by how much a word of a short document moves a weight",
+    )
+    compute_s: float = key(
+        "compute",
+        duration("1us", "60s"),
+        0.02,
+        "of asynchronous training: the mean time of a step, which takes half to one and a half",
+    )
+    updates: int = key(
+        "updates",
+        Whole(1, 100_000),
+        200,
+        "of asynchronous training: a run ends when so many are committed",
+    )
+    time_s: float | None = key(
+        "time",
+        AutoOr(duration("1ms"), "when all updates are committed"),
+        None,
+        "of asynchronous training: a run ends no later than this, counted from its first request",
+    )
     elements: int = key(
-        "elements", Whole(1, 1_000_000_000), 1_000_000, "values in the tensor of each worker"
+        "elements",
+        Whole(1, 1_000_000_000),
+        1_000_000,
+        "values in the tensor of each worker; of `push_pull`: keys that each worker draws in a "
+        "round, and pushes once each",
     )
     dtype: str = key(
         "dtype", Choice(("float32", "int32")), "float32", "their type; int32 is summed exactly"

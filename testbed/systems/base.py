@@ -35,8 +35,12 @@ Cells = Mapping[int, tuple[int, int]]
 """A switch's counter: index -> (packets, bytes)."""
 
 
-TARGETS = ("native", "bmv2")
-"""Values of `switch.target`; testbed/network/targets/ has each."""
+ALL_REDUCES = ("allreduce", "sparse_allreduce", "embedding_allreduce")
+"""Values of `workload.kind` whose result is the sum of one tensor of each worker."""
+P4_TARGETS = ("native", "bmv2")
+"""Values of `switch.target` that run a P4 program."""
+TARGETS = (*P4_TARGETS, "bridge")
+"""All of them; testbed/network/targets/ has each. A bridge only forwards."""
 
 
 # What a system declares.
@@ -51,10 +55,10 @@ class Abilities:
     keys: those of SHARED_KEYS that it reads; a scenario that gives another one is refused.
     """
 
-    workloads: tuple[str, ...] = ("allreduce", "sparse_allreduce")
+    workloads: tuple[str, ...] = ALL_REDUCES
     dtypes: tuple[str, ...] = ("float32", "int32")
     clocks: tuple[str, ...] = ("mininet", "virtual")
-    targets: tuple[str, ...] = TARGETS
+    targets: tuple[str, ...] = P4_TARGETS
     has_servers: bool = False
     has_controller: bool = False
     keys: frozenset[str] = frozenset()
@@ -169,7 +173,7 @@ class Agent:
     their own above all these. configuration: what hosts.agent reads, but for `control` and
     `sums_dir`. session: settings of a new session that are this agent's alone, such as who its
     peers are now. listens: a worker that answers others between rounds, too; what it sends then is
-    asked for when the job is over, as servers are.
+    asked for when the job is over, as servers are. spare: the job goes on when it has died.
     """
 
     role: str
@@ -178,6 +182,17 @@ class Agent:
     configuration: Mapping[str, Any]
     session: Mapping[str, Any] = field(default_factory=dict)
     listens: bool = False
+    spare: bool = False
+
+
+@dataclass(frozen=True)
+class TrainingBounds:
+    """What a system promises of asynchronous training; None where it promises nothing. delay: how
+    many versions an update is old at most when it is committed; divergence: how far a replica is
+    from the model at most, Euclidean, in the units of the model."""
+
+    delay: int | None = None
+    divergence: int | None = None
 
 
 @dataclass(frozen=True)
@@ -324,6 +339,12 @@ class System(ABC):
     host_counters: Mapping[str, HostCounter] = {}
     attack_kinds: Mapping[str, AttackKind] = {}
     """In the order in which they are sent; empty where the system has nothing to attack."""
+    choose_when: str = ""
+    """One sentence for docs/systems/README.md: when it is the system to take."""
+    variants: Mapping[str, Sequence[str]] = {"": ()}
+    """Its rows in the table of all systems: what tells each from the others in a word or two, and
+    the keys that it sets, as `--set` takes them. Beside the four workers, the hosts p1 to p4 are
+    there for servers."""
 
     # A scenario. Checks are asked while there may be mistakes, of which `trust` knows.
 
@@ -361,6 +382,11 @@ class System(ABC):
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
         """What switches and servers need beside the agents' tensors."""
         return 0
+
+    def lacks(self, resolved: ResolvedScenario) -> Iterator[tuple[str, str]]:
+        """What this machine has to have beside what every run needs, and has not: what, and how to
+        get it, a line each."""
+        return iter(())
 
     # Network and agents.
 
@@ -437,10 +463,19 @@ class System(ABC):
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
         """What results have to be. combine: the user's own, where the switch does not add."""
 
+    def training_bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> TrainingBounds:
+        """Only asked where asynchronous training is among the workloads."""
+        return TrainingBounds()
+
     # What switches did.
 
     def arrivals(self) -> tuple[str, ...]:
         """Counters of which exactly one counts each frame that a switch takes in."""
+        return ()
+
+    def passes_within(self) -> tuple[str, ...]:
+        """Counters of packets that a program made two of and sent back to itself: of each of them
+        `arrivals` count one more."""
         return ()
 
     def owed(

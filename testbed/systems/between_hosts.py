@@ -21,6 +21,7 @@ from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems import impostors
 from agglab.testbed.systems.base import (
+    TARGETS,
     Abilities,
     ActiveJob,
     Again,
@@ -55,6 +56,7 @@ from agglab.testbed.systems.forwarding import (
     slowest_crossing_s,
     unreachable,
 )
+from agglab.testbed.systems.frames import OVER_UDP
 from agglab.topologies import Topology
 
 KEYS = frozenset({"switch.lanes", "workload.window"})
@@ -63,11 +65,13 @@ NOTHING_SHARED = 0
 
 class BetweenHosts(System):
     """endpoints: the module of its endpoints (hosts/systems/__init__.py), a name or a path;
-    header_bytes: of the system's own header; window_max: the largest window it can have."""
+    transport: what their packets are over; header_bytes: of the system's own header; window_max:
+    the largest window it can have."""
 
-    abilities = Abilities(keys=KEYS)
+    abilities = Abilities(targets=TARGETS, keys=KEYS)
     counters = FORWARDING_COUNTERS
     attack_kinds = impostors.KINDS
+    transport = OVER_UDP
     endpoints: str
     header_bytes: int
     window_max: int
@@ -101,7 +105,7 @@ class BetweenHosts(System):
         def forge(job: Job) -> impostors.Forge:
             return partial(self.forged, resolved, resolved.whole(job, NOTHING_SHARED))
 
-        return impostors.frames(key, resolved, host, agents, forge)
+        return impostors.frames(key, resolved, host, agents, forge, self.transport)
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         yield from check_lanes(scenario, trust, self.header_bytes)
@@ -162,17 +166,21 @@ class BetweenHosts(System):
         sizes = bytes_by_direction(graph, flows)
         crossed = {name: rate for name, rate in rates(graph) if sizes.get(name)}
         slowest_bps = min(crossed.values(), default=min(rate for _, rate in rates(graph)))
-        frame = self.frame_bytes(resolved.lanes)
+        frame = self.chunk_bits(resolved) // 8
         between = [flow for flow in flows if flow.source != flow.target]
-        trip_s = min((_trip_s(graph, flow, frame) for flow in between), default=0.0)
-        in_flight = job.job.window * frame * 8 / slowest_bps
+        shortest_s = min((trip_s(graph, flow, frame) for flow in between), default=0.0)
+        in_flight_s = self.in_flight_bytes(resolved, job) * 8 / slowest_bps
         tensor_bits = job.job.elements * wire.VALUE_BYTES * 8
         return Bounds(
             payload_s=tensor_bits / slowest_bps,
             link_s=slowest_crossing_s(graph, sizes),
-            lossy_s=lossy_s(graph, sizes),
-            window_share=min(1.0, in_flight / trip_s) if trip_s else 1.0,
+            lossy_s=lossy_crossing_s(graph, sizes),
+            window_share=min(1.0, in_flight_s / shortest_s) if shortest_s else 1.0,
         )
+
+    def in_flight_bytes(self, resolved: ResolvedScenario, job: ActiveJob) -> float:
+        """What a worker may have on its way at once."""
+        return job.job.window * self.chunk_bits(resolved) / 8
 
     def sent_again(
         self,
@@ -236,12 +244,13 @@ def one_after_another(inputs: Iterable[Array]) -> Array:
     return total
 
 
-def _trip_s(graph: Topology, flow: Flow, frame_bytes: int) -> float:
+def trip_s(graph: Topology, flow: Flow, frame_bytes: int) -> float:
+    """There with so many bytes, and back with an acknowledgement, through empty queues."""
     there = path_s(graph, flow.source, flow.target, frame_bytes)
     return there + path_s(graph, flow.target, flow.source, wire.LOWER_HEADER_BYTES)
 
 
-def lossy_s(graph: Topology, sizes: Mapping[str, int]) -> float:
+def lossy_crossing_s(graph: Topology, sizes: Mapping[str, int]) -> float:
     """For Bounds, where a round puts these bytes on directions: every frame crosses its link, sent
     1 / (1 - p) times on average."""
     ways = {name: way for link in graph.links for name, _, _, way in link.directions()}

@@ -5,10 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agglab.testbed.workloads.all_reduce import AllReduce, SparseAllReduce
+from agglab.testbed.workloads.all_reduce import AllReduce, EmbeddingAllReduce, SparseAllReduce
+from agglab.testbed.workloads.async_sgd import AsynchronousTraining
 from agglab.testbed.workloads.base import Workload
+from agglab.testbed.workloads.calls import CallsWorkload
+from agglab.testbed.workloads.push_pull import PushesAndPulls
 
-KINDS: Mapping[str, Workload] = {each.kind: each for each in (AllReduce(), SparseAllReduce())}
+KINDS: Mapping[str, Workload] = {
+    each.kind: each
+    for each in (
+        AllReduce(),
+        SparseAllReduce(),
+        EmbeddingAllReduce(),
+        PushesAndPulls(),
+        CallsWorkload(),
+        AsynchronousTraining(),
+    )
+}
 """By the value of `workload.kind`."""
 OWN_KEYS = tuple(dict.fromkeys(key for each in KINDS.values() for key in each.keys))
 """Fields of a scenario's `workload` that not every kind has."""

@@ -4,10 +4,11 @@ time, because the scenario's keys depend on them."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from agglab.hosts.workloads import Work
+from agglab.hosts.workloads.library_text import library_text
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob
 from agglab.testbed.verify import Verdict
@@ -18,14 +19,20 @@ if TYPE_CHECKING:
 
 
 class Workload(ABC):
-    """One kind. keys: the fields of the scenario's section that not every kind has."""
+    """One kind. keys: the fields of the scenario's section that not every kind has. metrics: path
+    -> meaning, of what metrics.json holds of its jobs alone."""
 
     kind: str
     keys: tuple[str, ...] = ()
+    metrics: Mapping[str, str] = {}
 
     @abstractmethod
     def work(self, section: Section, workers: int) -> Work:
         """What a section of this kind asks of each worker of a job that has so many."""
+
+    def facts(self, work: Work) -> Mapping[str, Any]:
+        """What identifies its inputs beside the scenario and its seed, for manifest.json."""
+        return {}
 
     @abstractmethod
     def verdict(
@@ -38,3 +45,17 @@ class Workload(ABC):
         """What these members have received in the round of that number, by their rank in the job,
         against a computation from the inputs of all members. A place that is wrong has that rank,
         too."""
+
+    def summary(self, verdicts: Sequence[Verdict]) -> Mapping[str, Any]:
+        """`metrics` of a job whose rounds came to these verdicts, as sections in one another."""
+        return {}
+
+
+def library_facts() -> Mapping[str, Any]:
+    """`Workload.facts` of inputs from the text of Python's own library."""
+    text = library_text()
+    return {
+        "text_sha256": text.sha256,
+        "text_words": text.numbers.size,
+        "text_vocabulary": len(text.vocabulary),
+    }

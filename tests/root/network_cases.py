@@ -29,6 +29,7 @@ sys.path.insert(0, str(ROOT))
 
 from agglab import topologies  # noqa: E402
 from agglab.testbed.faults import AtTime, Fault, Impair, LinkDown, RateChange  # noqa: E402
+from agglab.testbed.kernel import network_namespace  # noqa: E402
 from agglab.testbed.network import (  # noqa: E402
     MininetNetwork,
     NativeTarget,
@@ -38,7 +39,6 @@ from agglab.testbed.network import (  # noqa: E402
     interfaces,
     isolated,
 )
-from agglab.testbed.network.kernel import network_namespace  # noqa: E402
 from agglab.testbed.network.targets.base import Control, SwitchSetting, port_arguments  # noqa: E402
 from agglab.testbed.network.targets.p4runtime import P4RuntimeControl  # noqa: E402
 from agglab.testbed.plan import Entries, TableEntry  # noqa: E402
@@ -251,10 +251,12 @@ def gaps(scratch: Path, impairments: str, numbers: list[int]) -> dict[str, Any]:
 
 def link_faults(scratch: Path, each: int) -> dict[str, Any]:
     """Five times `each` frames upstream; a fault begins or ends between them."""
-    burst = Fault(3, Impair("h1-s1", ("h1->s1",), GilbertElliott(0.05, 0.2)), AtTime(1.0))
-    loss = Fault(4, Impair("h1-s1", ("h1->s1",), Drop(0.25)), AtTime(2.0))
-    twice = Fault(5, Impair("h1-s1", ("h1->s1",), Duplicate(0.25)), AtTime(2.0))
-    down = Fault(9, LinkDown("h1-s1"), AtTime(3.0), 1.0)
+    burst = Fault(
+        3, "gilbert_elliott", Impair("h1-s1", ("h1->s1",), GilbertElliott(0.05, 0.2)), AtTime(1.0)
+    )
+    loss = Fault(4, "loss", Impair("h1-s1", ("h1->s1",), Drop(0.25)), AtTime(2.0))
+    twice = Fault(5, "duplicate", Impair("h1-s1", ("h1->s1",), Duplicate(0.25)), AtTime(2.0))
+    down = Fault(9, "link_down", LinkDown("h1-s1"), AtTime(3.0), 1.0)
     steps = ([burst], [loss, twice], [down], [down], [burst, loss, twice])
     faults = (burst, loss, twice, down)
     begun: set[int] = set()
@@ -276,7 +278,7 @@ def rate_change(scratch: Path, shaped: bool, frames: int) -> dict[str, Any]:
     """Seconds that `frames` frames of 1250 bytes take at 1 Mbit/s, at 4, and at 1 again; of an
     unshaped link at 4 and at none."""
     slow = Direction(rate_bps=1_000_000, queue_packets=frames) if shaped else Direction()
-    fault = Fault(0, RateChange("h1-s1", ("h1->s1",), 4_000_000), AtTime(0.0), 1.0)
+    fault = Fault(0, "rate", RateChange("h1-s1", ("h1->s1",), 4_000_000), AtTime(0.0), 1.0)
     with MininetNetwork(rack(1, up=slow), 7, scratch, scratch / "logs", None, (fault,)) as net:
         sending = packet_socket(net, "h1", "h1-eth0", receive=False)
         receiving = packet_socket(net, "s1", "s1-eth1", receive=True)
@@ -299,7 +301,8 @@ def delays(scratch: Path, way: str, frames: int, fault: str, gap_s: float) -> di
     """Frames upstream one after the other, `gap_s` apart: number -> microseconds on the way, and
     the order they came in; then the same while a fault of this kind is on, and after it."""
     direction = eval(way, vars(topologies))
-    faults = [Fault(0, Impair("h1-s1", ("h1->s1",), eval(fault, vars(topologies))), AtTime(0.0))]
+    impaired = Impair("h1-s1", ("h1->s1",), eval(fault, vars(topologies)))
+    faults = [Fault(0, "delay", impaired, AtTime(0.0))]
     topology = rack(1, up=direction)
     with MininetNetwork(topology, 7, scratch, scratch / "logs", None, faults) as net:
         sending = packet_socket(net, "h1", "h1-eth0", receive=False)

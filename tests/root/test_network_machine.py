@@ -62,8 +62,8 @@ def test_root_without_the_right_to_make_namespaces() -> None:
 
 def test_what_no_real_link_does_is_refused_by_name() -> None:
     later = (Drop(0.1), Duplicate(0.5, delay_us=3))
-    at_times = Fault(1, Impair("h2-s1", ("s1->h2",), Duplicate(0.5, 9)), AtTime(1.0))
-    at_once = Fault(2, Impair("h2-s1", ("s1->h2",), Duplicate(0.5)), AtTime(1.0))
+    at_times = Fault(1, "duplicate", Impair("h2-s1", ("s1->h2",), Duplicate(0.5, 9)), AtTime(1.0))
+    at_once = Fault(2, "duplicate", Impair("h2-s1", ("s1->h2",), Duplicate(0.5)), AtTime(1.0))
     found = lacks(rack(2).with_directions("h1->s1", impairments=later), [at_times, at_once])
     assert [lack.what for lack in found] == [
         "a way to delay the copies of frames of a real link (h1->s1)",
@@ -86,7 +86,7 @@ def test_an_impairment_that_real_links_know_nothing_of_is_refused() -> None:
 
 @pytest.mark.parametrize("delay", [Jitter(9), Reorder(0.5, 9)])
 def test_delays_for_a_time_need_netem_from_the_start(delay: Jitter | Reorder) -> None:
-    late = Fault(1, Impair("h2-s1", ("s1->h2",), delay), AtTime(1.0))
+    late = Fault(1, "reorder", Impair("h2-s1", ("s1->h2",), delay), AtTime(1.0))
     assert needs_of(rack(2), [late]).netem
     assert needs_of(rack(2, Direction(impairments=(delay,)))).netem
     assert not needs_of(rack(2)).netem

@@ -105,7 +105,7 @@ from agglab.topologies import Corrupt, Direction, Drop, rack
 way = Direction(impairments=(Drop(0.1),))
 print(lacks(rack(2, way, way)))
 way = Direction(impairments=(Drop(0.1), Corrupt(0.1)))
-print(*lacks(rack(1, way), [Fault(1, LinkDown("h1-s1"), AtTime(1.0))]))
+print(*lacks(rack(1, way), [Fault(1, "link_down", LinkDown("h1-s1"), AtTime(1.0))]))
 """
     done = started([sys.executable, "-c", code], home, NOBODY)
     assert done.stderr == ""

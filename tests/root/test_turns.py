@@ -12,7 +12,7 @@ import pytest
 from agglab.testbed.experiment import Experiment
 from agglab.testbed.metrics import compute
 from agglab.testbed.network import isolated
-from agglab.testbed.prepare import compiled
+from agglab.testbed.prepare import prepare
 from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import load
 
@@ -34,13 +34,13 @@ def test_two_runs_take_turns_on_real_links(tmp_path: Path) -> None:
         (tmp_path / f"{name}.yaml").write_text(TEXT.format(name=name))
         (point,) = load(tmp_path / f"{name}.yaml").points
         runs[name] = point.resolved
-    programs = {name: compiled(resolved) for name, resolved in runs.items()}
+    prepared = {name: prepare(resolved) for name, resolved in runs.items()}
 
     def interleaved(scratch: Path) -> int:
         turns = {}
         for name, resolved in runs.items():
             folder = RunFolder(tmp_path / name)
-            run = Experiment(resolved, programs[name], folder, scratch / name, io.StringIO())
+            run = Experiment(resolved, prepared[name], folder, scratch / name, io.StringIO())
             turns[name] = run.turns()
         while turns:
             for name, turn in list(turns.items()):

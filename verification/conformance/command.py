@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from agglab.testbed.scenario.errors import nearest, quote
 from agglab.verification.conformance import packets, pairs, randomised, scenarios
 from agglab.verification.conformance.packets import Case, Found
 from agglab.verification.conformance.pairs import Pair
+from agglab.verification.conformance.scenarios import Ran
 
 RESULTS = REPOSITORY / "build" / "conformance"
 EXIT_CODES = """exit codes:
@@ -120,10 +121,16 @@ def _scenarios(here: Sequence[Pair], only: Sequence[str], results: Path) -> int:
             print(f"scenario {name}: not run: {error}")
             codes.append(LACKING)
             continue
-        found = scenarios.compare(ran)
-        for line in found:
-            print(f"scenario {name} {line}")
-        verdict = "differs" if found else "the same sums"
-        print(f"scenario {name}: {verdict}; a round: {scenarios.times(ran)}", flush=True)
-        codes.append(FAILED if found else PASSED)
+        codes += [_compared(name, run, each) for run, each in scenarios.by_run(ran).items()]
     return max(codes, default=PASSED) if FAILED not in codes else FAILED
+
+
+def _compared(name: str, run: str, ran: Mapping[Pair, Ran]) -> int:
+    """Say what one run of a scenario was on all pairs."""
+    found = scenarios.compare(ran)
+    run = f" ({run})" if run else ""
+    for line in found:
+        print(f"scenario {name}{run} {line}")
+    verdict = "differs" if found else "the same sums"
+    print(f"scenario {name}{run}: {verdict}; a round: {scenarios.times(ran)}", flush=True)
+    return FAILED if found else PASSED

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from agglab.testbed.exit_codes import FAILED, LACKING, PASSED
 from agglab.testbed.peers import last_line
-from agglab.testbed.scenario import find, load, names
+from agglab.testbed.record import point_folder
+from agglab.testbed.scenario import Suite, find, load, names
 from agglab.verification.conformance.pairs import Pair
 
 Sums = Mapping[tuple[str, int], str]
@@ -38,31 +39,60 @@ def marked() -> list[str]:
     return [name for name in names() if load(find(name)).points[0].resolved.scenario.conformance]
 
 
-def run_on(name: str, pair: Pair, results: Path) -> Ran:
-    """Run it in a process of its own. Raises NotRun when the machine lacks something, or BMv2 does
-    not start or does not stay."""
+def run_on(name: str, pair: Pair, results: Path) -> Mapping[str, Ran]:
+    """Run it in a process of its own, on real links; the result of each of its runs, by the swept
+    values and the contender ("" where it is one run). Raises NotRun when the machine lacks
+    something, or BMv2 does not start or does not stay."""
+    folders = _folders(load(find(name)))
     command = [sys.executable, "-m", "agglab.testbed", "run", name, "--results", str(results)]
-    for setting in (f"switch.target={pair.switch}", f"switch.compiler={pair.compiler}"):
+    for setting in (
+        "backend=mininet",
+        f"switch.target={pair.switch}",
+        f"switch.compiler={pair.compiler}",
+    ):
         command += ["--set", setting]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode == LACKING:
         raise NotRun(done.stderr.strip())
     if done.returncode not in (PASSED, FAILED):
-        return Ran({}, False, None, f"exit code {done.returncode}: {done.stderr.strip()}")
+        trouble = f"exit code {done.returncode}: {done.stderr.strip()}"
+        return dict.fromkeys(folders, Ran({}, False, None, trouble))
     latest = results / name / "latest"
-    metrics = json.loads((latest / "metrics.json").read_text())
+    return {run: _read(latest / folder, pair, done.stderr) for run, folder in folders.items()}
+
+
+def _folders(suite: Suite) -> dict[str, str]:
+    """Of each run, where it writes within the folder of all."""
+    found = {}
+    for number, group in enumerate(suite.groups):
+        place = f"{point_folder(number)}/" if suite.axes else ""
+        for point in group:
+            run = ", ".join(filter(None, (point.label, point.contender)))
+            found[run] = place + point.contender
+    return found
+
+
+def _read(folder: Path, pair: Pair, said: str) -> Ran:
+    """What one run left behind. said: by the process that ran it."""
+    metrics = json.loads((folder / "metrics.json").read_text())
     if "exact" not in metrics:  # it broke off before there was anything to judge
         trouble = str(metrics["reason"])
         if pair.switch == "bmv2":
-            raise NotRun(f"on {pair}: could not run: {trouble}: {last_line(done.stderr)}")
+            raise NotRun(f"on {pair}: could not run: {trouble}: {last_line(said)}")
         return Ran({}, False, None, trouble)
-    lines = (latest / "events.jsonl").read_text().splitlines()
+    lines = (folder / "events.jsonl").read_text().splitlines()
     verified = [event for event in map(json.loads, lines) if event["event"] == "verified"]
     sums = {(event["of"], event["round"]): event["sums_sha256"] for event in verified}
     medians = (job["allreduce"]["time_s"]["median"] for job in metrics.get("jobs", {}).values())
     slowest = max((median for median in medians if median), default=None)
     right = bool(metrics.get("exact")) and not metrics["wrong_results"]
     return Ran(sums, right, slowest)
+
+
+def by_run(ran: Mapping[Pair, Mapping[str, Ran]]) -> Mapping[str, Mapping[Pair, Ran]]:
+    """The same, with what is compared together: one run on all pairs."""
+    first = next(iter(ran.values()))
+    return {run: {pair: runs[run] for pair, runs in ran.items()} for run in first}
 
 
 def compare(ran: Mapping[Pair, Ran]) -> list[str]:

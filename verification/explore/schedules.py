@@ -9,6 +9,7 @@ from typing import Any
 
 from agglab.hosts.part import SERVER, WORKER
 from agglab.hosts.tensors import OVERLAPS
+from agglab.hosts.workloads.calls import APPLICATIONS
 from agglab.testbed import systems
 from agglab.testbed.scenario.fault_kinds import ChunkMark, FaultEntry
 from agglab.testbed.scenario.graph import bare as bare_graph
@@ -122,7 +123,34 @@ def _sparse(chance: Random) -> dict[str, Any]:
     return keys if chance.random() < 0.5 else {}
 
 
-OWN_KEYS: Mapping[str, Callable[[Random], dict[str, Any]]] = {}
+def _push_pull(chance: Random) -> dict[str, Any]:
+    """Few keys, which all workers have, or more than any draws; seldom the same for long."""
+    return {
+        "vocabulary": chance.choice((3, 12, 40, 200)),
+        "exponent": chance.choice((0.0, 0.8, 1.3)),
+        "drift": chance.choice((0, 0, 1, 2)),
+    }
+
+
+def _async_sgd(chance: Random) -> dict[str, Any]:
+    """A short training run of a small model."""
+    return {
+        "features": chance.randint(2, 24),
+        "classes": chance.randint(2, 4),
+        "samples": chance.randint(1, 16),
+        "batch": chance.randint(1, 3),
+        "learning_rate": chance.choice((0.01, 0.1, 0.5)),
+        "compute_s": chance.choice((0.00001, 0.0005, 0.005)),
+        "updates": chance.randint(1, 30),
+        "time_s": chance.choice((None, None, 0.02)),
+    }
+
+
+OWN_KEYS: Mapping[str, Callable[[Random], dict[str, Any]]] = {
+    "push_pull": _push_pull,
+    "calls": lambda chance: {"application": chance.choice(APPLICATIONS)},
+    "async_sgd": _async_sgd,
+}
 """Of kinds of workload that are no all-reduce: draws the keys that only they have."""
 
 

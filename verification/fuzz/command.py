@@ -17,6 +17,7 @@ from types import FrameType
 
 from agglab.testbed.exit_codes import FAILED, INVALID, PASSED
 from agglab.testbed.places import REPOSITORY
+from agglab.verification.fuzz.foreign import RUNS, ForeignTarget
 from agglab.verification.fuzz.inputs import (
     JsonTarget,
     ScenarioTarget,
@@ -34,7 +35,7 @@ TARGETS: dict[str, type[Target]] = {
     target.name: target
     for target in (
         *(NamesTarget, AnnotationTarget, JsonTarget, SourceTarget, ScriptTarget, ScenarioTarget),
-        *(RuntimeTarget, AgentTarget, DatagramTarget),
+        *(RuntimeTarget, AgentTarget, DatagramTarget, ForeignTarget),
     )
 }
 PACKETS = 1_000_000
@@ -45,6 +46,7 @@ INPUTS = {
     "p4": 2000,
     "stf": 1000,
     "scenario": 1000,
+    "foreign": RUNS,
 }
 OTHER_INPUTS = 500
 HANG_S = 30

@@ -12,7 +12,7 @@ from typing import Any
 
 from agglab.testbed import thrift_cli
 from agglab.testbed.errors import ControlError
-from agglab.testbed.network.kernel import network_namespace
+from agglab.testbed.kernel import network_namespace
 from agglab.testbed.network.targets.base import SwitchSetting
 from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
 from agglab.testbed.table_changes import group_changes, session_changes, table_changes

@@ -11,7 +11,7 @@ from agglab.hosts.systems.pooling.worker import chunks_of_round
 from agglab.testbed.plan import Tree
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.systems.base import ActiveJob, Again, Bounds
-from agglab.testbed.systems.between_hosts import lossy_s
+from agglab.testbed.systems.between_hosts import lossy_crossing_s
 from agglab.testbed.systems.forwarding import path_s, rates, slowest_crossing_s
 from agglab.testbed.systems.pooling.keys import PoolingKeys, part_of_pool
 from agglab.testbed.systems.pooling.scales import unfit_chunks
@@ -94,7 +94,7 @@ def bounds(
     return Bounds(
         payload_s=job.job.elements * base_wire.VALUE_BYTES * 8 / slowest_bps,
         link_s=slowest_crossing_s(graph, sizes),
-        lossy_s=lossy_s(graph, sizes),
+        lossy_s=lossy_crossing_s(graph, sizes),
         window_share=min(1.0, in_flight_s / trip_s) if trip_s else 1.0,
     )
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from agglab.testbed.scenario.key import keys_list
 from agglab.testbed.scenario.kinds import Pattern
@@ -19,9 +17,3 @@ class PsKeys:
         Pattern(),
         "hosts, by name or pattern, that only serve; without any, a server runs beside each worker",
     )
-
-
-def dedicated(own: PsKeys, hosts: Sequence[str]) -> tuple[str, ...]:
-    """The hosts that only serve, in the order of the patterns, then of the topology."""
-    found = (name for pattern in own.servers for name in hosts if fnmatchcase(name, pattern))
-    return tuple(dict.fromkeys(found))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from random import Random
 
 import numpy as np
@@ -22,6 +21,7 @@ from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
+    TARGETS,
     Abilities,
     Absent,
     ActiveJob,
@@ -39,8 +39,8 @@ from agglab.testbed.systems.between_hosts import (
 )
 from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow, unreachable
-from agglab.testbed.systems.ps.diagnosis import diagnose
-from agglab.testbed.systems.ps.keys import PsKeys, dedicated
+from agglab.testbed.systems.ps.keys import PsKeys
+from agglab.testbed.systems.servers import attacks_from_servers, diagnose, matching
 from agglab.topologies import Topology
 
 SERVER_PORT_BASE = base_wire.WORKER_PORT_BASE - 8192
@@ -50,7 +50,16 @@ SERVER_PORT_BASE = base_wire.WORKER_PORT_BASE - 8192
 class ParameterServer(BetweenHosts):
     name = "ps"
     summary = "servers sum what workers push; on hosts of their own, or one beside each worker"
-    abilities = Abilities(has_servers=True, keys=KEYS)
+    abilities = Abilities(targets=TARGETS, has_servers=True, keys=KEYS)
+    choose_when = (
+        "Take it where switches only forward and hosts are to spare: with as many servers as "
+        "workers a link carries a tensor once in each direction; with fewer, the servers' links "
+        "are the narrow place."
+    )
+    variants: Mapping[str, Sequence[str]] = {
+        "four servers": ("ps.servers=p*",),
+        "beside the workers": (),
+    }
     options = PsKeys
     host_counters = meanings(OWN_COUNTERS)
     endpoints = "agglab.hosts.systems.ps"
@@ -58,7 +67,7 @@ class ParameterServer(BetweenHosts):
     window_max = MAX_WINDOW
 
     def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
-        return dedicated(_keys(scenario), [host.name for host in graph.hosts])
+        return matching(_keys(scenario).servers, [host.name for host in graph.hosts])
 
     def server_hosts(
         self, scenario: Scenario, graph: Topology, workers: Sequence[str]
@@ -69,13 +78,7 @@ class ParameterServer(BetweenHosts):
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         yield from super().check(scenario, trust)
-        own = _keys(scenario).servers
-        for index, fault in enumerate(scenario.faults):
-            host = fault.host or ""
-            serves = any(fnmatchcase(host, pattern) for pattern in own)
-            if fault.kind == "attack" and serves and trust(f"faults[{index}]", "ps.servers"):
-                what = f"{host} is a server of every job, and no stranger to any"
-                yield f"faults[{index}].host", what, "a host that is no server"
+        yield from attacks_from_servers(scenario, self.name, _keys(scenario).servers, trust)
 
     def refused(self, graph: Topology, job: ActiveJob) -> str:
         return unreachable(graph, [host.name for host in graph.hosts])
@@ -168,7 +171,7 @@ class ParameterServer(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
-        """A worker waits for [chunk, server], a server for [chunk, rank, ...]: diagnosis.py."""
+        """A worker waits for [chunk, server], a server for [chunk, rank, ...]: servers.py."""
         return diagnose(job, waiting, unserved)
 
 

@@ -40,6 +40,10 @@ ACKNOWLEDGEMENT_BYTES = base_wire.LOWER_HEADER_BYTES + wire.HEADER_BYTES
 class Ring(BetweenHosts):
     name = "ring"
     summary = "reduce-scatter and all-gather from host to host; switches only forward"
+    choose_when = (
+        "Take it where switches only forward and no host is to spare: each of n workers sends and "
+        "receives 2(n-1)/n of a tensor, in 2(n-1) steps one after the other."
+    )
     host_counters = meanings(OWN_COUNTERS)
     endpoints = "agglab.hosts.systems.ring"
     header_bytes = wire.HEADER_BYTES

@@ -17,6 +17,10 @@ class SwitchML(Summing):
     name = "switchml"
     summary = "switches on a tree sum chunks in slots; floats as integers with a shared exponent"
     is_default = True
+    choose_when = (
+        "Take it for dense tensors where switches can sum: a link carries a tensor once in each "
+        "direction, however many workers there are."
+    )
     abilities = Abilities(keys=frozenset(SHARED_KEYS))
     endpoints = "agglab.hosts.systems.switchml"
     sizes = Sizes(wire.HEADER_BYTES)

@@ -28,11 +28,12 @@ def queue_lines(topology: Topology, node: str) -> list[str]:
 
 def test_a_pair_is_born_in_its_two_namespaces() -> None:
     lines = create_lines(rack(2, mtu=9000), {"h1": 101, "h2": 102, "s1": 103})
+    size = "mtu 9000 gso_max_segs 1"
     assert lines == [
-        "link add name h1-eth0 netns 101 mtu 9000 address 02:00:00:00:00:01 type veth "
-        "peer name s1-eth1 netns 103 mtu 9000 address 02:01:00:01:00:01",
-        "link add name h2-eth0 netns 102 mtu 9000 address 02:00:00:00:00:02 type veth "
-        "peer name s1-eth2 netns 103 mtu 9000 address 02:01:00:01:00:02",
+        f"link add name h1-eth0 netns 101 {size} address 02:00:00:00:00:01 type veth "
+        f"peer name s1-eth1 netns 103 {size} address 02:01:00:01:00:01",
+        f"link add name h2-eth0 netns 102 {size} address 02:00:00:00:00:02 type veth "
+        f"peer name s1-eth2 netns 103 {size} address 02:01:00:01:00:02",
     ]
 
 

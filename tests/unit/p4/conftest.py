@@ -12,10 +12,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from aggregation_model import Model
-from frames import worker_address, worker_mac
-from schedules import FLOOD_PORTS, JOBS, SLOTS, jobs_model
+from schedules import SLOTS, jobs_model, two_jobs
+from tables import install
 
-from agglab.switch import Exact, Pipeline
+from agglab.switch import Pipeline
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -41,22 +41,7 @@ def programmed(compiled: Callable[[int], Path]) -> Callable[[int], Pipeline]:
 
     def program(lanes: int) -> Pipeline:
         pipeline = Pipeline.load(compiled(lanes))
-        for job, index, ports, first_slot, slots in JOBS:
-            everybody = (1 << len(ports)) - 1
-            group = 10 + index
-            pipeline.set_multicast_group(group, [(port, 0) for port in ports])
-            for rank, port in enumerate(ports):
-                key = [Exact(port), Exact(job)]
-                pipeline.table_add(
-                    "SwitchmlIngress.aggregation.members",
-                    key,
-                    "SwitchmlIngress.aggregation.contribute",
-                    [index, 1 << rank, everybody, first_slot, slots, group, 511],
-                )
-                receiver = [worker_mac(port), worker_address(port)]
-                args = [*(int.from_bytes(part, "big") for part in receiver), 48865 + job]
-                pipeline.table_add("SwitchmlEgress.results", key, "SwitchmlEgress.to_worker", args)
-        pipeline.set_multicast_group(1, [(port, 0) for port in FLOOD_PORTS])
+        install(pipeline, two_jobs())
         return pipeline
 
     return program

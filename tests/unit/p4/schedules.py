@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from aggregation_model import INT32, OPENING, SCALED, Contribution, Member, Model
+from tables import FLOOD_GROUP, Setup, Slots, summing
 
 SLOTS = 8
 # (job, its index, its ports, first slot, slots); ports 2 and 3 belong to both
@@ -22,6 +23,14 @@ def jobs_model() -> Model:
             for rank, port in enumerate(ports)
         }
     )
+
+
+def two_jobs() -> Setup:
+    """What a switch with JOBS is given."""
+    setup = Setup({FLOOD_GROUP: FLOOD_PORTS})
+    for job, index, ports, first_slot, slots in JOBS:
+        setup += summing(Slots(job, index, ports, first_slot, slots, group=10 + index))
+    return setup
 
 
 def schedule(rng: random.Random, length: int, lanes: int) -> list[tuple[int, Contribution]]:

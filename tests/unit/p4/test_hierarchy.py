@@ -4,192 +4,32 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from aggregation_model import INT32, OPENING, RESULT, Contribution
-from frames import (
-    AGGREGATOR,
-    AGGREGATOR_MAC,
-    AGGREGATOR_PORT,
-    contribution,
-    result,
-    worker_address,
-    worker_mac,
-)
+from frames import contribution
+from rules.switchml import GROUP, JOB, LANES, Walker, packet, value
+from trees import UPLINK, Tree, place_of, planted
 
-from agglab.switch import Exact, Pipeline
+from agglab.switch import Pipeline
 
-LANES, SLOTS, JOB, UPLINK, ROOT = 5, 4, 3, 100, 511
-GROUP = 9
-
-
-@dataclass
-class Node:
-    """A switch: children by port, each a Node or a worker's number."""
-
-    children: dict[int, Node | int]
-    pipeline: Pipeline
-    parent: tuple[Node, int] | None = None
-
-
-def member(node: Node, port: int, bit: int, everybody: int) -> None:
-    parent = UPLINK if node.parent else ROOT
-    node.pipeline.table_add(
-        "SwitchmlIngress.aggregation.members",
-        [Exact(port), Exact(JOB)],
-        "SwitchmlIngress.aggregation.contribute",
-        [0, bit, everybody, 0, SLOTS, GROUP, parent],
-    )
-
-
-def receiver(node: Node, port: int, mac: bytes, address: bytes, udp_port: int) -> None:
-    args = [int.from_bytes(mac, "big"), int.from_bytes(address, "big"), udp_port]
-    key = [Exact(port), Exact(JOB)]
-    node.pipeline.table_add("SwitchmlEgress.results", key, "SwitchmlEgress.to_worker", args)
-
-
-def program(node: Node) -> None:
-    everybody = (1 << len(node.children)) - 1
-    node.pipeline.set_multicast_group(GROUP, [(port, 0) for port in node.children])
-    for rank, (port, child) in enumerate(node.children.items()):
-        member(node, port, 1 << rank, everybody)
-        if isinstance(child, Node):
-            receiver(node, port, AGGREGATOR_MAC, AGGREGATOR, AGGREGATOR_PORT)
-        else:
-            receiver(node, port, worker_mac(port), worker_address(port), 48865 + JOB)
-    if node.parent:
-        receiver(node, UPLINK, AGGREGATOR_MAC, AGGREGATOR, AGGREGATOR_PORT)
-        node.pipeline.table_add(
-            "SwitchmlIngress.aggregation.members",
-            [Exact(UPLINK), Exact(JOB)],
-            "SwitchmlIngress.aggregation.conclude",
-            [0, everybody, 0, SLOTS, GROUP],
-        )
-
-
-@dataclass
-class Tree:
-    """A tree of switches and its workers, each at (switch, port)."""
-
-    load: Callable[[], Pipeline]
-    workers: list[tuple[Node, int]] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
-
-    def grow(self, shape: list) -> Node:
-        """[2, [1, 3]]: a switch with two workers and a switch below it that has four in two."""
-        node = Node({}, self.load())
-        self.nodes.append(node)
-        for part in shape:
-            if isinstance(part, list):
-                child = self.grow(part)
-                port = len(node.children) + 1
-                node.children[port] = child
-                child.parent = (node, port)
-            else:
-                for _ in range(part):
-                    port = len(node.children) + 1
-                    node.children[port] = len(self.workers)
-                    self.workers.append((node, port))
-        return node
+SLOTS = 4
 
 
 @pytest.fixture
 def tree(compiled: Callable[[int], Path]) -> Callable[[list], Tree]:
     def build(shape: list) -> Tree:
-        tree = Tree(lambda: Pipeline.load(compiled(LANES)))
-        tree.grow(shape)
-        for node in tree.nodes:
-            program(node)
-        return tree
+        load = lambda: Pipeline.load(compiled(LANES))  # noqa: E731
+        return planted(load, shape, lambda node: place_of(node, JOB, 0, SLOTS, GROUP))
 
     return build
 
 
-def value(worker: int, slot: int, tag: int) -> tuple[int, ...]:
-    return tuple((0x9E3779B9 * (worker + 2) + slot * 977 + tag * 31 + i) % 2**32 for i in range(5))
-
-
-def packet(worker: int, slot: int, tag: int) -> Contribution:
-    """Every third chunk is an opening; largest exponent and both shapes are other workers' each
-    time."""
-    exponent = (worker * 53 + tag * 29) % 256
-    if tag % 3 == 0:
-        shape = (worker * 53 + tag * 29 + slot) % 256 << 120 | worker
-        return Contribution(JOB, slot, tag, OPENING, exponent, shapes=(shape, shape))
-    return Contribution(JOB, slot, tag, INT32, exponent, value(worker, slot, tag))
-
-
-def expected(workers: int, slot: int, tag: int) -> Contribution:
-    parts = [packet(worker, slot, tag) for worker in range(workers)]
-    sums = tuple(sum(v) % 2**32 for v in zip(*(p.values for p in parts), strict=True))
-    exponent = max(p.exponent for p in parts)
-    shapes = [shape for p in parts for shape in p.shapes]
-    ends = (min(shapes), max(shapes)) if shapes else ()
-    return Contribution(JOB, slot, tag, parts[0].kind | RESULT, exponent, sums, ends)
-
-
-@dataclass
-class Run:
-    """Workers with one chunk in flight a slot; frames in flight are delivered in any order."""
-
-    tree: Tree
-    rng: random.Random
-    chunks: int
-    mishap: float
-    flying: list[tuple[Node, int, bytes]] = field(default_factory=list)
-    up: int = 0
-
-    def __post_init__(self) -> None:
-        self.tags = [[1] * SLOTS for _ in self.tree.workers]
-        for worker in range(len(self.tags)):
-            for slot in range(SLOTS):
-                self.send(worker, slot)
-
-    def send(self, worker: int, slot: int) -> None:
-        node, port = self.tree.workers[worker]
-        frame = contribution(port, packet(worker, slot, self.tags[worker][slot]))
-        self.flying.append((node, port, frame))
-
-    def unfinished(self) -> list[tuple[int, int]]:
-        return [
-            (worker, slot)
-            for worker, tags in enumerate(self.tags)
-            for slot, tag in enumerate(tags)
-            if tag <= self.chunks
-        ]
-
-    def step(self) -> None:
-        if not self.flying or self.rng.random() < self.mishap / 2:
-            self.send(*self.rng.choice(self.unfinished()))  # a timer
-        index = self.rng.randrange(len(self.flying)) if self.mishap else 0
-        node, port, frame = self.flying[index]
-        if self.rng.random() >= self.mishap:  # otherwise it is delivered twice
-            self.flying.pop(index)
-        if self.rng.random() < self.mishap:
-            return  # lost
-        for egress, out in node.pipeline.process(port, frame):
-            self.arrive(node, egress, out)
-
-    def arrive(self, node: Node, egress: int, out: bytes) -> None:
-        if egress == UPLINK:
-            assert node.parent
-            self.up += 1
-            self.flying.append((*node.parent, out))
-            return
-        child = node.children[egress]
-        if isinstance(child, Node):
-            self.flying.append((child, UPLINK, out))
-            return
-        got = result(out)
-        assert (got.mac, got.address) == (worker_mac(egress), worker_address(egress))
-        slot, tag = got.packet.slot, got.packet.tag
-        assert got.packet == expected(len(self.tags), slot, tag)
-        if self.tags[child][slot] == tag:
-            self.tags[child][slot] += 1
-            if tag < self.chunks:
-                self.send(child, slot)
+def walk(tree: Tree, seed: int, chunks: int, mishap: float) -> None:
+    count = len(tree.places)
+    workers = [Walker(rank, count, SLOTS, chunks) for rank in range(count)]
+    tree.run(workers, random.Random(seed), mishap)
 
 
 SHAPES = [[3], [[2], [2]], [1, [2]], [[1, [2]], [[1], [1]]], [[1]]]
@@ -199,14 +39,9 @@ SHAPES = [[3], [[2], [2]], [1, [2]], [[1, [2]], [[1], [1]]], [[1]]]
 def test_without_mishap_each_uplink_carries_a_chunk_once(
     tree: Callable[[list], Tree], shape: list
 ) -> None:
-    run = Run(tree(shape), random.Random(1), chunks=9, mishap=0.0)
-    for _ in range(10**6):
-        if not run.unfinished():
-            break
-        run.step()
-    assert not run.unfinished()
-    uplinks = len(run.tree.nodes) - 1
-    assert run.up == uplinks * 9 * SLOTS
+    grown = tree(shape)
+    walk(grown, 1, chunks=9, mishap=0.0)
+    assert grown.up == (len(grown.nodes) - 1) * 9 * SLOTS
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -214,12 +49,7 @@ def test_without_mishap_each_uplink_carries_a_chunk_once(
 def test_loss_duplication_and_any_order_leave_sums_exact(
     tree: Callable[[list], Tree], shape: list, seed: int
 ) -> None:
-    run = Run(tree(shape), random.Random(seed), chunks=20, mishap=0.15)
-    for _ in range(10**6):
-        if not run.unfinished():
-            break
-        run.step()
-    assert not run.unfinished()
+    walk(tree(shape), seed, chunks=20, mishap=0.15)
 
 
 def test_a_final_sum_nobody_asked_for_is_dropped(tree: Callable[[list], Tree]) -> None:

@@ -6,14 +6,14 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 import pytest
-from frames import AGGREGATOR, AGGREGATOR_MAC, AGGREGATOR_PORT, worker_address, worker_mac
+from frames import worker_address
 from omnireduce_model import (
+    FUSED,
     INT32,
     NONE,
     OPENING,
@@ -23,9 +23,25 @@ from omnireduce_model import (
     Packet,
     Switch,
     frame,
+    frame_of,
+    fused,
     read,
 )
+from rules.omnireduce import (
+    COUNTERS,
+    INDEX,
+    JOB,
+    LANES,
+    PORTS,
+    SLOTS,
+    Walker,
+    at_node,
+    job_at,
+    schedule,
+)
+from tables import NO_PARENT, install
 from test_packet_checks import rewritten
+from trees import planted
 
 from agglab.switch import Exact, Pipeline
 from agglab.testbed.scenario import resolve
@@ -34,21 +50,8 @@ from agglab.testbed.scenario.schema import Switch as SwitchKeys
 from agglab.testbed.systems.omnireduce import OmniReduce
 
 ROOT = Path(__file__).resolve().parents[3]
-LANES, SLOTS, JOB, INDEX, GROUP, NO_PARENT = 5, 4, 3, 2, 9, 511
-PORTS = (1, 2, 3)
 REFUSALS = ("refused", "forged", "malformed", "forwarded", "unroutable")
-INGRESS, EGRESS = "OmnireduceIngress.aggregation.", "OmnireduceEgress."
-COUNTERS = {
-    "new": "contribution_new",
-    "duplicate": "contribution_duplicate",
-    "stale": "contribution_stale",
-    "refused": "contribution_refused",
-    "complete": "chunk_complete",
-    "repeated": "result_repeated",
-    "partial_repeated": "partial_repeated",
-    "final_new": "final_new",
-    "final_unneeded": "final_unneeded",
-}
+INGRESS = "OmnireduceIngress.aggregation."
 
 
 @pytest.fixture(scope="session")
@@ -57,26 +60,6 @@ def omnireduce(tmp_path_factory: pytest.TempPathFactory) -> Path:
     command = [sys.executable, "-m", "agglab.compiler", "p4/omnireduce.p4", "-o", str(json)]
     subprocess.run([*command, f"-DLANES={LANES}", f"-DSLOTS={SLOTS}"], cwd=ROOT, check=True)
     return json
-
-
-def program(pipeline: Pipeline, children: tuple[int, ...], switches: set[int], top: bool) -> None:
-    """Tables of one switch; switches: the children that are switches themselves."""
-    everybody = (1 << len(children)) - 1
-    pipeline.set_multicast_group(GROUP, [(port, 0) for port in children])
-    ports = children if top else (*children, UPLINK)
-    for rank, port in enumerate(ports):
-        key = [Exact(port), Exact(JOB)]
-        place = [everybody, 0, SLOTS, GROUP]
-        if port == UPLINK:
-            pipeline.table_add(INGRESS + "members", key, INGRESS + "conclude", [INDEX, *place])
-        else:
-            child = [INDEX, 1 << rank, *place, NO_PARENT if top else UPLINK]
-            pipeline.table_add(INGRESS + "members", key, INGRESS + "contribute", child)
-        to: tuple[bytes, bytes, int] = (worker_mac(port), worker_address(port), 48865 + JOB)
-        if port == UPLINK or port in switches:
-            to = (AGGREGATOR_MAC, AGGREGATOR, AGGREGATOR_PORT)
-        arguments = [*(int.from_bytes(part, "big") for part in to[:2]), to[2]]
-        pipeline.table_add(EGRESS + "results", key, EGRESS + "to_worker", arguments)
 
 
 def counted(pipeline: Pipeline) -> dict[str, int]:
@@ -90,7 +73,7 @@ def counted(pipeline: Pipeline) -> dict[str, int]:
 @pytest.fixture
 def pipeline(omnireduce: Path) -> Pipeline:
     made = Pipeline.load(omnireduce)
-    program(made, PORTS, set(), top=True)
+    install(made, job_at())
     return made
 
 
@@ -98,7 +81,7 @@ def pipeline(omnireduce: Path) -> Pipeline:
 def leaf(omnireduce: Path) -> Pipeline:
     """A switch with a parent."""
     made = Pipeline.load(omnireduce)
-    program(made, PORTS, set(), top=False)
+    install(made, job_at(parent=UPLINK))
     return made
 
 
@@ -241,7 +224,8 @@ def test_every_kind_has_one_length(pipeline: Pipeline, kind: str) -> None:
 
 def test_other_kinds_are_refused(pipeline: Pipeline) -> None:
     """SwitchML's and those of systems between hosts; an opening never has headers alone."""
-    foreign = [k for k in range(128) if k not in (0x30, 0x31, 0x32, 0x70, 0x71)]
+    known = (0x30, 0x31, 0x32, 0x70, 0x71)
+    foreign = [k for k in range(128) if k not in known and k & ~FUSED not in known]
     for kind in foreign:
         for size in (0, 36, 4 * LANES):
             changed = bytearray(frame(1, bare())[:62])
@@ -258,6 +242,81 @@ def test_a_wrong_udp_checksum_is_refused(pipeline: Pipeline) -> None:
         bad[at] ^= 1
         assert pipeline.process(1, bytes(bad)) == []
     assert counted(pipeline) == {"refused": 6}
+
+
+FUSED_WITH = {
+    "headers alone": bare(next=9, tag=2, block=3),
+    "values": full(0, next=9, tag=2, block=3),
+    "an opening": Packet(JOB, 0, 2, OPENING, 0, 9, 5, shapes=(3, 4)),
+}
+
+
+@pytest.mark.parametrize("count", [1, 2, 20])
+@pytest.mark.parametrize("kind", FUSED_WITH)
+def test_fused_packets_are_taken_as_if_each_came_alone(
+    omnireduce: Path, kind: str, count: int
+) -> None:
+    """Entries first; what is answered to each is what it would be answered alone."""
+    first = FUSED_WITH[kind]
+    entries = [
+        replace(first, slot=n % 3 + 1, tag=n // 3 + 1, block=0 if first.shapes else 7, values=None)
+        for n in range(count)
+    ]
+    entries = [replace(p, next=NONE if p.slot == 2 else p.block + 65534) for p in entries]
+    alone, together = Pipeline.load(omnireduce), Pipeline.load(omnireduce)
+    for pipeline in (alone, together):
+        install(pipeline, job_at())
+    for port in PORTS:
+        expected = [out for p in (*entries, first) for out in alone.process(port, frame(port, p))]
+        assert together.process(port, frame(port, *entries, first)) == expected
+    assert len(expected) >= len(PORTS)
+    found = counted(together)
+    assert found.pop("taken_apart") == len(PORTS) * count and found == counted(alone)
+
+
+def test_a_duplicate_among_entries_is_answered_to_its_sender_alone(pipeline: Pipeline) -> None:
+    entries = [replace(bare(), slot=slot) for slot in (0, 1)]
+    for port in PORTS:
+        send(pipeline, port, entries[0])
+    out = pipeline.process(2, frame(2, *entries, replace(bare(), slot=2)))
+    assert [(port, read(got).slot) for port, got in out] == [(2, 0)]
+
+
+def test_fused_packets_are_as_long_as_they_say(pipeline: Pipeline) -> None:
+    """One entry at least, twenty at most, none cut off."""
+    body = fused([replace(bare(), slot=1), bare()])
+    for size in (*range(20, 33), 20 + 13 * 21, 20 + 13 * 21 - 1, 400):
+        refused = counted(pipeline).get("refused", 0)
+        cut = (body + bytes(400))[:size]
+        assert pipeline.process(1, frame_of(1, JOB, cut)) == []
+        assert counted(pipeline) == {"refused": refused + 1}, size
+    short = bytearray(frame(1, replace(bare(), slot=1), bare()))
+    assert pipeline.process(1, bytes(short[:-1])) == []
+    assert counted(pipeline) == {"refused": refused + 2}
+    assert pipeline.process(1, frame_of(1, JOB, body + bytes(5))) == []
+    assert counted(pipeline) == {"new": 1, "taken_apart": 1, "refused": refused + 3}
+
+
+def test_who_is_no_member_has_nothing_taken_apart(pipeline: Pipeline, leaf: Pipeline) -> None:
+    packets = [replace(bare(), slot=slot) for slot in (1, 2, 0)]
+    assert pipeline.process(4, frame(4, *packets)) == []
+    assert pipeline.process(1, frame(1, *(replace(p, job=9) for p in packets))) == []
+    results = [replace(p, kind=p.kind | RESULT) for p in packets]
+    assert pipeline.process(1, frame(1, *results)) == []
+    assert leaf.process(UPLINK, frame(UPLINK, *results)) == []
+    assert leaf.process(UPLINK, frame(UPLINK, *packets)) == []
+    assert counted(pipeline) == {"refused": 3} and counted(leaf) == {"refused": 2}
+
+
+def test_the_checksum_covers_entries(pipeline: Pipeline) -> None:
+    good = frame(1, replace(bare(), slot=1), replace(bare(), slot=2), full(0))
+    for at in range(len(good) - 26, len(good)):
+        bad = bytearray(good)
+        bad[at] ^= 1
+        assert pipeline.process(1, bytes(bad)) == []
+    assert counted(pipeline) == {"refused": 26}
+    assert pipeline.process(1, good) == []
+    assert counted(pipeline) == {"refused": 26, "new": 3, "taken_apart": 2}
 
 
 @pytest.mark.parametrize("first", [0, 1, 2**31 - 1, 2**31, 2**32 - 1])
@@ -298,130 +357,23 @@ def test_every_kind_of_attack_is_counted_by_its_counter_and_none_is_answered(
         assert counts() == {**before, counted_by: before[counted_by] + 1}, kind
         assert all(copy == attack for _, copy in out), kind
         assert bool(out) == (counted_by == "forwarded"), kind
-        seen.add((kind, attack[43] & 0x40))
+        seen |= {(kind, attack[43] & bit) for bit in (0x40, FUSED)}
     assert {kind for kind, _ in seen} == set(kinds)
-    assert {("contribution", 0), ("contribution", 0x40)} <= seen, "with values, and without"
-
-
-def random_packet(chance: random.Random, step: int) -> tuple[int, Packet]:
-    """Around a slowly advancing tag; one packet in eight is odd in each way."""
-
-    def odd() -> bool:
-        return chance.random() < 1 / 8
-
-    tag = max(1, 1 + step // 20 + chance.choice((-3, -1, 0, 0, 0, 0, 0, 1)))
-    kind = (INT32, OPENING, SCALED)[(tag + odd()) % 3]
-    kind |= RESULT if odd() else 0
-    slot = chance.choice((SLOTS - 1, SLOTS, 65535)) if odd() else 0
-    block = tag * 4 + odd()
-    following = chance.choice((block + 4, block + 8, NONE))
-    packet = Packet(JOB + odd(), slot, tag, kind, block, following, chance.randrange(256))
-    if kind & ~RESULT == OPENING:
-        ends = sorted(chance.getrandbits(144) for _ in range(2))
-        packet = replace(packet, shapes=(ends[0], ends[1]))
-    elif chance.random() < 1 / 2:
-        drawn = tuple(chance.getrandbits(32) for _ in range(LANES))
-        packet = replace(packet, values=drawn)
-    port = chance.choice((4, UPLINK)) if odd() else chance.choice(PORTS)
-    return port, packet
+    assert {("contribution", bits) for bits in (0, 0x40, FUSED)} <= seen
 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("top", [True, False], ids=["root", "leaf"])
 def test_random_schedules_match_the_model(omnireduce: Path, top: bool, seed: int) -> None:
     pipeline = Pipeline.load(omnireduce)
-    program(pipeline, PORTS, set(), top)
-    model, chance = Switch(JOB, PORTS, SLOTS, has_parent=not top), random.Random(seed)
-    kept: list[tuple[int, Packet]] = []
-    for step in range(1500):
-        port, packet = random_packet(chance, step)
-        if kept and chance.random() < 1 / 3:
-            port, packet = chance.choice(kept[-12:])  # sent again
-        elif not packet.kind & RESULT and not top and chance.random() < 1 / 3:
-            port, packet = UPLINK, replace(packet, kind=packet.kind | RESULT)
-        kept.append((port, packet))
-        expected = model.receive(port, packet)
-        answers = send(pipeline, port, packet)
-        assert answers == (dict.fromkeys(*expected) if expected else {}), (step, port, packet)
+    install(pipeline, job_at(parent=NO_PARENT if top else UPLINK))
+    model = Switch(JOB, PORTS, SLOTS, has_parent=not top)
+    for step, (port, packets) in enumerate(schedule(random.Random(seed), 1500, top)):
+        expected = model.receive_all(port, packets)
+        answers = pipeline.process(port, frame(port, *packets))
+        assert [(to, read(out)) for to, out in answers] == expected, (step, port, packets)
     assert counted(pipeline) == dict(model.counts)
-    assert {"new", "complete", "duplicate", "stale", "refused"} <= set(model.counts)
-
-
-@dataclass
-class Node:
-    """A switch; children by port, each a Node or a worker's number."""
-
-    pipeline: Pipeline
-    children: dict[int, Node | int] = field(default_factory=dict)
-    parent: tuple[Node, int] | None = None
-
-
-@dataclass
-class Worker:
-    """Walks column after column as the page says; own: the blocks it has, by number."""
-
-    own: dict[int, tuple[int, ...]]
-    slots: int
-    tags: list[int] = field(init=False)
-    blocks: list[int | None] = field(init=False)
-    sums: dict[int, tuple[int, ...] | None] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.tags = [1] * self.slots
-        self.blocks = [None] * self.slots  # None: the opening is in flight
-        self.ended = [False] * self.slots
-
-    def packet(self, slot: int) -> Packet:
-        block = self.blocks[slot]
-        after = -1 if block is None else block
-        mine = [b for b in self.own if b % self.slots == slot and b > after]
-        following = min(mine, default=NONE)
-        exponent = following * 37 % 256 if mine else 0
-        if block is None:
-            pair = (5, 5)
-            return Packet(JOB, slot, self.tags[slot], OPENING, 0, following, exponent, shapes=pair)
-        found = self.own.get(block)
-        return Packet(JOB, slot, self.tags[slot], INT32, block, following, exponent, found)
-
-    def take(self, packet: Packet) -> bool:
-        """Whether a packet follows."""
-        slot = packet.slot
-        if self.ended[slot] or packet.tag != self.tags[slot]:
-            return False
-        if self.blocks[slot] is not None:
-            assert self.blocks[slot] == packet.block
-            self.sums[packet.block] = packet.values
-        self.ended[slot] = packet.next == NONE
-        if not self.ended[slot]:
-            self.tags[slot] += 1
-            self.blocks[slot] = packet.next
-            assert packet.exponent == packet.next * 37 % 256
-        return not self.ended[slot]
-
-
-def grow(load: Callable[[], Pipeline], shape: list, places: list[tuple[Node, int]]) -> Node:
-    """[2, [1, 3]]: a switch with two workers and a switch below it with four."""
-    node = Node(load())
-    for part in shape:
-        for _ in range(1 if isinstance(part, list) else part):
-            port = len(node.children) + 1
-            if isinstance(part, list):
-                child = grow(load, part, places)
-                child.parent = (node, port)
-                node.children[port] = child
-            else:
-                node.children[port] = len(places)
-                places.append((node, port))
-    return node
-
-
-def fill(node: Node) -> None:
-    below = {port for port, child in node.children.items() if isinstance(child, Node)}
-    program(node.pipeline, tuple(node.children), below, node.parent is None)
-    for port in below:
-        child = node.children[port]
-        assert isinstance(child, Node)
-        fill(child)
+    assert {"new", "complete", "duplicate", "stale", "refused", "taken_apart"} <= set(model.counts)
 
 
 SHAPES = [[3], [1, [2]], [[2], [2]], [[1, [2]], [[1], [1]]], [[1]]]
@@ -432,44 +384,14 @@ SHAPES = [[3], [1, [2]], [[2], [2]], [[1, [2]], [[1], [1]]], [[1]]]
 def test_columns_are_walked_exactly_whatever_is_lost_repeated_or_late(
     omnireduce: Path, shape: list, seed: int, mishap: float
 ) -> None:
-    places: list[tuple[Node, int]] = []
-    fill(grow(lambda: Pipeline.load(omnireduce), shape, places))
+    load = lambda: Pipeline.load(omnireduce)  # noqa: E731
+    tree = planted(load, shape, at_node)
     chance = random.Random(seed)
     workers = []
-    for rank in range(len(places)):
+    for rank in range(len(tree.places)):
         own = {b: values(rank, b) for b in range(40) if chance.random() < 0.3}
-        workers.append(Worker(own, SLOTS))
-    flying = [
-        (*places[rank], frame(places[rank][1], worker.packet(slot)))
-        for rank, worker in enumerate(workers)
-        for slot in range(SLOTS)
-    ]
-    up = 0
-    while not all(all(worker.ended) for worker in workers):
-        if not flying or chance.random() < mishap / 2:  # a timer
-            waiting = [
-                (r, s) for r, w in enumerate(workers) for s in range(SLOTS) if not w.ended[s]
-            ]
-            rank, slot = chance.choice(waiting)
-            flying.append((*places[rank], frame(places[rank][1], workers[rank].packet(slot))))
-        index = chance.randrange(len(flying)) if mishap else 0
-        node, port, sent = flying[index]
-        if chance.random() >= mishap:  # otherwise it is delivered twice
-            flying.pop(index)
-        if chance.random() < mishap:
-            continue  # lost
-        for egress, out in node.pipeline.process(port, sent):
-            if egress == UPLINK:
-                assert node.parent
-                up += 1
-                flying.append((*node.parent, out))
-                continue
-            child = node.children[egress]
-            if isinstance(child, Node):
-                flying.append((child, UPLINK, out))
-            elif workers[child].take(read(out)):
-                place, slot = places[child], read(out).slot
-                flying.append((*place, frame(place[1], workers[child].packet(slot))))
+        workers.append(Walker(own, SLOTS))
+    tree.run(workers, chance, mishap)
     union = sorted({block for worker in workers for block in worker.own})
     expected = {
         block: total(*(worker.own[block] for worker in workers if block in worker.own))
@@ -479,7 +401,7 @@ def test_columns_are_walked_exactly_whatever_is_lost_repeated_or_late(
         assert worker.sums == expected
     if not mishap:
         switches_below = str(shape).count("[") - 1
-        assert up == switches_below * (SLOTS + len(union))
+        assert tree.up == switches_below * (SLOTS + len(union))
 
 
 def test_a_leaf_hands_up_what_its_children_have_and_down_what_comes(leaf: Pipeline) -> None:

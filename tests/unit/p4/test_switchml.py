@@ -19,18 +19,12 @@ from frames import (
     worker_mac,
 )
 from schedules import schedule
+from tables import COUNTERS
 
 from agglab.switch import Exact, Lpm, Pipeline
 
 LANES = 5
-COUNTERS = {
-    "new": "contribution_new",
-    "duplicate": "contribution_duplicate",
-    "stale": "contribution_stale",
-    "refused": "contribution_refused",
-    "complete": "chunk_complete",
-    "repeated": "result_repeated",
-}
+JOB_COUNTERS = ("new", "duplicate", "stale", "refused", "complete", "repeated")
 
 
 def counted(pipeline: Pipeline, what: str, job: int) -> int:
@@ -322,7 +316,7 @@ def test_random_schedules_agree_with_the_model(pipeline: Pipeline, model: Model,
         expected = model.receive(port, packet)
         receivers, answer = expected or (set(), None)
         assert send(pipeline, port, packet) == dict.fromkeys(receivers, answer)
-    for what in COUNTERS:
+    for what in JOB_COUNTERS:
         for job in (0, 5, 16):
             assert counted(pipeline, what, job) == model.counts[what, job], (what, job)
 

@@ -205,8 +205,8 @@ ONE_MISTAKE = {
         "s.yaml:2: topology.workers: '0' is too small",
     ),
     "too many runs": (
-        "sweep: {seed: [1,2,3,4,5,6,7,8,9], switch.slots: [1,2,3,4,5,6,7,8]}",
-        "s.yaml:1: sweep: makes 72 runs; allowed: at most 64",
+        f"sweep: {{seed: {list(range(65))}, switch.slots: {list(range(1, 65))}}}",
+        "s.yaml:1: sweep: makes 4160 runs; allowed: at most 4096",
     ),
     "syntax": ("links: {rate: 1mbit", "s.yaml:1: not YAML: "),
     "tab": ("links:\n\trate: 1mbit", "s.yaml:2: not YAML: "),

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from agglab.testbed import cli, group, run, side_by_side
+from agglab.testbed import cli, group, points, run, side_by_side
 from agglab.testbed.errors import MachineLacks, NodeFailed
 from agglab.testbed.experiment import Experiment
 from agglab.testbed.metrics import memory_needed_bytes
@@ -44,7 +44,7 @@ class Ran:
         path = folder / "tiny.yaml"
         path.write_text(text)
         out = io.StringIO()
-        self.code = run.run(load(path), folder / "results", [], out)
+        self.code = run.run(load(path), folder / "results", [], out, processes=1)
         self.folder = (folder / "results/tiny/latest").resolve()
         self.metrics: dict[str, Any] = json.loads((self.folder / "metrics.json").read_text())
         self.said = out.getvalue()
@@ -323,7 +323,7 @@ def test_an_interrupt_tears_all_down(tmp_path: Path, breaking: Break, at: int) -
 def test_a_comparison_that_was_killed_says_so_of_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(run, "take_turns", lambda runs: 128 + 9)
+    monkeypatch.setattr(points, "take_turns", lambda runs: 128 + 9)
     ran = Ran(tmp_path, TEXT)
     assert ran.code == 137
     found = {own["reason"] for own in ran.metrics["contenders"].values()}

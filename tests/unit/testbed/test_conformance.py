@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import shutil
+import subprocess
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agglab.testbed.places import REPOSITORY
+from agglab.testbed.run import run
+from agglab.testbed.scenario import load
 from agglab.verification import __main__ as verification
 from agglab.verification import conformance
 from agglab.verification.conformance import command, packets, pairs, scenarios
@@ -115,6 +121,64 @@ def test_the_marked_scenarios() -> None:
     assert {"quickstart", "loss", "two-racks"} <= set(scenarios.marked())
 
 
+SEVERAL = """
+name: several
+backend: virtual
+topology: {kind: rack, workers: 2}
+links: {rate: 50mbit}
+switch: {lanes: 64}
+workload: {elements: 1000, rounds: 2}
+compare: {switchml: {}, ring: {system: ring}}
+sweep: {workload.dtype: [int32, float32]}
+"""
+
+
+@pytest.fixture
+def several(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """Runs the scenario in virtual time, in this process; commands that it was asked to run."""
+    path, asked = tmp_path / "several.yaml", []
+    path.write_text(SEVERAL)
+    monkeypatch.setattr(scenarios, "find", lambda name: path)
+
+    whatever = subprocess.run
+
+    def run_here(command: list[str], **how: Any) -> subprocess.CompletedProcess[str]:
+        if "agglab.testbed" not in command:
+            return whatever(command, **how)
+        asked.append(" ".join(command))
+        folder = Path(command[command.index("--results") + 1])
+        code = run(load(path), folder, [], io.StringIO())
+        return subprocess.CompletedProcess(command, code, "", "")
+
+    monkeypatch.setattr(scenarios.subprocess, "run", run_here)
+    return asked
+
+
+def test_each_run_of_a_sweep_and_a_comparison_is_compared(
+    several: list[str], tmp_path: Path
+) -> None:
+    ran = {pair: scenarios.run_on("several", pair, tmp_path / str(pair)) for pair in (FIELDS, OURS)}
+    assert all("--set backend=mininet --set switch.target=" in command for command in several)
+    each = scenarios.by_run(ran)
+    assert [run.rpartition(" ")[2] for run in each] == ["switchml", "ring"] * 2
+    for pairs_ in each.values():
+        assert scenarios.compare(pairs_) == []
+        assert all(len(one.sums) == 2 and one.time_s for one in pairs_.values())
+    last = list(each)[-1]
+    other = replace(ran[OURS][last], sums={**ran[OURS][last].sums, ("job1", 1): "cc"})
+    each = scenarios.by_run({FIELDS: ran[FIELDS], OURS: {**ran[OURS], last: other}})
+    assert [bool(scenarios.compare(each[run])) for run in each] == [False, False, False, True]
+
+
+def test_a_comparison_that_cannot_run_is_trouble_in_each_of_its_runs(
+    several: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    said = subprocess.CompletedProcess([], 2, "", "it does not compile")
+    monkeypatch.setattr(scenarios.subprocess, "run", lambda *_, **__: said)
+    ran = scenarios.run_on("several", OURS, tmp_path)
+    assert [one.trouble for one in ran.values()] == ["exit code 2: it does not compile"] * 4
+
+
 @pytest.fixture
 def no_peers(monkeypatch: pytest.MonkeyPatch) -> None:
     peers = (pairs.P4C, *TOOLS)
@@ -147,13 +211,17 @@ def test_endings(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
     monkeypatch.setattr(pairs, "absent", dict)
     monkeypatch.setattr(pairs, "broken", dict)
     results = {FIELDS: Ran({("job1", 0): "aa"}, True, 0.5), OURS: Ran({("job1", 0): "aa"}, True, 1)}
-    monkeypatch.setattr(scenarios, "run_on", lambda name, pair, results_: results[pair])
+    monkeypatch.setattr(scenarios, "run_on", lambda name, pair, results_: {"": results[pair]})
     monkeypatch.setattr(command, "_packets", lambda here, only: 0)
     assert conformance.main(["quickstart"]) == 0
     said = capsys.readouterr().out
     assert "quickstart: the same sums; a round: p4c + bmv2 0.500 s (1.00), agglab" in said
     results[OURS] = Ran({("job1", 0): "ab"}, True, 1)
     assert conformance.main(["--scenarios", "quickstart"]) == 1
+
+    monkeypatch.setattr(scenarios, "run_on", lambda *_: {"a, ring": results[OURS]})
+    assert conformance.main(["--scenarios", "quickstart"]) == 0
+    assert "quickstart (a, ring): the same sums; a round" in capsys.readouterr().out
 
     def lacks(*_: object) -> Ran:
         raise scenarios.NotRun("this machine lacks root")

@@ -11,8 +11,8 @@ from agglab.hosts.agent_core import WAITING_MAX
 from agglab.testbed.scenario import resolve
 from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.systems.base import Absent, ActiveJob
-from agglab.testbed.systems.ps.diagnosis import diagnose
 from agglab.testbed.systems.ring import Ring
+from agglab.testbed.systems.servers import diagnose
 
 DECLARED = resolve(Scenario()).jobs[0]
 HOSTS = DECLARED.hosts

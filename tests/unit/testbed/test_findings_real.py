@@ -59,8 +59,8 @@ def case(
     return Case(measured, resolved, jobs, totals, losses, target, short)
 
 
-PAUSE = Fault(0, AgentPause(1, "h1", "worker"), AtTime(0.1), 0.5)
-ATTACK = Fault(0, Attack("h9", 20, 1.0), AtTime(0.1))
+PAUSE = Fault(0, "worker_pause", AgentPause(1, "h1", "worker"), AtTime(0.1), 0.5)
+ATTACK = Fault(0, "attack", Attack("h9", 20, 1.0), AtTime(0.1))
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ FEW = {
     "stf": 12,
     "scenario": 25,
     "p4runtime": 3,
+    "foreign": 2,
 }
 
 

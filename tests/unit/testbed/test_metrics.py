@@ -100,6 +100,7 @@ def measurements(s: ResolvedScenario) -> Measurements:
                 "forged": {0: (6, 60)},
             }
         },
+        register_bits={"s1": 4096},
         processors=2,
     )
 
@@ -193,6 +194,7 @@ def test_the_whole_of_it(tmp_path: Path) -> None:
     assert metrics["workers"]["0"]["sent"] == 33
     assert metrics["workers"]["0"]["cpu_s"] == 0.75
     assert metrics["totals"] == {
+        "sent": 66,
         "retransmitted": 2,
         "injected_drops": 4,
         "lost_down": 0,
@@ -202,6 +204,7 @@ def test_the_whole_of_it(tmp_path: Path) -> None:
         "network_errors": 3,
     }
     assert metrics["switches"]["s1"]["packets"]["new"] == 22
+    assert metrics["switches"]["s1"]["register_bits"] == 4096
     assert metrics["links"]["h1-s1"]["s1->h1"]["dropped"] == 1
     assert metrics["switches"]["s1"]["jobs"] == {"job1": counts_of_job()}
     assert metrics["jobs"]["job1"]["workers"] == metrics["workers"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 import os
 import re
@@ -19,7 +20,8 @@ from agglab.testbed.network.targets import thrift
 from agglab.testbed.plan import CloneSession, Entries, Replica, TableEntry
 from agglab.testbed.program import Program as Built
 from agglab.testbed.program import compile_program
-from agglab.testbed.scenario import ScenarioError
+from agglab.testbed.run import run
+from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.virtual.switches import CompiledProgram
 
 ROOT = Path(__file__).parents[3]
@@ -328,3 +330,24 @@ def test_entries_come_from_regular_files_only(kind: str, tmp_path: Path, program
         os.mkfifo(path)
     with pytest.raises(ScenarioError, match=f"{path}: cannot be read: is not a regular file"):
         own_entries.read(path, program)
+
+
+def test_a_run_reads_its_own_entries_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What was checked is what switches get, whatever becomes of the file meanwhile."""
+    reads: list[Path] = []
+
+    def counted(path: Path, program: Program) -> Entries:
+        reads.append(path)
+        return read_entries(path, program)
+
+    read_entries = own_entries.read
+    monkeypatch.setattr(own_entries, "read", counted)
+    own = {"table_entries": []}
+    (tmp_path / "own.json").write_text(json.dumps(own))
+    scenario = tmp_path / "own.yaml"
+    scenario.write_text(
+        "backend: virtual\ntopology: {workers: 2}\nswitch: {entries: own.json}\n"
+        "workload: {elements: 100, rounds: 1}\n"
+    )
+    assert run(load(scenario), tmp_path / "results", (), io.StringIO()) == 0
+    assert reads == [tmp_path / "own.json"]

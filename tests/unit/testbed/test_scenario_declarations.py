@@ -46,12 +46,14 @@ faults:
 """
     at = faults.AtTime
     assert list(point(tmp_path, text).faults) == [
-        faults.Fault(0, faults.LinkDown("h1-s1"), at(1.0), 2.0),
-        faults.Fault(1, faults.LinkDown("h2-s1"), at(1.0), 2.0),
-        faults.Fault(2, faults.RateChange("h3-s1", ("h3->s1",), 2_000_000), at(0.0), 1.0),
-        faults.Fault(3, faults.AgentCrash(2, "h1", "worker"), faults.AtChunk(2, 1, 5), 0.0),
-        faults.Fault(4, faults.SwitchRestart("s1", 1.0), at(2.0), 1.0),
-        faults.Fault(5, faults.Attack("h2", 9, 1.0), at(1.0), None),
+        faults.Fault(0, "link_down", faults.LinkDown("h1-s1"), at(1.0), 2.0),
+        faults.Fault(1, "link_down", faults.LinkDown("h2-s1"), at(1.0), 2.0),
+        faults.Fault(2, "rate", faults.RateChange("h3-s1", ("h3->s1",), 2_000_000), at(0.0), 1.0),
+        faults.Fault(
+            3, "worker_restart", faults.AgentCrash(2, "h1", "worker"), faults.AtChunk(2, 1, 5), 0.0
+        ),
+        faults.Fault(4, "switch_restart", faults.SwitchRestart("s1", 1.0), at(2.0), 1.0),
+        faults.Fault(5, "attack", faults.Attack("h2", 9, 1.0), at(1.0), None),
     ]
 
 
@@ -72,7 +74,7 @@ faults:
     assert ways["s1->h1"].impairments == (loss, PeriodicDrop(10, 1, 3))
     assert ways["s1->h2"].impairments == (loss,)
     late = faults.Impair("h2-s1", ("s1->h2",), DropList((3, 7)))
-    assert resolved.faults == (faults.Fault(0, late, faults.AtTime(1.0), None),)
+    assert resolved.faults == (faults.Fault(0, "drop_list", late, faults.AtTime(1.0), None),)
 
 
 def test_every_kind_of_fault_is_one_thing() -> None:

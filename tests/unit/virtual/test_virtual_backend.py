@@ -227,7 +227,7 @@ def test_a_restarted_switch_is_empty_and_keeps_what_it_counted(rig: Rig) -> None
 
 
 def test_a_link_fault_begins_and_ends(rig: Rig) -> None:
-    down = Fault(0, LinkDown("h2-s1"), AtTime(0.0))
+    down = Fault(0, "link_down", LinkDown("h2-s1"), AtTime(0.0))
     rig.backend.begin(down)
     rig.all(command="round", round=0)
     rig.backend.wait(10_000_000)
@@ -240,7 +240,7 @@ def test_a_link_fault_begins_and_ends(rig: Rig) -> None:
 
 def test_corrupted_frames_are_refused_by_switch_and_hosts(rig: Rig) -> None:
     ways = ("h1->s1", "s1->h1")
-    rig.backend.begin(Fault(1, Impair("h1-s1", ways, Corrupt(0.3)), AtTime(0.0)))
+    rig.backend.begin(Fault(1, "corrupt", Impair("h1-s1", ways, Corrupt(0.3)), AtTime(0.0)))
     rig.all(command="round", round=0)
     rig.until("round", 3)
     rig.assert_exact(0)

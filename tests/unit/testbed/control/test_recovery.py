@@ -39,7 +39,7 @@ class Rig(Parts):
         ]
         lasting = [duration_s for _, duration_s in killed]
         self.states = [
-            FaultState(Fault(n, crash, AtTime(0.0), lasting[n]), began_ns=1)
+            FaultState(Fault(n, "crash", crash, AtTime(0.0), lasting[n]), began_ns=1)
             for n, crash in enumerate(crashes)
         ]
         self.rounds: Any = Rounds()

@@ -11,7 +11,7 @@ import pytest
 
 from agglab.testbed.experiment import Experiment
 from agglab.testbed.measurements import Measurements
-from agglab.testbed.prepare import compiled
+from agglab.testbed.prepare import prepare
 from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import load
 from agglab.testbed.virtual import VirtualBackend
@@ -44,7 +44,7 @@ def written(tmp_path: Path, name: str, text: str) -> Experiment:
     folder = RunFolder(tmp_path / "results" / name)
     (tmp_path / "scratch").mkdir(exist_ok=True)
     scratch = tmp_path / "scratch" / name
-    return Experiment(point.resolved, compiled(point.resolved), folder, scratch, io.StringIO())
+    return Experiment(point.resolved, prepare(point.resolved), folder, scratch, io.StringIO())
 
 
 def events(run: Experiment) -> str:

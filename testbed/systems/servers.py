@@ -1,12 +1,36 @@
-"""Who is cut off where a round of parameter servers does not end."""
+"""For systems whose workers push to servers: which hosts serve, and who is cut off where a round
+does not end."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 
 from agglab.hosts.agent_core import WAITING_MAX
+from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario.jobs import Finding
+from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import Absent, ActiveJob, Waiting
+
+
+def matching(patterns: Sequence[str], hosts: Sequence[str]) -> tuple[str, ...]:
+    """The hosts that patterns name, in the order of the patterns, then of the topology."""
+    found = (name for pattern in patterns for name in hosts if fnmatchcase(name, pattern))
+    return tuple(dict.fromkeys(found))
+
+
+def attacks_from_servers(
+    scenario: Scenario, system: str, patterns: Sequence[str], trust: Trust
+) -> Iterator[Finding]:
+    """What `System.check` finds of attacks where these hosts only serve."""
+    for index, fault in enumerate(scenario.faults):
+        host = fault.host or ""
+        serves = any(fnmatchcase(host, pattern) for pattern in patterns)
+        if fault.kind == "attack" and serves and trust(f"faults[{index}]", f"{system}.servers"):
+            what = f"{host} is a server of every job, and no stranger to any"
+            yield f"faults[{index}].host", what, "a host that is no server"
+
 
 Pair = tuple[str, str]
 """Hosts of a worker and of a server between which something is missing."""

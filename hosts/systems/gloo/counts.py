@@ -1,0 +1,41 @@
+"""What a worker counts of its connections. Imports no PyTorch: the testbed reads the names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from agglab.hosts.systems.gloo.tcp import Info
+
+OWN_COUNTERS = {
+    "repeated_in_vain": (
+        "segments",
+        "sent again although they had arrived, as the receiver said (duplicate SACK)",
+    ),
+    "window_samples": ("samples", "of the congestion window of a connection that was sending"),
+    "window_segments": (
+        "segments",
+        "the congestion windows of all samples added up: over `window_samples` it is the mean",
+    ),
+}
+"""Beside those of every endpoint (hosts/endpoint.py), which are TCP's here: `counted`."""
+HEADER_BYTES = 14 + 20 + 32
+"""Ethernet, IPv4, and TCP with time stamps."""
+
+
+def counted(infos: Iterable[Info]) -> dict[str, int]:
+    """The counters of hosts/endpoint.py, from all connections of a worker. Packets are segments;
+    of frames the kernel counts payload and number, so that the bytes of selective acknowledgements
+    are missing."""
+    found = dict.fromkeys(
+        ("sent", "received", "retransmitted", "timeouts", "bytes_sent", "bytes_received"), 0
+    )
+    in_vain = 0
+    for info in infos:
+        found["sent"] += info.segs_out
+        found["received"] += info.segs_in
+        found["retransmitted"] += info.total_retrans
+        found["timeouts"] += info.total_rto
+        found["bytes_sent"] += info.bytes_sent + info.segs_out * HEADER_BYTES
+        found["bytes_received"] += info.bytes_received + info.segs_in * HEADER_BYTES
+        in_vain += info.dsack_dups
+    return {**found, "repeated_in_vain": in_vain, "duplicates": 0, "late": 0, "malformed": 0}

@@ -1,0 +1,157 @@
+"""What the kernel knows of a TCP connection that somebody else made: sockets of this process, found
+by their peers' addresses, and TCP_INFO of each (linux/tcp.h, `struct tcp_info`)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import struct
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, fields
+
+TCP_INFO = 11
+ESTABLISHED = 1
+TCP_CONGESTION = 13
+PROBING = {socket.TCP_KEEPIDLE: 1, socket.TCP_KEEPINTVL: 1, socket.TCP_KEEPCNT: 127}
+"""Seconds, seconds, and the most unanswered probes that the kernel can be told to bear."""
+OPEN_FILES = "/proc/self/fd"
+INFO_BYTES = 512
+"""More than any kernel's `struct tcp_info` has; getsockopt says how much it filled."""
+
+
+@dataclass(frozen=True)
+class Info:
+    """Some fields of `struct tcp_info`, under their names without `tcpi_`; 0 where the kernel is
+    older than the field. Of the moment are state; retransmits and probes, how often in a row no
+    answer came to a segment that was sent again, and to a probe; unacked and snd_cwnd, in segments.
+    All others are counts since the connection was made, of segments or bytes."""
+
+    state: int
+    retransmits: int
+    probes: int
+    unacked: int
+    snd_cwnd: int
+    total_retrans: int
+    bytes_acked: int
+    bytes_received: int
+    segs_out: int
+    segs_in: int
+    bytes_sent: int
+    dsack_dups: int
+    total_rto: int
+
+    @property
+    def established(self) -> bool:
+        """Neither end has closed the connection."""
+        return self.state == ESTABLISHED
+
+    @property
+    def silent(self) -> bool:
+        """The other end answers nothing."""
+        return self.retransmits + self.probes > 0
+
+
+PLACES: Mapping[str, tuple[str, int]] = {
+    "state": ("B", 0),
+    "retransmits": ("B", 2),
+    "probes": ("B", 3),
+    "unacked": ("I", 24),
+    "snd_cwnd": ("I", 80),
+    "total_retrans": ("I", 100),
+    "bytes_acked": ("Q", 120),
+    "bytes_received": ("Q", 128),
+    "segs_out": ("I", 136),
+    "segs_in": ("I", 140),
+    "bytes_sent": ("Q", 200),
+    "dsack_dups": ("I", 216),
+    "total_rto": ("H", 240),
+}
+"""Where the structure has each: its format for `struct`, and its offset in bytes. The structure
+only ever grows at its end."""
+assert set(PLACES) == {field.name for field in fields(Info)}
+
+
+def read_info(filled: bytes) -> Info:
+    """What the kernel answered, as long as its structure is."""
+    values = {}
+    for name, (kind, offset) in PLACES.items():
+        there = len(filled) >= offset + struct.calcsize(kind)
+        values[name] = struct.unpack_from(f"={kind}", filled, offset)[0] if there else 0
+    return Info(**values)
+
+
+class Connection:
+    """A duplicate of a connected socket: it can be asked when whoever made the socket has closed
+    it, and then keeps the connection open until `break_off`. peer: address and port."""
+
+    def __init__(self, duplicate: socket.socket) -> None:
+        self._socket = duplicate
+        self.peer: tuple[str, int] = duplicate.getpeername()
+        self._last = self._ask()
+
+    def info(self) -> Info:
+        """Of now, or the last one once it was broken off."""
+        if self._socket.fileno() >= 0:
+            self._last = self._ask()
+        return self._last
+
+    def _ask(self) -> Info:
+        return read_info(self._socket.getsockopt(socket.IPPROTO_TCP, TCP_INFO, INFO_BYTES))
+
+    def control_congestion_by(self, algorithm: str) -> None:
+        """One of the kernel's algorithms, by its name; OSError if this kernel has none of it."""
+        self._socket.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, algorithm.encode())
+
+    def probe(self) -> None:
+        """Ask the other end each second whether it is there (keep-alive), where nothing else is on
+        its way; the kernel gives no connection up for that."""
+        with contextlib.suppress(OSError):
+            for option, value in PROBING.items():
+                self._socket.setsockopt(socket.IPPROTO_TCP, option, value)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    def break_off(self) -> None:
+        """End the connection for all who hold it, here and at its other end. May be called
+        twice."""
+        if self._socket.fileno() < 0:
+            return
+        with contextlib.suppress(OSError):
+            self._last = self._ask()
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+def connections(addresses: Collection[str], but_port: int) -> Iterator[Connection]:
+    """This process's TCP connections with these IPv4 addresses, but for those of which one end has
+    that port."""
+    descriptors = [int(entry) for entry in os.listdir(OPEN_FILES)]
+    # All before any is duplicated: a duplicate may get a number that was listed.
+    for duplicate in [found for each in descriptors if (found := _tcp_socket(each))]:
+        ends = _ends(duplicate)
+        if ends and ends[1][0] in addresses and but_port not in (ends[0][1], ends[1][1]):
+            yield Connection(duplicate)
+        else:
+            duplicate.close()
+
+
+def _tcp_socket(descriptor: int) -> socket.socket | None:
+    """A duplicate of a descriptor that is an IPv4 stream socket."""
+    try:
+        if not os.readlink(f"{OPEN_FILES}/{descriptor}").startswith("socket:"):
+            return None
+        duplicate = socket.socket(fileno=os.dup(descriptor))
+    except OSError:  # closed meanwhile
+        return None
+    if (duplicate.family, duplicate.type) == (socket.AF_INET, socket.SOCK_STREAM):
+        return duplicate
+    duplicate.close()
+    return None
+
+
+def _ends(connected: socket.socket) -> tuple[tuple[str, int], tuple[str, int]] | None:
+    """Own and peer's address and port; None of a socket that is not connected."""
+    try:
+        return connected.getsockname(), connected.getpeername()
+    except OSError:
+        return None

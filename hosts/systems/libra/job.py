@@ -1,0 +1,119 @@
+"""What workers and servers of a job agree on, and what follows from it: ranges of keys, lists of
+hot keys, numbers of packets, fixed point."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.errors import AllReduceError, check_range
+from agglab.hosts.systems import shared
+from agglab.hosts.systems.libra import wire
+
+Keys = NDArray[np.uint64]
+MAX_WINDOW = 65535
+NO_KEYS: Keys = np.zeros(0, np.uint64)
+LARGEST_SUM = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class LibraJob:
+    """workers, servers: how many. window: requests that a worker has in flight, rounded up to the
+    same number for each server. hot: keys that switches sum, of all servers; sample_every: rounds
+    from one sample to the next. fraction_bits: of float32 in fixed point. is_float: values are
+    float32. session: packets of any other are refused. Raises ValueError for numbers that do not
+    fit the wire format."""
+
+    job: int
+    workers: int
+    servers: int
+    lanes: int
+    window: int
+    hot: int
+    sample_every: int
+    fraction_bits: int
+    is_float: bool
+    session: int
+
+    def __post_init__(self) -> None:
+        check_range("job", self.job, 0, 65535)
+        check_range("workers", self.workers, 1, wire.MAX_WORKERS)
+        check_range("servers", self.servers, 1, wire.MAX_SERVERS)
+        check_range("lanes", self.lanes, 1, wire.MAX_LANES)
+        check_range("window", self.window, 1, MAX_WINDOW)
+        check_range("sample_every", self.sample_every, 1, 2**31 - 1)
+        check_range("fraction_bits", self.fraction_bits, 0, 30)
+        check_range("session", self.session, 0, 2**32 - 1)
+
+    @property
+    def slots(self) -> int:
+        """Requests that a worker has in flight to one server."""
+        return -(-self.window // self.servers)
+
+    def is_sample(self, number: int) -> bool:
+        """Whether all keys of a session's round are cold, and those that are hot from then on
+        follow from it."""
+        return self.hot > 0 and number % self.sample_every == 0
+
+    def hot_of(self, server: int) -> int:
+        """How many hot keys a server has at most."""
+        return self.hot // self.servers + (server < self.hot % self.servers)
+
+    def pages_of(self, server: int) -> int:
+        """In how many packets it tells them, and workers push them if there are as many."""
+        return -(-self.hot_of(server) // self.lanes)
+
+    def digest(self, hot: Sequence[Keys]) -> int:
+        """32 bits of what all agree on in a round: the shape, and each server's hot keys."""
+        shape = shared.shape_digest(
+            self.hot, self.workers, self.lanes, self.slots, self.is_float, self.servers
+        )
+        agreed = zlib.crc32(
+            np.array([shape, self.sample_every, self.fraction_bits], ">u4").tobytes()
+        )
+        for keys in hot:
+            agreed = zlib.crc32(keys.astype(">u8").tobytes(), agreed)
+        return agreed
+
+
+def lowest_key(servers: int, server: int) -> int:
+    """Server s of S has the keys from s 2^64 / S, rounded up, to the next server's."""
+    return -(-(server << 64) // servers)
+
+
+def bounds(keys: Keys, servers: int) -> NDArray[np.int64]:
+    """Where each server's keys begin in ascending ones, and where the last server's end."""
+    firsts = np.array([lowest_key(servers, server) for server in range(servers)], np.uint64)
+    return np.append(np.searchsorted(keys, firsts), keys.size)
+
+
+def hottest(keys: Keys, counts: NDArray[np.integer], most: int) -> Keys:
+    """Of a sample's keys those that most workers pushed, at most so many, the smaller of two that
+    are equally hot. A key that one worker alone pushed is none: nothing would be summed."""
+    found = counts > 1
+    keys, counts = keys[found], counts[found].astype(np.int64)
+    return keys[np.lexsort((keys, -counts))[:most]]
+
+
+def to_fixed(values: NDArray[np.float32], job: LibraJob) -> NDArray[np.int32]:
+    """Each value times 2^fraction_bits, rounded. Raises AllReduceError, naming the index, for one
+    whose sum over all workers might not fit in 32 bits."""
+    scaled = np.rint(values.astype(np.float64) * 2.0**job.fraction_bits)
+    wrong = np.flatnonzero(~(np.abs(scaled) <= LARGEST_SUM // job.workers))
+    if wrong.size:
+        at = int(wrong[0])
+        most = LARGEST_SUM // job.workers / 2.0**job.fraction_bits
+        raise AllReduceError(
+            f"the value at index {at} of job {job.job} is {values[at]}: with {job.fraction_bits} "
+            f"fraction bits and {job.workers} workers it must lie within +-{most:g}"
+        )
+    return scaled.astype(np.int32)
+
+
+def from_fixed(sums: NDArray[np.int32], job: LibraJob) -> NDArray[np.float32]:
+    """What the sum of such integers stands for, rounded once."""
+    return (sums.astype(np.float64) / 2.0**job.fraction_bits).astype(np.float32)

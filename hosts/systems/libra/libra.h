@@ -1,0 +1,160 @@
+/* The inner steps of hosts/systems/libra/: a worker's state, and a server's, packet by packet.
+ *
+ * They know neither sockets nor clocks, and allocate nothing. Python owns all memory; the structures are mirrored in
+ * layout.py, whose users compare the sizes. docs/systems/libra.md.
+ */
+#ifndef AGGLAB_LIBRA_H
+#define AGGLAB_LIBRA_H
+
+#include <stdint.h>
+
+#include "libra_wire.h"
+#include "recovery.h"
+
+/* What worker and servers of a job know alike, and what both count. */
+struct libra_common {
+	uint32_t job;
+	uint32_t session;
+	uint32_t workers;
+	uint32_t servers;
+	uint32_t lanes;
+	uint32_t slots; /* packets that a worker has in flight to one server */
+	uint32_t row_bytes;
+	uint32_t queued;
+	uint8_t *frames; /* rows of the outbox, row_bytes apart */
+	uint32_t *lengths;
+	uint32_t *peers;
+	uint32_t *queue;
+
+	uint64_t sent;
+	uint64_t received;
+	uint64_t duplicates;
+	uint64_t late;
+	uint64_t malformed;
+	uint64_t bytes_sent;
+	uint64_t bytes_received;
+};
+
+/* What a worker asks a server for in a round, one kind after the other. */
+enum { HOT, PUSH, PULL, LEARN, PHASES };
+
+/* A request that a slot has in flight, or the last that was answered. Item i of a phase has slot i % slots. */
+struct libra_request {
+	struct pending pending;
+	uint32_t item;
+	uint32_t spare;
+};
+
+/* A worker's round with one server. Keys and values are in the machine's order; groups of `lanes` keys are padded. */
+struct libra_share {
+	const uint64_t *hot_keys;
+	const uint32_t *hot_values;
+	uint32_t *hot_sums;
+	const uint64_t *cold_keys;
+	const uint32_t *cold_values;
+	uint32_t *cold_sums;
+	uint64_t *learnt;
+	uint64_t cold_pairs;
+	uint32_t items[PHASES]; /* of LEARN 1, until the first answer says how many there are */
+	uint32_t pages_max;
+	uint32_t phase; /* PHASES: over */
+	uint32_t answered;
+	uint32_t spare;
+};
+
+struct libra_worker {
+	struct libra_common common;
+	struct recovery *recoveries; /* PHASES for each server: answers to one kind say nothing of another's */
+	int64_t *rtts_ns;	     /* of the answers that came together, for each recovery; -1: none */
+	struct libra_request *requests; /* slot k of server s is number k * servers + s, as is its row */
+	struct libra_share *shares;
+	uint32_t aggregator; /* the switch's index among the peers; NO_AGGREGATOR: everything goes to servers */
+	uint32_t direct_after; /* after so many attempts a request goes to its server and not to the switch */
+	uint32_t digest;
+	uint32_t round;
+	uint32_t begun;
+	uint32_t disagreed;
+	uint32_t other_digest;
+	uint32_t items;
+	uint32_t items_done;
+	uint32_t rank;
+	uint64_t directly; /* requests that went past the switch because it had not answered */
+	uint64_t bytes_again; /* of frames */
+	int64_t deadline_ns;
+};
+
+#define NO_AGGREGATOR UINT32_MAX
+
+/* What a server has of one round; of the round before it keeps what it answered. Key tables have open addressing. */
+struct libra_round {
+	uint64_t *keys;
+	uint32_t *values;
+	uint16_t *counts; /* workers that pushed the key; 0: the place is free */
+	uint32_t *chunks; /* for each worker, packets that it pushes; 0: not known */
+	uint32_t *arrived;
+	uint16_t *pairs;  /* for each worker and chunk, 1 + keys in it; 0: it has not come; and PULLED */
+	uint32_t *places; /* for each worker, chunk and pair, the key's place in the table */
+	uint64_t *group_keys;
+	uint64_t *parts;       /* for each group and rank: whose values are in the part that begins with it; 0: none */
+	uint32_t *part_values; /* for each group, rank and lane; of a group that is whole, its sums are rank 0's */
+	uint8_t *whole;	       /* groups */
+	uint32_t round;
+	uint32_t digest;
+	uint32_t used;
+	uint32_t keys_used;
+	uint32_t groups; /* 0: none yet */
+	uint32_t workers_done;
+};
+
+struct libra_server {
+	struct libra_common common;
+	uint32_t index;
+	uint32_t capacity;   /* places of a key table, a power of two */
+	uint32_t keys_max;   /* that it may hold */
+	uint32_t chunks_max; /* of one worker */
+	uint32_t groups_max;
+	uint32_t racks;
+	uint64_t low_key; /* its range, both included */
+	uint64_t high_key;
+	struct libra_round *rounds; /* two, by the round's parity */
+	struct libra_round *store;  /* only its table is used: what has been pushed under each key so far; or NULL */
+	uint64_t *rack_workers;	    /* ranks behind each switch that sums */
+	uint32_t *rack_peer;	    /* to whom goes what is for all of them */
+	uint8_t *asked;		    /* rows on the queue */
+	uint32_t *waiting;	    /* for each row, 1 + the PULL that waits for the others' pushes; 0: none */
+	uint8_t *waiting_attempt;
+	uint64_t *hot_keys; /* the list that LEARN asks for */
+	uint8_t *learnt;    /* for each worker and page, whether it has been sent */
+	uint32_t hot_pages;
+	uint32_t choose; /* the round is over: the list has to be made anew, if it is a sample */
+	uint32_t round;
+	uint32_t begun;
+	uint32_t disagreed;
+	uint32_t other_digest;
+	uint32_t hot_round; /* the sample that the list is made of */
+	uint32_t spare;
+	uint64_t answered_again;
+	uint64_t bytes_again; /* of frames */
+	uint64_t groups_whole; /* groups summed and given to all workers */
+	uint64_t sums;	       /* SUM packets taken */
+	uint64_t singles;      /* HOT packets taken that no switch had summed */
+	uint64_t cold_pairs;   /* pairs of PUSH packets taken */
+};
+
+/* Begins the round whose shares are set. */
+void libra_worker_begin(struct libra_worker *w, int64_t now_ns);
+
+/* Takes count datagrams, row_bytes apart, from these peers. Returns how many were awaited. */
+uint32_t libra_worker_datagrams(struct libra_worker *w, int64_t now_ns, const uint8_t *rows, uint64_t row_bytes,
+				const uint32_t *lengths, const uint32_t *peers, uint32_t count);
+uint32_t libra_server_datagrams(struct libra_server *s, const uint8_t *rows, uint64_t row_bytes,
+				const uint32_t *lengths, const uint32_t *peers, uint32_t count);
+
+/* Fills the queue with the rows to send now. Returns how many; a worker's may be -ETIMEDOUT or -EPROTO. */
+int libra_worker_poll(struct libra_worker *w, int64_t now_ns);
+int libra_server_poll(struct libra_server *s);
+
+uint32_t libra_worker_layout(void); /* sizeof(struct libra_worker) << 16 | sizeof(struct libra_share) */
+uint32_t libra_server_layout(void); /* sizeof(struct libra_server) << 16 | sizeof(struct libra_round) */
+
+#endif

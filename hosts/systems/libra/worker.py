@@ -1,0 +1,320 @@
+"""A worker of Libra as a state machine (hosts/endpoint.py; docs/systems/libra.md).
+
+The step per packet is in C (worker.c); this module owns its memory (NumPy), divides a round's keys
+among servers, and into hot and cold ones, and words the errors. Times are integers, nanoseconds of
+any monotonic clock.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
+from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch, check_range
+from agglab.hosts.recovery import Recovery, Timing
+from agglab.hosts.systems import shared
+from agglab.hosts.systems.libra import layout, wire
+from agglab.hosts.systems.libra.job import (
+    NO_KEYS,
+    Keys,
+    LibraJob,
+    bounds,
+    from_fixed,
+    to_fixed,
+)
+from agglab.hosts.systems.libra.memory import common_of, rows
+
+DIRECT_AFTER = 2
+"""Attempts after which a request goes past the switch."""
+PHASE_NAMES = ("hot groups", "pushes", "pulls", "lists of hot keys")
+
+
+class LibraWorker:
+    """The state of one worker. peers: the addresses of all servers by index, and of the switch,
+    if it is to sum anything."""
+
+    listens = False
+    """A server answers only what a worker has asked."""
+
+    def __init__(
+        self, job: LibraJob, rank: int, peers: Sequence[Address], timing: Timing = Timing()
+    ) -> None:
+        check_range("rank", rank, 0, job.workers - 1)
+        shared.check_count("peers", peers, job.servers + (job.hot > 0))
+        self.job, self.peers = job, tuple(peers)
+        self.longest_bytes = wire.datagram_bytes(job.lanes)
+        self._native = layout.load()
+        self._timing, self._rounds = timing, 0
+        window = job.slots * job.servers
+        self.outbox = Outbox(
+            rows(job.lanes, window), np.zeros(window, np.uint32), np.zeros(window, np.uint32)
+        )
+        self._requests: NDArray[np.void] = np.zeros(window, layout.REQUEST)
+        self._queue: NDArray[np.uint32] = np.zeros(2 * window, np.uint32)
+        count = layout.PHASES * job.servers
+        self._recoveries = (Recovery * count)(
+            *(_recovery(timing, number // job.servers) for number in range(count))
+        )
+        self._rtts_ns: NDArray[np.int64] = np.zeros(count, np.int64)
+        self._shares = (layout.Share * job.servers)()
+        self._hot: list[Keys] = [NO_KEYS] * job.servers
+        self._learnt: list[Keys] = []
+        self._round: _Round | None = None
+        self._refusal: AllReduceError | None = None
+        self._state = layout.Worker(
+            common=common_of(job, self.outbox, self._queue),
+            recoveries=ctypes.addressof(self._recoveries),
+            rtts_ns=self._rtts_ns.ctypes.data,
+            requests=self._requests.ctypes.data,
+            shares=ctypes.addressof(self._shares),
+            rank=rank,
+            aggregator=job.servers if job.hot else layout.NO_AGGREGATOR,
+            direct_after=DIRECT_AFTER,
+        )
+        self._address = ctypes.addressof(self._state)
+
+    def begin(
+        self,
+        now_ns: int,
+        values: NDArray,
+        out: NDArray,
+        sums: NDArray[np.int32] | None = None,
+    ) -> None:
+        """Start the next round: push `values`, a structured array with the fields `key` (uint64,
+        ascending, none twice) and `value`, and pull the sum for each key into `out`, which has the
+        values' length and dtype. `sums` stays as it is. Raises ValueError for other keys."""
+        assert self.done, "a round is under way"
+        _check_keys(values["key"])
+        job, state, number = self.job, self._state, self._rounds
+        self._rounds += 1
+        assert values["value"].dtype == (np.float32 if job.is_float else np.int32)
+        self._adopt()
+        sample = job.is_sample(number)
+        hot = [NO_KEYS] * job.servers if sample else self._hot
+        self._learnt = [
+            np.full(job.pages_of(server) * job.lanes if sample else 0, wire.NO_KEY, np.uint64)
+            for server in range(job.servers)
+        ]
+        try:
+            integers = to_fixed(values["value"], job) if job.is_float else values["value"]
+        except AllReduceError as refusal:
+            self._refusal, state.deadline_ns = refusal, now_ns
+            return
+        self._round = _Round(job, hot, np.ascontiguousarray(values["key"]), integers, out)
+        for server in range(job.servers):
+            self._shares[server] = self._round.share(server, self._learnt[server])
+        state.digest = job.digest(hot)
+        state.round = number % 2**32
+        self._native.libra_worker_begin(self._address, now_ns)
+
+    def _adopt(self) -> None:
+        """What is hot according to the last sample."""
+        for server, keys in enumerate(self._learnt):
+            if keys.size:
+                self._hot[server] = keys[keys != np.uint64(wire.NO_KEY)]
+
+    def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
+        """Take the datagrams that came; returns how many were awaited. Call `poll` next."""
+        return self._native.libra_worker_datagrams(
+            self._address,
+            now_ns,
+            inbox.rows_address,
+            inbox.row_bytes,
+            inbox.lengths_address,
+            inbox.peers_address,
+            inbox.count,
+        )
+
+    def poll(self, now_ns: int) -> NDArray[np.uint32]:
+        """The rows of the outbox to send now, valid until the next call; sets `deadline_ns`. Raises
+        RoundTimeout, ShapeMismatch, and AllReduceError for a value that fixed point cannot hold."""
+        if self._refusal:
+            raise self._refusal
+        count = self._native.libra_worker_poll(self._address, now_ns)
+        if count < 0:
+            raise self._failure(-count)
+        return self._queue[:count]
+
+    @property
+    def deadline_ns(self) -> int:
+        """When to call `poll` although nothing came (the largest int64 if never)."""
+        return self._state.deadline_ns
+
+    @property
+    def done(self) -> bool:
+        """All sums are there (or no round has begun)."""
+        over = self._state.items_done == self._state.items
+        return over and not self._state.disagreed and self._refusal is None
+
+    @property
+    def chunks(self) -> int:
+        """How many requests the round has."""
+        return self._state.items
+
+    @property
+    def chunks_done(self) -> int:
+        """How many of them are answered."""
+        return self._state.items_done
+
+    @property
+    def in_flight(self) -> int:
+        """How many requests wait for an answer."""
+        return sum(recovery.in_flight for recovery in self._recoveries)
+
+    @property
+    def hot(self) -> Keys:
+        """The keys that are hot in the round under way, or were in the last, in any order."""
+        return np.concatenate(self._round.hot) if self._round else NO_KEYS
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What was counted since the endpoint was made; `COUNTERS` has the names."""
+        state = self._state
+        own = {name: getattr(state, name) for name in layout.COMMON_COUNTERS}
+        for name in ("retransmitted", "timeouts"):
+            own[name] = sum(getattr(recovery, name) for recovery in self._recoveries)
+        streams = 1 if self.job.hot else self.job.servers
+        return {
+            **own,
+            "streams": streams if self._rounds else 0,
+            "directly": state.directly,
+            "bytes_again": state.bytes_again,
+        }
+
+    def repeats(self, row: int) -> Repeat | None:
+        """The request that is sent again, if it is one."""
+        request = self._requests[row]
+        if not request["attempt"]:
+            return None
+        phase = self._shares[row % self.job.servers].phase
+        gathered = phase in (layout.HOT, layout.PULL)
+        first_ns = int(request["first_sent_ns"])
+        return Repeat(None, int(request["item"]), first_ns, gathered=gathered)
+
+    def waiting(self, most: int) -> list[list[int]]:
+        """[item, server, phase] of requests that have no answer."""
+        found = np.flatnonzero(self._requests["waiting"]).tolist()[:most]
+        servers = self.job.servers
+        return [
+            [int(self._requests["item"][row]), row % servers, self._shares[row % servers].phase]
+            for row in found
+        ]
+
+    def finish(self) -> None:
+        """Put the sums into the round's `out`."""
+        assert self.done
+        if self._round:
+            self._round.finish()
+
+    def _failure(self, error: int) -> AllReduceError:
+        job, state = self.job, self._state
+        if error == errno.EPROTO:
+            return ShapeMismatch(
+                f"round {self._rounds - 1} of job {job.job}: this worker has workers {job.workers},"
+                f" servers {job.servers}, lanes {job.lanes}, window {job.window}, hot {job.hot} and"
+                f" its hot keys (digest {state.digest:08x}), another or a server something else "
+                f"(digest {state.other_digest:08x}); all of a job have to agree"
+            )
+        assert error == errno.ETIMEDOUT
+        missing = self.waiting(len(self._requests))
+        servers = sorted({server for _, server, _ in missing})
+        phases = sorted({phase for _, _, phase in missing})
+        what = " and ".join(PHASE_NAMES[phase] for phase in phases)
+        ranges = shared.runs(sorted({item for item, _, _ in missing}))
+        return RoundTimeout(
+            f"no answer for {what} {shared.words(ranges)} of job {job.job} from servers "
+            f"{shared.words(shared.runs(servers))} after {self._timing.give_up_ns / 1e9:g} s",
+            ranges,
+        )
+
+
+def _recovery(timing: Timing, phase: int) -> Recovery:
+    """A server holds a first pull back until the last worker has pushed all."""
+    return Recovery.of(timing, timing.initial_rto_ns if phase == layout.PULL else 0)
+
+
+class _Round:
+    """One round's keys, divided among servers and into hot and cold ones. hot: of each server."""
+
+    def __init__(
+        self,
+        job: LibraJob,
+        hot: Sequence[Keys],
+        keys: Keys,
+        values: NDArray[np.int32],
+        out: NDArray,
+    ) -> None:
+        self.job, self.hot = job, hot
+        self._out = out
+        laid_out = [_padded(of_server, job.lanes) for of_server in hot]
+        self._hot_keys: Keys = np.concatenate(laid_out)
+        self._hot_at = np.cumsum([0, *(each.size for each in laid_out)])
+        self._is_hot, self._places = _find(self._hot_keys, keys)
+        self._hot_values = np.zeros(self._hot_keys.size, np.int32)
+        self._hot_values[self._places] = values[self._is_hot]
+        self._cold_keys = keys[~self._is_hot]
+        self._cold_values: NDArray[np.int32] = values[~self._is_hot]
+        self._cold_at = bounds(self._cold_keys, job.servers)
+        self._hot_sums = np.zeros_like(self._hot_values)
+        self._cold_sums = np.zeros_like(self._cold_values)
+
+    def share(self, server: int, learnt: Keys) -> layout.Share:
+        """What one server is asked for. learnt: room for the keys that become hot, if any do."""
+        lanes = self.job.lanes
+        hot, cold = int(self._hot_at[server]), int(self._cold_at[server])
+        pairs = int(self._cold_at[server + 1]) - cold
+        groups = (int(self._hot_at[server + 1]) - hot) // lanes
+        chunks = max(1, -(-pairs // lanes))
+        return layout.Share(
+            hot_keys=_from(self._hot_keys, hot),
+            hot_values=_from(self._hot_values, hot),
+            hot_sums=_from(self._hot_sums, hot),
+            cold_keys=_from(self._cold_keys, cold),
+            cold_values=_from(self._cold_values, cold),
+            cold_sums=_from(self._cold_sums, cold),
+            learnt=learnt.ctypes.data,
+            cold_pairs=pairs,
+            items=(groups, chunks, chunks, 1 if learnt.size else 0),
+            pages_max=learnt.size // lanes,
+        )
+
+    def finish(self) -> None:
+        """Put the sums where they belong."""
+        sums = np.empty(self._out.size, np.int32)
+        sums[self._is_hot] = self._hot_sums[self._places]
+        sums[~self._is_hot] = self._cold_sums
+        self._out[:] = from_fixed(sums, self.job) if self.job.is_float else sums
+
+
+def _from(array: NDArray, at: int) -> int:
+    address: int = array.ctypes.data
+    return address + at * array.itemsize
+
+
+def _padded(keys: Keys, lanes: int) -> Keys:
+    """Whole groups of `lanes` keys."""
+    padded: Keys = np.full(-(-keys.size // lanes) * lanes, wire.NO_KEY, np.uint64)
+    padded[: keys.size] = keys
+    return padded
+
+
+def _find(hot: Keys, keys: Keys) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Which of `keys` are hot, and where these are among `hot`."""
+    order = np.argsort(hot)
+    found = np.searchsorted(hot, keys, sorter=order)
+    places = order[np.minimum(found, hot.size - 1)] if hot.size else np.zeros(keys.size, np.intp)
+    is_hot = hot[places] == keys if hot.size else np.zeros(keys.size, np.bool_)
+    return is_hot, places[is_hot]
+
+
+def _check_keys(keys: Keys) -> None:
+    """Raises ValueError unless they ascend, none twice."""
+    if keys.size and (keys[1:] <= keys[:-1]).any():
+        raise ValueError("keys have to be in ascending order, each once")
+    if keys.size and keys[-1] == np.uint64(wire.NO_KEY):
+        raise ValueError(f"{wire.NO_KEY} is no key")

@@ -1,0 +1,83 @@
+"""MLfabric: docs/systems/mlfabric.md.
+
+Settings: lanes, session, servers (1, or 2 with a replica), index (of a server), order, bound,
+group, ahead, divergence (in units), silence_s, cells, first_cell, past_switch, peers ([address,
+port]: of a worker the servers, then the scheduler; of a server the workers, the scheduler, the
+other server; of the scheduler the workers, then the servers)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agglab.hosts.driver import default_window
+from agglab.hosts.endpoint import Endpoint
+from agglab.hosts.part import SCHEDULER, SERVER, Part
+from agglab.hosts.systems import shared
+from agglab.hosts.systems.mlfabric import wire
+from agglab.hosts.systems.mlfabric.channel import WINDOW
+from agglab.hosts.systems.mlfabric.endpoint import Agent, Answering
+from agglab.hosts.systems.mlfabric.policy import Policy
+from agglab.hosts.systems.mlfabric.post import Post
+from agglab.hosts.systems.mlfabric.scheduler import Scheduler, SchedulerJob
+from agglab.hosts.systems.mlfabric.server import Server, ServerJob
+from agglab.hosts.systems.mlfabric.worker import Worker, WorkerJob
+from agglab.hosts.workloads import AsyncSgd
+
+NS_PER_S = 1_000_000_000
+GROUPS_OF_SESSION = 1 << 20
+SESSIONS = 1 << 11
+REPAIR_NS = 50_000_000
+"""A server asks again for what it lacks of a group when nothing of it has come for so long."""
+
+
+SILENCE_NS = 50_000_000
+"""Round trips vary with who else is served: a packet counts as lost after so much more at least."""
+
+
+def endpoint(part: Part) -> Endpoint:
+    """The state machine of one worker, server or scheduler."""
+    has, work = part.settings, part.work
+    assert isinstance(work, AsyncSgd), "the only kind of workload that this system does"
+    usual = shared.timing_of(part, has["lanes"], WINDOW)
+    timing = replace(usual, min_rto_ns=SILENCE_NS, slack_ns=SILENCE_NS)
+    post = Post(part.job, has["session"], has["lanes"], part.peers, timing)
+    give_up_ns = round(part.give_up_s * NS_PER_S)
+    return Agent(post, _role(part, work, post), give_up_ns)
+
+
+def _role(part: Part, work: AsyncSgd, post: Post) -> Worker | Answering:
+    has = part.settings
+    first_group = has["session"] % SESSIONS * GROUPS_OF_SESSION
+    if part.role == SERVER:
+        most = WINDOW * part.workers
+        return Server(
+            ServerJob(
+                index=has["index"],
+                servers=has["servers"],
+                workers=part.workers,
+                elements=work.elements,
+                lanes=has["lanes"],
+                divergence=has["divergence"],
+                silence_ns=REPAIR_NS,
+                first_group=first_group,
+                in_flight=default_window(
+                    wire.frame_bytes(post.longest_bytes), most, part.link_rate_bps
+                ),
+            ),
+            post,
+        )
+    if part.role == SCHEDULER:
+        job = SchedulerJob(
+            workers=part.workers,
+            servers=has["servers"],
+            chunks=-(-work.elements // has["lanes"]),
+            updates=work.updates,
+            time_ns=work.time_ns,
+            silence_ns=round(has["silence_s"] * NS_PER_S),
+            first_group=first_group,
+        )
+        policy = Policy(has["order"], has["bound"], has["group"], has["divergence"])
+        return Scheduler(job, policy, post)
+    names = ("servers", "lanes", "ahead", "cells", "first_cell", "past_switch")
+    own = {name: has[name] for name in names}
+    return Worker(WorkerJob(rank=part.rank, workers=part.workers, **own), work, post)

@@ -1,0 +1,131 @@
+"""One direction each way between two agents: packets arrive exactly once, in any order.
+
+A packet waits for its acknowledgement and is sent again by the rules that all systems share
+(hosts/recovery.py). The receiver remembers a window of numbers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections import deque
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts import library
+from agglab.hosts.library import I64, INT, U32, U64, P
+from agglab.hosts.recovery import PENDING, PENDING_BYTES, Recovery, Timing, check_layout
+
+WINDOW = 16
+"""Packets in flight."""
+NEVER_NS = 2**63 - 1
+
+SIGNATURES: library.Signatures = {
+    "recovery_prepare": (None, [P, P]),
+    "recovery_send": (None, [P, P, I64]),
+    "recovery_answered": (I64, [P, P, INT, I64]),
+    "recovery_sample": (None, [P, I64]),
+    "recovery_repeat": (U32, [P, P, U64, U32, I64, P]),
+}
+
+
+class Channel:
+    """What one agent keeps of another. Payloads are whole but for their number and attempt, which
+    `due` says."""
+
+    def __init__(self, timing: Timing) -> None:
+        self._native = library.load_system(SIGNATURES)
+        check_layout()
+        self._recovery = Recovery.of(timing)
+        self._address = ctypes.addressof(self._recovery)
+        self._pending: NDArray[np.void] = np.zeros(WINDOW, np.dtype(PENDING))
+        self._due: NDArray[np.uint32] = np.zeros(WINDOW, np.uint32)
+        self._pending_at, self._due_at = self._pending.ctypes.data, self._due.ctypes.data
+        self._packets: list[bytes] = [b""] * WINDOW
+        self._waiting: deque[bytes] = deque()
+        self._next = self._oldest = 0
+        self._heard_below = 0
+        self._heard: set[int] = set()
+
+    # What is sent.
+
+    def put(self, payload: bytes) -> None:
+        """To be sent when there is room in the window."""
+        self._waiting.append(payload)
+
+    def due(self, now_ns: int) -> list[tuple[int, int, int, bytes]]:
+        """(number, attempt, when it was sent first, payload) of all to send now."""
+        found = []
+        while self._waiting and self._next < self._oldest + WINDOW:
+            slot = self._next % WINDOW
+            self._packets[slot] = self._waiting.popleft()
+            entry = self._entry(slot)
+            self._native.recovery_prepare(self._address, entry)
+            self._native.recovery_send(self._address, entry, now_ns)
+            found.append((self._next, 0, now_ns, self._packets[slot]))
+            self._next += 1
+        if not self._recovery.in_flight:
+            return found
+        self._recovery.deadline_ns = NEVER_NS
+        count = self._native.recovery_repeat(
+            self._address, self._pending_at, PENDING_BYTES, WINDOW, now_ns, self._due_at
+        )
+        for slot in self._due[:count].tolist():
+            number = self._oldest + (slot - self._oldest) % WINDOW
+            one = self._pending[slot]
+            attempt, first_ns = int(one["attempt"]), int(one["first_sent_ns"])
+            found.append((number, attempt, first_ns, self._packets[slot]))
+        return found
+
+    def answered(self, now_ns: int, number: int, attempt: int) -> bool:
+        """An acknowledgement has come; whether it was awaited."""
+        slot = number % WINDOW
+        if not self._oldest <= number < self._next or not self._pending[slot]["waiting"]:
+            return False
+        trip_ns = self._native.recovery_answered(self._address, self._entry(slot), attempt, now_ns)
+        if trip_ns >= 0:
+            self._native.recovery_sample(self._address, trip_ns)
+        while self._oldest < self._next and not self._pending[self._oldest % WINDOW]["waiting"]:
+            self._oldest += 1
+        return True
+
+    def _entry(self, slot: int) -> int:
+        return self._pending_at + slot * PENDING_BYTES
+
+    @property
+    def in_flight(self) -> int:
+        """Packets that wait for an acknowledgement."""
+        return int(self._recovery.in_flight)
+
+    @property
+    def queued(self) -> int:
+        """Packets that have not been sent yet."""
+        return len(self._waiting)
+
+    @property
+    def deadline_ns(self) -> int:
+        """When `due` has something to send again."""
+        return int(self._recovery.deadline_ns) if self.in_flight else NEVER_NS
+
+    @property
+    def retransmitted(self) -> int:
+        return int(self._recovery.retransmitted)
+
+    @property
+    def timeouts(self) -> int:
+        return int(self._recovery.timeouts)
+
+    # What is heard.
+
+    def hears(self, number: int) -> bool | None:
+        """Whether a packet is new: False if it came before, None if no honest peer can have sent it
+        so far."""
+        if number >= self._heard_below + WINDOW:
+            return None
+        if number < self._heard_below or number in self._heard:
+            return False
+        self._heard.add(number)
+        while self._heard_below in self._heard:
+            self._heard.discard(self._heard_below)
+            self._heard_below += 1
+        return True

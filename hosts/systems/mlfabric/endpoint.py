@@ -1,0 +1,146 @@
+"""One agent of MLfabric as an endpoint (hosts/endpoint.py; docs/systems/mlfabric.md): a post with
+its peers, and a role that says what to do with what comes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
+from agglab.hosts.errors import RoundTimeout
+from agglab.hosts.systems.mlfabric.channel import NEVER_NS
+from agglab.hosts.systems.mlfabric.post import Message, Post
+from agglab.hosts.systems.mlfabric.wire import Kind
+from agglab.hosts.systems.mlfabric.worker import Worker
+
+RUNS = 1 << 16
+
+
+class Role(Protocol):
+    """What an agent does: a worker, a server, or the scheduler."""
+
+    done: bool
+    listens: bool
+    chunks: int
+    chunks_done: int
+    counters: dict[str, int]
+
+    def take(self, now_ns: int, message: Message) -> None: ...
+
+    def tick(self, now_ns: int) -> None: ...
+
+    @property
+    def deadline_ns(self) -> int: ...
+
+    def waiting(self, most: int) -> list[list[int]]: ...
+
+
+class Answering(Role, Protocol):
+    """A role that begins no runs."""
+
+    def start_run(self, now_ns: int) -> None: ...
+
+
+class Agent:
+    """See the module. give_up_ns: a worker that hears nothing for so long gives up."""
+
+    def __init__(self, post: Post, role: Worker | Answering, give_up_ns: int) -> None:
+        self.peers: Sequence[Address] = post.peers
+        self.longest_bytes = post.longest_bytes
+        self._post, self._role = post, role
+        self._give_up_ns = give_up_ns
+        self._progress_ns = 0
+
+    def begin(
+        self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None
+    ) -> None:
+        """A training run begins; of workers alone."""
+        assert isinstance(self._role, Worker), "only workers begin runs"
+        assert self._role.done, "a run is under way"
+        self._post.begin(now_ns)
+        self._post.run = (self._post.run + 1) % RUNS
+        self._progress_ns = now_ns
+        self._role.begin(now_ns, values, out)
+
+    def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
+        """Take the datagrams that came; returns how many were awaited."""
+        before = self._post.answered
+        taken = 0
+        for message in self._post.on_datagrams(now_ns, inbox):
+            taken += 1
+            self._take(now_ns, message)
+        return taken + self._post.answered - before
+
+    def _take(self, now_ns: int, message: Message) -> None:
+        role, post = self._role, self._post
+        if isinstance(role, Worker):
+            if message.kind == Kind.SERVER and message.peer == len(self.peers) - 1:
+                role.another_server(now_ns, message)
+            elif message.run != post.run or role.done:
+                post.is_late()
+            else:
+                self._progress_ns = now_ns
+                role.take(now_ns, message)
+            return
+        if message.run == (post.run + 1) % RUNS:
+            post.run = message.run
+            role.start_run(now_ns)
+        if message.run != post.run:
+            post.is_late()
+        else:
+            role.take(now_ns, message)
+
+    def poll(self, now_ns: int) -> NDArray[np.uint32]:
+        """See hosts/endpoint.py."""
+        self._role.tick(now_ns)
+        if not self._role.done and now_ns >= self._progress_ns + self._give_up_ns:
+            waiting = self._role.waiting(8)
+            raise RoundTimeout(f"nothing heard for the steps and groups {waiting}", [])
+        return self._post.poll(now_ns)
+
+    def repeats(self, row: int) -> Repeat | None:
+        """See hosts/endpoint.py."""
+        return self._post.repeats(row)
+
+    @property
+    def deadline_ns(self) -> int:
+        gives_up_ns = NEVER_NS if self._role.done else self._progress_ns + self._give_up_ns
+        return min(self._post.deadline_ns, self._role.deadline_ns, gives_up_ns)
+
+    @property
+    def outbox(self) -> Outbox:
+        return self._post.outbox
+
+    @property
+    def done(self) -> bool:
+        return self._role.done
+
+    @property
+    def listens(self) -> bool:
+        return self._role.listens
+
+    @property
+    def chunks(self) -> int:
+        return self._role.chunks
+
+    @property
+    def chunks_done(self) -> int:
+        return self._role.chunks_done
+
+    @property
+    def in_flight(self) -> int:
+        return self._post.in_flight
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        return {**self._post.counters, **self._role.counters}
+
+    def waiting(self, most: int) -> list[list[int]]:
+        """See hosts/endpoint.py."""
+        return self._role.waiting(most)
+
+    def finish(self) -> None:
+        """Nothing: integers are finite."""

@@ -1,0 +1,152 @@
+"""What a server has of the updates that were granted together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.systems.mlfabric.wire import BITMAP, ENTRY, GRANT, REQUEST
+
+Values = NDArray[np.int32]
+
+
+def bitmap_of(chunks: Sequence[int] | NDArray) -> NDArray[np.uint8]:
+    """A BITMAP of these chunks."""
+    bits = np.zeros(8 * BITMAP[2][0], np.uint8)
+    bits[np.asarray(chunks, np.int64)] = 1
+    return np.packbits(bits, bitorder="little")
+
+
+def chunks_in(bitmap: NDArray[np.uint8]) -> list[int]:
+    """The chunks of a BITMAP, in order."""
+    bits: NDArray[np.uint8] = np.unpackbits(np.asarray(bitmap, np.uint8), bitorder="little")
+    return [int(chunk) for chunk in np.flatnonzero(bits)]
+
+
+@dataclass(frozen=True)
+class Member:
+    """One update of a group: whose, its REQUEST as sent, and which chunks have values."""
+
+    rank: int
+    step: int
+    read: int
+    norm: int
+    chunks: tuple[int, ...]
+
+    @classmethod
+    def of_request(cls, rank: int, body: bytes) -> Member:
+        """From the body of a REQUEST."""
+        return cls._of(rank, np.frombuffer(body, REQUEST, 1)[0])
+
+    @classmethod
+    def _of(cls, rank: int, one: np.void) -> Member:
+        step, read, norm = (int(one[name]) for name in ("step", "read", "norm"))
+        return cls(rank, step, read, norm, tuple(chunks_in(one["chunks"])))
+
+    @property
+    def request(self) -> bytes:
+        """The body of its REQUEST."""
+        return self._filled(REQUEST).tobytes()
+
+    @property
+    def entry(self) -> bytes:
+        """An ENTRY."""
+        made = self._filled(ENTRY)
+        made["rank"] = self.rank
+        return made.tobytes()
+
+    def _filled(self, dtype: np.dtype) -> NDArray[np.void]:
+        made = np.zeros(1, dtype)
+        made["step"], made["read"], made["norm"] = self.step, self.read, self.norm
+        made["chunks"] = bitmap_of(self.chunks)
+        return made
+
+
+@dataclass(frozen=True)
+class Grant:
+    """A group as the scheduler has told of it. base: the version before it is committed."""
+
+    group: int
+    base: int
+    target: int
+    members: tuple[Member, ...]
+
+    @classmethod
+    def of(cls, body: bytes, workers: int, chunks: int) -> Grant | None:
+        """From the body of a GRANT; None if no scheduler of such a job can have sent it."""
+        head = np.frombuffer(body, GRANT, 1)[0]
+        entries = np.frombuffer(body, ENTRY, offset=GRANT.itemsize)
+        members = tuple(Member._of(int(one["rank"]), one) for one in entries)
+        ranks = [one.rank for one in members]
+        fits = all(one.chunks and one.chunks[-1] < chunks for one in members)
+        if int(head["count"]) != len(members) or len(set(ranks)) != len(ranks):
+            return None
+        if max(ranks) >= workers or not fits:
+            return None
+        return cls(int(head["group"]), int(head["base"]), int(head["target"]), members)
+
+    @property
+    def body(self) -> bytes:
+        """Of a GRANT."""
+        head = np.zeros(1, GRANT)
+        head["group"], head["base"], head["target"] = self.group, self.base, self.target
+        head["count"] = len(self.members)
+        return bytes(head.tobytes() + b"".join(one.entry for one in self.members))
+
+    @property
+    def version(self) -> int:
+        """Of the model when it is committed."""
+        return self.base + len(self.members)
+
+    def contributors(self, chunk: int) -> int:
+        """The members that have values in a chunk, a bit each by rank."""
+        return sum(1 << one.rank for one in self.members if chunk in one.chunks)
+
+
+class Gathering:
+    """The values of a group at the server. A chunk is complete when the values of all who have some
+    are in it, summed on the way or one by one; nobody's are taken twice."""
+
+    def __init__(self, grant: Grant, lanes: int) -> None:
+        self.grant = grant
+        chunks = sorted({chunk for one in grant.members for chunk in one.chunks})
+        self._wanted = {chunk: grant.contributors(chunk) for chunk in chunks}
+        self._present = dict.fromkeys(chunks, 0)
+        self.sums: dict[int, Values] = {chunk: np.zeros(lanes, np.int32) for chunk in chunks}
+        self._incomplete = len(chunks)
+
+    @property
+    def is_complete(self) -> bool:
+        return self._incomplete == 0
+
+    @property
+    def norm_bound(self) -> int:
+        """No less than the length of the sum."""
+        return sum(one.norm for one in self.grant.members)
+
+    def wants(self, chunk: int, members: int, present: int) -> bool | None:
+        """Whether a packet brings something new; None if no member of the group sends such."""
+        wanted = self._wanted.get(chunk)
+        if wanted is None or members & ~wanted or not present or present & ~members:
+            return None
+        return not self._present[chunk] & present or (
+            present == wanted and self._present[chunk] != wanted
+        )
+
+    def take(self, chunk: int, present: int, values: Values) -> None:
+        """What `wants` said is new. A whole sum takes the place of parts of it."""
+        wanted = self._wanted[chunk]
+        if present == wanted:
+            self.sums[chunk], self._present[chunk] = values, wanted
+        else:
+            self.sums[chunk] = self.sums[chunk] + values
+            self._present[chunk] |= present
+        self._incomplete -= self._present[chunk] == wanted
+
+    def missing_of(self, member: Member) -> list[int]:
+        """Chunks in which a member's values have not come."""
+        bit = 1 << member.rank
+        return [chunk for chunk in member.chunks if not self._present[chunk] & bit]

@@ -1,0 +1,204 @@
+"""What all agents of a job have: packets to and from their peers, each once, and their counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
+from agglab.hosts.recovery import Timing
+from agglab.hosts.systems import shared
+from agglab.hosts.systems.mlfabric import wire
+from agglab.hosts.systems.mlfabric.channel import NEVER_NS, WINDOW, Channel
+from agglab.hosts.systems.mlfabric.wire import HEADER, HEADER_BYTES, Kind
+
+NUMBER_AT = HEADER.fields["number"][1]  # type: ignore[index]
+INCARNATION_AT = HEADER.fields["incarnation"][1]  # type: ignore[index]
+ATTEMPT_AT = HEADER.fields["attempt"][1]  # type: ignore[index]
+
+
+class Message(NamedTuple):
+    """What came from a peer, by its index. number: of the run; epoch: as the sender knew."""
+
+    peer: int
+    kind: Kind
+    run: int
+    epoch: int
+    body: bytes
+
+
+class Post:
+    """One agent's. Its peers are told apart by address, which the driver checks."""
+
+    def __init__(
+        self, job: int, session: int, lanes: int, peers: Sequence[Address], timing: Timing
+    ) -> None:
+        self.peers = tuple(peers)
+        self.lanes = lanes
+        self.longest_bytes = wire.longest_datagram_bytes(lanes)
+        self.counters = dict.fromkeys(shared.COUNTERS, 0)
+        self.run = 0
+        """Number of the training run in this session, from 1, modulo 2^16; 0 before the first."""
+        self.epoch = 0
+        self.answered = 0
+        """Acknowledgements that were awaited."""
+        self.heard_ns = [0] * len(self.peers)
+        """When each peer last gave a sign of life."""
+        self._header = np.zeros(1, HEADER)
+        self._header["version"], self._header["job"] = wire.VERSION, job
+        self._header["session"] = session
+        self._job, self._session = job, session
+        self._began = False
+        self._incarnations: dict[int, int] = {}
+        self._channels = [Channel(timing) for _ in self.peers]
+        self._once: list[tuple[int, bytes]] = []
+        self._repeats: dict[int, Repeat] = {}
+        self.outbox = _outbox([(0, bytes(self.longest_bytes))] * (4 * WINDOW), self.longest_bytes)
+
+    def begin(self, now_ns: int) -> None:
+        """Called at first, whatever comes first."""
+        if not self._began:
+            self._began = True
+            self._incarnation = (now_ns // 1000 % 2**32).to_bytes(4, "big")
+            self._header["incarnation"] = now_ns // 1000 % 2**32
+
+    def send(self, peer: int, kind: Kind, body: bytes = b"") -> None:
+        """Until it has arrived."""
+        self._channels[peer].put(self._laid_out(kind, body))
+
+    def send_once(self, peer: int, kind: Kind, body: bytes) -> None:
+        """Nobody will know whether it has arrived."""
+        self._once.append((peer, self._laid_out(kind, body)))
+
+    def _laid_out(self, kind: Kind, body: bytes) -> bytes:
+        assert wire.is_of_legal_length(kind, len(body), self.lanes), (kind, len(body))
+        header = self._header
+        header["kind"], header["round"], header["epoch"] = kind, self.run, self.epoch
+        return header.tobytes() + body
+
+    def on_datagrams(self, now_ns: int, inbox: Inbox) -> Iterator[Message]:
+        """What is new of the datagrams that came."""
+        self.begin(now_ns)
+        for row in range(inbox.count):
+            length, peer = int(inbox.lengths[row]), int(inbox.peers[row])
+            payload = inbox.buffer[row, : min(length, inbox.row_bytes)].tobytes()
+            self.counters["received"] += 1
+            self.counters["bytes_received"] += wire.frame_bytes(length)
+            message = self._opened(now_ns, peer, payload)
+            if message is not None:
+                yield message
+
+    def _opened(self, now_ns: int, peer: int, payload: bytes) -> Message | None:
+        if len(payload) < HEADER_BYTES:
+            self.refuse()
+            return None
+        header = np.frombuffer(payload, HEADER, 1)[0]
+        kind, body = int(header["kind"]), payload[HEADER_BYTES:]
+        if (
+            header["version"] != wire.VERSION
+            or header["job"] != self._job
+            or not wire.is_of_legal_length(kind, len(body), self.lanes)
+        ):
+            self.refuse()
+            return None
+        incarnation = int(header["incarnation"])
+        if header["session"] != self._session:
+            self.is_late()
+            return None
+        known = self._incarnations.setdefault(peer, incarnation)
+        if known != incarnation:
+            self.is_late()
+            return None
+        number, attempt = int(header["number"]), int(header["attempt"])
+        if kind == Kind.ACK:
+            if not self._channels[peer].answered(now_ns, number, attempt):
+                self.counters["duplicates"] += 1
+                return None
+            self.answered += 1
+            self.heard_ns[peer] = now_ns
+            return None
+        if kind != Kind.SUMMED:
+            new = self._channels[peer].hears(number)
+            if new is None:
+                self.refuse()
+                return None
+            self._acknowledge(peer, number, attempt)
+            if not new:
+                self.counters["duplicates"] += 1
+                return None
+        self.heard_ns[peer] = now_ns
+        return Message(peer, Kind(kind), int(header["round"]), int(header["epoch"]), body)
+
+    def _acknowledge(self, peer: int, number: int, attempt: int) -> None:
+        payload = bytearray(self._laid_out(Kind.ACK, b""))
+        payload[ATTEMPT_AT] = attempt
+        payload[NUMBER_AT:] = number.to_bytes(4, "big")
+        self._once.append((peer, bytes(payload)))
+
+    def refuse(self) -> None:
+        """A packet that no agent of the job can have sent."""
+        self.counters["malformed"] += 1
+
+    def is_late(self) -> None:
+        """A packet of a run, a session or a server that is over."""
+        self.counters["late"] += 1
+
+    def poll(self, now_ns: int) -> NDArray[np.uint32]:
+        """Rows of the outbox to send now."""
+        self.begin(now_ns)
+        rows, self._once = self._once, []
+        self._repeats = {}
+        for peer, channel in enumerate(self._channels):
+            for number, attempt, first_ns, payload in channel.due(now_ns):
+                if attempt:
+                    self._repeats[len(rows)] = Repeat(None, number, first_ns)
+                numbered = bytearray(payload)
+                numbered[INCARNATION_AT : INCARNATION_AT + 4] = self._incarnation
+                numbered[ATTEMPT_AT] = attempt
+                numbered[NUMBER_AT : NUMBER_AT + 4] = number.to_bytes(4, "big")
+                rows.append((peer, bytes(numbered)))
+        if rows:
+            self.outbox = _outbox(rows, self.longest_bytes)
+        counters = self.counters
+        counters["sent"] += len(rows)
+        counters["bytes_sent"] += sum(wire.frame_bytes(len(payload)) for _, payload in rows)
+        counters["retransmitted"] = sum(one.retransmitted for one in self._channels)
+        counters["timeouts"] = sum(one.timeouts for one in self._channels)
+        return np.arange(len(rows), dtype=np.uint32)
+
+    def repeats(self, row: int) -> Repeat | None:
+        """See hosts/endpoint.py."""
+        return self._repeats.get(row)
+
+    @property
+    def has_news(self) -> bool:
+        """Something is to be sent at once."""
+        return bool(self._once) or any(one.queued for one in self._channels)
+
+    @property
+    def in_flight(self) -> int:
+        return sum(one.in_flight for one in self._channels)
+
+    def load(self, peer: int) -> int:
+        """Packets that are or could be on their way to that peer."""
+        channel = self._channels[peer]
+        return min(WINDOW, channel.in_flight + channel.queued)
+
+    def is_idle(self, peer: int) -> bool:
+        """Whether nothing to that peer waits to be sent."""
+        return not self._channels[peer].queued
+
+    @property
+    def deadline_ns(self) -> int:
+        return min((one.deadline_ns for one in self._channels), default=NEVER_NS)
+
+
+def _outbox(rows: Sequence[tuple[int, bytes]], longest_bytes: int) -> Outbox:
+    frames = np.zeros((len(rows), longest_bytes), np.uint8)
+    for row, (_, payload) in enumerate(rows):
+        frames[row, : len(payload)] = np.frombuffer(payload, np.uint8)
+    lengths = np.array([len(payload) for _, payload in rows], np.uint32)
+    return Outbox(frames, lengths, np.array([peer for peer, _ in rows], np.uint32))

@@ -1,0 +1,245 @@
+"""The scheduler of MLfabric: hears every request, says who sends what next, and puts the replica in
+the place of a server that has gone silent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from agglab.hosts.systems.mlfabric.channel import NEVER_NS
+from agglab.hosts.systems.mlfabric.group import Grant, Member
+from agglab.hosts.systems.mlfabric.policy import Policy, Waiting
+from agglab.hosts.systems.mlfabric.post import Message, Post
+from agglab.hosts.systems.mlfabric.server import numbers
+from agglab.hosts.systems.mlfabric.wire import DROP, NUMBERS, Kind, Reason
+
+OUTSTANDING_MAX = 2
+"""Groups that are granted and not committed: while one is on its way, the next is told."""
+PINGS = 8
+"""A silent server is asked so often before the replica takes its place."""
+
+COUNTERS = {
+    "requests": ("updates", "of the scheduler: that asked to be sent"),
+    "granted": ("updates", "of the scheduler: allowed to be sent"),
+    "stale": ("updates", "of the scheduler: dropped before they were sent, as they were too old"),
+    "large": ("updates", "of the scheduler: dropped, as the replica cannot bear their norm"),
+    "lost": ("updates", "of the scheduler: dropped, read from versions that a dead server took"),
+    "takeovers": ("servers", "of the scheduler: the replica took the place of"),
+}
+
+
+@dataclass(frozen=True)
+class SchedulerJob:
+    """workers, servers: how many. updates, time_ns: when a run ends (0: no time). silence_ns: after
+    which a server is given up. Peers are the workers by rank, then the servers."""
+
+    workers: int
+    servers: int
+    chunks: int
+    updates: int
+    time_ns: int
+    silence_ns: int
+    first_group: int
+
+
+class Scheduler:
+    """See the module."""
+
+    listens, done, chunks, chunks_done = True, True, 0, 0
+
+    def __init__(self, job: SchedulerJob, policy: Policy, post: Post) -> None:
+        self.job, self.policy, self.post = job, policy, post
+        self.counters = dict.fromkeys(COUNTERS, 0)
+        self._next_group = job.first_group
+        self._taking_over = False
+        self.start_run(0)
+
+    def start_run(self, now_ns: int) -> None:
+        """Another training run begins, at version 0."""
+        self._began_ns = now_ns
+        self._waiting: list[Waiting] = []
+        self._outstanding: list[Grant] = []
+        self._version = 0
+        """Of the model when all that is granted will be committed."""
+        self._taken_over_at: int | None = None
+        """The last version that both servers have had."""
+        self._asked = 0
+        self._pinged_ns = now_ns
+        self._is_late = self._is_over = False
+        self._idle: set[int] = set()
+        """Workers that compute no more, as their accounts are full."""
+
+    @property
+    def _server(self) -> int:
+        """The peer that is in charge."""
+        return self.job.workers + self.post.epoch
+
+    # Messages.
+
+    def take(self, now_ns: int, message: Message) -> None:
+        """One of this run."""
+        if message.peer < self.job.workers and message.kind == Kind.REQUEST:
+            self._request(message)
+        elif message.peer < self.job.workers and message.kind == Kind.IDLE:
+            self._idle.add(message.peer)
+        elif message.peer >= self.job.workers and message.kind == Kind.COMMIT:
+            self._committed(message)
+        elif message.peer == self._server and message.kind == Kind.PROMOTED:
+            self._promoted(message)
+        else:
+            self.post.refuse()
+        self._schedule(now_ns)
+
+    def _request(self, message: Message) -> None:
+        member = Member.of_request(message.peer, message.body)
+        if not member.chunks or member.chunks[-1] >= self.job.chunks:
+            self.post.refuse()
+            return
+        self.counters["requests"] += 1
+        self._asked += 1
+        if self._is_over:
+            self._drop(member, Reason.OVER)
+        elif self._is_lost(member.read, message.epoch):
+            self._drop(member, Reason.LOST)
+        else:
+            self._waiting.append(Waiting(member, self._asked))
+
+    def _is_lost(self, read: int, epoch: int) -> bool:
+        """Whether the version was that of a server that is gone, and of it alone."""
+        if epoch == self.post.epoch:
+            return False
+        return self._taking_over or (self._taken_over_at is not None and read > self._taken_over_at)
+
+    def _drop(self, member: Member, reason: Reason) -> None:
+        body = np.zeros(1, DROP)
+        body["step"], body["reason"] = member.step, reason
+        self.post.send(member.rank, Kind.DROP, body.tobytes())
+        if reason != Reason.OVER:
+            self.counters[reason.name.lower()] += 1
+
+    def _committed(self, message: Message) -> None:
+        group = int(np.frombuffer(message.body, NUMBERS, 1)["group"][0])
+        if message.epoch != self.post.epoch or message.peer != self._server:
+            self.post.is_late()
+            return
+        if not self._outstanding or group not in [one.group for one in self._outstanding]:
+            self.post.refuse()
+            return
+        # They are committed in order, and what says so may come in any.
+        self._outstanding = [one for one in self._outstanding if one.group > group]
+
+    # Whom to let send.
+
+    def _schedule(self, now_ns: int) -> None:
+        while not (self._taking_over or self._is_over) and not self._ends(now_ns):
+            self._drop_refused()
+            if len(self._outstanding) == OUTSTANDING_MAX or not self._waiting:
+                return
+            self._grant(now_ns)
+
+    def _drop_refused(self) -> None:
+        kept = []
+        for one in self._waiting:
+            reason = self.policy.refused(one.member, self._version)
+            if reason is None:
+                kept.append(one)
+            else:
+                self._drop(one.member, reason)
+        self._waiting = kept
+
+    def _grant(self, now_ns: int) -> None:
+        chosen = self.policy.choose(self._waiting, self.job.updates - self._version)
+        members = tuple(one.member for one in chosen)
+        grant = Grant(self._next_group, self._version, self.post.epoch, members)
+        self._next_group += 1
+        self._version = grant.version
+        self._waiting = [one for one in self._waiting if one not in chosen]
+        if not self._outstanding:
+            self.post.heard_ns[self._server] = max(self.post.heard_ns[self._server], now_ns)
+        self._outstanding.append(grant)
+        self.counters["granted"] += len(members)
+        self.post.send(self._server, Kind.GRANT, grant.body)
+        for member in members:
+            self.post.send(member.rank, Kind.GRANT, grant.body)
+
+    def _ends(self, now_ns: int) -> bool:
+        """Whether nothing more is to be granted; when all is committed, the run is over."""
+        if self.job.time_ns and now_ns >= self._began_ns + self.job.time_ns:
+            self._is_late = True
+        is_idle = len(self._idle) == self.job.workers and not self._waiting
+        if self._version < self.job.updates and not self._is_late and not is_idle:
+            return False
+        if not self._outstanding:
+            self._is_over = True
+            for one in self._waiting:
+                self._drop(one.member, Reason.OVER)
+            self._waiting = []
+            for rank in range(self.job.workers):
+                self.post.send(rank, Kind.OVER, numbers(0, self._version))
+        return True
+
+    # The server's death.
+
+    def tick(self, now_ns: int) -> None:
+        """Ask a server that is silent whether it lives; do without it if it stays so."""
+        self._schedule(now_ns)
+        if not self._watches:
+            return
+        if now_ns >= self._silent_since_ns + self.job.silence_ns:
+            self._take_over()
+        elif now_ns >= self._ping_ns:
+            self._pinged_ns = now_ns
+            self.post.send(self._server, Kind.PING)
+
+    @property
+    def _watches(self) -> bool:
+        has_replica = self.job.servers == 2 and self.post.epoch == 0
+        return has_replica and not self._is_over and self.post.run > 0
+
+    @property
+    def _silent_since_ns(self) -> int:
+        return max(self.post.heard_ns[self._server], self._began_ns)
+
+    @property
+    def _ping_ns(self) -> int:
+        return max(self._silent_since_ns, self._pinged_ns) + self.job.silence_ns // PINGS
+
+    def _take_over(self) -> None:
+        self.counters["takeovers"] += 1
+        self.post.epoch += 1
+        self._taking_over = True
+        self._outstanding = []
+        self.post.send(self._server, Kind.PROMOTE, numbers(self._next_group, 0))
+
+    def _promoted(self, message: Message) -> None:
+        if not self._taking_over:
+            self.post.refuse()
+            return
+        self._taking_over = False
+        self._version = int(np.frombuffer(message.body, NUMBERS, 1)["version"][0])
+        self._taken_over_at = self._version
+        for rank in range(self.job.workers):
+            self.post.send(rank, Kind.SERVER, numbers(0, self._version))
+        kept = []
+        for one in self._waiting:
+            if one.member.read > self._version:
+                self._drop(one.member, Reason.LOST)
+            else:
+                kept.append(one)
+        self._waiting = kept
+
+    @property
+    def deadline_ns(self) -> int:
+        """When `tick` has something to do."""
+        found = [NEVER_NS]
+        if self._watches:
+            found += [self._ping_ns, self._silent_since_ns + self.job.silence_ns]
+        if self.job.time_ns and self.post.run and not (self._is_late or self._is_over):
+            found.append(self._began_ns + self.job.time_ns)
+        return min(found)
+
+    def waiting(self, most: int) -> list[list[int]]:
+        """[group that is granted, ranks of its members ...]."""
+        found = [[one.group, *(m.rank for m in one.members)] for one in self._outstanding]
+        return found[:most]

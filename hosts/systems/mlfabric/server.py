@@ -1,0 +1,322 @@
+"""A server of MLfabric: holds the model, commits what was granted in the order of the grants, and
+keeps a replica within a bound. The replica is a server, too, and takes over when it is told to."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.systems.mlfabric import wire
+from agglab.hosts.systems.mlfabric.channel import NEVER_NS
+from agglab.hosts.systems.mlfabric.group import Gathering, Grant, Member, bitmap_of
+from agglab.hosts.systems.mlfabric.post import Message, Post
+from agglab.hosts.systems.mlfabric.store import Assembly, Store
+from agglab.hosts.systems.mlfabric.wire import NEED, NUMBERS, PULL, PUSH, RECORD, Kind
+from agglab.hosts.workloads.async_sgd import norm_of
+
+GROUPS_AHEAD = 64
+"""Groups beyond the next to commit that a server takes packets of."""
+EARLY_MAX = 4096
+"""Pushes that are kept until their grant has come."""
+
+COUNTERS = {
+    "committed": ("updates", "of a server: committed"),
+    "groups": ("groups", "of a server: committed at once; each has one update or more"),
+    "summed": ("packets", "of a server: taken with the values of several workers in them"),
+    "repaired": ("packets", "of a server: asked for again because the switch's sum did not come"),
+    "replicas": ("transfers", "of a server: after which the replica had its version"),
+    "held_back": ("groups", "of a server: committed late, because the replica was too far behind"),
+}
+
+
+@dataclass(frozen=True)
+class ServerJob:
+    """index: 0, or 1 of the replica; servers: 1 or 2. workers: how many; divergence: the most by
+    which the replica may be behind, in units. silence_ns: after which packets of a group count as
+    lost. first_group: the number of the session's first. in_flight: packets of models that are on
+    their way before the next model is begun. Peers are the workers by rank, the scheduler, the
+    other server."""
+
+    index: int
+    servers: int
+    workers: int
+    elements: int
+    lanes: int
+    divergence: int
+    silence_ns: int
+    first_group: int
+    in_flight: int
+
+
+class Server:
+    """See the module. `epoch` of the post says which server is in charge: the one of that index."""
+
+    listens, done, chunks, chunks_done = True, True, 0, 0
+
+    def __init__(self, job: ServerJob, post: Post) -> None:
+        self.job, self.post = job, post
+        self.store = Store(job.elements, job.lanes)
+        self.counters = dict.fromkeys(COUNTERS, 0)
+        self._scheduler, self._other = job.workers, job.workers + 1
+        self._next_group = job.first_group
+        """Of the whole session; a replica learns it when it is promoted."""
+        self.start_run(0)
+
+    def start_run(self, now_ns: int) -> None:
+        """Another training run begins, at version 0."""
+        self.store.clear()
+        self._gatherings: dict[int, Gathering] = {}
+        self._early: dict[int, list[Message]] = {}
+        self._early_count = 0
+        self._pulls: deque[tuple[int, np.void]] = deque()
+        self._quiet_since_ns = now_ns
+        self._behind: deque[tuple[int, int]] = deque()
+        self._behind_sum = 0
+        self._replicated = 0
+        self._transfer: int | None = None
+        self._transfers = 0
+        self._held_back = 0
+        """The last group that was complete before the replica allowed to commit it."""
+        self._assembly: Assembly | None = None
+
+    @property
+    def in_charge(self) -> bool:
+        """Whether it commits; a replica does not before it is promoted."""
+        return self.job.index == self.post.epoch
+
+    @property
+    def has_replica(self) -> bool:
+        return self.job.servers == 2 and self.job.index == 0
+
+    # Messages.
+
+    def take(self, now_ns: int, message: Message) -> None:
+        """One of this run."""
+        from_worker = message.peer < self.job.workers
+        if from_worker and message.kind in (Kind.PUSH, Kind.SUMMED):
+            self._push(now_ns, message)
+        elif from_worker and message.kind == Kind.PULL:
+            self._pull(message)
+        elif message.peer == self._scheduler and message.kind == Kind.GRANT:
+            self._granted(now_ns, message)
+        elif message.peer == self._scheduler and message.kind == Kind.PROMOTE:
+            self._promoted(message)
+        elif message.peer == self._scheduler and message.kind == Kind.PING:
+            pass  # it was acknowledged
+        elif message.peer == self._other and message.kind in (Kind.STATE, Kind.LOG):
+            self._replicate_here(message)
+        elif message.peer == self._other and message.kind == Kind.REPLICATED:
+            self._is_replicated(message)
+        else:
+            self.post.refuse()
+        self._commit(now_ns)
+        self._replicate()
+
+    def _granted(self, now_ns: int, message: Message) -> None:
+        grant = Grant.of(message.body, self.job.workers, self.store.chunks)
+        if grant is None:
+            self.post.refuse()
+            return
+        if not self.in_charge or grant.target != self.job.index or grant.group < self._next_group:
+            self.post.is_late()
+            return
+        self._gatherings[grant.group] = Gathering(grant, self.job.lanes)
+        self._quiet_since_ns = now_ns
+        early = self._early.pop(grant.group, [])
+        self._early_count -= len(early)
+        for one in early:
+            self._push(now_ns, one)
+
+    def _push(self, now_ns: int, message: Message) -> None:
+        head = np.frombuffer(message.body, PUSH, 1)[0]
+        group = int(head["group"])
+        if message.epoch != self.post.epoch or not self.in_charge or group < self._next_group:
+            self.post.is_late()
+            return
+        gathering = self._gatherings.get(group)
+        if gathering is None:
+            self._keep(group, message)
+            return
+        chunk, present = int(head["chunk"]), int(head["present"])
+        if message.kind == Kind.PUSH and present != 1 << message.peer:
+            self.post.refuse()
+            return
+        wanted = gathering.wants(chunk, int(head["members"]), present)
+        if wanted is None:
+            self.post.refuse()
+        elif not wanted:
+            self.post.counters["duplicates"] += 1
+        else:
+            values = np.frombuffer(message.body, ">i4", offset=PUSH.itemsize).astype(np.int32)
+            gathering.take(chunk, present, values)
+            self.counters["summed"] += present & (present - 1) != 0
+            self._quiet_since_ns = now_ns
+
+    def _keep(self, group: int, message: Message) -> None:
+        """Its grant is on its way."""
+        if group >= self._next_group + GROUPS_AHEAD or self._early_count >= EARLY_MAX:
+            self.post.refuse()
+            return
+        self._early.setdefault(group, []).append(message)
+        self._early_count += 1
+
+    def _pull(self, message: Message) -> None:
+        asked = np.frombuffer(message.body, PULL, 1)[0]
+        since = int(asked["since"])
+        if not self.in_charge or message.epoch != self.post.epoch or since > self.store.version:
+            self.post.is_late()
+            return
+        self._pulls.append((message.peer, asked))
+        self._serve()
+
+    def _serve(self) -> None:
+        """Those who asked for the model get it in turn, as it is then: what waits in the link's
+        queue grows old there, and keeps short packets waiting."""
+        workers = range(self.job.workers)
+        while self._pulls and sum(map(self.post.load, workers)) < self.job.in_flight:
+            peer, asked = self._pulls.popleft()
+            log_from = 0 if asked["whole_log"] else None
+            since = int(asked["since"])
+            for kind, body in self.store.parts(int(asked["transfer"]), since, log_from):
+                self.post.send(peer, kind, body)
+
+    # Commits.
+
+    def _commit(self, now_ns: int) -> None:
+        """All that is complete, in the order of the grants, as far as the replica allows."""
+        while (gathering := self._gatherings.get(self._next_group)) is not None:
+            if not gathering.is_complete or gathering.grant.base != self.store.version:
+                return
+            norm = norm_of(np.concatenate(list(gathering.sums.values())))
+            if self.has_replica and self._behind_sum + norm > self.job.divergence:
+                self.counters["held_back"] += self._held_back != self._next_group
+                self._held_back = self._next_group
+                return
+            self._commit_one(now_ns, gathering, norm)
+
+    def _commit_one(self, now_ns: int, gathering: Gathering, norm: int) -> None:
+        grant = gathering.grant
+        records = [self._record(now_ns, grant, member) for member in grant.members]
+        self.store.add(gathering.sums, records)
+        if self.has_replica:
+            self._behind.append((self.store.version, norm))
+            self._behind_sum += norm
+        told = numbers(grant.group, self.store.version)
+        for member in grant.members:
+            self.post.send(member.rank, Kind.COMMIT, told)
+        self.post.send(self._scheduler, Kind.COMMIT, told)
+        self.counters["committed"] += len(grant.members)
+        self.counters["groups"] += 1
+        del self._gatherings[self._next_group]
+        self._next_group += 1
+        self._quiet_since_ns = now_ns
+
+    def _record(self, now_ns: int, grant: Grant, member: Member) -> NDArray[np.void]:
+        made = np.zeros(1, RECORD)[0]
+        made["version"], made["group"], made["at_ns"] = grant.version, grant.group, now_ns
+        made["read"], made["step"], made["rank"] = member.read, member.step, member.rank
+        made["replicated"] = self._replicated if self.has_replica else wire.NO_REPLICA
+        made["epoch"] = self.post.epoch
+        return made
+
+    # What did not come.
+
+    def tick(self, now_ns: int) -> None:
+        """Use spare bandwidth; ask for what is missing of the next group, when nothing has come for
+        a while."""
+        self._serve()
+        self._replicate()
+        gathering = self._gatherings.get(self._next_group)
+        if gathering is None or gathering.is_complete or now_ns < self._repair_ns:
+            return
+        self._quiet_since_ns = now_ns
+        for member in gathering.grant.members:
+            missing = gathering.missing_of(member)
+            if missing:
+                body = np.zeros(1, NEED)
+                body["group"], body["chunks"] = self._next_group, bitmap_of(missing)
+                self.counters["repaired"] += len(missing)
+                self.post.send(member.rank, Kind.NEED, body.tobytes())
+
+    @property
+    def _repair_ns(self) -> int:
+        return self._quiet_since_ns + self.job.silence_ns
+
+    @property
+    def deadline_ns(self) -> int:
+        gathering = self._gatherings.get(self._next_group)
+        return NEVER_NS if gathering is None or gathering.is_complete else self._repair_ns
+
+    # The replica.
+
+    def _replicate(self) -> None:
+        """When the replica is near the bound, or no worker waits for a model: spare bandwidth."""
+        if not (self.in_charge and self.has_replica) or self._transfer is not None:
+            return
+        if self._replicated == self.store.version:
+            return
+        held_back = self._held_back == self._next_group
+        urgent = held_back or 2 * self._behind_sum > self.job.divergence
+        workers = range(self.job.workers)
+        if not urgent and (self._pulls or not all(map(self.post.is_idle, workers))):
+            return
+        self._transfers += 1
+        self._transfer = self.store.version
+        parts = self.store.parts(self._transfers, self._replicated, self._replicated)
+        for kind, body in parts:
+            self.post.send(self._other, kind, body)
+
+    def _is_replicated(self, message: Message) -> None:
+        version = int(np.frombuffer(message.body, NUMBERS, 1)["version"][0])
+        if version != self._transfer:
+            self.post.is_late()
+            return
+        self._replicated, self._transfer = version, None
+        self.counters["replicas"] += 1
+        while self._behind and self._behind[0][0] <= version:
+            self._behind_sum -= self._behind.popleft()[1]
+
+    def _replicate_here(self, message: Message) -> None:
+        if self.in_charge or self.job.index == 0:
+            self.post.is_late()
+            return
+        if self._assembly is None:
+            self._assembly = Assembly.of(message.body)
+        if not self._assembly.take(message.kind, message.body, self.store.chunks):
+            self.post.refuse()
+            return
+        if self._assembly.is_whole:
+            assembly, self._assembly = self._assembly, None
+            if not self.store.fits(assembly):
+                self.post.refuse()
+                return
+            self.store.install(assembly)
+            self.post.send(self._other, Kind.REPLICATED, numbers(0, self.store.version))
+
+    def _promoted(self, message: Message) -> None:
+        """Be in charge from now on. What came of a transfer that is not whole is thrown away."""
+        if self.job.index != message.epoch:
+            self.post.refuse()
+            return
+        self.post.epoch = message.epoch
+        self._assembly = None
+        self._next_group = int(np.frombuffer(message.body, NUMBERS, 1)["group"][0])
+        self.post.send(self._scheduler, Kind.PROMOTED, numbers(0, self.store.version))
+
+    def waiting(self, most: int) -> list[list[int]]:
+        """[group, ranks of the workers whose values have not come ...]."""
+        found = []
+        for group, gathering in self._gatherings.items():
+            missing = [one.rank for one in gathering.grant.members if gathering.missing_of(one)]
+            found.append([group, *missing])
+        return found[:most]
+
+
+def numbers(group: int, version: int) -> bytes:
+    """A body of NUMBERS."""
+    made = np.zeros(1, NUMBERS)
+    made["group"], made["version"] = group, version
+    return made.tobytes()

@@ -1,0 +1,139 @@
+"""A model with its version and log, and how it travels: as the chunks that have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.systems.mlfabric import wire
+from agglab.hosts.systems.mlfabric.wire import PART, RECORD, Kind
+
+Part = tuple[Kind, bytes]
+
+
+class Store:
+    """A model as servers and workers hold it: int32, in chunks of `lanes` weights, the last filled
+    with zeros. Version 0 is all zeros."""
+
+    def __init__(self, elements: int, lanes: int) -> None:
+        self.lanes, self.elements = lanes, elements
+        self.chunks = -(-elements // lanes)
+        self.clear()
+
+    def clear(self) -> None:
+        """Version 0 again."""
+        self.version = 0
+        self.values: NDArray[np.int32] = np.zeros((self.chunks, self.lanes), np.int32)
+        self.log: list[NDArray[np.void]] = []
+        """A RECORD of each update, in order."""
+        self._changed: NDArray[np.int64] = np.zeros(self.chunks, np.int64)
+
+    @property
+    def model(self) -> NDArray[np.int32]:
+        """Without the filling."""
+        return self.values.reshape(-1)[: self.elements]
+
+    def add(
+        self, sums: Mapping[int, NDArray[np.int32]], records: Sequence[NDArray[np.void]]
+    ) -> None:
+        """Commit the sum of as many updates as there are records, by chunks, modulo 2^32."""
+        self.version += len(records)
+        for chunk, values in sums.items():
+            self.values[chunk] += values
+            self._changed[chunk] = self.version
+        self.log += records
+
+    def parts(self, transfer: int, since: int, log_from: int | None) -> list[Part]:
+        """The packets that bring a store at version `since` to this one's. log_from: the log from
+        that record on goes with them, if it is not None."""
+        found: list[tuple[Kind, int, bytes]] = [
+            (Kind.STATE, int(chunk), self.values[chunk].astype(">i4").tobytes())
+            for chunk in np.flatnonzero(self._changed > since)
+        ]
+        if log_from is not None:
+            most = wire.records_max(self.lanes)
+            for first in range(log_from, len(self.log), most):
+                records = b"".join(one.tobytes() for one in self.log[first : first + most])
+                found.append((Kind.LOG, first, records))
+        found = found or [(Kind.LOG, 0, b"")]
+        head = np.zeros(1, PART)
+        head["transfer"], head["version"], head["since"] = transfer, self.version, since
+        head["parts"] = len(found)
+        whole = []
+        for number, (kind, place, content) in enumerate(found):
+            head["part"], head["place"] = number, place
+            whole.append((kind, head.tobytes() + content))
+        return whole
+
+    def fits(self, assembly: Assembly) -> bool:
+        """Whether a transfer leads from this version to a later one, with the log between."""
+        if assembly.since != self.version or assembly.version < self.version:
+            return False
+        at = len(self.log)
+        for place, records in assembly.records():
+            if place != at and records:
+                return False
+            at += len(records)
+        return at == assembly.version
+
+    def install(self, assembly: Assembly) -> None:
+        """What has arrived whole, and fits, with the log."""
+        self.bring(assembly)
+        for _, records in assembly.records():
+            self.log += records
+
+    def bring(self, assembly: Assembly) -> None:
+        """The model of what has arrived whole."""
+        for chunk, values in assembly.chunks():
+            self.values[chunk] = values
+            self._changed[chunk] = assembly.version
+        self.version = assembly.version
+
+
+@dataclass
+class Assembly:
+    """The parts of one transfer that have come so far."""
+
+    transfer: int
+    version: int
+    since: int
+    parts: int
+    _found: dict[int, tuple[Kind, int, bytes]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, body: bytes) -> Assembly:
+        """That a first packet belongs to; empty."""
+        head = np.frombuffer(body, PART, 1)[0]
+        transfer, version, since = (int(head[name]) for name in ("transfer", "version", "since"))
+        return cls(transfer, version, since, int(head["parts"]))
+
+    def take(self, kind: Kind, body: bytes, chunks: int) -> bool:
+        """Whether the packet fits; what comes twice is not taken again."""
+        head = np.frombuffer(body, PART, 1)[0]
+        own = (self.transfer, self.version, self.since, self.parts)
+        if own != tuple(int(head[name]) for name in ("transfer", "version", "since", "parts")):
+            return False
+        part, place = int(head["part"]), int(head["place"])
+        if part >= self.parts or (kind == Kind.STATE and place >= chunks):
+            return False
+        self._found.setdefault(part, (kind, place, body[PART.itemsize :]))
+        return True
+
+    @property
+    def is_whole(self) -> bool:
+        return len(self._found) == self.parts
+
+    def chunks(self) -> Iterator[tuple[int, NDArray[np.int32]]]:
+        """(chunk, its weights)."""
+        for kind, place, content in self._found.values():
+            if kind == Kind.STATE:
+                yield place, np.frombuffer(content, ">i4").astype(np.int32)
+
+    def records(self) -> Iterator[tuple[int, list[NDArray[np.void]]]]:
+        """(number of the first, records), in the order of the log."""
+        for kind, place, content in sorted(self._found.values(), key=lambda each: each[1]):
+            if kind == Kind.LOG:
+                yield place, list(np.frombuffer(content, RECORD))

@@ -1,0 +1,186 @@
+"""The wire format of docs/systems/mlfabric.md, written down once. Imports other formats only."""
+
+from __future__ import annotations
+
+import enum
+
+import numpy as np
+
+from agglab.hosts.wire import LOWER_HEADER_BYTES, VALUE_BYTES
+
+VERSION = 1
+CHUNKS_MAX = 256
+MEMBERS_MAX = 8
+"""Updates of one group."""
+WORKERS_MAX = 32
+"""A bit each in a push."""
+
+
+class Kind(enum.IntEnum):
+    """What a packet is. The numbers are no other system's."""
+
+    ACK = 0x50
+    REQUEST = 0x51
+    GRANT = 0x52
+    DROP = 0x53
+    PUSH = 0x54
+    SUMMED = 0x55
+    COMMIT = 0x56
+    PULL = 0x57
+    STATE = 0x58
+    LOG = 0x59
+    REPLICATED = 0x5A
+    NEED = 0x5B
+    PROMOTE = 0x5C
+    PROMOTED = 0x5D
+    SERVER = 0x5E
+    OVER = 0x5F
+    PING = 0x60
+    IDLE = 0x61
+
+
+class Reason(enum.IntEnum):
+    """Why a DROP."""
+
+    STALE = 1
+    LARGE = 2
+    LOST = 3
+    OVER = 4
+
+
+HEADER = np.dtype(
+    [
+        ("version", "u1"),
+        ("kind", "u1"),
+        ("job", ">u2"),
+        ("session", ">u4"),
+        ("round", ">u2"),
+        ("epoch", "u1"),
+        ("attempt", "u1"),
+        ("incarnation", ">u4"),
+        ("number", ">u4"),
+    ]
+)
+"""epoch: how often another server had taken over, as the sender knows. incarnation: when the
+sender's program began, by which one that was started again is told from what it was. number: of all
+that the sender has sent to this receiver; in an ACK that of the packet it answers, whose attempt it
+has too; 0 in a SUMMED, which is not answered."""
+
+BITMAP = ("chunks", "u1", (CHUNKS_MAX // 8,))
+"""A bit for each chunk of the model, chunk 0 first, in the lowest bit of the first byte."""
+
+PUSH = np.dtype(
+    [
+        ("group", ">u4"),
+        ("members", ">u4"),
+        ("present", ">u4"),
+        ("cell", ">u2"),
+        ("chunk", ">u2"),
+    ]
+)
+"""After the header of a PUSH and a SUMMED; `lanes` values follow. members: the workers of the group
+whose values for the chunk are summed on the way, a bit each by rank, in a PUSH the sender alone;
+present: of them those whose values are in the packet. cell: of the switch's memory."""
+
+REQUEST = np.dtype([("step", ">u4"), ("read", ">u4"), ("norm", ">u8"), BITMAP])
+"""read: the version of the model; norm: of the update, rounded up."""
+
+GRANT = np.dtype([("group", ">u4"), ("base", ">u4"), ("target", ">u2"), ("count", ">u2")])
+"""`count` times ENTRY follows. base: the version before the group is committed; target: the index
+of the server."""
+
+ENTRY = np.dtype([("rank", ">u2"), ("spare", ">u2"), *REQUEST.descr])
+"""One member of a group: whose update, and the REQUEST that it was granted for."""
+
+DROP = np.dtype([("step", ">u4"), ("reason", ">u4")])
+
+NUMBERS = np.dtype([("group", ">u4"), ("version", ">u4")])
+"""Of COMMIT, REPLICATED, PROMOTE, PROMOTED, SERVER, OVER; what a kind has no use for is 0."""
+
+PULL = np.dtype([("transfer", ">u4"), ("since", ">u4"), ("whole_log", ">u4")])
+"""since: the version that the sender has; whole_log: 1 if the log is asked for, too."""
+
+PART = np.dtype(
+    [
+        ("transfer", ">u4"),
+        ("version", ">u4"),
+        ("since", ">u4"),
+        ("part", ">u2"),
+        ("parts", ">u2"),
+        ("place", ">u4"),
+    ]
+)
+"""Of STATE and LOG: one of `parts` packets that together bring a model from `since` to `version`.
+place: the chunk, whose `lanes` values follow; or the number of the first log record, and records
+follow. A transfer without changes has one LOG without records."""
+
+RECORD = np.dtype(
+    [
+        ("version", ">u4"),
+        ("read", ">u4"),
+        ("at_ns", ">u8"),
+        ("replicated", ">u4"),
+        ("group", ">u4"),
+        ("step", ">u4"),
+        ("rank", ">u2"),
+        ("epoch", ">u2"),
+    ]
+)
+"""One update in a server's log: hosts/workloads/async_sgd.py, COMMIT; `replicated` is 2^32 - 1
+where there is no replica."""
+NO_REPLICA = 2**32 - 1
+
+NEED = np.dtype([("group", ">u4"), BITMAP])
+"""The receiver is to send these chunks of its update, past the switch's memory."""
+
+HEADER_BYTES = HEADER.itemsize
+PUSH_BYTES = HEADER_BYTES + PUSH.itemsize
+MAX_LANES = (65535 - 28 - HEADER_BYTES - PART.itemsize) // VALUE_BYTES
+BODY_BYTES = {
+    Kind.ACK: 0,
+    Kind.REQUEST: REQUEST.itemsize,
+    Kind.DROP: DROP.itemsize,
+    Kind.COMMIT: NUMBERS.itemsize,
+    Kind.PULL: PULL.itemsize,
+    Kind.REPLICATED: NUMBERS.itemsize,
+    Kind.NEED: NEED.itemsize,
+    Kind.PROMOTE: NUMBERS.itemsize,
+    Kind.PROMOTED: NUMBERS.itemsize,
+    Kind.SERVER: NUMBERS.itemsize,
+    Kind.OVER: NUMBERS.itemsize,
+    Kind.PING: 0,
+    Kind.IDLE: 0,
+}
+"""Of the kinds whose packets have one length."""
+
+
+def records_max(lanes: int) -> int:
+    """How many records a LOG has at most: as many as take no more room than values do, but one."""
+    return max(1, VALUE_BYTES * lanes // RECORD.itemsize)
+
+
+def longest_datagram_bytes(lanes: int) -> int:
+    """Length of the longest legal UDP payload."""
+    values = PART.itemsize + max(VALUE_BYTES * lanes, records_max(lanes) * RECORD.itemsize)
+    return HEADER_BYTES + max(values, GRANT.itemsize + MEMBERS_MAX * ENTRY.itemsize)
+
+
+def is_of_legal_length(kind: int, body_bytes: int, lanes: int) -> bool:
+    """Whether a packet of that kind may have so many bytes after its header."""
+    values = VALUE_BYTES * lanes
+    if kind in (Kind.PUSH, Kind.SUMMED):
+        return body_bytes == PUSH.itemsize + values
+    if kind == Kind.STATE:
+        return body_bytes == PART.itemsize + values
+    if kind == Kind.LOG:
+        count, rest = divmod(body_bytes - PART.itemsize, RECORD.itemsize)
+        return rest == 0 and 0 <= count <= records_max(lanes)
+    if kind == Kind.GRANT:
+        count, rest = divmod(body_bytes - GRANT.itemsize, ENTRY.itemsize)
+        return rest == 0 and 1 <= count <= MEMBERS_MAX
+    return kind in tuple(Kind) and body_bytes == BODY_BYTES[Kind(kind)]
+
+
+def frame_bytes(payload_bytes: int) -> int:
+    """Of an Ethernet frame without its checksum."""
+    return LOWER_HEADER_BYTES + payload_bytes

@@ -1,0 +1,353 @@
+"""A worker of MLfabric: reads the model, computes for a while, asks to send what it has found, and
+reads on without waiting for that, as long as not too much of its own is on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.systems.mlfabric.channel import NEVER_NS
+from agglab.hosts.systems.mlfabric.group import Grant, Member, chunks_in
+from agglab.hosts.systems.mlfabric.post import Message, Post
+from agglab.hosts.systems.mlfabric.store import Assembly, Store
+from agglab.hosts.systems.mlfabric.wire import (
+    DROP,
+    NEED,
+    NO_REPLICA,
+    NUMBERS,
+    PULL,
+    PUSH,
+    RECORD,
+    Kind,
+    Reason,
+)
+from agglab.hosts.workloads import async_sgd
+from agglab.hosts.workloads.async_sgd import AsyncSgd, norm_of
+
+EARLY_MAX = 64
+FATES: Mapping[int, int] = {
+    Reason.STALE: async_sgd.STALE,
+    Reason.LARGE: async_sgd.LARGE,
+    Reason.LOST: async_sgd.LOST,
+    Reason.OVER: async_sgd.OVER,
+}
+
+COUNTERS = {
+    "steps": ("updates", "of a worker: computed, those without any change included"),
+    "on_the_way": ("packets", "of a worker: sent for the switch to sum"),
+    "pulls": ("models", "of a worker: asked for"),
+}
+
+
+@dataclass(frozen=True)
+class WorkerJob:
+    """ahead: updates that may be on their way while the next is computed. cells, first_cell: the
+    switch's memory for this job's groups; no cells: nothing is summed on the way. past_switch: of
+    each server, the workers whose packets to it cross no switch, a bit each by rank. Peers are the
+    servers, then the scheduler."""
+
+    rank: int
+    workers: int
+    servers: int
+    lanes: int
+    ahead: int
+    cells: int
+    first_cell: int
+    past_switch: Sequence[int]
+
+
+@dataclass
+class Update:
+    """One that has been asked for. values: by chunks. grant: when it was granted."""
+
+    member: Member
+    epoch: int
+    values: dict[int, NDArray[np.int32]]
+    grant: Grant | None = None
+
+
+class Worker:
+    """See the module. A step has a number, from 0 in each run."""
+
+    listens = True
+
+    def __init__(self, job: WorkerJob, work: AsyncSgd, post: Post) -> None:
+        self.job, self.work, self.post = job, work, post
+        self.counters = dict.fromkeys(COUNTERS, 0)
+        self.store = Store(work.elements, job.lanes)
+        self.done = True
+        self.chunks = self.chunks_done = 0
+        self._scheduler = job.servers
+        self._transfers = 0
+        self._compute_ns: int | None = None
+        self._updates: dict[int, Update] = {}
+
+    def begin(self, now_ns: int, values: NDArray, out: NDArray) -> None:
+        """A training run on these documents; `out` takes the result."""
+        self._documents, self._out = values, out.view(self.work.result)[0]
+        self._out["began_ns"] = now_ns
+        self._account = self._out["account"]
+        self.store.clear()
+        self.done, self.chunks, self.chunks_done = False, self.work.updates, 0
+        self._step = 0
+        self._updates = {}
+        self._read, self._read_epoch = 0, self.post.epoch
+        self._pull: Assembly | None = None
+        self._pulling = self._is_over = False
+        self._kept = 0
+        self._early: list[Message] = []
+        self._compute(now_ns)
+
+    @property
+    def _server(self) -> int:
+        """The peer that is in charge."""
+        return self.post.epoch
+
+    # Steps.
+
+    def _compute(self, now_ns: int) -> None:
+        """On the model as it is here."""
+        if self._step == self.work.steps_max:
+            self.post.send(self._scheduler, Kind.IDLE)
+            return
+        rows = self.work.rows_of(self._documents, self._step)
+        self._compute_ns = now_ns + int(rows["compute_ns"][0])
+
+    def _computed(self, now_ns: int) -> None:
+        """The time that the step takes is over."""
+        step, self._step, self._compute_ns = self._step, self._step + 1, None
+        rows = self.work.rows_of(self._documents, step)
+        update = self.work.update(self.store.model, rows)
+        self.counters["steps"] += 1
+        mine = self._account[step]
+        mine["read"], mine["epoch"] = self.store.version, self._read_epoch
+        mine["computed_ns"] = now_ns
+        if not update.any():
+            self._ended(now_ns, step, async_sgd.EMPTY)
+        else:
+            self._ask(step, update)
+        if not self._is_over:
+            self._go_on()
+
+    def _ask(self, step: int, update: NDArray[np.int32]) -> None:
+        padded = np.zeros(self.store.values.shape, np.int32)
+        padded.reshape(-1)[: update.size] = update
+        chunks = np.flatnonzero(padded.any(axis=1)).tolist()
+        read = self.store.version
+        member = Member(self.job.rank, step, read, norm_of(update), tuple(chunks))
+        values = {chunk: padded[chunk] for chunk in chunks}
+        self._updates[step] = Update(member, self._read_epoch, values)
+        self.post.send(self._scheduler, Kind.REQUEST, member.request)
+
+    def _go_on(self) -> None:
+        """Read the model for the next step, unless too many wait."""
+        busy = self._pulling or self._compute_ns is not None
+        if busy or (len(self._updates) >= self.job.ahead and not self._is_over):
+            return
+        self._pulling, self._pull = True, None
+        self._transfers += 1
+        self.counters["pulls"] += 1
+        asked = np.zeros(1, PULL)
+        asked["transfer"], asked["since"] = self._transfers, self.store.version
+        asked["whole_log"] = self._is_over
+        self.post.send(self._server, Kind.PULL, asked.tobytes())
+
+    def _ended(self, now_ns: int, step: int, fate: int, version: int = 0) -> None:
+        mine = self._account[step]
+        mine["fate"], mine["version"], mine["ended_ns"] = fate, version, now_ns
+        self._updates.pop(step, None)
+        self._out["steps"] = self._step
+
+    # Messages.
+
+    def take(self, now_ns: int, message: Message) -> None:
+        """One of this run."""
+        if message.epoch > self.post.epoch:
+            if len(self._early) < EARLY_MAX:  # until the scheduler's own word has come
+                self._early.append(message)
+        elif message.peer == self._scheduler:
+            self._from_scheduler(now_ns, message)
+        elif message.epoch != self.post.epoch or message.peer != self._server:
+            self.post.is_late()
+        elif message.kind == Kind.COMMIT:
+            self._committed(now_ns, message)
+        elif message.kind == Kind.NEED:
+            self._needed(message)
+        elif message.kind in (Kind.STATE, Kind.LOG):
+            self._part(now_ns, message)
+        else:
+            self.post.refuse()
+
+    def _from_scheduler(self, now_ns: int, message: Message) -> None:
+        if message.kind == Kind.GRANT:
+            self._granted(now_ns, message)
+        elif message.kind == Kind.DROP:
+            dropped = np.frombuffer(message.body, DROP, 1)[0]
+            fate = FATES.get(int(dropped["reason"]), async_sgd.UNUSED)
+            if fate == async_sgd.UNUSED:
+                self.post.refuse()
+            elif int(dropped["step"]) in self._updates:
+                self._ended(now_ns, int(dropped["step"]), fate)
+                self._go_on()
+        elif message.kind == Kind.OVER:
+            self._over(now_ns)
+        else:
+            self.post.refuse()
+
+    def _granted(self, now_ns: int, message: Message) -> None:
+        grant = Grant.of(message.body, self.job.workers, self.store.chunks)
+        mine = grant and next((m for m in grant.members if m.rank == self.job.rank), None)
+        update = self._updates.get(mine.step) if mine else None
+        if grant is None or mine is None:
+            self.post.refuse()
+        elif update is None or update.grant is not None:
+            self.post.is_late()
+        elif message.epoch != self.post.epoch:
+            update.grant = grant
+            self._resolve(now_ns, update)
+        else:
+            update.grant = grant
+            self._push_all(update, grant)
+
+    def _push_all(self, update: Update, grant: Grant) -> None:
+        """Chunks that others have too for the switch to sum, the others to the server itself."""
+        own, past_switch = 1 << self.job.rank, self.job.past_switch[grant.target]
+        for chunk in update.member.chunks:
+            together = grant.contributors(chunk) & ~past_switch
+            alone = together & own == 0 or together == own
+            self._push(update, grant, chunk, 0 if alone or not self.job.cells else together)
+
+    def _push(self, update: Update, grant: Grant, chunk: int, together: int) -> None:
+        """together: for whose values the switch is to wait, a bit each; 0: for nobody's."""
+        head = np.zeros(1, PUSH)
+        head["group"], head["members"] = grant.group, together or 1 << self.job.rank
+        head["present"], head["chunk"] = 1 << self.job.rank, chunk
+        if self.job.cells:
+            place = grant.group * self.store.chunks + chunk
+            head["cell"] = self.job.first_cell + place % self.job.cells
+        body = head.tobytes() + update.values[chunk].astype(">i4").tobytes()
+        if not together:
+            self.post.send(self._server, Kind.PUSH, body)
+        else:
+            self.counters["on_the_way"] += 1
+            self.post.send_once(self._server, Kind.SUMMED, body)
+
+    def _needed(self, message: Message) -> None:
+        """A sum did not come, so each sends its own values."""
+        asked = np.frombuffer(message.body, NEED, 1)[0]
+        for update in self._updates.values():
+            if update.grant and update.grant.group == int(asked["group"]):
+                for chunk in chunks_in(asked["chunks"]):
+                    if chunk in update.values:
+                        self._push(update, update.grant, chunk, 0)
+
+    def _committed(self, now_ns: int, message: Message) -> None:
+        told = np.frombuffer(message.body, NUMBERS, 1)[0]
+        for step, update in self._updates.items():
+            if update.grant and update.grant.group == int(told["group"]):
+                self._ended(now_ns, step, async_sgd.COMMITTED, update.grant.version)
+                self.chunks_done = max(self.chunks_done, int(told["version"]))
+                self._go_on()
+                return
+        self.post.is_late()
+
+    def _part(self, now_ns: int, message: Message) -> None:
+        """Of the model that was asked for."""
+        if not self._pulling:
+            self.post.is_late()
+            return
+        if self._pull is None:
+            assembly = Assembly.of(message.body)
+            if assembly.transfer != self._transfers or assembly.since != self.store.version:
+                self.post.is_late()
+                return
+            self._pull = assembly
+        if not self._pull.take(message.kind, message.body, self.store.chunks):
+            self.post.is_late()
+            return
+        if not self._pull.is_whole:
+            return
+        assembly, self._pull, self._pulling = self._pull, None, False
+        self.store.bring(assembly)
+        self._read_epoch = self.post.epoch
+        if self._is_over:
+            self._finish(assembly)
+        else:
+            self._compute(now_ns)
+
+    # Another server; the end.
+
+    def another_server(self, now_ns: int, message: Message) -> None:
+        """The replica has taken over, in whatever run. What its own run's updates come to follows
+        from the order of their grants: those up to the replica's version are committed."""
+        if message.epoch <= self.post.epoch or message.epoch >= self.job.servers:
+            self.post.is_late()
+            return
+        self.post.epoch = message.epoch
+        if self.done or message.run != self.post.run:
+            return
+        self._kept = int(np.frombuffer(message.body, NUMBERS, 1)["version"][0])
+        gone = (self._account["fate"] == async_sgd.COMMITTED) & (
+            self._account["version"] > self._kept
+        )
+        self._account["fate"][gone] = async_sgd.LOST
+        for update in list(self._updates.values()):
+            self._resolve(now_ns, update)
+        if self.store.version > self._kept:
+            self.store.clear()
+            self._compute_ns = None
+        self._pulling = False
+        self._go_on()
+        early, self._early = self._early, []
+        for one in early:
+            self.take(now_ns, one)
+
+    def _resolve(self, now_ns: int, update: Update) -> None:
+        """One of a server that is gone."""
+        step = update.member.step
+        if update.grant is not None and update.grant.version <= self._kept:
+            self._ended(now_ns, step, async_sgd.COMMITTED, update.grant.version)
+        elif update.grant is not None or update.member.read > self._kept:
+            self._ended(now_ns, step, async_sgd.LOST)
+        self._go_on()
+
+    def _over(self, now_ns: int) -> None:
+        """Nothing more will be granted. The last model is read, with the log."""
+        self._is_over, self._compute_ns = True, None
+        for step, update in list(self._updates.items()):
+            if update.grant is None:
+                self._ended(now_ns, step, async_sgd.OVER)
+            else:
+                self._ended(now_ns, step, async_sgd.COMMITTED, update.grant.version)
+        self._pulling = False
+        self._go_on()
+
+    def _finish(self, assembly: Assembly) -> None:
+        out = self._out
+        out["model"][: self.store.elements] = self.store.model
+        records = [record for _, found in assembly.records() for record in found]
+        out["commits"] = len(records)
+        for place, record in enumerate(records[: self.work.updates]):
+            entry = out["log"][place]
+            for name in RECORD.names or ():
+                entry[name] = record[name]
+            if record["replicated"] == NO_REPLICA:
+                entry["replicated"] = -1
+        self.done, self.chunks_done = True, self.chunks
+
+    def tick(self, now_ns: int) -> None:
+        """A step may be over."""
+        if self._compute_ns is not None and now_ns >= self._compute_ns and not self.done:
+            self._computed(now_ns)
+
+    @property
+    def deadline_ns(self) -> int:
+        return NEVER_NS if self._compute_ns is None or self.done else self._compute_ns
+
+    def waiting(self, most: int) -> list[list[int]]:
+        """[step, group or 0] of its updates, and the number of a transfer alone."""
+        found = [[s, u.grant.group if u.grant else 0] for s, u in self._updates.items()]
+        return (found or [[self._transfers]])[:most]

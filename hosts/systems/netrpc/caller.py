@@ -1,0 +1,256 @@
+"""One caller's window of calls to one peer (docs/systems/netrpc.md, "A caller"): the memory of
+netrpc.c, where the step per packet is, and what Python asks of it. Times are integers, nanoseconds
+of any monotonic clock."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts import library, quantise
+from agglab.hosts.endpoint import Inbox, Outbox
+from agglab.hosts.library import I64, INT, U32, U64, P
+from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
+from agglab.hosts.systems.netrpc import wire
+from agglab.hosts.systems.netrpc.service import Method
+from agglab.hosts.systems.netrpc.wire import Kind
+
+CALL = np.dtype(
+    [
+        *PENDING,
+        *[(name, "u4") for name in ("sequence", "length", "chunk", "epoch")],
+        *[(name, "u2") for name in ("method", "count")],
+        *[(name, "u1") for name in ("kind", "answer_kind", "word", "streams")],
+    ]
+)
+"""`struct netrpc_call` of netrpc.h."""
+
+COUNTED = (
+    "sent",
+    "received",
+    "duplicates",
+    "late",
+    "malformed",
+    "bytes_sent",
+    "bytes_received",
+)
+
+SIGNATURES: library.Signatures = {
+    "netrpc_post": (None, [P, U32, ctypes.c_uint8, U32]),
+    "netrpc_stream": (None, [P]),
+    "netrpc_answers": (U32, [P, I64, P, U64, P, P, U32]),
+    "netrpc_poll": (INT, [P, I64, I64]),
+    "netrpc_layout": (U32, []),
+}
+
+
+class _State(ctypes.Structure):
+    """`struct netrpc_caller` of netrpc.h."""
+
+    _anonymous_ = ("recovery",)
+    _fields_ = [
+        *[
+            (name, ctypes.c_uint32)
+            for name in ("job", "peer", "lanes", "window", "first_row", "value_bits")
+        ],
+        ("recovery", Recovery),
+        *[(name, ctypes.c_void_p) for name in ("calls", "frames", "answers", "queue")],
+        ("frame_stride", ctypes.c_uint64),
+        *[(name, ctypes.c_void_p) for name in ("values", "out", "sums", "exponents")],
+        ("elements", ctypes.c_uint64),
+        *[(name, ctypes.c_uint32) for name in ("is_float", "chunks", "chunks_done", "width")],
+        *[(name, ctypes.c_uint16) for name in ("agree", "reduce")],
+        *[(name, ctypes.c_uint32) for name in ("epoch", "queued")],
+        *[(name, ctypes.c_uint64) for name in COUNTED],
+    ]
+
+
+@cache
+def _native() -> ctypes.CDLL:
+    native = library.load_system(SIGNATURES)
+    expected = ctypes.sizeof(_State) << 16 | CALL.itemsize
+    assert native.netrpc_layout() == expected, "netrpc.h and caller.py differ"
+    check_layout()
+    return native
+
+
+class Rows:
+    """The memory of all calls of an endpoint, whatever their peers: one a row."""
+
+    def __init__(self, peers: NDArray[np.uint32], lanes: int) -> None:
+        count = peers.size
+        stride = -(-wire.longest_datagram_bytes(lanes) // 64) * 64
+        self.calls: NDArray[np.void] = np.zeros(count, CALL)
+        self.frames: NDArray[np.uint8] = np.zeros((count, stride), np.uint8)
+        self.answers: NDArray[np.uint8] = np.zeros((count, stride), np.uint8)
+        self.queue: NDArray[np.uint32] = np.zeros(2 * count, np.uint32)
+        self.outbox = Outbox(self.frames, self.calls["length"], peers)
+
+
+@dataclass(frozen=True)
+class Window:
+    """Which of the rows are one caller's, and what it is told. first_sequence: of its session."""
+
+    job: int
+    workers: int
+    lanes: int
+    first_sequence: int
+    timing: Timing
+    peer: int
+    first_row: int
+    positions: int
+
+
+class Caller:
+    """Calls to one peer, each at a position of the window until it is answered."""
+
+    def __init__(self, window: Window, rows: Rows) -> None:
+        first, last = window.first_row, window.first_row + window.positions
+        self.window = window.positions
+        self.calls: NDArray[np.void] = rows.calls[first:last]
+        self.calls["sequence"] = (window.first_sequence - 1) % 2**32
+        self._frames, self._answers = rows.frames[first:last], rows.answers[first:last]
+        self._queue = rows.queue[2 * first : 2 * last]
+        self._library = _native()
+        self._state = _State(
+            job=window.job,
+            peer=window.peer,
+            lanes=window.lanes,
+            window=window.positions,
+            first_row=first,
+            value_bits=quantise.value_bits(window.workers),
+            recovery=Recovery.of(window.timing),
+            calls=self.calls.ctypes.data,
+            frames=self._frames.ctypes.data,
+            answers=self._answers.ctypes.data,
+            queue=self._queue.ctypes.data,
+            frame_stride=rows.frames.shape[1],
+        )
+        self._address = ctypes.addressof(self._state)
+        self._held: tuple[NDArray | None, ...] = ()
+        self.exponents: NDArray[np.uint8] = np.zeros(0, np.uint8)
+        """What the workers agreed on, one a chunk of the last stream."""
+
+    def begin(self, now_ns: int, epoch: int) -> None:
+        """A round begins: nothing is in flight. epoch: 0 if the next answer brings it."""
+        recovery = self._state.recovery
+        recovery.in_flight, recovery.progress_ns, recovery.hold_ns = 0, now_ns, 0
+        self.epoch = epoch
+
+    @property
+    def hold_ns(self) -> int:
+        """How long answers may be held back on purpose."""
+        return self._state.recovery.hold_ns
+
+    @hold_ns.setter
+    def hold_ns(self, hold_ns: int) -> None:
+        self._state.recovery.hold_ns = hold_ns
+
+    @property
+    def epoch(self) -> int:
+        """Of the state that calls are about."""
+        return self._state.epoch
+
+    @epoch.setter
+    def epoch(self, epoch: int) -> None:
+        self._state.epoch = epoch
+
+    def post(
+        self, position: int, method: Method, kind: Kind, answer: Kind, body: bytes, word: int = 0
+    ) -> None:
+        """Call a method at a position that is not in use; its first packet goes with the next
+        `poll`."""
+        assert not self.calls["waiting"][position], "the position is in use"
+        call = self.calls[position]
+        call["method"], call["kind"], call["answer_kind"] = method.number, kind, answer
+        call["streams"] = 0
+        start, stop = wire.HEADER_BYTES, wire.HEADER_BYTES + len(body)
+        self._frames[position, start:stop] = np.frombuffer(body, np.uint8)
+        self._library.netrpc_post(self._address, position, word, len(body))
+
+    def stream(
+        self,
+        reduce: int,
+        agree: int,
+        width: int,
+        values: NDArray,
+        out: NDArray,
+        sums: NDArray[np.int32] | None,
+    ) -> None:
+        """Reduce an array (flat, int32 or float32) chunk by chunk at positions 0 to width - 1, none
+        of which is in use. The arrays are the caller's until `streaming` is False."""
+        state = self._state
+        chunks = quantise.chunks_of(values.size, state.lanes)
+        self.exponents = np.zeros(chunks, np.uint8)
+        self._held = values, out, sums
+        state.values, state.out = values.ctypes.data, out.ctypes.data
+        state.sums = None if sums is None else sums.ctypes.data
+        state.exponents = self.exponents.ctypes.data
+        state.elements, state.chunks = values.size, chunks
+        state.is_float = values.dtype == np.float32
+        state.width = min(width, chunks)
+        state.reduce, state.agree = reduce, agree
+        self._library.netrpc_stream(self._address)
+
+    @property
+    def streaming(self) -> bool:
+        """A stream has chunks that are not there yet."""
+        return self._state.chunks_done < self._state.chunks
+
+    @property
+    def chunks(self) -> int:
+        """Of the last stream."""
+        return self._state.chunks
+
+    @property
+    def chunks_done(self) -> int:
+        return self._state.chunks_done
+
+    def forget_stream(self) -> None:
+        """None is under way."""
+        self._state.chunks = self._state.chunks_done = 0
+
+    def answer(self, position: int, kind: Kind) -> bytes:
+        """What followed the headers of the answer there."""
+        size = wire.body_bytes(kind, self._state.lanes)
+        return self._answers[position, :size].tobytes()
+
+    def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
+        """Take the peer's of these datagrams; returns how many were awaited."""
+        taken: int = self._library.netrpc_answers(
+            self._address,
+            now_ns,
+            inbox.rows_address,
+            inbox.row_bytes,
+            inbox.lengths_address,
+            inbox.peers_address,
+            inbox.count,
+        )
+        return taken
+
+    def poll(self, now_ns: int, since_ns: int) -> NDArray[np.uint32] | None:
+        """Rows to send now; None if it is time to give up, nothing having been heard since."""
+        count = self._library.netrpc_poll(self._address, now_ns, since_ns)
+        return None if count < 0 else self._queue[:count]
+
+    @property
+    def progress_ns(self) -> int:
+        """When the last awaited answer came."""
+        return self._state.progress_ns
+
+    @property
+    def deadline_ns(self) -> int:
+        return self._state.deadline_ns
+
+    @property
+    def in_flight(self) -> int:
+        return self._state.in_flight
+
+    def count(self, name: str) -> int:
+        """One of systems.shared.COUNTERS."""
+        counted: int = getattr(self._state, name)
+        return counted

@@ -1,0 +1,253 @@
+"""One worker of a NetRPC job as a state machine (docs/systems/netrpc.md); hosts/endpoint.py says
+how it is driven. A round is one run of the service's application: it begins when all workers have
+opened it, and ends when the application returns."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.endpoint import Address, Inbox, Repeat
+from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch, check_range
+from agglab.hosts.recovery import Timing
+from agglab.hosts.slots import Job as Slots
+from agglab.hosts.slots import check_finite
+from agglab.hosts.systems import shared
+from agglab.hosts.systems.netrpc import wire
+from agglab.hosts.systems.netrpc.acts import Act, Failed, Meeting, Opening, Pausing, Reducing
+from agglab.hosts.systems.netrpc.caller import Caller, Rows, Window
+from agglab.hosts.systems.netrpc.places import Directory
+from agglab.hosts.systems.netrpc.server import OWN_COUNTERS
+from agglab.hosts.systems.netrpc.server import POSITIONS as SERVER_POSITIONS
+from agglab.hosts.systems.netrpc.service import Application, Array, Service
+from agglab.hosts.systems.netrpc.stubs import Meet, Pause, Reduce, Stubs, Touch
+from agglab.hosts.systems.netrpc.touching import Desk, Touching
+
+NEVER = 2**63 - 1
+DIGESTS = 4
+WORKERS_MAX = 64
+SWITCH, SERVER = 0, 1
+"""Indices among the peers; only a service with maps has a server."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What all workers of a job have to agree on. window: calls that a worker has in flight to the
+    switch; first_sequence: of the session. Raises ValueError for numbers that do not fit the wire
+    format."""
+
+    job: int
+    workers: int
+    lanes: int
+    window: int
+    first_sequence: int
+    service: type[Service]
+
+    def __post_init__(self) -> None:
+        check_range("job", self.job, 0, 65535)
+        check_range("workers", self.workers, 1, WORKERS_MAX)
+        check_range("lanes", self.lanes, 1, wire.MAX_LANES)
+        least = 2 if self.service.maps() else 1
+        check_range("window", self.window, least, wire.POSITIONS)
+        check_range("first_sequence", self.first_sequence, 1, 2**32 - 1)
+
+    @property
+    def gathering(self) -> int:
+        """How many positions, the first ones, are gathers'. A caller's other calls follow no order
+        that all workers share, and have positions of their own."""
+        if not self.service.maps():
+            return self.window
+        streams = any(m.argument == Array for m in self.service.methods)
+        return max(1, self.window // 2) if streams else 1
+
+
+class NetRpcWorker:
+    """The state of one worker; rounds follow one another on the same positions."""
+
+    listens = False
+    """A switch answers only what a worker has asked."""
+
+    def __init__(self, job: Job, timing: Timing, peers: Sequence[Address]) -> None:
+        self.job, self.timing = job, timing
+        self.peers = tuple(peers)
+        self.longest_bytes = wire.longest_datagram_bytes(job.lanes)
+        window, maps = job.window, job.service.maps()
+        shared.check_count("peers", self.peers, 2 if maps else 1)
+        to_server = SERVER_POSITIONS if maps else 0
+        self._rows = Rows(
+            np.repeat(np.array([SWITCH, SERVER], np.uint32), [window, to_server]), job.lanes
+        )
+        self.outbox = self._rows.outbox
+        agreed = (job.job, job.workers, job.lanes, job.first_sequence, timing)
+        self._switch = Caller(Window(*agreed, SWITCH, 0, window), self._rows)
+        self._server = Caller(Window(*agreed, SERVER, window, to_server), self._rows)
+        self._callers = (self._switch, self._server) if maps else (self._switch,)
+        self._values_at, self._counters_at = Directory(), Directory()
+        self._service = job.service()
+        self._stubs = Stubs(job.service)
+        self._application: Application | None = None
+        self._act: Act | None = None
+        self._opening: Opening | None = None
+        self._inputs: NDArray = np.zeros(0, np.int32)
+        self._out: NDArray = self._inputs
+        self._sums: NDArray[np.int32] | None = None
+        self._now_ns = 0
+        self._rounds = 0
+        self._answered = 0
+        self._done = True
+
+    def begin(
+        self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None = None
+    ) -> None:
+        """See Endpoint.begin. values: what the worker brings, whatever the application makes of it;
+        out: where the result belongs."""
+        assert self.done, "a round is under way"
+        job, self._now_ns = self.job, now_ns
+        self._inputs, self._out, self._sums = values, out, sums
+        self._switch.begin(now_ns, 0)
+        self._server.begin(now_ns, job.first_sequence + self._rounds)
+        digests = shape_digests(job, values.size, values.dtype, self._rounds)
+        self._opening = Opening(self._switch, digests, job.workers, job.lanes)
+        self._act, self._done = self._opening, False
+        self._application = self._service.run(self._stubs, values, out)
+        self._rounds += 1
+        self._answered = 0
+
+    def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
+        """See Endpoint.on_datagrams."""
+        self._now_ns = now_ns
+        taken = sum(caller.on_datagrams(now_ns, inbox) for caller in self._callers)
+        self._answered += taken
+        if taken:
+            self._go_on()
+        return taken
+
+    def _go_on(self) -> None:
+        """Let the application go on as far as answers allow."""
+        while self._act is not None and self._act.step():
+            if self._act is self._opening and not self._opening.agreed:
+                self._act = Failed(self._mismatch())
+                return
+            result, self._act = self._act.result, None
+            assert self._application is not None
+            try:
+                self._act = self._perform(self._application.send(result))
+            except StopIteration:
+                self._application, self._done = None, True
+
+    def _perform(self, wanted: object) -> Act:
+        if isinstance(wanted, Reduce):
+            sums = self._sums if wanted.values is self._inputs else None
+            return Reducing(self._switch, wanted, self.job.gathering, sums)
+        if isinstance(wanted, Meet):
+            return Meeting(self._switch, wanted)
+        if isinstance(wanted, Pause):
+            return Pausing(lambda: self._now_ns, wanted)
+        if isinstance(wanted, Touch):
+            desks = Desk(self._switch, self.job.gathering), Desk(self._server, 0)
+            return Touching(*desks, self._values_at, self._counters_at, wanted)
+        name = type(self._service).__name__
+        return Failed(
+            AllReduceError(f"{name}.run yielded {wanted!r}, which is no call of the service's")
+        )
+
+    def poll(self, now_ns: int) -> NDArray[np.uint32]:
+        """See Endpoint.poll."""
+        self._now_ns = now_ns
+        if isinstance(self._act, Pausing):
+            self._go_on()
+        if isinstance(self._act, Failed):
+            raise self._act.error
+        since_ns = max(caller.progress_ns for caller in self._callers)
+        found = [caller.poll(now_ns, since_ns) for caller in self._callers]
+        rows = [queued for queued in found if queued is not None]
+        if len(rows) < len(found):
+            raise self._timeout()
+        return rows[0] if len(rows) == 1 else np.concatenate(rows)
+
+    def _mismatch(self) -> ShapeMismatch:
+        job, inputs = self.job, self._inputs
+        return ShapeMismatch(
+            f"round {self._rounds - 1} of job {job.job}: this worker calls {job.service.__name__} "
+            f"with {inputs.size} elements of {inputs.dtype}, workers {job.workers}, lanes "
+            f"{job.lanes}, window {job.window}, another something else; all of a job have to do "
+            "alike"
+        )
+
+    def _timeout(self) -> RoundTimeout:
+        waiting = self.waiting(wire.POSITIONS)
+        runs = shared.runs(sorted(entry[0] for entry in waiting))
+        return RoundTimeout(
+            f"no answer to calls {shared.words(runs)} of job {self.job.job} "
+            f"after {self.timing.give_up_ns / 1e9:g} s",
+            runs,
+        )
+
+    def repeats(self, row: int) -> Repeat | None:
+        """See Endpoint.repeats."""
+        call = self._rows.calls[row]
+        if not call["attempt"]:
+            return None
+        place = row if row < self.job.gathering else None
+        return Repeat(place, int(call["sequence"]), int(call["first_sent_ns"]))
+
+    @property
+    def deadline_ns(self) -> int:
+        """See Endpoint.deadline_ns."""
+        pause_ns = self._act.until_ns if isinstance(self._act, Pausing) else NEVER
+        return min(pause_ns, *(caller.deadline_ns for caller in self._callers))
+
+    @property
+    def done(self) -> bool:
+        """See Endpoint.done."""
+        return self._done
+
+    @property
+    def chunks(self) -> int:
+        """How many chunks the round's stream has; where it has none, calls so far."""
+        return self._switch.chunks or self._answered + self.in_flight
+
+    @property
+    def chunks_done(self) -> int:
+        """How many of them are there."""
+        return self._switch.chunks_done if self._switch.chunks else self._answered
+
+    @property
+    def in_flight(self) -> int:
+        """How many calls wait for an answer."""
+        return sum(caller.in_flight for caller in self._callers)
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """What was counted since the worker was made (`shared.COUNTERS`)."""
+        counted = {name: sum(c.count(name) for c in self._callers) for name in shared.COUNTERS}
+        return {**counted, **dict.fromkeys(OWN_COUNTERS, 0)}
+
+    def waiting(self, most: int) -> list[list[int]]:
+        """[chunk, position, sequence number] of calls that have no answer, at most so many."""
+        calls = self._rows.calls
+        rows = np.flatnonzero(calls["waiting"])[:most].tolist()
+        return [[int(calls["chunk"][r]), r, int(calls["sequence"][r])] for r in rows]
+
+    def finish(self) -> None:
+        """See Endpoint.finish."""
+        assert self.done
+        if self._inputs.dtype == np.float32 and self._switch.exponents.size:
+            job = self.job
+            named = Slots(job.job, job.workers, job.lanes, job.window, job.window)
+            check_finite(named, self._switch.exponents, self._inputs, self._out)
+
+
+def shape_digests(job: Job, elements: int, dtype: np.dtype, rounds: int) -> NDArray[np.int64]:
+    """Numbers below 2^24 that are the same for workers who do the same in a round. elements, dtype:
+    of what the worker brings; a map may have another size at each worker."""
+    size = 0 if job.service.maps() else elements
+    methods = repr(job.service.methods).encode()
+    shape = struct.pack("!QIIIQ", size, job.workers, job.lanes, job.window, rounds)
+    digest = hashlib.sha256(shape + str(dtype).encode() + methods).digest()
+    return np.frombuffer(digest[: 4 * DIGESTS], ">u4").astype(np.int64) >> 8

@@ -1,0 +1,129 @@
+"""How a call about keys is performed: places that are not known are asked for, then the switch does
+what the method says to the keys that have one, and the server to those that it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from agglab.hosts.systems.netrpc import places
+from agglab.hosts.systems.netrpc.caller import Caller
+from agglab.hosts.systems.netrpc.places import Directory, Packet
+from agglab.hosts.systems.netrpc.service import Map, Method
+from agglab.hosts.systems.netrpc.stubs import Touch
+from agglab.hosts.systems.netrpc.wire import KEPT, KEY, PAIR, Kind
+
+PLACE_VALUES = Method(Kind.KEYS, get=True, number=0, name="place_values")
+PLACE_COUNTERS = Method(Kind.KEYS, get=True, number=1, name="place_counters")
+"""What a server does beside the service's methods: it tells places."""
+
+
+class Desk(NamedTuple):
+    """A caller, and the first of the positions that these calls may have."""
+
+    caller: Caller
+    first: int
+
+
+class Touching:
+    """See stubs.Touch. values, counters: the places of both."""
+
+    def __init__(
+        self, switch: Desk, server: Desk, values: Directory, counters: Directory, wanted: Touch
+    ) -> None:
+        self.result: Any = None
+        self._wanted = wanted
+        counts = wanted.method.counts
+        self._directory = counters if counts else values
+        self._found = np.zeros(wanted.keys.size, np.uint32)
+        unknown = self._directory.unknown(wanted.keys)
+        ask = PLACE_COUNTERS if counts else PLACE_VALUES
+        packets = places.in_keys(
+            unknown, np.zeros(unknown.size, np.uint32), np.arange(unknown.size)
+        )
+        self._switch, self._server = switch, server
+        self._asking = _Queue(server, ask, Kind.KEYS, Kind.KEYS, packets)
+        self._queues: list[_Queue] = []
+
+    def step(self) -> bool:
+        for body, _ in self._asking.step():
+            entries = np.frombuffer(body, KEY)
+            self._directory.learn(entries[entries["place"] != places.UNUSED])
+        if not self._asking.done:
+            return False
+        if not self._queues:
+            self._queues = list(self._calls())
+        for queue in self._queues:
+            for body, packet in queue.step():
+                self._take(queue, body, packet)
+        if not all(queue.done for queue in self._queues):
+            return False
+        self.result = self._results()
+        return True
+
+    def _calls(self) -> Iterator[_Queue]:
+        keys, values, declared = self._wanted.keys, self._wanted.values, self._wanted.method
+        at = self._directory.of(keys)
+        placed, kept = np.flatnonzero(at != KEPT), np.flatnonzero(at == KEPT)
+        if declared.counts:
+            packets = places.one_by_one(at[placed], placed)
+        else:
+            packets = places.in_pairs(at[placed], values[placed], placed)
+        yield _Queue(self._switch, declared, Map, declared.answer, packets)
+        packets = places.in_keys(keys[kept], values[kept], kept)
+        yield _Queue(self._server, declared, Kind.KEYS, Kind.KEYS, packets)
+
+    def _take(self, queue: _Queue, body: bytes, packet: Packet) -> None:
+        """What an answer says of the keys that its call was about."""
+        if queue.answer == Kind.NOTHING:
+            self._found[packet.indices] = queue.count
+            return
+        entries = np.frombuffer(body, KEY if queue.answer == Kind.KEYS else PAIR)
+        self._found[packet.indices] = entries["value"][packet.entries]
+
+    def _results(self) -> Any:
+        declared = self._wanted.method
+        if declared.get:
+            return self._found
+        if declared.forward is not None:
+            return self._found == declared.forward.threshold
+        return None
+
+
+class _Queue:
+    """Calls of one method to one peer, as many at a time as there are positions."""
+
+    def __init__(
+        self, desk: Desk, declared: Method, kind: Kind, answer: Kind, packets: Iterator[Packet]
+    ) -> None:
+        self.answer = answer
+        self.count = 0
+        """Of the answer that `step` gave last."""
+        self._desk, self._method, self._kind = desk, declared, kind
+        self._packets = packets
+        self._flying: dict[int, Packet] = {}
+        self._free = list(range(desk.caller.window - 1, desk.first - 1, -1))
+        self._last = False
+
+    @property
+    def done(self) -> bool:
+        return self._last and not self._flying
+
+    def step(self) -> Iterator[tuple[bytes, Packet]]:
+        """Gives what answers said that have come, and calls again where positions are free."""
+        caller = self._desk.caller
+        waiting = caller.calls["waiting"]
+        for position in [p for p in self._flying if not waiting[p]]:
+            self.count = int(caller.calls["count"][position])
+            yield caller.answer(position, self.answer), self._flying.pop(position)
+            self._free.append(position)
+        while self._free and not self._last:
+            packet = next(self._packets, None)
+            if packet is None:
+                self._last = True
+                return
+            position = self._free.pop()
+            caller.post(position, self._method, self._kind, self.answer, packet.body)
+            self._flying[position] = packet

@@ -1,0 +1,65 @@
+"""The source text of Python's own standard library: real words, whose frequencies are skewed as
+those of language are, on every machine. It depends on Python's version: `sha256` says which it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import keyword
+import re
+import sysconfig
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True)
+class LibraryText:
+    """The identifiers of the text, without Python's own keywords.
+
+    vocabulary: each once, by its number, in the order of first appearance. numbers: of each word of
+    the text, in the order of the text; int32, read-only. sha256: of the files.
+    """
+
+    vocabulary: Sequence[bytes]
+    numbers: NDArray[np.int32]
+    sha256: str
+
+    @cached_property
+    def keys(self) -> NDArray[np.uint64]:
+        """For each number of the vocabulary 64 bits of the word's hash. No two words have the
+        same."""
+        hashes = [hashlib.blake2b(word, digest_size=8).digest() for word in self.vocabulary]
+        keys = np.array([int.from_bytes(each, "big") for each in hashes], np.uint64)
+        assert np.unique(keys).size == keys.size, "two words with the same hash"
+        keys.flags.writeable = False
+        return keys
+
+    def part(self, first: int, count: int) -> NDArray[np.int32]:
+        """The numbers of so many words from that one on. After the last word comes the first."""
+        return self.numbers[(first + np.arange(count)) % self.numbers.size]
+
+
+@lru_cache(maxsize=1)
+def library_text() -> LibraryText:
+    """Of the Python that runs: the modules that lie directly in its library's folder, in the order
+    of their names."""
+    digest = hashlib.sha256()
+    reserved = {word.encode() for word in keyword.kwlist}
+    numbers: dict[bytes, int] = {}
+    found: list[int] = []
+    for path in sorted(Path(sysconfig.get_path("stdlib")).glob("*.py")):
+        text = path.read_bytes()
+        digest.update(text)
+        for word in WORD.findall(text):
+            if word not in reserved:
+                found.append(numbers.setdefault(word, len(numbers)))
+    sequence = np.array(found, np.int32)
+    sequence.flags.writeable = False
+    return LibraryText(tuple(numbers), sequence, digest.hexdigest())

@@ -1,0 +1,243 @@
+"""The points of a suite, run one after the other or side by side, each into its own folder; those
+that an earlier run of the same suite has finished there are kept."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing import connection
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from statistics import mean
+from typing import TextIO
+
+from agglab.testbed.exit_codes import INTERRUPTED, PASSED
+from agglab.testbed.group import Run, take_turns
+from agglab.testbed.kernel import die_with_parent
+from agglab.testbed.machine_facts import memory_available_bytes
+from agglab.testbed.metrics import memory_needed_bytes
+from agglab.testbed.places import P4_FOLDER, REPOSITORY
+from agglab.testbed.prepare import Prepared
+from agglab.testbed.record import RunFolder, point_folder
+from agglab.testbed.scenario import Point, Suite, to_yaml
+from agglab.testbed.scenario.load import POINTS_MAX
+from agglab.testbed.terminal import plain
+
+DONE = "done.json"
+"""In the folder of a point that is finished: what it was made of. Written last."""
+CODE = ("compiler", "hosts", "switch", "testbed", "topologies")
+CODE_SUFFIXES = (".py", ".c", ".h", ".p4")
+SIGNALLED = 128
+
+
+@dataclass(frozen=True)
+class Group:
+    """One point: its runs with what their switches are given, and where they go. number: from 0."""
+
+    number: int
+    label: str
+    runs: tuple[tuple[Point, Prepared], ...]
+    folder: RunFolder
+    key: str
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it was finished with the same scenario, programs and code."""
+        try:
+            done = json.loads((self.folder.path / DONE).read_text())
+        except (OSError, ValueError):
+            return False
+        return isinstance(done, dict) and done.get("key") == self.key
+
+
+class Points:
+    """The points of a suite. folder: of the suite; processes: how many points may run at once."""
+
+    def __init__(
+        self,
+        suite: Suite,
+        prepared: Sequence[Prepared],
+        folder: RunFolder,
+        processes: int,
+        out: TextIO,
+    ) -> None:
+        self._suite, self._folder, self._out = suite, folder, out
+        self._processes = processes
+        numbered = iter(prepared)
+        code = code_sha256()
+        self._groups = [
+            self._group(number, group, [next(numbered) for _ in group], code)
+            for number, group in enumerate(suite.groups)
+        ]
+
+    def _group(
+        self, number: int, points: Sequence[Point], prepared: Sequence[Prepared], code: str
+    ) -> Group:
+        path = self._folder.path
+        own = (
+            RunFolder(path / point_folder(number), new=False) if self._suite.axes else self._folder
+        )
+        runs = tuple(zip(points, prepared, strict=True))
+        return Group(number, plain(points[0].label), runs, own, _key(runs, code))
+
+    def run(self, scratch: Path) -> int:
+        """Run those that are not done; PASSED, or the exit code of the first that broke off, after
+        which none is begun."""
+        waiting = [group for group in self._groups if not group.is_done]
+        if len(waiting) < len(self._groups):
+            kept = len(self._groups) - len(waiting)
+            self._say(f"{kept} of {len(self._groups)} points were finished before")
+        if self._processes > 1 and len(waiting) > 1:
+            return _Crowd(waiting, self._processes, self._conduct, self._say).run(scratch)
+        for group in waiting:
+            if self._suite.axes:
+                self._say(f"{group.label} ({group.number + 1} of {len(self._groups)})")
+            if code := self._conduct(group, scratch, self._out):
+                return code
+        return PASSED
+
+    def _say(self, text: str) -> None:
+        print(f"{self._suite.name}: {text}", file=self._out, flush=True)
+
+    def _conduct(self, group: Group, scratch: Path, out: TextIO) -> int:
+        """The runs of one point, in turns."""
+        own = group.folder
+        if self._suite.axes:
+            shutil.rmtree(own.path, ignore_errors=True)
+            own = RunFolder(own.path)
+        runs = []
+        for point, prepared in group.runs:
+            place = own.contender(point.contender) if point.contender else own
+            if place is not self._folder:
+                place.write("scenario.yaml", to_yaml(point.resolved))
+            name = f"p{group.number}-{point.contender}" if point.contender else f"p{group.number}"
+            runs.append(Run(point, prepared, place, scratch / name, out))
+        if code := take_turns(runs):
+            return code
+        if self._suite.axes:
+            own.write_json(DONE, {"key": group.key})
+        return PASSED
+
+
+class _Crowd:
+    """Points side by side, each in a process of its own."""
+
+    def __init__(
+        self,
+        groups: Sequence[Group],
+        processes: int,
+        conduct: Callable[[Group, Path, TextIO], int],
+        say: Callable[[str], None],
+    ) -> None:
+        self._waiting, self._of = list(groups), len(groups)
+        self._processes, self._conduct, self._say = processes, conduct, say
+        self._running: dict[int, tuple[Group, BaseProcess, float]] = {}
+        self._took_s: list[float] = []
+
+    def run(self, scratch: Path) -> int:
+        """See Points.run."""
+        code = PASSED
+        try:
+            while self._running or (self._waiting and not code):
+                while self._waiting and not code and len(self._running) < self._processes:
+                    self._begin(self._waiting.pop(0), scratch)
+                for sentinel in connection.wait(list(self._running)):
+                    assert isinstance(sentinel, int)
+                    ended = self._end(sentinel)
+                    code = code or ended
+        except KeyboardInterrupt:
+            self._stop()
+            return INTERRUPTED
+        return code
+
+    def _begin(self, group: Group, scratch: Path) -> None:
+        """By fork, which needs nothing of a point to be pickled: systems may be the user's own."""
+        parent = os.getpid()
+        work = multiprocessing.get_context("fork").Process(
+            target=self._child, args=(group, scratch, parent)
+        )
+        work.start()
+        self._running[work.sentinel] = group, work, time.monotonic()
+
+    def _child(self, group: Group, scratch: Path, parent: int) -> None:
+        die_with_parent(parent)
+        sys.exit(self._conduct(group, scratch, io.StringIO()))
+
+    def _end(self, sentinel: int) -> int:
+        """Of a process that has ended: its exit code."""
+        group, work, began_s = self._running.pop(sentinel)
+        work.join()
+        status = work.exitcode or PASSED
+        self._took_s.append(time.monotonic() - began_s)
+        ended = len(self._took_s)
+        left = self._of - ended
+        left_s = left * mean(self._took_s) / self._processes
+        more = f", about {left_s:.0f} s left" if left else ""
+        self._say(f"{group.label} ({ended} of {self._of}{more})")
+        return SIGNALLED - status if status < 0 else status
+
+    def _stop(self) -> None:
+        """As Ctrl-C does, which reaches all processes of a terminal; SIGTERM reaches one."""
+        for _, work, _ in self._running.values():
+            if work.pid:
+                os.kill(work.pid, signal.SIGINT)
+        for _, work, _ in self._running.values():
+            work.join()
+
+
+def processes_for(suite: Suite, asked: int | None) -> int:
+    """How many points of a suite run at once: as many as were asked for, or as there are
+    processors and memory for. Real ones run alone, because they measure the machine."""
+    if any(not point.resolved.virtual for point in suite.points):
+        return 1
+    if asked:
+        return asked
+    need = max(sum(memory_needed_bytes(p.resolved) for p in group) for group in suite.groups)
+    fitting = memory_available_bytes() // need if need else POINTS_MAX
+    return max(1, min(len(os.sched_getaffinity(0)), fitting))
+
+
+def _key(runs: Sequence[tuple[Point, Prepared]], code: str) -> str:
+    """A hash of all that the results of a point depend on, but for modules that modules of the
+    user's own import."""
+    digest = hashlib.sha256(code.encode())
+    for point, prepared in runs:
+        digest.update(to_yaml(point.resolved).encode())
+        for switch, program in sorted(prepared.programs.items()):
+            digest.update(f"{switch} {program.json_sha256}".encode())
+        for path in sorted(_own_files(point)):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _own_files(point: Point) -> set[Path]:
+    """Python files of the user's own, and table entries."""
+    scenario = point.resolved.scenario
+    specs = [scenario.system, scenario.workload.worker, *(j.workload.worker for j in scenario.jobs)]
+    named = {Path(spec.rpartition(":")[0]) for spec in specs if ".py:" in spec}
+    entries = Path(scenario.switch.entries) if scenario.switch.entries else None
+    if entries and entries.is_dir():
+        named |= set(entries.iterdir())
+    elif entries:
+        named.add(entries)
+    return {path for path in named if path.is_file()}
+
+
+def code_sha256() -> str:
+    """A hash of the laboratory's own source."""
+    digest = hashlib.sha256()
+    folders = [REPOSITORY / part for part in CODE] + [P4_FOLDER]
+    for path in sorted(path for folder in folders for path in folder.rglob("*")):
+        if path.suffix in CODE_SUFFIXES:
+            digest.update(f"{path.name} {path.stat().st_size}\n".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,24 @@
+"""Files of result folders, read by whoever comes later."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+
+class NoResults(Exception):
+    """This is not the folder of a run, or cannot be read as one; one line."""
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """A JSON file that holds an object. Raises NoResults."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise NoResults(f"{path}: {error.strerror}: not the folder of a run") from None
+    except ValueError:
+        raise NoResults(f"{path}: is not JSON") from None
+    if not isinstance(value, dict):
+        raise NoResults(f"{path}: is not a JSON object")
+    return value

@@ -1,0 +1,105 @@
+"""`agglab results DIR...`: the numbers of many runs as one table, for those who go on with them."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TextIO
+
+from agglab.testbed.errors import MachineLacks
+from agglab.testbed.exit_codes import INVALID, PASSED
+from agglab.testbed.result_files import NoResults
+from agglab.testbed.terminal import plain
+from agglab.testbed.tidy import Row, rows, swept_keys, swept_values
+
+FORMATS = ("csv", "parquet")
+COLUMNS = tuple(each.name for each in fields(Row) if each.name != "settings")
+"""Before the swept keys, each of which has a column."""
+KINDS = {"point": "int64", "seed": "int64", "index": "int64", "value": "float64"}
+"""Of columns that are no text: Arrow's types."""
+NO_PARQUET = MachineLacks("the Python package pyarrow", "pip install 'agglab[parquet]'")
+
+
+def main(words: Sequence[str]) -> int:
+    """Exit code 0; 2 where a folder has no results or the table cannot be written. Raises
+    MachineLacks for Parquet without pyarrow."""
+    options = _parser().parse_args(words)
+    to = options.to or _suffix(options.out)
+    if to == "parquet" and options.out is None:
+        print("agglab results: --to parquet needs --out FILE", file=sys.stderr)
+        return INVALID
+    try:
+        table = list(rows([Path(folder) for folder in options.folders]))
+    except NoResults as error:
+        print(plain(str(error)), file=sys.stderr)
+        return INVALID
+    if options.out is None:
+        _lines(table, sys.stdout)
+        return PASSED
+    try:
+        _write(table, to, Path(options.out))
+    except OSError as error:
+        print(plain(f"{options.out}: {error.strerror}"), file=sys.stderr)
+        return INVALID
+    return PASSED
+
+
+def _suffix(out: str | None) -> str:
+    return "parquet" if out and out.endswith(".parquet") else "csv"
+
+
+def _write(table: Sequence[Row], to: str, out: Path) -> None:
+    """All of the file or nothing."""
+    part = out.with_name(f"{out.name}.part")
+    try:
+        if to == "parquet":
+            _parquet(table, part)
+        else:
+            with part.open("w", encoding="utf-8", newline="") as file:
+                _lines(table, file)
+        os.replace(part, out)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _lines(table: Sequence[Row], file: TextIO) -> None:
+    keys = swept_keys(table)
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([*COLUMNS, *keys])
+    for row in table:
+        writer.writerow([*(getattr(row, field) for field in COLUMNS), *swept_values(row, keys)])
+
+
+def _parquet(table: Sequence[Row], out: Path) -> None:
+    """The swept keys are columns of text, as in CSV."""
+    try:
+        pyarrow = importlib.import_module("pyarrow")
+        parquet = importlib.import_module("pyarrow.parquet")
+    except ModuleNotFoundError:
+        raise NO_PARQUET from None
+    keys = swept_keys(table)
+    columns = {
+        field: pyarrow.array([getattr(row, field) for row in table], KINDS.get(field, "string"))
+        for field in COLUMNS
+    }
+    swept = list(zip(*(swept_values(row, keys) for row in table), strict=True))
+    for key, values in zip(keys, swept, strict=True):
+        columns[key] = pyarrow.array(values, "string")
+    parquet.write_table(pyarrow.table(columns), out)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="agglab results",
+        description="Write the numbers of all runs in these folders as one table, a row a number.",
+    )
+    parser.add_argument("folders", nargs="+", metavar="DIR", help="results, or a folder in it")
+    parser.add_argument("--to", choices=FORMATS, help="what to write (by FILE's name, else csv)")
+    parser.add_argument("--out", metavar="FILE", help="where to (csv: standard output)")
+    return parser

@@ -1,0 +1,50 @@
+"""`agglab systems --measure`."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from agglab.testbed import systems
+from agglab.testbed.exit_codes import FAILED, INVALID, PASSED
+from agglab.testbed.scenario import load
+from agglab.testbed.survey.cases import cases
+from agglab.testbed.survey.measure import measure, scenario_text, usable
+from agglab.testbed.survey.page import markdown, page
+from agglab.testbed.terminal import plain
+
+
+def main(settings: Sequence[str], out: Path | None) -> int:
+    """Measure all systems. out: where the page goes; the tables alone are printed without. FAILED
+    if a run did not end as it should. Raises ScenarioError for wrong settings."""
+    scenario = scenario_text(settings)
+    _check(scenario)
+    tables = []
+    known = usable(systems.names(), _tell)
+    asked = [case for case in cases() if case.on_page or out is None]
+    for table in measure(known, asked, settings, _tell):
+        tables.append(table)
+        if out is None:
+            print(plain(f"{table.case.title}\n\n{markdown(table)}\n"), flush=True)
+    if out is not None:
+        try:
+            out.write_text(page(known, tables, scenario), encoding="utf-8")
+        except OSError as error:
+            _tell(f"cannot write {out}: {error.strerror}")
+            return INVALID
+        print(plain(str(out)))
+    return FAILED if any(row.broken for table in tables for row in table.rows) else PASSED
+
+
+def _check(scenario: str) -> None:
+    """Raise ScenarioError where it is wrong for any system."""
+    with tempfile.TemporaryDirectory(prefix="agglab-survey-") as folder:
+        file = Path(folder) / "survey.yaml"
+        file.write_text(scenario)
+        load(file)
+
+
+def _tell(line: str) -> None:
+    print(plain(line), file=sys.stderr, flush=True)

@@ -1,0 +1,145 @@
+"""Runs the systems on the cases, one run after the other."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stderr
+from dataclasses import dataclass
+from pathlib import Path
+
+from agglab.testbed import systems
+from agglab.testbed.exit_codes import INTERRUPTED
+from agglab.testbed.program import CompileError, source_lines
+from agglab.testbed.record import RunFolder
+from agglab.testbed.run import run
+from agglab.testbed.scenario import ScenarioError, Suite, load
+from agglab.testbed.scenario.document import Scalar, nodes_at, parse, written
+from agglab.testbed.scenario.errors import one_line
+from agglab.testbed.scenario.load import with_settings
+from agglab.testbed.survey.cases import LOSS, SCENARIO, Case
+from agglab.testbed.survey.figures import Figures, figures
+from agglab.testbed.systems.base import System
+
+REASON_MAX = 300
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A system, or one of its variants, on a case: without losses and with LOSS. variant: in words;
+    the dtype, too, of a system that does not do the case's. lines: of code that its switches run;
+    None where that never came to be known."""
+
+    system: System
+    variant: str
+    lossless: Figures
+    lossy: Figures
+    lines: int | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.system.name}, {self.variant}" if self.variant else self.system.name
+
+    @property
+    def broken(self) -> str:
+        """Why a run of it did not end as it should."""
+        return self.lossless.broken or self.lossy.broken
+
+
+@dataclass(frozen=True)
+class Table:
+    case: Case
+    rows: Sequence[Row]
+
+
+def usable(names: Sequence[str], tell: Tell) -> list[System]:
+    """The systems of these names; of those that cannot be used a line says why."""
+    found = []
+    for name in names:
+        try:
+            found.append(systems.find(name))
+        except systems.UnknownSystem as error:
+            tell(f"{name}: left out, as it cannot be used: {error}")
+    return found
+
+
+def is_measured(system: System) -> bool:
+    """Whether it runs in virtual time."""
+    return "virtual" in system.abilities.clocks
+
+
+def scenario_text(settings: Sequence[str]) -> str:
+    """SCENARIO with these over it. Raises ScenarioError."""
+    return written(with_settings(parse(SCENARIO, "survey"), settings)) if settings else SCENARIO
+
+
+def measure(
+    known: Sequence[System], cases: Sequence[Case], settings: Sequence[str], tell: Tell
+) -> Iterator[Table]:
+    """A table for each case that a system can do in virtual time. settings: the user's, over the
+    cases'. A line is told of each run. Raises KeyboardInterrupt where a run was interrupted."""
+    able = [system for system in known if is_measured(system)]
+    for case in cases:
+        doing = [system for system in able if case.kind in system.abilities.workloads]
+        rows = [
+            _row(case, system, variant, settings, tell)
+            for system in doing
+            for variant in system.variants
+        ]
+        if rows:
+            yield Table(case, rows)
+
+
+def _row(case: Case, system: System, variant: str, settings: Sequence[str], tell: Tell) -> Row:
+    asked = [*case.asked, *settings]
+    own = [f"system={system.name}", *system.variants[variant]]
+    if (dtype := _dtype(asked)) not in system.abilities.dtypes:
+        dtype = system.abilities.dtypes[0]
+        own.append(f"workload.dtype={dtype}")
+        variant = ", ".join(filter(None, (variant, dtype)))
+    found, lines = [], None
+    with tempfile.TemporaryDirectory(prefix="agglab-survey-") as name:
+        folder = Path(name)
+        file = folder / "survey.yaml"
+        file.write_text(scenario_text(asked))
+        for chance in ("0%", LOSS):
+            began = time.monotonic()
+            try:
+                suite = load(file, [*own, f"links.loss={chance}"])
+                lines = _lines(suite)
+                found.append(_figures(suite, folder))
+            except (ScenarioError, CompileError) as error:
+                why = str(error).replace(f"{file}:", "line ")
+                found.append(Figures(broken=one_line(why, REASON_MAX)))
+            what = f"{case.kind}, {system.name}{variant and f', {variant}'}, {chance} loss"
+            tell(f"{what}: {_outcome(found[-1])} ({time.monotonic() - began:.1f} s)")
+    lossless, lossy = found
+    return Row(system, variant, lossless, lossy, lines)
+
+
+def _dtype(settings: Sequence[str]) -> str:
+    (node,) = nodes_at(with_settings(parse(SCENARIO, "survey"), settings), ["workload", "dtype"])
+    return node.text if isinstance(node, Scalar) else ""
+
+
+def _lines(suite: Suite) -> int:
+    """Of code, of all programs that a run's switches have."""
+    programs = {program.path for program in suite.points[0].resolved.programs.values()}
+    return sum(map(source_lines, programs))
+
+
+def _figures(suite: Suite, folder: Path) -> Figures:
+    with redirect_stderr(io.StringIO()):  # its metrics say what went wrong
+        code = run(suite, folder, (), io.StringIO())
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
+    metrics = RunFolder(folder / suite.name / "latest", new=False).metrics()
+    return figures(metrics, suite.points[0].resolved.jobs)
+
+
+def _outcome(found: Figures) -> str:
+    time_ms = "" if found.time_s is None else f"{found.time_s * 1e3:.1f} ms, "
+    return f"{time_ms}{found.broken or ('exact' if found.exact else 'NOT EXACT')}"

@@ -1,0 +1,178 @@
+"""Gloo's answers to what the testbed asks of a system."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import inf
+from pathlib import Path
+from random import Random
+
+from agglab.hosts import wire
+from agglab.hosts.part import WORKER
+from agglab.hosts.systems.gloo.counts import HEADER_BYTES, OWN_COUNTERS
+from agglab.testbed.places import IS_CHECKOUT
+from agglab.testbed.scenario import ResolvedScenario, Scenario
+from agglab.testbed.scenario.jobs import Finding, Job, stated
+from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems.base import (
+    TARGETS,
+    Abilities,
+    Absent,
+    ActiveJob,
+    Agent,
+    Array,
+    Choices,
+    Combine,
+    JobChoices,
+    Registers,
+    TruthOf,
+    Waiting,
+)
+from agglab.testbed.systems.between_hosts import FIRST_SESSION, BetweenHosts
+from agglab.testbed.systems.common import meanings
+from agglab.testbed.systems.forwarding import Flow
+from agglab.testbed.systems.frames import OVER_TCP
+from agglab.testbed.systems.gloo.keys import GlooKeys
+from agglab.testbed.systems.gloo.truth import any_order
+from agglab.topologies import Topology
+
+ETHERNET_BYTES = 14
+FIN, SYN, RST, PUSH, ACK = 1, 2, 4, 8, 16
+CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+PYTHON = ".venv/bin/python" if IS_CHECKOUT else "python"
+INSTALL_TORCH = f"{PYTHON} -m pip install torch --index-url {CPU_INDEX} (200 MB, without CUDA)"
+
+
+class Gloo(BetweenHosts):
+    """Agents bring a transport of their own, so that there is no virtual time for it."""
+
+    name = "gloo"
+    summary = "torch.distributed's all-reduce, a ring over TCP; switches only forward"
+    abilities = Abilities(clocks=("mininet",), targets=TARGETS)
+    choose_when = (
+        "Take it to know what PyTorch does today: it needs nothing of a switch. TCP repairs and "
+        "paces what it sends, which costs much where links lose packets."
+    )
+    options = GlooKeys
+    host_counters = meanings(OWN_COUNTERS)
+    transport = OVER_TCP
+    endpoints = "agglab.hosts.systems.gloo"
+    header_bytes = 0
+    window_max = 0
+
+    def lacks(self, resolved: ResolvedScenario) -> Iterator[tuple[str, str]]:
+        if importlib.util.find_spec("torch") is None:
+            yield "PyTorch, which `system: gloo` runs", INSTALL_TORCH
+        wanted = keys_of(resolved.scenario).congestion_control
+        if wanted not in CONTROLS.read_text().split():
+            what = f"TCP's congestion control {wanted}, which gloo.congestion_control asks for"
+            yield what, f"sudo modprobe tcp_{wanted}, or one of {CONTROLS}"
+
+    def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+        for index, fault in enumerate(scenario.faults):
+            if fault.kind == "worker_slow" and trust(f"faults[{index}]"):
+                what = "Gloo takes its packets by itself, and nobody can slow that down"
+                yield f"faults[{index}].kind", what, "worker_pause, or another system"
+
+    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
+        return Choices([JobChoices() for _ in stated(scenario)])
+
+    def chunks(self, scenario: Scenario, job: Job) -> int:
+        """A chunk is what one full segment carries."""
+        moved = tensor_share(job.elements, len(job.hosts))
+        return max(1, -(-moved // segment_bytes(scenario)))
+
+    def chunk_bits(self, resolved: ResolvedScenario) -> int:
+        return 8 * (segment_bytes(resolved.scenario) + HEADER_BYTES)
+
+    def in_flight_bytes(self, resolved: ResolvedScenario, job: ActiveJob) -> float:
+        """Whatever TCP finds out."""
+        return inf
+
+    def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
+        port = wire.WORKER_PORT_BASE + job.job.number
+        peers = [[resolved.graph.host(name).ip, port] for name in job.hosts]
+        settings = {
+            "session": FIRST_SESSION,
+            "peers": peers,
+            "chunk_bytes": segment_bytes(resolved.scenario),
+            "congestion_control": keys_of(resolved.scenario).congestion_control,
+        }
+        found = []
+        for rank in job.members:
+            host = job.job.hosts[rank]
+            configuration = self.configuration(resolved, job.job, host, port, rank)
+            configuration["settings"] = settings
+            found.append(Agent(WORKER, host, rank, configuration, {"peers": peers}))
+        return found
+
+    def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
+        """Each worker's share to the one before it, in full segments. Acknowledgements and Gloo's
+        own headers come on top: a lower bound."""
+        share, hosts = tensor_share(job.job.elements, len(job.hosts)), job.hosts
+        segments = -(-share // segment_bytes(resolved.scenario))
+        size = share + segments * HEADER_BYTES
+        before = [*hosts[-1:], *hosts[:-1]]
+        return [Flow(a, b, size) for a, b in zip(hosts, before, strict=True) if a != b]
+
+    def unpredictable(self, resolved: ResolvedScenario) -> str:
+        return "TCP decides what it acknowledges, how it cuts segments and what it sends again"
+
+    def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
+        raise AssertionError("the order of additions is Gloo's own; see `truth`")
+
+    def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
+        """float32 within the bound of any order of additions; integers as everywhere."""
+        if job.job.dtype != "float32":
+            return super().truth(resolved, job, combine)
+        return lambda start, inputs: any_order(inputs)
+
+    def forged(
+        self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
+    ) -> bytes:
+        """A segment for the store, which alone has a port that a stranger can know: it opens,
+        resets or ends a connection, or carries data (see frames.tcp)."""
+        flags = chance.choice((SYN, RST, RST | ACK, FIN | ACK, PUSH | ACK))
+        data = chance.randbytes(segment_bytes(resolved.scenario) if flags & PUSH else 0)
+        return chance.randbytes(8) + bytes([flags]) + data
+
+    def diagnose(
+        self,
+        source: Registers,
+        graph: Topology,
+        job: ActiveJob,
+        waiting: Mapping[str, Iterable[Waiting]],
+        unserved: Mapping[str, Iterable[Waiting]],
+    ) -> Mapping[str, Absent]:
+        """An agent waits for [chunk, rank, is sure]. Each such pair of workers is evidence against
+        both; that of a worker who answers nothing counts for more than that of one who may itself
+        be waiting. Who is part of most owes most."""
+        owing: dict[str, Absent] = {}
+        found: Counter[str] = Counter()
+        for host, waits in waiting.items():
+            for chunk, rank, is_sure in waits:
+                other = job.hosts[rank]
+                owing.setdefault(other, Absent()).never_sent.add(chunk)
+                if is_sure:
+                    found.update((host, other))
+        return dict(sorted(owing.items(), key=lambda item: (-found[item[0]], -item[1].count)))
+
+
+def keys_of(scenario: Scenario) -> GlooKeys:
+    """The section `gloo`, or its defaults."""
+    own = dict(scenario.options).get(Gloo.name)
+    return own if isinstance(own, GlooKeys) else GlooKeys()
+
+
+def segment_bytes(scenario: Scenario) -> int:
+    """What a full TCP segment carries."""
+    return scenario.links.mtu_bytes - (HEADER_BYTES - ETHERNET_BYTES)
+
+
+def tensor_share(elements: int, workers: int) -> int:
+    """Bytes that each worker of a ring sends in a round, and receives: 2 (n - 1) / n of the
+    tensor."""
+    return 2 * (workers - 1) * elements * wire.VALUE_BYTES // max(1, workers)

@@ -1,0 +1,204 @@
+"""What a round's pushes and pulls put on the links, from the keys that its workers have.
+
+The keys that are hot are found here by arithmetic of its own: those that most workers pushed in the
+last sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from agglab.hosts.systems.libra import wire
+from agglab.hosts.workloads import InputKey
+from agglab.testbed.plan.forwarding import wiring_of
+from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.systems.forwarding import path
+from agglab.testbed.systems.libra.keys import LibraKeys
+from agglab.topologies import Topology
+
+Keys = npt.NDArray[np.uint64]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a job's load follows from, beside the number of the round."""
+
+    seed: int
+    job: Job
+    members: tuple[int, ...]
+    own: LibraKeys
+    lanes: int
+
+    @property
+    def servers(self) -> int:
+        return len(self.job.servers)
+
+    def most(self, server: int) -> int:
+        """How many hot keys a server has at most."""
+        return len(range(server, self.own.hot, self.servers))
+
+
+@dataclass(frozen=True)
+class Load:
+    """Of one round. groups, pages: of hot keys pushed to, and learnt from, each server. cold: for
+    each member, by rank, the pairs it pushes to each server."""
+
+    groups: tuple[int, ...]
+    pages: tuple[int, ...]
+    cold: Mapping[int, tuple[int, ...]]
+
+    def chunks(self, rank: int, server: int, lanes: int) -> int:
+        """Packets of cold keys: at least one, where a server learns that there are no more."""
+        return max(1, -(-self.cold[rank][server] // lanes))
+
+
+@lru_cache(maxsize=1024)
+def load(setting: Setting, number: int) -> Load:
+    """Of the round of that number, in a job whose session has not changed since the first."""
+    hot = _hot(setting, number)
+    cold = {}
+    for rank in setting.members:
+        keys = _pushed(setting.seed, setting.job, rank, number)
+        left = keys[~np.isin(keys, np.concatenate(hot))]
+        cold[rank] = tuple(part.size for part in _by_server(left, setting.servers))
+    return Load(
+        tuple(-(-keys.size // setting.lanes) for keys in hot),
+        _pages(setting, number),
+        cold,
+    )
+
+
+def is_sample(own: LibraKeys, number: int) -> bool:
+    return own.hot > 0 and number % own.sample_every == 0
+
+
+@lru_cache(maxsize=64)
+def _pushed(seed: int, job: Job, rank: int, number: int) -> Keys:
+    keys: Keys = job.work.inputs(InputKey(seed, job.number, rank, number))["key"].copy()
+    return keys
+
+
+def _by_server(keys: Keys, servers: int) -> list[Keys]:
+    """The 64 bits are divided evenly."""
+    owners = np.array([int(key) * servers >> 64 for key in keys])
+    return [keys[owners == server] for server in range(servers)]
+
+
+def _hot(setting: Setting, number: int) -> list[Keys]:
+    """Each server's hot keys in a round."""
+    if setting.own.hot == 0 or is_sample(setting.own, number):
+        return [np.zeros(0, np.uint64)] * setting.servers
+    return _chosen(setting, number - number % setting.own.sample_every)
+
+
+def _pages(setting: Setting, number: int) -> tuple[int, ...]:
+    """In how many packets each server tells what is hot from now on: one if nothing is."""
+    if not is_sample(setting.own, number):
+        return (0,) * setting.servers
+    chosen = _chosen(setting, number)
+    return tuple(
+        max(1, -(-keys.size // setting.lanes)) if setting.most(server) else 0
+        for server, keys in enumerate(chosen)
+    )
+
+
+@lru_cache(maxsize=64)
+def _chosen(setting: Setting, sample: int) -> list[Keys]:
+    """What each server chooses: of the keys that more than one worker pushed those of most."""
+    every = [_pushed(setting.seed, setting.job, rank, sample) for rank in setting.members]
+    keys, counts = np.unique(np.concatenate(every), return_counts=True)
+    keys, counts = keys[counts > 1], counts[counts > 1]
+    found = []
+    for server, own in enumerate(_by_server(keys, setting.servers)):
+        heat = counts[np.isin(keys, own)]
+        order = sorted(range(own.size), key=lambda at: (-heat[at], own[at]))
+        found.append(own[order[: setting.most(server)]])
+    return found
+
+
+def racks_of(graph: Topology, job: ActiveJob) -> dict[str, list[int]]:
+    """Switch -> the ranks of the members whose hosts it connects."""
+    found: dict[str, list[int]] = {}
+    attached = wiring_of(graph).attached
+    for rank in job.members:
+        found.setdefault(attached[job.job.hosts[rank]][0], []).append(rank)
+    return found
+
+
+def spokesman(job: ActiveJob, ranks: list[int], server: str) -> int:
+    """Whom of the workers behind a switch a server sends what is for all of them: one at another
+    host than its own, if there is one, so that it passes the switch."""
+    return next((rank for rank in ranks if job.job.hosts[rank] != server), ranks[0])
+
+
+def crossed(graph: Topology, setting: Setting, job: ActiveJob, number: int) -> dict[str, int]:
+    """Direction -> bytes, of a round without loss."""
+    sizes: dict[str, int] = {}
+    for direction, size in _crossings(graph, setting, job, load(setting, number)):
+        sizes[direction] = sizes.get(direction, 0) + size
+    return sizes
+
+
+def _crossings(
+    graph: Topology, setting: Setting, job: ActiveJob, of: Load
+) -> Iterator[tuple[str, int]]:
+    for server, home in enumerate(job.job.servers):
+        for rank in job.members:
+            host = job.job.hosts[rank]
+            asked, answered = _cold_bytes(setting, of, rank, server)
+            up = through_switch(graph, host, home) if setting.own.hot else path(graph, host, home)
+            yield from ((direction, asked) for direction in up)
+            yield from ((direction, answered) for direction in path(graph, home, host))
+        for switch, ranks in racks_of(graph, job).items():
+            yield from _group_crossings(graph, setting, job, of, server, switch, ranks)
+
+
+def _cold_bytes(setting: Setting, of: Load, rank: int, server: int) -> tuple[int, int]:
+    """That a worker sends a server, and is sent: pushes, pulls, and questions for hot keys."""
+    pairs, pages = of.cold[rank][server], of.pages[server]
+    chunks = of.chunks(rank, server, setting.lanes)
+    asked = wire.PAIR_BYTES * pairs + (2 * chunks + pages) * wire.BARE_BYTES
+    answered = wire.VALUE_BYTES * pairs + 2 * chunks * wire.BARE_BYTES
+    return asked, answered + pages * wire.keys_bytes(setting.lanes)
+
+
+def _group_crossings(
+    graph: Topology,
+    setting: Setting,
+    job: ActiveJob,
+    of: Load,
+    server: int,
+    switch: str,
+    ranks: list[int],
+) -> Iterator[tuple[str, int]]:
+    """Of what one switch sums for one server: from and to each worker, and once beyond."""
+    hosts, home, groups = job.job.hosts, job.job.servers[server], of.groups[server]
+    if not groups:
+        return
+    pushed = groups * wire.pairs_bytes(setting.lanes)
+    summed = groups * wire.values_bytes(setting.lanes)
+    told = hosts[spokesman(job, ranks, home)]
+    for rank in ranks:
+        yield f"{hosts[rank]}->{switch}", pushed
+    yield from ((direction, pushed) for direction in through_switch(graph, told, home)[1:])
+    down = path(graph, home, told)
+    yield from ((direction, summed) for direction in down[:-1])
+    if told == home:
+        yield down[-1], summed  # alone behind its switch, at the server's own host
+    else:
+        for rank in ranks:
+            yield f"{switch}->{hosts[rank]}", summed
+
+
+def through_switch(graph: Topology, host: str, server: str) -> list[str]:
+    """The directions that a frame for a server crosses which its sender's switch sends there."""
+    if host != server:
+        return path(graph, host, server)
+    switch = wiring_of(graph).attached[host][0]
+    return [f"{host}->{switch}", f"{switch}->{host}"]

@@ -1,0 +1,155 @@
+"""What switches are filled with for Libra, what they count, and where results for all workers at a
+switch are sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from agglab.hosts import wire as base_wire
+from agglab.testbed.plan import Entries, Replica, TableEntry
+from agglab.testbed.plan.entries import ip_number, mac_number
+from agglab.testbed.plan.forwarding import flooding_groups, forwarding_tables, wiring_of
+from agglab.testbed.systems.base import ActiveJob, Counter
+from agglab.testbed.systems.forwarding import FORWARDING_COUNTERS
+from agglab.testbed.systems.libra.load import racks_of, spokesman
+from agglab.topologies import Topology
+
+SERVER_PORT_BASE = base_wire.WORKER_PORT_BASE - 8192
+"""A server's UDP port is this plus its job's number."""
+FIRST_JOB_GROUP = 2
+"""Group 1 is plan.forwarding's."""
+JOBS_MAX = 16
+SERVERS_MAX = 64
+
+COUNTERS: dict[str, Counter] = {
+    "hot_new": Counter("hot_new", "packets of hot keys, summed"),
+    "hot_duplicate": Counter("hot_duplicate", "packets of hot keys that were in a sum before"),
+    "hot_passed": Counter(
+        "hot_passed", "packets of hot keys of another round or shape than the group's, passed on"
+    ),
+    "passed": Counter("passed", "pushes and pulls of cold keys, passed to their server"),
+    "complete": Counter("group_complete", "sums of all workers at the switch, sent to a server"),
+    "repeated": Counter("sum_repeated", "sums sent to a server again"),
+    "copied": Counter("result_copied", "results copied for all workers at the switch"),
+    "refused": Counter(
+        "refused", "packets for the aggregator from nobody it knows, or malformed", "malformed"
+    ),
+    **FORWARDING_COUNTERS,
+}
+
+
+def slots_of(hot: int, lanes: int) -> int:
+    """Groups that a job may need: every server's last one need not be full, and groups of one
+    number lie next to each other, whichever servers have that many."""
+    return -(-hot // lanes) + 2 * SERVERS_MAX if hot else 0
+
+
+def tables(graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
+    """See System.tables. A job whose workers send to servers themselves needs forwarding alone."""
+    if len(jobs) > JOBS_MAX:
+        raise ValueError(f"{len(jobs)} jobs: the program holds at most {JOBS_MAX}")
+    wiring = wiring_of(graph)
+    found = {}
+    for switch in wiring.switches:
+        groups = flooding_groups(wiring, switch)
+        entries = list(forwarding_tables(wiring, switch))
+        for job in jobs:
+            ranks = racks_of(graph, job).get(switch)
+            if ranks and job.job.slots:
+                entries += _job_entries(graph, job, switch, ranks)
+                ports = [wiring.attached[job.job.hosts[rank]][1] for rank in ranks]
+                groups[FIRST_JOB_GROUP + job.index] = tuple(map(Replica, ports))
+        found[switch] = Entries(tuple(entries), groups)
+    return found
+
+
+def _job_entries(
+    graph: Topology, job: ActiveJob, switch: str, ranks: Sequence[int]
+) -> Iterator[TableEntry]:
+    """Of the workers of these ranks."""
+    number, attached = job.job.number, wiring_of(graph).attached
+    place = {rank: at for at, rank in enumerate(job.members)}
+    everybody = sum(1 << place[rank] for rank in ranks)
+    for rank in ranks:
+        host = graph.host(job.job.hosts[rank])
+        port, address = attached[host.name][1], ip_number(host.ip)
+        own = {
+            "job_index": job.index,
+            "worker": 1 << place[rank],
+            "all_workers": everybody,
+            "address": address,
+        }
+        yield TableEntry("members", {"ingress_port": port, "job": number}, "contribute", own)
+        to = {
+            "mac": mac_number(host.mac),
+            "address": address,
+            "udp_port": base_wire.WORKER_PORT_BASE + number,
+        }
+        yield TableEntry("receivers", {"egress_port": port, "job": number}, "to_worker", to)
+    for index, server in enumerate(job.job.servers):
+        yield _to_server(graph, job, switch, index)
+        told = graph.host(job.job.hosts[spokesman(job, list(ranks), server)])
+        if told.name != server:
+            yield from _copied(graph, job, switch, server, ip_number(told.ip))
+
+
+def _to_server(graph: Topology, job: ActiveJob, switch: str, index: int) -> TableEntry:
+    server = graph.host(job.job.servers[index])
+    port = wiring_of(graph).port_to_host(switch, server.name)
+    assert port is not None, "the job would have been refused"
+    parameters = {
+        "mac": mac_number(server.mac),
+        "address": ip_number(server.ip),
+        "udp_port": SERVER_PORT_BASE + job.job.number,
+        "port": port,
+        "first_slot": job.job.first_slot,
+        "slots": job.job.slots,
+        "server_count": len(job.job.servers),
+    }
+    match: dict[str, int | tuple[int, int]] = {"job": job.job.number, "server": index}
+    return TableEntry("servers", match, "to_server", parameters)
+
+
+def _copied(
+    graph: Topology, job: ActiveJob, switch: str, server: str, told: int
+) -> Iterator[TableEntry]:
+    """By every port at which the server's packets may come in: its own, or those to switches."""
+    wiring = wiring_of(graph)
+    home, own_port = wiring.attached[server]
+    ports = [own_port] if home == switch else [port for port, _ in wiring.neighbours(switch)]
+    for port in ports:
+        match: dict[str, int | tuple[int, int]] = {
+            "ingress_port": port,
+            "src": ip_number(graph.host(server).ip),
+            "dst": told,
+            "job": job.job.number,
+        }
+        parameters = {"job_index": job.index, "group": FIRST_JOB_GROUP + job.index}
+        yield TableEntry("groups", match, "copy", parameters)
+
+
+@dataclass(frozen=True)
+class Told:
+    """Of the workers at one switch: their places among the members, and by which of a server's
+    peers it tells all of them. address: of that peer, if it is no worker's own."""
+
+    places: list[int]
+    peer: int
+    address: list[str | int] | None
+
+
+def racks_told(graph: Topology, job: ActiveJob, server: str) -> list[Told]:
+    """For each switch with workers of the job."""
+    place = {rank: at for at, rank in enumerate(job.members)}
+    found, next_peer = [], len(job.members)
+    for ranks in racks_of(graph, job).values():
+        rank = spokesman(job, ranks, server)
+        host = graph.host(job.job.hosts[rank])
+        places = [place[each] for each in ranks]
+        if host.name == server or not job.job.slots:
+            found.append(Told(places, place[rank], None))
+            continue
+        found.append(Told(places, next_peer, [host.ip, base_wire.AGGREGATOR_PORT]))
+        next_peer += 1
+    return found

@@ -1,0 +1,294 @@
+"""Libra's answers to what the testbed asks of a system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from agglab.hosts import wire as base_wire
+from agglab.hosts.driver import default_window
+from agglab.hosts.part import SERVER, WORKER
+from agglab.hosts.systems.libra import wire
+from agglab.hosts.systems.libra.counted import OWN_COUNTERS
+from agglab.hosts.systems.libra.job import MAX_WINDOW
+from agglab.testbed.plan import Entries
+from agglab.testbed.scenario import ResolvedScenario, Scenario
+from agglab.testbed.scenario.jobs import Finding, Job, stated
+from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems import impostors
+from agglab.testbed.systems.base import (
+    Abilities,
+    Absent,
+    ActiveJob,
+    Again,
+    Agent,
+    Array,
+    Bounds,
+    Choices,
+    Combine,
+    JobChoices,
+    Registers,
+    Source,
+    Truth,
+    TruthOf,
+    Waiting,
+    everywhere,
+)
+from agglab.testbed.systems.between_hosts import (
+    FIRST_SESSION,
+    NOTHING_SHARED,
+    BetweenHosts,
+    lossy_crossing_s,
+    trip_s,
+)
+from agglab.testbed.systems.common import IP_AND_UDP_BYTES, meanings
+from agglab.testbed.systems.forwarding import Flow, rates, slowest_crossing_s, unreachable
+from agglab.testbed.systems.libra.attack import KINDS, forged
+from agglab.testbed.systems.libra.keys import LibraKeys
+from agglab.testbed.systems.libra.load import Load, Setting, crossed, load
+from agglab.testbed.systems.libra.plan import (
+    COUNTERS,
+    JOBS_MAX,
+    SERVER_PORT_BASE,
+    SERVERS_MAX,
+    racks_told,
+    slots_of,
+    tables,
+)
+from agglab.testbed.systems.servers import attacks_from_servers, diagnose, matching
+from agglab.topologies import Topology
+
+LANES_MAX = 1024
+
+
+class Libra(BetweenHosts):
+    name = "libra"
+    summary = "servers of keys and values; switches sum the hot keys on the way"
+    choose_when = (
+        "Take it for keys and values of which a few are far more frequent than the others, and a "
+        "switch has room for these few alone."
+    )
+    abilities = Abilities(
+        workloads=("push_pull",),
+        has_servers=True,
+        keys=frozenset({"switch.lanes", "workload.window"}),
+    )
+    options = LibraKeys
+    counters = COUNTERS
+    attack_kinds = KINDS
+    host_counters = meanings(OWN_COUNTERS)
+    endpoints = "agglab.hosts.systems.libra"
+    header_bytes = wire.HEADER_BYTES
+    window_max = MAX_WINDOW
+
+    # A scenario.
+
+    def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
+        return matching(_keys(scenario).servers, [host.name for host in graph.hosts])
+
+    def server_hosts(
+        self, scenario: Scenario, graph: Topology, workers: Sequence[str]
+    ) -> Sequence[str]:
+        """Those that only serve, or all of the workers'. A job that lost a worker keeps the servers
+        it had."""
+        return self.reserved_hosts(scenario, graph) or workers
+
+    def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+        if trust("switch.lanes", "links.mtu"):
+            lanes, most = scenario.switch.lanes, _lanes_that_fit(scenario)
+            if lanes is not None and lanes > most:
+                what = f"{lanes} keys with values do not fit an MTU of {scenario.links.mtu_bytes}"
+                yield "switch.lanes", f"{what} bytes", f"at most {most}, or auto"
+        yield from attacks_from_servers(scenario, self.name, _keys(scenario).servers, trust)
+
+    def refused(self, graph: Topology, job: ActiveJob) -> str:
+        servers, workers = len(job.job.servers), len(job.hosts)
+        if servers > SERVERS_MAX:
+            return f"{servers} servers: there can be at most {SERVERS_MAX}"
+        if workers > wire.MAX_WORKERS:
+            return f"{workers} workers: there can be at most {wire.MAX_WORKERS}"
+        return unreachable(graph, [host.name for host in graph.hosts])
+
+    def lanes(self, scenario: Scenario) -> int:
+        """Keys with their values in a packet: as the scenario says, or the most that fit."""
+        return scenario.switch.lanes or _lanes_that_fit(scenario)
+
+    def frame_bytes(self, lanes: int) -> int:
+        return wire.pairs_bytes(lanes)
+
+    def chunks(self, scenario: Scenario, job: Job) -> int:
+        """Requests that every worker has in every round, at least: a push and a pull."""
+        return 2 * max(1, len(job.servers))
+
+    # Agents.
+
+    def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
+        graph, declared, own = resolved.graph, job.job, _keys(resolved.scenario)
+        hosts = declared.servers
+        worker_port = base_wire.WORKER_PORT_BASE + declared.number
+        server_port = SERVER_PORT_BASE + declared.number
+        workers = [[graph.host(name).ip, worker_port] for name in job.hosts]
+        asked = [[graph.host(name).ip, server_port] for name in hosts]
+        if own.hot:
+            asked.append(list(base_wire.AGGREGATOR))
+        shared = {
+            "lanes": resolved.lanes,
+            "window": declared.window,
+            "session": FIRST_SESSION,
+            "servers": len(hosts),
+            "hot": own.hot,
+            "sample_every": own.sample_every,
+            "fraction_bits": own.fraction_bits,
+        }
+        found = []
+        for rank in job.members:
+            host = declared.hosts[rank]
+            configuration = self.configuration(resolved, declared, host, worker_port, rank)
+            configuration["settings"] = {**shared, "peers": asked}
+            found.append(Agent(WORKER, host, rank, configuration))
+        keys = getattr(declared.work, "keys_most", 0)
+        for index, host in enumerate(hosts):
+            rank = len(declared.hosts) + index
+            configuration = self.configuration(resolved, declared, host, server_port, rank, SERVER)
+            racks = racks_told(graph, job, host)
+            peers = workers + [rack.address for rack in racks if rack.address]
+            session = {"peers": peers, "racks": [[rack.peer, rack.places] for rack in racks]}
+            own_settings = {"index": index, "keys": keys, **session}
+            configuration["settings"] = {**shared, **own_settings}
+            found.append(Agent(SERVER, host, rank, configuration, session))
+        return found
+
+    # What should happen.
+
+    def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
+        """Who talks to whom; how much differs from round to round."""
+        pairs = [(worker, server) for worker in job.hosts for server in job.job.servers]
+        return [Flow(*pair, 0) for pair in pairs] + [Flow(b, a, 0) for a, b in pairs]
+
+    def round_bytes(
+        self, resolved: ResolvedScenario, job: ActiveJob, number: int
+    ) -> Mapping[str, int]:
+        return crossed(resolved.graph, _setting(resolved, job), job, number)
+
+    def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
+        """Of the round that has least to send."""
+        graph, setting = resolved.graph, _setting(resolved, job)
+        rounds = [crossed(graph, setting, job, number) for number in range(job.job.rounds)]
+        slowest_bps = min(rate for _, rate in rates(graph))
+        frame = self.frame_bytes(resolved.lanes)
+        between = [flow for flow in self.flows(resolved, job) if flow.source != flow.target]
+        round_trip_s = min((trip_s(graph, flow, frame) for flow in between), default=0.0)
+        in_flight = job.job.window * frame * 8 / slowest_bps
+        pairs = min(_most_pairs(load(setting, number)) for number in range(job.job.rounds))
+        return Bounds(
+            payload_s=pairs * wire.PAIR_BYTES * 8 / slowest_bps,
+            link_s=min(slowest_crossing_s(graph, sizes) for sizes in rounds),
+            lossy_s=min(lossy_crossing_s(graph, sizes) for sizes in rounds),
+            window_share=min(1.0, in_flight / round_trip_s) if round_trip_s else 1.0,
+        )
+
+    def beyond(
+        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
+    ) -> Again:
+        """Frames have many lengths: agents count the bytes."""
+        return Again(counts["bytes_again"], counts["bytes_again"])
+
+    def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
+        """Integers modulo 2^32; float32 as integers 2^fraction_bits times as large, which every
+        worker rounds by itself."""
+        if job.job.dtype != "float32":
+            return super().truth(resolved, job, combine)
+        scale = 2.0 ** _keys(resolved.scenario).fraction_bits
+
+        def truth(start: int, inputs: Sequence[Array]) -> Truth:
+            integers = [np.rint(block.astype(np.float64) * scale) for block in inputs]
+            return Truth((np.sum(integers, axis=0) / scale).astype(np.float32))
+
+        return truth
+
+    def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
+        raise AssertionError("floats are summed as integers")
+
+    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
+        lanes = self.lanes(scenario)
+        usual = default_window(self.frame_bytes(lanes), self.window_max, slowest_bps)
+        window = scenario.workload.window or usual
+        slots = slots_of(_keys(scenario).hot, lanes)
+        jobs = [
+            JobChoices(job.workload.window or window, index * slots, slots)
+            for index, job in enumerate(stated(scenario))
+        ]
+        return Choices(jobs, lanes, window)
+
+    def sources(self, scenario: Scenario) -> Mapping[str, Source]:
+        """With room for as many jobs as a switch can have."""
+        lanes = self.lanes(scenario)
+        slots = max(1, JOBS_MAX * slots_of(_keys(scenario).hot, lanes))
+        return everywhere(Source("libra", {"LANES": lanes, "SLOTS": slots}))
+
+    def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
+        return tables(graph, jobs)
+
+    def memory_bytes(self, resolved: ResolvedScenario) -> int:
+        """Of servers: each worker's pairs and a table of all keys, of two rounds."""
+        found = 0
+        for job in resolved.jobs:
+            pairs = len(job.hosts) * job.elements
+            found += len(job.servers) * 2 * (pairs * 4 + 4 * 14 * min(pairs, 1 << 24))
+        return found
+
+    # When something is wrong.
+
+    def diagnose(
+        self,
+        source: Registers,
+        graph: Topology,
+        job: ActiveJob,
+        waiting: Mapping[str, Iterable[Waiting]],
+        unserved: Mapping[str, Iterable[Waiting]],
+    ) -> Mapping[str, Absent]:
+        """A worker waits for [item, server, phase], a server for [0, rank] of who has not pushed
+        all: there is one round at a time, and no matter which of its packets are missing."""
+        asked = {
+            host: [[0, server] for server in sorted({server for _, server, _ in entries})]
+            for host, entries in waiting.items()
+        }
+        missing = {
+            host: [[0, *sorted({rank for _, *ranks in entries for rank in ranks})]]
+            for host, entries in unserved.items()
+            if entries
+        }
+        return diagnose(job, asked, missing)
+
+    def attack(
+        self, key: str, resolved: ResolvedScenario, host: str
+    ) -> Iterator[tuple[str, bytes]]:
+        def agents(job: Job) -> Sequence[Agent]:
+            return self.agents(resolved, resolved.whole(job, NOTHING_SHARED))
+
+        def forge(job: Job) -> impostors.Forge:
+            return partial(forged, job)
+
+        return impostors.frames(key, resolved, host, agents, forge, kinds=KINDS)
+
+
+def _keys(scenario: Scenario) -> LibraKeys:
+    own = dict(scenario.options).get(Libra.name)
+    return own if isinstance(own, LibraKeys) else LibraKeys()
+
+
+def _lanes_that_fit(scenario: Scenario) -> int:
+    room = scenario.links.mtu_bytes - IP_AND_UDP_BYTES - wire.HEADER_BYTES
+    return min(LANES_MAX, room // wire.PAIR_BYTES)
+
+
+def _setting(resolved: ResolvedScenario, job: ActiveJob) -> Setting:
+    own = _keys(resolved.scenario)
+    return Setting(resolved.seed, job.job, job.members, own, resolved.lanes)
+
+
+def _most_pairs(of: Load) -> int:
+    """That any worker pushes cold."""
+    return max(sum(pairs) for pairs in of.cold.values())

@@ -1,0 +1,94 @@
+"""What switches are filled with for MLfabric: the workers whose packets a switch sums on their way
+to a server that is attached to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from agglab.testbed.plan import Entries, TableEntry, forwarding
+from agglab.testbed.plan.entries import ip_number
+from agglab.testbed.plan.forwarding import wiring_of
+from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.systems.between_hosts import NumberedSessions
+from agglab.testbed.systems.forwarding import path
+from agglab.topologies import Topology
+
+Cells = tuple[int, int]
+"""The first of a job, and how many it has."""
+SERVER_PORTS, PORTS_OF_JOB = 0xB000, 4
+"""A job's servers and its scheduler listen on this plus four times its number, and after it; the
+program looks into what goes to the 256 ports from there."""
+JOBS_MAX = 16
+
+
+def server_port(job: int, index: int) -> int:
+    """The UDP port of a server."""
+    return SERVER_PORTS + PORTS_OF_JOB * job + index
+
+
+def scheduler_port(job: int) -> int:
+    """The UDP port of the scheduler."""
+    return SERVER_PORTS + PORTS_OF_JOB * job + PORTS_OF_JOB - 1
+
+
+def cells_of(slots: int, index: int, jobs: int) -> Cells:
+    """Every job has as many."""
+    cells = slots // jobs
+    return index * cells, cells
+
+
+class CellSessions(NumberedSessions):
+    """Sessions of jobs that have had their cells from the start. See systems.base.Sessions."""
+
+    def __init__(self, resolved: ResolvedScenario) -> None:
+        super().__init__()
+        jobs = resolved.jobs
+        self._cells = {
+            job.number: cells_of(resolved.slots, index, len(jobs)) for index, job in enumerate(jobs)
+        }
+
+    def reserved(self, job: Job) -> Cells:
+        return self._cells[job.number]
+
+    def held(self, job: Job) -> Cells:
+        return self._cells[job.number]
+
+    def take(self, job: Job) -> Cells:
+        return self._cells[job.number]
+
+
+def tables(graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
+    """Of every switch. A job's cells are its `share`."""
+    filled = dict(forwarding(graph))
+    for switch, entry in _entries(graph, jobs):
+        known = filled[switch]
+        filled[switch] = Entries((*known.tables, entry), known.groups)
+    return filled
+
+
+def _entries(graph: Topology, jobs: Sequence[ActiveJob]) -> Iterator[tuple[str, TableEntry]]:
+    for job in jobs:
+        first_cell, cells = job.share
+        for index, server in enumerate(job.job.servers):
+            for place, worker in enumerate(job.hosts):
+                if worker == server:
+                    continue
+                *_, before, _ = path(graph, worker, server)
+                came_from, _, switch = before.partition("->")
+                port = wiring_of(graph).port_to(switch, came_from)
+                key: dict[str, int | tuple[int, int]] = {
+                    "ingress_port": port,
+                    "hdr.ipv4.src": ip_number(graph.host(worker).ip),
+                    "hdr.ipv4.dst": ip_number(graph.host(server).ip),
+                    "hdr.udp.dst_port": server_port(job.job.number, index),
+                    "hdr.message.job": job.job.number,
+                }
+                action = {
+                    "job_index": job.index,
+                    "worker": 1 << place,
+                    "first_cell": first_cell,
+                    "cells": cells,
+                }
+                yield switch, TableEntry("members", key, "contribute", action)

@@ -1,0 +1,257 @@
+"""MLfabric's answers to what the testbed asks of a system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from agglab.hosts import wire as base_wire
+from agglab.hosts.part import SCHEDULER, SERVER, WORKER
+from agglab.hosts.systems.mlfabric import scheduler, server, wire, worker
+from agglab.hosts.workloads import AsyncSgd
+from agglab.hosts.workloads.async_sgd import SCALE
+from agglab.testbed.plan import Entries
+from agglab.testbed.scenario import ResolvedScenario, Scenario
+from agglab.testbed.scenario.jobs import Finding, Job
+from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems.base import (
+    Abilities,
+    Absent,
+    ActiveJob,
+    Agent,
+    Array,
+    Counter,
+    Registers,
+    Source,
+    TrainingBounds,
+    Waiting,
+    everywhere,
+)
+from agglab.testbed.systems.between_hosts import FIRST_SESSION, BetweenHosts
+from agglab.testbed.systems.common import meanings
+from agglab.testbed.systems.forwarding import Flow, unreachable
+from agglab.testbed.systems.mlfabric import plan
+from agglab.testbed.systems.mlfabric.keys import MlfabricKeys
+from agglab.testbed.systems.servers import attacks_from_servers, matching
+from agglab.topologies import Topology
+
+UNPREDICTABLE = "who sends how much follows from who asks when, and that from the run itself"
+
+
+class Mlfabric(BetweenHosts):
+    name = "mlfabric"
+    summary = "asynchronous training: a scheduler orders updates, switches sum those sent together"
+    choose_when = (
+        "Take it for training in which workers do not wait for each other, and updates must not "
+        "become too old."
+    )
+    abilities = Abilities(
+        workloads=(AsyncSgd.kind,),
+        has_servers=True,
+        keys=frozenset({"switch.lanes", "switch.slots"}),
+    )
+    options = MlfabricKeys
+    counters = {  # noqa: RUF012
+        **BetweenHosts.counters,
+        "new": Counter("push_new", "workers' values that were summed, or the first of a chunk"),
+        "duplicate": Counter("push_duplicate", "values that had come before; they are dropped"),
+        "stale": Counter(
+            "push_stale", "values of a group that another has followed in its cell", tally="stale"
+        ),
+        "refused": Counter(
+            "push_refused", "values that no worker of the group sends so", tally="malformed"
+        ),
+        "complete": Counter("chunk_complete", "sums that were passed on to a server"),
+    }
+    host_counters = meanings({**worker.COUNTERS, **server.COUNTERS, **scheduler.COUNTERS})
+    endpoints = "agglab.hosts.systems.mlfabric"
+    header_bytes = wire.HEADER_BYTES + wire.PART.itemsize
+    window_max = 0
+
+    # A scenario.
+
+    def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
+        return matching(_keys(scenario).servers, [host.name for host in graph.hosts])
+
+    def server_hosts(
+        self, scenario: Scenario, graph: Topology, workers: Sequence[str]
+    ) -> Sequence[str]:
+        """The server's, and the replica's if there is one."""
+        hosts = self.reserved_hosts(scenario, graph) or workers
+        if not hosts:
+            return ()
+        return [hosts[0], hosts[1 % len(hosts)]] if _keys(scenario).replica else [hosts[0]]
+
+    def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+        yield from super().check(scenario, trust)
+        yield from attacks_from_servers(scenario, self.name, _keys(scenario).servers, trust)
+        if trust("workload.features", "workload.classes", "switch.lanes", "links.mtu"):
+            yield from self._check_model(scenario)
+
+    def _check_model(self, scenario: Scenario) -> Iterator[Finding]:
+        """Every chunk of the model has a bit in a request."""
+        workload = scenario.workload
+        most = wire.CHUNKS_MAX * self.lanes(scenario)
+        if workload.kind == AsyncSgd.kind and workload.features * workload.classes > most:
+            what = f"a model of {workload.features} x {workload.classes} weights is too large"
+            yield "workload.features", what, f"at most {most} weights: {wire.CHUNKS_MAX} packets"
+
+    def refused(self, graph: Topology, job: ActiveJob) -> str:
+        if len(job.hosts) > wire.WORKERS_MAX:
+            return f"{len(job.hosts)} workers: a group names at most {wire.WORKERS_MAX}"
+        return unreachable(graph, [host.name for host in graph.hosts])
+
+    def chunks(self, scenario: Scenario, job: Job) -> int:
+        """Updates: what a worker is done with one by one."""
+        assert isinstance(job.work, AsyncSgd)
+        return job.work.updates
+
+    # Network and agents.
+
+    def sources(self, scenario: Scenario) -> Mapping[str, Source]:
+        parameters = {"LANES": self.lanes(scenario), "SLOTS": scenario.switch.slots}
+        return everywhere(Source(self.name, parameters))
+
+    def sessions(self, resolved: ResolvedScenario) -> plan.CellSessions:
+        return plan.CellSessions(resolved)
+
+    def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
+        return plan.tables(graph, jobs)
+
+    def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
+        places = self._places(resolved, job)
+        workers = [each for each in places if each[0] == WORKER]
+        servers = [each for each in places if each[0] == SERVER]
+        chief = [each for each in places if each[0] == SCHEDULER]
+        found = []
+        for place in places:
+            role, host, port, rank = place
+            others = {
+                WORKER: [*servers, *chief],
+                SERVER: [*workers, *chief, *(each for each in servers if each != place)],
+                SCHEDULER: [*workers, *servers],
+            }[role]
+            peers = [[resolved.graph.host(name).ip, number] for _, name, number, _ in others]
+            configuration = self.configuration(resolved, job.job, host, port, rank, role)
+            index = rank - len(job.job.hosts) if role == SERVER else 0
+            own = {"peers": peers, "past_switch": self._past_switch(job, servers)}
+            settings = {**self._settings(resolved, job, index), **own}
+            spare = role == SERVER and index == 0 and len(servers) == 2
+            configuration["settings"] = settings
+            found.append(Agent(role, host, rank, configuration, own, role == WORKER, spare))
+        return found
+
+    def _places(
+        self, resolved: ResolvedScenario, job: ActiveJob
+    ) -> list[tuple[str, str, int, int]]:
+        """(role, host, UDP port, rank) of every agent."""
+        declared = job.job
+        port = base_wire.WORKER_PORT_BASE + declared.number
+        found = [(WORKER, declared.hosts[rank], port, rank) for rank in job.members]
+        first = len(declared.hosts)
+        for index, host in enumerate(declared.servers):
+            found.append((SERVER, host, plan.server_port(declared.number, index), first + index))
+        port, rank = plan.scheduler_port(declared.number), first + len(declared.servers)
+        return [*found, (SCHEDULER, declared.servers[-1], port, rank)]
+
+    def _past_switch(self, job: ActiveJob, servers: Sequence[tuple[str, str, int, int]]) -> Any:
+        """Of each server, which workers are on its host: a bit each by place among the members."""
+        return [
+            sum(1 << place for place, host in enumerate(job.hosts) if host == server_host)
+            for _, server_host, _, _ in servers
+        ]
+
+    def _settings(self, resolved: ResolvedScenario, job: ActiveJob, index: int) -> dict[str, Any]:
+        keys = _keys(resolved.scenario)
+        first_cell, cells = plan.cells_of(resolved.slots, job.index, len(resolved.jobs))
+        return {
+            "lanes": resolved.lanes,
+            "session": FIRST_SESSION,
+            "servers": len(job.job.servers),
+            "index": index,
+            "order": keys.order,
+            "bound": keys.bound,
+            "group": keys.group,
+            "ahead": keys.ahead,
+            "divergence": round(keys.divergence * SCALE) if keys.replica else 0,
+            "silence_s": keys.silence_s,
+            "first_cell": first_cell,
+            "cells": cells,
+        }
+
+    # What should happen.
+
+    def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
+        return ()
+
+    def unpredictable(self, resolved: ResolvedScenario) -> str:
+        return UNPREDICTABLE
+
+    def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
+        raise AssertionError("no all-reduce")
+
+    def training_bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> TrainingBounds:
+        keys = _keys(resolved.scenario)
+        divergence = round(keys.divergence * SCALE) if keys.replica else None
+        return TrainingBounds(keys.bound or None, divergence)
+
+    def memory_bytes(self, resolved: ResolvedScenario) -> int:
+        """Models and cells."""
+        models = sum((len(job.hosts) + 2) * job.elements for job in resolved.jobs)
+        return base_wire.VALUE_BYTES * (models + resolved.slots * resolved.lanes)
+
+    # When something is wrong.
+
+    def forged(
+        self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
+    ) -> bytes:
+        """A packet that the agent may be waiting for."""
+        kinds = {
+            WORKER: [wire.Kind.GRANT, wire.Kind.COMMIT, wire.Kind.STATE, wire.Kind.OVER],
+            SERVER: [wire.Kind.SUMMED, wire.Kind.PUSH, wire.Kind.GRANT, wire.Kind.PROMOTE],
+            SCHEDULER: [wire.Kind.REQUEST, wire.Kind.COMMIT, wire.Kind.PROMOTED],
+        }[agent.role]
+        kind = chance.choice(kinds)
+        values = base_wire.VALUE_BYTES * resolved.lanes
+        body_bytes = {
+            wire.Kind.STATE: wire.PART.itemsize + values,
+            wire.Kind.PUSH: wire.PUSH.itemsize + values,
+            wire.Kind.SUMMED: wire.PUSH.itemsize + values,
+            wire.Kind.GRANT: wire.GRANT.itemsize + wire.ENTRY.itemsize,
+        }
+        header = np.zeros(1, wire.HEADER)
+        header["version"], header["kind"], header["job"] = wire.VERSION, kind, job.job.number
+        header["session"], header["round"] = agent.configuration["settings"]["session"], 1
+        header["number"] = chance.randrange(64)
+        size = body_bytes.get(kind, wire.BODY_BYTES.get(kind, 0))
+        return bytes(header.tobytes() + chance.randbytes(size))
+
+    def diagnose(
+        self,
+        source: Registers,
+        graph: Topology,
+        job: ActiveJob,
+        waiting: Mapping[str, Iterable[Waiting]],
+        unserved: Mapping[str, Iterable[Waiting]],
+    ) -> Mapping[str, Absent]:
+        """A server waits for [group, rank, ...]: workers whose values have not come. Where it waits
+        for nobody, who gave up hears neither server nor scheduler, or is not heard."""
+        found: dict[str, Absent] = {}
+        for entries in unserved.values():
+            for group, *places in entries:
+                for place in places:
+                    if place < len(job.hosts):
+                        host = job.hosts[place]
+                        found.setdefault(host, Absent()).never_sent.add(group)
+        if not found:
+            for host, waits in waiting.items():
+                found[host] = Absent(never_heard={entry[0] for entry in waits})
+        return dict(sorted(found.items(), key=lambda each: -each[1].count))
+
+
+def _keys(scenario: Scenario) -> MlfabricKeys:
+    own = dict(scenario.options).get(Mlfabric.name)
+    return own if isinstance(own, MlfabricKeys) else MlfabricKeys()

@@ -1,0 +1,25 @@
+"""The payloads that an outsider forges: calls and answers of this system's format."""
+
+from __future__ import annotations
+
+import struct
+
+from agglab.hosts.systems.netrpc import wire
+from agglab.hosts.systems.netrpc.wire import Kind
+from agglab.testbed.systems.summing.attack import Aim
+
+CALL = struct.Struct("!IHH")
+METHODS_AIMED_AT = 4
+KINDS = (Kind.NOTHING, Kind.ARRAY, Kind.MAP)
+
+
+def forge(aim: Aim, result: int, overhead: int) -> bytes:
+    """See summing.attack.Forge; without an argument if there is no room."""
+    chance = aim.chance
+    kind = Kind.ARRAY if aim.aims() else chance.choice(KINDS)
+    size = wire.body_bytes(kind, aim.lanes)
+    if not aim.fits(wire.HEADER_BYTES + size, overhead):
+        kind, size = Kind.NOTHING, 0
+    method = chance.randrange(METHODS_AIMED_AT if aim.aims() else 1 << 16)
+    call = CALL.pack(chance.choice((0, 1, chance.randrange(1 << 32))), method, 0)
+    return aim.header(kind | result) + call + chance.randbytes(size)

@@ -1,0 +1,46 @@
+"""Who is missing in a round that does not end: from what workers wait for, and what the switch that
+executes their calls has heard from whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from agglab.hosts.systems.netrpc import wire
+from agglab.testbed.systems.base import Absent, ActiveJob, Registers, Waiting
+from agglab.testbed.systems.netrpc.plan import WORKERS_MAX
+
+
+def diagnose(
+    source: Registers, root: str, job: ActiveJob, waiting: Mapping[str, Iterable[Waiting]]
+) -> dict[str, Absent]:
+    """See System.diagnose. A worker waits for [chunk, position, sequence number]. Whoever has not
+    come to this number at the position never sent it; where all have, who waits never heard."""
+    found: dict[str, Absent] = {}
+    waiters: dict[tuple[int, ...], set[str]] = {}
+    for host, entries in waiting.items():
+        for entry in entries:
+            waiters.setdefault(tuple(entry), set()).add(host)
+    for (chunk, position, sequence), hosts in waiters.items():
+        if position >= wire.POSITIONS:
+            continue
+        heard = _heard(source, root, job, position)
+        if heard is None:
+            return {}
+        absent = [host for host, last in heard.items() if _behind(last, sequence)]
+        for host in absent:
+            found.setdefault(host, Absent()).never_sent.add(chunk)
+        for host in hosts if not absent else ():
+            found.setdefault(host, Absent()).never_heard.add(chunk)
+    return dict(sorted(found.items(), key=lambda item: -item[1].count))
+
+
+def _heard(source: Registers, root: str, job: ActiveJob, position: int) -> Mapping[str, int] | None:
+    """The last sequence number of each member at a position."""
+    flows = [(job.index * WORKERS_MAX + rank) * wire.POSITIONS for rank in job.members]
+    read = source.registers(root, "sequences", [flow + position for flow in flows])
+    return None if read is None else dict(zip(job.hosts, read, strict=True))
+
+
+def _behind(last: int, sequence: int) -> bool:
+    """Serial numbers; 0 is none at all."""
+    return last == 0 or 0 < (sequence - last) % 2**32 < 2**31

@@ -1,0 +1,82 @@
+"""The keys of a scenario that are NetRPC's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agglab.hosts.systems.netrpc.service import load
+from agglab.hosts.workloads import Calls
+from agglab.hosts.workloads.calls import APPLICATIONS
+from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario.jobs import Finding, stated
+from agglab.testbed.scenario.key import key
+from agglab.testbed.scenario.kinds import Text, Whole
+from agglab.testbed.scenario.schema import JobSection
+
+NAME = "netrpc"
+ALL_REDUCE = "allreduce"
+PROVIDED = (ALL_REDUCE, *APPLICATIONS)
+
+
+@dataclass(frozen=True)
+class NetRpcKeys:
+    """The section `netrpc`."""
+
+    service: str = key(
+        "service",
+        Text("a name, or path/to/file.py:Class", r"(|[a-z_]+|[^\x00\n:]+:[A-Za-z_]\w*)", 1000),
+        "",
+        "what is called: one that comes with the laboratory (`allreduce`, `wordcount`, `lock`), "
+        "your own, or that of the workload if not given",
+    )
+    cells: int = key(
+        "cells",
+        Whole(16, 65520),
+        1024,
+        "places of a map that a switch has for each of a packet's 32 pairs, for 16 jobs alike",
+    )
+
+
+def own(scenario: Scenario) -> NetRpcKeys:
+    """The scenario's section."""
+    found = dict(scenario.options).get(NAME)
+    return found if isinstance(found, NetRpcKeys) else NetRpcKeys()
+
+
+def usual(job: JobSection) -> str:
+    """The service that does what the job's workload asks for."""
+    return job.workload.application if job.workload.kind == Calls.kind else ALL_REDUCE
+
+
+def service(scenario: Scenario, job: JobSection) -> str:
+    """The scenario's, or the usual one."""
+    return own(scenario).service or usual(job)
+
+
+def maps(scenario: Scenario, job: JobSection) -> bool:
+    """Whether the job's service has keys to place; not of one that cannot be loaded."""
+    try:
+        return load(service(scenario, job)).maps()
+    except Exception:  # `services` tells
+        return False
+
+
+def services(scenario: Scenario) -> Iterator[Finding]:
+    """What is wrong with the service that a scenario names."""
+    named = own(scenario).service
+    if not named:
+        return
+    try:
+        load(named)
+    except Exception as error:  # whatever a user's module does when it is imported
+        yield (
+            "netrpc.service",
+            f"{type(error).__name__}: {error}",
+            "a service (docs/systems/netrpc.md)",
+        )
+        return
+    for job in stated(scenario):
+        if named in PROVIDED and named != usual(job):
+            what = f"{named} is not what the workload asks for"
+            yield "netrpc.service", what, f"{usual(job)}, or leave it out"

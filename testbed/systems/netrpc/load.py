@@ -1,0 +1,175 @@
+"""What a round puts on the links, what is sent again, and how long a lock's sections take at
+least."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.systems.netrpc import wire
+from agglab.hosts.systems.netrpc.wire import Kind
+from agglab.hosts.workloads import InputKey
+from agglab.hosts.workloads.calls import LOCKS
+from agglab.testbed.plan import Tree
+from agglab.testbed.plan.forwarding import wiring_of
+from agglab.testbed.systems.base import ActiveJob, Again, Cells
+from agglab.testbed.systems.forwarding import path
+from agglab.testbed.systems.netrpc.plan import climb
+from agglab.testbed.systems.summing.bounds import Load
+from agglab.topologies import Topology
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a job runs. servers: hosts."""
+
+    graph: Topology
+    tree: Tree
+    job: ActiveJob
+    lanes: int
+
+    @property
+    def servers(self) -> tuple[str, ...]:
+        return self.job.job.servers
+
+    def frame(self, kind: Kind) -> int:
+        """Bytes of a frame."""
+        return wire.frame_bytes(kind, self.lanes)
+
+    def links(self, host: str) -> list[tuple[str, str]]:
+        """The directions of each link between a host and the root, up and down, its own first."""
+        nodes = [host, *climb(self.tree, wiring_of(self.graph), host)]
+        return [(f"{a}->{b}", f"{b}->{a}") for a, b in pairwise(nodes)]
+
+    def paths(self, host: str) -> Iterator[str]:
+        """The directions between a host and the servers, both ways."""
+        for server in self.servers:
+            yield from path(self.graph, host, server)
+            yield from path(self.graph, server, host)
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Bytes of one worker in a round without loss: to the switch, from it, and to the server as
+    well as from it."""
+
+    host: str
+    up: int
+    down: int
+    keyed: int = 0
+
+
+def all_reduce(at: Place, elements: int, is_float: bool) -> Load:
+    """Of a round: an OPEN, for floats an AGREE at each position in use, and the chunks. Nothing is
+    added up below the root: each link carries what all workers below it send and hear."""
+    chunks, window = -(-elements // at.lanes), at.job.job.window
+    size = (1 + chunks) * at.frame(Kind.ARRAY)
+    if is_float:
+        size += min(chunks, window) * at.frame(Kind.NOTHING)
+    traffic = [Traffic(host, size, size) for host in at.job.hosts]
+    return Load(_sent(at, traffic), chunks, -(-chunks // window))
+
+
+def word_count(at: Place, seed: int, number: int) -> Load:
+    """Of a round in which every key has a place: who has to know places, adds, and gets. How many
+    packets these take follows from the keys, which say in which pair each of them travels."""
+    traffic, meeting = [], at.frame(Kind.ARRAY) + at.frame(Kind.NOTHING)
+    pairs, bare = at.frame(Kind.MAP), at.frame(Kind.NOTHING)
+    for rank, host in zip(at.job.members, at.job.hosts, strict=True):
+        keys = keys_of(seed, at.job, rank, number)
+        before = [keys_of(seed, at.job, rank, earlier) for earlier in range(number)]
+        unknown = np.setdiff1d(keys, np.concatenate(before)) if before else keys
+        packets = int(fullest_bank(keys))
+        up, down = meeting + 2 * packets * pairs, meeting + packets * (bare + pairs)
+        asked = -(-unknown.size // wire.PAIRS) * at.frame(Kind.KEYS)
+        traffic.append(Traffic(host, up, down, asked))
+    return Load(_sent(at, traffic), 0, 0)
+
+
+def lock_s(at: Place, seed: int, number: int) -> float:
+    """Seconds that no round of critical sections can undercut, through empty queues: each worker's
+    own follow one another, and so do those of each lock."""
+    nearest_s = [_crossing_s(at, host) for host in at.job.hosts]
+    inputs = {
+        rank: at.job.job.work.inputs(InputKey(seed, at.job.job.number, rank, number))
+        for rank in at.job.members
+    }
+    own_s = max(
+        inputs[rank].size * (4 * up + 3 * answer + got)
+        for rank, (up, answer, got) in zip(at.job.members, nearest_s, strict=True)
+    )
+    sections = sum(np.bincount(each, minlength=LOCKS) for each in inputs.values())
+    held_s = min(3 * up + 2 * answer + got for up, answer, got in nearest_s)
+    return max(own_s, int(np.max(sections)) * held_s)
+
+
+def _crossing_s(at: Place, host: str) -> tuple[float, float, float]:
+    """How long a call of a map takes to the root, and how long an answer without it and with it
+    take back."""
+    ways = {name: way for link in at.graph.links for name, _, _, way in link.directions()}
+
+    def crossed_s(directions: Iterable[str], size: int) -> float:
+        found = (ways[name] for name in directions)
+        return sum((size * 8 / w.rate_bps if w.rate_bps else 0.0) + w.delay_us / 1e6 for w in found)
+
+    ups, downs = zip(*at.links(host), strict=True)
+    pairs, bare = at.frame(Kind.MAP), at.frame(Kind.NOTHING)
+    return crossed_s(ups, pairs), crossed_s(downs, bare), crossed_s(downs, pairs)
+
+
+@lru_cache(maxsize=4096)
+def keys_of(seed: int, job: ActiveJob, rank: int, number: int) -> NDArray[np.uint64]:
+    """What a worker of a word count has in the round of that number."""
+    keys: NDArray[np.uint64] = job.job.work.inputs(InputKey(seed, job.job.number, rank, number))[
+        "key"
+    ]
+    return keys
+
+
+def fullest_bank(keys: NDArray[np.uint64]) -> int:
+    """How many of the keys share the pair that most of them share."""
+    banks = (keys % np.uint64(wire.PAIRS)).astype(np.int64)
+    return int(np.bincount(banks, minlength=1).max())
+
+
+def _sent(at: Place, traffic: Iterable[Traffic]) -> dict[str, int]:
+    sent: dict[str, int] = {}
+    for one in traffic:
+        for up, down in at.links(one.host):
+            sent[up] = sent.get(up, 0) + one.up
+            sent[down] = sent.get(down, 0) + one.down
+        for direction in at.paths(one.host):
+            sent[direction] = sent.get(direction, 0) + one.keyed
+    return sent
+
+
+def sent_again(
+    at: Place, more: Mapping[str, int], counters: Mapping[str, Mapping[str, Cells]]
+) -> dict[str, Again]:
+    """See System.sent_again. A worker's own link carried all that it sent again, unless some of it
+    was for a server, the others at most that; of the answers to calls that had been executed
+    before, none is longer than its call."""
+    answered = counters[at.tree.root].get("duplicate", {}).get(at.job.index, (0, 0))[1]
+    again: dict[str, Again] = {}
+
+    def add(direction: str, least: int, most: int) -> None:
+        before = again.get(direction, Again(0, 0))
+        again[direction] = Again(before.least + least, before.most + most)
+
+    for host in at.job.hosts:
+        size = more.get(host, 0)
+        for hop, (up, down) in enumerate(at.links(host)):
+            add(up, size if hop == 0 and host not in at.servers else 0, size)
+            again[down] = Again(0, max(answered, again.get(down, Again(0, 0)).most))
+    everybody = sum(more.values()) if at.servers else 0
+    for direction in {name for host in at.job.hosts for name in at.paths(host)}:
+        if direction in again:
+            again[direction] = Again(again[direction].least, again[direction].most + everybody)
+        else:
+            again[direction] = Again(0, everybody)
+    return again

@@ -1,0 +1,64 @@
+"""Sessions: the slots that a job has, and what its tables follow from beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from agglab.hosts.systems.netrpc import wire
+from agglab.hosts.systems.netrpc.service import load
+from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.systems.summing.partition import Range
+from agglab.testbed.systems.summing.sessions import SlotSessions
+
+
+class Share(NamedTuple):
+    """first_slot, slots: of the switch's gathers. service: by its reference; cells: of the map, all
+    jobs together."""
+
+    first_slot: int
+    slots: int
+    service: str
+    cells: int
+
+
+def window(chosen: int, service: str) -> int:
+    """Positions of a caller. A service with maps has two at least, one of them for gathers."""
+    return max(min(chosen, wire.POSITIONS), 2 if load(service).maps() else 1)
+
+
+class CallSessions:
+    """See systems.base.Sessions. services: by the jobs' numbers."""
+
+    def __init__(self, resolved: ResolvedScenario, services: Mapping[int, str], cells: int) -> None:
+        self._slots = SlotSessions(resolved)
+        self._services, self._cells = services, cells
+
+    def _share(self, job: Job, held: Range | None) -> Share | None:
+        return None if held is None else Share(*held, self._services[job.number], self._cells)
+
+    def join(self, job: Job) -> None:
+        self._slots.join(job)
+
+    def leave(self, job: Job) -> None:
+        self._slots.leave(job)
+
+    def reserved(self, job: Job) -> Share | None:
+        return self._share(job, self._slots.reserved(job))
+
+    def held(self, job: Job) -> Share | None:
+        return self._share(job, self._slots.held(job))
+
+    def take(self, job: Job) -> Share | None:
+        return self._share(job, self._slots.take(job))
+
+    def changed(self, job: Job) -> Mapping[str, Any]:
+        return self._slots.changed(job)
+
+    def begin(self, job: Job) -> Mapping[str, Any]:
+        begun = self._slots.begin(job)
+        return {
+            "first_tag": begun["first_tag"],
+            "window": window(begun["window"], self._services[job.number]),
+        }

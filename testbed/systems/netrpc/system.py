@@ -1,0 +1,244 @@
+"""NetRPC's answers to what the testbed asks of a system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from agglab.hosts.part import SERVER, WORKER
+from agglab.hosts.systems.netrpc import wire
+from agglab.hosts.systems.netrpc.server import OWN_COUNTERS
+from agglab.hosts.systems.netrpc.service import load as load_service
+from agglab.hosts.wire import AGGREGATOR, WORKER_PORT_BASE
+from agglab.hosts.workloads import Calls
+from agglab.hosts.workloads.calls import WORDCOUNT
+from agglab.testbed.plan import Entries
+from agglab.testbed.scenario import ResolvedScenario, Scenario
+from agglab.testbed.scenario.jobs import Finding, Job, stated
+from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems.base import (
+    ALL_REDUCES,
+    SHARED_KEYS,
+    Abilities,
+    Absent,
+    ActiveJob,
+    Again,
+    Agent,
+    Bounds,
+    Cells,
+    Choices,
+    Registers,
+    Source,
+    Waiting,
+    everywhere,
+)
+from agglab.testbed.systems.common import agent_configuration, meanings
+from agglab.testbed.systems.netrpc import attack, counters, diagnosis, keys, load, plan
+from agglab.testbed.systems.netrpc.keys import NetRpcKeys
+from agglab.testbed.systems.netrpc.sessions import CallSessions, window
+from agglab.testbed.systems.summing.attack import Aim
+from agglab.testbed.systems.summing.base import Summing
+from agglab.testbed.systems.summing.bounds import Load
+from agglab.testbed.systems.summing.plan import MAX_JOBS
+from agglab.testbed.systems.summing.sizes import Sizes
+from agglab.testbed.systems.summing.trees import tree_of
+from agglab.topologies import Topology
+
+SECTION_CALLS = 4
+SERVER_PORTS_BELOW = 8192
+"""A server's UDP port is so far below its job's workers'."""
+
+
+class NetRpc(Summing):
+    name = "netrpc"
+    summary = "switches execute calls of a service: its methods are rows of a table"
+    choose_when = (
+        "Take it where the switch is to do more than add up tensors: an application is a "
+        "declaration and a few lines, for maps, counters and locks as well; on ways of several "
+        "switches each worker's packets travel all of it, as one switch executes all calls."
+    )
+    abilities = Abilities(
+        workloads=(*ALL_REDUCES, "calls"),
+        has_servers=True,
+        keys=frozenset(SHARED_KEYS) - {"workload.worker"},
+    )
+    options = NetRpcKeys
+    endpoints = "agglab.hosts.systems.netrpc"
+    counters = counters.COUNTERS
+    host_counters = meanings(OWN_COUNTERS)
+    sizes = Sizes(wire.HEADER_BYTES)
+
+    # A scenario.
+
+    def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+        yield from super().check(scenario, trust)
+        window = scenario.workload.window
+        if trust("workload.window") and window is not None and window > wire.POSITIONS:
+            what = f"a window of {window} calls is more than a caller has positions"
+            yield "workload.window", what, f"at most {wire.POSITIONS}"
+        if trust("netrpc.service", "jobs", "workload"):
+            yield from keys.services(scenario)
+
+    def refused(self, graph: Topology, job: ActiveJob) -> str:
+        if len(job.job.hosts) > plan.WORKERS_MAX:
+            return f"{len(job.job.hosts)} workers: a job has at most {plan.WORKERS_MAX}"
+        return super().refused(graph, job)
+
+    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
+        found = super().resolve(scenario, slowest_bps)
+        jobs = [replace(job, window=min(job.window, wire.POSITIONS)) for job in found.jobs]
+        return Choices(jobs, found.lanes, min(found.window, wire.POSITIONS))
+
+    def chunks(self, scenario: Scenario, job: Job) -> int:
+        """Of calls: answers that a round has at least."""
+        if isinstance(job.work, Calls) and job.work.application != WORDCOUNT:
+            return SECTION_CALLS * job.elements
+        return super().chunks(scenario, job)
+
+    # Network and agents.
+
+    def sources(self, scenario: Scenario) -> Mapping[str, Source]:
+        parameters = {
+            "LANES": self.lanes(scenario),
+            "SLOTS": scenario.switch.slots,
+            "CELLS": keys.own(scenario).cells,
+        }
+        return everywhere(Source(self.name, parameters))
+
+    def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
+        services = [load_service(job.share.service) for job in jobs]
+        cells = max((job.share.cells for job in jobs), default=0)
+        return plan.tables(graph, jobs, services, cells)
+
+    def server_hosts(
+        self, scenario: Scenario, graph: Topology, workers: Sequence[str]
+    ) -> Sequence[str]:
+        """Beside the first worker, where any job's service may have keys to place."""
+        maps = any(keys.maps(scenario, each) for each in stated(scenario))
+        return workers[:1] if maps else ()
+
+    def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
+        graph, declared, service = resolved.graph, job.job, job.share.service
+        ports = {WORKER: WORKER_PORT_BASE + declared.number}
+        ports[SERVER] = ports[WORKER] - SERVER_PORTS_BELOW
+
+        def peer(host: str, role: str) -> list[Any]:
+            return [graph.host(host).ip, ports[role]]
+
+        def agent(role: str, host: str, rank: int, own: Mapping[str, Any]) -> Agent:
+            shared = agent_configuration(
+                resolved, declared, self.endpoints, host, ports[role], rank, role
+            )
+            session = {"peers": own["peers"]} if role == SERVER else {}
+            return Agent(role, host, rank, {**shared, "settings": {**settings, **own}}, session)
+
+        settings = {"service": service, "lanes": resolved.lanes, "first_tag": 1}
+        servers = declared.servers if load_service(service).maps() else ()
+        to = {
+            "window": window(declared.window, service),
+            "peers": [list(AGGREGATOR), *(peer(host, SERVER) for host in servers)],
+        }
+        found = [agent(WORKER, declared.hosts[rank], rank, to) for rank in job.members]
+        of = {"cells": job.share.cells // MAX_JOBS, "peers": [peer(h, WORKER) for h in job.hosts]}
+        first = len(declared.hosts)
+        return found + [agent(SERVER, host, first + i, of) for i, host in enumerate(servers)]
+
+    def sessions(self, resolved: ResolvedScenario) -> CallSessions:  # type: ignore[override]
+        scenario = resolved.scenario
+        names = (keys.service(scenario, each) for each in stated(scenario))
+        services = {job.number: name for job, name in zip(resolved.jobs, names, strict=True)}
+        return CallSessions(resolved, services, keys.own(scenario).cells)
+
+    # What should happen.
+
+    def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
+        at, work = _place(resolved, job), job.job.work
+        if not isinstance(work, Calls):
+            return load.all_reduce(at, work.elements, work.dtype == "float32")
+        if work.application == WORDCOUNT:
+            return load.word_count(at, resolved.seed, number)
+        return Load({}, 0, 0)  # how often a lock is asked for is a matter of chance
+
+    def rounds(self, job: ActiveJob) -> Iterable[int]:
+        """Each round of calls has other keys."""
+        return range(job.job.rounds) if isinstance(job.job.work, Calls) else (0,)
+
+    def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
+        """Of the round that needs least."""
+        work, at = job.job.work, _place(resolved, job)
+        if not isinstance(work, Calls) or work.application == WORDCOUNT:
+            return super().bounds(resolved, job)
+        least_s = min(load.lock_s(at, resolved.seed, number) for number in self.rounds(job))
+        return Bounds(least_s, least_s, least_s, 1.0)
+
+    def unpredictable(self, resolved: ResolvedScenario) -> str:
+        for job in resolved.jobs:
+            if isinstance(job.work, Calls) and (why := _unpredictable(resolved, job)):
+                return why
+        return super().unpredictable(resolved)
+
+    def beyond(
+        self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
+    ) -> Again:
+        """Headers alone, or an argument of whatever kind; a server answers with keys."""
+        sizes = [wire.frame_bytes(kind, resolved.lanes) for kind in wire.Kind]
+        answered = counts["answered_again"] * wire.frame_bytes(wire.Kind.KEYS, resolved.lanes)
+        packets = counts["retransmitted"]
+        return Again(packets * min(sizes) + answered, packets * max(sizes) + answered)
+
+    def sent_again(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        more: Mapping[str, int],
+        counters: Mapping[str, Mapping[str, Cells]],
+    ) -> Mapping[str, Again]:
+        return load.sent_again(_place(resolved, job), more, counters)
+
+    # What switches did.
+
+    def arrivals(self) -> tuple[str, ...]:
+        return counters.ARRIVALS
+
+    def owed(
+        self, resolved: ResolvedScenario, job: ActiveJob, switch: str, cells: Mapping[str, Cells]
+    ) -> int:
+        return counters.owed(cells, job.index, len(job.members))
+
+    # When something is wrong.
+
+    def diagnose(
+        self,
+        source: Registers,
+        graph: Topology,
+        job: ActiveJob,
+        waiting: Mapping[str, Iterable[Waiting]],
+        unserved: Mapping[str, Iterable[Waiting]],
+    ) -> Mapping[str, Absent]:
+        return diagnosis.diagnose(source, tree_of(graph, job).root, job, waiting)
+
+    def forge(self, aim: Aim, result: int, overhead: int) -> bytes:
+        return attack.forge(aim, result, overhead)
+
+
+def _place(resolved: ResolvedScenario, job: ActiveJob) -> load.Place:
+    return load.Place(resolved.graph, tree_of(resolved.graph, job), job, resolved.lanes)
+
+
+def _unpredictable(resolved: ResolvedScenario, job: Job) -> str:
+    """Why nobody can tell what a job of calls sends."""
+    work = job.work
+    if not isinstance(work, Calls) or work.application != WORDCOUNT:
+        return "how often a lock is asked for that another worker has is a matter of chance"
+    active, cells = resolved.whole(job), keys.own(resolved.scenario).cells // MAX_JOBS
+    found = [
+        load.keys_of(resolved.seed, active, rank, number)
+        for number in range(job.rounds)
+        for rank in active.members
+    ]
+    if load.fullest_bank(np.unique(np.concatenate(found))) > cells:
+        return "which keys have a place, where there are more keys, depends on who comes first"
+    return ""

@@ -1,0 +1,206 @@
+"""All numbers of result folders as one table: a row a number, for pandas, Polars, DuckDB and the
+like. Reads metrics.json, scenario.yaml and manifest.json of folders that runs have left."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from agglab.testbed import systems
+from agglab.testbed.metrics import OF_ALL_JOBS
+from agglab.testbed.record import point_folder
+from agglab.testbed.result_files import NoResults, read_object
+from agglab.testbed.scenario.metric_names import pattern_of
+from agglab.testbed.side_by_side import contenders_of
+
+JOBS = "jobs"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number, or one text, of one run.
+
+    run: `<scenario>/<run-id>`. point: of a sweep, from 0. contender: of a comparison. settings: the
+    swept keys, as JSON. metric: its path in metrics.json, with `*` for the names in `of`, which
+    are separated by spaces; a job's own metrics are without `jobs.*`. index: place in a list, such
+    as the round. value: a number, true as 1 and false as 0. text: what is none.
+    """
+
+    run: str
+    started: str
+    scenario: str
+    point: int | None
+    contender: str
+    system: str
+    backend: str
+    seed: int | None
+    settings: str
+    job: str
+    metric: str
+    of: str
+    index: int | None
+    value: float | None
+    text: str
+
+
+@dataclass(frozen=True)
+class _Number:
+    """What stands at one place of metrics.json: names down to it, its place in a list."""
+
+    path: tuple[str, ...]
+    index: int | None
+    value: Any
+
+
+def rows(folders: Sequence[Path]) -> Iterator[Row]:
+    """Of all runs in these folders, however deep; each run once. Raises NoResults."""
+    seen: set[Path] = set()
+    for folder in folders:
+        found = _run_folders(folder)
+        if not found:
+            raise NoResults(f"{folder}: has no results: no manifest.json in it or below it")
+        for run in found:
+            if run not in seen:
+                seen.add(run)
+                yield from _rows_of_run(run)
+
+
+def swept_keys(table: Sequence[Row]) -> tuple[str, ...]:
+    """The keys that the sweeps of these rows change, in the order in which they come."""
+    every = (key for settings in dict.fromkeys(r.settings for r in table) for key in _of(settings))
+    return tuple(dict.fromkeys(every))
+
+
+def swept_values(row: Row, keys: Sequence[str]) -> list[str]:
+    """What these keys were in the row's run, as the scenario writes it; empty if nothing swept
+    them."""
+    own = _of(row.settings)
+    return [str(own.get(key, "")) for key in keys]
+
+
+def _of(settings: str) -> dict[str, Any]:
+    loaded = json.loads(settings)
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+def _run_folders(folder: Path) -> list[Path]:
+    """Those that have a manifest; `latest` is a link to one of them."""
+    manifests = folder.rglob("manifest.json") if folder.is_dir() else ()
+    return sorted({manifest.parent.resolve() for manifest in manifests})
+
+
+def _rows_of_run(folder: Path) -> Iterator[Row]:
+    metrics, manifest = read_object(folder / "metrics.json"), read_object(folder / "manifest.json")
+    name = str(manifest.get("scenario", folder.parent.name))
+    label, started = f"{folder.parent.name}/{folder.name}", str(manifest.get("started", ""))
+    try:
+        for place, point, settings, own in _points(folder, metrics):
+            for where, contender, one in _contenders(place, own):
+                known = _scenario(where)
+                system = str(known.get("system", ""))
+                make = partial(
+                    Row,
+                    run=label,
+                    started=started,
+                    scenario=name,
+                    point=point,
+                    contender=contender,
+                    system=system,
+                    backend=str(known.get("backend", "")),
+                    seed=manifest.get("seed"),
+                    settings=json.dumps(settings),
+                )
+                yield from _rows(make, system, one)
+    except (LookupError, TypeError, AttributeError) as error:
+        what = f"metrics.json is damaged or another version's: {error!r}"
+        raise NoResults(f"{folder}: {what}") from error
+
+
+def _points(
+    folder: Path, metrics: Mapping[str, Any]
+) -> Iterator[tuple[Path, int | None, Mapping[str, str], Mapping[str, Any]]]:
+    """(folder, number, swept keys, metrics) of each point; of a run that sweeps nothing, of it."""
+    if "points" not in metrics:
+        yield folder, None, {}, metrics
+        return
+    for number, point in enumerate(metrics["points"]):
+        yield folder / point_folder(number), number, point["settings"], point["metrics"]
+    yield folder, None, {}, {key: value for key, value in metrics.items() if key != "points"}
+
+
+def _contenders(
+    folder: Path, metrics: Mapping[str, Any]
+) -> Iterator[tuple[Path, str, Mapping[str, Any]]]:
+    """(folder, name, metrics) of each contender, and of what they have in common; of a run that
+    compares nothing, of it."""
+    if "contenders" not in metrics:
+        yield folder, "", metrics
+        return
+    for name in contenders_of(metrics):
+        yield folder / name, name, metrics["contenders"][name]
+    yield folder, "", {key: value for key, value in metrics.items() if key != "contenders"}
+
+
+def _rows(make: Callable[..., Row], system: str, metrics: Mapping[str, Any]) -> Iterator[Row]:
+    """Of one run. make: knows all that its rows have in common."""
+    for number in _numbers(_without_copies(metrics)):
+        if number.value is None:
+            continue
+        path, job = number.path, ""
+        if path[0] == JOBS and len(path) > 2:
+            _, job, *rest = path
+            path = tuple(rest)
+        metric, of = _pattern(path, system)
+        is_number = isinstance(number.value, (int, float))
+        value, text = (float(number.value), "") if is_number else (None, str(number.value))
+        yield make(job=job, metric=metric, of=of, index=number.index, value=value, text=text)
+
+
+def _without_copies(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The metrics of a run's only job stand at the top, too."""
+    jobs = metrics.get(JOBS, {})
+    if len(jobs) != 1:
+        return metrics
+    (job,) = jobs.values()
+    return {k: value for k, value in metrics.items() if k not in job or k in OF_ALL_JOBS}
+
+
+def _numbers(value: Any, path: tuple[str, ...] = (), index: int | None = None) -> Iterator[_Number]:
+    """All leaves. A list within a list has the place of the outer one."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _numbers(inner, (*path, key), index)
+    elif isinstance(value, list):
+        for place, inner in enumerate(value):
+            yield from _numbers(inner, path, place if index is None else index)
+    else:
+        yield _Number(path, index, value)
+
+
+def _pattern(path: Sequence[str], system: str) -> tuple[str, str]:
+    """The metric, and the names that its `*` stand for. Of a system that cannot be found here, or
+    where the path is none of metric_names, as it is."""
+    try:
+        pattern = pattern_of(".".join(path), systems.find(system)) if system else None
+    except systems.UnknownSystem:
+        pattern = None
+    if pattern is None:
+        return ".".join(path), ""
+    names = zip(path, pattern.split("."), strict=True)
+    return pattern, " ".join(name for name, part in names if part == "*")
+
+
+def _scenario(folder: Path) -> Mapping[str, Any]:
+    """As resolved; empty if it is not there."""
+    try:
+        found = yaml.safe_load((folder / "scenario.yaml").read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,337 @@
+"""`async_sgd`: each run trains a model whose updates come from versions that may be old. The whole
+history is computed again from the server's log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean, pvariance
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.workloads import AsyncSgd, InputKey
+from agglab.hosts.workloads.async_sgd import COMMITTED, LARGE, LOST, SCALE, STALE, UNUSED, WORDS_MIN
+from agglab.testbed.received import Received
+from agglab.testbed.systems.base import ActiveJob, TrainingBounds
+from agglab.testbed.verify import Verdict, Wrong
+from agglab.testbed.workloads.base import Workload
+
+if TYPE_CHECKING:
+    from agglab.testbed.scenario import ResolvedScenario
+    from agglab.testbed.scenario.schema import Workload as Section
+
+NS_PER_S = 1_000_000_000
+CURVE_POINTS = 64
+"""Of a run's models so many are judged by the documents that nobody has seen."""
+Model = NDArray[np.int64]
+
+
+class AsynchronousTraining(Workload):
+    kind = AsyncSgd.kind
+    keys = (
+        *("features", "classes", "samples", "batch", "learning_rate", "compute_s", "updates"),
+        "time_s",
+    )
+    metrics = {  # noqa: RUF012
+        "training.updates": "updates that were committed, mean of all runs, as are the others",
+        "training.updates_per_s": "committed per second of a run",
+        "training.delay.mean": "versions between an update's reading and its commit, mean of a run",
+        "training.delay.variance": "of these",
+        "training.delay.max": "of these, of all runs",
+        "training.stale": "updates that were dropped because they would have been too old",
+        "training.large": "updates that were dropped because of their norm",
+        "training.lost": "updates that a server had taken with it, or that were read of its model",
+        "training.divergence": "the largest norm of what the server had committed and its replica "
+        "did not have, as a weight, of all runs; 0 without a replica",
+        "training.loss.first": "hinge loss of the first model on documents that no worker has",
+        "training.loss.last": "of the last",
+        "training.loss.mean": "of the models over the time of a run",
+    }
+
+    def work(self, section: Section, workers: int) -> AsyncSgd:
+        return AsyncSgd(
+            features=section.features,
+            classes=section.classes,
+            samples=section.samples,
+            batch=section.batch,
+            rate=max(1, round(section.learning_rate * SCALE)),
+            compute_ns=round(section.compute_s * NS_PER_S),
+            updates=section.updates,
+            time_ns=round((section.time_s or 0.0) * NS_PER_S),
+        )
+
+    def verdict(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        number: int,
+        received: Mapping[int, Received],
+    ) -> Verdict:
+        work = job.job.work
+        assert isinstance(work, AsyncSgd)
+        documents = [
+            work.inputs(InputKey(resolved.seed, job.job.number, rank, number))
+            for rank in job.members
+        ]
+        held_out = work.held_out(resolved.seed, job.job.number)
+        bounds = resolved.system.training_bounds(resolved, job)
+        return judge(work, documents, held_out, job.members, bounds, received)
+
+    def summary(self, verdicts: Sequence[Verdict]) -> Mapping[str, Any]:
+        runs = [verdict.measures for verdict in verdicts if verdict.measures]
+        found: dict[str, Any] = {}
+        for path in self.metrics:
+            values = [run[path] for run in runs]
+            largest = path in ("training.delay.max", "training.divergence")
+            value = None if not values else max(values) if largest else fmean(values)
+            *sections, name = path.split(".")
+            place = found
+            for section in sections:
+                place = place.setdefault(section, {})
+            place[name] = value
+        return found
+
+
+def judge(
+    work: AsyncSgd,
+    documents: Sequence[NDArray[np.void]],
+    held_out: NDArray[np.void],
+    members: Sequence[int],
+    bounds: TrainingBounds,
+    received: Mapping[int, Received],
+) -> Verdict:
+    """What members of a run hold, against the history that the log tells. documents: of each
+    member, in their order."""
+    first: Wrong | None = None
+    wrong = 0
+    runs = {}
+    for rank, one in received.items():
+        run = _opened(work, one)
+        if run is None:
+            expected = f"int64 of {work.result.itemsize // 8}"
+            got = "nothing" if one.result is None else f"{one.result.dtype} of {one.result.size}"
+            wrong += work.elements
+            first = first or Wrong("result", rank, None, expected, got)
+        else:
+            runs[rank] = run
+    history: _History | None = None
+    log: NDArray[np.void] | None = None
+    for rank, run in runs.items():
+        own = run["log"][: run["commits"]]
+        if log is None or not np.array_equal(own, log):
+            log, history = own, _History(work, documents, bounds, own)
+        assert history is not None
+        mistake = history.mistake or _account(work, members.index(rank), run, log)
+        if mistake:
+            wrong += 1
+            first = first or Wrong("result", rank, None, *mistake)
+            continue
+        model = run["model"][: work.elements]
+        places = np.flatnonzero(history.models[-1].astype(np.int32) != model)
+        if places.size:
+            at = int(places[0])
+            pair = int(history.models[-1][at]), int(model[at])
+            wrong, first = wrong + places.size, first or Wrong("result", rank, at, *pair)
+    if len({run["log"][: run["commits"]].tobytes() for run in runs.values()}) > 1:
+        wrong += 1
+        first = first or Wrong("result", min(runs), None, "one log", "another at other workers")
+    verdict = Verdict(wrong, wrong, first)
+    if wrong or history is None or len(runs) < len(members):
+        return verdict
+    return replace(verdict, measures=_measures(work, held_out, list(runs.values()), history))
+
+
+def _opened(work: AsyncSgd, one: Received) -> NDArray[np.void] | None:
+    """A worker's result by its fields."""
+    room = work.result.itemsize // 8
+    if one.result is None or (one.result.dtype, one.result.shape) != (np.dtype("i8"), (room,)):
+        return None
+    run: NDArray[np.void] = one.result.view(work.result)[0]
+    fits = 0 <= run["commits"] <= work.updates and 0 <= run["steps"] <= work.steps_max
+    return run if fits else None
+
+
+class _History:
+    """A log played again: `models` by version (of those inside a group the one before it), or what
+    is wrong with the log, as expected and got."""
+
+    def __init__(
+        self,
+        work: AsyncSgd,
+        documents: Sequence[NDArray[np.void]],
+        bounds: TrainingBounds,
+        log: NDArray[np.void],
+    ) -> None:
+        self.log, self.models = log, [np.zeros(work.elements, np.int64)]
+        self.delays: list[int] = []
+        self.divergence = 0.0
+        self.mistake: tuple[str, str] | None = None
+        self._ends, self._taken = {0}, set[tuple[int, int]]()
+        begin = 0
+        while begin < len(log) and self.mistake is None:
+            end = begin + 1
+            while end < len(log) and log["group"][end] == log["group"][begin]:
+                end += 1
+            self._commit(work, documents, bounds, log[begin:end], begin)
+            begin = end
+
+    def _commit(
+        self,
+        work: AsyncSgd,
+        documents: Sequence[NDArray[np.void]],
+        bounds: TrainingBounds,
+        group: NDArray[np.void],
+        base: int,
+    ) -> None:
+        total = np.zeros(work.elements, np.int64)
+        version = base + len(group)
+        for one in group:
+            rank, step, read = int(one["rank"]), int(one["step"]), int(one["read"])
+            what = f"version {int(one['version'])}, step {step} of worker {rank}, read at {read}"
+            delay = base - read
+            if int(one["version"]) != version or rank >= len(documents) or read not in self._ends:
+                self.mistake = f"a commit of version {version} after {base}", what
+            elif (rank, step) in self._taken:
+                self.mistake = "each step once", what
+            elif bounds.delay is not None and delay > bounds.delay:
+                self.mistake = f"at most {bounds.delay} versions old", f"{what}, {delay} old"
+            if self.mistake:
+                return
+            self._taken.add((rank, step))
+            self.delays.append(delay)
+            total += update_of(work, self.models[read], work.rows_of(documents[rank], step))
+        self._ends.add(version)
+        self.models += [self.models[-1]] * (len(group) - 1) + [wrapped(self.models[-1] + total)]
+        self._diverge(bounds, int(group["replicated"][0]), version)
+
+    def _diverge(self, bounds: TrainingBounds, replicated: int, version: int) -> None:
+        """The replica's distance is at most the sum of the norms that it lacks."""
+        if bounds.divergence is None or replicated < 0:
+            return
+        if replicated not in self._ends:
+            self.mistake = "a replica of a version", f"of {replicated}"
+            return
+        apart = float(
+            np.linalg.norm((self.models[version] - self.models[replicated]).astype(float))
+        )
+        self.divergence = max(self.divergence, apart)
+        if apart > bounds.divergence:
+            self.mistake = f"a replica within {bounds.divergence}", f"{apart:.0f} at {version}"
+
+
+def _account(
+    work: AsyncSgd, member: int, run: NDArray[np.void], log: NDArray[np.void]
+) -> tuple[str, str] | None:
+    """Whether a worker's own account agrees with the log; what is wrong, as expected and got. What
+    it believes committed and the log does not have went down with a server: nothing of the last
+    server's may be missing."""
+    own = run["account"][: run["steps"]]
+    logged = {int(one["step"]): one for one in log if one["rank"] == member}
+    last = int(log["epoch"].max()) if len(log) else 0
+    for step, one in enumerate(own):
+        entry, fate = logged.pop(step, None), int(one["fate"])
+        if fate == COMMITTED:
+            if entry is None or entry["read"] != one["read"] or entry["version"] != one["version"]:
+                told = "nothing" if entry is None else f"version {int(entry['version'])}"
+                return f"step {step} as version {int(one['version'])}", told
+        elif entry is not None:
+            return f"fate {fate} of step {step}", f"version {int(entry['version'])}"
+    if logged:
+        return "a log of steps that were made", f"step {min(logged)}, epoch {last}"
+    return None
+
+
+def update_of(work: AsyncSgd, model: Model, rows: NDArray[np.void]) -> Model:
+    """What a step adds to a model: by matrices of word counts, not as the workers do it."""
+    weights = model.reshape(work.features, work.classes)
+    count, halvings = len(rows), rows["halvings"].astype(np.int64)
+    counts = np.zeros((count, work.features), np.int64)
+    for place, row in enumerate(rows):
+        words = row["words"][row["words"] >= 0]
+        counts[place] = np.bincount(words, minlength=work.features)
+    scores = (counts @ weights) >> halvings[:, np.newaxis]
+    labels = rows["label"]
+    right = scores[np.arange(count), labels]
+    margins = scores + SCALE
+    margins[np.arange(count), labels] = right
+    rivals = margins.argmax(axis=1)
+    wrong = margins.max(axis=1) > right
+    signs = np.zeros((count, work.classes), np.int64)
+    changes = np.maximum(1, work.rate >> halvings) * wrong
+    signs[np.arange(count), labels] += changes
+    signs[np.arange(count), rivals] -= changes
+    total: Model = (counts.T @ signs).reshape(-1)
+    return total
+
+
+def loss_of(work: AsyncSgd, model: Model, documents: NDArray[np.void]) -> float:
+    """The mean hinge loss."""
+    weights = model.reshape(work.features, work.classes)
+    total = 0
+    for row in documents:
+        words = row["words"][: WORDS_MIN << int(row["halvings"])]
+        scores = weights[words].sum(axis=0) >> int(row["halvings"])
+        right = int(scores[row["label"]])
+        rivals = np.delete(scores, row["label"])
+        total += max(0, SCALE + int(rivals.max()) - right)
+    return total / len(documents) / SCALE
+
+
+def wrapped(values: Model) -> Model:
+    """Modulo 2^32, as int32 holds it."""
+    return values.astype(np.int32).astype(np.int64)
+
+
+def _measures(
+    work: AsyncSgd, held_out: NDArray[np.void], runs: Sequence[NDArray[np.void]], history: _History
+) -> dict[str, Any]:
+    fates = np.concatenate([run["account"]["fate"][: run["steps"]] for run in runs])
+    began_ns = min(int(run["began_ns"]) for run in runs)
+    log = history.log
+    taken_s = (int(log["at_ns"][-1]) - began_ns) / NS_PER_S if len(log) else 0.0
+    curve = loss_curve(work, held_out, began_ns, history)
+    end_s = max(taken_s, work.time_ns / NS_PER_S)
+    return {
+        "training.updates": len(log),
+        "training.updates_per_s": len(log) / taken_s if taken_s else 0.0,
+        "training.delay.mean": fmean(history.delays) if history.delays else 0.0,
+        "training.delay.variance": pvariance(history.delays) if history.delays else 0.0,
+        "training.delay.max": max(history.delays, default=0),
+        "training.stale": int((fates == STALE).sum()),
+        "training.large": int((fates == LARGE).sum()),
+        "training.lost": int((fates == LOST).sum()),
+        "training.divergence": history.divergence / SCALE,
+        "training.loss.first": curve[0][1],
+        "training.loss.last": curve[-1][1],
+        "training.loss.mean": _mean(curve, end_s),
+        "curve": curve,
+    }
+
+
+def loss_curve(
+    work: AsyncSgd, held_out: NDArray[np.void], began_ns: int, history: _History
+) -> list[tuple[float, float]]:
+    """(seconds since the run began, loss from then on) of some models, the first and the last among
+    them."""
+    log = history.log
+    versions = sorted({int(version) for version in log["version"]})
+    shown = versions[:: max(1, len(versions) // CURVE_POINTS)]
+    found = [(0.0, loss_of(work, history.models[0], held_out))]
+    for version in sorted({*shown, *versions[-1:]}):
+        at_s = (int(log["at_ns"][version - 1]) - began_ns) / NS_PER_S
+        found.append((at_s, loss_of(work, history.models[version], held_out)))
+    return found
+
+
+def _mean(curve: Sequence[tuple[float, float]], end_s: float) -> float:
+    """Over the time until then."""
+    if not end_s:
+        return curve[-1][1]
+    ends = [at for at, _ in curve[1:]] + [end_s]
+    areas = [loss * (end - at) for (at, loss), end in zip(curve, ends, strict=True)]
+    return sum(areas) / end_s
+
+
+assert UNUSED == 0, "an account begins with zeros"

@@ -1,0 +1,102 @@
+"""`calls`: judged by computations of their own, each application's by another one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from agglab.hosts.workloads import Calls, InputKey
+from agglab.hosts.workloads.calls import LOCKS, WORDCOUNT
+from agglab.hosts.workloads.library_text import library_text
+from agglab.testbed.received import Received
+from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.verify import Verdict, Wrong
+from agglab.testbed.workloads.base import Workload, library_facts
+
+if TYPE_CHECKING:
+    from agglab.hosts.workloads import Work
+    from agglab.testbed.scenario import ResolvedScenario
+    from agglab.testbed.scenario.schema import Workload as Section
+
+Results = Mapping[int, npt.NDArray[Any]]
+
+
+class CallsWorkload(Workload):
+    kind = Calls.kind
+    keys = ("application",)
+
+    def work(self, section: Section, workers: int) -> Calls:
+        """Counts are integers, whatever `dtype` says."""
+        return Calls(section.elements, "int32", section.application, workers)
+
+    def facts(self, work: Work) -> Mapping[str, Any]:
+        assert isinstance(work, Calls)
+        return library_facts() if work.application == WORDCOUNT else {}
+
+    def verdict(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        number: int,
+        received: Mapping[int, Received],
+    ) -> Verdict:
+        work, key = job.job.work, (resolved.seed, job.job.number)
+        assert isinstance(work, Calls)
+        keys = {rank: InputKey(*key, rank, number) for rank in job.members}
+        results, wrong = {}, []
+        for rank, one in received.items():
+            length = work.inputs(keys[rank]).size
+            if _fits(one.result, length):
+                assert one.result is not None
+                results[rank] = one.result
+            else:
+                described = "nothing" if one.result is None else f"{one.result.size} values"
+                wrong.append(Wrong("result", rank, None, f"int32 of {length}", described))
+        judge = _counts if work.application == WORDCOUNT else _sections
+        wrong += judge(work, keys, results)
+        return Verdict(len(wrong), len(wrong), wrong[0] if wrong else None)
+
+
+def _fits(result: npt.NDArray[Any] | None, length: int) -> bool:
+    return result is not None and result.dtype == np.int32 and result.shape == (length,)
+
+
+def _counts(work: Calls, keys: Mapping[int, InputKey], results: Results) -> Iterator[Wrong]:
+    """Each member has to have received, for each of its words, how often all members have it:
+    counted word by word, while what workers bring is counted key by key."""
+    text = library_text()
+    words = {rank: [text.vocabulary[n] for n in work.part(key)] for rank, key in keys.items()}
+    everybody = Counter(word for own in words.values() for word in own)
+    for rank, result in results.items():
+        own = sorted(set(words[rank]), key=hash_of)
+        for index, (word, got) in enumerate(zip(own, result.tolist(), strict=True)):
+            if got != everybody[word]:
+                yield Wrong("result", rank, index, everybody[word], got)
+
+
+def hash_of(word: bytes) -> int:
+    """By which keys of words are sorted: computed apart from hosts/workloads/library_text.py."""
+    return int(hashlib.blake2b(word, digest_size=8).hexdigest(), 16)
+
+
+def _sections(work: Calls, keys: Mapping[int, InputKey], results: Results) -> Iterator[Wrong]:
+    """A section reads its lock's counter, then raises it by one: two that overlap read the same.
+    So of each lock's sections, those of all members together, each number from 0 on is read by one;
+    and each member reads ascending ones, as its own sections follow one another."""
+    for lock in range(LOCKS):
+        read: dict[int, int] = {}
+        wanted = sum(int((work.inputs(key) == lock).sum()) for key in keys.values())
+        for rank, result in results.items():
+            last = -1
+            for index in np.flatnonzero(work.inputs(keys[rank]) == lock).tolist():
+                got = int(result[index])
+                if got in read:
+                    yield Wrong("result", rank, index, f"not {got}, as rank {read[got]}", got)
+                elif not last < got < wanted:
+                    yield Wrong("result", rank, index, f"above {last}, below {wanted}", got)
+                last, read[got] = max(last, got), rank

@@ -1,0 +1,42 @@
+"""What a switch is given, what it is sent, and what has to come of it: for our switch, or as a
+packet script for any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tables import Setup, lines
+
+AT_ONCE = 25
+"""Packets sent before what they cause is awaited: an egress queue of BMv2 holds 64."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A frame that comes in by a port, and all that leaves for it: (port, frame)."""
+
+    port: int
+    frame: bytes
+    out: Sequence[tuple[int, bytes]] = ()
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """counters: what they are in the end, by "name(index)"."""
+
+    setup: Setup
+    steps: Sequence[Step]
+    counters: Mapping[str, int] = field(default_factory=dict)
+
+    def script(self) -> Iterator[str]:
+        """Lines of a packet script."""
+        yield from lines(self.setup)
+        for number, step in enumerate(self.steps, 1):
+            yield f"packet {step.port} {step.frame.hex()}"
+            for port, frame in step.out:
+                yield f"expect {port} {frame.hex()} $"
+            if number % AT_ONCE == 0:
+                yield "wait"
+        for counter, packets in self.counters.items():
+            yield f"check_counter {counter} packets == {packets}"

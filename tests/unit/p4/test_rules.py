@@ -1,0 +1,103 @@
+"""Every program's conversations with our compiler and our switch; and that one that goes otherwise
+is seen."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from operator import attrgetter
+from pathlib import Path
+
+import pytest
+from conversations import Conversation
+from rules import Rules, every
+
+from agglab.switch import Pipeline
+from agglab.verification.stf import run_stf
+
+CONVERSATIONS = [
+    pytest.param(rules, name, id=f"{rules.program}-{name}")
+    for rules in every()
+    for name in rules.conversations
+]
+ATTACKS = [pytest.param(rules, system, id=system) for rules in every() for system in rules.systems]
+PROGRAM = attrgetter("program")
+Failures = Callable[[Rules, Conversation], list[str]]
+
+
+@pytest.fixture(scope="session")
+def products(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """By program, once it was compiled."""
+    folder = tmp_path_factory.mktemp("rules")
+    return {rules.program: rules.compiled(folder) for rules in every()}
+
+
+@pytest.fixture
+def failures(products: dict[str, Path], tmp_path: Path) -> Failures:
+    def run(rules: Rules, conversation: Conversation) -> list[str]:
+        script = tmp_path / "script.stf"
+        script.write_text("\n".join(conversation.script()))
+        return run_stf(products[rules.program], script).failures
+
+    return run
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("rules, name", CONVERSATIONS)
+def test_conversations_go_as_they_must(
+    failures: Failures, rules: Rules, name: str, seed: int
+) -> None:
+    assert failures(rules, rules.conversations[name](random.Random(seed))) == []
+
+
+@pytest.mark.parametrize("rules", [rules for rules in every() if rules.tree], ids=PROGRAM)
+def test_what_switches_of_a_tree_said_is_said_again(
+    failures: Failures, products: dict[str, Path], rules: Rules
+) -> None:
+    assert rules.tree
+    load = partial(Pipeline.load, products[rules.program])
+    said = rules.tree(load, random.Random(3))
+    assert len(said) > 1 and all(any(step.out for step in one.steps) for one in said)
+    for conversation in said:
+        assert failures(rules, conversation) == []
+
+
+@pytest.mark.parametrize("rules, system", ATTACKS)
+def test_every_kind_of_attack_is_counted_by_its_counter(
+    failures: Failures, rules: Rules, system: str
+) -> None:
+    conversation = rules.attack(system, 1)
+    assert conversation.counters["forged(0)"] > 0
+    assert failures(rules, conversation) == []
+
+
+@pytest.mark.parametrize("rules", every(), ids=PROGRAM)
+def test_whatever_the_depth_and_the_length(failures: Failures, rules: Rules) -> None:
+    assert failures(rules, rules.deep_and_short()) == []
+
+
+@pytest.mark.parametrize("rules", every(), ids=PROGRAM)
+def test_hosts_errors_known_addresses_and_routes(failures: Failures, rules: Rules) -> None:
+    assert failures(rules, rules.forwarded()) == []
+
+
+@pytest.mark.parametrize("rules, name", CONVERSATIONS)
+def test_a_conversation_that_goes_otherwise_is_seen(
+    failures: Failures, rules: Rules, name: str
+) -> None:
+    """Another byte, another port, nothing at all, one packet more in a counter."""
+    right = rules.conversations[name](random.Random(1))
+    answered = next(n for n, step in enumerate(right.steps) if step.out)
+    step = right.steps[answered]
+    port, frame = step.out[0]
+    others = [(port, frame[:-1] + bytes([frame[-1] ^ 1])), (port + 7, frame), None]
+    for other in others:
+        out = (*([other] if other else []), *step.out[1:])
+        steps = [*right.steps]
+        steps[answered] = replace(step, out=out)
+        assert failures(rules, replace(right, steps=steps)), other
+    counter = next(iter(right.counters))
+    counters = {**right.counters, counter: right.counters[counter] + 1}
+    assert failures(rules, replace(right, counters=counters))

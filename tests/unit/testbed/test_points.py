@@ -1,0 +1,227 @@
+"""The points of a sweep: side by side or one after the other with the same results, and resumed
+without running a finished one again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from agglab.testbed import cli
+from agglab.testbed.points import DONE, code_sha256, processes_for
+from agglab.testbed.scenario import load
+
+TEXT = """
+name: tiny
+backend: virtual
+topology: {workers: 2}
+links: {rate: 10mbit, loss: 2%}
+switch: {lanes: 16, slots: 8}
+workload: {elements: 700, dtype: int32, rounds: 2}
+sweep: {topology.workers: [2, 3], seed: [1, 2]}
+"""
+POINTS = 4
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    file = tmp_path / "tiny.yaml"
+    file.write_text(TEXT)
+    return file
+
+
+def ran(scenario: Path, results: Path, *words: str) -> Path:
+    """The folder of a run."""
+    assert cli.main(["run", str(scenario), "--results", str(results), *words]) == 0
+    return (results / "tiny" / "latest").resolve()
+
+
+def outcome(folder: Path) -> dict[str, bytes]:
+    """What every point left that has no time of day in it."""
+    files = ("metrics.json", "events.jsonl", "drops.json", "scenario.yaml")
+    return {
+        f"{point.name}/{file}": (point / file).read_bytes()
+        for point in sorted(folder.glob("point-*"))
+        for file in files
+    }
+
+
+def written(folder: Path) -> dict[str, int]:
+    """When each point's events were written last."""
+    return {p.parent.name: p.stat().st_mtime_ns for p in folder.glob("point-*/events.jsonl")}
+
+
+def test_points_side_by_side_are_those_one_after_the_other(scenario: Path, tmp_path: Path) -> None:
+    alone = ran(scenario, tmp_path / "alone", "--processes", "1")
+    together = ran(scenario, tmp_path / "together", "--processes", "3")
+    assert len(outcome(alone)) == 4 * POINTS
+    assert outcome(alone) == outcome(together)
+    assert (alone / "metrics.json").read_bytes() == (together / "metrics.json").read_bytes()
+    hashes = [json.loads((f / "manifest.json").read_text()) for f in (alone, together)]
+    assert hashes[0]["events_sha256"] == hashes[1]["events_sha256"]
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_only_what_is_not_finished_runs_again(
+    scenario: Path, tmp_path: Path, processes: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = ran(scenario, tmp_path)
+    before, times = outcome(folder), written(folder)
+    (folder / "point-1" / DONE).unlink()
+    (folder / "point-2" / DONE).write_text('{"key": "of other code"}')
+    (folder / "point-3" / DONE).write_text("{")
+    capsys.readouterr()
+    again = ran(scenario, tmp_path, "--resume", str(folder), "--processes", processes)
+    assert again == folder and outcome(folder) == before
+    changed = {name for name, at in written(folder).items() if at != times[name]}
+    assert changed == {"point-1", "point-2", "point-3"}
+    assert "tiny: 1 of 4 points were finished before" in capsys.readouterr().out
+
+
+def test_a_point_whose_own_worker_has_changed_runs_again(tmp_path: Path) -> None:
+    own, scenario = tmp_path / "own.py", tmp_path / "tiny.yaml"
+    text = "from agglab.hosts import AllReducer\nclass Mine(AllReducer):\n    pass\n"
+    own.write_text(text)
+    scenario.write_text(TEXT.replace("rounds: 2", "rounds: 2, worker: 'own.py:Mine'"))
+    folder = ran(scenario, tmp_path)
+    times = written(folder)
+    assert written(ran(scenario, tmp_path, "--resume", str(folder))) == times
+    own.write_text(text + "# another\n")
+    later = written(ran(scenario, tmp_path, "--resume", str(folder)))
+    assert all(later[name] != at for name, at in times.items())
+
+
+def test_the_code_is_part_of_what_a_point_is_made_of(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert code_sha256() == code_sha256()
+    folder = ran(scenario, tmp_path)
+    times = written(folder)
+    monkeypatch.setattr("agglab.testbed.points.code_sha256", lambda: "another")
+    later = written(ran(scenario, tmp_path, "--resume", str(folder), "--processes", "1"))
+    assert all(later[name] != at for name, at in times.items())
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path, how: signal.Signals) -> None:
+    scenario = tmp_path / "tiny.yaml"
+    scenario.write_text(TEXT.replace("[1, 2]", str(list(range(12)))))
+    folder = killed_midway(scenario, tmp_path, how)
+    done = {p.parent.name for p in folder.glob(f"point-*/{DONE}")}
+    assert done
+    times = written(folder)
+    assert ran(scenario, tmp_path, "--resume", str(folder)) == folder
+    later = written(folder)
+    assert len(later) == 24
+    assert {name for name in done if later[name] == times[name]} == done
+    assert json.loads((folder / "metrics.json").read_text())["ok"] is True
+    whole = ran(scenario, tmp_path / "whole")
+    assert outcome(whole) == outcome(folder)
+
+
+def killed_midway(scenario: Path, results: Path, how: signal.Signals) -> Path:
+    """The folder of a run that was killed when some of its points were finished; all its processes
+    are gone."""
+    command = [
+        sys.executable,
+        "-m",
+        "agglab.testbed",
+        "run",
+        str(scenario),
+        "--results",
+        str(results),
+    ]
+    run = subprocess.Popen([*command, "--processes", "2"], stdout=subprocess.PIPE, text=True)
+    assert run.stdout is not None
+    for line in run.stdout:
+        if "(3 of 24" in line:
+            break
+    children = Path(f"/proc/{run.pid}/task/{run.pid}/children").read_text().split()
+    run.send_signal(how)
+    run.stdout.read()
+    assert run.wait() == (-how if how == signal.SIGKILL else 130)
+    until = time.monotonic() + 10
+    while any(is_running(pid) for pid in children):
+        assert time.monotonic() < until, "a point outlives its sweep"
+        time.sleep(0.01)
+    return (results / "tiny" / "latest").resolve()
+
+
+def is_running(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_the_first_that_breaks_off_ends_the_sweep_with_its_code(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> int:
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError
+
+    monkeypatch.setattr("agglab.testbed.points.take_turns", killed)
+    words = ["run", str(scenario), "--results", str(tmp_path), "--processes", "2"]
+    assert cli.main(words) == 128 + signal.SIGKILL
+    metrics = json.loads((tmp_path / "tiny" / "latest" / "metrics.json").read_text())
+    assert metrics["ok"] is False and "killed by signal 9" in metrics["reason"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sweep": ""}, "only sweeps can be resumed, and tiny is none"),
+        ({"rounds: 2": "rounds: 3"}, "is of another scenario than "),
+    ],
+)
+def test_what_cannot_be_resumed_is_one_line_and_exit_code_2(
+    scenario: Path,
+    tmp_path: Path,
+    change: dict[str, str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = ran(scenario, tmp_path)
+    before = (folder / "metrics.json").read_bytes()
+    text = TEXT
+    for old, new in change.items():
+        text = text.replace(old, new) if new else text.partition(old)[0]
+    scenario.write_text(text)
+    capsys.readouterr()
+    assert cli.main(["run", str(scenario), "--resume", str(folder)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and message in error
+    assert (folder / "metrics.json").read_bytes() == before
+
+
+def test_a_folder_that_is_none_cannot_be_resumed(
+    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["run", str(scenario), "--resume", str(tmp_path / "none")]) == 2
+    assert "is no folder of a sweep" in capsys.readouterr().err
+
+
+def test_how_many_run_at_once(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite = load(scenario)
+    assert processes_for(suite, 7) == 7
+    assert processes_for(suite, None) == len(os.sched_getaffinity(0))
+    monkeypatch.setattr("agglab.testbed.points.memory_available_bytes", lambda: 1)
+    assert processes_for(suite, None) == 1
+    real = load(scenario, ["backend=mininet"])
+    assert processes_for(real, 7) == 1
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "two"])
+def test_a_wrong_number_of_processes_is_refused(
+    scenario: Path, number: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["run", str(scenario), f"--processes={number}"])
+    assert "is not a whole number above 0" in capsys.readouterr().err

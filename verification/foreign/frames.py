@@ -1,0 +1,119 @@
+"""Frames of a stranger, from a seed: kinds take turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+
+from agglab.testbed.systems.frames import ETHERNET, IPV4, IPV4_TYPE, UDP, End, ethernet, ipv4, udp
+
+FRAME_BYTES = 1514
+HEADERS_BYTES = ETHERNET.size + IPV4.size + 8
+ADDRESSES = slice(ETHERNET.size + 12, ETHERNET.size + 20)
+PORTS = slice(HEADERS_BYTES - 8, HEADERS_BYTES - 4)
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """own: its address; ends: those that the system's frames have; others, same: recorded frames of
+    other systems, and of another run of this one; attack: what the system itself says an outsider
+    would send."""
+
+    chance: Random
+    own: End
+    ends: Sequence[End]
+    others: Sequence[bytes]
+    same: Sequence[bytes]
+    attack: Iterator[tuple[str, bytes]]
+
+    def frames(self) -> Iterator[tuple[str, bytes]]:
+        """(kind, frame) without end."""
+        while True:
+            for kind, make in KINDS.items():
+                yield kind, make(self)
+
+
+def ends_of(frames: Sequence[bytes]) -> list[End]:
+    """All addresses of UDP from which, and to which, frames go."""
+    found: dict[End, None] = {}
+    for frame in frames:
+        to, source, kind = ETHERNET.unpack_from(frame)
+        if kind != IPV4_TYPE or frame[ETHERNET.size + 9] != UDP or len(frame) < HEADERS_BYTES:
+            continue
+        ips, ports = frame[ADDRESSES], frame[PORTS]
+        found[End(source, ips[:4], int.from_bytes(ports[:2], "big"))] = None
+        found[End(to, ips[4:], int.from_bytes(ports[2:], "big"))] = None
+    return list(found)
+
+
+def _noise(who: Stranger) -> bytes:
+    return who.chance.randbytes(who.chance.randint(0, FRAME_BYTES))
+
+
+def _random_payload(who: Stranger) -> bytes:
+    return who.chance.randbytes(who.chance.randint(0, FRAME_BYTES - HEADERS_BYTES))
+
+
+def _sent(who: Stranger, source: End, payload: bytes) -> bytes:
+    """With right lengths and checksums, to anybody."""
+    to = who.chance.choice(who.ends)
+    return ethernet(to.mac, who.own.mac, ipv4(source.ip, to.ip, udp(source, to, payload)))
+
+
+def _datagram(who: Stranger) -> bytes:
+    return _sent(who, who.own, _random_payload(who))
+
+
+def _spoofed(who: Stranger) -> bytes:
+    return _sent(who, who.chance.choice(who.ends), _random_payload(who))
+
+
+def _other(who: Stranger) -> bytes:
+    """A frame of another system, as it was sent there."""
+    return who.chance.choice(who.others)
+
+
+def _other_payload(who: Stranger) -> bytes:
+    """What another system says, under an address of this one's."""
+    return _sent(who, who.chance.choice(who.ends), _other(who)[HEADERS_BYTES:])
+
+
+def _old(who: Stranger) -> bytes:
+    return who.chance.choice(who.same)
+
+
+def _own_name(who: Stranger) -> bytes:
+    """What the system says, under the stranger's own address."""
+    return _sent(who, who.own, _old(who)[HEADERS_BYTES:])
+
+
+def _cut(who: Stranger) -> bytes:
+    frame = who.chance.choice((_old, _other, _attack))(who)
+    return frame[: who.chance.randrange(len(frame))]
+
+
+def _changed(who: Stranger) -> bytes:
+    """Some bytes of it are others."""
+    frame = bytearray(who.chance.choice((_old, _other, _attack))(who))
+    for _ in range(who.chance.randint(1, 4)):
+        frame[who.chance.randrange(len(frame))] = who.chance.randrange(256)
+    return bytes(frame)
+
+
+def _attack(who: Stranger) -> bytes:
+    return next(who.attack)[1]
+
+
+KINDS: Mapping[str, Callable[[Stranger], bytes]] = {
+    "noise": _noise,
+    "datagram": _datagram,
+    "spoofed": _spoofed,
+    "other": _other,
+    "other_payload": _other_payload,
+    "old": _old,
+    "own_name": _own_name,
+    "cut": _cut,
+    "changed": _changed,
+    "attack": _attack,
+}

@@ -1,0 +1,52 @@
+"""What systems send on links, recorded from small runs of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from random import Random
+from typing import Any, cast
+
+from agglab.testbed.control.assembly import conductor
+from agglab.testbed.prepare import prepare
+from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.virtual import VirtualBackend, built
+from agglab.verification.explore.trial import Silent
+from agglab.verification.foreign.scenario import resolved
+
+FRAMES_MAX = 300
+ELEMENTS = 4000
+
+
+class Tapped(VirtualBackend):
+    """Keeps the frames that arrive anywhere."""
+
+    def __init__(self, *given: Any) -> None:
+        self.frames: list[bytes] = []
+        super().__init__(*given)
+
+    def _deliver(self, node: str, port: int) -> Callable[[bytes], None]:
+        deliver = super()._deliver(node, port)
+
+        def keep(frame: bytes) -> None:
+            self.frames.append(frame)
+            deliver(frame)
+
+        return keep
+
+
+@cache
+def recorded(system: str) -> Sequence[bytes]:
+    """Frames of a run of this system, always the same: at most FRAMES_MAX."""
+    frames = _sent_in(resolved(system, ELEMENTS, seed=1))
+    return Random(f"recorded {system}").sample(frames, min(FRAMES_MAX, len(frames)))
+
+
+def _sent_in(run: ResolvedScenario) -> list[bytes]:
+    silent = cast(Any, Silent())
+    jsons = {switch: program.json for switch, program in prepare(run).programs.items()}
+    backend = Tapped(run.graph, run.seed, built(jsons))
+    with backend:
+        outcome = conductor(run, backend, silent, silent).run()
+        assert not any(result.failure for result in outcome.jobs), run.system.name
+        return backend.frames

@@ -1,0 +1,55 @@
+"""The run that is disturbed: a rack with a job of four workers, hosts for servers, and a stranger
+with a faster link than theirs."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from agglab.testbed import systems
+from agglab.testbed.scenario import ResolvedScenario, load
+
+STRANGER = "h5"
+SECONDS_PER_FRAME = 70e-6
+"""Of the stranger's link, for a frame of half the MTU."""
+ELEMENTS_PER_FRAME = 25
+"""So that the first of two rounds at 10 Mbit/s takes longer than all foreign frames."""
+TEXT = """\
+name: foreign
+backend: virtual
+seed: {seed}
+system: {system}
+topology: {{kind: rack, workers: 5, servers: 4}}
+links: {{rate: 10mbit, queue: 4MB, overrides: [{{match: {stranger}-s1, rate: 100mbit}}]}}
+workload: {{kind: {kind}, elements: {elements}, dtype: {dtype}, rounds: 2}}
+jobs: [{{workers: "h[1-4]"}}]
+"""
+ATTACK = "faults: [{{kind: attack, host: {stranger}, frames: {frames}, for: {for_us}us}}]\n"
+
+
+def names() -> list[str]:
+    """The systems that run in virtual time; of those that packages bring, too."""
+    return [n for n in systems.names() if "virtual" in systems.find(n).abilities.clocks]
+
+
+def resolved(system: str, elements: int, seed: int, frames: int = 0) -> ResolvedScenario:
+    """Seeds differ in the kind of workload, dtype and variant of the system, too. frames: that the
+    stranger sends."""
+    found = systems.find(system)
+    abilities, variants = found.abilities, list(found.variants.values())
+    text = TEXT.format(
+        seed=seed,
+        system=system,
+        stranger=STRANGER,
+        kind=abilities.workloads[seed % len(abilities.workloads)],
+        elements=elements,
+        dtype=abilities.dtypes[seed // 2 % len(abilities.dtypes)],
+    )
+    if frames:
+        for_us = round(frames * SECONDS_PER_FRAME * 1e6)
+        text += ATTACK.format(stranger=STRANGER, frames=frames, for_us=for_us)
+    with tempfile.TemporaryDirectory(prefix="agglab-foreign-") as folder:
+        file = Path(folder) / "foreign.yaml"
+        file.write_text(text)
+        (point,) = load(file, variants[seed % len(variants)]).points
+        return point.resolved

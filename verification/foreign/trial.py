@@ -1,0 +1,103 @@
+"""One run of a system beside a stranger, judged."""
+
+from __future__ import annotations
+
+import io
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+
+from agglab.testbed.accounts import imbalances
+from agglab.testbed.experiment import Experiment
+from agglab.testbed.measurements import Measurements
+from agglab.testbed.prepare import prepare
+from agglab.testbed.record import RunFolder
+from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.systems.base import System
+from agglab.testbed.systems.forwarding import SOURCE
+from agglab.testbed.systems.frames import end_of
+from agglab.verification.foreign.frames import Stranger, ends_of
+from agglab.verification.foreign.recorded import recorded
+from agglab.verification.foreign.scenario import ELEMENTS_PER_FRAME, STRANGER, names, resolved
+
+
+@dataclass(frozen=True)
+class Tried:
+    """sent: foreign frames by kind. counted: what switches counted, by the system's own words.
+    troubles: what must not be, a line each."""
+
+    sent: Mapping[str, int]
+    counted: Mapping[str, int]
+    troubles: tuple[str, ...]
+
+
+class Attacked:
+    """A system, for all that it is asked but what an outsider sends."""
+
+    def __init__(self, system: System, stranger: Stranger) -> None:
+        self._system, self._stranger = system, stranger
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._system, name)
+
+    def attack(
+        self, key: str, resolved: ResolvedScenario, host: str
+    ) -> Iterator[tuple[str, bytes]]:
+        return self._stranger.frames()
+
+
+def attempt(system: str, frames: int, seed: int) -> Tried:
+    """Two rounds of the system, during the first of which a stranger sends so many frames."""
+    run = resolved(system, frames * ELEMENTS_PER_FRAME, seed, frames)
+    same = recorded(system)
+    others = [frame for name in names() if name != system for frame in recorded(name)]
+    stranger = Stranger(
+        chance=Random(f"foreign {system} {seed}"),
+        own=end_of(run.graph.host(STRANGER), 40_000),
+        ends=ends_of(same),
+        others=others,
+        same=same,
+        attack=run.system.attack(f"{seed}", run, STRANGER),
+    )
+    measured = _measured(replace(run, system=cast(System, Attacked(run.system, stranger))))
+    outcome = measured.outcome
+    counted = {
+        kind: sum(packets for packets, _ in cells.values())
+        for kind, cells in measured.counters["s1"].items()
+    }
+    return Tried(outcome.attacked, counted, tuple(_troubles(run, frames, measured, counted)))
+
+
+def _measured(run: ResolvedScenario) -> Measurements:
+    with tempfile.TemporaryDirectory(prefix="agglab-foreign-") as name:
+        folder = Path(name)
+        results = RunFolder(folder / "results")
+        return Experiment(run, prepare(run), results, folder / "run", io.StringIO()).measure()
+
+
+def _troubles(
+    run: ResolvedScenario, frames: int, measured: Measurements, counted: Mapping[str, int]
+) -> Iterator[str]:
+    for result in measured.outcome.jobs:
+        if result.failure:
+            yield f"{result.job.name} failed: {result.failure.reason}"
+        for number, verdict in result.judged:
+            if not verdict.right:
+                yield f"round {number}: first wrong {verdict.first}"
+        if len(result.judged) != result.job.rounds:
+            yield f"{len(result.judged)} of {result.job.rounds} rounds were judged"
+    if (sent := sum(measured.outcome.attacked.values())) != frames:
+        yield f"{sent} of {frames} foreign frames were sent"
+    yield from imbalances(measured)
+    taken = next(node.used for node in measured.statistics.nodes if node.name == "s1")
+    if (known := _arrivals(run)) and (total := sum(counted[kind] for kind in known)) != taken:
+        yield f"s1 took {taken} frames and counted {total}"
+
+
+def _arrivals(run: ResolvedScenario) -> tuple[str, ...]:
+    """The counters of which one counts each frame; of plain forwarding these are all."""
+    plain = run.programs["s1"].path.stem == SOURCE.name
+    return run.system.arrivals() or (tuple(run.system.counters) if plain else ())

@@ -1,0 +1,39 @@
+"""Foreign packets at systems at work, as inputs of the fuzzer: one is a run of one system."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+from agglab.testbed import systems
+from agglab.verification.foreign.recorded import recorded
+from agglab.verification.foreign.scenario import names
+from agglab.verification.foreign.trial import attempt
+from agglab.verification.fuzz.inputs import Target
+
+FRAMES = 2000
+"""Of one run."""
+RUNS_OF_EACH = 8
+"""On average, so that a system gets 10,000 frames and more."""
+RUNS = RUNS_OF_EACH * len(systems.built_in())
+
+
+class ForeignTarget(Target):
+    """Frames of a stranger beside a job: no sum changes, and each frame is counted."""
+
+    name = "foreign"
+
+    def __init__(self, tests: Path) -> None:
+        super().__init__(tests)
+        for name in names():
+            recorded(name)  # before anybody waits for an input
+
+    def draw(self, rng: random.Random) -> str:
+        return json.dumps({"system": rng.choice(names()), "seed": rng.randrange(1 << 32)})
+
+    def survive(self, text: str) -> None:
+        drawn = json.loads(text)
+        troubles = attempt(drawn["system"], FRAMES, drawn["seed"]).troubles
+        if troubles:
+            raise AssertionError("; ".join(troubles))
