@@ -14,6 +14,7 @@ from agglab.hosts.systems.libra import wire as libra
 from agglab.hosts.systems.mlfabric import wire as mlfabric
 from agglab.hosts.systems.netrpc import wire as netrpc
 from agglab.hosts.systems.omnireduce import wire as omnireduce
+from agglab.hosts.systems.pooling import wire as pooling
 
 ROOT = Path(__file__).parents[3]
 
@@ -104,7 +105,27 @@ def test_the_one_kind_that_mlfabric_looks_into_has_its_number():
 
 SUMMED_BY_SWITCHES = ("HOT", "PUSH", "PULL", "LEARN", "SUM", "HOT_RESULT")
 """Those of Libra that the program knows; the others are the servers'."""
+
+
+@pytest.mark.parametrize("program", ["atp", "esa"])
+def test_the_second_header_of_shared_slots_follows_the_first(tmp_path, program):
+    headers = header_types(tmp_path, program, 5)
+    assert list(headers["pooled_t"].items()) == list(wire.field_bits(pooling.POOLED).items())
+    whole = [*wire.field_bits().items(), *headers["pooled_t"].items()]
+    assert whole == list(wire.field_bits(pooling.HEADER).items())
+    assert sum(headers["values_t"].values()) == 8 * (
+        pooling.datagram_bytes(5) - pooling.HEADER_BYTES
+    )
+
+
 KINDS = {
+    "pooling": (
+        "p4/include/pooling.p4",
+        {
+            **{kind.name: kind.value for kind in pooling.Kind},
+            **{flag.name: flag.value for flag in pooling.Flag},
+        },
+    ),
     "libra": (
         "p4/libra.p4",
         {kind.name: kind.value for kind in libra.Kind if kind.name in SUMMED_BY_SWITCHES},
