@@ -16,6 +16,8 @@ PACKAGES=(
     iproute2 util-linux iputils-ping ethtool
 )
 TEST_TOOLS=(gnupg shellcheck ruby vagrant clang chromium gcc-aarch64-linux-gnu)
+TORCH=torch==2.13.0
+TORCH_CPU=https://download.pytorch.org/whl/cpu  # 200 MB; elsewhere the wheels for x86 bring gigabytes of CUDA
 STAMP=.venv/agglab-setup
 P4LANG=https://download.opensuse.org/repositories/home:/p4lang
 P4_UTILS=https://github.com/nsg-ethz/p4-utils/archive/83b118bbae530b31cc74e7fa32f9174f7c0a1184.tar.gz
@@ -177,8 +179,20 @@ install_peers() {
     fi
 }
 
+# From PyTorch's own index; where that cannot be reached, from the one that pip uses anyway.
+get_torch() {
+    .venv/bin/python -m pip install --quiet --retries 1 --timeout 20 --index-url "$TORCH_CPU" "$TORCH" ||
+        .venv/bin/python -m pip install --quiet "$TORCH"
+}
+
+install_torch() {
+    .venv/bin/python -m pip show --quiet torch 2>/dev/null && return 0
+    attempt "PyTorch" get_torch || printf 'setup: going on without PyTorch\n'
+}
+
 install_test_tools() {
     local missing=() package
+    install_torch
     for package in "${TEST_TOOLS[@]}"; do
         installed "$package" || missing+=("$package")
     done

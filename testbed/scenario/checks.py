@@ -41,6 +41,7 @@ def check(scenario: Scenario, reader: Reader) -> Topology | None:
     system = reader.system
     found = [*_abilities(scenario, reader), *_keys(scenario, trust)]
     found += [*system.check(scenario, trust), *_shape_keys(scenario, trust)]
+    found += _bridge(scenario, trust)
     built, unbuildable = _built(scenario, trust)
     if any(path.startswith("topology") for path, _, _ in found):
         built = None  # what is meant may be another
@@ -145,6 +146,21 @@ def _target(scenario: Scenario) -> Iterator[Finding]:
     if scenario.backend == "virtual" and scenario.switch.target != "native":
         what = f"{scenario.switch.target} does not run on virtual time"
         yield "switch.target", what, "native, or backend: mininet"
+
+
+def _bridge(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+    """What asks for a P4 program where there is none."""
+    if scenario.switch.target != "bridge" or not trust("switch.target"):
+        return
+    switch = scenario.switch
+    asked = {"program": switch.program, "entries": switch.entries, "pcap": switch.pcap}
+    for name, value in asked.items():
+        if value and trust(f"switch.{name}"):
+            yield f"switch.{name}", "a bridge runs no P4 program", "leave it out, or target: native"
+    for i, fault in enumerate(scenario.faults):
+        if fault.kind == "attack" and trust(f"faults[{i}]"):
+            what = "a bridge lets frames under others' addresses through"
+            yield f"faults[{i}].kind", what, "another target, whose program refuses them"
 
 
 def _queues(scenario: Scenario) -> Iterator[Finding]:

@@ -161,7 +161,8 @@ class Switch:
         "target",
         Choice(TARGETS),
         "native",
-        "what runs the P4 program: our switch, or BMv2's where that is installed",
+        "what runs the P4 program: our switch, or BMv2's where that is installed; or a bridge of "
+        "the kernel, which runs none, for systems whose switches only forward",
     )
     compiler: str = key(
         "compiler",
@@ -214,7 +215,7 @@ class Workload:
         "allreduce",
         "what the workers do; sparse: most blocks of their tensors are zero; embedding: most rows "
         "of a gradient are, as few words are in a batch; push_pull: values under keys, of which "
-        "each worker has others; async_sgd: training",
+        "each worker has others; calls: what an application does; async_sgd: training",
     )
     application: str = key(
         "application",

@@ -37,8 +37,10 @@ Cells = Mapping[int, tuple[int, int]]
 
 ALL_REDUCES = ("allreduce", "sparse_allreduce", "embedding_allreduce")
 """Values of `workload.kind` whose result is the sum of one tensor of each worker."""
-TARGETS = ("native", "bmv2")
-"""Values of `switch.target`; testbed/network/targets/ has each."""
+P4_TARGETS = ("native", "bmv2")
+"""Values of `switch.target` that run a P4 program."""
+TARGETS = (*P4_TARGETS, "bridge")
+"""All of them; testbed/network/targets/ has each. A bridge only forwards."""
 
 
 # What a system declares.
@@ -56,7 +58,7 @@ class Abilities:
     workloads: tuple[str, ...] = ALL_REDUCES
     dtypes: tuple[str, ...] = ("float32", "int32")
     clocks: tuple[str, ...] = ("mininet", "virtual")
-    targets: tuple[str, ...] = TARGETS
+    targets: tuple[str, ...] = P4_TARGETS
     has_servers: bool = False
     has_controller: bool = False
     keys: frozenset[str] = frozenset()

@@ -21,6 +21,7 @@ from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems import impostors
 from agglab.testbed.systems.base import (
+    TARGETS,
     Abilities,
     ActiveJob,
     Again,
@@ -55,6 +56,7 @@ from agglab.testbed.systems.forwarding import (
     slowest_crossing_s,
     unreachable,
 )
+from agglab.testbed.systems.frames import OVER_UDP
 from agglab.topologies import Topology
 
 KEYS = frozenset({"switch.lanes", "workload.window"})
@@ -63,11 +65,13 @@ NOTHING_SHARED = 0
 
 class BetweenHosts(System):
     """endpoints: the module of its endpoints (hosts/systems/__init__.py), a name or a path;
-    header_bytes: of the system's own header; window_max: the largest window it can have."""
+    transport: what their packets are over; header_bytes: of the system's own header; window_max:
+    the largest window it can have."""
 
-    abilities = Abilities(keys=KEYS)
+    abilities = Abilities(targets=TARGETS, keys=KEYS)
     counters = FORWARDING_COUNTERS
     attack_kinds = impostors.KINDS
+    transport = OVER_UDP
     endpoints: str
     header_bytes: int
     window_max: int
@@ -101,7 +105,7 @@ class BetweenHosts(System):
         def forge(job: Job) -> impostors.Forge:
             return partial(self.forged, resolved, resolved.whole(job, NOTHING_SHARED))
 
-        return impostors.frames(key, resolved, host, agents, forge)
+        return impostors.frames(key, resolved, host, agents, forge, self.transport)
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         yield from check_lanes(scenario, trust, self.header_bytes)

@@ -39,6 +39,9 @@ def missed(metrics: dict) -> list[str]:
 
 @pytest.mark.parametrize("name", names())
 def test_shipped_scenarios_hold(scenario, name: str) -> None:
+    for point in load(find(name)).points:
+        for what, _ in point.resolved.system.lacks(point.resolved):
+            pytest.skip(what)
     ended = scenario.run(name)
     metrics = ended.metrics
     assert metrics["exact"] is True, ended.err

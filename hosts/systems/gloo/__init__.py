@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from agglab.hosts.part import Hooks, Part
 
 if TYPE_CHECKING:
-    from agglab.hosts.systems.gloo.reducer import GlooReducer
+    from agglab.hosts.systems.gloo.worker import GlooReducer
 
 
 def reducer(part: Part, hooks: Hooks) -> GlooReducer:
     """One worker, with a transport of its own. PyTorch is imported here, by nobody else."""
-    from agglab.hosts.systems.gloo.reducer import GlooReducer
+    from agglab.hosts.systems.gloo.worker import GlooReducer
 
     return GlooReducer(part, hooks)

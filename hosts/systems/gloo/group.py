@@ -15,7 +15,7 @@ from agglab.hosts.errors import AllReduceError
 from agglab.hosts.part import Part
 from agglab.hosts.systems.gloo import tcp
 
-SPARE_S = 20.0
+SPARE_S = 5.0
 """How much longer than a worker Gloo waits: the worker knows better what to say."""
 
 
@@ -67,9 +67,11 @@ class Group:
             connection.break_off()
 
     def close(self) -> None:
-        """Break off, and let Gloo's threads end."""
+        """Break off, and let Gloo's threads end. What Gloo was doing may notice it late: nobody
+        waits for that."""
         self.break_off()
-        self._made = None
+        made, self._made = [self._made], None
+        threading.Thread(target=made.clear, name="gloo-leave", daemon=True).start()
 
     def _run(self) -> None:
         try:

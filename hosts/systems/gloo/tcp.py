@@ -13,6 +13,8 @@ from dataclasses import dataclass, fields
 TCP_INFO = 11
 ESTABLISHED = 1
 TCP_CONGESTION = 13
+PROBING = {socket.TCP_KEEPIDLE: 1, socket.TCP_KEEPINTVL: 1, socket.TCP_KEEPCNT: 127}
+"""Seconds, seconds, and the most unanswered probes that the kernel can be told to bear."""
 OPEN_FILES = "/proc/self/fd"
 INFO_BYTES = 512
 """More than any kernel's `struct tcp_info` has; getsockopt says how much it filled."""
@@ -21,10 +23,13 @@ INFO_BYTES = 512
 @dataclass(frozen=True)
 class Info:
     """Some fields of `struct tcp_info`, under their names without `tcpi_`; 0 where the kernel is
-    older than the field. state, unacked and snd_cwnd (both in segments) are of the moment; all
-    others are counts since the connection was made, of segments or bytes."""
+    older than the field. Of the moment are state; retransmits and probes, how often in a row no
+    answer came to a segment that was sent again, and to a probe; unacked and snd_cwnd, in segments.
+    All others are counts since the connection was made, of segments or bytes."""
 
     state: int
+    retransmits: int
+    probes: int
     unacked: int
     snd_cwnd: int
     total_retrans: int
@@ -41,9 +46,16 @@ class Info:
         """Neither end has closed the connection."""
         return self.state == ESTABLISHED
 
+    @property
+    def silent(self) -> bool:
+        """The other end answers nothing."""
+        return self.retransmits + self.probes > 0
+
 
 PLACES: Mapping[str, tuple[str, int]] = {
     "state": ("B", 0),
+    "retransmits": ("B", 2),
+    "probes": ("B", 3),
     "unacked": ("I", 24),
     "snd_cwnd": ("I", 80),
     "total_retrans": ("I", 100),
@@ -91,6 +103,14 @@ class Connection:
         """One of the kernel's algorithms, by its name; OSError if this kernel has none of it."""
         self._socket.setsockopt(socket.IPPROTO_TCP, TCP_CONGESTION, algorithm.encode())
 
+    def probe(self) -> None:
+        """Ask the other end each second whether it is there (keep-alive), where nothing else is on
+        its way; the kernel gives no connection up for that."""
+        with contextlib.suppress(OSError):
+            for option, value in PROBING.items():
+                self._socket.setsockopt(socket.IPPROTO_TCP, option, value)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
     def break_off(self) -> None:
         """End the connection for all who hold it, here and at its other end. May be called
         twice."""
@@ -105,10 +125,9 @@ class Connection:
 def connections(addresses: Collection[str], but_port: int) -> Iterator[Connection]:
     """This process's TCP connections with these IPv4 addresses, but for those of which one end has
     that port."""
-    for entry in os.listdir(OPEN_FILES):
-        duplicate = _tcp_socket(int(entry))
-        if duplicate is None:
-            continue
+    descriptors = [int(entry) for entry in os.listdir(OPEN_FILES)]
+    # All before any is duplicated: a duplicate may get a number that was listed.
+    for duplicate in [found for each in descriptors if (found := _tcp_socket(each))]:
         ends = _ends(duplicate)
         if ends and ends[1][0] in addresses and but_port not in (ends[0][1], ends[1][1]):
             yield Connection(duplicate)

@@ -3,19 +3,24 @@ act posts calls, and more of them as answers come, until it is done."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts.errors import AllReduceError
 from agglab.hosts.systems.netrpc.caller import Caller
 from agglab.hosts.systems.netrpc.service import AGREE, RESERVED, Nothing
-from agglab.hosts.systems.netrpc.stubs import Meet, Reduce
+from agglab.hosts.systems.netrpc.stubs import Meet, Pause, Reduce
 from agglab.hosts.systems.netrpc.wire import Kind
 
 MEETING = 0
 """The position of gathers that are no stream's."""
 OPENING = RESERVED[0]
+PATIENCE_NS = 20_000_000
+"""How much longer than usual a worker waits before it asks again whether all have come, since the
+others may have more to do before."""
 
 
 class Act(Protocol):
@@ -67,10 +72,39 @@ class Reducing:
 
 
 class Meeting:
+    """Everybody waits for the last."""
+
     def __init__(self, caller: Caller, wanted: Meet) -> None:
         self.result = None
         self._caller = caller
+        caller.hold_ns = PATIENCE_NS
         caller.post(MEETING, wanted.method, Nothing, Nothing, b"")
 
     def step(self) -> bool:
-        return not self._caller.in_flight
+        if self._caller.in_flight:
+            return False
+        self._caller.hold_ns = 0
+        return True
+
+
+class Pausing:
+    """now_ns: tells the time of the endpoint's latest call; until_ns: when the pause ends."""
+
+    def __init__(self, now_ns: Callable[[], int], wanted: Pause) -> None:
+        self.result = None
+        self._now_ns = now_ns
+        self.until_ns = now_ns() + wanted.pause_ns
+
+    def step(self) -> bool:
+        return self._now_ns() >= self.until_ns
+
+
+class Failed:
+    """The round has no result: the endpoint raises the error when it is polled."""
+
+    def __init__(self, error: AllReduceError) -> None:
+        self.result = None
+        self.error = error
+
+    def step(self) -> bool:
+        return False

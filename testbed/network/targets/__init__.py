@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agglab.testbed.network.targets import bmv2, native
+from agglab.testbed.network.targets import bmv2, bridge, native
 from agglab.testbed.network.targets.base import (
     Control,
     RunningSwitch,
@@ -15,7 +15,11 @@ from agglab.testbed.network.targets.base import (
 from agglab.testbed.network.targets.bmv2 import Bmv2Target
 from agglab.testbed.network.targets.native import NativeTarget
 
-TARGETS: Mapping[str, Any] = {"native": native, "bmv2": bmv2}
+TARGETS: Mapping[str, Any] = {
+    "native": native,
+    "bmv2": bmv2,
+    "bridge": bridge,
+}
 """By `switch.target`, the module with its TARGET, a Target's class; `installed()`, which raises
 MachineLacks; and `facts()`, what manifest.json says of it."""
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
+from random import Random
 
 from agglab.hosts import wire
 from agglab.hosts.part import WORKER
@@ -16,6 +17,7 @@ from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
+    TARGETS,
     Abilities,
     Absent,
     ActiveJob,
@@ -31,11 +33,13 @@ from agglab.testbed.systems.base import (
 from agglab.testbed.systems.between_hosts import FIRST_SESSION, BetweenHosts
 from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow
+from agglab.testbed.systems.frames import OVER_TCP
 from agglab.testbed.systems.gloo.keys import GlooKeys
 from agglab.testbed.systems.gloo.truth import any_order
 from agglab.topologies import Topology
 
 ETHERNET_BYTES = 14
+FIN, SYN, RST, PUSH, ACK = 1, 2, 4, 8, 16
 CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 PYTHON = ".venv/bin/python" if IS_CHECKOUT else "python"
@@ -47,9 +51,14 @@ class Gloo(BetweenHosts):
 
     name = "gloo"
     summary = "torch.distributed's all-reduce, a ring over TCP; switches only forward"
-    abilities = Abilities(clocks=("mininet",))
+    abilities = Abilities(clocks=("mininet",), targets=TARGETS)
+    choose_when = (
+        "Take it to know what PyTorch does today: it needs nothing of a switch. TCP repairs and "
+        "paces what it sends, which costs much where links lose packets."
+    )
     options = GlooKeys
     host_counters = meanings(OWN_COUNTERS)
+    transport = OVER_TCP
     endpoints = "agglab.hosts.systems.gloo"
     header_bytes = 0
     window_max = 0
@@ -121,6 +130,15 @@ class Gloo(BetweenHosts):
             return super().truth(resolved, job, combine)
         return lambda start, inputs: any_order(inputs)
 
+    def forged(
+        self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
+    ) -> bytes:
+        """A segment for the store, which alone has a port that a stranger can know: it opens,
+        resets or ends a connection, or carries data (see frames.tcp)."""
+        flags = chance.choice((SYN, RST, RST | ACK, FIN | ACK, PUSH | ACK))
+        data = chance.randbytes(segment_bytes(resolved.scenario) if flags & PUSH else 0)
+        return chance.randbytes(8) + bytes([flags]) + data
+
     def diagnose(
         self,
         source: Registers,
@@ -129,15 +147,17 @@ class Gloo(BetweenHosts):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
-        """An agent waits for [chunk, rank]. Each such pair is evidence against both; who is part of
-        most owes most."""
+        """An agent waits for [chunk, rank, is sure]. Each such pair of workers is evidence against
+        both; that of a worker who answers nothing counts for more than that of one who may itself
+        be waiting. Who is part of most owes most."""
         owing: dict[str, Absent] = {}
         found: Counter[str] = Counter()
         for host, waits in waiting.items():
-            for chunk, rank in waits:
+            for chunk, rank, is_sure in waits:
                 other = job.hosts[rank]
                 owing.setdefault(other, Absent()).never_sent.add(chunk)
-                found.update((host, other))
+                if is_sure:
+                    found.update((host, other))
         return dict(sorted(owing.items(), key=lambda item: (-found[item[0]], -item[1].count)))
 
 

@@ -66,6 +66,10 @@ LANES_MAX = 1024
 class Libra(BetweenHosts):
     name = "libra"
     summary = "servers of keys and values; switches sum the hot keys on the way"
+    choose_when = (
+        "Take it for keys and values of which a few are far more frequent than the others, and a "
+        "switch has room for these few alone."
+    )
     abilities = Abilities(
         workloads=("push_pull",),
         has_servers=True,
@@ -272,7 +276,7 @@ class Libra(BetweenHosts):
         def forge(job: Job) -> impostors.Forge:
             return partial(forged, job)
 
-        return impostors.frames(key, resolved, host, agents, forge, KINDS)
+        return impostors.frames(key, resolved, host, agents, forge, kinds=KINDS)
 
 
 def _keys(scenario: Scenario) -> LibraKeys:

@@ -21,6 +21,7 @@ from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
+    TARGETS,
     Abilities,
     Absent,
     ActiveJob,
@@ -49,7 +50,7 @@ SERVER_PORT_BASE = base_wire.WORKER_PORT_BASE - 8192
 class ParameterServer(BetweenHosts):
     name = "ps"
     summary = "servers sum what workers push; on hosts of their own, or one beside each worker"
-    abilities = Abilities(has_servers=True, keys=KEYS)
+    abilities = Abilities(targets=TARGETS, has_servers=True, keys=KEYS)
     choose_when = (
         "Take it where switches only forward and hosts are to spare: with as many servers as "
         "workers a link carries a tensor once in each direction; with fewer, the servers' links "

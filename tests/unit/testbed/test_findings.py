@@ -252,7 +252,13 @@ def in_virtual_time(point: Point) -> Point:
     return replace(point, resolved=resolve(scenario, point.resolved.programs["s1"].path))
 
 
-@pytest.mark.parametrize("name", names())
+def on_both_clocks() -> list[str]:
+    """Of the shipped scenarios those whose systems run in virtual time, too."""
+    systems = {name: [p.resolved.system for p in load(find(name)).points] for name in names()}
+    return [n for n, own in systems.items() if all("virtual" in s.abilities.clocks for s in own)]
+
+
+@pytest.mark.parametrize("name", on_both_clocks())
 def test_every_frame_of_every_shipped_scenario_is_accounted_for(name: str, tmp_path: Path) -> None:
     """In virtual time, and nothing is found that nobody expected. Where there is a verdict of the
     network's to expect, it is part of `ok`."""

@@ -1,5 +1,5 @@
-"""Slots that all jobs share, end to end in virtual time: sums, bytes of every link, faults, attacks,
-jobs that want the same slots; and that what is wrong is found."""
+"""Slots that all jobs share, end to end in virtual time: sums, bytes of every link, faults,
+attacks, jobs that want the same slots; and that what is wrong is found."""
 
 from __future__ import annotations
 

@@ -31,7 +31,8 @@ sent again 3 s after the first. A worker that was started again waits in vain, f
 session that is over."""
 LOOK_S = 0.02
 """How often connections are looked at within a round."""
-VALUE_BYTES = 4
+STALL_NS = 500_000_000
+"""When nothing has moved for so long, the other workers are asked whether they are there."""
 
 
 class Watched:
@@ -82,21 +83,26 @@ class Watched:
         """Ranks that have closed their connection with this worker."""
         return [rank for rank, info in self.infos().items() if not info.established]
 
-    def absent(self) -> list[int]:
-        """Ranks that this worker waits for: who does not acknowledge what was sent, or else who
-        sends nothing, the next in Gloo's ring."""
+    def silent(self) -> list[int]:
+        """Ranks that answer nothing, or with which there is no connection yet."""
         infos = self.infos()
-        if len(infos) < self._workers - 1:
-            return [rank for rank in range(self._workers) if rank != self._rank]
-        silent = [rank for rank, info in infos.items() if info.unacked]
-        return silent or [(self._rank + 1) % self._workers]
+        others = (rank for rank in range(self._workers) if rank != self._rank)
+        return [rank for rank in others if rank not in infos or infos[rank].silent]
+
+    def probe(self) -> None:
+        """Find out who is silent."""
+        for connection in self._group.connections.values():
+            connection.probe()
 
     def waiting(self, most: int) -> list[list[int]]:
-        """[chunk, rank]: the first chunk that did not come, and of whom it is waited for."""
+        """[chunk, rank, is sure]: the first chunk that did not come, and of whom it is waited for:
+        who has closed the connection or is silent, or else the next worker, which sends here in
+        Gloo's ring and may itself be waiting."""
         if not self._under_way or self._workers == 1:
             return []
-        ranks = self.closed() or self.absent()
-        return [[self.chunks_done, rank] for rank in ranks][:most]
+        if ranks := self.silent() or self.closed():
+            return [[self.chunks_done, rank, 1] for rank in ranks][:most]
+        return [[self.chunks_done, (self._rank + 1) % self._workers, 0]]
 
     @property
     def counters(self) -> Mapping[str, int]:
@@ -151,6 +157,8 @@ class GlooReducer:
         work = self._group.start_sum(torch.from_numpy(total))
         while not self._has_ended(work):
             watch.turn(self.endpoint.look())
+            if watch.stalls_first():
+                self.endpoint.probe()
             if closed := self.endpoint.closed():
                 raise self._missing("connection closed by", closed)
             if watch.is_over():
@@ -179,13 +187,13 @@ class GlooReducer:
                 raise self._missing("connection closed by", closed) from None
             raise self._missing(f"Gloo failed ({one_sentence(error)}) waiting for") from None
 
-    def _missing(self, what: str, ranks: list[int] | None = None) -> RoundTimeout:
+    def _missing(self, what: str, closed: list[int] | None = None) -> RoundTimeout:
         watched = self.endpoint
-        named = ranks or watched.absent()
-        workers = f"worker{'s' if len(named) > 1 else ''} {', '.join(map(str, named))}"
+        ranks = closed or watched.silent()
+        who = f"worker{'s' if len(ranks) > 1 else ''} {', '.join(map(str, ranks))}"
         return RoundTimeout(
-            f"{what} {workers} of job {self._part.job}, "
-            f"{watched.chunks_done} of {watched.chunks} chunks received",
+            f"{what} {who if ranks else 'the workers, who all answer'} of job {self._part.job}; "
+            f"{watched.chunks_done} of {watched.chunks} chunks came",
             [(watched.chunks_done, watched.chunks - 1)],
         )
 
@@ -212,12 +220,13 @@ class Watch:
         self._hooks, self._give_up_ns = hooks, give_up_ns
         self._moved, self._moved_ns, self._now_ns = 0, now_ns, now_ns
         self._report_ns = now_ns + PROGRESS_INTERVAL_NS // 2
+        self._stalled = False
 
     def turn(self, moved: int) -> None:
         """So many bytes have moved by now."""
         self._now_ns = time.monotonic_ns()
         if moved != self._moved:
-            self._moved, self._moved_ns = moved, self._now_ns
+            self._moved, self._moved_ns, self._stalled = moved, self._now_ns, False
         if self._hooks.on_batch:
             self._hooks.on_batch()
         if self._now_ns >= self._report_ns:
@@ -225,7 +234,14 @@ class Watch:
             if self._hooks.on_progress:
                 self._hooks.on_progress(self._now_ns)
 
+    def stalls_first(self) -> bool:
+        """Whether it is now that nothing has moved for a while; once for each such while."""
+        stalls = self._now_ns >= self._moved_ns + min(STALL_NS, self._give_up_ns // 4)
+        first, self._stalled = stalls and not self._stalled, stalls
+        return first
+
     def is_over(self) -> bool:
+        """Nothing has moved for the time to give up."""
         return self._now_ns >= self._moved_ns + self._give_up_ns
 
 
