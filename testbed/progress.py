@@ -87,7 +87,7 @@ class Progress:
         job = self._jobs[event["job"]]
         state = job.workers[event["rank"]]
         if event["event"] == "progress":
-            state.chunks = event["chunks"]
+            state.chunks, state.of = event["chunks"], max(1, event["of"])
             state.retransmitted = event["retransmitted"]
             state.elapsed_s = max(0.0, (event["t_ns"] - job.began_ns) / 1e9)
         elif event["event"] == "round":

@@ -234,8 +234,10 @@ class LibraWorker:
 
 
 def _recovery(timing: Timing, phase: int) -> Recovery:
-    """A server holds a first pull back until the last worker has pushed all."""
-    return Recovery.of(timing, timing.initial_rto_ns if phase == layout.PULL else 0)
+    """A server holds a first pull back until the last worker has pushed all; and what is hot waits
+    for its turn behind the sums of all others."""
+    held = phase in (layout.PULL, layout.LEARN)
+    return Recovery.of(timing, timing.initial_rto_ns if held else 0)
 
 
 class _Round:

@@ -57,6 +57,14 @@ class Load:
         """Packets of cold keys: at least one, where a server learns that there are no more."""
         return max(1, -(-self.cold[rank][server] // lanes))
 
+    def least_requests(self, setting: Setting) -> int:
+        """Of the worker that has fewest, to all servers."""
+        of_all = sum(self.groups) + sum(self.pages)
+        return min(
+            of_all + sum(2 * self.chunks(rank, at, setting.lanes) for at in range(setting.servers))
+            for rank in self.cold
+        )
+
 
 @lru_cache(maxsize=1024)
 def load(setting: Setting, number: int) -> Load:

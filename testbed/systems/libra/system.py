@@ -119,8 +119,13 @@ class Libra(BetweenHosts):
         return wire.pairs_bytes(lanes)
 
     def chunks(self, scenario: Scenario, job: Job) -> int:
-        """Requests that every worker has in every round, at least: a push and a pull."""
-        return 2 * max(1, len(job.servers))
+        """Requests that every worker has in each of the first two rounds, at least: the first may
+        be a sample."""
+        members = tuple(range(len(job.hosts)))
+        setting = Setting(scenario.seed, job, members, _keys(scenario), self.lanes(scenario))
+        if not job.servers:
+            return 2
+        return min(load(setting, number).least_requests(setting) for number in range(2))
 
     # Agents.
 
