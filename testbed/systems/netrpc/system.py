@@ -56,9 +56,9 @@ class NetRpc(Summing):
     name = "netrpc"
     summary = "switches execute calls of a service: its methods are rows of a table"
     choose_when = (
-        "where the switch is to do more than add up tensors: an application is a declaration and a "
-        "few lines, for maps, counters and locks as well; it costs nothing for all-reduces in one "
-        "rack, and on longer ways each worker's packets, as one switch executes all calls"
+        "Take it where the switch is to do more than add up tensors: an application is a "
+        "declaration and a few lines, for maps, counters and locks as well; on ways of several "
+        "switches each worker's packets travel all of it, as one switch executes all calls."
     )
     abilities = Abilities(
         workloads=(*ALL_REDUCES, "calls"),
