@@ -480,3 +480,19 @@ def test_a_run_that_yields_no_call_is_told():
     network.run()
     assert isinstance(nodes[0].error, AllReduceError)
     assert str(nodes[0].error) == "Wrong.run yielded 3, which is no call of the service's"
+
+
+def test_an_answer_of_another_epoch_is_refused():
+    network, nodes, _ = rack("allreduce", tensors_of(1, 2, [40], "int32"), 4, 4)
+    changed = []
+
+    def tap(source, target, payload):
+        if source != AGGREGATOR or payload[16:18] != b"\0\2" or changed:
+            return payload
+        changed.append(target)
+        return payload[:12] + bytes([payload[12] ^ 1]) + payload[13:]
+
+    network.tap = tap
+    network.run()
+    check_sums(nodes, lambda arrays: np.sum(arrays, axis=0, dtype=np.int32))
+    assert sorted(node.endpoint.counters["malformed"] for node in nodes) == [0, 1]

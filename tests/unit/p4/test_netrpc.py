@@ -219,6 +219,15 @@ def test_what_a_map_had_in_an_older_epoch_is_0(pipeline: Pipeline) -> None:
     assert send(pipeline, 1, get)[1].pairs == pairs({4: (2, 0)})
 
 
+def test_a_lock_that_was_held_in_an_older_epoch_is_free(pipeline: Pipeline) -> None:
+    opened(pipeline)
+    lock = {0: (5, 0)}
+    assert send(pipeline, 1, touch(ACQUIRE, lock, 1))[1].count == 1
+    opened(pipeline, NOW_US + 50, sequence=2)
+    again = replace(touch(ACQUIRE, lock, 1), epoch=NOW_US + 50 | 1)
+    assert send(pipeline, 2, again)[2].count == 1
+
+
 def test_values_are_cleared_once(pipeline: Pipeline) -> None:
     """A clear that is repeated leaves what was added after it."""
     opened(pipeline)

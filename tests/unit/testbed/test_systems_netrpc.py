@@ -23,7 +23,7 @@ from system_runs import (
 )
 
 from agglab.hosts.workloads import Calls, InputKey
-from agglab.hosts.workloads.calls import counted
+from agglab.hosts.workloads.library_text import library_text
 from agglab.testbed.plan.forwarding import wiring_of
 from agglab.testbed.received import Received
 from agglab.testbed.scenario import ScenarioError, load, resolve
@@ -229,8 +229,8 @@ def verdict(tmp_path: Path, application: str, change: Any) -> Any:
     keys = [InputKey(5, 1, rank, 1) for rank in range(4)]
     results = {rank: work.room(work.inputs(key)) for rank, key in enumerate(keys)}
     if application == "wordcount":
-        total = counted([word for key in keys for word in work.part(key)])
-        whole = dict(zip(total["key"].tolist(), total["value"].tolist(), strict=True))
+        text = library_text()
+        whole = Counter(text.keys[np.concatenate([work.part(key) for key in keys])].tolist())
         for rank, key in enumerate(keys):
             results[rank][:] = [whole[k] for k in work.inputs(key)["key"].tolist()]
     else:
@@ -250,7 +250,8 @@ def swap(results: dict[int, Any]) -> None:
 
 
 def copy(results: dict[int, Any]) -> None:
-    results[3][5] = results[3][6]
+    other = int(results[3][6])
+    results[3][5] = other if other != results[3][5] else other + 1
 
 
 CHANGES: dict[str, Any] = {
