@@ -44,6 +44,10 @@ UNPREDICTABLE = "who sends how much follows from who asks when, and that from th
 class Mlfabric(BetweenHosts):
     name = "mlfabric"
     summary = "asynchronous training: a scheduler orders updates, switches sum those sent together"
+    choose_when = (
+        "Take it where workers are not to wait for each other, and what they send is what the "
+        "links are busy with: updates arrive younger, and old ones not at all."
+    )
     abilities = Abilities(
         workloads=(AsyncSgd.kind,),
         has_servers=True,
