@@ -251,7 +251,6 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                 || hdr.udp.len + 20 != hdr.ipv4.total_len
                 || hdr.push.present != meta.worker
                 || (hdr.push.members & meta.worker) == 0
-                || hdr.push.cell < meta.first_cell
                 || hdr.push.cell - meta.first_cell >= meta.cells
                 || meta.cell >= SLOTS) {
                 refuse();

@@ -45,8 +45,8 @@ class Mlfabric(BetweenHosts):
     name = "mlfabric"
     summary = "asynchronous training: a scheduler orders updates, switches sum those sent together"
     choose_when = (
-        "Take it for training in which workers do not wait for each other, and updates must not "
-        "become too old."
+        "Take it where workers are not to wait for each other, and what they send is what the "
+        "links are busy with: updates arrive younger, and old ones not at all."
     )
     abilities = Abilities(
         workloads=(AsyncSgd.kind,),
