@@ -31,7 +31,7 @@ header message_t {
     bit<8>  kind;
     bit<16> job;
     bit<32> session;
-    bit<16> run;
+    bit<16> round;
     bit<8>  epoch;
     bit<8>  attempt;
     bit<32> incarnation;
@@ -98,7 +98,7 @@ const bit<32> INSTANCE_REPLICATION = 5;
 #define UDP_CHECKED { \
       hdr.ipv4.src, hdr.ipv4.dst, 8w0, hdr.ipv4.protocol, hdr.udp.len, \
       hdr.udp.src_port, hdr.udp.dst_port, hdr.udp.len, \
-      hdr.message.version, hdr.message.kind, hdr.message.job, hdr.message.session, hdr.message.run, \
+      hdr.message.version, hdr.message.kind, hdr.message.job, hdr.message.session, hdr.message.round, \
       hdr.message.epoch, hdr.message.attempt, hdr.message.incarnation, hdr.message.number, \
       hdr.push.group, hdr.push.members, hdr.push.present, hdr.push.cell, hdr.push.chunk \
       EACH_WORD(WORD_CHECKED) }

@@ -3,6 +3,10 @@
 // and the switch answers with the first that anybody has. A worker that has nothing for a block sends headers alone.
 // Compile-time parameters: LANES (values a block has), SLOTS (slots of all jobs).
 //
+// A packet may be fused: entries of other columns, for which its sender has no values, stand behind it. The switch takes
+// it apart, one entry a pass: two copies recirculate, one as if the entry had been sent alone, and then the packet without
+// it.
+//
 // Slots, sets, tags, members and switches below switches are those of docs/protocol.md. All state lives in ingress, and
 // each register is read, changed and written within one action, as BMv2 locks registers for one action at a time.
 #include <core.p4>
@@ -14,11 +18,33 @@ const bit<8> INT32   = 0x30;
 const bit<8> SCALED  = 0x31;
 const bit<8> OPENING = 0x32;
 const bit<8> BARE    = 0x40;  // headers alone: the sender has nothing for the block
+const bit<8> FUSED   = 0x08;  // entries of other columns follow
 
 // Where a packet is in its column: the block it is about, and the next that its sender has.
 header column_t {
     bit<32> block;
     bit<32> next;
+}
+
+// What a fused packet says of one more column: what headers alone would, or an OPENING's. ahead: how far beyond the block
+// its sender's next is.
+header entry_t {
+    bit<16> slot;
+    bit<32> tag;
+    bit<32> block;
+    bit<16> ahead;
+    bit<8>  exponent;
+}
+
+#define ENTRY_BYTES 13
+// One more than fit into the longest varbit that p4c takes.
+#define ENTRIES_MAX 20
+const bit<16> NOTHING_AHEAD = 0xffff;
+const bit<32> NO_BLOCK      = 0xffffffff;
+
+// The entries behind the first.
+header entries_t {
+    varbit<(8 * ENTRY_BYTES * (ENTRIES_MAX - 1))> entries;
 }
 
 struct headers_t {
@@ -31,19 +57,29 @@ struct headers_t {
     column_t        column;
     opening_t       opening;
     values_t        values;
+    entry_t         entry;
+    entries_t       rest;
 }
 
-#define UDP_CHECKED { HEADERS_CHECKED, hdr.column.block, hdr.column.next, BODY_CHECKED }
+// Entries come last: they may be an odd number of bytes.
+#define ENTRIES_CHECKED hdr.entry.slot, hdr.entry.tag, hdr.entry.block, hdr.entry.ahead, hdr.entry.exponent, \
+                        hdr.rest.entries
+#define UDP_CHECKED { HEADERS_CHECKED, hdr.column.block, hdr.column.next, BODY_CHECKED, ENTRIES_CHECKED }
 
 typedef bit<64> workers_t;  // one bit a worker
 
 struct metadata_t {
+    @field_list(1)
+    port_t    port;         // where the packet came in, before it was taken apart
+    @field_list(1)
+    bool      apart;        // part of a packet whose checksums were right
     bit<32>   job;
     workers_t worker;       // this child's bit; 0: not a child
     workers_t all_workers;  // the bits of all children; 0: a packet of no job of this switch
     port_t    parent;       // where partial sums go; NO_PARENT: this switch is the job's root
     bit<16>   slots;
     bit<16>   group;
+    bit<16>   alone;        // IPv4's length of the packet that stands first, without entries
     bit<32>   cell;         // (slot, set)
     bool      stale;
     bool      fresh;        // first under a new tag: overwrites what the cell held
@@ -74,6 +110,11 @@ const bit<32> NO_JOB = JOBS;  // where packets are counted that belong to no job
 const bit<16> HEADERS_LENGTH = 20 + 8 + 12 + 8;
 const bit<16> OPENING_LENGTH = HEADERS_LENGTH + 2 * 18;
 const bit<16> VALUES_LENGTH = HEADERS_LENGTH + 4 * LANES;
+
+// The two copies that a fused packet is taken apart by; testbed/systems/omnireduce/system.py fills the group.
+const bit<16> APART_GROUP = 0xffff;
+const bit<16> ENTRY_COPY  = 2;  // 1 is that of every other group's copies
+const bit<16> REST_COPY   = 3;
 
 const bit<32> INSTANCE_REPLICATION = 5;
 const port_t  NO_PARENT = 511;
@@ -109,37 +150,60 @@ parser OmnireduceParser(packet_in packet, out headers_t hdr, inout metadata_t me
             INT32 | BARE: parse_nothing;
             SCALED | BARE: parse_nothing;
             OPENING: parse_opening;
+            INT32 | FUSED: parse_values;
+            SCALED | FUSED: parse_values;
+            INT32 | BARE | FUSED: parse_nothing;
+            SCALED | BARE | FUSED: parse_nothing;
+            OPENING | FUSED: parse_opening;
             default: accept;
         }
     }
 
     state parse_nothing {
         packet.extract(hdr.column);
-        transition accept;
+        meta.alone = HEADERS_LENGTH;
+        transition parse_entries;
     }
 
     state parse_opening {
         packet.extract(hdr.column);
         packet.extract(hdr.opening);
+        meta.alone = OPENING_LENGTH;
+        transition parse_entries;
+    }
+
+    state parse_entries {
+        transition select(hdr.aggregation.kind & FUSED) {
+            FUSED: parse_entry;
+            default: accept;
+        }
+    }
+
+    state parse_entry {
+        bit<16> entries = hdr.ipv4.total_len - meta.alone;
+        verify(entries >= ENTRY_BYTES && entries <= ENTRY_BYTES * ENTRIES_MAX, error.HeaderTooShort);
+        packet.extract(hdr.entry);
+        packet.extract(hdr.rest, (bit<32>)(entries - ENTRY_BYTES) * 8);
         transition accept;
     }
 
     state parse_values {
         packet.extract(hdr.column);
         packet.extract(hdr.values);
-        transition accept;
+        meta.alone = VALUES_LENGTH;
+        transition parse_entries;
     }
 }
 
 control OmnireduceVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
-        verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
+        verify_checksum(!meta.apart && hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
             IPV4_CHECKED, hdr.ipv4.checksum, HashAlgorithm.csum16);
         // 0: none was computed. 0xffff stands for a sum of 0 (RFC 768), which csum16 gives as 0.
-        verify_checksum(hdr.aggregation.isValid() && hdr.udp.checksum != 0
+        verify_checksum(!meta.apart && hdr.aggregation.isValid() && hdr.udp.checksum != 0
                         && hdr.udp.checksum != 0xffff,
             UDP_CHECKED, hdr.udp.checksum, HashAlgorithm.csum16);
-        verify_checksum(hdr.aggregation.isValid() && hdr.udp.checksum == 0xffff,
+        verify_checksum(!meta.apart && hdr.aggregation.isValid() && hdr.udp.checksum == 0xffff,
             UDP_CHECKED, meta.zero, HashAlgorithm.csum16);
     }
 }
@@ -168,6 +232,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     counter(JOBS + 1, CounterType.packets_and_bytes) partial_repeated;
     counter(JOBS + 1, CounterType.packets_and_bytes) final_new;
     counter(JOBS + 1, CounterType.packets_and_bytes) final_unneeded;
+    counter(JOBS + 1, CounterType.packets_and_bytes) taken_apart;
 
     action stranger() {
         meta.job = NO_JOB;
@@ -203,7 +268,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     // Who a packet is from is told by the port it came in by, never by what it says of itself.
     table members {
         key = {
-            standard_metadata.ingress_port: exact;
+            meta.port: exact @name("standard_metadata.ingress_port");
             hdr.aggregation.job: exact;
         }
         actions = { contribute; conclude; stranger; }
@@ -356,7 +421,12 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     action answer_one() {
         result_repeated.count(meta.job);
         hdr.aggregation.kind = hdr.aggregation.kind | RESULT;
-        standard_metadata.egress_spec = standard_metadata.ingress_port;
+        standard_metadata.egress_spec = meta.port;
+    }
+
+    action take_apart() {
+        taken_apart.count(meta.job);
+        standard_metadata.mcast_grp = APART_GROUP;
     }
 
     action wait() {
@@ -364,6 +434,9 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     }
 
     apply {
+        if (!meta.apart) {
+            meta.port = standard_metadata.ingress_port;
+        }
         members.apply();
         if (meta.all_workers == 0
             || standard_metadata.parser_error != error.NoError
@@ -373,11 +446,12 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
             || ((hdr.aggregation.kind & RESULT) != 0) != (meta.worker == 0)
             || hdr.aggregation.slot >= meta.slots
             || meta.cell >= CELLS
-            || (hdr.values.isValid() && hdr.ipv4.total_len != VALUES_LENGTH)
-            || (hdr.opening.isValid() && hdr.ipv4.total_len != OPENING_LENGTH)
-            || (!hdr.values.isValid() && !hdr.opening.isValid() && hdr.ipv4.total_len != HEADERS_LENGTH)
+            || (hdr.entry.isValid() && meta.worker == 0)
+            || (!hdr.entry.isValid() && hdr.ipv4.total_len != meta.alone)
             || hdr.udp.len + 20 != hdr.ipv4.total_len) {
             refuse();
+        } else if (hdr.entry.isValid()) {
+            take_apart();
         } else if (meta.worker == 0) {
             settle();
             if (meta.fresh) {
@@ -503,8 +577,41 @@ control OmnireduceEgress(inout headers_t hdr, inout metadata_t meta,
         size = 1024;
     }
 
+    // The entry, as if it had been sent alone.
+    action keep_entry() {
+        hdr.aggregation.slot = hdr.entry.slot;
+        hdr.aggregation.tag = hdr.entry.tag;
+        hdr.aggregation.exponent = hdr.entry.exponent;
+        hdr.column.block = hdr.entry.block;
+        hdr.column.next = hdr.entry.ahead == NOTHING_AHEAD ? NO_BLOCK
+                                                           : hdr.entry.block + (bit<32>)hdr.entry.ahead;
+        hdr.aggregation.kind = hdr.aggregation.kind & ~FUSED | (hdr.opening.isValid() ? 8w0 : BARE);
+        hdr.ipv4.total_len = hdr.opening.isValid() ? OPENING_LENGTH : HEADERS_LENGTH;
+        hdr.udp.len = hdr.ipv4.total_len - 20;
+        hdr.values.setInvalid();
+        hdr.entry.setInvalid();
+        hdr.rest.setInvalid();
+        meta.apart = true;
+        recirculate_preserving_field_list(1);
+    }
+
+    // The packet without it.
+    action keep_rest() {
+        hdr.ipv4.total_len = hdr.ipv4.total_len - ENTRY_BYTES;
+        hdr.udp.len = hdr.udp.len - ENTRY_BYTES;
+        hdr.aggregation.kind = hdr.ipv4.total_len == meta.alone ? hdr.aggregation.kind & ~FUSED
+                                                                : hdr.aggregation.kind;
+        hdr.entry.setInvalid();
+        meta.apart = true;
+        recirculate_preserving_field_list(1);
+    }
+
     apply {
-        if (hdr.aggregation.isValid()) {
+        if (standard_metadata.egress_rid == ENTRY_COPY) {
+            keep_entry();
+        } else if (standard_metadata.egress_rid == REST_COPY) {
+            keep_rest();
+        } else if (hdr.aggregation.isValid()) {
             results.apply();
         } else if (standard_metadata.instance_type == INSTANCE_REPLICATION
                    && standard_metadata.egress_port == standard_metadata.ingress_port) {
@@ -533,6 +640,8 @@ control OmnireduceDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.column);
         packet.emit(hdr.opening);
         packet.emit(hdr.values);
+        packet.emit(hdr.entry);
+        packet.emit(hdr.rest);
     }
 }
 

@@ -8,11 +8,13 @@ program does not do what it counts.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.statistics import DirectionStatistics
+from agglab.testbed.systems.base import Cells
 
 
 @dataclass(frozen=True)
@@ -65,10 +67,15 @@ def _balance(resolved: ResolvedScenario, measured: Measurements, switch: str) ->
     went = sum(
         w.packets + w.dropped_by_queue for w in ways if w.direction.startswith(f"{switch}->")
     )
-    counted = sum(packets for kind in system.arrivals() for packets, _ in counters[kind].values())
+    counted = _packets(counters, system.arrivals()) - _packets(counters, system.passes_within())
     jobs = (resolved.whole(job) for job in resolved.jobs)
     owed = sum(system.owed(resolved, job, switch, counters) for job in jobs)
     return Balance(came, counted, owed, went)
+
+
+def _packets(counters: Mapping[str, Cells], kinds: Iterable[str]) -> int:
+    """All that these count together."""
+    return sum(packets for kind in kinds for packets, _ in counters[kind].values())
 
 
 def _arrived(way: DirectionStatistics) -> int:

@@ -218,11 +218,14 @@ class Operators(Coercion):
         return result
 
     def _chained(self, node: ast.Conditional, otherwise: types.Type) -> None:
-        """p4c takes `a ? b : c ? d : e` the other way round, where the types allow it."""
+        """p4c takes `a ? b : c ? d : e` for `(a ? b : c) ? d : e`, which it refuses where `a ? b :
+        c` is no condition."""
         inner = node.otherwise
-        chained = isinstance(inner, ast.Conditional) and not inner.parenthesized
-        if chained and isinstance(otherwise, types.Boolean):
-            message = "this ?: is the last operand of the one before; p4c groups them differently"
+        if isinstance(inner, ast.Conditional) and not inner.parenthesized:
+            does = "groups them differently"
+            if not isinstance(otherwise, types.Boolean):
+                does = "takes the one before for its condition, and refuses that"
+            message = f"this ?: is the last operand of the one before; p4c {does}"
             self.warn(inner, "ordering", message, "write parentheses")
 
     def _branches(

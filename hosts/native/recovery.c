@@ -147,7 +147,7 @@ uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t str
 	for (uint32_t index = 0; index < count; index++) {
 		struct pending *p = at(first, stride, index);
 
-		if (!p->waiting || due_ns(r, p) > now_ns)
+		if (p->waiting != SENT || due_ns(r, p) > now_ns)
 			continue;
 		if (overtaken(r, p->order))
 			r->lossy = 1;
@@ -165,7 +165,7 @@ uint32_t recovery_repeat(struct recovery *r, struct pending *first, uint64_t str
 		struct pending *p = at(first, stride, index);
 		int64_t due;
 
-		if (!p->waiting)
+		if (p->waiting != SENT)
 			continue;
 		/* What became due while this looked, as the first gap makes a silence shorter, is due now. */
 		due = within(now_ns, due_ns(r, p), INT64_MAX);

@@ -45,11 +45,15 @@ class Calls:
 
     def part(self, key: InputKey) -> NDArray[np.int32]:
         """The words of one worker's part of the text in one round, by their numbers in it. Parts
-        follow one another; after the last word of the text comes the first."""
-        first = (key.round * self.workers + key.rank) * self.elements
-        return library_text().part(first, self.elements)
+        follow one another from a place that seed and job choose; after the last word of the text
+        comes the first."""
+        text = library_text()
+        begin = int(np.random.default_rng([key.seed, key.job]).integers(text.numbers.size))
+        return text.part(
+            begin + (key.round * self.workers + key.rank) * self.elements, self.elements
+        )
 
     def room(self, inputs: NDArray[Any]) -> NDArray[Any]:
         """wordcount: for each key how often all workers have it. lock: what the counter of each
         section's lock stood at when it began."""
-        return np.full(inputs.size, -1, np.int32)
+        return np.full(inputs.size, 1, np.int32)

@@ -382,7 +382,7 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
 
     action evicted_of(bit<8> job_index, port_t parent) {
         slot_evicted.count((bit<32>)job_index);
-        meta.parent = parent;
+        standard_metadata.egress_spec = parent;
     }
 
     // The chunk may be one of a job that is here no longer.
@@ -458,7 +458,6 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             } else if (meta.evicts) {
                 contribution_new.count(meta.job);
                 swap_values();
-                send_up();
                 evicted.apply();
 #endif
             } else {

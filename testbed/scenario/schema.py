@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from agglab.hosts.workloads.calls import APPLICATIONS
+from agglab.hosts.workloads.embedding import ROW_ORDERS
 from agglab.hosts.workloads.push_pull import SOURCES
 from agglab.testbed import systems, workloads
 from agglab.testbed.scenario.expectations import Expectation
@@ -212,8 +213,9 @@ class Workload:
         "kind",
         Choice(tuple(workloads.KINDS)),
         "allreduce",
-        "what the workers do; sparse: most blocks of their tensors are zero; push_pull: values "
-        "under keys, of which each worker has others; async_sgd: training",
+        "what the workers do; sparse: most blocks of their tensors are zero; embedding: most rows "
+        "of a gradient are, as few words are in a batch; push_pull: values under keys, of which "
+        "each worker has others; calls: what an application does; async_sgd: training",
     )
     application: str = key(
         "application",
@@ -232,6 +234,20 @@ class Workload:
         "random",
         "which blocks of a sparse tensor are not zero: others at each worker as far as possible; "
         "chosen independently; the same at all",
+    )
+    width: int = key("width", Whole(1, 65_536), 64, "of an embedding: values of one row")
+    tokens: int = key(
+        "tokens",
+        Whole(1, 1_000_000),
+        512,
+        "of an embedding: words of a worker's batch, from the source text of Python's own standard "
+        "library; each word has a row",
+    )
+    row_order: str = key(
+        "row_order",
+        Choice(ROW_ORDERS),
+        "rank",
+        "of an embedding: which row a word has: the commonest word the first; or by its hash",
     )
     source: str = key(
         "source",

@@ -13,7 +13,7 @@ seed: 1
 backend: virtual
 topology: {kind: rack, workers: 4, servers: 4}
 links: {rate: 100mbit, queue: 2MB}
-workload: {elements: 100_000, dtype: float32, rounds: 3}
+workload: {elements: 50_000, dtype: float32, rounds: 3}
 expect: {totals.other_drops: 0}
 """
 """Under all cases. Queues hold whatever a system has in flight: all losses are injected."""
@@ -24,12 +24,14 @@ LOSS = "1%"
 @dataclass(frozen=True)
 class Case:
     """One table. kind: of workload; settings: the keys laid over SCENARIO, as `--set` takes them;
-    about: what the table shows."""
+    about: what the table shows. in_tensors: bytes are told as multiples of a worker's tensor, where
+    each worker has one."""
 
     kind: str
     title: str
     about: str = ""
     settings: Sequence[str] = ()
+    in_tensors: bool = False
 
     @property
     def asked(self) -> list[str]:
@@ -41,10 +43,11 @@ WRITTEN = (
     Case(
         "allreduce",
         "Dense all-reduce",
-        "Every worker brings 100,000 floats and receives their sums. A switch that sums sends each "
+        "Every worker brings 50,000 floats and receives their sums. A switch that sums sends each "
         "link the tensor once in each direction, however many workers there are; without one, each "
         "worker has to send and receive twice the tensor but for a share that shrinks with the "
         "number of workers (1.5 times with four), or servers carry the difference.",
+        in_tensors=True,
     ),
     Case(
         "sparse_allreduce",
@@ -53,6 +56,31 @@ WRITTEN = (
         "that sends such blocks alone needs less time and fewer bytes; one that does not know of "
         "them sends zeros, and its row is that of the dense tensor.",
         ("workload.density=10%", "workload.block=256", "workload.overlap=random"),
+        in_tensors=True,
+    ),
+    Case(
+        "push_pull",
+        "Pushes and pulls of keys",
+        "Each worker draws 20,000 keys, some of them far more often than others (Zipf's law), "
+        "pushes a value under each different one, and pulls the sums of its own. A switch has no "
+        "room for all keys: what matters is which of them it sums, and who sums the others.",
+        ("workload.elements=20_000",),
+    ),
+    Case(
+        "calls",
+        "Calls",
+        "Each worker enters 50 critical sections, one after the other, each under a lock that "
+        "others want, too. Every step waits for an answer, so that times are round trips and "
+        "losses cost whole timeouts, whatever the rate of the links.",
+        ("workload.application=lock", "workload.elements=50"),
+    ),
+    Case(
+        "async_sgd",
+        "Asynchronous training",
+        "Four workers train one model, each at its own pace, until 200 updates of it are "
+        "committed. A round is the whole of that, computing included; `exact` says that the model "
+        "is the one that the log of its updates leads to.",
+        ("workload.rounds=1",),
     ),
 )
 

@@ -22,13 +22,14 @@ def main(settings: Sequence[str], out: Path | None) -> int:
     scenario = scenario_text(settings)
     _check(scenario)
     tables = []
-    for table in measure(usable(systems.names(), _tell), cases(), settings, _tell):
+    known = usable(systems.names(), _tell)
+    for table in measure(known, cases(), settings, _tell):
         tables.append(table)
         if out is None:
             print(plain(f"{table.case.title}\n\n{markdown(table)}\n"), flush=True)
     if out is not None:
         try:
-            out.write_text(page(tables, scenario), encoding="utf-8")
+            out.write_text(page(known, tables, scenario), encoding="utf-8")
         except OSError as error:
             _tell(f"cannot write {out}: {error.strerror}")
             return INVALID

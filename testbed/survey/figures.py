@@ -14,24 +14,25 @@ Metrics = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Busiest:
-    """direction: the one that carried most, and how often the bytes of a worker's tensor."""
+    """direction: the one that carried most."""
 
     direction: str
-    tensors: float
+    size_bytes: float
 
 
 @dataclass(frozen=True)
 class Figures:
-    """One run. Times are of the slowest job's median round; bytes and packets those of a round,
-    bytes as multiples of a worker's tensor. up, down: of the worker's link that carried most.
+    """One run. Times are of the slowest job's median round; bytes and packets those of a round.
+    up_bytes, down_bytes: of the worker's link that carried most. tensor_bytes: of one worker.
     register_bits: of the switch that has most. error: the largest distance of a float from a
     float64 sum. broken: why the run did not end as it should, one line; empty if it did."""
 
     time_s: float | None = None
     times_bound: float | None = None
-    up: float | None = None
-    down: float | None = None
+    up_bytes: float | None = None
+    down_bytes: float | None = None
     busiest: Busiest | None = None
+    tensor_bytes: int = 0
     register_bits: int | None = None
     sent: float | None = None
     again: float | None = None
@@ -46,9 +47,8 @@ def figures(metrics: Metrics, jobs: Sequence[Job]) -> Figures:
     rounds = max((job["rounds"] for job in ended), default=0)
     if not rounds:
         return Figures(broken=str(metrics.get("reason") or "no round ended"))
-    tensor_bytes = rounds * max(job.work.elements for job in jobs) * VALUE_BYTES
     ways = {
-        name: way["bytes"] / tensor_bytes
+        name: way["bytes"] / rounds
         for link in metrics["links"].values()
         for name, way in link.items()
     }
@@ -57,9 +57,10 @@ def figures(metrics: Metrics, jobs: Sequence[Job]) -> Figures:
     return Figures(
         time_s=_largest(ended, "allreduce.time_s.median"),
         times_bound=_largest(ended, "link_bound_ratio"),
-        up=max(size for name, size in ways.items() if name.partition("->")[0] in hosts),
-        down=max(size for name, size in ways.items() if name.partition("->")[2] in hosts),
+        up_bytes=max(size for name, size in ways.items() if name.partition("->")[0] in hosts),
+        down_bytes=max(size for name, size in ways.items() if name.partition("->")[2] in hosts),
         busiest=Busiest(busiest, ways[busiest]),
+        tensor_bytes=VALUE_BYTES * max(job.work.elements for job in jobs),
         register_bits=max(switch["register_bits"] for switch in metrics["switches"].values()),
         sent=metrics["totals"]["sent"] / rounds,
         again=metrics["totals"]["retransmitted"] / rounds,

@@ -56,19 +56,19 @@ class Table:
 
 
 def usable(names: Sequence[str], tell: Tell) -> list[System]:
-    """The systems that run in virtual time; of the others a line says why they are left out."""
+    """The systems of these names; of those that cannot be used a line says why."""
     found = []
     for name in names:
         try:
-            system = systems.find(name)
+            found.append(systems.find(name))
         except systems.UnknownSystem as error:
             tell(f"{name}: left out, as it cannot be used: {error}")
-            continue
-        if "virtual" in system.abilities.clocks:
-            found.append(system)
-        else:
-            tell(f"{name}: left out, as it does not run in virtual time")
     return found
+
+
+def is_measured(system: System) -> bool:
+    """Whether it runs in virtual time."""
+    return "virtual" in system.abilities.clocks
 
 
 def scenario_text(settings: Sequence[str]) -> str:
@@ -77,10 +77,11 @@ def scenario_text(settings: Sequence[str]) -> str:
 
 
 def measure(
-    able: Sequence[System], cases: Sequence[Case], settings: Sequence[str], tell: Tell
+    known: Sequence[System], cases: Sequence[Case], settings: Sequence[str], tell: Tell
 ) -> Iterator[Table]:
-    """A table for each case that a system can do. settings: the user's, over the cases'. A line is
-    told of each run. Raises KeyboardInterrupt where a run was interrupted."""
+    """A table for each case that a system can do in virtual time. settings: the user's, over the
+    cases'. A line is told of each run. Raises KeyboardInterrupt where a run was interrupted."""
+    able = [system for system in known if is_measured(system)]
     for case in cases:
         doing = [system for system in able if case.kind in system.abilities.workloads]
         rows = [

@@ -35,6 +35,8 @@ Cells = Mapping[int, tuple[int, int]]
 """A switch's counter: index -> (packets, bytes)."""
 
 
+ALL_REDUCES = ("allreduce", "sparse_allreduce", "embedding_allreduce")
+"""Values of `workload.kind` whose result is the sum of one tensor of each worker."""
 P4_TARGETS = ("native", "bmv2")
 """Values of `switch.target` that run a P4 program."""
 TARGETS = (*P4_TARGETS, "bridge")
@@ -53,7 +55,7 @@ class Abilities:
     keys: those of SHARED_KEYS that it reads; a scenario that gives another one is refused.
     """
 
-    workloads: tuple[str, ...] = ("allreduce", "sparse_allreduce")
+    workloads: tuple[str, ...] = ALL_REDUCES
     dtypes: tuple[str, ...] = ("float32", "int32")
     clocks: tuple[str, ...] = ("mininet", "virtual")
     targets: tuple[str, ...] = P4_TARGETS
@@ -469,6 +471,11 @@ class System(ABC):
 
     def arrivals(self) -> tuple[str, ...]:
         """Counters of which exactly one counts each frame that a switch takes in."""
+        return ()
+
+    def passes_within(self) -> tuple[str, ...]:
+        """Counters of packets that a program made two of and sent back to itself: of each of them
+        `arrivals` count one more."""
         return ()
 
     def owed(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from agglab.testbed.workloads.all_reduce import AllReduce, SparseAllReduce
+from agglab.testbed.workloads.all_reduce import AllReduce, EmbeddingAllReduce, SparseAllReduce
 from agglab.testbed.workloads.async_sgd import AsynchronousTraining
 from agglab.testbed.workloads.base import Workload
 from agglab.testbed.workloads.calls import CallsWorkload
@@ -16,6 +16,7 @@ KINDS: Mapping[str, Workload] = {
     for each in (
         AllReduce(),
         SparseAllReduce(),
+        EmbeddingAllReduce(),
         PushesAndPulls(),
         CallsWorkload(),
         AsynchronousTraining(),

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from agglab.hosts import own_worker
-from agglab.hosts.workloads import Dense, InputKey, Sparse
+from agglab.hosts.workloads import Dense, Embedding, InputKey, Sparse, Work
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob
 from agglab.testbed.verify import Verdict, verify
-from agglab.testbed.workloads.base import Workload
+from agglab.testbed.workloads.base import Workload, library_facts
 
 if TYPE_CHECKING:
     from agglab.testbed.scenario import ResolvedScenario
@@ -27,7 +27,7 @@ def tensor(
     """Worker `rank`'s input in the round of that number: `count` elements of it, or all that follow
     the first. seed: the scenario's."""
     work = job.work
-    assert isinstance(work, (Dense, Sparse)), "an all-reduce"
+    assert isinstance(work, (Dense, Sparse, Embedding)), "an all-reduce"
     count = work.elements - start if count is None else count
     return work.part(InputKey(seed, job.number, rank, number), start, count)
 
@@ -35,7 +35,7 @@ def tensor(
 class AllReduce(Workload):
     kind = Dense.kind
 
-    def work(self, section: Section, workers: int) -> Dense | Sparse:
+    def work(self, section: Section, workers: int) -> Work:
         return Dense(section.elements, section.dtype)
 
     def verdict(
@@ -74,3 +74,15 @@ class SparseAllReduce(AllReduce):
     def work(self, section: Section, workers: int) -> Sparse:
         own = {name: getattr(section, name) for name in self.keys}
         return Sparse(section.elements, section.dtype, workers, **own)
+
+
+class EmbeddingAllReduce(AllReduce):
+    kind = Embedding.kind
+    keys = ("width", "tokens", "row_order")
+
+    def work(self, section: Section, workers: int) -> Embedding:
+        own = {name: getattr(section, name) for name in self.keys}
+        return Embedding(section.elements, section.dtype, **own)
+
+    def facts(self, work: Work) -> Mapping[str, Any]:
+        return library_facts()

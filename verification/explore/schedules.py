@@ -132,9 +132,24 @@ def _push_pull(chance: Random) -> dict[str, Any]:
     }
 
 
+def _async_sgd(chance: Random) -> dict[str, Any]:
+    """A short training run of a small model."""
+    return {
+        "features": chance.randint(2, 24),
+        "classes": chance.randint(2, 4),
+        "samples": chance.randint(1, 16),
+        "batch": chance.randint(1, 3),
+        "learning_rate": chance.choice((0.01, 0.1, 0.5)),
+        "compute_s": chance.choice((0.00001, 0.0005, 0.005)),
+        "updates": chance.randint(1, 30),
+        "time_s": chance.choice((None, None, 0.02)),
+    }
+
+
 OWN_KEYS: Mapping[str, Callable[[Random], dict[str, Any]]] = {
     "push_pull": _push_pull,
     "calls": lambda chance: {"application": chance.choice(APPLICATIONS)},
+    "async_sgd": _async_sgd,
 }
 """Of kinds of workload that are no all-reduce: draws the keys that only they have."""
 

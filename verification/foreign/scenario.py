@@ -27,6 +27,11 @@ jobs: [{{workers: "h[1-4]"}}]
 ATTACK = "faults: [{{kind: attack, host: {stranger}, frames: {frames}, for: {for_us}us}}]\n"
 
 
+def names() -> list[str]:
+    """The systems that run in virtual time; of those that packages bring, too."""
+    return [n for n in systems.names() if "virtual" in systems.find(n).abilities.clocks]
+
+
 def resolved(system: str, elements: int, seed: int, frames: int = 0) -> ResolvedScenario:
     """Seeds differ in the kind of workload, dtype and variant of the system, too. frames: that the
     stranger sends."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from random import Random
 from typing import Any, cast
 
-from agglab.testbed import systems
 from agglab.testbed.accounts import imbalances
 from agglab.testbed.experiment import Experiment
 from agglab.testbed.measurements import Measurements
@@ -22,7 +21,7 @@ from agglab.testbed.systems.forwarding import SOURCE
 from agglab.testbed.systems.frames import end_of
 from agglab.verification.foreign.frames import Stranger, ends_of
 from agglab.verification.foreign.recorded import recorded
-from agglab.verification.foreign.scenario import ELEMENTS_PER_FRAME, STRANGER, resolved
+from agglab.verification.foreign.scenario import ELEMENTS_PER_FRAME, STRANGER, names, resolved
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def attempt(system: str, frames: int, seed: int) -> Tried:
     """Two rounds of the system, during the first of which a stranger sends so many frames."""
     run = resolved(system, frames * ELEMENTS_PER_FRAME, seed, frames)
     same = recorded(system)
-    others = [frame for name in _others(system) for frame in recorded(name)]
+    others = [frame for name in names() if name != system for frame in recorded(name)]
     stranger = Stranger(
         chance=Random(f"foreign {system} {seed}"),
         own=end_of(run.graph.host(STRANGER), 40_000),
@@ -70,11 +69,6 @@ def attempt(system: str, frames: int, seed: int) -> Tried:
         for kind, cells in measured.counters["s1"].items()
     }
     return Tried(outcome.attacked, counted, tuple(_troubles(run, frames, measured, counted)))
-
-
-def _others(system: str) -> list[str]:
-    """Systems that can be recorded; one that a package brings may do none of this."""
-    return [name for name in systems.built_in() if name != system]
 
 
 def _measured(run: ResolvedScenario) -> Measurements:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 
 from agglab.testbed import systems
+from agglab.verification.foreign.recorded import recorded
+from agglab.verification.foreign.scenario import names
 from agglab.verification.foreign.trial import attempt
 from agglab.verification.fuzz.inputs import Target
 
@@ -21,9 +24,13 @@ class ForeignTarget(Target):
 
     name = "foreign"
 
+    def __init__(self, tests: Path) -> None:
+        super().__init__(tests)
+        for name in names():
+            recorded(name)  # before anybody waits for an input
+
     def draw(self, rng: random.Random) -> str:
-        names = systems.names()
-        return json.dumps({"system": rng.choice(names), "seed": rng.randrange(1 << 32)})
+        return json.dumps({"system": rng.choice(names()), "seed": rng.randrange(1 << 32)})
 
     def survive(self, text: str) -> None:
         drawn = json.loads(text)

@@ -65,7 +65,7 @@ class Worker(ctypes.Structure):
         ("common", Common),
         *[(name, P) for name in ("recoveries", "rtts_ns", "requests", "shares")],
         *[(name, U32) for name in ("aggregator", "direct_after", "digest", "round", "begun")],
-        *[(name, U32) for name in ("disagreed", "other_digest", "items", "items_done", "spare")],
+        *[(name, U32) for name in ("disagreed", "other_digest", "items", "items_done", "rank")],
         *[(name, U64) for name in ("directly", "bytes_again")],
         ("deadline_ns", I64),
     ]
@@ -94,7 +94,7 @@ class Server(ctypes.Structure):
         *[(name, P) for name in ("rounds", "rack_workers", "rack_peer", "asked", "waiting")],
         *[(name, P) for name in ("waiting_attempt", "hot_keys", "learnt")],
         *[(name, U32) for name in ("hot_pages", "choose", "round", "begun", "disagreed")],
-        ("other_digest", U32),
+        *[(name, U32) for name in ("other_digest", "hot_round", "spare")],
         *[(name, U64) for name in ("answered_again", "bytes_again", "groups_whole", "sums")],
         *[(name, U64) for name in ("singles", "cold_pairs")],
     ]

@@ -77,7 +77,7 @@ struct libra_worker {
 	uint32_t other_digest;
 	uint32_t items;
 	uint32_t items_done;
-	uint32_t spare;
+	uint32_t rank;
 	uint64_t directly; /* requests that went past the switch because it had not answered */
 	uint64_t bytes_again; /* of frames */
 	int64_t deadline_ns;
@@ -130,6 +130,8 @@ struct libra_server {
 	uint32_t begun;
 	uint32_t disagreed;
 	uint32_t other_digest;
+	uint32_t hot_round; /* the sample that the list is made of */
+	uint32_t spare;
 	uint64_t answered_again;
 	uint64_t bytes_again; /* of frames */
 	uint64_t groups_whole; /* groups summed and given to all workers */

@@ -59,6 +59,7 @@ static uint8_t *begin_answer(struct libra_server *s, uint32_t row, uint32_t rank
 		.pairs = htobe16((uint16_t)pairs),
 		.server = (uint8_t)s->index,
 		.attempt = attempt,
+		.workers = htobe64((uint64_t)1 << rank),
 	};
 
 	memcpy(libra_row(&s->common, row), &header, sizeof(header));
@@ -96,7 +97,7 @@ static uint32_t *part_values(const struct libra_server *s, const struct libra_ro
 	return r->part_values + ((uint64_t)group * s->common.workers + rank) * s->common.lanes;
 }
 
-/* A group's sums for one worker. Returns the row. */
+/* A group's sums for one worker. */
 static uint32_t answer_group(struct libra_server *s, const struct libra_round *r, uint32_t group, uint32_t rank,
 			     uint8_t attempt, int again)
 {
@@ -367,7 +368,11 @@ static int take_learn(struct libra_server *s, struct libra_round *r, const struc
 	uint32_t page = be32toh(header->item), row = row_of(s, rank, page), lanes = s->common.lanes;
 	uint8_t *datagram, again;
 
-	if (!has_pushed(r, header, length, rank) || !complete(s, r) || s->choose || page >= s->hot_pages ||
+	if (r->round != s->hot_round) {
+		s->common.late++; /* there is no list yet, or another by now */
+		return 0;
+	}
+	if (!has_pushed(r, header, length, rank) || !complete(s, r) || page >= s->hot_pages ||
 	    (page && be32toh(header->items) != s->hot_pages)) {
 		s->common.malformed++;
 		return 0;

@@ -93,6 +93,7 @@ class LibraServer:
             hot_keys=self._hot_keys.ctypes.data,
             learnt=self._learnt.ctypes.data,
             round=2**32 - 1,
+            hot_round=2**32 - 1,
         )
         self._address = ctypes.addressof(self._state)
 
@@ -157,6 +158,7 @@ class LibraServer:
         self._hot_keys[: chosen.size] = chosen
         state.hot_pages = max(1, -(-chosen.size // self.job.lanes))
         self._learnt[:] = 0
+        state.hot_round = state.round
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
         """The rows of the outbox to send now, valid until the next call. Never raises: workers are

@@ -151,7 +151,7 @@ static struct libra_request *awaiting(struct libra_worker *w, const struct libra
 	struct libra_request *request;
 	uint32_t item = be32toh(header->item), phase = (uint32_t)phase_of(header->kind);
 
-	if (header->server != server || phase == PHASES || phase > share->phase ||
+	if (header->server != server || !(be64toh(header->workers) >> w->rank & 1) || phase == PHASES || phase > share->phase ||
 	    !counts_right(share, phase, item, be32toh(header->items)) || item >= share->items[phase]) {
 		w->common.malformed++;
 		return NULL;

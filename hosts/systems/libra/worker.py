@@ -57,7 +57,9 @@ class LibraWorker:
         self._requests: NDArray[np.void] = np.zeros(window, layout.REQUEST)
         self._queue: NDArray[np.uint32] = np.zeros(2 * window, np.uint32)
         count = layout.PHASES * job.servers
-        self._recoveries = (Recovery * count)(*(Recovery.of(timing) for _ in range(count)))
+        self._recoveries = (Recovery * count)(
+            *(_recovery(timing, number // job.servers) for number in range(count))
+        )
         self._rtts_ns: NDArray[np.int64] = np.zeros(count, np.int64)
         self._shares = (layout.Share * job.servers)()
         self._hot: list[Keys] = [NO_KEYS] * job.servers
@@ -70,6 +72,7 @@ class LibraWorker:
             rtts_ns=self._rtts_ns.ctypes.data,
             requests=self._requests.ctypes.data,
             shares=ctypes.addressof(self._shares),
+            rank=rank,
             aggregator=job.servers if job.hot else layout.NO_AGGREGATOR,
             direct_after=DIRECT_AFTER,
         )
@@ -228,6 +231,11 @@ class LibraWorker:
             f"{shared.words(shared.runs(servers))} after {self._timing.give_up_ns / 1e9:g} s",
             ranges,
         )
+
+
+def _recovery(timing: Timing, phase: int) -> Recovery:
+    """A server holds a first pull back until the last worker has pushed all."""
+    return Recovery.of(timing, timing.initial_rto_ns if phase == layout.PULL else 0)
 
 
 class _Round:

@@ -1,17 +1,19 @@
 """MLfabric: docs/systems/mlfabric.md.
 
 Settings: lanes, session, servers (1, or 2 with a replica), index (of a server), order, bound,
-group, ahead, divergence (in units), silence_s, cells, first_cell, past_switch, peers
-([address, port]: of a worker the servers, then the scheduler; of a server the workers, the
-scheduler, the other server; of the scheduler the workers, then the servers)."""
+group, ahead, divergence (in units), silence_s, cells, first_cell, past_switch, peers ([address,
+port]: of a worker the servers, then the scheduler; of a server the workers, the scheduler, the
+other server; of the scheduler the workers, then the servers)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from agglab.hosts.driver import default_window
 from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.part import SCHEDULER, SERVER, Part
 from agglab.hosts.systems import shared
+from agglab.hosts.systems.mlfabric import wire
 from agglab.hosts.systems.mlfabric.channel import WINDOW
 from agglab.hosts.systems.mlfabric.endpoint import Agent, Answering
 from agglab.hosts.systems.mlfabric.policy import Policy
@@ -47,6 +49,7 @@ def _role(part: Part, work: AsyncSgd, post: Post) -> Worker | Answering:
     has = part.settings
     first_group = has["session"] % SESSIONS * GROUPS_OF_SESSION
     if part.role == SERVER:
+        most = WINDOW * part.workers
         return Server(
             ServerJob(
                 index=has["index"],
@@ -57,6 +60,9 @@ def _role(part: Part, work: AsyncSgd, post: Post) -> Worker | Answering:
                 divergence=has["divergence"],
                 silence_ns=REPAIR_NS,
                 first_group=first_group,
+                in_flight=default_window(
+                    wire.frame_bytes(post.longest_bytes), most, part.link_rate_bps
+                ),
             ),
             post,
         )
@@ -70,9 +76,8 @@ def _role(part: Part, work: AsyncSgd, post: Post) -> Worker | Answering:
             silence_ns=round(has["silence_s"] * NS_PER_S),
             first_group=first_group,
         )
-        return Scheduler(
-            job, Policy(has["order"], has["bound"], has["group"], has["divergence"]), post
-        )
+        policy = Policy(has["order"], has["bound"], has["group"], has["divergence"])
+        return Scheduler(job, policy, post)
     names = ("servers", "lanes", "ahead", "cells", "first_cell", "past_switch")
     own = {name: has[name] for name in names}
     return Worker(WorkerJob(rank=part.rank, workers=part.workers, **own), work, post)

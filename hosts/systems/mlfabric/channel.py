@@ -40,6 +40,7 @@ class Channel:
         self._address = ctypes.addressof(self._recovery)
         self._pending: NDArray[np.void] = np.zeros(WINDOW, np.dtype(PENDING))
         self._due: NDArray[np.uint32] = np.zeros(WINDOW, np.uint32)
+        self._pending_at, self._due_at = self._pending.ctypes.data, self._due.ctypes.data
         self._packets: list[bytes] = [b""] * WINDOW
         self._waiting: deque[bytes] = deque()
         self._next = self._oldest = 0
@@ -58,18 +59,16 @@ class Channel:
         while self._waiting and self._next < self._oldest + WINDOW:
             slot = self._next % WINDOW
             self._packets[slot] = self._waiting.popleft()
-            self._native.recovery_prepare(self._address, self._entry(slot))
-            self._native.recovery_send(self._address, self._entry(slot), now_ns)
+            entry = self._entry(slot)
+            self._native.recovery_prepare(self._address, entry)
+            self._native.recovery_send(self._address, entry, now_ns)
             found.append((self._next, 0, now_ns, self._packets[slot]))
             self._next += 1
+        if not self._recovery.in_flight:
+            return found
         self._recovery.deadline_ns = NEVER_NS
         count = self._native.recovery_repeat(
-            self._address,
-            self._pending.ctypes.data,
-            PENDING_BYTES,
-            WINDOW,
-            now_ns,
-            self._due.ctypes.data,
+            self._address, self._pending_at, PENDING_BYTES, WINDOW, now_ns, self._due_at
         )
         for slot in self._due[:count].tolist():
             number = self._oldest + (slot - self._oldest) % WINDOW
@@ -91,7 +90,7 @@ class Channel:
         return True
 
     def _entry(self, slot: int) -> int:
-        return int(self._pending.ctypes.data) + slot * PENDING_BYTES
+        return self._pending_at + slot * PENDING_BYTES
 
     @property
     def in_flight(self) -> int:

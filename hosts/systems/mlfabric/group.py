@@ -43,8 +43,8 @@ class Member:
 
     @classmethod
     def _of(cls, rank: int, one: np.void) -> Member:
-        numbers = (int(one[name]) for name in ("step", "read", "norm"))
-        return cls(rank, *numbers, tuple(chunks_in(one["chunks"])))
+        step, read, norm = (int(one[name]) for name in ("step", "read", "norm"))
+        return cls(rank, step, read, norm, tuple(chunks_in(one["chunks"])))
 
     @property
     def request(self) -> bytes:

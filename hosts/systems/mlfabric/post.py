@@ -93,7 +93,8 @@ class Post:
 
     def _opened(self, now_ns: int, peer: int, payload: bytes) -> Message | None:
         if len(payload) < HEADER_BYTES:
-            return self.refuse()
+            self.refuse()
+            return None
         header = np.frombuffer(payload, HEADER, 1)[0]
         kind, body = int(header["kind"]), payload[HEADER_BYTES:]
         if (
@@ -101,13 +102,16 @@ class Post:
             or header["job"] != self._job
             or not wire.is_of_legal_length(kind, len(body), self.lanes)
         ):
-            return self.refuse()
+            self.refuse()
+            return None
         incarnation = int(header["incarnation"])
         if header["session"] != self._session:
-            return self.is_late()
-        known = self._incarnations.setdefault(peer, incarnation) if kind != Kind.SUMMED else None
-        if known not in (None, incarnation):  # a SUMMED is of several senders
-            return self.is_late()
+            self.is_late()
+            return None
+        known = self._incarnations.setdefault(peer, incarnation)
+        if known != incarnation:
+            self.is_late()
+            return None
         number, attempt = int(header["number"]), int(header["attempt"])
         if kind == Kind.ACK:
             if not self._channels[peer].answered(now_ns, number, attempt):
@@ -119,7 +123,8 @@ class Post:
         if kind != Kind.SUMMED:
             new = self._channels[peer].hears(number)
             if new is None:
-                return self.refuse()
+                self.refuse()
+            return None
             self._acknowledge(peer, number, attempt)
             if not new:
                 self.counters["duplicates"] += 1

@@ -67,6 +67,8 @@ class Scheduler:
         self._asked = 0
         self._pinged_ns = now_ns
         self._is_late = self._is_over = False
+        self._idle: set[int] = set()
+        """Workers that compute no more, as their accounts are full."""
 
     @property
     def _server(self) -> int:
@@ -79,6 +81,8 @@ class Scheduler:
         """One of this run."""
         if message.peer < self.job.workers and message.kind == Kind.REQUEST:
             self._request(message)
+        elif message.peer < self.job.workers and message.kind == Kind.IDLE:
+            self._idle.add(message.peer)
         elif message.peer >= self.job.workers and message.kind == Kind.COMMIT:
             self._committed(message)
         elif message.peer == self._server and message.kind == Kind.PROMOTED:
@@ -163,7 +167,8 @@ class Scheduler:
         """Whether nothing more is to be granted; when all is committed, the run is over."""
         if self.job.time_ns and now_ns >= self._began_ns + self.job.time_ns:
             self._is_late = True
-        if self._version < self.job.updates and not self._is_late:
+        is_idle = len(self._idle) == self.job.workers and not self._waiting
+        if self._version < self.job.updates and not self._is_late and not is_idle:
             return False
         if not self._outstanding:
             self._is_over = True
@@ -230,7 +235,7 @@ class Scheduler:
         found = [NEVER_NS]
         if self._watches:
             found += [self._ping_ns, self._silent_since_ns + self.job.silence_ns]
-        if self.job.time_ns and self.post.run and not self._is_late:
+        if self.job.time_ns and self.post.run and not (self._is_late or self._is_over):
             found.append(self._began_ns + self.job.time_ns)
         return min(found)
 

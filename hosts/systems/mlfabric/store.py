@@ -107,8 +107,8 @@ class Assembly:
     def of(cls, body: bytes) -> Assembly:
         """That a first packet belongs to; empty."""
         head = np.frombuffer(body, PART, 1)[0]
-        names = ("transfer", "version", "since", "parts")
-        return cls(*(int(head[name]) for name in names))
+        transfer, version, since = (int(head[name]) for name in ("transfer", "version", "since"))
+        return cls(transfer, version, since, int(head["parts"]))
 
     def take(self, kind: Kind, body: bytes, chunks: int) -> bool:
         """Whether the packet fits; what comes twice is not taken again."""
@@ -134,8 +134,6 @@ class Assembly:
 
     def records(self) -> Iterator[tuple[int, list[NDArray[np.void]]]]:
         """(number of the first, records), in the order of the log."""
-        found = [
-            (place, content) for kind, place, content in self._found.values() if kind == Kind.LOG
-        ]
-        for place, content in sorted(found, key=lambda each: each[0]):
-            yield place, list(np.frombuffer(content, RECORD))
+        for kind, place, content in sorted(self._found.values(), key=lambda each: each[1]):
+            if kind == Kind.LOG:
+                yield place, list(np.frombuffer(content, RECORD))

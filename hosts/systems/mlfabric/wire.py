@@ -36,6 +36,7 @@ class Kind(enum.IntEnum):
     SERVER = 0x5E
     OVER = 0x5F
     PING = 0x60
+    IDLE = 0x61
 
 
 class Reason(enum.IntEnum):
@@ -60,8 +61,8 @@ HEADER = np.dtype(
         ("number", ">u4"),
     ]
 )
-"""incarnation: when the sender's program began, by which one that was started again is told from
-what it was. epoch: how often another server had taken over, as the sender knows. number: of all
+"""epoch: how often another server had taken over, as the sender knows. incarnation: when the
+sender's program began, by which one that was started again is told from what it was. number: of all
 that the sender has sent to this receiver; in an ACK that of the packet it answers, whose attempt it
 has too; 0 in a SUMMED, which is not answered."""
 
@@ -148,6 +149,7 @@ BODY_BYTES = {
     Kind.SERVER: NUMBERS.itemsize,
     Kind.OVER: NUMBERS.itemsize,
     Kind.PING: 0,
+    Kind.IDLE: 0,
 }
 """Of the kinds whose packets have one length."""
 

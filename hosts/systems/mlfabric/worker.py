@@ -3,7 +3,7 @@ reads on without waiting for that, as long as not too much of its own is on its 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,12 +13,22 @@ from agglab.hosts.systems.mlfabric.channel import NEVER_NS
 from agglab.hosts.systems.mlfabric.group import Grant, Member, chunks_in
 from agglab.hosts.systems.mlfabric.post import Message, Post
 from agglab.hosts.systems.mlfabric.store import Assembly, Store
-from agglab.hosts.systems.mlfabric.wire import DROP, NEED, NUMBERS, PULL, PUSH, Kind, Reason
+from agglab.hosts.systems.mlfabric.wire import (
+    DROP,
+    NEED,
+    NO_REPLICA,
+    NUMBERS,
+    PULL,
+    PUSH,
+    RECORD,
+    Kind,
+    Reason,
+)
 from agglab.hosts.workloads import async_sgd
 from agglab.hosts.workloads.async_sgd import AsyncSgd, norm_of
 
 EARLY_MAX = 64
-FATES = {
+FATES: Mapping[int, int] = {
     Reason.STALE: async_sgd.STALE,
     Reason.LARGE: async_sgd.LARGE,
     Reason.LOST: async_sgd.LOST,
@@ -101,6 +111,7 @@ class Worker:
     def _compute(self, now_ns: int) -> None:
         """On the model as it is here."""
         if self._step == self.work.steps_max:
+            self.post.send(self._scheduler, Kind.IDLE)
             return
         rows = self.work.rows_of(self._documents, self._step)
         self._compute_ns = now_ns + int(rows["compute_ns"][0])
@@ -155,9 +166,7 @@ class Worker:
     def take(self, now_ns: int, message: Message) -> None:
         """One of this run."""
         if message.epoch > self.post.epoch:
-            if (
-                len(self._early) < EARLY_MAX
-            ):  # the word that another server is in charge is on its way
+            if len(self._early) < EARLY_MAX:  # until the scheduler's own word has come
                 self._early.append(message)
         elif message.peer == self._scheduler:
             self._from_scheduler(now_ns, message)
@@ -177,8 +186,8 @@ class Worker:
             self._granted(now_ns, message)
         elif message.kind == Kind.DROP:
             dropped = np.frombuffer(message.body, DROP, 1)[0]
-            fate = FATES.get(int(dropped["reason"]))
-            if fate is None:
+            fate = FATES.get(int(dropped["reason"]), async_sgd.UNUSED)
+            if fate == async_sgd.UNUSED:
                 self.post.refuse()
             elif int(dropped["step"]) in self._updates:
                 self._ended(now_ns, int(dropped["step"]), fate)
@@ -281,6 +290,10 @@ class Worker:
         if self.done or message.run != self.post.run:
             return
         self._kept = int(np.frombuffer(message.body, NUMBERS, 1)["version"][0])
+        gone = (self._account["fate"] == async_sgd.COMMITTED) & (
+            self._account["version"] > self._kept
+        )
+        self._account["fate"][gone] = async_sgd.LOST
         for update in list(self._updates.values()):
             self._resolve(now_ns, update)
         if self.store.version > self._kept:
@@ -318,8 +331,11 @@ class Worker:
         records = [record for _, found in assembly.records() for record in found]
         out["commits"] = len(records)
         for place, record in enumerate(records[: self.work.updates]):
-            for name in record.dtype.names:
-                out["log"][place][name] = record[name]
+            entry = out["log"][place]
+            for name in RECORD.names or ():
+                entry[name] = record[name]
+            if record["replicated"] == NO_REPLICA:
+                entry["replicated"] = -1
         self.done, self.chunks_done = True, self.chunks
 
     def tick(self, now_ns: int) -> None:

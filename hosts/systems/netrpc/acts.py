@@ -3,14 +3,16 @@ act posts calls, and more of them as answers come, until it is done."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agglab.hosts.errors import AllReduceError
 from agglab.hosts.systems.netrpc.caller import Caller
 from agglab.hosts.systems.netrpc.service import AGREE, RESERVED, Nothing
-from agglab.hosts.systems.netrpc.stubs import Meet, Reduce
+from agglab.hosts.systems.netrpc.stubs import Meet, Pause, Reduce
 from agglab.hosts.systems.netrpc.wire import Kind
 
 MEETING = 0
@@ -74,3 +76,26 @@ class Meeting:
 
     def step(self) -> bool:
         return not self._caller.in_flight
+
+
+class Pausing:
+    """now_ns: tells the time of the endpoint's latest call; until_ns: when the pause ends."""
+
+    def __init__(self, now_ns: Callable[[], int], wanted: Pause) -> None:
+        self.result = None
+        self._now_ns = now_ns
+        self.until_ns = now_ns() + wanted.pause_ns
+
+    def step(self) -> bool:
+        return self._now_ns() >= self.until_ns
+
+
+class Failed:
+    """The round has no result: the endpoint raises the error when it is polled."""
+
+    def __init__(self, error: AllReduceError) -> None:
+        self.result = None
+        self.error = error
+
+    def step(self) -> bool:
+        return False

@@ -19,13 +19,13 @@ from agglab.hosts.slots import Job as Slots
 from agglab.hosts.slots import check_finite
 from agglab.hosts.systems import shared
 from agglab.hosts.systems.netrpc import wire
-from agglab.hosts.systems.netrpc.acts import Act, Meeting, Opening, Reducing
+from agglab.hosts.systems.netrpc.acts import Act, Failed, Meeting, Opening, Pausing, Reducing
 from agglab.hosts.systems.netrpc.caller import Caller, Rows, Window
 from agglab.hosts.systems.netrpc.places import Directory
 from agglab.hosts.systems.netrpc.server import OWN_COUNTERS
 from agglab.hosts.systems.netrpc.server import POSITIONS as SERVER_POSITIONS
 from agglab.hosts.systems.netrpc.service import Application, Array, Service
-from agglab.hosts.systems.netrpc.stubs import Meet, Reduce, Stubs, Touch
+from agglab.hosts.systems.netrpc.stubs import Meet, Pause, Reduce, Stubs, Touch
 from agglab.hosts.systems.netrpc.touching import Desk, Touching
 
 NEVER = 2**63 - 1
@@ -96,6 +96,7 @@ class NetRpcWorker:
         self._inputs: NDArray = np.zeros(0, np.int32)
         self._out: NDArray = self._inputs
         self._sums: NDArray[np.int32] | None = None
+        self._now_ns = 0
         self._rounds = 0
         self._answered = 0
         self._done = True
@@ -106,7 +107,7 @@ class NetRpcWorker:
         """See Endpoint.begin. values: what the worker brings, whatever the application makes of it;
         out: where the result belongs."""
         assert self.done, "a round is under way"
-        job = self.job
+        job, self._now_ns = self.job, now_ns
         self._inputs, self._out, self._sums = values, out, sums
         self._switch.begin(now_ns, 0)
         self._server.begin(now_ns, job.first_sequence + self._rounds)
@@ -119,6 +120,7 @@ class NetRpcWorker:
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
         """See Endpoint.on_datagrams."""
+        self._now_ns = now_ns
         taken = sum(caller.on_datagrams(now_ns, inbox) for caller in self._callers)
         self._answered += taken
         if taken:
@@ -128,8 +130,8 @@ class NetRpcWorker:
     def _go_on(self) -> None:
         """Let the application go on as far as answers allow."""
         while self._act is not None and self._act.step():
-            if self._opening is not None and not self._opening.agreed:
-                self._act = None
+            if self._act is self._opening and not self._opening.agreed:
+                self._act = Failed(self._mismatch())
                 return
             result, self._act = self._act.result, None
             assert self._application is not None
@@ -144,16 +146,23 @@ class NetRpcWorker:
             return Reducing(self._switch, wanted, self.job.gathering, sums)
         if isinstance(wanted, Meet):
             return Meeting(self._switch, wanted)
+        if isinstance(wanted, Pause):
+            return Pausing(lambda: self._now_ns, wanted)
         if isinstance(wanted, Touch):
             desks = Desk(self._switch, self.job.gathering), Desk(self._server, 0)
             return Touching(*desks, self._values_at, self._counters_at, wanted)
         name = type(self._service).__name__
-        raise AllReduceError(f"{name}.run yielded {wanted!r}, which is no call of the service's")
+        return Failed(
+            AllReduceError(f"{name}.run yielded {wanted!r}, which is no call of the service's")
+        )
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
         """See Endpoint.poll."""
-        if self._opening is not None and not self._opening.agreed:
-            raise self._mismatch()
+        self._now_ns = now_ns
+        if isinstance(self._act, Pausing):
+            self._go_on()
+        if isinstance(self._act, Failed):
+            raise self._act.error
         since_ns = max(caller.progress_ns for caller in self._callers)
         found = [caller.poll(now_ns, since_ns) for caller in self._callers]
         rows = [queued for queued in found if queued is not None]
@@ -190,7 +199,8 @@ class NetRpcWorker:
     @property
     def deadline_ns(self) -> int:
         """See Endpoint.deadline_ns."""
-        return min(caller.deadline_ns for caller in self._callers)
+        pause_ns = self._act.until_ns if isinstance(self._act, Pausing) else NEVER
+        return min(pause_ns, *(caller.deadline_ns for caller in self._callers))
 
     @property
     def done(self) -> bool:

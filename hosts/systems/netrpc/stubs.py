@@ -43,8 +43,20 @@ class Touch:
     values: Values
 
 
+@dataclass(frozen=True)
+class Pause:
+    """Go on after so long. Returns nothing."""
+
+    pause_ns: int
+
+
 class Stubs:
-    """One attribute for each method of the service."""
+    """One attribute for each method of the service, and `pause`."""
+
+    @staticmethod
+    def pause(seconds: float) -> Pause:
+        """Do nothing for so long."""
+        return Pause(round(seconds * 1e9))
 
     def __init__(self, service: type[Service]) -> None:
         self._methods = {m.name: m for m in service.methods}

@@ -1,5 +1,5 @@
 """OmniReduce: docs/systems/omnireduce.md. Settings: lanes, slots, window, first_tag, aggregator
-([address, port])."""
+([address, port]), longest_bytes (of a UDP payload)."""
 
 from __future__ import annotations
 
@@ -18,4 +18,5 @@ def endpoint(part: Part) -> OmniReducer:
     names = ("lanes", "slots", "window", "first_tag")
     job = Job(part.job, part.workers, *(has[name] for name in names))
     host, port = has["aggregator"]
-    return OmniReducer(job, shared.timing_of(part, job.lanes, job.window), (host, port))
+    timing = shared.timing_of(part, job.lanes, job.window)
+    return OmniReducer(job, timing, (host, port), has["longest_bytes"])

@@ -27,9 +27,8 @@ from agglab.hosts.wire import AGGREGATOR, SHAPE_BYTES, Shape
 COLUMN = np.dtype(
     [
         *PENDING,
-        *[(name, "u4") for name in ("tag", "block", "next", "length")],
-        *[(name, "u1") for name in ("kind", "exponent")],
-        ("padding", "u1", 6),
+        *[(name, "u4") for name in ("tag", "block", "next")],
+        *[(name, "u1") for name in ("kind", "exponent", "has_values", "padding")],
     ]
 )
 """`struct omnireduce_column` of omnireduce.h."""
@@ -38,9 +37,11 @@ OWN_COUNTERS = {
     "blocks_sent": ("blocks", "whose values it sent, those sent again counted once"),
     "blocks_bare": ("blocks", "in which it had nothing, so that it sent headers alone"),
     "blocks_skipped": ("blocks", "in which no worker had anything, so that nobody sent anything"),
+    "blocks_fused": ("blocks", "of blocks_bare, those that went as entries behind other packets"),
+    "openings_fused": ("columns", "whose first packet went as an entry behind another"),
 }
 """What this system's workers count beside `shared.COUNTERS`: each block of a round is one of the
-three."""
+first three."""
 
 SIGNATURES: library.Signatures = {
     "omnireduce_begin": (None, [P, I64]),
@@ -57,8 +58,13 @@ class _State(ctypes.Structure):
     _fields_ = [
         *[(name, ctypes.c_uint32) for name in ("job", "lanes", "window", "value_bits")],
         ("recovery", Recovery),
-        *[(name, ctypes.c_void_p) for name in ("columns", "frames", "queue")],
+        *[(name, ctypes.c_void_p) for name in ("columns", "frames", "lengths", "queue", "ready")],
         ("frame_stride", ctypes.c_uint64),
+        ("held_since_ns", ctypes.c_int64),
+        *[
+            (name, ctypes.c_uint32)
+            for name in ("ready_count", "opening_entries", "bare_entries", "values_entries")
+        ],
         *[(name, ctypes.c_void_p) for name in ("values", "out", "sums", "exponents")],
         ("elements", ctypes.c_uint64),
         *[(name, ctypes.c_uint8 * SHAPE_BYTES) for name in ("shape", "smallest", "largest")],
@@ -92,18 +98,25 @@ class OmniReducer:
     """A switch answers only what a worker has asked."""
 
     def __init__(
-        self, job: Job, timing: Timing = Timing(), aggregator: Address = AGGREGATOR
+        self,
+        job: Job,
+        timing: Timing = Timing(),
+        aggregator: Address = AGGREGATOR,
+        longest_bytes: int = 0,
     ) -> None:
+        """longest_bytes: of a datagram, as far as the system allows; 0 for no other limit."""
         check_range("lanes", job.lanes, 1, wire.MAX_LANES)
         self.job, self.timing = job, timing
         self.peers = (aggregator,)
-        self.longest_bytes = wire.longest_datagram_bytes(job.lanes)
+        self.longest_bytes = wire.longest_datagram_bytes(job.lanes, longest_bytes)
         self.columns: NDArray[np.void] = np.zeros(job.window, COLUMN)
         self.columns["tag"] = (job.first_tag - 1) % 2**32
         stride = -(-self.longest_bytes // 64) * 64
-        frames = np.zeros((job.window, stride), np.uint8)
-        self.outbox = Outbox(frames, self.columns["length"], np.zeros(job.window, np.uint32))
+        rows = job.window + job.window // 2  # each column's own, and those of at least two columns
+        frames = np.zeros((rows, stride), np.uint8)
+        self.outbox = Outbox(frames, np.zeros(rows, np.uint32), np.zeros(rows, np.uint32))
         self._queue: NDArray[np.uint32] = np.zeros(job.window, np.uint32)
+        self._ready: NDArray[np.uint32] = np.zeros(job.window, np.uint32)
         self._library = _native()
         self._state = _State(
             job=job.job,
@@ -113,8 +126,13 @@ class OmniReducer:
             recovery=Recovery.of(timing),
             columns=self.columns.ctypes.data,
             frames=frames.ctypes.data,
+            lengths=self.outbox.lengths.ctypes.data,
             queue=self._queue.ctypes.data,
+            ready=self._ready.ctypes.data,
             frame_stride=stride,
+            opening_entries=wire.entries_behind(self.longest_bytes, wire.OPENING_BYTES),
+            bare_entries=wire.entries_behind(self.longest_bytes, wire.HEADER_BYTES),
+            values_entries=wire.entries_behind(self.longest_bytes, wire.full_bytes(job.lanes)),
         )
         self._address = ctypes.addressof(self._state)
         self.exponents: NDArray[np.uint8] = np.zeros(0, np.uint8)
@@ -158,7 +176,7 @@ class OmniReducer:
         return taken
 
     def poll(self, now_ns: int) -> NDArray[np.uint32]:
-        """See Endpoint.poll; a row of the outbox is a column."""
+        """See Endpoint.poll; a row of the outbox is a column, or behind these a fused packet."""
         count = self._library.omnireduce_poll(self._address, now_ns)
         if count < 0:
             raise self._failure(-count)
@@ -175,7 +193,9 @@ class OmniReducer:
         return timeout(self.job, blocks, waiting, self.timing.give_up_ns)
 
     def repeats(self, row: int) -> Repeat | None:
-        """See Endpoint.repeats."""
+        """See Endpoint.repeats; what is sent again is never fused."""
+        if row >= self.job.window:
+            return None
         column = self.columns[row]
         if not column["attempt"]:
             return None

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "fuse.h"
 #include "quantise.h"
 
 static uint64_t first_element(const struct omnireduce_worker *w, uint32_t block)
@@ -93,8 +94,8 @@ static uint32_t put_block(struct omnireduce_worker *w, struct omnireduce_column 
 	return 4 * w->lanes;
 }
 
-/* Lays out the column's next packet and puts the column on the queue. */
-static void prepare(struct omnireduce_worker *w, uint32_t index)
+/* Lays out the column's next packet. */
+static void prepare(struct omnireduce_worker *w, uint32_t index, int64_t now_ns)
 {
 	struct omnireduce_column *column = &w->columns[index];
 	uint8_t *frame = w->frames + index * w->frame_stride, *body = frame + OMNIREDUCE_HEADER_BYTES;
@@ -112,9 +113,10 @@ static void prepare(struct omnireduce_worker *w, uint32_t index)
 	};
 
 	memcpy(frame, &header, sizeof(header));
-	column->length = OMNIREDUCE_HEADER_BYTES + body_bytes;
+	w->lengths[index] = OMNIREDUCE_HEADER_BYTES + body_bytes;
+	column->has_values = !opening && body_bytes;
 	recovery_prepare(&w->recovery, &column->pending);
-	w->queue[w->queued++] = index;
+	fuse_add(w, index, now_ns);
 }
 
 void omnireduce_begin(struct omnireduce_worker *w, int64_t now_ns)
@@ -125,12 +127,13 @@ void omnireduce_begin(struct omnireduce_worker *w, int64_t now_ns)
 		used = 1;
 	w->blocks_done = 0;
 	w->queued = 0;
+	w->ready_count = 0;
 	recovery_begin(&w->recovery, now_ns);
 	for (uint32_t index = 0; index < used; index++) {
 		w->columns[index].block = index;
 		w->columns[index].kind = OMNIREDUCE_OPENING;
 		look_ahead(w, &w->columns[index], index);
-		prepare(w, index);
+		prepare(w, index, now_ns);
 	}
 }
 
@@ -295,7 +298,7 @@ uint32_t omnireduce_results(struct omnireduce_worker *w, int64_t now_ns, const u
 		if (!take(w, column, header))
 			break;
 		if (advance(w, column, be32toh(header->next), header->exponent))
-			prepare(w, (uint32_t)(column - w->columns));
+			prepare(w, (uint32_t)(column - w->columns), now_ns);
 	}
 	/* One sample a batch: results that were gathered share their arrival time. */
 	if (longest_ns >= 0)
@@ -303,19 +306,7 @@ uint32_t omnireduce_results(struct omnireduce_worker *w, int64_t now_ns, const u
 	return awaited;
 }
 
-static void count_sent(struct omnireduce_worker *w, const struct omnireduce_column *column)
-{
-	w->sent++;
-	w->bytes_sent += OMNIREDUCE_LOWER_HEADER_BYTES + column->length;
-}
-
-static void send_first(struct omnireduce_worker *w, struct omnireduce_column *column, int64_t now_ns)
-{
-	recovery_send(&w->recovery, &column->pending, now_ns);
-	count_sent(w, column);
-}
-
-/* Sends again what is due. */
+/* Sends again what is due, each column's packet by itself. */
 static void send_again(struct omnireduce_worker *w, int64_t now_ns)
 {
 	uint32_t *again = w->queue + w->queued;
@@ -327,27 +318,32 @@ static void send_again(struct omnireduce_worker *w, int64_t now_ns)
 		uint8_t *frame = w->frames + again[i] * w->frame_stride;
 
 		frame[offsetof(struct omnireduce_header, attempt)] = (uint8_t)column->pending.attempt;
-		count_sent(w, column);
 	}
 	w->queued += count;
 }
 
 int omnireduce_poll(struct omnireduce_worker *w, int64_t now_ns)
 {
+	int64_t held_until_ns;
 	int count;
 
 	if (w->disagreed)
 		return -EPROTO;
-	for (uint32_t i = 0; i < w->queued; i++)
-		send_first(w, &w->columns[w->queue[i]], now_ns);
+	fuse_send(w, now_ns);
 	if (!w->recovery.in_flight) {
 		w->recovery.deadline_ns = INT64_MAX;
 	} else {
 		if (recovery_gives_up(&w->recovery, w->recovery.progress_ns, now_ns))
 			return -ETIMEDOUT;
 		send_again(w, now_ns);
+		held_until_ns = fuse_deadline_ns(w);
+		if (held_until_ns < w->recovery.deadline_ns)
+			w->recovery.deadline_ns = held_until_ns;
 	}
 	count = (int)w->queued;
+	w->sent += w->queued;
+	for (int i = 0; i < count; i++)
+		w->bytes_sent += OMNIREDUCE_LOWER_HEADER_BYTES + w->lengths[w->queue[i]];
 	w->queued = 0;
 	return count;
 }

@@ -19,9 +19,9 @@ struct omnireduce_column {
 	uint32_t tag;
 	uint32_t block;   /* that the packet is about; of an OPENING the column's first */
 	uint32_t next;    /* this worker's next after that which has a value, or NO_BLOCK */
-	uint32_t length;  /* of the datagram in frames */
 	uint8_t kind;     /* without BARE */
 	uint8_t exponent; /* of this worker's values in next */
+	uint8_t has_values; /* its packet has */
 };
 
 struct omnireduce_worker {
@@ -32,9 +32,17 @@ struct omnireduce_worker {
 	struct recovery recovery;
 
 	struct omnireduce_column *columns;
-	uint8_t *frames; /* one datagram a column, frame_stride apart, kept until its result is here */
-	uint32_t *queue; /* columns to send, in order */
+	uint8_t *frames; /* rows, frame_stride apart: each column's own datagram, kept until its result is here; then those
+			  * of several columns, kept until the next poll */
+	uint32_t *lengths; /* of the datagram in each row */
+	uint32_t *queue;   /* rows to send, in order */
+	uint32_t *ready;   /* columns whose packets are laid out and were not sent, in order */
 	uint64_t frame_stride;
+	int64_t held_since_ns; /* since when the first of them waits for others to go with it */
+	uint32_t ready_count;
+	uint32_t opening_entries; /* how many may stand behind an OPENING */
+	uint32_t bare_entries;    /* behind headers alone */
+	uint32_t values_entries;  /* behind values */
 
 	const void *values; /* float or int32_t; may be the same memory as out */
 	void *out;
@@ -60,6 +68,8 @@ struct omnireduce_worker {
 	uint64_t blocks_sent;    /* whose values this worker sent, once each */
 	uint64_t blocks_bare;    /* for which it sent headers alone */
 	uint64_t blocks_skipped; /* for which nobody sent anything */
+	uint64_t blocks_fused;   /* of blocks_bare, those that were entries behind another packet */
+	uint64_t openings_fused;
 };
 
 /* Puts the OPENING of every column the round uses on the queue, of column 0 at least. The round's fields are set. */
@@ -69,7 +79,7 @@ void omnireduce_begin(struct omnireduce_worker *w, int64_t now_ns);
 uint32_t omnireduce_results(struct omnireduce_worker *w, int64_t now_ns, const uint8_t *rows, uint64_t row_bytes,
 			    const uint32_t *lengths, uint32_t count);
 
-/* Fills the queue with the columns to send now, new packets first, and sets deadline_ns. Returns how many, or
+/* Fills the queue with the rows to send now, new packets first, and sets deadline_ns. Returns how many, or
  * -ETIMEDOUT when no awaited result came for give_up_ns, -EPROTO when the workers disagreed about the round's shape. */
 int omnireduce_poll(struct omnireduce_worker *w, int64_t now_ns);
 

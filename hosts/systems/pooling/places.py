@@ -7,31 +7,32 @@ from numpy.typing import NDArray
 
 from agglab.hosts.hashes import hash_place
 
-SALTS = 64
+SALTS = 8
 """How often a place is drawn again that the job has already."""
 
 
 def places(job: int, window: int, first_slot: int, slots: int) -> NDArray[np.uint16]:
-    """The slot of each of a job's positions: uint16 of shape (window,), all within `slots` slots
-    from `first_slot` on. A hash of job, position and salt; where the job has another position
-    there, the next salt, as published, and after SALTS of them the next slot that is free. Only if
-    the window is larger than `slots` do two positions have one slot.
+    """Slots in which a job's chunks follow each other: that of tag t is number t modulo the length.
+
+    uint16 of shape (min(window, slots),), all different and within `slots` slots from `first_slot`
+    on: a hash of job, number and salt; where the job has another number there, the next salt, as
+    published, and after SALTS of them the next slot that is free. So only where more chunks than
+    `slots` are at the switch at once do two chunks of one job want the same slot.
     """
+    count = min(window, slots)
     taken = np.zeros(slots, np.bool_)
-    found = np.zeros(window, np.uint16)
-    for position in range(window):
-        if position % slots == 0:
-            taken[:] = False
-        place = _free_place(job, position, slots, taken)
+    found = np.zeros(count, np.uint16)
+    for number in range(count):
+        place = _free_place(job, number, slots, taken)
         taken[place] = True
-        found[position] = first_slot + place
+        found[number] = first_slot + place
     return found
 
 
-def _free_place(job: int, position: int, slots: int, taken: NDArray[np.bool_]) -> int:
+def _free_place(job: int, number: int, slots: int, taken: NDArray[np.bool_]) -> int:
     place = 0
     for salt in range(SALTS):
-        place = hash_place("crc32", [(job, 16), (position, 16), (salt, 16)], 0, slots)
+        place = hash_place("crc32", [(job, 16), (number, 16), (salt, 16)], 0, slots)
         if not taken[place]:
             return place
     return int((np.flatnonzero(~np.roll(taken, -place))[0] + place) % slots)

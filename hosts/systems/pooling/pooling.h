@@ -1,7 +1,7 @@
 /* The inner steps of hosts/systems/pooling/: a worker's state, and a server's, packet by packet.
  *
  * They know neither sockets nor clocks, and allocate nothing. Python owns all memory; the structures are mirrored in
- * worker.py and server.py, which compare the sizes. docs/systems/atp.md.
+ * worker.py and server.py, which compare the sizes.
  */
 #ifndef AGGLAB_POOLING_H
 #define AGGLAB_POOLING_H
@@ -48,7 +48,7 @@ struct pooling_worker {
 	struct pooling_common common;
 	struct recovery recovery;
 	struct pooling_position *positions;
-	const uint16_t *slots; /* of each position */
+	const uint16_t *slots; /* tag t has number t % places of them */
 	const uint32_t *values; /* may be the same memory as out */
 	uint32_t *out;
 	uint32_t *sums; /* the integers that were summed, or NULL */
@@ -64,6 +64,7 @@ struct pooling_worker {
 	int32_t scale_log2; /* integers are floats times 2 to this */
 	uint32_t value_bits;
 	uint32_t priority;
+	uint32_t places;
 	struct aimd aimd;
 	uint64_t marked;    /* results that tell of a busy link */
 	uint64_t overflown; /* chunks that were sent as floats */

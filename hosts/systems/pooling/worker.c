@@ -75,7 +75,7 @@ static void prepare(struct pooling_worker *w, uint32_t chunk, uint32_t floats)
 		for (uint64_t i = 0; i < count; i++)
 			payload[i] = wire_order(values[i]);
 	memset(payload + count, 0, (c->lanes - count) * sizeof(*payload));
-	header.slot = htobe16(w->slots[position]);
+	header.slot = htobe16(w->slots[tag_of(w, chunk) % w->places]);
 	header.priority = (uint8_t)w->priority;
 	memcpy(pooling_row(c, position), &header, sizeof(header));
 	w->positions[position].chunk = chunk;
@@ -196,7 +196,8 @@ static int take(struct pooling_worker *w, int64_t now_ns, const uint8_t *datagra
 	sample_ns = recovery_answered(&w->recovery, &p->pending, header.attempt, now_ns);
 	*rtt_ns = sample_ns > *rtt_ns ? sample_ns : *rtt_ns;
 	w->marked += !!(header.flags & POOLING_CONGESTED);
-	aimd_answered(&w->aimd, header.flags & POOLING_CONGESTED);
+	if (w->aimd.least < w->aimd.most)
+		aimd_answered(&w->aimd, header.flags & POOLING_CONGESTED);
 	if (header.flags & POOLING_OVERFLOW && kind == POOLING_SCALED)
 		prepare(w, p->chunk, 1);
 	else

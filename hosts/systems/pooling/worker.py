@@ -69,7 +69,7 @@ class _Worker(ctypes.Structure):
             )
         ],
         ("scale_log2", ctypes.c_int32),
-        *[(name, ctypes.c_uint32) for name in ("value_bits", "priority")],
+        *[(name, ctypes.c_uint32) for name in ("value_bits", "priority", "places")],
         ("aimd", Aimd),
         *[(name, ctypes.c_uint64) for name in ("marked", "overflown")],
     ]
@@ -117,6 +117,7 @@ class PoolingWorker:
             scale_log2=job.scale_log2,
             value_bits=job.value_bits,
             priority=job.priority,
+            places=self._slots.size,
             aimd=Aimd(window=job.window, least=least, most=job.window, left=job.window),
         )
         self._address = ctypes.addressof(self._state)
@@ -210,18 +211,17 @@ class PoolingWorker:
         position = self._positions[row]
         if not position["attempt"]:
             return None
-        tag = self._state.first_tag + int(position["chunk"])
-        return Repeat(int(self._slots[row]), tag, int(position["first_sent_ns"]))
+        _, slot, tag = self._where(int(position["chunk"]))
+        return Repeat(slot, tag, int(position["first_sent_ns"]))
 
     def waiting(self, most: int) -> list[list[int]]:
         """[chunk, slot, tag] of contributions that have no result, at most so many."""
-        found = np.flatnonzero(self._positions["waiting"])
-        chunks = self._positions["chunk"][found]
-        order = np.argsort(chunks)[:most]
-        return [
-            [int(chunks[i]), int(self._slots[found[i]]), self._state.first_tag + int(chunks[i])]
-            for i in order
-        ]
+        chunks = self._positions["chunk"][self._positions["waiting"] != 0]
+        return [self._where(chunk) for chunk in sorted(chunks.tolist())[:most]]
+
+    def _where(self, chunk: int) -> list[int]:
+        tag = self._state.first_tag + chunk
+        return [chunk, int(self._slots[tag % self._slots.size]), tag]
 
     def finish(self) -> None:
         """Raise NotFinite, naming the index, if the result has an Inf or NaN. The next round may

@@ -78,7 +78,7 @@ def _entries(graph: Topology, jobs: Sequence[ActiveJob]) -> Iterator[tuple[str, 
                 *_, before, _ = path(graph, worker, server)
                 came_from, _, switch = before.partition("->")
                 port = wiring_of(graph).port_to(switch, came_from)
-                key = {
+                key: dict[str, int | tuple[int, int]] = {
                     "ingress_port": port,
                     "hdr.ipv4.src": ip_number(graph.host(worker).ip),
                     "hdr.ipv4.dst": ip_number(graph.host(server).ip),

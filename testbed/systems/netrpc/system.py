@@ -20,6 +20,7 @@ from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.trust import Trust
 from agglab.testbed.systems.base import (
+    ALL_REDUCES,
     SHARED_KEYS,
     Abilities,
     Absent,
@@ -54,7 +55,7 @@ class NetRpc(Summing):
     name = "netrpc"
     summary = "switches execute calls of a service: its methods are rows of a table"
     abilities = Abilities(
-        workloads=("allreduce", "sparse_allreduce", "calls"),
+        workloads=(*ALL_REDUCES, "calls"),
         has_servers=True,
         keys=frozenset(SHARED_KEYS) - {"workload.worker"},
     )

@@ -9,7 +9,7 @@ from agglab.hosts.wire import SHAPE_BYTES, VALUE_BYTES
 from agglab.testbed.systems.summing.attack import Aim
 
 COLUMN = struct.Struct("!II")
-BARE_ONE_IN = 3
+BARE_ONE_IN, FUSED_ONE_IN, ENTRIES = 3, 3, 4
 
 
 def forge(aim: Aim, result: int, overhead: int) -> bytes:
@@ -22,7 +22,15 @@ def forge(aim: Aim, result: int, overhead: int) -> bytes:
         chance.randrange(BARE_ONE_IN) == 0 or not aim.fits(wire.HEADER_BYTES + body_bytes, overhead)
     ):
         kind, body_bytes = kind | wire.BARE, 0
-    header = aim.header(kind | result)
+    entries_bytes = _entries_bytes(aim, wire.HEADER_BYTES + body_bytes, overhead)
+    header = aim.header(kind | result | (wire.FUSED if entries_bytes else 0))
     blocks = -(-aim.victim.elements // lanes)
     column = COLUMN.pack(*(chance.choice((chance.randrange(blocks), wire.NO_BLOCK)) for _ in "bn"))
-    return header + column + chance.randbytes(body_bytes)
+    return header + column + chance.randbytes(body_bytes + entries_bytes)
+
+
+def _entries_bytes(aim: Aim, alone_bytes: int, overhead: int) -> int:
+    """Of entries that anybody could have made up; 0 for none."""
+    size = wire.ENTRY_BYTES * aim.chance.randint(1, ENTRIES)
+    is_fused = aim.chance.randrange(FUSED_ONE_IN) == 0 and aim.fits(alone_bytes + size, overhead)
+    return size if is_fused else 0

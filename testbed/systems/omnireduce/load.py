@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from agglab.hosts.systems.omnireduce.wire import (
+    ENTRY_BYTES,
+    HEADER_BYTES,
+    OPENING_BYTES,
+    entries_behind,
+    full_bytes,
+    longest_datagram_bytes,
+)
 from agglab.testbed.plan import Tree
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import ActiveJob, Array
@@ -19,27 +28,83 @@ from agglab.topologies import Topology
 
 Blocks = npt.NDArray[np.bool_]
 """Of each block of a tensor, whether it has a value that is not zero."""
+IPV4_AND_UDP_BYTES = 28
 PIECE_BLOCKS = 4096
 """Of a tensor at a time."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """How many entries can stand behind an OPENING, headers alone, and values."""
+
+    opening: int
+    bare: int
+    values: int
+
+
+def longest_bytes(graph: Topology) -> int:
+    """Of a UDP payload that every link carries."""
+    return min(link.mtu for link in graph.links) - IPV4_AND_UDP_BYTES
+
+
+def room_of(graph: Topology, lanes: int) -> Room:
+    longest = longest_datagram_bytes(lanes, longest_bytes(graph))
+    alone = (OPENING_BYTES, HEADER_BYTES, full_bytes(lanes))
+    return Room(*(entries_behind(longest, size) for size in alone))
 
 
 @lru_cache(maxsize=4096)
 def load(graph: Topology, seed: int, lanes: int, job: ActiveJob, number: int, sizes: Sizes) -> Load:
     """Of the round of that number: an OPENING for each column; up, of each block that anybody has,
-    the values of those below, or headers alone where none of them has any; down, the values."""
-    own = {job.job.hosts[rank]: _blocks(seed, lanes, job.job, rank, number) for rank in job.members}
-    tree = tree_of(graph, job)
+    the values of those below, or headers alone where none of them has any; down, the values. What
+    a worker sends without values is fused as far as can be."""
+    own = _own(seed, lanes, job, number)
+    tree, room = tree_of(graph, job), room_of(graph, lanes)
     window, everybody = job.job.window, _union(own)
-    summed = int(np.count_nonzero(everybody))
-    openings = max(1, min(window, everybody.size)) * sizes.opening
+    summed, columns = int(np.count_nonzero(everybody)), max(1, min(window, everybody.size))
     sent: dict[str, int] = {}
     for switch, node, below in _links(tree, tree.root, own):
         filled = int(np.count_nonzero(below))
-        up = filled * sizes.full(lanes) + (summed - filled) * sizes.bare
-        sent[f"{node}->{switch}"] = openings + up
-        sent[f"{switch}->{node}"] = openings + summed * sizes.full(lanes)
+        alone = columns * sizes.opening + (summed - filled) * sizes.bare
+        entries = most_entries(room, columns, filled, summed - filled) if node in own else (0, 0)
+        sent[f"{node}->{switch}"] = filled * sizes.full(lanes) + alone - saved(*entries, sizes)
+        sent[f"{switch}->{node}"] = columns * sizes.opening + summed * sizes.full(lanes)
     steps = max(int(np.count_nonzero(everybody[column::window])) for column in range(window))
     return Load(sent, summed, steps)
+
+
+def saved(openings: int, blocks: int, sizes: Sizes) -> int:
+    """Bytes that so many openings, and headers for so many blocks, need less as entries."""
+    return openings * (sizes.opening - ENTRY_BYTES) + blocks * (sizes.bare - ENTRY_BYTES)
+
+
+def most_entries(room: Room, columns: int, filled: int, bare: int) -> tuple[int, int]:
+    """How many of a worker's openings, and of the blocks for which it sends headers alone, can be
+    entries behind other packets. filled: blocks whose values it sends."""
+    alone = max(0, bare - filled * room.values)
+    return columns - -(-columns // (1 + room.opening)), bare - -(-alone // (1 + room.bare))
+
+
+@lru_cache(maxsize=4096)
+def taken_for_saved(
+    seed: int, lanes: int, room: Room, job: ActiveJob, number: int, sizes: Sizes
+) -> dict[str, int]:
+    """Host -> bytes by which `load` takes its worker's packets of that round for fused."""
+    own = _own(seed, lanes, job, number)
+    everybody = _union(own)
+    summed, columns = np.count_nonzero(everybody), max(1, min(job.job.window, everybody.size))
+    found = {}
+    for host, blocks in own.items():
+        filled = int(np.count_nonzero(blocks))
+        entries = most_entries(room, columns, filled, int(summed) - filled)
+        found[host] = saved(*entries, sizes)
+    return found
+
+
+def _own(seed: int, lanes: int, job: ActiveJob, number: int) -> dict[str, Blocks]:
+    """Host -> what its worker has."""
+    hosts = job.job.hosts
+    return {hosts[rank]: _blocks(seed, lanes, job.job, rank, number) for rank in job.members}
 
 
 def _links(tree: Tree, switch: str, own: Mapping[str, Blocks]) -> Iterator[tuple[str, str, Blocks]]:

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from agglab.hosts.systems.omnireduce import wire
 from agglab.hosts.systems.omnireduce.endpoint import OWN_COUNTERS
+from agglab.testbed.plan import Entries, Replica
 from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.systems.base import SHARED_KEYS, Abilities, ActiveJob, Again
+from agglab.testbed.systems.base import SHARED_KEYS, Abilities, ActiveJob, Again, Agent, Counter
 from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.omnireduce import attack
-from agglab.testbed.systems.omnireduce.load import load
+from agglab.testbed.systems.omnireduce.load import (
+    load,
+    longest_bytes,
+    room_of,
+    saved,
+    taken_for_saved,
+)
 from agglab.testbed.systems.summing.attack import Aim
 from agglab.testbed.systems.summing.base import Summing
 from agglab.testbed.systems.summing.bounds import Load
+from agglab.testbed.systems.summing.counters import COUNTERS
 from agglab.testbed.systems.summing.sizes import Sizes
+from agglab.topologies import Topology
+
+APART_GROUP, NO_LINK = 0xFFFF, 510
+"""p4/omnireduce.p4. The copies leave by no port: they come in again."""
+APART = (Replica(NO_LINK, 2), Replica(NO_LINK, 3))
+TAKEN_APART = Counter("taken_apart", "times that a fused packet was made two")
 
 
 class OmniReduce(Summing):
@@ -27,7 +42,19 @@ class OmniReduce(Summing):
     abilities = Abilities(keys=frozenset(SHARED_KEYS) - {"workload.worker"})
     endpoints = "agglab.hosts.systems.omnireduce"
     host_counters = meanings(OWN_COUNTERS)
+    counters: Mapping[str, Counter] = {**COUNTERS, "taken_apart": TAKEN_APART}
     sizes = Sizes(wire.HEADER_BYTES)
+
+    def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
+        """With the group of the two copies that a fused packet is taken apart by."""
+        return {
+            switch: replace(entries, groups={**entries.groups, APART_GROUP: APART})
+            for switch, entries in super().tables(graph, jobs).items()
+        }
+
+    def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
+        longest = {"longest_bytes": longest_bytes(resolved.graph)}
+        return [_with_settings(agent, longest) for agent in super().agents(resolved, job)]
 
     def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
         graph, seed, lanes = resolved.graph, resolved.seed, resolved.lanes
@@ -40,8 +67,18 @@ class OmniReduce(Summing):
     def beyond(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """What is sent again has values, or headers alone."""
-        return self._frames(resolved, counts["retransmitted"])
+        """What is sent again has values, or headers alone. And what was fused less than can be."""
+        room = room_of(resolved.graph, resolved.lanes)
+        taken = sum(
+            taken_for_saved(resolved.seed, resolved.lanes, room, job, number, self.sizes)[host]
+            for number in self.rounds(job)
+        )
+        alone = taken - saved(counts["openings_fused"], counts["blocks_fused"], self.sizes)
+        again = self._frames(resolved, counts["retransmitted"])
+        return Again(alone + again.least, alone + again.most)
+
+    def passes_within(self) -> tuple[str, ...]:
+        return ("taken_apart",)
 
     def answers(self, resolved: ResolvedScenario, packets: int, size: int) -> Again:
         """A packet of headers alone may be answered with values."""
@@ -53,3 +90,8 @@ class OmniReduce(Summing):
 
     def forge(self, aim: Aim, result: int, overhead: int) -> bytes:
         return attack.forge(aim, result, overhead)
+
+
+def _with_settings(agent: Agent, more: Mapping[str, int]) -> Agent:
+    settings = {**agent.configuration["settings"], **more}
+    return replace(agent, configuration={**agent.configuration, "settings": settings})

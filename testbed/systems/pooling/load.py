@@ -12,7 +12,7 @@ from agglab.testbed.plan import Tree
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.systems.base import ActiveJob, Again, Bounds
 from agglab.testbed.systems.between_hosts import lossy_crossing_s
-from agglab.testbed.systems.forwarding import path, path_s, rates, slowest_crossing_s
+from agglab.testbed.systems.forwarding import path_s, rates, slowest_crossing_s
 from agglab.testbed.systems.pooling.keys import PoolingKeys, part_of_pool
 from agglab.testbed.systems.pooling.scales import unfit_chunks
 from agglab.testbed.systems.pooling.trees import directions, server_of, tree_of
@@ -31,10 +31,7 @@ def sent(
     again = unfit_chunks(resolved.seed, resolved.lanes, own.scale_log2, job, number)
     tree, server = tree_of(resolved.graph, job), server_of(job)
     packets: Counter[str] = Counter(once(resolved.graph, job, chunks))
-    for host in job.hosts if again else ():
-        for direction in path(resolved.graph, host, server):
-            packets[direction] += again
-    for direction in _down(tree, server) if again else ():
+    for direction in _of_floats(tree, job, server) if again else ():
         packets[direction] += again
     return {direction: count * frame_bytes for direction, count in packets.items()}
 
@@ -47,6 +44,20 @@ def once(graph: Topology, job: ActiveJob, size: int) -> dict[str, int]:
     return dict(sizes)
 
 
+def _of_floats(tree: Tree, job: ActiveJob, server: str) -> list[str]:
+    """What a chunk of floats crosses: each worker's the whole way to the server, which may be the
+    worker's own host, and their sum every cable down."""
+    crossed = _down(tree, server)
+    above = {node: switch for switch, at in tree.branches.items() for _, node in at.children}
+    for host in job.hosts:
+        node = host
+        while node != tree.root:
+            crossed.append(f"{node}->{above[node]}")
+            node = above[node]
+        crossed.append(f"{tree.root}->{server}")
+    return crossed
+
+
 def _down(tree: Tree, server: str) -> list[str]:
     ways = [f"{server}->{tree.root}"]
     for switch, branch in tree.branches.items():
@@ -55,16 +66,16 @@ def _down(tree: Tree, server: str) -> list[str]:
 
 
 def unpredictable(resolved: ResolvedScenario, own: PoolingKeys) -> str:
-    """See System.unpredictable: only where no two positions have the same slot is it sure that
-    every chunk finds its own free."""
+    """See System.unpredictable: only where no two chunks in flight have the same slot is it sure
+    that each finds its own free."""
     jobs, taken = resolved.jobs, set[int]()
     for index, job in enumerate(jobs):
         first, slots = part_of_pool(own, resolved.slots, index, len(jobs))
         used = min(job.window, chunks_of_round(job.elements, resolved.lanes) * job.rounds)
-        found = places(job.number, job.window, first, slots)[:used].tolist()
-        if len(set(found)) < len(found) or taken & set(found):
+        found = set(places(job.number, job.window, first, slots)[:used].tolist())
+        if used > slots or taken & found:
             return CLASH
-        taken |= set(found)
+        taken |= found
     return ""
 
 

@@ -20,6 +20,7 @@ from agglab.testbed.systems.base import (
     Cells,
     Choices,
     Combine,
+    Counter,
     Registers,
     Source,
     System,
@@ -45,7 +46,7 @@ class Summing(System):
     sizes: Sizes
     endpoints: str
     """Module of the workers' endpoints."""
-    counters = counted.COUNTERS
+    counters: Mapping[str, Counter] = counted.COUNTERS
     attack_kinds = attack.KINDS
 
     @abstractmethod

@@ -23,7 +23,7 @@ from agglab.hosts.systems.omnireduce.endpoint import OmniReducer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "p4"))
 
-from omnireduce_model import BARE, NONE, OPENING, RESULT, Packet, Switch, parse
+from omnireduce_model import BARE, NONE, OPENING, RESULT, Packet, Switch, parse, parse_all
 
 NUMBER, SLOTS = 7, 64
 SWITCH = ("10.0.255.254", 48864)
@@ -36,6 +36,7 @@ class SwitchEnd:
 
     def __init__(self, peers, lanes):
         self.peers, self.longest_bytes = peers, wire.longest_datagram_bytes(lanes)
+        self.lanes = lanes
         self.model = Switch(NUMBER, tuple(range(len(peers))), SLOTS)
         self.out = []
         self.outbox = Outbox(*(np.zeros((0, *n), np.uint32) for n in ((1,), (), ())))
@@ -43,12 +44,15 @@ class SwitchEnd:
     def on_datagrams(self, now_ns, inbox):
         for row in range(inbox.count):
             payload = inbox.buffer[row, : inbox.lengths[row]].tobytes()
-            answer = self.model.receive(int(inbox.peers[row]), parse(payload))
-            attempt = payload[7:8]
-            for port in sorted(answer[0]) if answer else ():
-                answered = answer[1].payload()
-                self.out.append((port, answered[:7] + attempt + answered[8:]))
+            for packet in parse_all(payload, self.lanes):
+                self.receive(int(inbox.peers[row]), packet, payload[7:8])
         return inbox.count
+
+    def receive(self, port, packet, attempt):
+        answer = self.model.receive(port, packet)
+        for to in sorted(answer[0]) if answer else ():
+            answered = answer[1].payload()
+            self.out.append((to, answered[:7] + attempt + answered[8:]))
 
     def poll(self, now_ns):
         out, self.out = self.out, []
@@ -176,13 +180,123 @@ def test_without_loss_each_block_that_anybody_has_is_asked_for_once(density, dty
     union = np.count_nonzero(np.any(has, axis=0))
     for node, mine in zip(nodes, has, strict=True):
         own, opening = np.count_nonzero(mine), 42 + 20 + 36
-        size_bytes = own * (42 + 20 + 4 * lanes) + (union - own) * (42 + 20) + window * opening
         counters = node.endpoint.counters
+        entries = {what: counters[f"{what}_fused"] for what in ("openings", "blocks")}
+        assert entries["openings"] == window - 1
+        size_bytes = own * (42 + 20 + 4 * lanes) + (union - own - entries["blocks"]) * (42 + 20)
+        size_bytes += 13 * sum(entries.values()) + opening
         assert counters["bytes_sent"] == size_bytes
         assert counters["bytes_received"] == union * (42 + 20 + 4 * lanes) + window * opening
-        assert counters["sent"] == counters["received"] == window + union
+        assert counters["received"] == window + union
+        assert counters["sent"] == window + union - sum(entries.values())
         assert sum(len(payload) + 42 for payload in node.sent) == size_bytes
         assert counters["blocks_skipped"] == 1001 - union
+
+
+def opened(blocks, window, elements=2000, lanes=2, longest_bytes=0):
+    """A worker of one job of two that has a value in these blocks, all of whose columns are open;
+    who else has any has it in all blocks."""
+    job = Job(NUMBER, 2, lanes, window, window)
+    worker = OmniReducer(job, TIMING, SWITCH, longest_bytes)
+    tensor = np.zeros(elements, np.int32)
+    for block in blocks:
+        tensor[block * lanes] = 1
+    worker.begin(0, tensor, np.zeros(elements, np.int32))
+    openings = [p for row in worker.poll(0).tolist() for p in sent(worker, row)]
+    assert [packet.slot for packet in openings] == list(range(window))
+    return worker, openings
+
+
+def sent(worker, row):
+    return parse_all(worker.outbox.datagram(row), worker.job.lanes)
+
+
+def answer(worker, now_ns, packets):
+    """As if the other had each column's first block next, or the one after the packet's own."""
+    window = worker.job.window
+    answers = []
+    for p in packets:
+        following = p.slot if p.shapes else p.block + window
+        values = None if p.shapes else (7,) * worker.job.lanes
+        got = replace(p, kind=p.kind | RESULT, next=following, exponent=0, values=values)
+        answers.append((SWITCH, got.payload()))
+    assert deliver(worker, now_ns, answers) == len(packets)
+
+
+def test_values_take_with_them_what_was_ready_before():
+    worker, openings = opened([3, 4, 7], window=8)
+    answer(worker, MS, openings)
+    groups = [sent(worker, row) for row in worker.poll(MS).tolist()]
+    assert [[p.slot for p in group] for group in groups] == [[0, 1, 2, 3], [4], [5, 6, 7]]
+    assert [[p.values is not None for p in group][-1] for group in groups] == [True] * 3
+    assert all(p.values is None for group in groups for p in group[:-1])
+    assert worker.counters["blocks_fused"] == 5 and worker.counters["sent"] == 4
+
+
+def test_what_has_no_values_waits_for_a_quarter_of_a_round_trip():
+    worker, openings = opened([3], window=8)
+    answer(worker, 4 * MS, openings)
+    assert [len(sent(worker, row)) for row in worker.poll(4 * MS).tolist()] == [4]
+    assert worker.deadline_ns == 5 * MS and not worker.poll(5 * MS - 1).size
+    assert worker.in_flight == 8
+    assert [len(sent(worker, row)) for row in worker.poll(5 * MS).tolist()] == [4]
+    assert worker.deadline_ns > 6 * MS
+
+
+def test_nothing_waits_where_nothing_is_under_way():
+    worker, openings = opened([3], window=4)
+    answer(worker, 4 * MS, openings[:3])
+    assert not worker.poll(4 * MS).size
+    worker, openings = opened([1000], window=4, elements=4000)
+    answer(worker, 4 * MS, openings)
+    assert [len(sent(worker, row)) for row in worker.poll(4 * MS).tolist()] == [4]
+
+
+def test_a_datagram_has_at_most_twenty_entries():
+    worker, openings = opened([900], window=60)
+    assert len(openings) == 60 and worker.counters["sent"] == 3
+    answer(worker, MS, openings)
+    assert [len(sent(worker, row)) for row in worker.poll(MS).tolist()] == [21, 21]
+    assert [len(sent(worker, row)) for row in worker.poll(2 * MS).tolist()] == [18]
+
+
+@pytest.mark.parametrize("room, groups", [(0, [21, 19]), (64, [4] * 10), (56, [3] * 13 + [1])])
+def test_a_datagram_is_no_longer_than_links_carry(room, groups):
+    """64 bytes: 3 entries behind headers alone, none behind an opening."""
+    job = Job(NUMBER, 2, 2, 60, 40)
+    worker = OmniReducer(job, TIMING, SWITCH, room)
+    worker.begin(0, np.zeros(2000, np.int32), np.zeros(2000, np.int32))
+    rows = worker.poll(0).tolist()
+    assert [len(sent(worker, row)) for row in rows] == (groups if not room else [1] * 40)
+    openings = [p for row in rows for p in sent(worker, row)]
+    answers = [replace(p, kind=p.kind | RESULT, next=p.slot) for p in openings]
+    deliver(worker, MS, [(SWITCH, p.payload()) for p in answers])
+    found = []
+    for now_ns in (MS, 2 * MS):
+        rows = worker.poll(now_ns).tolist()
+        found += [len(sent(worker, row)) for row in rows]
+        assert all(len(worker.outbox.datagram(row)) <= worker.longest_bytes for row in rows)
+    assert found == groups
+
+
+def test_who_has_its_next_block_far_ahead_says_so_in_a_packet_that_stands_first():
+    """An entry has 16 bits for how far."""
+    worker, openings = opened([65534 * 2, 65535 * 2 + 1], 2, elements=600_000)
+    assert [p.next for p in openings] == [65534 * 2, 65535 * 2 + 1]
+    worker, openings = opened([65534, 65535], 2, elements=600_000, lanes=1)
+    assert [p.next for p in openings] == [65534, 65535]
+    assert worker.counters["sent"] == 1
+    worker, openings = opened([65536, 65535], 2, elements=600_000, lanes=1)
+    assert [p.next for p in openings] == [65536, 65535]
+    assert worker.counters["sent"] == 2
+
+
+def test_what_is_sent_again_goes_alone():
+    worker, openings = opened([3], window=8)
+    again = worker.poll(worker.deadline_ns).tolist()
+    assert again and all(row < 8 and worker.repeats(row) for row in again)
+    assert [sent(worker, row) for row in again] == [[openings[row]] for row in again]
+    assert worker.repeats(8) is None
 
 
 def test_zeros_of_both_signs_are_no_values_and_denormals_are():
@@ -202,7 +316,7 @@ def test_nobody_has_anything():
     network.run()
     check_results(nodes, 4)
     for node in nodes:
-        assert node.endpoint.counters["sent"] == 8
+        assert node.endpoint.counters["sent"] == 1
         assert node.endpoint.chunks_done == node.endpoint.chunks == 25
         assert node.endpoint.counters["blocks_skipped"] == 25
 
@@ -404,7 +518,10 @@ def test_a_loss_costs_a_round_trip(loss):
 
 def test_the_format_is_that_of_the_page():
     """Sizes that docs/systems/omnireduce.md states."""
-    assert (wire.HEADER_BYTES, wire.OPENING_BYTES) == (20, 98 - 42)
-    assert wire.longest_datagram_bytes(256) == 20 + 1024
-    assert wire.longest_datagram_bytes(1) == wire.OPENING_BYTES
+    assert (wire.HEADER_BYTES, wire.OPENING_BYTES, wire.ENTRY_BYTES) == (20, 98 - 42, 13)
+    assert wire.longest_datagram_bytes(256) == 20 + 1024 + 20 * 13
+    assert wire.longest_datagram_bytes(1) == wire.OPENING_BYTES + 20 * 13
+    assert wire.longest_datagram_bytes(256, 1472) == 20 + 1024 + 20 * 13
+    assert wire.longest_datagram_bytes(300, 1472) == 1472
+    assert wire.longest_datagram_bytes(363, 1472) == wire.longest_datagram_bytes(363, 1) == 1472
     assert wire.HEADER.names[-2:] == ("block", "next")

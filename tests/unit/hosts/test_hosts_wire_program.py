@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from agglab.hosts import wire
+from agglab.hosts.systems.mlfabric import wire as mlfabric
+from agglab.hosts.systems.netrpc import wire as netrpc
 from agglab.hosts.systems.omnireduce import wire as omnireduce
 
 ROOT = Path(__file__).parents[3]
@@ -43,11 +45,67 @@ def test_the_column_follows_the_header(tmp_path):
     assert whole == list(wire.field_bits(omnireduce.HEADER).items())
 
 
+def test_entries_stand_behind_the_packet(tmp_path):
+    headers = header_types(tmp_path, "omnireduce", 1)
+    assert list(headers["entry_t"].items()) == list(wire.field_bits(omnireduce.ENTRY).items())
+    assert list(headers["entries_t"]) == ["entries"]
+    text = (ROOT / "p4/omnireduce.p4").read_text()
+    numbers = dict(re.findall(r"^#define (ENTR\w+) (\d+)$", text, re.MULTILINE))
+    assert numbers == {
+        "ENTRY_BYTES": str(omnireduce.ENTRY_BYTES),
+        "ENTRIES_MAX": str(omnireduce.ENTRIES_MAX),
+    }
+    assert f"NOTHING_AHEAD = {omnireduce.NOTHING_AHEAD:#06x};" in text
+
+
+@pytest.mark.parametrize("lanes", [1, 365])
+def test_a_call_follows_the_header_and_an_argument_the_call(tmp_path, lanes):
+    headers = header_types(tmp_path, "netrpc", lanes)
+    assert list(headers["aggregation_t"].items()) == list(wire.field_bits().items())
+    call = list(wire.field_bits(netrpc.CALL).items())
+    assert list(headers["call_t"].items()) == call
+    whole = [*wire.field_bits().items(), *call]
+    assert whole == list(wire.field_bits(netrpc.HEADER).items())
+    assert sum(headers["values_t"].values()) == 8 * netrpc.body_bytes(netrpc.Kind.ARRAY, lanes)
+    pair = list(wire.field_bits(netrpc.PAIR).values())
+    assert list(headers["pairs_t"].values()) == pair * netrpc.PAIRS
+
+
+def test_the_program_has_as_many_positions_and_the_same_empty_place():
+    text = (ROOT / "p4/netrpc.p4").read_text() + (ROOT / "p4/include/pairs.p4").read_text()
+    assert f"#define POSITIONS {netrpc.POSITIONS} " in text
+    assert f"#define PAIRS {netrpc.PAIRS}\n" in text
+    assert f"NO_PLACE = {netrpc.NO_PLACE:#06x};" in text
+
+
+@pytest.mark.parametrize("lanes", [1, 357])
+def test_a_push_is_laid_out_as_mlfabric_has_it(tmp_path, lanes):
+    headers = header_types(tmp_path, "mlfabric", lanes)
+    assert list(headers["message_t"].items()) == list(wire.field_bits(mlfabric.HEADER).items())
+    assert list(headers["push_t"].items()) == list(wire.field_bits(mlfabric.PUSH).items())
+    assert sum(headers["values_t"].values()) == 32 * lanes
+
+
+def test_the_one_kind_that_mlfabric_looks_into_has_its_number():
+    text = (ROOT / "p4/mlfabric.p4").read_text()
+    found = dict(re.findall(r"^const bit<8> +(\w+) += (\w+);", text, re.MULTILINE))
+    assert int(found["SUMMED"], 0) == mlfabric.Kind.SUMMED
+    assert int(found["VERSION"], 0) == mlfabric.VERSION
+
+
 KINDS = {
+    "netrpc": (
+        "p4/netrpc.p4",
+        {kind.name: kind.value for kind in netrpc.Kind if kind != netrpc.Kind.KEYS},
+    ),
     "switchml": ("p4/include/headers.p4", {kind.name: kind.value for kind in wire.Kind}),
     "omnireduce": (
         "p4/omnireduce.p4",
-        {**{kind.name: kind.value for kind in omnireduce.Kind}, "BARE": omnireduce.BARE},
+        {
+            **{kind.name: kind.value for kind in omnireduce.Kind},
+            "BARE": omnireduce.BARE,
+            "FUSED": omnireduce.FUSED,
+        },
     ),
 }
 

@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
 
-from agglab.hosts.workloads import KINDS, Dense, InputKey, Sparse, Work, read, told
+from agglab.hosts.workloads import (
+    KINDS,
+    AsyncSgd,
+    Calls,
+    Dense,
+    Embedding,
+    InputKey,
+    PushPull,
+    Sparse,
+    Work,
+    read,
+    told,
+)
+from agglab.hosts.workloads.library_text import library_text
 
 WORKS: tuple[Work, ...] = (
     Dense(1000, "int32"),
     Dense(1000, "float32"),
     Sparse(1000, "float32", 4, 0.3, 16, "random"),
+    Embedding(1000, "float32", 8, 5, "hashed"),
+    Calls(1000, "int32", "wordcount", 4),
+    Calls(1000, "int32", "lock", 4),
+    PushPull(1000, "float32", "zipf", 1.1, 5000, 0),
+    PushPull(1000, "int32", "python", 1.1, 5000, 0),
+    AsyncSgd(64, 4, 32, 4, 100, 1000, 20, 0),
 )
 DENSE: dict[str, Any] = {"kind": "allreduce", "elements": 9, "dtype": "int32"}
 
@@ -42,7 +62,7 @@ def test_inputs_follow_from_their_key_and_differ_with_each_part_of_it(work: Work
 def test_there_is_room_for_a_result(work: Work) -> None:
     inputs = work.inputs(InputKey(1, 2, 3, 4))
     room = work.room(inputs)
-    assert room.flags.carray and np.all(room == 1)
+    assert room.flags.carray and np.unique(room).size == 1
     if work.in_place:
         assert (room.dtype, room.shape) == (inputs.dtype, inputs.shape)
 
@@ -51,7 +71,7 @@ def test_there_is_room_for_a_result(work: Work) -> None:
     ("given", "message"),
     [
         (3, "not an object"),
-        ({**DENSE, "kind": "dense"}, "kind: 'dense' is none of allreduce, sparse_allreduce"),
+        ({**DENSE, "kind": "dense"}, "kind: 'dense' is none of allreduce, sparse_allreduce, "),
         ({**DENSE, "elements": -1}, "elements: -1 is no integer from 0 on"),
         ({**DENSE, "elements": True}, "elements: True is no integer from 0 on"),
         ({**DENSE, "dtype": "float64"}, "dtype: 'float64' is none of int32, float32"),
@@ -63,3 +83,22 @@ def test_what_is_no_workload_is_refused_in_one_line(given: Any, message: str) ->
     with pytest.raises(ValueError, match=message) as error:
         read(given)
     assert "\n" not in str(error.value)
+
+
+def test_words_are_counted_by_their_keys() -> None:
+    work = Calls(500, "int32", "wordcount", 2)
+    key = InputKey(1, 1, 0, 0)
+    rows, part = work.inputs(key), work.part(key).tolist()
+    keys = library_text().keys
+    assert {int(r["key"]): int(r["value"]) for r in rows} == Counter(int(keys[n]) for n in part)
+    assert (np.diff(rows["key"].astype(object)) > 0).all()
+
+
+def test_parts_of_a_text_follow_one_another_and_begin_again() -> None:
+    work = Calls(200_000, "int32", "wordcount", 2)
+    parts = [work.part(InputKey(1, 1, rank, round)) for round in range(2) for rank in range(2)]
+    numbers, whole = library_text().numbers, np.concatenate(parts)
+    assert whole.size > numbers.size
+    places = np.flatnonzero(numbers == whole[0]).tolist()
+    around = (np.resize(np.roll(numbers, -begin), whole.size) for begin in places)
+    assert sum(np.array_equal(each, whole) for each in around) == 1

@@ -16,6 +16,7 @@ ETHERNET, IPV4, UDP, AGGREGATION = "!6s6sH", "!BBHHHBBH4s4s", "!HHHH", "!BBHHBBI
 
 def checksum(data: bytes) -> int:
     """RFC 1071."""
+    data += bytes(len(data) % 2)
     total = sum(struct.unpack(f"!{len(data) // 2}H", data))
     while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from frames import (
@@ -23,7 +24,9 @@ from frames import (
 )
 
 INT32, SCALED, OPENING, BARE, RESULT = 0x30, 0x31, 0x32, 0x40, 0x80
+FUSED, NOTHING_AHEAD = 0x08, 2**16 - 1
 NONE = 2**32 - 1
+ENTRY = struct.Struct("!HIIHB")
 COLUMN = "!II"
 UPLINK = 100
 
@@ -55,10 +58,26 @@ class Packet:
         )
 
 
-def frame(port: int, packet: Packet) -> bytes:
-    """As the worker at `port` sends it."""
-    body, source = packet.payload(), worker_address(port)
-    head = [48865 + packet.job, AGGREGATOR_PORT, 8 + len(body)]
+def fused(packets: Sequence[Packet]) -> bytes:
+    """The UDP payload with all of these: all but the last have no values, and are entries."""
+    *entries, first = packets
+    whole = bytearray(first.payload())
+    whole[1] |= FUSED if entries else 0
+    for p in entries:
+        ahead = NOTHING_AHEAD if p.next == NONE else p.next - p.block
+        whole += ENTRY.pack(p.slot, p.tag, p.block, ahead, p.exponent)
+    return bytes(whole)
+
+
+def frame(port: int, *packets: Packet) -> bytes:
+    """As the worker at `port` sends it, or them."""
+    return frame_of(port, packets[0].job, fused(packets))
+
+
+def frame_of(port: int, job: int, body: bytes) -> bytes:
+    """Any payload of a worker of the job."""
+    source = worker_address(port)
+    head = [48865 + job, AGGREGATOR_PORT, 8 + len(body)]
     check = udp_checksum(source, AGGREGATOR, struct.pack(UDP, *head, 0) + body)
     datagram = struct.pack(UDP, *head, check) + body
     ethernet = struct.pack(ETHERNET, AGGREGATOR_MAC, worker_mac(port), 0x0800)
@@ -77,8 +96,23 @@ def read(got: bytes) -> Packet:
     return parse(got[42:])
 
 
+def parse_all(payload: bytes, lanes: int) -> list[Packet]:
+    """The packets in a UDP payload, in the order in which a switch takes them."""
+    if not payload[1] & FUSED:
+        return [parse(payload)]
+    is_opening = payload[1] & ~(FUSED | RESULT) == OPENING
+    size = 20 + (2 * SHAPE_BYTES if is_opening else 0 if payload[1] & BARE else 4 * lanes)
+    first = parse(bytes([payload[0], payload[1] & ~FUSED]) + payload[2:size])
+    packets = []
+    for slot, tag, block, ahead, exponent in ENTRY.iter_unpack(payload[size:]):
+        following = NONE if ahead == NOTHING_AHEAD else block + ahead
+        changed = {"slot": slot, "tag": tag, "block": block, "exponent": exponent}
+        packets.append(replace(first, next=following, values=None, **changed))
+    return [*packets, first]
+
+
 def parse(payload: bytes) -> Packet:
-    """The packet in a UDP payload."""
+    """The packet in a UDP payload that is not fused."""
     version, kind, job, slot, exponent, _, tag = struct.unpack_from(AGGREGATION, payload)
     block, following = struct.unpack_from(COLUMN, payload, 12)
     assert version == 1
@@ -126,6 +160,14 @@ class Switch:
             return self._count("refused")
         cell = self.cells.setdefault((packet.slot, packet.tag % 2), Cell())
         return self._conclude(cell, packet) if from_parent else self._child(port, cell, packet)
+
+    def receive_all(self, port: int, packets: Sequence[Packet]) -> list[tuple[int, Packet]]:
+        """What leaves, by which port, of packets that came as one."""
+        self.counts["taken_apart"] += len(packets) - 1
+        out = []
+        for ports, answer in filter(None, (self.receive(port, packet) for packet in packets)):
+            out += [(to, answer) for to in sorted(ports)]
+        return out
 
     def _count(self, what: str) -> None:
         self.counts[what] += 1

@@ -37,19 +37,27 @@ class Entry:
 
 @dataclass
 class Setup:
-    """What a switch is given: ports of each multicast group, and entries."""
+    """What a switch is given: ports of each multicast group, and entries. copies: of groups whose
+    copies have numbers, (port, number) of each."""
 
     groups: dict[int, Sequence[int]] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
+    copies: dict[int, Sequence[tuple[int, int]]] = field(default_factory=dict)
 
     def __add__(self, other: Setup) -> Setup:
-        return Setup({**self.groups, **other.groups}, [*self.entries, *other.entries])
+        return Setup(
+            {**self.groups, **other.groups},
+            [*self.entries, *other.entries],
+            {**self.copies, **other.copies},
+        )
 
 
 def install(pipeline: Pipeline, setup: Setup) -> None:
     """Our switch gets the groups and the entries."""
     for group, ports in setup.groups.items():
         pipeline.set_multicast_group(group, [(port, 0) for port in ports])
+    for group, copies in setup.copies.items():
+        pipeline.set_multicast_group(group, list(copies))
     tables = pipeline.program.tables
     for entry in setup.entries:
         table = tables[_ending(tables, entry.table)]
@@ -65,6 +73,13 @@ def lines(setup: Setup) -> Iterator[str]:
         yield f"mc_mgrp_create {group}"
         yield f"mc_node_create 0 {' '.join(map(str, ports))}"
         yield f"mc_node_associate {group} {node}"
+    node = len(setup.groups)
+    for group, copies in setup.copies.items():
+        yield f"mc_mgrp_create {group}"
+        for port, number in copies:
+            yield f"mc_node_create {number} {port}"
+            yield f"mc_node_associate {group} {node}"
+            node += 1
     for entry in setup.entries:
         key = " ".join(f"{name}:{_written(value)}" for name, value in entry.key.items())
         arguments = ", ".join(f"{name}:{value:#x}" for name, value in entry.arguments.items())

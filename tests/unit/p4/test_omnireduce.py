@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from frames import worker_address
 from omnireduce_model import (
+    FUSED,
     INT32,
     NONE,
     OPENING,
@@ -22,12 +23,25 @@ from omnireduce_model import (
     Packet,
     Switch,
     frame,
+    frame_of,
+    fused,
     read,
 )
-from rules.omnireduce import GROUP, INDEX, JOB, LANES, PORTS, SLOTS, Walker, job_at, schedule
-from tables import COUNTERS, NO_PARENT, install
+from rules.omnireduce import (
+    COUNTERS,
+    INDEX,
+    JOB,
+    LANES,
+    PORTS,
+    SLOTS,
+    Walker,
+    at_node,
+    job_at,
+    schedule,
+)
+from tables import NO_PARENT, install
 from test_packet_checks import rewritten
-from trees import place_of, planted
+from trees import planted
 
 from agglab.switch import Exact, Pipeline
 from agglab.testbed.scenario import resolve
@@ -210,7 +224,8 @@ def test_every_kind_has_one_length(pipeline: Pipeline, kind: str) -> None:
 
 def test_other_kinds_are_refused(pipeline: Pipeline) -> None:
     """SwitchML's and those of systems between hosts; an opening never has headers alone."""
-    foreign = [k for k in range(128) if k not in (0x30, 0x31, 0x32, 0x70, 0x71)]
+    known = (0x30, 0x31, 0x32, 0x70, 0x71)
+    foreign = [k for k in range(128) if k not in known and k & ~FUSED not in known]
     for kind in foreign:
         for size in (0, 36, 4 * LANES):
             changed = bytearray(frame(1, bare())[:62])
@@ -227,6 +242,81 @@ def test_a_wrong_udp_checksum_is_refused(pipeline: Pipeline) -> None:
         bad[at] ^= 1
         assert pipeline.process(1, bytes(bad)) == []
     assert counted(pipeline) == {"refused": 6}
+
+
+FUSED_WITH = {
+    "headers alone": bare(next=9, tag=2, block=3),
+    "values": full(0, next=9, tag=2, block=3),
+    "an opening": Packet(JOB, 0, 2, OPENING, 0, 9, 5, shapes=(3, 4)),
+}
+
+
+@pytest.mark.parametrize("count", [1, 2, 20])
+@pytest.mark.parametrize("kind", FUSED_WITH)
+def test_fused_packets_are_taken_as_if_each_came_alone(
+    omnireduce: Path, kind: str, count: int
+) -> None:
+    """Entries first; what is answered to each is what it would be answered alone."""
+    first = FUSED_WITH[kind]
+    entries = [
+        replace(first, slot=n % 3 + 1, tag=n // 3 + 1, block=0 if first.shapes else 7, values=None)
+        for n in range(count)
+    ]
+    entries = [replace(p, next=NONE if p.slot == 2 else p.block + 65534) for p in entries]
+    alone, together = Pipeline.load(omnireduce), Pipeline.load(omnireduce)
+    for pipeline in (alone, together):
+        install(pipeline, job_at())
+    for port in PORTS:
+        expected = [out for p in (*entries, first) for out in alone.process(port, frame(port, p))]
+        assert together.process(port, frame(port, *entries, first)) == expected
+    assert len(expected) >= len(PORTS)
+    found = counted(together)
+    assert found.pop("taken_apart") == len(PORTS) * count and found == counted(alone)
+
+
+def test_a_duplicate_among_entries_is_answered_to_its_sender_alone(pipeline: Pipeline) -> None:
+    entries = [replace(bare(), slot=slot) for slot in (0, 1)]
+    for port in PORTS:
+        send(pipeline, port, entries[0])
+    out = pipeline.process(2, frame(2, *entries, replace(bare(), slot=2)))
+    assert [(port, read(got).slot) for port, got in out] == [(2, 0)]
+
+
+def test_fused_packets_are_as_long_as_they_say(pipeline: Pipeline) -> None:
+    """One entry at least, twenty at most, none cut off."""
+    body = fused([replace(bare(), slot=1), bare()])
+    for size in (*range(20, 33), 20 + 13 * 21, 20 + 13 * 21 - 1, 400):
+        refused = counted(pipeline).get("refused", 0)
+        cut = (body + bytes(400))[:size]
+        assert pipeline.process(1, frame_of(1, JOB, cut)) == []
+        assert counted(pipeline) == {"refused": refused + 1}, size
+    short = bytearray(frame(1, replace(bare(), slot=1), bare()))
+    assert pipeline.process(1, bytes(short[:-1])) == []
+    assert counted(pipeline) == {"refused": refused + 2}
+    assert pipeline.process(1, frame_of(1, JOB, body + bytes(5))) == []
+    assert counted(pipeline) == {"new": 1, "taken_apart": 1, "refused": refused + 3}
+
+
+def test_who_is_no_member_has_nothing_taken_apart(pipeline: Pipeline, leaf: Pipeline) -> None:
+    packets = [replace(bare(), slot=slot) for slot in (1, 2, 0)]
+    assert pipeline.process(4, frame(4, *packets)) == []
+    assert pipeline.process(1, frame(1, *(replace(p, job=9) for p in packets))) == []
+    results = [replace(p, kind=p.kind | RESULT) for p in packets]
+    assert pipeline.process(1, frame(1, *results)) == []
+    assert leaf.process(UPLINK, frame(UPLINK, *results)) == []
+    assert leaf.process(UPLINK, frame(UPLINK, *packets)) == []
+    assert counted(pipeline) == {"refused": 3} and counted(leaf) == {"refused": 2}
+
+
+def test_the_checksum_covers_entries(pipeline: Pipeline) -> None:
+    good = frame(1, replace(bare(), slot=1), replace(bare(), slot=2), full(0))
+    for at in range(len(good) - 26, len(good)):
+        bad = bytearray(good)
+        bad[at] ^= 1
+        assert pipeline.process(1, bytes(bad)) == []
+    assert counted(pipeline) == {"refused": 26}
+    assert pipeline.process(1, good) == []
+    assert counted(pipeline) == {"refused": 26, "new": 3, "taken_apart": 2}
 
 
 @pytest.mark.parametrize("first", [0, 1, 2**31 - 1, 2**31, 2**32 - 1])
@@ -267,9 +357,9 @@ def test_every_kind_of_attack_is_counted_by_its_counter_and_none_is_answered(
         assert counts() == {**before, counted_by: before[counted_by] + 1}, kind
         assert all(copy == attack for _, copy in out), kind
         assert bool(out) == (counted_by == "forwarded"), kind
-        seen.add((kind, attack[43] & 0x40))
+        seen |= {(kind, attack[43] & bit) for bit in (0x40, FUSED)}
     assert {kind for kind, _ in seen} == set(kinds)
-    assert {("contribution", 0), ("contribution", 0x40)} <= seen, "with values, and without"
+    assert {("contribution", bits) for bits in (0, 0x40, FUSED)} <= seen
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -278,12 +368,12 @@ def test_random_schedules_match_the_model(omnireduce: Path, top: bool, seed: int
     pipeline = Pipeline.load(omnireduce)
     install(pipeline, job_at(parent=NO_PARENT if top else UPLINK))
     model = Switch(JOB, PORTS, SLOTS, has_parent=not top)
-    for step, (port, packet) in enumerate(schedule(random.Random(seed), 1500, top)):
-        expected = model.receive(port, packet)
-        answers = send(pipeline, port, packet)
-        assert answers == (dict.fromkeys(*expected) if expected else {}), (step, port, packet)
+    for step, (port, packets) in enumerate(schedule(random.Random(seed), 1500, top)):
+        expected = model.receive_all(port, packets)
+        answers = pipeline.process(port, frame(port, *packets))
+        assert [(to, read(out)) for to, out in answers] == expected, (step, port, packets)
     assert counted(pipeline) == dict(model.counts)
-    assert {"new", "complete", "duplicate", "stale", "refused"} <= set(model.counts)
+    assert {"new", "complete", "duplicate", "stale", "refused", "taken_apart"} <= set(model.counts)
 
 
 SHAPES = [[3], [1, [2]], [[2], [2]], [[1, [2]], [[1], [1]]], [[1]]]
@@ -295,7 +385,7 @@ def test_columns_are_walked_exactly_whatever_is_lost_repeated_or_late(
     omnireduce: Path, shape: list, seed: int, mishap: float
 ) -> None:
     load = lambda: Pipeline.load(omnireduce)  # noqa: E731
-    tree = planted(load, shape, lambda node: place_of(node, JOB, INDEX, SLOTS, GROUP))
+    tree = planted(load, shape, at_node)
     chance = random.Random(seed)
     workers = []
     for rank in range(len(tree.places)):

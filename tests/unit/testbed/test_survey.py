@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
@@ -13,10 +14,10 @@ from agglab.testbed import cli, systems
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.program import source_lines
 from agglab.testbed.scenario import load
-from agglab.testbed.survey.cases import SCENARIO, WRITTEN, cases
+from agglab.testbed.survey.cases import SCENARIO, WRITTEN, Case, cases
 from agglab.testbed.survey.figures import Busiest, Figures, figures
 from agglab.testbed.survey.measure import Row, Table, measure, usable
-from agglab.testbed.survey.page import COLUMNS, markdown, page
+from agglab.testbed.survey.page import COLUMNS, head, markdown, page, section, title
 from agglab.testbed.workloads import KINDS
 
 PAGE = REPOSITORY / "docs" / "systems" / "README.md"
@@ -50,7 +51,7 @@ METRICS = {
         "p1-s1": {"p1->s1": {"bytes": 6_400_000}, "s1->p1": {"bytes": 0}},
     },
 }
-"""Of two rounds of a tensor of 400,000 bytes."""
+"""Of two rounds."""
 
 
 def test_the_figures_of_a_run(tmp_path: Path) -> None:
@@ -58,9 +59,10 @@ def test_the_figures_of_a_run(tmp_path: Path) -> None:
     assert found == Figures(
         time_s=0.5,
         times_bound=1.5,
-        up=1.5,
-        down=2.0,
-        busiest=Busiest("p1->s1", 8.0),
+        up_bytes=600_000,
+        down_bytes=800_000,
+        busiest=Busiest("p1->s1", 3_200_000),
+        tensor_bytes=200_000,
         register_bits=4096,
         sent=350,
         again=3.5,
@@ -124,20 +126,24 @@ def test_bits_of_registers(bits: int, shown: str) -> None:
 
 
 def test_the_page_says_why_a_row_is_broken() -> None:
-    text = page([Table(DENSE, [row(broken="h1: worker 0 is dead")])], SCENARIO)
+    text = page([], [Table(DENSE, [row(broken="h1: worker 0 is dead")])], SCENARIO)
     assert f"\n{systems.default()}: h1: worker 0 is dead\n" in text
 
 
-def test_a_system_that_cannot_be_used_or_has_no_virtual_time_is_named(monkeypatch) -> None:
+def test_a_system_that_cannot_be_used_is_named() -> None:
     told: list[str] = []
+    assert usable(["no-such", "ring"], told.append) == [systems.find("ring")]
+    (line,) = told
+    assert line.startswith("no-such: left out, as it cannot be used: ")
+
+
+def test_a_system_of_real_links_is_in_no_table_and_the_page_says_so() -> None:
     ring = systems.find("ring")
-    real = type("Real", (type(ring),), {"abilities": type(ring.abilities)(clocks=("mininet",))})()
-    monkeypatch.setattr(systems, "find", {"real": real, "ring": ring}.get)
-    assert usable(["real", "ring"], told.append) == [ring]
-    assert told == ["real: left out, as it does not run in virtual time"]
-    monkeypatch.undo()
-    assert usable(["no-such"], told.append) == []
-    assert told[1].startswith("no-such: left out, as it cannot be used: ")
+    clocks = {"abilities": replace(ring.abilities, clocks=("mininet",))}
+    real = type("Real", (type(ring),), clocks)()
+    assert list(measure([real], [DENSE], SMALL, pytest.fail)) == []
+    assert "real links alone" in " ".join(head([real], SCENARIO).split())
+    assert "real links alone" not in " ".join(head([ring], SCENARIO).split())
 
 
 class Point:
@@ -187,14 +193,44 @@ def test_an_interruption_ends_it(monkeypatch) -> None:
         list(measure([systems.find("ring")], [DENSE], SMALL, lambda _: None))
 
 
-def test_golden_page() -> None:
-    """`agglab systems --measure --out docs/systems/README.md` writes it, too."""
-    able = usable(systems.built_in(), pytest.fail)
-    tables = list(measure(able, cases(), (), lambda _: None))
-    assert {r.system.name for table in tables for r in table.rows} == set(systems.built_in())
-    assert not [r.broken for table in tables for r in table.rows if r.broken]
-    assert all(r.lossless.exact and r.lossy.exact for table in tables for r in table.rows)
-    text = page(tables, SCENARIO)
+def test_bytes_are_multiples_of_the_tensor_where_there_is_one() -> None:
+    run = row(up_bytes=3000.0, busiest=Busiest("s1->h1", 5000.0), tensor_bytes=2000)
+    assert "| 1.50 | - | s1->h1 2.50 |" in markdown(Table(DENSE, [run]))
+    other = Case("calls", "Calls")
+    assert "| 3.0 kB | - | s1->h1 5.0 kB |" in markdown(Table(other, [run]))
+
+
+def section_of(text: str, heading: str) -> str:
+    """With the heading and the line before it; empty if the page has no such section."""
+    found = re.search(rf"\n{re.escape(heading)}\n.*?(?=\n## |\Z)", text, re.DOTALL)
+    return found[0] if found else ""
+
+
+def agrees(heading: str, wanted: str, text: str) -> bool:
+    """Whether the page's section is as wanted. With BLESS it is written."""
+    own = section_of(text, heading)
     if os.environ.get("BLESS"):
-        PAGE.write_text(text)
-    assert PAGE.read_text() == text
+        PAGE.write_text(text.replace(own, wanted) if own else text + wanted)
+        return True
+    return own == wanted
+
+
+def test_golden_head() -> None:
+    """`agglab systems --measure --out docs/systems/README.md` writes the whole page."""
+    able = [systems.find(name) for name in systems.built_in()]
+    wanted, text = head(able, SCENARIO), PAGE.read_text()
+    first = title(cases()[0])
+    own = text[: text.index(f"\n{first}\n")]
+    if os.environ.get("BLESS"):
+        PAGE.write_text(text.replace(own, wanted))
+        return
+    assert own == wanted
+    assert re.findall(r"^## .*", text, re.M)[2:] == [title(case) for case in cases()]
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.title)
+def test_golden_table(case: Case) -> None:
+    (table,) = measure(usable(systems.built_in(), pytest.fail), [case], (), lambda _: None)
+    assert [row.broken for row in table.rows if row.broken] == []
+    assert all(row.lossless.exact and row.lossy.exact for row in table.rows)
+    assert agrees(title(case), section(table), PAGE.read_text())

@@ -27,7 +27,7 @@ SEEDS = (0, 1)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("system", systems.names())
+@pytest.mark.parametrize("system", scenario.names())
 def test_foreign_packets_change_no_sum_and_are_counted(system: str, seed: int) -> None:
     tried = trial.attempt(system, FRAMES, seed)
     assert tried.troubles == ()

@@ -15,6 +15,8 @@ from agglab.hosts.systems.netrpc.service import (
 )
 from agglab.hosts.systems.netrpc.stubs import Stubs
 
+WAIT_MIN_S, WAIT_MAX_S = 100e-6, 0.05
+
 
 class Lock(Service):
     acquire = method(Map, forward=CntFwd(to=CALLER, threshold=1))
@@ -24,8 +26,10 @@ class Lock(Service):
 
     def run(self, call: Stubs, inputs: NDArray, out: NDArray) -> Application:
         for section, lock in enumerate(inputs.tolist()):
+            wait_s = WAIT_MIN_S
             while not (yield call.acquire([lock]))[0]:
-                pass
+                yield call.pause(wait_s)
+                wait_s = min(2 * wait_s, WAIT_MAX_S)
             out[section] = (yield call.read([lock]))[0]
             yield call.add([lock], [1])
             yield call.release([lock])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -22,7 +22,8 @@ from omnireduce_model import (
     frame,
     parse,
 )
-from tables import COUNTERS, NO_PARENT, Setup, Slots, summing
+from tables import COUNTERS as SUMMING
+from tables import NO_PARENT, Setup, Slots, summing
 from trees import Node, kept, place_of, planted
 
 from agglab.switch import Pipeline
@@ -34,9 +35,19 @@ STRANGERS = 16
 """The index of counters of what is in no job."""
 
 
+COUNTERS = {**SUMMING, "taken_apart": "taken_apart"}
+TAKING_APART = Setup(copies={0xFFFF: ((510, 2), (510, 3))})
+"""The two copies of a fused packet, which leave by no port."""
+
+
 def job_at(children: Sequence[int] = PORTS, parent: int = NO_PARENT) -> Setup:
     """The job at a switch whose children are workers."""
-    return summing(Slots(JOB, INDEX, children, 0, SLOTS, GROUP, parent))
+    return summing(Slots(JOB, INDEX, children, 0, SLOTS, GROUP, parent)) + TAKING_APART
+
+
+def at_node(node: Node) -> Setup:
+    """The job at a switch of a tree."""
+    return place_of(node, JOB, INDEX, SLOTS, GROUP) + TAKING_APART
 
 
 def random_packet(chance: random.Random, step: int) -> tuple[int, Packet]:
@@ -62,9 +73,20 @@ def random_packet(chance: random.Random, step: int) -> tuple[int, Packet]:
     return port, packet
 
 
-def schedule(chance: random.Random, length: int, top: bool) -> list[tuple[int, Packet]]:
-    """(port, packet), many of them sent again; top: nothing comes from a parent."""
+def random_entries(chance: random.Random, step: int, port: int, first: Packet) -> Iterator[Packet]:
+    """What comes with it; nothing with what is refused, for that is refused with it."""
+    taken = first.job == JOB and port in PORTS and first.slot < SLOTS and not first.kind & RESULT
+    for _ in range(chance.randrange(6) if taken and chance.random() < 1 / 3 else 0):
+        _, drawn = random_packet(chance, step)
+        ahead = {"block": drawn.block, "next": drawn.next, "exponent": drawn.exponent}
+        yield replace(first, slot=chance.randrange(5), tag=drawn.tag, values=None, **ahead)
+
+
+def schedule(chance: random.Random, length: int, top: bool) -> list[tuple[int, list[Packet]]]:
+    """(port, packets that came as one), many of them sent again; top: nothing comes from a
+    parent."""
     kept: list[tuple[int, Packet]] = []
+    schedule = []
     for step in range(length):
         port, packet = random_packet(chance, step)
         if kept and chance.random() < 1 / 3:
@@ -72,7 +94,8 @@ def schedule(chance: random.Random, length: int, top: bool) -> list[tuple[int, P
         elif not packet.kind & RESULT and not top and chance.random() < 1 / 3:
             port, packet = UPLINK, replace(packet, kind=packet.kind | RESULT)
         kept.append((port, packet))
-    return kept
+        schedule.append((port, [*random_entries(chance, step, port, packet), packet]))
+    return schedule
 
 
 def receiver_at(port: int) -> Receiver:
@@ -83,12 +106,12 @@ def at_random(chance: random.Random, top: bool, length: int = 250) -> Conversati
     """What leaves is what the model says."""
     model, steps = Switch(JOB, PORTS, SLOTS, has_parent=not top), []
     strangers = 0
-    for port, packet in schedule(chance, length, top):
-        ports, answer = model.receive(port, packet) or (set(), None)
+    for port, packets in schedule(chance, length, top):
+        answers = model.receive_all(port, packets)
         known = port in PORTS or (port == UPLINK and not top)
-        strangers += not known or packet.job != JOB
-        out = [(p, from_aggregator(receiver_at(p), answer.payload())) for p in ports if answer]
-        steps.append(Step(port, frame(port, packet), out))
+        strangers += not known or packets[-1].job != JOB
+        out = [(p, from_aggregator(receiver_at(p), answer.payload())) for p, answer in answers]
+        steps.append(Step(port, frame(port, *packets), out))
     setup = job_at(parent=NO_PARENT if top else UPLINK)
     return Conversation(setup, steps, counters(model.counts, strangers))
 
@@ -153,16 +176,12 @@ class Walker:
 
 def tree(load: Callable[[], Pipeline], chance: random.Random) -> list[Conversation]:
     """Of a switch with a worker and a switch below, which has two."""
-
-    def setup(node: Node) -> Setup:
-        return place_of(node, JOB, INDEX, SLOTS, GROUP)
-
-    tree = planted(load, [1, [2]], setup)
+    tree = planted(load, [1, [2]], at_node)
     drawn = lambda: tuple(chance.getrandbits(32) for _ in range(LANES))  # noqa: E731
     workers = []
     for _ in tree.places:
         workers.append(Walker({b: drawn() for b in range(24) if chance.random() < 0.3}, SLOTS))
-    said = kept(tree, setup, workers, chance)
+    said = kept(tree, at_node, workers, chance)
     union = {block for worker in workers for block in worker.own}
     assert all(worker.sums.keys() == union for worker in workers)
     return said

@@ -1,0 +1,97 @@
+"""`embedding_allreduce`: the sum over all workers of the gradient of an embedding. Of the rows of
+an embedding's matrix a batch touches those whose words are in it, so most of the gradient is zero.
+
+The words are those of the source text of Python's own standard library (library_text.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.tensors import Sparsity, make_tensor
+from agglab.hosts.workloads.base import InputKey
+from agglab.hosts.workloads.library_text import library_text
+
+RANK, HASHED = "rank", "hashed"
+ROW_ORDERS = (RANK, HASHED)
+TEXT = 0x7478
+"""Name of a stream of random numbers."""
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """See base.Work. elements: of the matrix, which has rows of `width` values; the last row may be
+    short. tokens: words of a worker's batch, which follow each other in the text from a place of
+    their own for each worker and round on.
+
+    row_order: of `rank`, the word that the text has most often has the first row; of `hashed`, a
+    word has the row that its hash says. Words beyond the rows share those of others.
+    """
+
+    kind: ClassVar = "embedding_allreduce"
+    in_place: ClassVar = True
+    elements: int
+    dtype: str
+    width: int
+    tokens: int
+    row_order: str
+
+    @property
+    def rows(self) -> int:
+        """Of the matrix."""
+        return -(-self.elements // self.width)
+
+    def inputs(self, key: InputKey) -> NDArray[Any]:
+        return self.part(key, 0, self.elements)
+
+    def part(self, key: InputKey, start: int, count: int) -> NDArray[Any]:
+        """So many values of the input, from that one on."""
+        rows, gradients = _gradients(self, key)
+        first, end = start // self.width, -(-(start + count) // self.width)
+        part = np.zeros((end - first, self.width), self.dtype)
+        low, high = np.searchsorted(rows, (first, end))
+        part[rows[low:high] - first] = gradients[low:high]
+        offset = start - first * self.width
+        return part.reshape(-1)[offset : offset + count]
+
+    def batch_rows(self, key: InputKey) -> NDArray[np.int64]:
+        """The row of each word of a batch: int64, of shape (tokens,)."""
+        text = library_text()
+        chance = np.random.PCG64(np.random.SeedSequence((TEXT, *key)))
+        first = int(chance.random_raw() % text.numbers.size)
+        words = text.part(first, self.tokens)
+        row_of = _ranks() if self.row_order == RANK else text.keys
+        found: NDArray[np.int64] = (row_of[words] % np.uint64(max(1, self.rows))).astype(np.int64)
+        return found
+
+    def room(self, inputs: NDArray[Any]) -> NDArray[Any]:
+        return np.full(inputs.size, 1, inputs.dtype)
+
+
+@lru_cache(maxsize=1)
+def _ranks() -> NDArray[np.uint64]:
+    """For each number of the vocabulary how many words the text has more often; of two that it has
+    as often, the one that comes first in it is before the other."""
+    counts = np.bincount(library_text().numbers)
+    ranks = np.empty(counts.size, np.uint64)
+    ranks[np.argsort(-counts, kind="stable")] = np.arange(counts.size, dtype=np.uint64)
+    return ranks
+
+
+@lru_cache(maxsize=64)
+def _gradients(work: Embedding, key: InputKey) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Rows that a batch touches, ascending, and their gradients: each the sum of one gradient for
+    each place of its words in the batch, in the order of the text."""
+    rows, place = np.unique(work.batch_rows(key), return_inverse=True)
+    values = work.tokens * work.width
+    no_zeros = Sparsity(1.0, work.width, "full", 1, values)
+    each = make_tensor(*key, values, work.dtype, 0, no_zeros).reshape(work.tokens, work.width)
+    sums = np.zeros((rows.size, work.width), work.dtype)
+    np.add.at(sums, place.reshape(-1), each)
+    sums.flags.writeable = False
+    return rows, sums
