@@ -117,6 +117,13 @@ def test_no_order_of_additions_is_called_wrong(rows: list[list[float]], chance: 
     assert (np.abs(parts[0].astype(np.float64) - truth.values) <= truth.allowed).all()
 
 
+def test_values_that_cancel_out_may_leave_what_was_rounded_off() -> None:
+    """(1e8 + 1) - 1e8 is 0 in float32, and (1e8 - 1e8) + 1 is 1."""
+    truth = any_order([np.array([value], np.float32) for value in (1e8, 1, -1e8)])
+    assert truth.values.tolist() == [1]
+    assert truth.allowed[0] >= 1
+
+
 @given(Tensors)
 def test_what_is_allowed_is_little(rows: list[list[float]]) -> None:
     inputs = [np.array(row, np.float32) for row in rows]
