@@ -11,10 +11,9 @@
 
 #include "include/lanes.p4"
 #include "include/lower_headers.p4"
+#include "include/udp.p4"
 
-const bit<8>  PROTOCOL_UDP    = 17;
-const bit<16> AGGREGATOR_PORT = 0xbee0;  // 48864
-const bit<8>  VERSION         = 1;
+#define VERSION 1
 
 const bit<8> HOT        = 0x60;
 const bit<8> PUSH       = 0x61;
@@ -22,13 +21,6 @@ const bit<8> PULL       = 0x62;
 const bit<8> LEARN      = 0x63;
 const bit<8> SUM        = 0x64;
 const bit<8> HOT_RESULT = 0x68;
-
-header udp_t {
-    bit<16> src_port;
-    bit<16> dst_port;
-    bit<16> len;
-    bit<16> checksum;
-}
 
 header libra_t {
     bit<8>  version;

@@ -202,8 +202,10 @@ SHARES_MAX = np.uint64(1 << 32)
 
 def norm_of(update: NDArray[np.int32]) -> int:
     """The Euclidean length of an update in units, rounded up."""
-    wide = update.astype(np.int64)
-    squares = int((wide * wide).sum())
+    wide = np.abs(update.astype(np.int64)).astype(np.uint64)
+    each = wide * wide  # below 2^63, but not so their sum
+    low = np.uint64(0xFFFFFFFF)
+    squares = (int((each >> np.uint64(32)).sum()) << 32) + int((each & low).sum())
     root = isqrt(squares)
     return root + (root * root < squares)
 

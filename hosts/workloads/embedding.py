@@ -1,5 +1,5 @@
-"""`embedding_allreduce`: the sum over all workers of the gradient of an embedding. Of the rows of
-an embedding's matrix a batch touches those whose words are in it, so most of the gradient is zero.
+"""`embedding_allreduce`: the sum over all workers of the gradient of an embedding. A batch touches
+those rows of the embedding's matrix whose words are in it, so most of the gradient is zero.
 
 The words are those of the source text of Python's own standard library (library_text.py).
 """

@@ -5,21 +5,12 @@
 
 #include "lanes.p4"
 #include "lower_headers.p4"
+#include "udp.p4"
 
 typedef bit<144> shape_t;  // what a worker reduces in a round, and how: docs/protocol.md
 
-const bit<8>  PROTOCOL_UDP    = 17;
-const bit<16> AGGREGATOR_PORT = 0xbee0;  // 48864
-
 const bit<8> VERSION = 1;
 const bit<8> RESULT  = 0x80;  // the bit of a kind that tells a result from a contribution
-
-header udp_t {
-    bit<16> src_port;
-    bit<16> dst_port;
-    bit<16> len;
-    bit<16> checksum;
-}
 
 header aggregation_t {
     bit<8>  version;

@@ -68,6 +68,7 @@ struct metadata_t {
     bool      repeats;    // it has these members' values
     bool      releases;   // what the slot has goes to the server
     bool      merges;     // with what the packet brings
+    bool      passes;     // whatever the slot has, the packet is for the server
     bool      evicts;
     bool      complete;
     bit<64>   wait_ns;
@@ -164,7 +165,7 @@ control PoolingVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
 control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     register<owner_t>(SLOTS)   owners;
     register<members_t>(SLOTS) contributors;
-    register<bit<8>>(SLOTS)    overflows;
+    register<bit<8>>(SLOTS)    states;  // OVERFLOW; RESEND: what it had has gone to the server
     register<bit<48>>(SLOTS)   touched_us;
 #ifdef PREEMPTION
     register<bit<8>>(SLOTS)    priorities;
@@ -253,15 +254,17 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
     }
 
     // What becomes of the slot. A slot is free again when its chunk is done, as a later packet of the job tells
-    // (`oldest`), and when nobody has touched it for long: its job may have ended.
+    // (`oldest`), and when nobody has touched it for long: its job may have ended. One whose sum has been taken to the
+    // server is free for others, but sends the chunk's own contributions that come yet after it: they would never be
+    // whole here.
     action arrive() {
         owner_t owner;
         members_t present;
-        bit<8> overflow;
+        bit<8> state;
         bit<48> touched;
         owners.read(owner, meta.slot);
         contributors.read(present, meta.slot);
-        overflows.read(overflow, meta.slot);
+        states.read(state, meta.slot);
         touched_us.read(touched, meta.slot);
         bit<48> now = standard_metadata.ingress_global_timestamp;
         owner_t chunk = hdr.aggregation.job ++ hdr.pooled.session ++ hdr.pooled.digest ++ hdr.aggregation.tag;
@@ -271,25 +274,27 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         bool done = owner[111:96] == hdr.aggregation.job
                     && ((sessions_ahead != 0 && sessions_ahead[31:31] == 0)
                         || (sessions_ahead == 0 && beyond_done[31:31] == 1));
-        bool free = owner == 0 || (!mine && (done || now - touched > ABANDONED_US));
+        bool spent = (state & RESEND) != 0;
+        bool free = owner == 0 || (!mine && (done || spent || now - touched > ABANDONED_US));
         bool again = (hdr.pooled.flags & (RESEND | EVICTED)) != 0;
         bool apart = (present & meta.members) == 0;
         bool within = (meta.members & ~present) == 0;
         meta.claims = free && !again;
-        meta.adds = mine && apart && !again;
-        meta.repeats = mine && within && !again;
-        meta.merges = mine && apart && again;
-        meta.releases = mine && again && (apart || within);
+        meta.passes = again || (mine && spent);
+        meta.adds = mine && !spent && apart && !again;
+        meta.repeats = mine && !spent && within && !again;
+        meta.merges = mine && !spent && apart && again;
+        meta.releases = mine && !spent && again && (apart || within);
         members_t after = meta.claims ? meta.members
                                       : ((meta.adds || meta.merges) ? (present | meta.members) : present);
-        bit<8> overflow_after = (meta.claims ? 8w0 : overflow)
+        bit<8> overflow = (meta.claims ? 8w0 : (state & OVERFLOW))
                                 | ((meta.claims || meta.adds || meta.merges) ? (hdr.pooled.flags & OVERFLOW) : 8w0);
         meta.complete = (meta.claims || meta.adds) && after == meta.all;
-        bool frees = meta.releases;
+        bool frees = false;
         bool touches = meta.claims || meta.adds;
 #ifdef PREEMPTION
         // A whole sum has left for the server, so nothing is kept for its sake.
-        frees = frees || meta.complete;
+        frees = meta.complete;
         bit<8> resident;
         bit<8> kind;
         priorities.read(resident, meta.slot);
@@ -304,8 +309,10 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
         hdr.aggregation.kind = meta.evicts ? kind : hdr.aggregation.kind;
 #endif
         owners.write(meta.slot, frees ? 112w0 : ((meta.claims || meta.evicts) ? chunk : owner));
-        contributors.write(meta.slot, meta.evicts ? meta.members : after);
-        overflows.write(meta.slot, meta.evicts ? (hdr.pooled.flags & OVERFLOW) : overflow_after);
+        contributors.write(meta.slot, meta.releases ? 32w0 : (meta.evicts ? meta.members : after));
+        states.write(meta.slot, meta.evicts
+                                ? (hdr.pooled.flags & OVERFLOW)
+                                : ((meta.releases ? RESEND : (meta.claims ? 8w0 : (state & RESEND))) | overflow));
         touched_us.write(meta.slot, touches ? now : touched);
         if (meta.evicts) {
             hdr.aggregation.job = owner[111:96];
@@ -315,10 +322,10 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
             hdr.pooled.digest = owner[63:32];
             hdr.pooled.oldest = owner[31:0];
             hdr.pooled.members = present;
-            hdr.pooled.flags = EVICTED | overflow;
+            hdr.pooled.flags = EVICTED | state;
         } else if (meta.complete || meta.releases) {
             hdr.pooled.members = after;
-            hdr.pooled.flags = hdr.pooled.flags | overflow_after;
+            hdr.pooled.flags = hdr.pooled.flags | overflow;
         }
     }
 
@@ -451,7 +458,7 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
                     get_values();
                 }
                 send_up();
-            } else if ((hdr.pooled.flags & (RESEND | EVICTED)) != 0 && !meta.evicts) {
+            } else if (meta.passes) {
                 contribution_passed.count(meta.job);
                 send_up();
 #ifdef PREEMPTION

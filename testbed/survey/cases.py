@@ -32,6 +32,8 @@ class Case:
     about: str = ""
     settings: Sequence[str] = ()
     in_tensors: bool = False
+    on_page: bool = True
+    """Not where inputs differ between machines, as the source text of Python's library does."""
 
     @property
     def asked(self) -> list[str]:
@@ -57,6 +59,13 @@ WRITTEN = (
         "them sends zeros, and its row is that of the dense tensor.",
         ("workload.density=10%", "workload.block=256", "workload.overlap=random"),
         in_tensors=True,
+    ),
+    Case(
+        "embedding_allreduce",
+        "All-reduce of an embedding's gradient",
+        "Of the rows of an embedding's matrix, a batch of words touches those of its words.",
+        in_tensors=True,
+        on_page=False,
     ),
     Case(
         "push_pull",
@@ -86,6 +95,7 @@ WRITTEN = (
 
 
 def cases() -> list[Case]:
-    """One for each kind of workload at least, in the order of the kinds."""
+    """One for each kind of workload at least, in the order of the kinds. Of these docs/ has what is
+    `on_page`."""
     own = {kind: [case for case in WRITTEN if case.kind == kind] for kind in KINDS}
     return [case for kind in KINDS for case in own[kind] or [Case(kind, f"`{kind}`")]]

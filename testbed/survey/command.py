@@ -23,7 +23,8 @@ def main(settings: Sequence[str], out: Path | None) -> int:
     _check(scenario)
     tables = []
     known = usable(systems.names(), _tell)
-    for table in measure(known, cases(), settings, _tell):
+    asked = [case for case in cases() if case.on_page or out is None]
+    for table in measure(known, asked, settings, _tell):
         tables.append(table)
         if out is None:
             print(plain(f"{table.case.title}\n\n{markdown(table)}\n"), flush=True)

@@ -102,7 +102,12 @@ def head(systems: Sequence[System], scenario: str) -> str:
         ),
         f"\n```yaml\n{scenario}```\n",
         *(_item(f"**{name}**: {meaning}.") for name, (meaning, _) in COLUMNS.items()),
-        "\nA dash is a number that a system does not have.",
+        "\n"
+        + _filled(
+            "A dash is a number that a system does not have. Workloads that are made of the source "
+            "text of Python's library, which is another in each version, are left out here; the "
+            "command without `--out` shows them, too."
+        ),
     ]
     return "\n".join(parts) + "\n"
 

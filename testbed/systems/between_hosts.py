@@ -56,6 +56,7 @@ from agglab.testbed.systems.forwarding import (
     slowest_crossing_s,
     unreachable,
 )
+from agglab.testbed.systems.frames import OVER_UDP
 from agglab.topologies import Topology
 
 KEYS = frozenset({"switch.lanes", "workload.window"})
@@ -70,7 +71,7 @@ class BetweenHosts(System):
     abilities = Abilities(targets=TARGETS, keys=KEYS)
     counters = FORWARDING_COUNTERS
     attack_kinds = impostors.KINDS
-    transport = impostors.OVER_UDP
+    transport = OVER_UDP
     endpoints: str
     header_bytes: int
     window_max: int

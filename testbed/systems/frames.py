@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from agglab.hosts import wire
 from agglab.testbed.checksum import ONES, word_sum
 from agglab.topologies import Host
 
@@ -16,6 +17,20 @@ IPV6 = struct.Struct("!IHBB16s16s")
 IPV4_TYPE, IPV6_TYPE = 0x0800, 0x86DD
 ICMP, TCP, UDP = 1, 6, 17
 DONT_FRAGMENT, MORE_FRAGMENTS = 0x4000, 0x2000
+VLAN, SERVICE_VLAN, OLD_SERVICE_VLAN = 0x8100, 0x88A8, 0x9100
+TAGS_READ_MAX = 4
+"""p4/include/lower_headers.p4: MAX_TAGS."""
+FIRST_BYTES = 16
+"""Of UDP in a first fragment."""
+NO_OPERATIONS = b"\1\1\1\0"
+"""Options of IPv4 that say nothing."""
+MAPPED = bytes(10) + b"\xff\xff"
+"""What comes before an address of IPv4 in one of IPv6 that means it."""
+SNAP = bytes.fromhex("aaaa03000000")
+UNREACHABLE, QUENCH, REDIRECT, EXPIRED, PARAMETER = 3, 4, 5, 11, 12
+"""Kinds of ICMP messages."""
+PORT, TOO_BIG = 3, 4
+"""Codes of `UNREACHABLE`."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +40,13 @@ class End:
     mac: bytes
     ip: bytes
     port: int
+
+
+AGGREGATOR = End(
+    bytes.fromhex(wire.AGGREGATOR_MAC.replace(":", "")),
+    ipaddress.IPv4Address(wire.AGGREGATOR_ADDRESS).packed,
+    wire.AGGREGATOR_PORT,
+)
 
 
 def end_of(host: Host, port: int) -> End:
@@ -85,3 +107,55 @@ def icmp(kind: int, code: int, rest: bytes, quoted: bytes) -> bytes:
     head, tail = bytes([kind, code]), rest + quoted
     checksum = ONES - word_sum(head + b"\0\0" + tail)
     return head + checksum.to_bytes(2, "big") + tail
+
+
+@dataclass(frozen=True)
+class Transport:
+    """What agents' packets are over. segment: of (source, target, payload)."""
+
+    protocol: int
+    header_bytes: int
+    segment: Callable[[End, End, bytes], bytes]
+
+
+OVER_UDP, OVER_TCP = Transport(UDP, 8, udp), Transport(TCP, 20, tcp)
+
+
+def datagram(
+    source: End, to: End, payload: bytes, options: bytes = b"", over: Transport = OVER_UDP
+) -> bytes:
+    """A packet of IPv4 that holds all of a datagram, or of a segment."""
+    return ipv4(source.ip, to.ip, over.segment(source, to, payload), over.protocol, options)
+
+
+def fragments(
+    source: End, to: End, payload: bytes, number: int, over: Transport = OVER_UDP
+) -> list[bytes]:
+    """The two packets of IPv4 that hold one datagram; the later one has no header of UDP."""
+    whole = over.segment(source, to, payload)
+    parts = ((MORE_FRAGMENTS, whole[:FIRST_BYTES]), (FIRST_BYTES // 8, whole[FIRST_BYTES:]))
+    return [
+        ipv4(source.ip, to.ip, part, over.protocol, flags=flags, number=number)
+        for flags, part in parts
+    ]
+
+
+def mapped(source: End, to: End, payload: bytes, over: Transport = OVER_UDP) -> bytes:
+    """A datagram over IPv6, between IPv4-mapped addresses. The pseudo header's sum is as in IPv4,
+    plus those of the prefixes, which are 0 in ones' complement."""
+    whole, addresses = over.segment(source, to, payload), (MAPPED + source.ip, MAPPED + to.ip)
+    return IPV6.pack(6 << 28, len(whole), over.protocol, 64, *addresses) + whole
+
+
+def in_snap(to: bytes, source: bytes, packet: bytes) -> bytes:
+    """A frame of IEEE 802.3 with LLC and SNAP, where the type of the packet, IPv4, stands behind a
+    length. Hosts do not take it for IP."""
+    body = SNAP + struct.pack("!H", IPV4_TYPE) + packet
+    return ETHERNET.pack(to, source, len(body)) + body
+
+
+def icmp_about(sent: bytes, source: bytes, kind: int, code: int, rest: bytes) -> bytes:
+    """A packet with a message about a packet of IPv4 without options, to who sent that. source: the
+    address that the message comes from."""
+    sender = sent[12:16]
+    return ipv4(source, sender, icmp(kind, code, rest, sent[: IPV4.size + 8]), ICMP)

@@ -8,64 +8,41 @@ that a host takes off; the switch at the attacker's own port has to see through 
 from __future__ import annotations
 
 import random
-import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Address
 from itertools import cycle
 from typing import Any
 
-from agglab.hosts import wire
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import Agent, AttackKind
 from agglab.testbed.systems.frames import (
-    ETHERNET,
-    ICMP,
-    IPV4,
-    IPV4_TYPE,
+    AGGREGATOR,
     IPV6,
-    MORE_FRAGMENTS,
-    TCP,
-    UDP,
+    NO_OPERATIONS,
+    OVER_UDP,
+    PORT,
+    TAGS_READ_MAX,
+    TOO_BIG,
+    UNREACHABLE,
+    VLAN,
     End,
+    Transport,
+    datagram,
     end_of,
     ethernet,
-    icmp,
-    ipv4,
-    tcp,
-    udp,
+    fragments,
+    icmp_about,
+    in_snap,
+    mapped,
 )
 from agglab.topologies import Topology
 
 FORGED, MALFORMED, FORWARDED = "forged", "malformed", "forwarded"
 """Which of a switch's counters a kind's frames are counted by. What is forwarded a host ignores."""
-VLAN, TAGS_READ_MAX = 0x8100, 4
-OPTIONS = b"\1\1\1\0"
-MAPPED = bytes(10) + b"\xff\xff"
-SNAP = bytes.fromhex("aaaa03000000")
-FIRST_BYTES = 16
-UNREACHABLE, PORT, TOO_BIG = 3, 3, 4
-AGGREGATOR = End(
-    bytes.fromhex(wire.AGGREGATOR_MAC.replace(":", "")),
-    IPv4Address(wire.AGGREGATOR_ADDRESS).packed,
-    wire.AGGREGATOR_PORT,
-)
 
 Forge = Callable[[random.Random, Agent], bytes]
 """A payload that the agent would take for a peer's."""
-
-
-@dataclass(frozen=True)
-class Transport:
-    """What agents' packets are over. segment: of (source, target, payload)."""
-
-    protocol: int
-    header_bytes: int
-    segment: Callable[[End, End, bytes], bytes]
-
-
-OVER_UDP, OVER_TCP = Transport(UDP, 8, udp), Transport(TCP, 20, tcp)
 
 
 @dataclass(frozen=True)
@@ -78,7 +55,7 @@ class Aim:
     agent: End
     peer: End
     payload: bytes
-    transport: Transport
+    over: Transport
 
 
 Make = Callable[[Aim], list[bytes]]
@@ -97,9 +74,10 @@ def frames(
     host: str,
     agents: Callable[[Job], Sequence[Agent]],
     forge: Callable[[Job], Forge],
-    transport: Transport = OVER_UDP,
+    over: Transport = OVER_UDP,
+    kinds: Mapping[str, Kind] | None = None,
 ) -> Iterator[tuple[str, bytes]]:
-    """See System.attack. agents, forge: of a job."""
+    """See System.attack. agents, forge: of a job. kinds: by default those of all systems."""
     chance, graph = random.Random(key), resolved.graph
     victims = [
         (agent, forge(job))
@@ -108,15 +86,15 @@ def frames(
         for agent in agents(job)
         if _others(agent, host, graph)
     ]
-    headers = IPV6.size + transport.header_bytes + 4 * (TAGS_READ_MAX + 1)
+    headers = IPV6.size + over.header_bytes + 4 * (TAGS_READ_MAX + 1)
     room = min(link.mtu for link in graph.links) - headers
-    for name, kind in cycle(KINDS.items()):
+    for name, kind in cycle((KINDS if kinds is None else kinds).items()):
         agent, forged = chance.choice(victims)
         peer = chance.choice(_others(agent, host, graph))
         own = end_of(graph.host(host), peer.port)
         target = end_of(graph.host(agent.host), agent.configuration["bind"][1])
         payload = forged(chance, agent)[:room]
-        aim = Aim(chance, own, target, peer, payload, transport)
+        aim = Aim(chance, own, target, peer, payload, over)
         yield from ((name, frame) for frame in kind.make(aim))
 
 
@@ -127,16 +105,6 @@ def _others(agent: Agent, host: str, graph: Topology) -> list[End]:
     return [end_of(hosts[ip], port) for ip, port in peers if ip in hosts]
 
 
-def _datagram(source: End, aim: Aim, options: bytes = b"") -> bytes:
-    return ipv4(
-        source.ip, aim.agent.ip, _segment(source, aim.agent, aim), aim.transport.protocol, options
-    )
-
-
-def _segment(source: End, to: End, aim: Aim) -> bytes:
-    return aim.transport.segment(source, to, aim.payload)
-
-
 # Kinds.
 
 
@@ -144,50 +112,32 @@ def _under(source: Callable[[Aim], End], tags: int = 0, options: bytes = b"") ->
     """From somebody's address, behind as many VLAN tags."""
 
     def make(aim: Aim) -> list[bytes]:
-        packet = _datagram(source(aim), aim, options)
+        packet = datagram(source(aim), aim.agent, aim.payload, options, aim.over)
         return [ethernet(aim.agent.mac, aim.own.mac, packet, [(VLAN, 0)] * tags)]
 
     return make
 
 
 def _fragments(aim: Aim) -> list[bytes]:
-    """Both parts of one datagram."""
-    whole, number = _segment(aim.peer, aim.agent, aim), aim.chance.randrange(1 << 16)
-    parts = ((MORE_FRAGMENTS, whole[:FIRST_BYTES]), (FIRST_BYTES // 8, whole[FIRST_BYTES:]))
-    return [
-        ethernet(
-            aim.agent.mac,
-            aim.own.mac,
-            ipv4(
-                aim.peer.ip,
-                aim.agent.ip,
-                part,
-                aim.transport.protocol,
-                flags=flags,
-                number=number,
-            ),
-        )
-        for flags, part in parts
-    ]
+    number = aim.chance.randrange(1 << 16)
+    packets = fragments(aim.peer, aim.agent, aim.payload, number, aim.over)
+    return [ethernet(aim.agent.mac, aim.own.mac, packet) for packet in packets]
 
 
 def _routed(aim: Aim) -> list[bytes]:
     """To the switch's own MAC address, which sends it on."""
-    return [ethernet(AGGREGATOR.mac, aim.own.mac, _datagram(aim.peer, aim))]
+    packet = datagram(aim.peer, aim.agent, aim.payload, over=aim.over)
+    return [ethernet(AGGREGATOR.mac, aim.own.mac, packet)]
 
 
 def _mapped(aim: Aim) -> list[bytes]:
-    """Over IPv6, between IPv4-mapped addresses, whose prefixes add nothing to a checksum."""
-    datagram = _segment(aim.peer, aim.agent, aim)
-    addresses = (MAPPED + aim.peer.ip, MAPPED + aim.agent.ip)
-    packet = IPV6.pack(6 << 28, len(datagram), aim.transport.protocol, 64, *addresses) + datagram
+    packet = mapped(aim.peer, aim.agent, aim.payload, aim.over)
     return [ethernet(aim.agent.mac, aim.own.mac, packet)]
 
 
 def _in_snap(aim: Aim) -> list[bytes]:
-    """IEEE 802.3 with LLC and SNAP, which hosts do not take for IP."""
-    body = SNAP + struct.pack("!H", IPV4_TYPE) + _datagram(aim.peer, aim)
-    return [ETHERNET.pack(aim.agent.mac, aim.own.mac, len(body)) + body]
+    packet = datagram(aim.peer, aim.agent, aim.payload, over=aim.over)
+    return [in_snap(aim.agent.mac, aim.own.mac, packet)]
 
 
 def _changed(change: Callable[[random.Random, bytes], bytes]) -> Make:
@@ -203,10 +153,8 @@ def _message(code: int, rest: bytes, source: Callable[[Aim], End]) -> Make:
     """An ICMP message about a packet that the agent could have sent to the peer."""
 
     def make(aim: Aim) -> list[bytes]:
-        segment = _segment(aim.agent, aim.peer, aim)
-        sent = ipv4(aim.agent.ip, aim.peer.ip, segment, aim.transport.protocol)
-        body = icmp(UNREACHABLE, code, rest, sent[: IPV4.size + 8])
-        packet = ipv4(source(aim).ip, aim.agent.ip, body, ICMP)
+        sent = datagram(aim.agent, aim.peer, aim.payload, over=aim.over)
+        packet = icmp_about(sent, source(aim).ip, UNREACHABLE, code, rest)
         return [ethernet(aim.agent.mac, aim.own.mac, packet)]
 
     return make
@@ -253,7 +201,7 @@ KINDS: Mapping[str, Kind] = {
     "peer_tagged": Kind(FORGED, _under(_peer, tags=1)),
     "peer_stacked": Kind(FORGED, _under(_peer, tags=TAGS_READ_MAX)),
     "peer_too_deep": Kind(MALFORMED, _under(_peer, tags=TAGS_READ_MAX + 1)),
-    "peer_options": Kind(FORGED, _under(_peer, options=OPTIONS)),
+    "peer_options": Kind(FORGED, _under(_peer, options=NO_OPERATIONS)),
     "peer_fragments": Kind(FORGED, _fragments),
     "peer_routed": Kind(FORGED, _routed),
     "peer_mapped": Kind(FORGED, _mapped),

@@ -166,8 +166,7 @@ class _History:
     ) -> None:
         self.log, self.models = log, [np.zeros(work.elements, np.int64)]
         self.delays: list[int] = []
-        self.norms = [0]
-        self.divergence = 0
+        self.divergence = 0.0
         self.mistake: tuple[str, str] | None = None
         self._ends, self._taken = {0}, set[tuple[int, int]]()
         begin = 0
@@ -204,7 +203,6 @@ class _History:
             self.delays.append(delay)
             total += update_of(work, self.models[read], work.rows_of(documents[rank], step))
         self._ends.add(version)
-        self.norms += [0] * (len(group) - 1) + [squares(total)]
         self.models += [self.models[-1]] * (len(group) - 1) + [wrapped(self.models[-1] + total)]
         self._diverge(bounds, int(group["replicated"][0]), version)
 
@@ -215,7 +213,9 @@ class _History:
         if replicated not in self._ends:
             self.mistake = "a replica of a version", f"of {replicated}"
             return
-        apart = squares(self.models[version] - self.models[replicated]) ** 0.5
+        apart = float(
+            np.linalg.norm((self.models[version] - self.models[replicated]).astype(float))
+        )
         self.divergence = max(self.divergence, apart)
         if apart > bounds.divergence:
             self.mistake = f"a replica within {bounds.divergence}", f"{apart:.0f} at {version}"
@@ -282,11 +282,6 @@ def loss_of(work: AsyncSgd, model: Model, documents: NDArray[np.void]) -> float:
 def wrapped(values: Model) -> Model:
     """Modulo 2^32, as int32 holds it."""
     return values.astype(np.int32).astype(np.int64)
-
-
-def squares(values: Model) -> int:
-    """The sum of the squares."""
-    return int((values * values).sum())
 
 
 def _measures(

@@ -7,8 +7,7 @@ import random
 import struct
 from collections.abc import Iterator
 
-from agglab.testbed.systems.frames import End, ethernet, icmp, ipv4, udp
-from agglab.testbed.systems.summing.attack import AGGREGATOR
+from agglab.testbed.systems.frames import AGGREGATOR, End, ethernet, icmp, ipv4, udp
 
 HOST = End(bytes.fromhex("020000000001"), bytes([10, 0, 0, 1]), 48866)
 OTHER = End(bytes.fromhex("020000000003"), bytes([10, 0, 0, 3]), 48866)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -17,6 +18,8 @@ from agglab.hosts.systems.gloo import tcp
 
 SPARE_S = 5.0
 """How much longer than a worker Gloo waits: the worker knows better what to say."""
+NO_NAMES = "timeout:1 attempts:1"
+"""For resolv.conf(5): PyTorch looks for the names of addresses, which nobody here has."""
 
 
 class Group:
@@ -88,6 +91,7 @@ class Group:
             self._done.set()
 
     def _join(self) -> Any:
+        os.environ.setdefault("RES_OPTIONS", NO_NAMES)
         part = self._part
         patience = timedelta(seconds=part.give_up_s + SPARE_S)
         session = f"session{part.settings['session']}/"

@@ -91,7 +91,10 @@ class Server(ctypes.Structure):
         *[(name, U32) for name in ("index", "capacity", "keys_max", "chunks_max", "groups_max")],
         ("racks", U32),
         *[(name, U64) for name in ("low_key", "high_key")],
-        *[(name, P) for name in ("rounds", "rack_workers", "rack_peer", "asked", "waiting")],
+        *[
+            (name, P)
+            for name in ("rounds", "store", "rack_workers", "rack_peer", "asked", "waiting")
+        ],
         *[(name, P) for name in ("waiting_attempt", "hot_keys", "learnt")],
         *[(name, U32) for name in ("hot_pages", "choose", "round", "begun", "disagreed")],
         *[(name, U32) for name in ("other_digest", "hot_round", "spare")],

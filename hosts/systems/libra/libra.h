@@ -117,6 +117,7 @@ struct libra_server {
 	uint64_t low_key; /* its range, both included */
 	uint64_t high_key;
 	struct libra_round *rounds; /* two, by the round's parity */
+	struct libra_round *store;  /* only its table is used: what has been pushed under each key so far; or NULL */
 	uint64_t *rack_workers;	    /* ranks behind each switch that sums */
 	uint32_t *rack_peer;	    /* to whom goes what is for all of them */
 	uint8_t *asked;		    /* rows on the queue */

@@ -253,7 +253,21 @@ static int keys_are_legal(const struct libra_server *s, const struct libra_round
 			return 0;
 		before = key;
 	}
-	return has_room(s, r, datagram, pairs);
+	return has_room(s, r, datagram, pairs) && (!s->store || has_room(s, s->store, datagram, pairs));
+}
+
+/* The key's place in a table, where it may be new. */
+static uint32_t enter_key(const struct libra_server *s, struct libra_round *r, uint64_t key)
+{
+	uint32_t place = place_of(s, r, key);
+
+	if (!r->counts[place]) {
+		r->keys[place] = key;
+		r->values[place] = 0;
+		r->keys_used++;
+	}
+	r->counts[place]++;
+	return place;
 }
 
 static void add_pairs(struct libra_server *s, struct libra_round *r, const uint8_t *datagram, uint32_t pairs,
@@ -263,16 +277,11 @@ static void add_pairs(struct libra_server *s, struct libra_round *r, const uint8
 
 	for (uint32_t i = 0; i < pairs; i++) {
 		uint64_t key = libra_key(datagram, i);
-		uint32_t place = place_of(s, r, key);
 
-		if (!r->counts[place]) {
-			r->keys[place] = key;
-			r->values[place] = 0;
-			r->keys_used++;
-		}
-		r->counts[place]++;
-		r->values[place] += libra_value(values, i);
-		places[i] = place;
+		places[i] = enter_key(s, r, key);
+		r->values[places[i]] += libra_value(values, i);
+		if (s->store)
+			s->store->counts[enter_key(s, s->store, key)] = 1;
 	}
 	s->cold_pairs += pairs;
 }
@@ -293,10 +302,26 @@ static int answer_pull(struct libra_server *s, struct libra_round *r, uint32_t r
 	return again != 0;
 }
 
+/* The sums of the round become those of all rounds. */
+static void add_to_store(struct libra_server *s, struct libra_round *r)
+{
+	for (uint32_t place = 0; place < s->capacity; place++) {
+		uint32_t *so_far;
+
+		if (!r->counts[place])
+			continue;
+		so_far = &s->store->values[place_of(s, s->store, r->keys[place])];
+		*so_far += r->values[place];
+		r->values[place] = *so_far;
+	}
+}
+
 /* All workers have pushed all: who pulled before that is answered. */
 static void finish_round(struct libra_server *s, struct libra_round *r)
 {
 	s->choose = 1;
+	if (s->store)
+		add_to_store(s, r);
 	for (uint32_t row = 0; row < s->common.workers * s->common.slots; row++) {
 		if (s->waiting[row])
 			answer_pull(s, r, row / s->common.slots, s->waiting[row] - 1, s->waiting_attempt[row]);

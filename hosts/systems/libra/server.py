@@ -36,11 +36,13 @@ class Rack:
 @dataclass(frozen=True)
 class Room:
     """What a server has to have room for. keys: different ones in a round; pairs: that one worker
-    pushes. racks: each worker is in one; without any, each is alone."""
+    pushes. racks: each worker is in one; without any, each is alone. keeps: sums go on from round
+    to round, of as many keys in all."""
 
     keys: int
     pairs: int
     racks: tuple[Rack, ...] = ()
+    keeps: bool = False
 
 
 class LibraServer:
@@ -66,12 +68,14 @@ class LibraServer:
         pages = job.pages_of(index)
         self._hot_keys: Keys = np.full(pages * job.lanes, wire.NO_KEY, np.uint64)
         self._learnt: NDArray[np.uint8] = np.zeros(pages * job.workers, np.uint8)
-        keys_max = max(1, min(room.keys, job.workers * room.pairs))
+        keys_max = max(1, room.keys if room.keeps else min(room.keys, job.workers * room.pairs))
         capacity = 1 << (2 * keys_max - 1).bit_length()
         self._tables: list[tuple[Keys, NDArray[np.uint16]]] = []
         chunks_max = -(-room.pairs // job.lanes) + 1
         each = (self._round_of(capacity, chunks_max, max(1, pages)) for _ in range(2))
         self._round_states = (layout.Round * 2)(*each)
+        assert not (room.keeps and job.hot), "what switches sum is in no store"
+        self._store = self._round_of(capacity, 1, 1) if room.keeps else None
         racks = room.racks or tuple(Rack(rank, (rank,)) for rank in range(job.workers))
         masks = [sum(1 << rank for rank in rack.ranks) for rack in racks]
         self._state = layout.Server(
@@ -85,6 +89,7 @@ class LibraServer:
             low_key=lowest_key(job.servers, index),
             high_key=lowest_key(job.servers, index + 1) - 1,
             rounds=ctypes.addressof(self._round_states),
+            store=ctypes.addressof(self._store) if self._store else None,
             rack_workers=self._kept(np.array(masks, np.uint64)),
             rack_peer=self._kept(np.array([rack.told for rack in racks], np.uint32)),
             asked=self._kept(np.zeros(count, np.uint8)),

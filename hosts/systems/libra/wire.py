@@ -50,11 +50,12 @@ HEADER = np.dtype(
         ("workers", ">u8"),
     ]
 )
-"""item, items: which of how many packets of this kind, of one worker for one server in one round.
-pairs: how many keys, values or both follow. server: whose they are. attempt: how often the request
-was sent before; in an answer that of the request that it answers. workers: in a SUM, a bit for each
-rank whose values are in it; in an answer a bit for each rank that it is for; otherwise 0. digest:
-of what all have to agree on; in a MISMATCH of what the server has.
+"""item, items: which of how many packets of this kind, of one worker for one server in one round;
+of LEARN the first answer says how many there are. pairs: how many keys, values or both follow.
+server: whose they are. attempt: how often the request was sent before; in an answer that of the
+request that it answers. workers: in a SUM, a bit for each rank whose values are in it; in an answer
+a bit for each rank that it is for; otherwise 0. digest: of what all have to agree on; in a MISMATCH
+of what the receiver does not agree with.
 
 `pairs` keys of 8 bytes and then `pairs` values of 4 follow in a HOT, a SUM and a PUSH; values alone
 in a HOT_RESULT and a PULL_RESULT; keys alone in HOT_KEYS; nothing in all others. A HOT, a SUM and a

@@ -124,7 +124,7 @@ class Post:
             new = self._channels[peer].hears(number)
             if new is None:
                 self.refuse()
-            return None
+                return None
             self._acknowledge(peer, number, attempt)
             if not new:
                 self.counters["duplicates"] += 1

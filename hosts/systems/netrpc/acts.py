@@ -18,6 +18,9 @@ from agglab.hosts.systems.netrpc.wire import Kind
 MEETING = 0
 """The position of gathers that are no stream's."""
 OPENING = RESERVED[0]
+PATIENCE_NS = 20_000_000
+"""How much longer than usual a worker waits before it asks again whether all have come, since the
+others may have more to do before."""
 
 
 class Act(Protocol):
@@ -69,13 +72,19 @@ class Reducing:
 
 
 class Meeting:
+    """Everybody waits for the last."""
+
     def __init__(self, caller: Caller, wanted: Meet) -> None:
         self.result = None
         self._caller = caller
+        caller.hold_ns = PATIENCE_NS
         caller.post(MEETING, wanted.method, Nothing, Nothing, b"")
 
     def step(self) -> bool:
-        return not self._caller.in_flight
+        if self._caller.in_flight:
+            return False
+        self._caller.hold_ns = 0
+        return True
 
 
 class Pausing:

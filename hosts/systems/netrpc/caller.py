@@ -138,8 +138,17 @@ class Caller:
     def begin(self, now_ns: int, epoch: int) -> None:
         """A round begins: nothing is in flight. epoch: 0 if the next answer brings it."""
         recovery = self._state.recovery
-        recovery.in_flight, recovery.progress_ns = 0, now_ns
+        recovery.in_flight, recovery.progress_ns, recovery.hold_ns = 0, now_ns, 0
         self.epoch = epoch
+
+    @property
+    def hold_ns(self) -> int:
+        """How long answers may be held back on purpose."""
+        return self._state.recovery.hold_ns
+
+    @hold_ns.setter
+    def hold_ns(self, hold_ns: int) -> None:
+        self._state.recovery.hold_ns = hold_ns
 
     @property
     def epoch(self) -> int:

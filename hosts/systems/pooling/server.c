@@ -1,4 +1,4 @@
-/* The server that sums what switches could not, packet by packet: docs/systems/atp.md. It has no timers: whoever lacks
+/* The server that sums what switches could not, packet by packet: docs/pooling.md. It has no timers: whoever lacks
  * a result asks again.
  *
  * It alone decides what is part of a sum. Each packet says whose values are in it; it is added if none of these is there

@@ -1,5 +1,5 @@
 """The server of a job that shares switches' slots with others, as a state machine
-(hosts/endpoint.py; docs/systems/atp.md).
+(hosts/endpoint.py; docs/pooling.md).
 
 The step per packet is in C (server.c); this module owns its memory (NumPy).
 """

@@ -1,4 +1,4 @@
-"""The wire format of docs/systems/atp.md, written down once. Imports the other formats only."""
+"""The wire format of docs/pooling.md, written down once. Imports the other formats only."""
 
 from __future__ import annotations
 

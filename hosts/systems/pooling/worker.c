@@ -1,4 +1,4 @@
-/* A worker whose chunks share the slots of switches with other jobs', packet by packet: docs/systems/atp.md. */
+/* A worker whose chunks share the slots of switches with other jobs', packet by packet: docs/pooling.md. */
 #include <errno.h>
 #include <math.h>
 
@@ -223,8 +223,10 @@ uint32_t pooling_worker_datagrams(struct pooling_worker *w, int64_t now_ns, cons
 	return awaited;
 }
 
+/* A gap tells of one packet, which may also have been in a slot that others left; silence tells of a busy path. */
 static void send_again(struct pooling_worker *w, int64_t now_ns)
 {
+	uint64_t timeouts = w->recovery.timeouts;
 	struct pooling_common *c = &w->common;
 	uint32_t *again = c->queue + c->queued;
 	uint32_t count = recovery_repeat(&w->recovery, &w->positions->pending, sizeof(*w->positions), c->window, now_ns,
@@ -236,8 +238,9 @@ static void send_again(struct pooling_worker *w, int64_t now_ns)
 		header->attempt = (uint8_t)w->positions[again[i]].pending.attempt;
 		header->flags |= POOLING_RESEND;
 		pooling_count_sent(c, again[i]);
-		aimd_lost(&w->aimd);
 	}
+	if (w->recovery.timeouts > timeouts)
+		aimd_lost(&w->aimd);
 	c->queued += count;
 }
 

@@ -1,5 +1,5 @@
 """A worker whose chunks share switches' slots with other jobs', as a state machine
-(hosts/endpoint.py; docs/systems/atp.md).
+(hosts/endpoint.py; docs/pooling.md).
 
 The step per packet is in C (worker.c); this module owns its memory (NumPy), starts and ends rounds
 and words the errors. Times are integers, nanoseconds of any monotonic clock.

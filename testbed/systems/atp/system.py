@@ -16,5 +16,9 @@ class AtpKeys(PoolingKeys):
 class Atp(Pooling):
     name = "atp"
     summary = "slots that all jobs share, found by a hash; a server sums what finds none"
+    choose_when = (
+        "Take it where many jobs share one switch and none may keep slots for itself: a job takes "
+        "what is free, and a server takes what does not fit."
+    )
     options = AtpKeys
     endpoints = "agglab.hosts.systems.atp"

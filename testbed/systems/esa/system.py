@@ -33,6 +33,10 @@ class EsaKeys(PoolingKeys):
 class Esa(Pooling):
     name = "esa"
     summary = "slots that all jobs share, and that chunks of a higher priority take over"
+    choose_when = (
+        "Take it where jobs that share one switch do not matter alike, or the layers of one do "
+        "not: who is urgent gets the slots, and others wait or go to their server."
+    )
     options = EsaKeys
     endpoints = "agglab.hosts.systems.esa"
     preempts = True

@@ -16,7 +16,6 @@ from agglab.testbed.places import IS_CHECKOUT
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.trust import Trust
-from agglab.testbed.systems import impostors
 from agglab.testbed.systems.base import (
     TARGETS,
     Abilities,
@@ -34,6 +33,7 @@ from agglab.testbed.systems.base import (
 from agglab.testbed.systems.between_hosts import FIRST_SESSION, BetweenHosts
 from agglab.testbed.systems.common import meanings
 from agglab.testbed.systems.forwarding import Flow
+from agglab.testbed.systems.frames import OVER_TCP
 from agglab.testbed.systems.gloo.keys import GlooKeys
 from agglab.testbed.systems.gloo.truth import any_order
 from agglab.topologies import Topology
@@ -58,7 +58,7 @@ class Gloo(BetweenHosts):
     )
     options = GlooKeys
     host_counters = meanings(OWN_COUNTERS)
-    transport = impostors.OVER_TCP
+    transport = OVER_TCP
     endpoints = "agglab.hosts.systems.gloo"
     header_bytes = 0
     window_max = 0
@@ -106,7 +106,8 @@ class Gloo(BetweenHosts):
             host = job.job.hosts[rank]
             configuration = self.configuration(resolved, job.job, host, port, rank)
             configuration["settings"] = settings
-            found.append(Agent(WORKER, host, rank, configuration, {"peers": peers}))
+            # What TCP still sends when a worker has its sum is asked for in the end.
+            found.append(Agent(WORKER, host, rank, configuration, {"peers": peers}, listens=True))
         return found
 
     def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
@@ -157,6 +158,7 @@ class Gloo(BetweenHosts):
                 other = job.hosts[rank]
                 owing.setdefault(other, Absent()).never_sent.add(chunk)
                 if is_sure:
+                    owing.setdefault(host, Absent()).never_heard.add(chunk)
                     found.update((host, other))
         return dict(sorted(owing.items(), key=lambda item: (-found[item[0]], -item[1].count)))
 

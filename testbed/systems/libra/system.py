@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from random import Random
+from functools import partial
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from agglab.testbed.plan import Entries
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems import impostors
 from agglab.testbed.systems.base import (
     Abilities,
     Absent,
@@ -37,12 +38,14 @@ from agglab.testbed.systems.base import (
 )
 from agglab.testbed.systems.between_hosts import (
     FIRST_SESSION,
+    NOTHING_SHARED,
     BetweenHosts,
     lossy_crossing_s,
     trip_s,
 )
 from agglab.testbed.systems.common import IP_AND_UDP_BYTES, meanings
 from agglab.testbed.systems.forwarding import Flow, rates, slowest_crossing_s, unreachable
+from agglab.testbed.systems.libra.attack import KINDS, forged
 from agglab.testbed.systems.libra.keys import LibraKeys
 from agglab.testbed.systems.libra.load import Load, Setting, crossed, load
 from agglab.testbed.systems.libra.plan import (
@@ -63,6 +66,10 @@ LANES_MAX = 1024
 class Libra(BetweenHosts):
     name = "libra"
     summary = "servers of keys and values; switches sum the hot keys on the way"
+    choose_when = (
+        "Take it for keys and values of which a few are far more frequent than the others, and a "
+        "switch has room for these few alone."
+    )
     abilities = Abilities(
         workloads=("push_pull",),
         has_servers=True,
@@ -70,6 +77,7 @@ class Libra(BetweenHosts):
     )
     options = LibraKeys
     counters = COUNTERS
+    attack_kinds = KINDS
     host_counters = meanings(OWN_COUNTERS)
     endpoints = "agglab.hosts.systems.libra"
     header_bytes = wire.HEADER_BYTES
@@ -254,20 +262,16 @@ class Libra(BetweenHosts):
         }
         return diagnose(job, asked, missing)
 
-    def forged(
-        self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
-    ) -> bytes:
-        """An answer for a worker, a push for a server, of a round that may be under way."""
-        own, serves = agent.configuration["settings"], agent.role == SERVER
-        header = np.zeros(1, wire.HEADER)
-        kinds = [kind for kind in wire.Kind if (kind < wire.FIRST_ANSWER) == serves]
-        pairs = own["lanes"]
-        header["version"], header["kind"] = wire.VERSION, chance.choice(kinds)
-        header["job"], header["session"] = job.job.number, own["session"]
-        header["round"] = chance.randrange(job.job.rounds)
-        header["server"] = own.get("index", 0)
-        header["items"], header["pairs"] = 1, pairs
-        return header.tobytes() + chance.randbytes(wire.PAIR_BYTES * pairs)
+    def attack(
+        self, key: str, resolved: ResolvedScenario, host: str
+    ) -> Iterator[tuple[str, bytes]]:
+        def agents(job: Job) -> Sequence[Agent]:
+            return self.agents(resolved, resolved.whole(job, NOTHING_SHARED))
+
+        def forge(job: Job) -> impostors.Forge:
+            return partial(forged, job)
+
+        return impostors.frames(key, resolved, host, agents, forge, kinds=KINDS)
 
 
 def _keys(scenario: Scenario) -> LibraKeys:

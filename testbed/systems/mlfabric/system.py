@@ -44,6 +44,10 @@ UNPREDICTABLE = "who sends how much follows from who asks when, and that from th
 class Mlfabric(BetweenHosts):
     name = "mlfabric"
     summary = "asynchronous training: a scheduler orders updates, switches sum those sent together"
+    choose_when = (
+        "Take it for training in which workers do not wait for each other, and updates must not "
+        "become too old."
+    )
     abilities = Abilities(
         workloads=(AsyncSgd.kind,),
         has_servers=True,

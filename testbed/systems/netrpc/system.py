@@ -47,6 +47,7 @@ from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.testbed.systems.summing.trees import tree_of
 from agglab.topologies import Topology
 
+SECTION_CALLS = 4
 SERVER_PORTS_BELOW = 8192
 """A server's UDP port is so far below its job's workers'."""
 
@@ -54,6 +55,11 @@ SERVER_PORTS_BELOW = 8192
 class NetRpc(Summing):
     name = "netrpc"
     summary = "switches execute calls of a service: its methods are rows of a table"
+    choose_when = (
+        "Take it where the switch is to do more than add up tensors: an application is a "
+        "declaration and a few lines, for maps, counters and locks as well; on ways of several "
+        "switches each worker's packets travel all of it, as one switch executes all calls."
+    )
     abilities = Abilities(
         workloads=(*ALL_REDUCES, "calls"),
         has_servers=True,
@@ -85,6 +91,12 @@ class NetRpc(Summing):
         found = super().resolve(scenario, slowest_bps)
         jobs = [replace(job, window=min(job.window, wire.POSITIONS)) for job in found.jobs]
         return Choices(jobs, found.lanes, min(found.window, wire.POSITIONS))
+
+    def chunks(self, scenario: Scenario, job: Job) -> int:
+        """Of calls: answers that a round has at least."""
+        if isinstance(job.work, Calls) and job.work.application != WORDCOUNT:
+            return SECTION_CALLS * job.elements
+        return super().chunks(scenario, job)
 
     # Network and agents.
 

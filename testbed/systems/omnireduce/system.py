@@ -42,7 +42,7 @@ class OmniReduce(Summing):
     abilities = Abilities(keys=frozenset(SHARED_KEYS) - {"workload.worker"})
     endpoints = "agglab.hosts.systems.omnireduce"
     host_counters = meanings(OWN_COUNTERS)
-    counters: Mapping[str, Counter] = {**COUNTERS, "taken_apart": TAKEN_APART}
+    counters = COUNTERS | {"taken_apart": TAKEN_APART}
     sizes = Sizes(wire.HEADER_BYTES)
 
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:

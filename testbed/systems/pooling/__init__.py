@@ -1,5 +1,5 @@
 """What systems share whose jobs share the slots of switches, with a server for the rest:
-docs/systems/atp.md.
+docs/pooling.md.
 
 base        the answers that follow from that, for a system to inherit
 keys        their keys of a scenario, and what is made of them

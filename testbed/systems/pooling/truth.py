@@ -1,4 +1,4 @@
-"""A round's sums and results as they must be, computed from the inputs and docs/systems/atp.md
+"""A round's sums and results as they must be, computed from the inputs and docs/pooling.md
 alone."""
 
 from __future__ import annotations

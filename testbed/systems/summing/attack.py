@@ -6,7 +6,6 @@ the aggregator in every wrapping that a host takes off, and ICMP messages about 
 
 from __future__ import annotations
 
-import ipaddress
 import random
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,18 +18,32 @@ from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import AttackKind
 from agglab.testbed.systems.frames import (
-    ETHERNET,
-    ICMP,
+    AGGREGATOR,
+    EXPIRED,
+    FIRST_BYTES,
     IPV4,
-    IPV4_TYPE,
     IPV6,
     MORE_FRAGMENTS,
-    UDP,
+    NO_OPERATIONS,
+    OLD_SERVICE_VLAN,
+    PARAMETER,
+    QUENCH,
+    REDIRECT,
+    SERVICE_VLAN,
+    SNAP,
+    TAGS_READ_MAX,
+    TOO_BIG,
+    UNREACHABLE,
+    VLAN,
     End,
+    datagram,
     end_of,
     ethernet,
-    icmp,
+    fragments,
+    icmp_about,
+    in_snap,
     ipv4,
+    mapped,
     udp,
 )
 
@@ -38,31 +51,16 @@ HEADER = struct.Struct("!BBHHBBI")
 NO_JOB, JOB_MAX = 1000, 0xFFFF
 AIMED = 0.85
 SESSION = 1 << 20
-VLAN, SERVICE_VLAN, OLD_SERVICE_VLAN = 0x8100, 0x88A8, 0x9100
-TAGS_READ_MAX = 4
-"""p4/include/lower_headers.p4: MAX_TAGS."""
-FIRST_BYTES = 16
-"""Of UDP in a first fragment."""
-OPTIONS = (b"\1\1\1\0", b"\7\7\4\0\0\0\0\0", b"\x94\4\0\0", b"\x44\x0c\5\0" + bytes(8))
+OPTIONS = (NO_OPERATIONS, b"\7\7\4\0\0\0\0\0", b"\x94\4\0\0", b"\x44\x0c\5\0" + bytes(8))
 """None, a recorded route, a router alert, time stamps: all of them are taken by a host."""
 BROADCAST_MAC, GROUP_MAC = b"\xff" * 6, bytes.fromhex("01005e000001")
 NOBODY_MAC = bytes.fromhex("020000ffff01")
-MAPPED = bytes(10) + b"\xff\xff"
-SNAP = bytes.fromhex("aaaa03000000")
-UNREACHABLE, QUENCH, REDIRECT, EXPIRED, PARAMETER = 3, 4, 5, 11, 12
-TOO_BIG, SMALLEST_MTU = 4, 68
+SMALLEST_MTU = 68
 REDIRECT_CODES, UNREACHABLE_CODES = 4, 16
 
 REFUSED, FORGED, MALFORMED, FORWARDED = "refused", "forged", "malformed", "forwarded"
 """Which of a switch's counters (counters.py) a kind's frames are counted by.
 What is forwarded a host ignores, or counts as one of its `network_errors`."""
-
-
-AGGREGATOR = End(
-    bytes.fromhex(wire.AGGREGATOR_MAC.replace(":", "")),
-    ipaddress.IPv4Address(wire.AGGREGATOR_ADDRESS).packed,
-    wire.AGGREGATOR_PORT,
-)
 
 
 @dataclass(frozen=True)
@@ -151,29 +149,25 @@ def frames(
         yield from ((name, frame) for frame in kind.make(aim))
 
 
-def _datagram(source: End, to: End, payload: bytes, options: bytes = b"") -> bytes:
-    return ipv4(source.ip, to.ip, udp(source, to, payload), options=options)
-
-
 # Kinds.
 
 
 def _contribution(spoofed: bool, tags: Sequence[tuple[int, int]] = ()) -> Make:
     def make(aim: Aim) -> list[bytes]:
         source = aim.worker if spoofed else aim.own
-        packet = _datagram(source, AGGREGATOR, aim.contribution(4 * len(tags)))
+        packet = datagram(source, AGGREGATOR, aim.contribution(4 * len(tags)))
         return [ethernet(AGGREGATOR.mac, source.mac, packet, tags)]
 
     return make
 
 
 def _contribution_beyond(aim: Aim) -> list[bytes]:
-    packet = _datagram(aim.own, AGGREGATOR, aim.contribution_beyond())
+    packet = datagram(aim.own, AGGREGATOR, aim.contribution_beyond())
     return [ethernet(AGGREGATOR.mac, aim.own.mac, packet)]
 
 
 def _contribution_with_options(aim: Aim) -> list[bytes]:
-    packet = _datagram(aim.own, AGGREGATOR, aim.contribution(4), OPTIONS[0])
+    packet = datagram(aim.own, AGGREGATOR, aim.contribution(4), OPTIONS[0])
     return [ethernet(AGGREGATOR.mac, aim.own.mac, packet)]
 
 
@@ -189,7 +183,7 @@ def _result(
     tags: Sequence[tuple[int, int]] = (),
 ) -> Make:
     def make(aim: Aim) -> list[bytes]:
-        packet = _datagram(AGGREGATOR, aim.worker, aim.result(4 * len(tags)))
+        packet = datagram(AGGREGATOR, aim.worker, aim.result(4 * len(tags)))
         return [ethernet(to_mac or aim.worker.mac, source_mac or aim.own.mac, packet, tags)]
 
     return make
@@ -201,7 +195,7 @@ def _result_stacked(least: int, most: int) -> Make:
     def make(aim: Aim) -> list[bytes]:
         count = aim.chance.randint(least, most)
         tags = [(aim.chance.choice((VLAN, SERVICE_VLAN)), 0) for _ in range(count)]
-        packet = _datagram(AGGREGATOR, aim.worker, aim.result(4 * count))
+        packet = datagram(AGGREGATOR, aim.worker, aim.result(4 * count))
         return [ethernet(aim.worker.mac, aim.own.mac, packet, tags)]
 
     return make
@@ -209,7 +203,7 @@ def _result_stacked(least: int, most: int) -> Make:
 
 def _result_with_options(aim: Aim) -> list[bytes]:
     options = aim.chance.choice(OPTIONS)
-    packet = _datagram(AGGREGATOR, aim.worker, aim.result(len(options)), options)
+    packet = datagram(AGGREGATOR, aim.worker, aim.result(len(options)), options)
     return [ethernet(aim.worker.mac, aim.own.mac, packet)]
 
 
@@ -217,13 +211,8 @@ def _result_fragments(tags: Sequence[tuple[int, int]] = ()) -> Make:
     """Both parts of one datagram; the later one has no UDP header."""
 
     def make(aim: Aim) -> list[bytes]:
-        whole = udp(AGGREGATOR, aim.worker, aim.result(4 * len(tags)))
-        number = aim.chance.randrange(1 << 16)
-        parts = ((MORE_FRAGMENTS, whole[:FIRST_BYTES]), (FIRST_BYTES // 8, whole[FIRST_BYTES:]))
-        packets = [
-            ipv4(AGGREGATOR.ip, aim.worker.ip, part, flags=flags, number=number)
-            for flags, part in parts
-        ]
+        result = aim.result(4 * len(tags))
+        packets = fragments(AGGREGATOR, aim.worker, result, aim.chance.randrange(1 << 16))
         return [ethernet(aim.worker.mac, aim.own.mac, packet, tags) for packet in packets]
 
     return make
@@ -231,24 +220,18 @@ def _result_fragments(tags: Sequence[tuple[int, int]] = ()) -> Make:
 
 def _result_to_broadcast(aim: Aim) -> list[bytes]:
     everybody = End(BROADCAST_MAC, aim.worker.ip[:2] + b"\xff\xff", aim.worker.port)
-    packet = _datagram(AGGREGATOR, everybody, aim.result())
+    packet = datagram(AGGREGATOR, everybody, aim.result())
     return [ethernet(BROADCAST_MAC, aim.own.mac, packet)]
 
 
 def _result_mapped(aim: Aim) -> list[bytes]:
-    """Over IPv6, between IPv4-mapped addresses; the pseudo header's sum is as in IPv4, plus those
-    of the prefixes, which are 0 in ones' complement."""
-    datagram = udp(AGGREGATOR, aim.worker, aim.result(IPV6.size - IPV4.size))
-    addresses = (MAPPED + AGGREGATOR.ip, MAPPED + aim.worker.ip)
-    packet = IPV6.pack(6 << 28, len(datagram), UDP, 64, *addresses) + datagram
+    packet = mapped(AGGREGATOR, aim.worker, aim.result(IPV6.size - IPV4.size))
     return [ethernet(aim.worker.mac, aim.own.mac, packet)]
 
 
 def _result_in_snap(aim: Aim) -> list[bytes]:
-    """IEEE 802.3 with LLC and SNAP, where the type stands behind a length."""
-    packet = _datagram(AGGREGATOR, aim.worker, aim.result(len(SNAP) + 2))
-    body = SNAP + struct.pack("!H", IPV4_TYPE) + packet
-    return [ETHERNET.pack(aim.worker.mac, aim.own.mac, len(body)) + body]
+    packet = datagram(AGGREGATOR, aim.worker, aim.result(len(SNAP) + 2))
+    return [in_snap(aim.worker.mac, aim.own.mac, packet)]
 
 
 def _result_of_host(own: bool) -> Make:
@@ -257,7 +240,7 @@ def _result_of_host(own: bool) -> Make:
     def make(aim: Aim) -> list[bytes]:
         claimed = aim.worker if own else aim.own
         source = End(claimed.mac, claimed.ip, AGGREGATOR.port)
-        packet = _datagram(source, aim.worker, aim.result())
+        packet = datagram(source, aim.worker, aim.result())
         return [ethernet(aim.worker.mac, aim.own.mac, packet)]
 
     return make
@@ -267,10 +250,9 @@ def _message(kind: int, codes: Sequence[int], rest: bytes, from_aggregator: bool
     """An ICMP message about a packet the worker could have sent."""
 
     def make(aim: Aim) -> list[bytes]:
-        quoted = _datagram(aim.worker, AGGREGATOR, aim.contribution())[: IPV4.size + 8]
-        body = icmp(kind, aim.chance.choice(codes), rest, quoted)
+        sent = datagram(aim.worker, AGGREGATOR, aim.contribution())
         source = AGGREGATOR.ip if from_aggregator else aim.own.ip
-        packet = ipv4(source, aim.worker.ip, body, ICMP)
+        packet = icmp_about(sent, source, kind, aim.chance.choice(codes), rest)
         return [ethernet(aim.worker.mac, aim.own.mac, packet)]
 
     return make

@@ -153,7 +153,7 @@ def finish(network, workers, limit_ns=SLOW_NS):
         node.endpoint.finish()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     seed=st.integers(0, 2**32),
     workers=st.integers(1, 6),

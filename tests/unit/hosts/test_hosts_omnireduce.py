@@ -203,7 +203,7 @@ def opened(blocks, window, elements=2000, lanes=2, longest_bytes=0):
         tensor[block * lanes] = 1
     worker.begin(0, tensor, np.zeros(elements, np.int32))
     openings = [p for row in worker.poll(0).tolist() for p in sent(worker, row)]
-    assert [packet.slot for packet in openings] == list(range(window))
+    assert [(packet.slot, packet.block) for packet in openings] == [(c, 0) for c in range(window)]
     return worker, openings
 
 
@@ -231,6 +231,16 @@ def test_values_take_with_them_what_was_ready_before():
     assert [[p.values is not None for p in group][-1] for group in groups] == [True] * 3
     assert all(p.values is None for group in groups for p in group[:-1])
     assert worker.counters["blocks_fused"] == 5 and worker.counters["sent"] == 4
+
+
+def test_openings_never_wait():
+    """Not in a later round either, when a round trip is known."""
+    worker, openings = opened([], window=30, elements=60)
+    answers = [replace(p, kind=p.kind | RESULT, next=NONE) for p in openings]
+    assert deliver(worker, 4 * MS, [(SWITCH, p.payload()) for p in answers]) == 30 and worker.done
+    worker.begin(4 * MS, np.zeros(60, np.int32), np.zeros(60, np.int32))
+    again = [p.slot for row in worker.poll(4 * MS).tolist() for p in sent(worker, row)]
+    assert again == list(range(30))
 
 
 def test_what_has_no_values_waits_for_a_quarter_of_a_round_trip():

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from agglab.hosts import wire
+from agglab.hosts.systems.libra import wire as libra
 from agglab.hosts.systems.mlfabric import wire as mlfabric
 from agglab.hosts.systems.netrpc import wire as netrpc
 from agglab.hosts.systems.omnireduce import wire as omnireduce
+from agglab.hosts.systems.pooling import wire as pooling
 
 ROOT = Path(__file__).parents[3]
 
@@ -43,6 +45,14 @@ def test_the_column_follows_the_header(tmp_path):
     assert list(column.items()) == list(wire.field_bits(omnireduce.COLUMN).items())
     whole = [*wire.field_bits().items(), *column.items()]
     assert whole == list(wire.field_bits(omnireduce.HEADER).items())
+
+
+@pytest.mark.parametrize("lanes", [1, 119])
+def test_libra_has_the_same_header_and_room_for_keys_and_values(tmp_path, lanes):
+    headers = header_types(tmp_path, "libra", lanes)
+    assert list(headers["libra_t"].items()) == list(wire.field_bits(libra.HEADER).items())
+    assert sum(headers["keys_t"].values()) == 8 * libra.KEY_BYTES * lanes
+    assert sum(headers["values_t"].values()) == 8 * wire.VALUE_BYTES * lanes
 
 
 def test_entries_stand_behind_the_packet(tmp_path):
@@ -93,7 +103,33 @@ def test_the_one_kind_that_mlfabric_looks_into_has_its_number():
     assert int(found["VERSION"], 0) == mlfabric.VERSION
 
 
+SUMMED_BY_SWITCHES = ("HOT", "PUSH", "PULL", "LEARN", "SUM", "HOT_RESULT")
+"""Those of Libra that the program knows; the others are the servers'."""
+
+
+@pytest.mark.parametrize("program", ["atp", "esa"])
+def test_the_second_header_of_shared_slots_follows_the_first(tmp_path, program):
+    headers = header_types(tmp_path, program, 5)
+    assert list(headers["pooled_t"].items()) == list(wire.field_bits(pooling.POOLED).items())
+    whole = [*wire.field_bits().items(), *headers["pooled_t"].items()]
+    assert whole == list(wire.field_bits(pooling.HEADER).items())
+    assert sum(headers["values_t"].values()) == 8 * (
+        pooling.datagram_bytes(5) - pooling.HEADER_BYTES
+    )
+
+
 KINDS = {
+    "pooling": (
+        "p4/include/pooling.p4",
+        {
+            **{kind.name: kind.value for kind in pooling.Kind},
+            **{flag.name: flag.value for flag in pooling.Flag},
+        },
+    ),
+    "libra": (
+        "p4/libra.p4",
+        {kind.name: kind.value for kind in libra.Kind if kind.name in SUMMED_BY_SWITCHES},
+    ),
     "netrpc": (
         "p4/netrpc.p4",
         {kind.name: kind.value for kind in netrpc.Kind if kind != netrpc.Kind.KEYS},

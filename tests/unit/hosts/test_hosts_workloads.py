@@ -28,11 +28,11 @@ WORKS: tuple[Work, ...] = (
     Dense(1000, "int32"),
     Dense(1000, "float32"),
     Sparse(1000, "float32", 4, 0.3, 16, "random"),
+    PushPull(1000, "int32", "zipf", 1.1, 500, 2),
+    PushPull(1000, "float32", "python", 1.0, 1, 0),
     Embedding(1000, "float32", 8, 5, "hashed"),
     Calls(1000, "int32", "wordcount", 4),
     Calls(1000, "int32", "lock", 4),
-    PushPull(1000, "float32", "zipf", 1.1, 5000, 0),
-    PushPull(1000, "int32", "python", 1.1, 5000, 0),
     AsyncSgd(64, 4, 32, 4, 100, 1000, 20, 0),
 )
 DENSE: dict[str, Any] = {"kind": "allreduce", "elements": 9, "dtype": "int32"}
@@ -102,3 +102,28 @@ def test_parts_of_a_text_follow_one_another_and_begin_again() -> None:
     places = np.flatnonzero(numbers == whole[0]).tolist()
     around = (np.resize(np.roll(numbers, -begin), whole.size) for begin in places)
     assert sum(np.array_equal(each, whole) for each in around) == 1
+
+
+def test_keys_ascend_and_are_drawn_with_a_chance_that_falls_with_their_rank() -> None:
+    work = PushPull(200_000, "int32", "zipf", 1.2, 1000, 0)
+    key = InputKey(1, 2, 3, 4)
+    pushed = work.inputs(key)["key"]
+    assert np.all(pushed[1:] > pushed[:-1])
+    _, counts = np.unique(work.draws(key), return_counts=True)
+    counts = np.sort(counts)[::-1]
+    weights = np.arange(1, 1001) ** -1.2
+    wanted = 200_000 * weights / weights.sum()
+    assert np.all(np.abs(counts[:20] - wanted[:20]) < 6 * np.sqrt(wanted[:20]))
+    assert pushed.size <= 1000 == work.keys_most
+
+
+def test_workers_share_keys_and_no_values_and_drift_changes_the_keys() -> None:
+    work = PushPull(5_000, "int32", "zipf", 1.2, 1000, 2)
+    rounds = [work.inputs(InputKey(1, 2, 3, number)) for number in range(4)]
+    other = work.inputs(InputKey(1, 2, 5, 0))
+    shared = np.intersect1d(rounds[0]["key"], other["key"])
+    assert shared.size > 0.6 * other.size
+    at_one, at_other = (each["value"][np.isin(each["key"], shared)] for each in (rounds[0], other))
+    assert np.count_nonzero(at_one == at_other) < 3
+    assert np.intersect1d(rounds[0]["key"], rounds[1]["key"]).size > 300
+    assert np.intersect1d(rounds[1]["key"], rounds[2]["key"]).size == 0

@@ -182,10 +182,6 @@ def test_attacks_change_no_sum(tried: Run, system: str, dtype: str) -> None:
 TWO = "\njobs: [{name: a, workers: [h1, h2]}, {name: b, workers: [h3, h4]}]"
 
 
-def two_jobs(system: str, slots: int, own: str = "", loss: str = "0%") -> dict[str, Any]:
-    return {"system": system, "slots": slots, "own": own, "loss": loss, "more": ""}
-
-
 @pytest.mark.parametrize("loss", ["0%", "1%"])
 @pytest.mark.parametrize("slots", [1, 4, 8, 16])
 @pytest.mark.parametrize("system", BOTH)

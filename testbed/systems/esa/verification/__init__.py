@@ -13,12 +13,11 @@ SCALES = (24, 30)
 
 def options(chance: Random) -> EsaKeys:
     """Of a schedule."""
+    count = chance.randint(0, 1)
     return EsaKeys(
         scale_log2=chance.choice(SCALES),
         congestion_control=chance.random() < 0.5,
-        priorities=tuple(
-            chance.choice((0, 1, 3, PRIORITY_MAX)) for _ in range(chance.randint(0, 1))
-        ),
+        priorities=tuple(chance.choices((0, 1, 3, PRIORITY_MAX), k=count)),
     )
 
 

@@ -1,0 +1,147 @@
+"""Keys and values on parameter servers, for programs of one's own: PS-lite's calls over UDP.
+
+Raises what hosts.all_reduce.Reducer raises. Imports `hosts` only.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from agglab.hosts.all_reduce import Reducer
+from agglab.hosts.endpoint import Address
+from agglab.hosts.recovery import Timing
+from agglab.hosts.systems.libra import wire
+from agglab.hosts.systems.libra.job import LibraJob
+from agglab.hosts.systems.libra.server import LibraServer, Room
+from agglab.hosts.systems.libra.worker import LibraWorker
+
+MTU_BYTES, IP_AND_UDP_BYTES = 1500, 28
+LANES = (MTU_BYTES - IP_AND_UDP_BYTES - wire.HEADER_BYTES) // wire.PAIR_BYTES
+WINDOW = 64
+KEYS, PAIRS = 1 << 16, 1 << 16
+"""How many keys a server has at most, and how many a worker pushes at once, unless it is told."""
+
+
+def _job(workers: int, servers: int, dtype: str, fraction_bits: int) -> LibraJob:
+    if dtype not in ("int32", "float32"):
+        raise ValueError(f"dtype: {dtype!r} is neither int32 nor float32")
+    is_float = dtype == "float32"
+    return LibraJob(1, workers, servers, LANES, WINDOW, 0, 1, fraction_bits, is_float, 1)
+
+
+class KVWorker:
+    """One worker. servers: their addresses, the same at every worker; bind: its own.
+
+    Every worker of a job makes the same calls in the same order, with keys of its own: uint64 in
+    ascending order, each once. Values are int32 (summed modulo 2^32) or float32 (in fixed point of
+    so many fraction bits, see the system's page). Calls that return a timestamp are done in the
+    background, in order; `wait` raises what became of one.
+    """
+
+    def __init__(
+        self,
+        rank: int,
+        workers: int,
+        servers: Sequence[Address],
+        bind: Address,
+        dtype: str = "float32",
+        fraction_bits: int = 20,
+        give_up_s: float = 10.0,
+    ) -> None:
+        job = _job(workers, len(servers), dtype, fraction_bits)
+        timing = Timing(give_up_ns=round(give_up_s * 1e9))
+        self._dtype = np.dtype(dtype)
+        self._reducer = Reducer(LibraWorker(job, rank, servers, timing), bind)
+        self._background = ThreadPoolExecutor(1)
+        self._calls: list[Future[NDArray]] = []
+
+    def push(self, keys: ArrayLike, values: ArrayLike) -> int:
+        """Add values to the store, under these keys. Returns the timestamp to wait for."""
+        pushed = np.zeros(np.size(keys), [("key", "u8"), ("value", self._dtype)])
+        pushed["key"], pushed["value"] = keys, values
+        self._calls.append(self._background.submit(self._round, pushed))
+        return len(self._calls) - 1
+
+    def wait(self, timestamp: int) -> None:
+        """Until that call is done by all workers."""
+        self._calls[timestamp].result()
+
+    def push_pull(self, keys: ArrayLike, values: ArrayLike) -> NDArray:
+        """The store's value for each key after all workers' pushes of this call."""
+        return self._calls[self.push(keys, values)].result()
+
+    def pull(self, keys: ArrayLike) -> NDArray:
+        """The store's value for each key; 0 where nobody has pushed any."""
+        return self.push_pull(keys, np.zeros(np.size(keys), self._dtype))
+
+    def _round(self, pushed: NDArray) -> NDArray:
+        pulled = np.zeros(pushed.size, self._dtype)
+        self._reducer.run(pushed, pulled, None)
+        return pulled
+
+    def close(self) -> None:
+        """Wait for all calls and release the socket. May be called twice."""
+        self._background.shutdown()
+        self._reducer.close()
+
+    def __enter__(self) -> KVWorker:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+class KVServer:
+    """One server, in a thread of its own from the start on. index: among the servers; workers:
+    their addresses, by rank. keys: how many it has room for; pairs: how many a worker pushes at
+    once. dtype, fraction_bits: as the workers'."""
+
+    def __init__(
+        self,
+        index: int,
+        servers: int,
+        workers: Sequence[Address],
+        bind: Address,
+        dtype: str = "float32",
+        fraction_bits: int = 20,
+        keys: int = KEYS,
+        pairs: int = PAIRS,
+    ) -> None:
+        job = _job(len(workers), servers, dtype, fraction_bits)
+        server = LibraServer(job, index, workers, Room(keys, pairs, keeps=True))
+        self._reducer = Reducer(server, bind)
+        self._stop, self._stopped = os.pipe()
+        self._thread = threading.Thread(target=self._reducer.serve, args=(self._stop,), daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Answer nobody any more. May be called twice."""
+        if self._thread.is_alive():
+            os.write(self._stopped, b"x")
+            self._thread.join()
+            os.close(self._stop)
+            os.close(self._stopped)
+        self._reducer.close()
+
+    def __enter__(self) -> KVServer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()

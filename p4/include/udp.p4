@@ -1,0 +1,15 @@
+// UDP, and the port at which switches take what is for the aggregator.
+#ifndef UDP_P4
+#define UDP_P4
+
+const bit<8>  PROTOCOL_UDP    = 17;
+const bit<16> AGGREGATOR_PORT = 0xbee0;  // 48864
+
+header udp_t {
+    bit<16> src_port;
+    bit<16> dst_port;
+    bit<16> len;
+    bit<16> checksum;
+}
+
+#endif

@@ -1,0 +1,77 @@
+"""Frames of an outsider to Libra: those of impostors, and some for switches that sum."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from agglab.hosts.part import SERVER
+from agglab.hosts.systems.libra import wire
+from agglab.testbed.scenario.jobs import Job
+from agglab.testbed.systems import impostors
+from agglab.testbed.systems.base import Agent
+from agglab.testbed.systems.frames import End, ethernet, ipv4, udp
+from agglab.testbed.systems.impostors import AGGREGATOR, FORGED, FORWARDED, Aim, Kind, Make
+
+REFUSED = "refused"
+NEAR_ITEMS = 3
+
+
+def forged(job: Job, chance: random.Random, agent: Agent) -> bytes:
+    """What an agent would take for a peer's, of a round that may be under way: of an answer for a
+    worker, of a request or a sum for a server."""
+    own, serves = agent.configuration["settings"], agent.role == SERVER
+    kinds = [kind for kind in wire.Kind if (kind < wire.FIRST_ANSWER) == serves]
+    return _packet(chance, job, own["lanes"], own["session"], chance.choice(kinds))
+
+
+def _packet(chance: random.Random, job: Job, lanes: int, session: int, kind: int) -> bytes:
+    header = np.zeros(1, wire.HEADER)
+    header["version"], header["kind"] = wire.VERSION, kind
+    header["job"], header["session"] = job.number, session
+    header["round"] = chance.randrange(job.rounds)
+    header["digest"] = chance.randrange(2**32)
+    header["server"] = chance.randrange(max(1, len(job.servers)))
+    header["items"] = header["item"] = chance.randrange(NEAR_ITEMS)
+    header["items"] += 1
+    header["pairs"] = lanes
+    named = kind >= wire.Kind.SUM
+    header["workers"] = (1 << len(job.hosts)) - 1 if named else 0
+    keys = kind in (wire.Kind.HOT, wire.Kind.SUM, wire.Kind.PUSH, wire.Kind.HOT_KEYS)
+    return header.tobytes() + chance.randbytes((wire.KEY_BYTES * keys + wire.VALUE_BYTES) * lanes)
+
+
+def _to_aggregator(spoofed: bool) -> Make:
+    """A request, from the attacker's own address or a victim's."""
+
+    def make(aim: Aim) -> list[bytes]:
+        source = replace(aim.agent, port=aim.own.port) if spoofed else aim.own
+        packet = ipv4(source.ip, AGGREGATOR.ip, udp(source, AGGREGATOR, aim.payload))
+        return [ethernet(AGGREGATOR.mac, source.mac, packet)]
+
+    return make
+
+
+def _result_for_all(spoofed: bool) -> Make:
+    """What a switch would copy for all workers, if it came from a server."""
+
+    def make(aim: Aim) -> list[bytes]:
+        source = aim.peer if spoofed else aim.own
+        to = End(aim.agent.mac, aim.agent.ip, AGGREGATOR.port)
+        packet = ipv4(source.ip, to.ip, udp(source, to, aim.payload))
+        return [ethernet(to.mac, aim.own.mac, packet)]
+
+    return make
+
+
+KINDS: Mapping[str, Kind] = {
+    **impostors.KINDS,
+    "request": Kind(REFUSED, _to_aggregator(spoofed=False)),
+    "request_spoofed": Kind(REFUSED, _to_aggregator(spoofed=True)),
+    "result_for_all": Kind(FORWARDED, _result_for_all(spoofed=False)),
+    "result_for_all_of_server": Kind(FORGED, _result_for_all(spoofed=True)),
+}
+"""In the order in which they are sent."""

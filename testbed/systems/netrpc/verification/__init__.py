@@ -1,0 +1,10 @@
+"""What verification has of this system: faults of its program, its hosts and its prediction
+(mutants/). Its schedules are searched as every system's are, some with so few places that servers
+keep most keys."""
+
+from agglab.testbed.systems.netrpc.keys import NetRpcKeys
+from agglab.verification.proofs import Proofs
+
+CELLS = (16, 32, 1024)
+
+PROOFS = Proofs(options=lambda chance: NetRpcKeys(cells=chance.choice(CELLS)))

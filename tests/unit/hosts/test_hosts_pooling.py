@@ -1,0 +1,223 @@
+"""The endpoints of docs/pooling.md by name of rule: what a server adds, and a worker's window."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+
+import numpy as np
+import pytest
+
+from agglab.hosts import library
+from agglab.hosts.aimd import AimdWindow
+from agglab.hosts.endpoint import Inbox
+from agglab.hosts.systems.pooling import wire
+from agglab.hosts.systems.pooling.job import SIGNATURES, PoolingJob
+from agglab.hosts.systems.pooling.places import places
+from agglab.hosts.systems.pooling.server import PoolingServer
+from agglab.hosts.systems.pooling.wire import Flag, Kind
+from agglab.hosts.systems.pooling.worker import Aimd, PoolingWorker
+from agglab.hosts.wire import RESULT
+
+LANES, WINDOW = 3, 4
+JOB = PoolingJob(job=2, workers=3, lanes=LANES, window=WINDOW, session=1, slots=8, scale_log2=0)
+ALL = 7
+
+
+def deliver(endpoint, now_ns, *payloads):
+    inbox = Inbox(max(1, len(payloads)), endpoint.longest_bytes)
+    inbox.fill(list(payloads))
+    return endpoint.on_datagrams(now_ns, inbox)
+
+
+def sent(endpoint, now_ns):
+    return [endpoint.outbox.datagram(row) for row in endpoint.poll(now_ns).tolist()]
+
+
+def header(payload):
+    return np.frombuffer(payload, wire.HEADER, 1)[0]
+
+
+def values(payload, dtype=">i4"):
+    return np.frombuffer(payload, dtype, -1, wire.HEADER_BYTES).tolist()
+
+
+def changed(payload, data=None, **fields):
+    record = np.frombuffer(payload, wire.HEADER, 1).copy()
+    for name, value in fields.items():
+        record[name] = value
+    body = payload[wire.HEADER_BYTES :] if data is None else np.array(data, ">i4").tobytes()
+    return record.tobytes() + body
+
+
+@pytest.fixture
+def part():
+    """Of a chunk: whose values, and what they come to."""
+    worker = PoolingWorker(JOB, 0)
+    tensor = np.arange(LANES * 20, dtype=np.int32)
+    worker.begin(0, tensor, tensor.copy())
+    (first, *_) = sent(worker, 0)
+
+    def made(members, value, tag=0, **fields):
+        return changed(first, [value] * LANES, members=members, tag=tag, **fields)
+
+    return made
+
+
+def test_a_whole_sum_is_the_result(part):
+    server = PoolingServer(JOB)
+    assert deliver(server, 0, part(ALL, 6)) == 1
+    (result,) = sent(server, 0)
+    assert header(result)["kind"] == Kind.INT32 | RESULT and header(result)["members"] == ALL
+    assert values(result) == [6] * LANES
+    assert server.counters["whole"] == server.counters["summed_ever"] == 1
+
+
+def test_parts_are_added_once_each(part):
+    server = PoolingServer(JOB)
+    deliver(server, 0, part(1, 10), part(1, 10), part(6, 5))
+    assert [values(result) for result in sent(server, 0)] == [[15] * LANES]
+    counters = server.counters
+    assert (counters["parts"], counters["duplicates"], counters["whole"]) == (2, 1, 0)
+
+
+def test_a_part_that_overlaps_changes_nothing(part):
+    server = PoolingServer(JOB)
+    assert deliver(server, 0, part(3, 10), part(6, 1000)) == 1
+    assert server.counters["overlapping"] == 1 and sent(server, 0) == []
+    deliver(server, 0, part(4, 1))
+    assert values(sent(server, 0)[0]) == [11] * LANES
+
+
+def test_a_whole_sum_takes_the_place_of_parts(part):
+    server = PoolingServer(JOB)
+    deliver(server, 0, part(1, 1), part(ALL, 6))
+    assert values(sent(server, 0)[0]) == [6] * LANES
+
+
+def test_who_asks_again_is_answered_alone(part):
+    server = PoolingServer(JOB)
+    deliver(server, 0, part(ALL, 6))
+    sent(server, 0)
+    deliver(server, 0, part(2, 1), part(2, 1, flags=Flag.RESEND, attempt=3))
+    (result,) = sent(server, 0)
+    assert (header(result)["members"], header(result)["attempt"]) == (2, 3)
+    assert values(result) == [6] * LANES and server.counters["answered_again"] == 1
+
+
+def test_the_chunk_before_is_remembered_and_older_ones_are_late(part):
+    server = PoolingServer(JOB)
+    for round_of_positions in range(3):
+        deliver(server, 0, part(ALL, round_of_positions, tag=round_of_positions * WINDOW))
+        sent(server, 0)
+    deliver(server, 0, part(1, 9, tag=WINDOW, flags=Flag.RESEND))
+    assert values(sent(server, 0)[0]) == [1] * LANES
+    deliver(server, 0, part(1, 9, tag=0, flags=Flag.RESEND))
+    assert sent(server, 0) == [] and server.counters["late"] == 1
+
+
+REFUSED = {
+    "members": ({"members": 8}, "malformed"),
+    "nobody": ({"members": 0}, "malformed"),
+    "beyond": ({"tag": WINDOW + 1}, "malformed"),
+    "version": ({"version": 2}, "malformed"),
+    "kind": ({"kind": Kind.MISMATCH}, "malformed"),
+    "floats": ({"kind": Kind.FLOAT32}, "malformed"),
+    "result": ({"kind": Kind.INT32 | RESULT}, "malformed"),
+    "job": ({"job": 3}, "malformed"),
+    "zero": ({"zero": 1}, "malformed"),
+    "exponent": ({"exponent": 1}, "malformed"),
+    "session": ({"session": 2}, "late"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_server_refuses_what_no_switch_can_have_sent(part, what):
+    fields, counter = REFUSED[what]
+    server = PoolingServer(JOB)
+    assert deliver(server, 0, changed(part(1, 10), **fields)) == 0
+    assert server.counters[counter] == 1 and sent(server, 0) == [] and server.waiting(9) == []
+
+
+@pytest.mark.parametrize("cut", [0, 11, 31, 33, -1])
+def test_another_length_is_malformed(part, cut):
+    server = PoolingServer(JOB)
+    assert deliver(server, 0, part(1, 10)[:cut]) == 0
+    assert server.counters["malformed"] == 1
+
+
+def test_workers_of_different_shapes_are_told(part):
+    server = PoolingServer(JOB)
+    deliver(server, 0, part(1, 10), part(2, 10, digest=77))
+    (told,) = sent(server, 0)
+    assert header(told)["kind"] == Kind.MISMATCH | RESULT and header(told)["oldest"] == 77
+    worker = PoolingWorker(JOB, 1)
+    tensor = np.arange(LANES * 20, dtype=np.int32)
+    worker.begin(0, tensor, tensor.copy())
+    sent(worker, 0)
+    deliver(worker, 1, told)
+    with pytest.raises(Exception, match="have to reduce alike"):
+        worker.poll(2)
+
+
+def test_what_does_not_fit_is_sent_as_floats():
+    server, workers = PoolingServer(JOB), [PoolingWorker(JOB, rank) for rank in range(3)]
+    inputs = [np.full(LANES, value, np.float32) for value in (1e9, 1.0, -1e9)]
+    outs = [np.zeros(LANES, np.float32) for _ in workers]
+    for worker, x, out in zip(workers, inputs, outs, strict=True):
+        worker.begin(0, x, out, np.ones(LANES, np.int32))
+    for _ in range(2):
+        packets = [
+            changed(payload, members=1 << rank)
+            for rank, worker in enumerate(workers)
+            for payload in sent(worker, 0)
+        ]
+        deliver(server, 0, *packets[::-1])
+        for result in sent(server, 0):
+            for worker in workers:
+                deliver(worker, 1, result)
+    assert all(worker.done for worker in workers)
+    assert [out.tolist() for out in outs] == [[0.0] * LANES] * 3  # (1e9 + 1) - 1e9
+    assert workers[0].counters["overflown"] == 1
+
+
+def test_a_worker_sends_no_more_than_a_window_beyond_its_oldest(part):
+    worker = PoolingWorker(JOB, 0)
+    tensor = np.arange(LANES * 20, dtype=np.int32)
+    worker.begin(0, tensor, tensor.copy())
+    assert [int(header(p)["tag"]) for p in sent(worker, 0)] == [0, 1, 2, 3]
+    answer = [part(ALL, 5, tag=t, kind=Kind.INT32 | RESULT) for t in range(4)]
+    deliver(worker, 1, answer[2])
+    assert sent(worker, 1) == []
+    deliver(worker, 2, answer[0])
+    (following,) = sent(worker, 2)
+    assert (header(following)["tag"], header(following)["oldest"]) == (4, 1)
+
+
+def test_the_window_in_c_is_that_of_python():
+    native, chance = library.load_system(SIGNATURES), random.Random(1)
+    for _ in range(200):
+        least = chance.randint(1, 5)
+        most = least + chance.randint(0, 40)
+        start = chance.randint(least, most)
+        there = Aimd(window=start, least=least, most=most, left=start)
+        here = AimdWindow(start, least, most)
+        for _ in range(400):
+            if chance.random() < 0.02:
+                here.lost()
+                native.pooling_aimd(ctypes.addressof(there), 0, 1)
+            else:
+                marked = chance.random() < 0.05
+                here.answered(marked)
+                native.pooling_aimd(ctypes.addressof(there), marked, 0)
+            assert (there.window, there.halved) == (here.window, here.halved)
+
+
+@pytest.mark.parametrize(("window", "slots"), [(1, 1), (8, 8), (60, 58), (115, 512), (500, 3)])
+def test_a_jobs_places_are_different(window, slots):
+    found = places(7, window, 100, slots).tolist()
+    assert len(set(found)) == len(found) == min(window, slots)
+    assert all(100 <= place < 100 + slots for place in found)
+    assert found == places(7, window, 100, slots).tolist()
+    if slots > 100:
+        assert found != places(8, window, 100, slots).tolist()

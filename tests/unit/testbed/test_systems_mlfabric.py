@@ -1,0 +1,147 @@
+"""MLfabric end to end in virtual time: sums on the way, faults, attacks, a server that dies; and
+what its answers to the testbed are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from system_runs import DISORDER, Run
+
+from agglab.testbed.scenario import ResolvedScenario, ScenarioError, load
+from agglab.testbed.systems.mlfabric import Mlfabric, plan
+
+TEXT = """
+name: tried
+system: mlfabric
+backend: virtual
+seed: 5
+topology: {{{topology}}}
+links: {{rate: 10mbit, queue: 1MB, loss: {loss}}}
+switch: {{lanes: 16, slots: 64}}
+mlfabric: {{{own}}}
+workload: {{kind: async_sgd, features: 32, classes: 4, updates: 24, compute: 3ms, rounds: 1{more}}}
+expect: {{exact: true}}
+{faults}
+"""
+RACK = "kind: rack, workers: 3, servers: 2"
+DEDICATED = 'servers: "p*", ahead: 3'
+
+
+def text(
+    topology: str = RACK, own: str = DEDICATED, loss: str = "0%", more: str = "", faults: str = ""
+) -> str:
+    return TEXT.format(topology=topology, own=own, loss=loss, more=more, faults=faults)
+
+
+def training(metrics: dict[str, Any]) -> dict[str, Any]:
+    assert metrics["exact"] is True and metrics["wrong_results"] == 0
+    assert metrics["accounts"]["balanced"] is True
+    found: dict[str, Any] = metrics["training"]
+    assert found["updates"] == 24 and found["delay"]["max"] <= 16
+    assert found["divergence"] <= 2
+    return found
+
+
+@pytest.mark.parametrize(
+    "topology", [RACK, "kind: two_tier, racks: 2, workers: 2, servers: 1", "kind: rack, workers: 5"]
+)
+def test_groups_are_summed_on_the_way(tried: Run, topology: str) -> None:
+    """Also of workers at another switch, and where servers are beside workers."""
+    own = DEDICATED if "servers" in topology else "ahead: 3"
+    code, metrics = tried(text(topology, own))
+    assert (code, metrics["reason"]) == (0, "")
+    training(metrics)
+    passed = sum(switch["packets"]["complete"] for switch in metrics["switches"].values())
+    assert passed == metrics["servers"]["0"]["summed"] > 0
+    assert metrics["servers"]["0"]["repaired"] == 0
+    assert metrics["totals"]["retransmitted"] == 0
+
+
+def test_without_groups_switches_only_forward(tried: Run) -> None:
+    _, metrics = tried(text(own=DEDICATED + ", group: 1"))
+    training(metrics)
+    assert metrics["switches"]["s1"]["packets"]["new"] == 0
+    assert metrics["servers"]["0"]["groups"] == 24
+
+
+@pytest.mark.parametrize("faults", ["", DISORDER])
+def test_losses_and_disorder_change_nothing(tried: Run, faults: str) -> None:
+    _, metrics = tried(text(loss="3%", faults=faults))
+    training(metrics)
+    assert metrics["totals"]["retransmitted"] > 0
+
+
+def test_a_switch_that_forgets_costs_time_alone(tried: Run) -> None:
+    faults = "faults:\n- {kind: switch_restart, switch: s1, at: 20ms, for: 5ms}"
+    _, metrics = tried(text(faults=faults, more=", on_failure: fail"))
+    training(metrics)
+    assert metrics["restarts"] == 0
+
+
+def test_a_worker_that_dies_makes_the_run_begin_again(tried: Run) -> None:
+    faults = "faults:\n- {kind: worker_restart, worker: h2, at: 20ms, for: 30ms}"
+    _, metrics = tried(text(faults=faults, more=", on_failure: restart"))
+    training(metrics)
+    assert metrics["restarts"] == 1
+
+
+@pytest.mark.parametrize("fault", ["server_crash", "server_restart", "server_pause"])
+def test_the_replica_goes_on_for_the_server(tried: Run, fault: str) -> None:
+    lasts = "" if fault == "server_crash" else ", for: 100ms"
+    faults = f"faults:\n- {{kind: {fault}, server: p1, at: 25ms{lasts}}}"
+    _, metrics = tried(text(own=DEDICATED + ", silence: 60ms", faults=faults))
+    training(metrics)
+    assert (metrics["restarts"], metrics["servers"]["2"]["takeovers"]) == (0, 1)
+
+
+def test_without_a_replica_the_server_is_missed(tried: Run) -> None:
+    faults = "faults:\n- {kind: server_crash, server: p1, at: 25ms}"
+    code, metrics = tried(text(own=DEDICATED + ", replica: false", faults=faults))
+    assert code == 1 and metrics["failure"]["reason"].startswith("p1: server 0 ended early")
+
+
+def test_strangers_change_nothing(tried: Run) -> None:
+    faults = "faults:\n- {kind: attack, host: h4, frames: 300, at: 1ms, for: 60ms}\njobs:\n"
+    faults += "- {name: tried, workers: [h1, h2, h3]}"
+    _, metrics = tried(text("kind: rack, workers: 4, servers: 2", faults=faults))
+    training(metrics["jobs"]["tried"] if "training" not in metrics else metrics)
+    assert metrics["totals"]["forged"] > 100
+
+
+Loaded = Callable[[str], ResolvedScenario]
+
+
+@pytest.fixture
+def loaded(tmp_path: Path) -> Loaded:
+    def load_text(given: str) -> ResolvedScenario:
+        path = tmp_path / "given.yaml"
+        path.write_text(given)
+        return load(path).points[0].resolved
+
+    return load_text
+
+
+def test_two_jobs_have_cells_of_their_own() -> None:
+    assert [plan.cells_of(65, index, 2) for index in (0, 1)] == [(0, 32), (32, 32)]
+
+
+def test_a_model_beyond_the_packets_of_a_request_is_refused(loaded: Loaded) -> None:
+    with pytest.raises(ScenarioError, match=r"workload.features.*at most 4096 weights: 256 packet"):
+        loaded(text().replace("features: 32", "features: 1025"))
+
+
+def test_an_attacker_is_no_server(loaded: Loaded) -> None:
+    with pytest.raises(ScenarioError, match="p1 is a server of every job"):
+        loaded(text(faults="faults:\n- {kind: attack, host: p1, frames: 3, at: 1ms}"))
+
+
+def test_what_it_promises(loaded: Loaded) -> None:
+    resolved = loaded(text(own=DEDICATED + ", bound: 7, divergence: 0.5"))
+    promised = Mlfabric().training_bounds(resolved, resolved.whole(resolved.jobs[0]))
+    assert (promised.delay, promised.divergence) == (7, 32768)
+    resolved = loaded(text(own=DEDICATED + ", bound: 0, replica: false"))
+    promised = Mlfabric().training_bounds(resolved, resolved.whole(resolved.jobs[0]))
+    assert (promised.delay, promised.divergence) == (None, None)
