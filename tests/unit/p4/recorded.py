@@ -96,4 +96,8 @@ def setup_of(entries: Entries) -> Setup:
     """The testbed's entries, to be written as a script."""
     assert not any(entry.default or entry.priority for entry in entries.tables)
     tables = [Entry(e.table, e.match, e.action, e.parameters) for e in entries.tables]
-    return Setup({group: tuple(copies) for group, copies in entries.groups.items()}, tables)
+    copies = {
+        group: [(each.port, each.instance) for each in of_group]
+        for group, of_group in entries.groups.items()
+    }
+    return Setup(entries=tables, copies=copies)

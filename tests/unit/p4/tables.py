@@ -56,7 +56,7 @@ class Setup:
 def install(pipeline: Pipeline, setup: Setup) -> None:
     """Our switch gets the groups and the entries."""
     for group, ports in setup.groups.items():
-        pipeline.set_multicast_group(group, [_copy(port) for port in ports])
+        pipeline.set_multicast_group(group, [(port, 0) for port in ports])
     for group, copies in setup.copies.items():
         pipeline.set_multicast_group(group, list(copies))
     tables = pipeline.program.tables
@@ -70,20 +70,17 @@ def install(pipeline: Pipeline, setup: Setup) -> None:
 
 def lines(setup: Setup) -> Iterator[str]:
     """The same as lines of a packet script; nodes count from 0."""
+    unnumbered = {g: [(port, 0) for port in ports] for g, ports in setup.groups.items()}
     nodes = itertools.count()
-    for group, ports in setup.groups.items():
+    for group, copies in {**unnumbered, **setup.copies}.items():
         yield f"mc_mgrp_create {group}"
-        for port, number in map(_copy, ports):
+        for port, number in copies:
             yield f"mc_node_create {number} {port}"
             yield f"mc_node_associate {group} {next(nodes)}"
     for entry in setup.entries:
         key = " ".join(f"{name}:{_written(value)}" for name, value in entry.key.items())
         arguments = ", ".join(f"{name}:{value:#x}" for name, value in entry.arguments.items())
         yield f"add {entry.table} {key} {entry.action}({arguments})"
-
-
-def _copy(port: int | tuple[int, int]) -> tuple[int, int]:
-    return (port, 0) if isinstance(port, int) else (port[0], port[1])
 
 
 def _written(value: int | tuple[int, int]) -> str:
