@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tables import Setup, lines
 
 AT_ONCE = 25
-"""Packets sent before what they cause is awaited: an egress queue of BMv2 holds 64."""
+"""An egress queue of BMv2 holds 64 packets."""
 
 
 @dataclass(frozen=True)
@@ -23,11 +23,13 @@ class Step:
 
 @dataclass(frozen=True)
 class Conversation:
-    """counters: what they are in the end, by "name(index)"."""
+    """counters: what they are in the end, by "name(index)". at_once: packets sent before what they
+    cause is awaited; 1 where a packet goes through the switch more than once."""
 
     setup: Setup
     steps: Sequence[Step]
     counters: Mapping[str, int] = field(default_factory=dict)
+    at_once: int = AT_ONCE
 
     def script(self) -> Iterator[str]:
         """Lines of a packet script."""
@@ -36,7 +38,7 @@ class Conversation:
             yield f"packet {step.port} {step.frame.hex()}"
             for port, frame in step.out:
                 yield f"expect {port} {frame.hex()} $"
-            if number % AT_ONCE == 0:
+            if number % self.at_once == 0:
                 yield "wait"
         for counter, packets in self.counters.items():
             yield f"check_counter {counter} packets == {packets}"

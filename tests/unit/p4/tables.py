@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -69,17 +70,13 @@ def install(pipeline: Pipeline, setup: Setup) -> None:
 
 def lines(setup: Setup) -> Iterator[str]:
     """The same as lines of a packet script; nodes count from 0."""
-    for node, (group, ports) in enumerate(setup.groups.items()):
-        yield f"mc_mgrp_create {group}"
-        yield f"mc_node_create 0 {' '.join(map(str, ports))}"
-        yield f"mc_node_associate {group} {node}"
-    node = len(setup.groups)
-    for group, copies in setup.copies.items():
+    unnumbered = {g: [(port, 0) for port in ports] for g, ports in setup.groups.items()}
+    nodes = itertools.count()
+    for group, copies in {**unnumbered, **setup.copies}.items():
         yield f"mc_mgrp_create {group}"
         for port, number in copies:
             yield f"mc_node_create {number} {port}"
-            yield f"mc_node_associate {group} {node}"
-            node += 1
+            yield f"mc_node_associate {group} {next(nodes)}"
     for entry in setup.entries:
         key = " ".join(f"{name}:{_written(value)}" for name, value in entry.key.items())
         arguments = ", ".join(f"{name}:{value:#x}" for name, value in entry.arguments.items())
