@@ -185,14 +185,20 @@ get_torch() {
         .venv/bin/python -m pip install --quiet "$TORCH"
 }
 
-install_torch() {
-    .venv/bin/python -m pip show --quiet torch 2>/dev/null && return 0
-    attempt "PyTorch" get_torch || printf 'setup: going on without PyTorch\n'
+has_package() {
+    .venv/bin/python -m pip show --quiet "$1" 2>/dev/null
+}
+
+# What extras of pyproject.toml ask for, and a few tests skip without.
+install_extras() {
+    has_package torch || attempt "PyTorch" get_torch || printf 'setup: going on without PyTorch\n'
+    has_package pyarrow || attempt "pyarrow" .venv/bin/python -m pip install --quiet 'pyarrow>=14' ||
+        printf 'setup: going on without pyarrow\n'
 }
 
 install_test_tools() {
     local missing=() package
-    install_torch
+    install_extras
     for package in "${TEST_TOOLS[@]}"; do
         installed "$package" || missing+=("$package")
     done
