@@ -272,7 +272,7 @@ def _flat_switches(switches: Metrics) -> dict[str, dict[str, Any]]:
     return {
         name: {
             **switch["packets"],
-            **{k: v for k, v in switch.items() if k not in ("packets", "jobs")},
+            **{k: v for k, v in switch.items() if k not in ("packets", "jobs", "register_bits")},
         }
         for name, switch in switches.items()
     }

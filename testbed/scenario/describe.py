@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agglab.testbed import systems
@@ -47,14 +47,22 @@ def fault_table() -> str:
 
 
 def metric_table() -> str:
-    """One row a metric of any system that comes with the laboratory: path, meaning."""
+    """One row a metric of any system that comes with the laboratory: path, and meaning, or what it
+    means for each system where they differ."""
     rows = ["| path | meaning |", "|---|---|"]
-    stated: dict[str, str] = {}
+    stated: dict[str, dict[str, list[str]]] = {}
     for name in systems.built_in():
         for path, meaning in metrics(systems.find(name)).items():
             if meaning:
-                stated.setdefault(path, meaning)
-    return "\n".join(rows + [f"| `{path}` | {meaning} |" for path, meaning in stated.items()])
+                stated.setdefault(path, {}).setdefault(meaning, []).append(f"`{name}`")
+    return "\n".join(rows + [f"| `{path}` | {_meaning(said)} |" for path, said in stated.items()])
+
+
+def _meaning(said: Mapping[str, Sequence[str]]) -> str:
+    """said: by meaning, the systems that have the metric so."""
+    if len(said) == 1:
+        return next(iter(said))
+    return "; ".join(f"{', '.join(names)}: {meaning}" for meaning, names in said.items())
 
 
 def _default(key: Key, default: object) -> str:

@@ -15,7 +15,7 @@ from agglab.testbed.scenario.key import key_of, yaml_name
 from agglab.testbed.scenario.load import Suite
 from agglab.testbed.scenario.resolved import ResolvedScenario
 from agglab.testbed.scenario.schema import Scenario
-from agglab.testbed.systems.base import SHARED_KEYS
+from agglab.testbed.systems.base import P4_TARGETS, SHARED_KEYS
 
 
 def to_yaml(resolved: ResolvedScenario) -> str:
@@ -37,7 +37,8 @@ def _tree(scenario: Scenario, programs: Collection[Path], read: Collection[str])
     if len(programs) == 1:  # otherwise they are the system's own, and there is nothing to choose
         (program,) = programs
         own = program.parent == P4_FOLDER
-        tree["switch"]["program"] = program.stem if own else str(program)
+        if scenario.switch.target in P4_TARGETS:
+            tree["switch"]["program"] = program.stem if own else str(program)
     for path in SHARED_KEYS:
         if path not in read:
             _leave_out(tree, path)

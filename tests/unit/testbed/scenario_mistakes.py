@@ -90,8 +90,8 @@ ONE_MISTAKE = {
     ),
     "missing program file": (
         "switch: {program: no/such.p4}",
-        "s.yaml:1: switch.program: no such program 'no/such.p4'; allowed: forwarding, "
-        "omnireduce, switchml (from p4/)",
+        "s.yaml:1: switch.program: no such program 'no/such.p4'; allowed: atp, esa, forwarding, "
+        "libra, mlfabric, netrpc, omnireduce, switchml (from p4/), or the path of a .p4 file",
     ),
     "override of nothing": (
         "links:\n  overrides:\n  - {match: h9-s1, loss: 1%}",

@@ -155,7 +155,7 @@ def test_a_scenario_whose_switch_does_not_start_is_not_compared(
     monkeypatch.setattr(scenarios.subprocess, "run", run)
     with pytest.raises(scenarios.NotRun, match="could not run: s1: ended: No module named 'thrift"):
         scenarios.run_on("quickstart", FIELDS, tmp_path)
-    assert scenarios.run_on("quickstart", OURS, tmp_path).trouble == "s1: ended", "ours is at fault"
+    assert scenarios.run_on("quickstart", OURS, tmp_path)[""].trouble == "s1: ended"
 
 
 def test_the_command_line_names_it(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
