@@ -37,8 +37,9 @@ def _tree(scenario: Scenario, programs: Collection[Path], read: Collection[str])
     if len(programs) == 1:  # otherwise they are the system's own, and there is nothing to choose
         (program,) = programs
         own = program.parent == P4_FOLDER
-        if scenario.switch.target in P4_TARGETS:
-            tree["switch"]["program"] = program.stem if own else str(program)
+        tree["switch"]["program"] = program.stem if own else str(program)
+    if scenario.switch.target not in P4_TARGETS:
+        del tree["switch"]["program"]
     for path in SHARED_KEYS:
         if path not in read:
             _leave_out(tree, path)
