@@ -90,6 +90,7 @@ WRITTEN = (
         "committed. A round is the whole of that, computing included; `exact` says that the model "
         "is the one that the log of its updates leads to.",
         ("workload.rounds=1",),
+        on_page=False,
     ),
 )
 
