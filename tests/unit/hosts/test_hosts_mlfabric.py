@@ -160,26 +160,6 @@ def test_training_goes_on_from_the_replica(seed: int) -> None:
     assert (accounts["fate"] == COMMITTED).sum() == WORK.updates
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_the_dead_server_was_not_farther_ahead_than_the_bound(seed: int) -> None:
-    """Of the replica as it was promoted."""
-    job = Job(seed=seed)
-    promoted: list[Any] = []
-    replica = job.server(1)
-    inner = replica._promoted
-
-    def promote(message: Any) -> None:
-        promoted.append(replica.store.model.astype(np.int64).copy())
-        inner(message)
-
-    replica._promoted = promote
-    job.begin()
-    job.run(kill_s0_at=6)
-    (kept,) = promoted
-    apart = job.server(0).store.model.astype(np.int64) - kept
-    assert 0 < np.sqrt((apart * apart).sum()) <= DIVERGENCE
-
-
 def test_a_server_that_is_started_again_is_not_believed() -> None:
     """It has forgotten all; the scheduler takes it for silent."""
     job = Job(seed=2)
