@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -39,6 +39,11 @@ def built_in() -> list[str]:
     """The systems of this folder."""
     folder = Path(__file__).parent
     return sorted(path.parent.name for path in folder.glob("*/system.py"))
+
+
+def in_virtual_time(chosen: Iterable[str]) -> list[str]:
+    """Of these systems those that run in virtual time."""
+    return [name for name in chosen if "virtual" in find(name).abilities.clocks]
 
 
 @cache

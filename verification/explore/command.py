@@ -80,7 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--system",
-        choices=systems.built_in(),
+        choices=systems.in_virtual_time(systems.built_in()),
         default=systems.default(),
         help=f"which way of aggregating ({systems.default()})",
     )

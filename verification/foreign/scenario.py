@@ -29,7 +29,7 @@ ATTACK = "faults: [{{kind: attack, host: {stranger}, frames: {frames}, for: {for
 
 def names() -> list[str]:
     """The systems that run in virtual time; of those that packages bring, too."""
-    return [n for n in systems.names() if "virtual" in systems.find(n).abilities.clocks]
+    return systems.in_virtual_time(systems.names())
 
 
 def resolved(system: str, elements: int, seed: int, frames: int = 0) -> ResolvedScenario:

@@ -16,7 +16,7 @@ FRAMES = 2000
 """Of one run."""
 RUNS_OF_EACH = 8
 """On average, so that a system gets 10,000 frames and more."""
-RUNS = RUNS_OF_EACH * len(systems.built_in())
+RUNS = RUNS_OF_EACH * len(systems.in_virtual_time(systems.built_in()))
 
 
 class ForeignTarget(Target):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from agglab.testbed.places import REPOSITORY
-from agglab.testbed.systems import built_in
+from agglab.testbed.systems import built_in, in_virtual_time
 from agglab.verification.mutants import checks, table
 from agglab.verification.mutants.catalogue import Mutant, read
 from agglab.verification.mutants.checks import Found
@@ -206,6 +206,6 @@ def test_one_mutant_of_the_real_program_end_to_end(tmp_path: Path) -> None:
 
 def test_without_a_fault_schedules_and_scenario_pass(tmp_path: Path) -> None:
     space = Workspace(REPOSITORY, tmp_path / "copy", tmp_path / "cache")
-    for system in built_in():
+    for system in in_virtual_time(built_in()):
         assert checks.explore(space, system, 20) == Found()
     assert checks.scenario(space, ["int-exact"]) == Found()
