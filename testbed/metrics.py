@@ -228,13 +228,17 @@ def shortcomings(
 ) -> list[str]:
     """What a run must not end with unless it is expected: wrong sums or results, failed jobs,
     faults that never began, findings (as in metrics.json)."""
-    stated = {expectation.metric for expectation in expected}
+    metrics = {expectation.metric for expectation in expected}
     missed = [_wrong(r) for r in outcome.jobs if _is_wrong_unexpectedly(r, expected)]
     missed += [f"{fault} never began: the run was over" for fault in outcome.never_begun]
-    if not any(metric.startswith("failure.") for metric in stated):
+    if not any(metric.startswith("failure.") for metric in metrics):
         missed += [r.failure.reason for r in outcome.jobs if r.failure]
-    kinds = [kind for e in expected if e.metric == FINDINGS for kind in e.listed]
-    return missed + findings.unexpected(found, kinds)
+    stated = [e for e in expected if e.metric == FINDINGS]
+    wanted, allowed = (
+        [kind for e in stated if e.optional == optional for kind in e.listed]
+        for optional in (False, True)
+    )
+    return missed + findings.unexpected(found, wanted, allowed)
 
 
 def _wrong(result: JobResult) -> str:
