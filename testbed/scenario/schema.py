@@ -12,6 +12,7 @@ from agglab.hosts.workloads.push_pull import SOURCES
 from agglab.testbed import systems, workloads
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.scenario.fault_kinds import FaultEntry
+from agglab.testbed.scenario.figure import Figure
 from agglab.testbed.scenario.key import JOB_NAME, Key, default_of, key, key_of, keys_list, yaml_name
 from agglab.testbed.scenario.kinds import (
     AutoOr,
@@ -460,6 +461,7 @@ class Scenario:
     expect: tuple[Expectation, ...] = field(default=(), metadata={"special": "expect"})
     sweep: tuple[Axis, ...] = field(default=(), metadata={"special": "sweep"})
     compare: tuple[Contender, ...] = field(default=(), metadata={"special": "compare"})
+    figure: Figure | None = field(default=None, metadata={"section": Figure})
     options: tuple[tuple[str, Any], ...] = field(default=(), metadata={"special": "options"})
     """Systems' own sections: the system's name, and an object of its class `options`."""
 
