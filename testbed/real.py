@@ -91,7 +91,7 @@ class RealBackend:
             self._switches |= self._network.start_switches(self._targets, self._start_s)
             if self._sample_ns:
                 queues = self._stack.enter_context(contextlib.closing(self._network.queues()))
-                self._tracks = Tracks(self._sample_ns, lambda: queues.look(time.monotonic_ns()))
+                self._tracks = Tracks(self._sample_ns, queues.look)
             self._stack = self._stack.pop_all()
         return self
 

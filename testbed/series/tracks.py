@@ -45,37 +45,38 @@ class Record:
 
 
 class Tracks:
-    """Looks every `every_ns`, and less often when that has become too much.
+    """Looks at every multiple of `every_ns`, and less often when that has become too much.
 
-    look: gives, by any names, what is to be kept of this moment.
+    look: gives, by any names, the rows of a moment, which begin with its time.
     """
 
-    def __init__(self, every_ns: int, look: Callable[[], Mapping[Any, Row]]) -> None:
+    def __init__(self, every_ns: int, look: Callable[[int], Mapping[Any, Row]]) -> None:
         assert every_ns > 0
         self._look = look
         self.every_ns = every_ns
-        self._rows: dict[object, list[Row]] = {}
-        self._moments = 0
+        self._rows: dict[Any, list[Row]] = {}
+        self._moments: list[int] = []
         self.due_ns = 0
         """When to look again."""
 
     def look(self, now_ns: int) -> None:
         """Keep this moment."""
         values = 0
-        for name, row in self._look().items():
+        for name, row in self._look(now_ns).items():
             self._rows.setdefault(name, []).append(row)
             values += len(row)
-        self._moments += 1
-        if self._moments >= min(ROWS_MAX, max(ROWS_MIN, VALUES_MAX // max(1, values))):
+        self._moments.append(now_ns)
+        if len(self._moments) >= min(ROWS_MAX, max(ROWS_MIN, VALUES_MAX // max(1, values))):
             self._thin_out()
-        self.due_ns = now_ns + self.every_ns
+        self.due_ns = (now_ns // self.every_ns + 1) * self.every_ns
 
     def _thin_out(self) -> None:
         self.every_ns *= 2
-        self._moments = (self._moments + 1) // 2
+        del self._moments[1::2]
+        kept = set(self._moments)
         for rows in self._rows.values():
-            del rows[1::2]
+            rows[:] = [row for row in rows if row[0] in kept]
 
     def kept(self) -> dict[Any, NDArray[np.int64]]:
-        """By name."""
-        return {name: np.array(rows, np.int64) for name, rows in self._rows.items()}
+        """By name; of those that have a row."""
+        return {name: np.array(rows, np.int64) for name, rows in self._rows.items() if rows}

@@ -236,8 +236,7 @@ class VirtualBackend:
             tracks.look(clock.now_ns)
         clock.run(until_ns, lambda: bool(self._events))
 
-    def _look(self) -> dict[object, Row]:
-        now_ns = self.clock.now_ns
+    def _look(self, now_ns: int) -> dict[object, Row]:
         found: dict[object, Row] = {node: node.sample() for _, node in self._started if node.alive}
         found |= {name: direction.look() for name, direction in self._directions.items()}
         if self._slot_meter is None:
