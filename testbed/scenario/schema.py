@@ -403,6 +403,19 @@ class Timeouts:
 
 
 @dataclass(frozen=True)
+class Series:
+    record: bool = key(
+        "record", Flag(), True, "keep what workers, links and switches do over time, and latencies"
+    )
+    every_s: float | None = key(
+        "every",
+        AutoOr(duration("10us", "60s"), "10 ms on real links, 1 ms in virtual time"),
+        None,
+        "how far apart samples are; of a long run they become fewer",
+    )
+
+
+@dataclass(frozen=True)
 class Axis:
     """One swept key: its dotted path, and its values as written."""
 
@@ -458,6 +471,7 @@ class Scenario:
     jobs: tuple[JobSection, ...] = field(default=(), metadata={"items": JobSection})
     faults: tuple[FaultEntry, ...] = field(default=(), metadata={"items": FaultEntry})
     timeouts: Timeouts = field(default=Timeouts(), metadata={"section": Timeouts})
+    series: Series = field(default=Series(), metadata={"section": Series})
     expect: tuple[Expectation, ...] = field(default=(), metadata={"special": "expect"})
     sweep: tuple[Axis, ...] = field(default=(), metadata={"special": "sweep"})
     compare: tuple[Contender, ...] = field(default=(), metadata={"special": "compare"})
