@@ -5,18 +5,13 @@ from __future__ import annotations
 
 import random
 import struct
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from frames import checksum, udp_checksum
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "hosts"))
-
-from libra_switch import LibraSwitch
+from libra_model import LibraSwitch
 
 from agglab.hosts.systems.libra import wire
 from agglab.switch import Pipeline
