@@ -234,3 +234,13 @@ def test_what_goes_between_hosts_is_forwarded_as_it_is(
     answer = frame(server, worker, payload(wire.Kind.PULL_RESULT, [1]))
     assert switch.process(5, answer, 0) == [(1, answer)]
     assert counted("forwarding.forwarded") == 2
+
+
+@pytest.mark.parametrize("size", [0, 1, 35, 36 + 4 * LANES])
+def test_datagrams_of_others_to_the_same_port_are_forwarded(
+    switch: Pipeline, resolved: ResolvedScenario, counted: Counted, size: int
+) -> None:
+    to = host(resolved, "p1", AGGREGATOR.port)
+    other = frame(host(resolved, "h1", WORKER_PORT), to, bytes(size))
+    assert switch.process(1, other, 0) == [(5, other)]
+    assert counted("forwarding.forwarded") == 1
