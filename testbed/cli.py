@@ -205,6 +205,13 @@ def _results(words: list[str]) -> int:
     return results.main(words)
 
 
+def _figures(words: list[str]) -> int:
+    from agglab.testbed.figures import command
+
+    with _interruptible():
+        return command.main(words)
+
+
 def _doctor(words: list[str]) -> int:
     from agglab.testbed import doctor
 
@@ -297,6 +304,7 @@ COMMANDS: Mapping[str, Command] = {
         "draw a result folder's report again", run=_report, arguments=_arguments_of_report
     ),
     "results": Command("the numbers of many runs as one table", main=_results),
+    "figures": Command("the figures of the literature, run and drawn", main=_figures),
     "clean": Command("remove what killed runs left behind", run=_clean),
     "doctor": Command("what this machine has and lacks", main=_doctor),
     "systems": Command(

@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+from agglab.testbed.report import declared
 from agglab.testbed.report.figures import figures_of_several, run_figures
 from agglab.testbed.report.page import page
 from agglab.testbed.result_files import NoResults, read_object
@@ -13,7 +16,14 @@ from agglab.testbed.side_by_side import contenders_of
 
 __all__ = ["NoResults", "write"]
 
-WRONG_SHAPE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+WRONG_SHAPE = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    ArithmeticError,
+    yaml.YAMLError,
+)
 """What drawing raises where a file does not hold what it should."""
 
 
@@ -34,6 +44,7 @@ def write(folder: Path) -> Path:
         inner = _inner(folder, metrics)
         several = "points" in metrics or "contenders" in metrics
         drawn = figures_of_several(metrics) if several else run_figures(metrics, events)
+        drawn |= declared.figures(metrics, section) if (section := _figure(text)) else {}
         files = {**drawn, "report.html": page(name, metrics, drawn, text, manifest)}
     except WRONG_SHAPE as error:
         what = f"metrics.json or events.jsonl is damaged or another version's: {error!r}"
@@ -43,6 +54,13 @@ def write(folder: Path) -> Path:
     for file, content in files.items():
         (folder / file).write_text(content, encoding="utf-8", errors="replace")
     return folder / "report.html"
+
+
+def _figure(text: str) -> dict[str, Any]:
+    """The section `figure` of the scenario; empty where there is none."""
+    tree = yaml.safe_load(text)
+    section = tree.get("figure") if isinstance(tree, dict) else None
+    return section if isinstance(section, dict) else {}
 
 
 def _inner(folder: Path, metrics: dict[str, Any]) -> list[Path]:
