@@ -8,6 +8,7 @@ from typing import Any
 from agglab.testbed.metrics import lookup
 from agglab.testbed.report.chart import Mark, Reference, Series, Track, bars, lines
 from agglab.testbed.report.tracks import tracks
+from agglab.testbed.report.training import training_figures
 from agglab.testbed.side_by_side import OfSeveral, runs_of
 
 Metrics = Mapping[str, Any]
@@ -29,7 +30,7 @@ def run_figures(metrics: Metrics, events: Events) -> dict[str, str]:
         figures["progress.svg"] = progress
     if metrics["totals"]["injected_drops"] or metrics["totals"]["other_drops"]:
         figures["drops.svg"] = _drops(metrics)
-    return figures
+    return {**figures, **training_figures(metrics["jobs"])}
 
 
 def figures_of_several(metrics: Metrics) -> dict[str, str]:
@@ -49,7 +50,11 @@ def figures_of_several(metrics: Metrics) -> dict[str, str]:
         for name in names
     ]
     title = f"Time of a round by {', '.join(runs[0].settings) or 'contender'}"
-    return {"time.svg": bars(title, "seconds", groups, series, bound="link bound")}
+    time = bars(title, "seconds", groups, series, bound="link bound")
+    trained = {" ".join(_group_and_bar(run)): run.metrics for run in runs}
+    if len(groups) == len(runs):  # contenders of one point, or a sweep of one system
+        trained = {_group_and_bar(run)[0]: run.metrics for run in runs}
+    return {"time.svg": time, **training_figures(trained)}
 
 
 def _group_and_bar(run: OfSeveral) -> tuple[str, str]:
