@@ -1,4 +1,5 @@
-"""The figures of asynchronous training: the model's loss over time, and how old updates are."""
+"""What the figures of asynchronous training show: the model's loss over time, and how old updates
+are."""
 
 from __future__ import annotations
 
@@ -6,39 +7,37 @@ from collections.abc import Mapping
 from typing import Any
 
 from agglab.testbed.metrics import lookup
-from agglab.testbed.report.chart import Piece, Series, Track, bars, lines
+from agglab.testbed.report.chart import Layout, Piece, Series, Track, bars
 
 Metrics = Mapping[str, Any]
 
 
-def training_figures(runs: Mapping[str, Metrics]) -> dict[str, str]:
-    """File name -> SVG. runs: metrics of jobs or of contenders by name, one colour each; nothing is
-    drawn if none has trained."""
-    curves = {name: lookup(run, "training.curve") for name, run in runs.items()}
-    trained = {name: curve for name, curve in curves.items() if curve}
-    if not trained:
-        return {}
-    counts = {name: lookup(runs[name], "training.delay.counts") for name in trained}
-    return {"loss.svg": _loss(trained), "delays.svg": _delays(counts)}
+def trained(runs: Mapping[str, Metrics]) -> dict[str, Metrics]:
+    """Of jobs or contenders by name, those that have trained a model."""
+    return {name: run for name, run in runs.items() if lookup(run, "training.curve")}
 
 
-def _loss(curves: Mapping[str, list[list[float]]]) -> str:
-    """A step at each model that was judged: a model is what it is until the next."""
+def curves(runs: Mapping[str, Metrics]) -> list[Track]:
+    """A step at each model that was judged: its loss counts until the next."""
     tracks = []
-    for name, curve in curves.items():
-        points = [(curve[0][0], curve[0][1])]
-        for at_s, loss in curve[1:]:
+    for name, run in runs.items():
+        (at_s, loss), *later = lookup(run, "training.curve")
+        points = [(at_s, loss)]
+        for at_s, loss in later:
             points += [(at_s, points[-1][1]), (at_s, loss)]
         tracks.append(Track(name, [Piece(points)]))
-    return lines("Loss of the model, first run", "seconds", "hinge loss", tracks)
+    return tracks
 
 
-def _delays(counts: Mapping[str, list[int]]) -> str:
-    """Shares of a run's updates, as contenders do not commit equally many."""
+def delays(runs: Mapping[str, Metrics], layout: Layout) -> str:
+    """SVG of the shares of updates that were 0, 1, 2, ... versions old: shares, as contenders do
+    not commit equally many."""
+    counts = {name: lookup(run, "training.delay.counts") for name, run in runs.items()}
     largest = max(map(len, counts.values()))
     series = []
     for name, found in counts.items():
         shares: list[float | None] = [count / sum(found) for count in found]
         series.append(Series(name, shares + [None] * (largest - len(found))))
     ages = [str(age) for age in range(largest)]
-    return bars("Updates by how many versions old they were", "share of updates", ages, series)
+    title = "Updates by how many versions old they were"
+    return bars(title, "share of updates", ages, series, layout=layout)

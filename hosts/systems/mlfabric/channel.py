@@ -112,6 +112,11 @@ class Channel:
         return self._pending_at + slot * PENDING_BYTES
 
     @property
+    def recovery(self) -> Recovery:
+        """Of its packets."""
+        return self._recovery
+
+    @property
     def queued(self) -> int:
         """Packets that have not been sent yet."""
         return len(self._waiting)

@@ -20,10 +20,12 @@ WORKERS_MAX = 32
 class Kind(enum.IntEnum):
     """What a packet is. The numbers are no other system's."""
 
-    ACK = 0x50
-    REQUEST = 0x51
-    GRANT = 0x52
-    DROP = 0x53
+    ACK = 0x48
+    REQUEST = 0x49
+    GRANT = 0x4A
+    DROP = 0x4B
+    PING = 0x4C
+    IDLE = 0x4D
     PUSH = 0x54
     SUMMED = 0x55
     COMMIT = 0x56
@@ -36,8 +38,6 @@ class Kind(enum.IntEnum):
     PROMOTED = 0x5D
     SERVER = 0x5E
     OVER = 0x5F
-    PING = 0x60
-    IDLE = 0x61
 
 
 class Reason(enum.IntEnum):
