@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -198,6 +199,11 @@ class Worker:
     def chunks_done(self) -> int:
         """How many of them are summed."""
         return self._state.chunks_done
+
+    @property
+    def recoveries(self) -> Sequence[Recovery]:
+        """What tells round trips and latencies (hosts/recording.py)."""
+        return (self._state.recovery,)
 
     @property
     def in_flight(self) -> int:

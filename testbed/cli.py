@@ -215,6 +215,13 @@ def _compare(words: list[str]) -> int:
     return command.main(words)
 
 
+def _figures(words: list[str]) -> int:
+    from agglab.testbed.figures import command
+
+    with _interruptible():
+        return command.main(words)
+
+
 def _doctor(words: list[str]) -> int:
     from agglab.testbed import doctor
 
@@ -309,6 +316,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "compare": Command("what differs between two results, and is it noise?", main=_compare),
     "results": Command("the numbers of many runs as one table", main=_results),
+    "figures": Command("the figures of the literature, run and drawn", main=_figures),
     "clean": Command("remove what killed runs left behind", run=_clean),
     "doctor": Command("what this machine has and lacks", main=_doctor),
     "systems": Command(

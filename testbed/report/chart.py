@@ -166,8 +166,9 @@ def lines(
     references: Sequence[Reference] = (),
     marks: Sequence[Mark] = (),
     layout: Layout = WIDE,
+    ticks: Sequence[tuple[float, str]] = (),
 ) -> str:
-    """One colour a track, over a common x axis from 0."""
+    """One colour a track, over a common x axis from 0. ticks: where and what, if not numbers."""
     points = [point for track in tracks for piece in track.pieces for point in piece.points]
     highs = [high for track in tracks for _, _, high in track.band]
     canvas, y = _frame(title, y_label, [*(v for _, v in points), *highs], references, layout)
@@ -179,9 +180,9 @@ def lines(
         anchor = "end" if at > (layout.left + layout.end) / 2 else "start"
         offset = -4 if anchor == "end" else 4
         canvas.text(at + offset, layout.top + 12 + 13 * (i % 8), mark.text, anchor, 10)
-    for tick in x.ticks():
+    for tick, text in ticks or [(tick, number(tick)) for tick in x.ticks()]:
         canvas.line(x.at(tick), y.start, x.at(tick), y.start + 4, GREY)
-        canvas.text(x.at(tick), y.start + 18, number(tick), "middle", 11)
+        canvas.text(x.at(tick), y.start + 18, text, "middle", 11)
     canvas.text((layout.left + layout.end) / 2, layout.height - 12, x_label, "middle")
     for i, track in enumerate(tracks):
         colour = COLOURS[i % len(COLOURS)]

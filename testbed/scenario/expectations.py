@@ -23,20 +23,22 @@ from agglab.testbed.systems.base import System
 Value: TypeAlias = "bool | int | float | str"
 MATCHERS = ("equals", "min", "max")
 FINDINGS = "findings"
-"""A list of kinds, each of which the run has to show, and no other."""
+"""A list of kinds, each of which the run has to show, and no other; or those that it may show."""
+MAY = "may"
 OF_FAILURE = ("worker", "job", "within")
 
 
 @dataclass(frozen=True)
 class Expectation:
     """The metric at a dotted path equals a value, or lies within [minimum, maximum], or is one of
-    those listed (the findings: all of those)."""
+    those listed (the findings: all of those; or, where `optional`, none but those)."""
 
     metric: str
     equals: Value | None = None
     minimum: float | None = None
     maximum: float | None = None
     listed: tuple[str, ...] = ()
+    optional: bool = False
 
     def holds(self, value: Any) -> bool:
         if self.listed:
@@ -51,7 +53,8 @@ class Expectation:
 
     def __str__(self) -> str:
         if self.listed:
-            return f"{self.metric} is {' or '.join(self.listed)}"
+            verb = "are at most" if self.optional else "is"
+            return f"{self.metric} {verb} {' or '.join(self.listed)}"
         if self.equals is not None:
             shown = str(self.equals).lower() if isinstance(self.equals, bool) else self.equals
             return f"{self.metric} = {shown}"
@@ -60,7 +63,7 @@ class Expectation:
 
     def to_yaml(self) -> Any:
         if self.listed:
-            return list(self.listed)
+            return {MAY: list(self.listed)} if self.optional else list(self.listed)
         if self.equals is not None:
             return self.equals
         limits = {"min": self.minimum, "max": self.maximum}
@@ -196,6 +199,11 @@ def _read_one(
 
 
 def _read_list(metric: str, node: Node, found: dict[str, Expectation]) -> tuple[str, str] | None:
+    optional = metric == FINDINGS and isinstance(node, Mapping)
+    if isinstance(node, Mapping) and optional:
+        if [name.text for name, _ in node.entries] != [MAY]:
+            return "is no list of words", f"[word, ...] or {{{MAY}: [word, ...]}}"
+        node = node.entries[0][1]
     words = (
         [item.text for item in node.items if isinstance(item, Scalar)]
         if isinstance(node, Items)
@@ -205,7 +213,7 @@ def _read_list(metric: str, node: Node, found: dict[str, Expectation]) -> tuple[
         return "is not a list of words", "[word, ...]"
     if len(set(words)) < len(words):
         return "has a word twice", "each once"
-    found[metric] = Expectation(metric, listed=tuple(words))
+    found[metric] = Expectation(metric, listed=tuple(words), optional=optional)
     return None
 
 

@@ -162,6 +162,11 @@ class LibraWorker:
         return self._state.items_done
 
     @property
+    def recoveries(self) -> Sequence[Recovery]:
+        """What tells round trips and latencies (hosts/recording.py)."""
+        return tuple(self._recoveries)
+
+    @property
     def in_flight(self) -> int:
         """How many requests wait for an answer."""
         return sum(recovery.in_flight for recovery in self._recoveries)

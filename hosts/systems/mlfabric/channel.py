@@ -93,6 +93,11 @@ class Channel:
         return self._pending_at + slot * PENDING_BYTES
 
     @property
+    def recovery(self) -> Recovery:
+        """Of its packets."""
+        return self._recovery
+
+    @property
     def in_flight(self) -> int:
         """Packets that wait for an acknowledgement."""
         return int(self._recovery.in_flight)

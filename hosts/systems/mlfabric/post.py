@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
-from agglab.hosts.recovery import Timing
+from agglab.hosts.recovery import Recovery, Timing
 from agglab.hosts.systems import shared
 from agglab.hosts.systems.mlfabric import wire
 from agglab.hosts.systems.mlfabric.channel import NEVER_NS, WINDOW, Channel
@@ -177,6 +177,11 @@ class Post:
     def has_news(self) -> bool:
         """Something is to be sent at once."""
         return bool(self._once) or any(one.queued for one in self._channels)
+
+    @property
+    def recoveries(self) -> Sequence[Recovery]:
+        """What tells round trips and latencies (hosts/recording.py)."""
+        return tuple(one.recovery for one in self._channels)
 
     @property
     def in_flight(self) -> int:

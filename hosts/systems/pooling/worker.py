@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,6 +184,11 @@ class PoolingWorker:
     def chunks_done(self) -> int:
         """How many results are there."""
         return self._state.chunks_done
+
+    @property
+    def recoveries(self) -> Sequence[Recovery]:
+        """What tells round trips and latencies (hosts/recording.py)."""
+        return (self._state.recovery,)
 
     @property
     def in_flight(self) -> int:

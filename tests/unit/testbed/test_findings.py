@@ -20,7 +20,7 @@ from agglab.testbed.exit_codes import FAILED, PASSED
 from agglab.testbed.findings import unexpected, unexplained_repeats
 from agglab.testbed.places import REPOSITORY
 from agglab.testbed.run import run
-from agglab.testbed.scenario import Point, find, load, names, resolve
+from agglab.testbed.scenario import Point, ScenarioError, find, load, names, resolve
 from agglab.testbed.side_by_side import runs_of
 from agglab.testbed.virtual import backend, links, switches
 
@@ -153,12 +153,28 @@ def test_a_window_of_one_and_how_findings_are_expected(ran: Run) -> None:
     assert ran(small, extra=expected)[0] == PASSED
     code, metrics = ran(extra=expected)
     assert (code, metrics["reason"]) == (FAILED, "expected a finding 'small-window', got none")
+    allowed = "expect: {findings: {may: [small-window]}}\n"
+    assert (ran(small, extra=allowed)[0], ran(extra=allowed)[0]) == (PASSED, PASSED)
+    code, metrics = ran(small, extra="expect: {findings: {may: [refused]}}\n")
+    assert code == FAILED and metrics["reason"].startswith("small-window: ")
+
+
+@pytest.mark.parametrize(
+    "findings", ["{might: [refused]}", "{may: refused}", "{may: []}", "{may: [refused], max: 3}"]
+)
+def test_what_is_no_list_of_findings_is_refused(tmp_path: Path, findings: str) -> None:
+    path = tmp_path / "small.yaml"
+    path.write_text(f"expect: {{findings: {findings}}}\n")
+    with pytest.raises(ScenarioError, match=r"expect\.findings: is not? (a )?list of words"):
+        load(path)
 
 
 def test_an_expected_finding_excuses_no_other() -> None:
     found = [{"kind": "slow", "text": "too long"}, {"kind": "refused", "text": "7 packets"}]
     assert unexpected(found, ["slow"]) == ["refused: 7 packets"]
     assert unexpected(found, ["slow", "refused"]) == []
+    assert unexpected(found, [], ["slow"]) == ["refused: 7 packets"]
+    assert unexpected(found, ["slow"], ["refused", "other"]) == []
 
 
 def test_on_real_links_a_loss_explains_two_repetitions_of_each_worker() -> None:
