@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from agglab.testbed.metrics import lookup
-from agglab.testbed.report import by_axis, zoom
+from agglab.testbed.report import by_axis, training, zoom
 from agglab.testbed.report.asked import Asked
 from agglab.testbed.report.chart import (
     NARROW,
@@ -65,7 +65,7 @@ def run_figures(metrics: Metrics, events: Events, asked: Asked) -> list[Figure]:
     figures += _distribution(metrics)
     if metrics["totals"]["injected_drops"] or metrics["totals"]["other_drops"]:
         figures.append(_drawn("drops.svg", partial(_drops, metrics)))
-    return figures
+    return [*figures, *_training(metrics["jobs"])]
 
 
 def figures_of_several(metrics: Metrics) -> list[Figure]:
@@ -78,7 +78,22 @@ def figures_of_several(metrics: Metrics) -> list[Figure]:
         _lines(each.file, each.title, each.x_label, each.y_label, each.lines)
         for each in by_axis.figures(metrics)
     ]
-    return [*over, _drawn("time.svg", partial(_bars_of_several, runs))]
+    time = _drawn("time.svg", partial(_bars_of_several, runs))
+    return [*over, time, *_training({_name(run): run.metrics for run in runs})]
+
+
+def _name(run: OfSeveral) -> str:
+    return " ".join([*run.settings.values(), *([run.contender] if run.contender else [])])
+
+
+def _training(runs: Mapping[str, Metrics]) -> list[Figure]:
+    """Of jobs or contenders by name; none if none has trained."""
+    trained = training.trained(runs)
+    if not trained:
+        return []
+    curves = training.curves(trained)
+    loss = _lines("loss.svg", "Loss of the model, first run", "seconds", "hinge loss", curves)
+    return [loss, _drawn("delays.svg", partial(training.delays, trained))]
 
 
 def _bars_of_several(runs: Sequence[OfSeveral], layout: Layout) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -136,7 +137,7 @@ NEED = np.dtype([("group", ">u4"), BITMAP])
 HEADER_BYTES = HEADER.itemsize
 PUSH_BYTES = HEADER_BYTES + PUSH.itemsize
 MAX_LANES = (65535 - 28 - HEADER_BYTES - PART.itemsize) // VALUE_BYTES
-BODY_BYTES = {
+BODY_BYTES: Mapping[int, int] = {
     Kind.ACK: 0,
     Kind.REQUEST: REQUEST.itemsize,
     Kind.DROP: DROP.itemsize,
@@ -178,7 +179,7 @@ def is_of_legal_length(kind: int, body_bytes: int, lanes: int) -> bool:
     if kind == Kind.GRANT:
         count, rest = divmod(body_bytes - GRANT.itemsize, ENTRY.itemsize)
         return rest == 0 and 1 <= count <= MEMBERS_MAX
-    return kind in tuple(Kind) and body_bytes == BODY_BYTES[Kind(kind)]
+    return BODY_BYTES.get(kind) == body_bytes
 
 
 def frame_bytes(payload_bytes: int) -> int:
