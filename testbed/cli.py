@@ -147,6 +147,7 @@ def _problems(error: ScenarioError | CompileError) -> list[dict[str, Any]]:
 def _run(options: argparse.Namespace) -> int:
     """The network's modules are imported only now: `check` and `list` need no Mininet."""
     suite = load(find(options.scenario), options.set, options.folder)
+    from agglab.testbed.elsewhere import Unusable
     from agglab.testbed.record import ResultsError
     from agglab.testbed.run import run
 
@@ -155,9 +156,20 @@ def _run(options: argparse.Namespace) -> int:
     try:
         with redirect_stdout(human), redirect_stderr(err), _interruptible():
             results, resume = Path(options.results), options.resume
-            return run(suite, results, options.set, human, program, resume, options.processes)
+            return run(
+                suite,
+                results,
+                options.set,
+                human,
+                program,
+                resume,
+                options.processes,
+                options.scheduler,
+            )
     except ResultsError as error:
         return _fail(INVALID, f"cannot write results: {error}")
+    except Unusable as error:
+        return _fail(INVALID, str(error))
 
 
 @contextmanager
@@ -251,6 +263,12 @@ def _arguments_of_run(command: argparse.ArgumentParser) -> None:
         type=_count,
         metavar="N",
         help="how many points of a sweep in virtual time run at once (default: all processors)",
+    )
+
+    command.add_argument(
+        "--scheduler",
+        metavar="tcp://HOST:PORT",
+        help="have the points of a sweep run by the workers of this Dask scheduler",
     )
 
 
