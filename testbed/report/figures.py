@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from agglab.testbed.metrics import lookup
-from agglab.testbed.report import by_axis, zoom
+from agglab.testbed.report import by_axis, training, zoom
 from agglab.testbed.report.asked import Asked
 from agglab.testbed.report.chart import (
     NARROW,
@@ -22,6 +22,7 @@ from agglab.testbed.report.chart import (
     bars,
     lines,
 )
+from agglab.testbed.report.over_time import Chart
 from agglab.testbed.report.topology import NARROW as NARROW_WIDTH
 from agglab.testbed.report.topology import WIDE as WIDTH
 from agglab.testbed.report.topology import topology
@@ -41,12 +42,13 @@ MEDIAN, TIME = "allreduce.time_s.median", "median time"
 @dataclass(frozen=True)
 class Figure:
     """file: the SVG's name in the folder. wide: that SVG; narrow: the same for a telephone; zoom:
-    HTML of the same as a chart that zooms, if it is one."""
+    HTML of the same as a chart that zooms, if it is one. kind: of a figure over time, whose."""
 
     file: str
     wide: str
     narrow: str
     zoom: str = ""
+    kind: str = ""
 
 
 def run_figures(metrics: Metrics, events: Events, asked: Asked) -> list[Figure]:
@@ -65,7 +67,17 @@ def run_figures(metrics: Metrics, events: Events, asked: Asked) -> list[Figure]:
     figures += _distribution(metrics)
     if metrics["totals"]["injected_drops"] or metrics["totals"]["other_drops"]:
         figures.append(_drawn("drops.svg", partial(_drops, metrics)))
-    return figures
+    return [*figures, *_training(metrics["jobs"])]
+
+
+def figures_over_time(charts: Sequence[Chart]) -> list[Figure]:
+    """Of series.csv and latency.csv."""
+    return [
+        replace(
+            _lines(each.file, each.title, each.x_label, each.y_label, each.lines), kind=each.kind
+        )
+        for each in charts
+    ]
 
 
 def figures_of_several(metrics: Metrics) -> list[Figure]:
@@ -78,7 +90,22 @@ def figures_of_several(metrics: Metrics) -> list[Figure]:
         _lines(each.file, each.title, each.x_label, each.y_label, each.lines)
         for each in by_axis.figures(metrics)
     ]
-    return [*over, _drawn("time.svg", partial(_bars_of_several, runs))]
+    time = _drawn("time.svg", partial(_bars_of_several, runs))
+    return [*over, time, *_training({_name(run): run.metrics for run in runs})]
+
+
+def _name(run: OfSeveral) -> str:
+    return " ".join([*run.settings.values(), *([run.contender] if run.contender else [])])
+
+
+def _training(runs: Mapping[str, Metrics]) -> list[Figure]:
+    """Of jobs or contenders by name; none if none has trained."""
+    trained = training.trained(runs)
+    if not trained:
+        return []
+    curves = training.curves(trained)
+    loss = _lines("loss.svg", "Loss of the model, first run", "seconds", "hinge loss", curves)
+    return [loss, _drawn("delays.svg", partial(training.delays, trained))]
 
 
 def _bars_of_several(runs: Sequence[OfSeveral], layout: Layout) -> str:

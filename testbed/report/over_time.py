@@ -11,23 +11,13 @@ from math import isfinite
 from pathlib import Path
 
 from agglab.testbed.report.chart import Piece, Track
+from agglab.testbed.series import latency, rows
+from agglab.testbed.series.declared import SERIES
 
-SERIES, LATENCY = "series.csv", "latency.csv"
-SERIES_COLUMNS = ["time_ns", "kind", "name", "metric", "value"]
-LATENCY_COLUMNS = ["job", "agent", "from_ns", "to_ns", "count"]
 ORDER = ("job", "worker", "link", "switch")
 LINES_MAX = 16
 NS_PER_S = 1e9
-UNITS = {
-    "sent_rate": "bit/s",
-    "received_rate": "bit/s",
-    "rate": "bit/s",
-    "round_trip": "seconds",
-    "queue_bytes": "bytes",
-    "slots_in_use": "slots",
-    "chunks_done": "chunks",
-}
-"""Of others: packets."""
+UNITS = {(metric.kind, metric.name): metric.unit for metric in SERIES}
 
 
 @dataclass(frozen=True)
@@ -45,12 +35,10 @@ class Chart:
 def charts(folder: Path) -> list[Chart]:
     """One for each metric of each kind that has any value but 0; then the latencies."""
     found: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
-    for time_ns, kind, name, metric, value in _rows(folder / SERIES, SERIES_COLUMNS):
+    for time_ns, kind, name, metric, value in _rows(folder / rows.NAME, rows.COLUMNS):
         point = _number(time_ns), _number(value)
-        if point[0] is None or point[1] is None or kind not in ORDER:
+        if point[0] is None or point[1] is None or (kind, metric) not in UNITS:
             continue
-        if not metric.isidentifier():
-            continue  # it becomes part of a file's name, and the folder may be a stranger's
         own = found.setdefault((kind, metric), {}).setdefault(name, [])
         own.append((point[0] / NS_PER_S, point[1]))
     ordered = sorted(found, key=lambda key: ORDER.index(key[0]))
@@ -77,9 +65,7 @@ def _number(text: str) -> float | None:
     return value if isfinite(value) else None
 
 
-def _chart(
-    kind: str, metric: str, own: dict[str, list[tuple[float, float]]]
-) -> Chart | None:
+def _chart(kind: str, metric: str, own: dict[str, list[tuple[float, float]]]) -> Chart | None:
     """The lines with the largest sums, where there are too many to tell apart; None for zeros."""
     if not any(value for points in own.values() for _, value in points):
         return None
@@ -90,7 +76,7 @@ def _chart(
         f"{kind}-{metric}.svg",
         f"{kind.capitalize()}: {words}{more}",
         "seconds",
-        UNITS.get(metric, "packets"),
+        UNITS[kind, metric],
         kind,
         tuple(Track(name, (Piece(sorted(own[name])),)) for name in own if name in kept),
     )
@@ -99,7 +85,7 @@ def _chart(
 def _latencies(folder: Path) -> Chart | None:
     """Of each agent: the share of answers that took no longer than a time."""
     counts: dict[str, list[tuple[float, float]]] = {}
-    for job, agent, _, to_ns, count in _rows(folder / LATENCY, LATENCY_COLUMNS):
+    for job, agent, _, to_ns, count in _rows(folder / latency.NAME, latency.COLUMNS):
         end, number = _number(to_ns), _number(count)
         if end is not None and number is not None and number > 0:
             counts.setdefault(f"{job} {agent}", []).append((end / NS_PER_S, number))
