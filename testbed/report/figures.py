@@ -73,10 +73,7 @@ def run_figures(metrics: Metrics, events: Events, asked: Asked) -> list[Figure]:
 def figures_over_time(charts: Sequence[Chart]) -> list[Figure]:
     """Of series.csv and latency.csv."""
     return [
-        replace(
-            _lines(each.file, each.title, each.x_label, each.y_label, each.lines), kind=each.kind
-        )
-        for each in charts
+        replace(_lines(c.file, c.title, c.x_label, c.y_label, c.lines), kind=c.kind) for c in charts
     ]
 
 
