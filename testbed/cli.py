@@ -221,17 +221,34 @@ def _results(words: list[str]) -> int:
     return results.main(words)
 
 
+def _compare(words: list[str]) -> int:
+    from agglab.testbed.comparing import command
+
+    return command.main(words)
+
+
+def _pack(words: list[str]) -> int:
+    from agglab.testbed.packing import command
+
+    return command.pack_main(words)
+
+
+def _repeat(words: list[str]) -> int:
+    from agglab.testbed.packing import command
+    from agglab.testbed.record import ResultsError
+
+    try:
+        with _interruptible():
+            return command.repeat_main(words)
+    except ResultsError as error:
+        return _fail(INVALID, f"cannot write results: {error}")
+
+
 def _figures(words: list[str]) -> int:
     from agglab.testbed.figures import command
 
     with _interruptible():
         return command.main(words)
-
-
-def _compare(words: list[str]) -> int:
-    from agglab.testbed.comparing import command
-
-    return command.main(words)
 
 
 def _doctor(words: list[str]) -> int:
@@ -335,6 +352,8 @@ COMMANDS: Mapping[str, Command] = {
     "compare": Command("what differs between two results, and is it noise?", main=_compare),
     "results": Command("the numbers of many runs as one table", main=_results),
     "figures": Command("the figures of the literature, run and drawn", main=_figures),
+    "pack": Command("results as one file that others can repeat", main=_pack),
+    "repeat": Command("run such a file again: does it agree?", main=_repeat),
     "clean": Command("remove what killed runs left behind", run=_clean),
     "doctor": Command("what this machine has and lacks", main=_doctor),
     "systems": Command(
