@@ -17,7 +17,8 @@ import pytest
 from agglab.hosts.endpoint import Inbox
 from agglab.hosts.part import SCHEDULER, SERVER, WORKER, Part
 from agglab.hosts.systems import mlfabric
-from agglab.hosts.systems.mlfabric.wire import Kind
+from agglab.hosts.systems.mlfabric.channel import WINDOW
+from agglab.hosts.systems.mlfabric.wire import Kind, frame_bytes, longest_datagram_bytes
 from agglab.hosts.workloads import AsyncSgd, InputKey
 from agglab.hosts.workloads.async_sgd import COMMITTED, LOST, SCALE
 from agglab.testbed.received import Received
@@ -212,6 +213,13 @@ def test_a_server_that_is_started_again_is_not_believed() -> None:
     job.run()
     assert known and job.verdict().right
     assert job.agents[("c", 1)].counters["takeovers"] == 1
+
+
+def test_silence_may_last_as_long_as_the_packets_of_all_others() -> None:
+    frame_bits = 8 * frame_bytes(longest_datagram_bytes(LANES))
+    for agent in Job(workers=3).agents.values():
+        holds_ns = {channel.recovery.hold_ns for channel in agent._post._channels}
+        assert holds_ns == {round(3 * WINDOW * frame_bits / 1e7 * 1e9)}
 
 
 def test_a_run_ends_in_time() -> None:
