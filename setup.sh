@@ -194,6 +194,8 @@ install_extras() {
     has_package torch || attempt "PyTorch" get_torch || printf 'setup: going on without PyTorch\n'
     has_package pyarrow || attempt "pyarrow" .venv/bin/python -m pip install --quiet 'pyarrow>=14' ||
         printf 'setup: going on without pyarrow\n'
+    has_package distributed || attempt "Dask" .venv/bin/python -m pip install --quiet 'distributed>=2023.4' ||
+        printf 'setup: going on without Dask\n'
 }
 
 install_test_tools() {

@@ -7,9 +7,9 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from agglab.testbed.report import declared, dygraphs
+from agglab.testbed.report import declared, dygraphs, over_time
 from agglab.testbed.report.asked import Asked
-from agglab.testbed.report.figures import figures_of_several, run_figures
+from agglab.testbed.report.figures import figures_of_several, figures_over_time, run_figures
 from agglab.testbed.report.page import Content, page
 from agglab.testbed.result_files import NoResults, read_object
 from agglab.testbed.scenario.load import names
@@ -17,7 +17,15 @@ from agglab.testbed.side_by_side import contenders_of
 
 __all__ = ["NoResults", "write"]
 
-FILES = ("scenario.yaml", "manifest.json", "metrics.json", "events.jsonl", "drops.json")
+FILES = (
+    "scenario.yaml",
+    "manifest.json",
+    "metrics.json",
+    "events.jsonl",
+    "drops.json",
+    "series.csv",
+    "latency.csv",
+)
 LOGS_MAX = 200
 BESIDE = "scenario.yaml"
 WRONG_SHAPE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
@@ -48,6 +56,7 @@ def _write(folder: Path, library: dygraphs.Library | None) -> Path:
         several = "points" in metrics or "contenders" in metrics
         figures = figures_of_several(metrics) if several else run_figures(metrics, events, asked)
         figures = [*declared.figures(metrics, asked), *figures]
+        figures += [] if several else figures_over_time(over_time.charts(folder))
         content = Content(name, command, metrics, figures, asked, manifest, _logs(folder))
         files = {figure.file: figure.wide for figure in figures}
         files["report.html"] = page(content, library)

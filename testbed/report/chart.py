@@ -101,16 +101,24 @@ class Mark:
 
 @dataclass(frozen=True)
 class Axis:
-    """A linear scale from 0 to `top` over a span of pixels."""
+    """A linear scale from 0 to `top` over a span of pixels, or a logarithmic one from `low`, which
+    is a power of ten, if that is given."""
 
     top: float
     start: float
     end: float
+    low: float = 0.0
 
     def at(self, value: float) -> float:
-        return self.start + (self.end - self.start) * (value / self.top)
+        share = (
+            log10(value / self.low) / log10(self.top / self.low) if self.low else value / self.top
+        )
+        return self.start + (self.end - self.start) * share
 
     def ticks(self) -> list[float]:
+        if self.low:
+            decades = round(log10(self.top / self.low))
+            return [self.low * 10.0**i for i in range(0, decades + 1, ceil(decades / 8))]
         step = tick_step(self.top)
         return [i * step for i in range(floor(self.top / step * (1 + 1e-9)) + 1)]
 
@@ -167,11 +175,14 @@ def lines(
     marks: Sequence[Mark] = (),
     layout: Layout = WIDE,
     ticks: Sequence[tuple[float, str]] = (),
+    log: bool = False,
 ) -> str:
-    """One colour a track, over a common x axis from 0. ticks: where and what, if not numbers."""
+    """One colour a track, over a common x axis from 0. ticks: where and what, if not numbers. log:
+    a logarithmic y axis, for values above 0."""
     points = [point for track in tracks for piece in track.pieces for point in piece.points]
     highs = [high for track in tracks for _, _, high in track.band]
-    canvas, y = _frame(title, y_label, [*(v for _, v in points), *highs], references, layout)
+    values = [*(v for _, v in points), *highs]
+    canvas, y = _frame(title, y_label, values, references, layout, log)
     xs = [*(v for v, _ in points), *(mark.x for mark in marks)]
     x = Axis(_top(xs), layout.left, layout.end)
     for i, mark in enumerate(marks[:MARKS_MAX]):
@@ -217,6 +228,7 @@ def _frame(
     values: Sequence[float],
     references: Sequence[Reference],
     layout: Layout,
+    log: bool = False,
 ) -> tuple[Canvas, Axis]:
     """Title, y axis with ticks, and the scale."""
     canvas = Canvas(layout.width, layout.height, title)
@@ -224,7 +236,11 @@ def _frame(
         canvas.text(layout.left if i == 0 and layout is WIDE else 8, 20 + 17 * i, line, size=14)
     top = _top([*values, *(r.value for r in references)])
     step = tick_step(top)
-    y = Axis(ceil(top / step) * step, layout.height - layout.bottom, layout.top)
+    bottom = layout.height - layout.bottom
+    y = Axis(ceil(top / step) * step, bottom, layout.top)
+    if log:
+        low = 10.0 ** floor(log10(min(values, default=1.0)))
+        y = Axis(max(10.0 ** ceil(log10(top)), 10 * low), bottom, layout.top, low)
     for tick in y.ticks():
         canvas.line(layout.left, y.at(tick), layout.end, y.at(tick), "#dddddd")
         canvas.text(layout.left - 6, y.at(tick) + 4, number(tick), "end", 11)

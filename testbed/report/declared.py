@@ -46,11 +46,19 @@ class _Declared:
             label += ", first point = 1"
         ticks = [(at, text) for text, at in self._positions.items()]
         tracks = [self._track(name, runs) for name, runs in self._lines.items()]
-        return lines(title, self._x, label, tracks, (), list(self._marks()), layout, ticks)
+        marks = list(self._marks())
+        return lines(title, self._x, label, tracks, (), marks, layout, ticks, self._log)
 
     @property
     def _x(self) -> str:
         return str(self.section.get("x") or next(iter(self.runs[0].settings)))
+
+    @property
+    def _log(self) -> bool:
+        """Only where all that is shown is above 0."""
+        values = [lookup(run.metrics, self.y) for run in self.runs]
+        numbers = [value for value in values if _is_number(value)]
+        return self.section.get("y_scale") == "log" and min(numbers, default=0) > 0
 
     @property
     def _relative(self) -> bool:

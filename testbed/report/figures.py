@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from agglab.testbed.report.chart import (
     bars,
     lines,
 )
+from agglab.testbed.report.over_time import Chart
 from agglab.testbed.report.topology import NARROW as NARROW_WIDTH
 from agglab.testbed.report.topology import WIDE as WIDTH
 from agglab.testbed.report.topology import topology
@@ -41,12 +42,13 @@ MEDIAN, TIME = "allreduce.time_s.median", "median time"
 @dataclass(frozen=True)
 class Figure:
     """file: the SVG's name in the folder. wide: that SVG; narrow: the same for a telephone; zoom:
-    HTML of the same as a chart that zooms, if it is one."""
+    HTML of the same as a chart that zooms, if it is one. kind: of a figure over time, whose."""
 
     file: str
     wide: str
     narrow: str
     zoom: str = ""
+    kind: str = ""
 
 
 def run_figures(metrics: Metrics, events: Events, asked: Asked) -> list[Figure]:
@@ -66,6 +68,13 @@ def run_figures(metrics: Metrics, events: Events, asked: Asked) -> list[Figure]:
     if metrics["totals"]["injected_drops"] or metrics["totals"]["other_drops"]:
         figures.append(_drawn("drops.svg", partial(_drops, metrics)))
     return [*figures, *_training(metrics["jobs"])]
+
+
+def figures_over_time(charts: Sequence[Chart]) -> list[Figure]:
+    """Of series.csv and latency.csv."""
+    return [
+        replace(_lines(c.file, c.title, c.x_label, c.y_label, c.lines), kind=c.kind) for c in charts
+    ]
 
 
 def figures_of_several(metrics: Metrics) -> list[Figure]:

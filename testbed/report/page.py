@@ -46,7 +46,9 @@ def page(content: Content, library: Library | None) -> str:
         body += _of_several(metrics, expected)
     elif "totals" in metrics:
         body += _of_one(content, expected)
-    body += [_figure(figure, library) for figure in content.figures if figure.file != TOPOLOGY]
+    plain = (each for each in content.figures if each.file != TOPOLOGY and not each.kind)
+    body += [_figure(figure, library) for figure in plain]
+    body += _over_time(content.figures, library)
     if "totals" in metrics:
         body += _counters(metrics)
     body += _logs(content.logs)
@@ -156,6 +158,16 @@ def _counters(metrics: Metrics) -> list[str]:
     body.append(_section("Switches", table("switch", _flat_switches(metrics["switches"]))))
     body.append(_section("Links", table("direction", _ways(metrics["links"]))))
     return body
+
+
+def _over_time(figures: Sequence[Figure], library: Library | None) -> list[str]:
+    """A part of the page for each kind of thing; that of jobs is open."""
+    parts = []
+    for kind in dict.fromkeys(figure.kind for figure in figures if figure.kind):
+        own = "".join(_figure(figure, library) for figure in figures if figure.kind == kind)
+        opened = " open" if kind == "job" else ""
+        parts.append(f"<details{opened}><summary>{kind.capitalize()}s</summary>{own}</details>")
+    return [_section("Over time", "".join(parts))] if parts else []
 
 
 def _figure(figure: Figure, library: Library | None) -> str:

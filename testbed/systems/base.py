@@ -356,6 +356,10 @@ class System(ABC):
         """What is wrong with its keys together, where each alone may be right."""
         return iter(())
 
+    def server_patterns(self, scenario: Scenario) -> Sequence[str]:
+        """What `NAME.servers` says of hosts, by name or pattern; each has to match one."""
+        return ()
+
     def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
         """Hosts that are no worker's, whatever patterns say."""
         return ()

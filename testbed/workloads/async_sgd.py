@@ -35,6 +35,7 @@ class AsynchronousTraining(Workload):
         *("features", "classes", "samples", "batch", "learning_rate", "compute_s", "updates"),
         "time_s",
     )
+    unread = ("elements", "dtype")
     metrics = {  # noqa: RUF012
         "training.updates": "updates that were committed, mean of all runs, as are the others",
         "training.updates_per_s": "committed per second of a run",

@@ -181,7 +181,7 @@ def tree(load: Callable[[], Pipeline], chance: random.Random) -> list[Conversati
     workers = []
     for _ in tree.places:
         workers.append(Walker({b: drawn() for b in range(24) if chance.random() < 0.3}, SLOTS))
-    said = kept(tree, at_node, workers, chance)
+    said = kept(tree, at_node, workers, chance, at_once=1)
     union = {block for worker in workers for block in worker.own}
     assert all(worker.sums.keys() == union for worker in workers)
     return said
