@@ -2,7 +2,7 @@
 PYTHON := .venv/bin/python
 PACKAGES := compiler hosts switch testbed topologies verification
 .DEFAULT_GOAL := help
-.PHONY: help setup doctor export scenario scenarios check compile test lint bless explore mutants bench conformance random fuzz machine clean
+.PHONY: help setup doctor export scenario figures scenarios check compile test lint bless explore mutants bench conformance random fuzz machine clean
 
 NAME ?=
 FILE ?= $(if $(NAME),scenarios/$(NAME).yaml)
@@ -21,11 +21,12 @@ N ?= 1000
 SEED ?= 1
 FUZZ ?= 1000000
 SUITE ?= bookworm
+LONG ?=
 RUN ?=
 ONLY ?=
 
 # The caller's words reach the recipes as environment variables, never as shell text.
-export FILE TO OUT RESULTS BACKEND TARGET PROGRAM LANES SLOTS TESTS SCHEDULES SYSTEM N SEED FUZZ SUITE RUN ONLY
+export NAME LONG FILE TO OUT RESULTS BACKEND TARGET PROGRAM LANES SLOTS TESTS SCHEDULES SYSTEM N SEED FUZZ SUITE RUN ONLY
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -45,6 +46,9 @@ export: setup  ## a scenario for p4-utils or p4lang's tutorials: NAME= or FILE=,
 	@test -n "$$FILE" && test -n "$$TO" || { echo 'make export: say NAME=quickstart TO=p4app (or tutorial), and OUT=dir' >&2; exit 2; }
 	@$(PYTHON) -m agglab.testbed export "$$FILE" --to "$$TO" --out "$$OUT"
 
+figures: setup  ## the literature's figures, run on both clocks and drawn: NAME= for one, LONG=1 for a night's run
+	@$(PYTHON) -m agglab.testbed figures $${NAME:+"$$NAME"} $${LONG:+--long} --results "$$RESULTS/figures"
+
 scenarios: setup  ## list the scenarios, a line each
 	@$(PYTHON) -m agglab.testbed list
 
@@ -61,7 +65,7 @@ compile: setup  ## compile PROGRAM (all of p4/) for LANES and SLOTS into build/
 
 test: setup lint  ## every test this machine can run
 	@test -z "$$CI" || ./setup.sh --test-tools
-	@$(PYTHON) -m pytest "$$TESTS"
+	@$(PYTHON) tests/run.py "$$TESTS"
 
 lint: setup  ## ruff and mypy
 	@mkdir -p build/mypy/agglab && touch build/mypy/agglab/__init__.py && ln -sfn $(addprefix ../../../,$(PACKAGES)) build/mypy/agglab

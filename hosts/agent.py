@@ -25,6 +25,7 @@ from agglab.hosts.control import Control, Stopped
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.library import BuildError
 from agglab.hosts.part import Hooks, Part
+from agglab.hosts.recording import Recorder
 
 NUMBERS = "biufc"
 """Kinds of NumPy's dtypes."""
@@ -43,6 +44,7 @@ class Agent:
     def __init__(self, config: Config, control: Control) -> None:
         self._config, self._control = config, control
         self.core = AgentCore(config, self, control.send, time.monotonic_ns)
+        self._recorder = _recorder(config)
         self._prepare(0)
 
     def _prepare(self, number: int) -> None:
@@ -64,7 +66,8 @@ class Agent:
 
     def open(self, system: ModuleType, part: Part) -> Reducer:
         """A reducer of the system's own, which may be the user's, or one around its endpoint."""
-        hooks, made = Hooks(self._progress, self._after_batch), getattr(system, "reducer", None)
+        hooks = Hooks(self._progress, self._after_batch, self._record if self._recorder else None)
+        made = getattr(system, "reducer", None)
         self._reducer = (
             made(part, hooks) if made else Reducer(system.endpoint(part), part.bind, hooks)
         )
@@ -75,6 +78,7 @@ class Agent:
         if number != self._next:
             self._prepare(number)
         cpu_s, start_ns = time.process_time(), time.monotonic_ns()
+        self._record(at_once=True)
         try:
             returned = self._reduce()
         except Aborted:
@@ -83,6 +87,8 @@ class Agent:
             self.core.fail(error)
             return
         end_ns, cpu_s = time.monotonic_ns(), time.process_time() - cpu_s
+        self._record(at_once=True)
+        self._keep_records()
         # Before the report, so that the next command finds every agent prepared.
         self._save(number, returned)
         self._prepare(number + 1)
@@ -109,8 +115,23 @@ class Agent:
         for command in self._control.arrived():
             self.core.obey(command)
         self._control.send(self.core.progress())
+        self._keep_records()
+
+    def _record(self, at_once: bool = False) -> None:
+        """A sample, if one is due. Those taken between rounds are written with the next ones."""
+        recorder = self._recorder
+        if recorder is None or not (at_once or time.monotonic_ns() >= recorder.due_ns):
+            return
+        recorder.add(self.core.sample())
+        if recorder.is_full:
+            self._keep_records()
+
+    def _keep_records(self) -> None:
+        if self._recorder is not None:
+            self._recorder.flush(self.core.latencies)
 
     def _after_batch(self) -> None:
+        self._record()
         if self.core.marks:
             self.core.after_batch()
         if self.core.slow_s:
@@ -126,6 +147,14 @@ class Agent:
         if returned is not self._out:
             received["out"] = self._out
         _put(received, Path(config.sums_dir) / f"job{config.job}-rank{config.rank}-round{number}")
+
+
+def _recorder(config: Config) -> Recorder | None:
+    """None where no samples are asked for."""
+    if not config.sample_ns or config.sums_dir is None:
+        return None
+    name = f"job{config.job}-rank{config.rank}-{time.monotonic_ns()}"
+    return Recorder(Path(config.sums_dir), name, config.sample_ns)
 
 
 def _put(received: Mapping[str, Any], folder: Path) -> None:

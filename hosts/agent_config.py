@@ -14,7 +14,7 @@ from agglab.hosts.endpoint import Address
 from agglab.hosts.part import ROLES, WORKER, Part
 from agglab.hosts.workloads import InputKey, Work, read
 
-INTEGERS = ("job", "rank", "workers", "seed")
+INTEGERS = ("job", "rank", "workers", "seed", "sample_ns")
 
 
 class ConfigError(ValueError):
@@ -25,7 +25,8 @@ class ConfigError(ValueError):
 class Config:
     """The configuration file's keys. system: the module of its endpoints (systems/__init__.py);
     settings: what that asks for; role: one of hosts.part.ROLES; work: what a round of a worker is
-    (workloads/). `worker` may be absent; see own_worker.py."""
+    (workloads/). May be absent: `worker` (own_worker.py); `sample_ns`, how far apart samples of
+    what the agent does are at least, 0 for none (recording.py)."""
 
     name: str
     system: str
@@ -42,6 +43,7 @@ class Config:
     control: str
     sums_dir: str | None
     worker: str = ""
+    sample_ns: int = 0
 
     @classmethod
     def read(cls, path: Path) -> Config:
@@ -52,9 +54,10 @@ class Config:
             raise ConfigError(f"{path}: {error}") from error
         if not isinstance(given, dict):
             raise ConfigError(f"{path}: not an object")
-        wrong = {field.name for field in fields(cls)} ^ {"worker", *given}
+        wrong = {field.name for field in fields(cls)} ^ {"worker", "sample_ns", *given}
         if wrong:
             raise ConfigError(f"{path}: missing or unknown keys: {', '.join(sorted(wrong))}")
+        given.setdefault("sample_ns", 0)
         for key in INTEGERS:
             if type(given[key]) is not int:
                 raise ConfigError(f"{path}: {key}: {given[key]!r} is not an integer")

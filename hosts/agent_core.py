@@ -15,6 +15,10 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts import histogram, recording
 from agglab.hosts.agent_config import Config
 from agglab.hosts.endpoint import Endpoint
 from agglab.hosts.errors import AllReduceError, RoundTimeout
@@ -83,6 +87,8 @@ class AgentCore:
         self._send, self._now_ns = tell, now_ns
         self._session: Session | None = None
         self._before: Mapping[str, int] = {}
+        self._counted_before = [0] * len(recording.COUNTED)
+        self._latencies_before = histogram.none()
 
     def start(self) -> None:
         """Open a session of all workers. Raises what the driver raises."""
@@ -191,11 +197,24 @@ class AgentCore:
         number, self.round, self.marks = self.round, None, []
         self.tell(event, round=number, waiting=waiting, **known, **content)
 
+    def sample(self) -> recording.Sample:
+        """What the agent is doing now; counts are of all its sessions."""
+        now_ns, *rest = recording.sample(self._now_ns(), self.session.stats, self.session.endpoint)
+        counted = (a + b for a, b in zip(rest, self._counted_before, strict=False))
+        return (now_ns, *counted, *rest[len(self._counted_before) :])
+
+    @property
+    def latencies(self) -> NDArray[np.int64]:
+        """Counts of histogram.py, of all sessions."""
+        return self._latencies_before + recording.latencies(self.session.endpoint)
+
     def _open(self, members: Sequence[int], settings: Mapping[str, Any]) -> None:
         """What the last session counted and nobody was told is told with the next."""
         untold: Mapping[str, int] = {}
         if self._session is not None:
             untold = self.untold
+            self._counted_before = list(self.sample()[1 : 1 + len(recording.COUNTED)])
+            self._latencies_before = self.latencies
             self._session.close()
         part = self._config.part(members, settings)
         self._session = self._driver.open(self.system, part)

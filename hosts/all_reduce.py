@@ -100,6 +100,8 @@ class Reducer:
             if ready:
                 inbox = self._link.receive(0, 0)
                 self.endpoint.on_datagrams(time.monotonic_ns(), inbox)
+                if self._hooks.on_look:
+                    self._hooks.on_look()
 
     @property
     def stats(self) -> dict[str, int]:

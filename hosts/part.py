@@ -52,10 +52,12 @@ class Part:
 @dataclass(frozen=True)
 class Hooks:
     """What is called within a round: on_progress(now_ns) five times a second, on_batch() whenever
-    packets were waited for."""
+    packets were waited for. on_look(): between rounds, whenever an agent that answers then has
+    taken what came."""
 
     on_progress: Callable[[int], None] | None = None
     on_batch: Callable[[], None] | None = None
+    on_look: Callable[[], None] | None = None
 
 
 NO_HOOKS = Hooks()

@@ -9,7 +9,10 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 
-from agglab.hosts import library
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts import histogram, library
 
 PENDING = [
     ("sent_ns", "i8"),
@@ -69,6 +72,7 @@ class Recovery(ctypes.Structure):
         *[(name, ctypes.c_uint32) for name in ("in_flight", "sampled", "lossy", "backoff")],
         *[(name, ctypes.c_uint32) for name in ("weight", "spare")],
         *[(name, ctypes.c_uint64) for name in ("retransmitted", "timeouts")],
+        ("latencies", ctypes.c_uint32 * histogram.BUCKETS),
     ]
 
     @classmethod
@@ -85,6 +89,11 @@ class Recovery(ctypes.Structure):
             rto_ns=timing.initial_rto_ns,
             deadline_ns=2**63 - 1,
         )
+
+    @property
+    def answered_after(self) -> NDArray[np.int64]:
+        """How often an answer came how long after its packet was first sent (histogram.py)."""
+        return np.frombuffer(self.latencies, np.uint32).astype(np.int64)
 
 
 def check_layout() -> None:

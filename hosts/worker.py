@@ -16,6 +16,7 @@ rounds and words the errors. Times are integers, nanoseconds of any monotonic cl
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,6 +180,11 @@ class Worker:
     def chunks_done(self) -> int:
         """How many of them are summed."""
         return self._state.chunks_done
+
+    @property
+    def recoveries(self) -> Sequence[Recovery]:
+        """What tells round trips and latencies (hosts/recording.py)."""
+        return (self._state.recovery,)
 
     @property
     def in_flight(self) -> int:

@@ -21,6 +21,7 @@ from agglab.hosts.part import WORKER
 from agglab.testbed.faults import Fault
 from agglab.testbed.plan import Entries
 from agglab.testbed.received import Received
+from agglab.testbed.series.tracks import Record
 from agglab.testbed.statistics import NetworkStatistics
 from agglab.testbed.usage import Usage
 
@@ -123,6 +124,9 @@ class Backend(Protocol):
 
     def statistics(self) -> NetworkStatistics:
         """Every counter of links and switches so far."""
+
+    def record(self) -> Record:
+        """What was looked at while the run went on; nothing where that was not asked for."""
 
     def carried_bytes(self) -> dict[str, int]:
         """By direction, bytes that have left the sender's queue so far."""

@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 import traceback
+import webbrowser
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -181,9 +182,12 @@ def _report(options: argparse.Namespace) -> int:
     from agglab.testbed import report
 
     try:
-        print(report.write(Path(options.folder)))
+        page = report.write(Path(options.folder))
     except report.NoResults as error:
         return _fail(INVALID, str(error))
+    print(plain(str(page)))
+    if options.open and not webbrowser.open(page.resolve().as_uri()):
+        return _fail(LACKING, "no browser was found: open the file above in one")
     return PASSED
 
 
@@ -205,6 +209,19 @@ def _results(words: list[str]) -> int:
     return results.main(words)
 
 
+def _figures(words: list[str]) -> int:
+    from agglab.testbed.figures import command
+
+    with _interruptible():
+        return command.main(words)
+
+
+def _compare(words: list[str]) -> int:
+    from agglab.testbed.comparing import command
+
+    return command.main(words)
+
+
 def _doctor(words: list[str]) -> int:
     from agglab.testbed import doctor
 
@@ -213,6 +230,7 @@ def _doctor(words: list[str]) -> int:
 
 def _arguments_of_report(command: argparse.ArgumentParser) -> None:
     command.add_argument("folder", help="results/<scenario>/<run-id>")
+    command.add_argument("--open", action="store_true", help="and show it in a browser")
 
 
 def _arguments_of_check(command: argparse.ArgumentParser) -> None:
@@ -296,7 +314,9 @@ COMMANDS: Mapping[str, Command] = {
     "report": Command(
         "draw a result folder's report again", run=_report, arguments=_arguments_of_report
     ),
+    "compare": Command("what differs between two results, and is it noise?", main=_compare),
     "results": Command("the numbers of many runs as one table", main=_results),
+    "figures": Command("the figures of the literature, run and drawn", main=_figures),
     "clean": Command("remove what killed runs left behind", run=_clean),
     "doctor": Command("what this machine has and lacks", main=_doctor),
     "systems": Command(

@@ -20,6 +20,9 @@ from agglab.testbed.progress import Progress
 from agglab.testbed.record import EventLog, RunFolder
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scratch import note_elsewhere
+from agglab.testbed.series import latency, rows
+from agglab.testbed.series.rows import table
+from agglab.testbed.series.tracks import Record
 from agglab.testbed.systems.base import Cells
 
 
@@ -69,7 +72,13 @@ class Experiment:
             from agglab.testbed.virtual import VirtualBackend, built
 
             jsons = {switch: program.json for switch, program in self.programs.items()}
-            return VirtualBackend(resolved.graph, resolved.seed, built(jsons))
+            return VirtualBackend(
+                resolved.graph,
+                resolved.seed,
+                built(jsons),
+                sample_ns=resolved.sample_ns,
+                slot_meter=self.system.slot_meter(resolved) if resolved.sample_ns else None,
+            )
         from agglab.testbed.network.targets import choose
         from agglab.testbed.real import RealBackend
 
@@ -92,6 +101,7 @@ class Experiment:
             resolved.scenario.timeouts.start_s,
             (counter.name for counter in self.system.counters.values()),
             pcaps,
+            resolved.sample_ns,
         )
 
     def _in(self, backend: Backend) -> Generator[None, None, Measurements]:
@@ -125,9 +135,21 @@ class Experiment:
             for way in statistics.directions
         }
         self.folder.write_json("drops.json", drops)
+        record = backend.record()
+        self._write_series(record, outcome)
         bits = {switch: register_bits(program) for switch, program in self.programs.items()}
         processors = len(os.sched_getaffinity(0))
-        return Measurements(outcome, statistics, counters, bits, processors)
+        return Measurements(outcome, statistics, counters, bits, processors, record)
+
+    def _write_series(self, record: Record, outcome: Outcome) -> None:
+        """Metrics over time, and latencies; of a run that keeps none, no files."""
+        resolved = self.resolved
+        if not resolved.sample_ns:
+            return
+        jobs = {job.number: job.name for job in resolved.jobs}
+        series = table(record, resolved.graph, jobs, outcome.start_ns)
+        self.folder.write(rows.NAME, "\n".join([*rows.lines(series), ""]))
+        self.folder.write(latency.NAME, "\n".join([*latency.lines(record.latencies, jobs), ""]))
 
     def _counters(self, backend: Backend, switch: str) -> dict[str, Cells]:
         """A program of the user's own may count less than ours."""

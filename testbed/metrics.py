@@ -9,6 +9,7 @@ from typing import Any
 
 from agglab.testbed import fidelity, findings, link_bytes, workloads
 from agglab.testbed.accounts import ON_REAL_LINKS
+from agglab.testbed.backend import WorkerId
 from agglab.testbed.control.outcome import ControlCounts, JobResult, Outcome
 from agglab.testbed.faults import Impair
 from agglab.testbed.link_share import busiest_share
@@ -16,6 +17,7 @@ from agglab.testbed.measurements import Measurements
 from agglab.testbed.queue_losses import Lost, lost_inside
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.expectations import FINDINGS, Expectation
+from agglab.testbed.series.latency import Counts, percentiles
 from agglab.testbed.statistics import NetworkStatistics, SwitchStatistics
 from agglab.testbed.systems.base import System
 from agglab.testbed.verify import combine
@@ -46,7 +48,8 @@ PORT_ERRORS = ("rx_truncated", "rx_gso_drops", "tx_oversize", "tx_errors")
 def compute(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Any]:
     """The whole of metrics.json but for `ok` and `reason`, which the expectations decide."""
     results = measured.outcome.jobs
-    jobs = {result.job.name: _job(resolved, result) for result in results}
+    latencies = measured.record.latencies
+    jobs = {result.job.name: _job(resolved, result, latencies) for result in results}
     lost = lost_inside(resolved, measured) if resolved.target == "bmv2" else {}
     switches = _switches(measured, lost)
     links = _links(measured.statistics)
@@ -92,7 +95,9 @@ def _accounts(found: Sequence[findings.Finding], measured: Measurements) -> dict
     return {"balanced": all(finding.kind != "accounts" for finding in found), "unclear": ""}
 
 
-def _job(resolved: ResolvedScenario, result: JobResult) -> dict[str, Any]:
+def _job(
+    resolved: ResolvedScenario, result: JobResult, latencies: Mapping[WorkerId, Counts]
+) -> dict[str, Any]:
     """One job's own metrics. One that has not ended a round has no times."""
     job, system = result.job, resolved.system
     bound = system.bounds(resolved, resolved.whole(job))
@@ -113,6 +118,9 @@ def _job(resolved: ResolvedScenario, result: JobResult) -> dict[str, Any]:
             "time_s": _spread(times),
             "ate_per_s": job.elements / middle if middle else None,
         },
+        "latency_s": percentiles(
+            counts for worker, counts in latencies.items() if worker.job == job.number
+        ),
         "payload_bound_s": bound.payload_s,
         "link_bound_s": bound.link_s,
         "link_bound_ratio": _ratio(middle, bound.link_s),

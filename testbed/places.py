@@ -12,7 +12,7 @@ PROGRAM = "p4/forwarding.p4"
 
 
 def _shared() -> Path:
-    """The folder that has p4/ and scenarios/."""
+    """The folder that has p4/, scenarios/ and figures/."""
     for folder in (REPOSITORY, REPOSITORY.parent / "share/agglab"):  # pip install --target
         if (folder / PROGRAM).is_file():
             return folder
@@ -25,6 +25,7 @@ def _shared() -> Path:
 SHARED = _shared()
 P4_FOLDER = SHARED / "p4"
 SCENARIO_FOLDER = SHARED / "scenarios"
+FIGURE_FOLDER = SHARED / "figures"
 IS_CHECKOUT = SHARED == REPOSITORY
 SETUP = "run `make setup`" if IS_CHECKOUT else ""
 """What installs everything; an installed wheel has no such thing."""

@@ -23,9 +23,8 @@ from typing import TextIO
 from agglab.testbed.exit_codes import INTERRUPTED, PASSED
 from agglab.testbed.group import Run, take_turns
 from agglab.testbed.kernel import die_with_parent
-from agglab.testbed.machine_facts import memory_available_bytes
+from agglab.testbed.machine_facts import code_sha256, memory_available_bytes
 from agglab.testbed.metrics import memory_needed_bytes
-from agglab.testbed.places import P4_FOLDER, REPOSITORY
 from agglab.testbed.prepare import Prepared
 from agglab.testbed.record import RunFolder, point_folder
 from agglab.testbed.scenario import Point, Suite, to_yaml
@@ -34,8 +33,6 @@ from agglab.testbed.terminal import plain
 
 DONE = "done.json"
 """In the folder of a point that is finished: what it was made of. Written last."""
-CODE = ("compiler", "hosts", "switch", "testbed", "topologies")
-CODE_SUFFIXES = (".py", ".c", ".h", ".p4")
 SIGNALLED = 128
 
 
@@ -230,14 +227,3 @@ def _own_files(point: Point) -> set[Path]:
     elif entries:
         named.add(entries)
     return {path for path in named if path.is_file()}
-
-
-def code_sha256() -> str:
-    """A hash of the laboratory's own source."""
-    digest = hashlib.sha256()
-    folders = [REPOSITORY / part for part in CODE] + [P4_FOLDER]
-    for path in sorted(path for folder in folders for path in folder.rglob("*")):
-        if path.suffix in CODE_SUFFIXES:
-            digest.update(f"{path.name} {path.stat().st_size}\n".encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()

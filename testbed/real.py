@@ -32,6 +32,8 @@ from agglab.testbed.kernel import network_namespace
 from agglab.testbed.network import MininetNetwork, NativeTarget, NodeProcess, RunningSwitch, Target
 from agglab.testbed.plan import Entries
 from agglab.testbed.received import Array, Received
+from agglab.testbed.series import recordings
+from agglab.testbed.series.tracks import Record, Tracks
 from agglab.testbed.statistics import NetworkStatistics
 from agglab.testbed.usage import Usage
 from agglab.topologies import Topology, interface_name
@@ -40,6 +42,8 @@ ARRAYS = [field.name for field in fields(Received)]
 NPY_HEADER_BYTES = 128
 WATCH_S = 0.1
 """How often the processes are looked at."""
+LOOK_SHARE = 30
+"""Of a processor, the inverse of what looking at links may take."""
 
 
 class RealBackend:
@@ -58,7 +62,10 @@ class RealBackend:
         start_s: float,
         counters: Iterable[str],
         pcaps: Path | None = None,
+        sample_ns: int = 0,
     ) -> None:
+        """sample_ns: how often links are looked at for `record`, and agents look at themselves; 0
+        for never."""
         self._topology = topology
         self._targets = targets
         self._counters = tuple(dict.fromkeys(counters))
@@ -71,6 +78,9 @@ class RealBackend:
         self._stopping: set[WorkerId] = set()
         self._counted: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
         self._injectors: dict[str, socket.socket] = {}
+        self._sample_ns = sample_ns
+        self._tracks: Tracks | None = None
+        self._started: dict[tuple[int, int], WorkerId] = {}
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> RealBackend:
@@ -79,6 +89,9 @@ class RealBackend:
             self._stack.enter_context(self._network)
             self._stack.enter_context(self._agents)
             self._switches |= self._network.start_switches(self._targets, self._start_s)
+            if self._sample_ns:
+                queues = self._stack.enter_context(contextlib.closing(self._network.queues()))
+                self._tracks = Tracks(self._sample_ns, queues.look)
             self._stack = self._stack.pop_all()
         return self
 
@@ -100,7 +113,9 @@ class RealBackend:
         name = f"agent-{worker.name}"
         path = self._logs / f"{name}.json"
         places = {"control": str(self._agents.path), "sums_dir": str(self._sums)}
-        path.write_text(json.dumps({**configuration, **places}, indent=2) + "\n")
+        told = {**configuration, **places, "sample_ns": self._sample_ns}
+        path.write_text(json.dumps(told, indent=2) + "\n")
+        self._started[worker.job, configuration["rank"]] = worker
         command = [sys.executable, "-m", "agglab.hosts.agent", str(path)]
         self._agents.expect(worker)
         process = self._network.spawn(worker.host, command, name, _environment())
@@ -115,11 +130,37 @@ class RealBackend:
     def wait(self, until_ns: int) -> list[Event]:
         while True:
             left_s = (until_ns - time.monotonic_ns()) / 1e9
-            events = self._agents.poll(min(WATCH_S, left_s))
+            events = self._agents.poll(min(self._look(), left_s))
             events += self._ended()
             self._network.check()
             if events or left_s <= 0:
                 return events
+
+    def _look(self) -> float:
+        """Look at the links, if it is time to; how long to wait until then at most. Looking takes
+        no more than 1 / LOOK_SHARE of a processor, however many links there are."""
+        tracks = self._tracks
+        if tracks is None:
+            return WATCH_S
+        now_ns = time.monotonic_ns()
+        if now_ns >= tracks.due_ns:
+            tracks.look(now_ns)
+            took_ns = time.monotonic_ns() - now_ns
+            tracks.due_ns = max(tracks.due_ns, now_ns + LOOK_SHARE * took_ns)
+        return min(WATCH_S, max(0, tracks.due_ns - time.monotonic_ns()) / 1e9)
+
+    def record(self) -> Record:
+        if self._tracks is None:
+            return Record()
+        self._tracks.look(time.monotonic_ns())
+        links = {str(name): rows for name, rows in self._tracks.kept().items()}
+        every_ns = self._tracks.every_ns
+        return Record(
+            recordings.samples(self._sums, self._started, every_ns // self._sample_ns),
+            links,
+            latencies=recordings.latencies(self._sums, self._started),
+            every_ns=every_ns,
+        )
 
     def _ended(self) -> list[Event]:
         """Of programs that ended without having been told to; what they said comes first."""

@@ -90,6 +90,7 @@ int64_t recovery_answered(struct recovery *r, struct pending *p, int attempt, in
 	p->waiting = ANSWERED;
 	r->in_flight--;
 	r->progress_ns = now_ns;
+	histogram_add(&r->latencies, now_ns - p->first_sent_ns);
 	r->backoff = 0;
 	if (overtaken(r, order)) {
 		/* If it answers what everybody sent first, nothing was lost: it was late. */

@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "histogram.h"
+
 #define UNKNOWN_ATTEMPT (-1)
 
 enum { ANSWERED, QUEUED, SENT }; /* pending.waiting */
@@ -52,6 +54,7 @@ struct recovery {
 
 	uint64_t retransmitted;
 	uint64_t timeouts; /* those of them that followed a silence */
+	struct histogram latencies; /* from first transmissions to answers */
 };
 
 /* A round begins: nothing waits. What was learnt about the path stays. */

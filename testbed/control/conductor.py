@@ -101,6 +101,7 @@ class Conductor:
         self._meter.finish()
         self._verifier.finish()
         outcome = Outcome([job.result for job in self._jobs])
+        outcome.start_ns = self._clock.start_ns or 0
         outcome.usage, outcome.spans = self._meter.usage, self._meter.spans
         self._history.put_into(outcome)
         return outcome

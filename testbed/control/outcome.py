@@ -113,7 +113,7 @@ class Outcome:
     spans: when attempts at rounds began and were over, and what links carried. One that was broken
     off is over when the next begins, or the run ends: till then links carry what it left in their
     queues. begun: the faults that did. attacked: frames that attacks sent, by kind; injected: by
-    host.
+    host. start_ns: since when times count.
     """
 
     jobs: list[JobResult]
@@ -123,3 +123,4 @@ class Outcome:
     begun: list[Fault] = field(default_factory=list)
     attacked: dict[str, int] = field(default_factory=dict)
     injected: dict[str, int] = field(default_factory=dict)
+    start_ns: int = 0

@@ -18,6 +18,7 @@ from agglab.testbed.kernel import network_namespace
 from agglab.testbed.network import impaired, interfaces, links, reading
 from agglab.testbed.network.impaired import ImpairedDirection
 from agglab.testbed.network.process import NodeProcess, put_first, stop_all
+from agglab.testbed.network.queues import Queues
 from agglab.testbed.network.rules import DirectionRules, PortDrop, direction_rules
 from agglab.testbed.network.targets import (
     NativeTarget,
@@ -179,6 +180,10 @@ class MininetNetwork:
     def carried_bytes(self) -> dict[str, int]:
         """By direction, bytes that have left the sender's queue. Quick: it starts no program."""
         return reading.carried_bytes(self.topology, self._pids())
+
+    def queues(self) -> Queues:
+        """To look at what waits in front of links, again and again; to be closed."""
+        return Queues(self.topology, self._pids())
 
     def _cpu_s(self) -> dict[str, float]:
         """By name; a program that was started again has the name of the one before."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from agglab.hosts import wire
@@ -79,17 +80,20 @@ def _abilities(scenario: Scenario, reader: Reader) -> Iterator[Finding]:
         if value not in allowed and trust(path):
             yield path, f"{system.name} does not do {value}", ", ".join(allowed)
     for path, workload in sections:
-        yield from _keys_of_kind(path, workload, trust)
+        yield from _keys_of_kind(path, workload, reader)
     for path in SHARED_KEYS:
         for given in _places(path, len(scenario.jobs)) if path not in able.keys else ():
             if reader.given(given):
                 yield given, f"has no meaning for {system.name}", "leave it out"
 
 
-def _keys_of_kind(path: str, workload: Workload, trust: Trust) -> Iterator[Finding]:
+def _keys_of_kind(path: str, workload: Workload, reader: Reader) -> Iterator[Finding]:
     """Keys that only other kinds of workload have."""
-    if not trust(f"{path}.kind"):
+    if not reader.trust()(f"{path}.kind"):
         return
+    for name in workloads.KINDS[workload.kind].unread:
+        if reader.given(f"{path}.{name}"):
+            yield f"{path}.{name}", f"has no meaning for {workload.kind}", "leave it out"
     own = workloads.KINDS[workload.kind].keys
     for item in fields(workload):
         if item.name not in workloads.OWN_KEYS or item.name in own:
@@ -225,13 +229,11 @@ def _of_graph(known: Known) -> Iterator[Finding]:
     if known.graph is None:
         return
     yield from _overrides(known.scenario, known.graph, known.trust)
+    yield from _servers(known, known.graph)
     reasons = set()
     for i, job in enumerate(known.jobs):
         if not job.hosts and known.trust.whole(f"jobs[{i}].workers"):
-            names = [host.name for host in known.graph.hosts]
-            patterns = ", ".join(known.scenario.jobs[i].workers)
-            what = f"match no host{nearest(patterns, names)}"
-            yield f"jobs[{i}].workers", what, f"{', '.join(names)}, or patterns of them"
+            yield _nobody(known, known.graph, i)
         if not known.hosts_known(job):
             continue
         yield from _tensors(known, i, job)
@@ -240,6 +242,28 @@ def _of_graph(known: Known) -> Iterator[Finding]:
         if reason and reason.partition(": ")[2] not in reasons:
             reasons.add(reason.partition(": ")[2])
             yield "topology", reason, "docs/scenarios.md, Topologies"
+
+
+def _servers(known: Known, graph: Topology) -> Iterator[Finding]:
+    """Where a pattern of servers matches nothing, others would serve than was meant."""
+    path, names = f"{known.system.name}.servers", [host.name for host in graph.hosts]
+    for pattern in known.system.server_patterns(known.scenario):
+        if known.trust(path) and not any(fnmatchcase(name, pattern) for name in names):
+            what = f"'{pattern}' matches no host{nearest(pattern, names)}"
+            yield path, what, f"{', '.join(names)}, or patterns of them"
+
+
+def _nobody(known: Known, graph: Topology, i: int) -> Finding:
+    """Of a job without workers: no host has such a name, or those that have only serve."""
+    serving = known.system.reserved_hosts(known.scenario, graph)
+    names = [host.name for host in graph.hosts if host.name not in serving]
+    if not names:
+        path = f"{known.system.name}.servers"
+        return path, "leaves no host for workers", "fewer hosts"
+    patterns = known.scenario.jobs[i].workers if known.scenario.jobs else ("*",)
+    served = [name for name in serving if any(fnmatchcase(name, each) for each in patterns)]
+    but = f" but servers ({', '.join(served)})" if served else nearest(", ".join(patterns), names)
+    return f"jobs[{i}].workers", f"match no host{but}", f"{', '.join(names)}, or patterns of them"
 
 
 def _tensors(known: Known, i: int, job: Job) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from agglab.testbed.workloads import OWN_KEYS
 from agglab.topologies import Topology
 
 CONTENDERS_MAX = 16
-OF_THE_SCENARIO = ("name", "description", "conformance", "sweep", "compare")
+OF_THE_SCENARIO = ("name", "description", "conformance", "sweep", "compare", "figure")
 FIXED = (
     "seed",
     "backend",

@@ -12,6 +12,7 @@ from agglab.testbed.scenario.key import Key
 from agglab.testbed.scenario.kinds import AutoOr
 from agglab.testbed.scenario.metric_names import metrics
 from agglab.testbed.scenario.schema import keys
+from agglab.testbed.series.declared import SERIES
 from agglab.testbed.systems.base import SHARED_KEYS, System
 
 
@@ -43,6 +44,15 @@ def fault_table() -> str:
     for name, kind in KINDS.items():
         own = ", ".join(f"`{each}`" for each in (*kind.needs, *kind.may))
         rows.append(f"| `{name}` | {kind.target} | {own} | {kind.doc} |")
+    return "\n".join(rows)
+
+
+def series_table() -> str:
+    """One row a metric over time."""
+    rows = ["| kind | metric | unit | meaning | counted by |", "|---|---|---|---|---|"]
+    for each in SERIES:
+        about = (f"`{each.name}`", each.unit, each.meaning, each.counted)
+        rows.append(f"| {each.kind} | {' | '.join(about)} |")
     return "\n".join(rows)
 
 

@@ -72,6 +72,10 @@ def _entry_problems(entry: FaultEntry, known: Known, path: str) -> Iterator[Find
     elif kind.target in given and known.graph is not None and _matches_nothing(entry, known, path):
         pattern = getattr(entry, kind.target)
         names = _targets(kind.target, known.graph, known.jobs)
+        if any(fnmatchcase(name, pattern) for name in names) and entry.kind == "attack":
+            what = f"'{pattern}' is in every job, and no stranger to any"
+            yield f"{path}.host", what, "a host that is not in every job"
+            return
         what = f"'{pattern}' matches no {kind.target}{nearest(pattern, names)}"
         yield f"{path}.{kind.target}", what, f"{', '.join(names)}, or a pattern of them"
 

@@ -14,7 +14,7 @@ from agglab.hosts import own_worker
 from agglab.hosts.own_worker import WorkerError
 from agglab.testbed import systems
 from agglab.testbed.places import SCENARIO_FOLDER
-from agglab.testbed.scenario import checks, chosen, compare, files, sweep
+from agglab.testbed.scenario import checks, chosen, compare, figure, files, sweep
 from agglab.testbed.scenario.document import (
     Mapping,
     Node,
@@ -32,6 +32,7 @@ from agglab.testbed.scenario.errors import (
     nearest_file,
     quote,
 )
+from agglab.testbed.scenario.figure import Figure
 from agglab.testbed.scenario.jobs import inherited
 from agglab.testbed.scenario.key import yaml_name
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO
@@ -79,6 +80,7 @@ class Suite:
     axes: tuple[Axis, ...]
     contenders: tuple[str, ...]
     points: tuple[Point, ...]
+    figure: Figure | None
     growth: tuple[Expectation, ...]
     ratios: tuple[Expectation, ...]
 
@@ -124,6 +126,9 @@ def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -
         allowed, key = f"at most {POINTS_MAX}", "sweep" if base.sweep else "compare"
         problems.append(Problem(first.place(key), key, f"makes {count} runs", allowed))
     problems += compare.unfair(base, first.place)
+    if base.figure:
+        for key, what, allowed in figure.problems(base.figure, base.sweep, first.system):
+            problems.append(Problem(first.place(key), key, what, allowed))
     points, wrong = _points(layers, base, path, home)
     problems += wrong
     if problems:
@@ -141,6 +146,7 @@ def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -
         axes=base.sweep,
         contenders=contenders,
         points=tuple(points),
+        figure=base.figure,
         growth=growth,
         ratios=ratios,
     )
@@ -350,7 +356,8 @@ def _with_entries(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
 
 
 def _single(scenario: Scenario, path: Path) -> Scenario:
-    """One run as a scenario of its own: no sweep, no contenders, no growth and no ratios."""
+    """One run as a scenario of its own: no sweep, contenders, figure, growth or ratios."""
     own = tuple(e for e in scenario.expect if not e.metric.startswith((GROWTH, RATIO)))
     name = scenario.name or name_of(path)
-    return replace(scenario, name=name, expect=own, sweep=(), compare=())
+    alone = replace(scenario, sweep=(), compare=(), figure=None)
+    return replace(alone, name=name, expect=own)

@@ -24,6 +24,12 @@ _OF_JOB: dict[str, str] = {
     "allreduce.time_s.max": "the slowest round",
     "allreduce.time_s.all": "each round, in order",
     "allreduce.ate_per_s": "aggregated tensor elements per second: elements / median time",
+    "latency_s.p50": "from a packet's first transmission by a worker or server until its answer, "
+    "half of them at most; known to 1.6 %, null where the system does not tell",
+    "latency_s.p90": "90 % of them at most",
+    "latency_s.p99": "99 % of them at most",
+    "latency_s.p999": "99.9 % of them at most",
+    "latency_s.max": "the longest",
     "payload_bound_s": "tensor bytes / link rate",
     "link_bound_s": "bytes with headers across the busiest link, none twice / its rate",
     "link_bound_ratio": "median time / link_bound_s",
@@ -164,7 +170,14 @@ class Contest:
 
 NO_CONTEST = Contest()
 
-_LISTS = {"findings", "allreduce.time_s.all", "fidelity.reasons", "lost_workers"}
+_LISTS = {
+    "findings",
+    "allreduce.time_s.all",
+    "fidelity.reasons",
+    "lost_workers",
+    "training.curve",
+    "training.delay.counts",
+}
 _TEXTS = {
     "reason",
     "first_wrong.job",

@@ -17,6 +17,8 @@ from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.systems.base import ActiveJob, Choices, Share, Source, System
 from agglab.topologies import Topology
 
+SAMPLE_S = 0.010
+
 
 @dataclass(frozen=True)
 class P4Program:
@@ -63,6 +65,13 @@ class ResolvedScenario:
     @property
     def target(self) -> str:
         return self.scenario.switch.target
+
+    @property
+    def sample_ns(self) -> int:
+        """How far apart samples of metrics over time are; 0 where none are kept."""
+        series = self.scenario.series
+        assert series.every_s is not None, "resolve replaces auto"
+        return round(series.every_s * 1e9) if series.record else 0
 
     @property
     def slots(self) -> int:
@@ -141,4 +150,5 @@ def _complete(
         workload=replace(scenario.workload, window=choices.window or None),
         jobs=tuple(sections),
         options=tuple(own.items()),
+        series=replace(scenario.series, every_s=scenario.series.every_s or SAMPLE_S),
     )

@@ -12,6 +12,7 @@ from agglab.hosts.workloads.push_pull import SOURCES
 from agglab.testbed import systems, workloads
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.scenario.fault_kinds import FaultEntry
+from agglab.testbed.scenario.figure import Figure
 from agglab.testbed.scenario.key import JOB_NAME, Key, default_of, key, key_of, keys_list, yaml_name
 from agglab.testbed.scenario.kinds import (
     AutoOr,
@@ -402,6 +403,19 @@ class Timeouts:
 
 
 @dataclass(frozen=True)
+class Series:
+    record: bool = key(
+        "record", Flag(), True, "keep what workers, links and switches do over time, and latencies"
+    )
+    every_s: float | None = key(
+        "every",
+        AutoOr(duration("10us", "60s"), "10 ms"),
+        None,
+        "how far apart samples are; of a long run they become fewer",
+    )
+
+
+@dataclass(frozen=True)
 class Axis:
     """One swept key: its dotted path, and its values as written."""
 
@@ -457,9 +471,11 @@ class Scenario:
     jobs: tuple[JobSection, ...] = field(default=(), metadata={"items": JobSection})
     faults: tuple[FaultEntry, ...] = field(default=(), metadata={"items": FaultEntry})
     timeouts: Timeouts = field(default=Timeouts(), metadata={"section": Timeouts})
+    series: Series = field(default=Series(), metadata={"section": Series})
     expect: tuple[Expectation, ...] = field(default=(), metadata={"special": "expect"})
     sweep: tuple[Axis, ...] = field(default=(), metadata={"special": "sweep"})
     compare: tuple[Contender, ...] = field(default=(), metadata={"special": "compare"})
+    figure: Figure | None = field(default=None, metadata={"section": Figure})
     options: tuple[tuple[str, Any], ...] = field(default=(), metadata={"special": "options"})
     """Systems' own sections: the system's name, and an object of its class `options`."""
 

@@ -86,11 +86,10 @@ WRITTEN = (
     Case(
         "async_sgd",
         "Asynchronous training",
-        "Four workers train one model, each at its own pace, until 200 updates of it are "
+        "Four workers train one model, each at its own pace, until 60 updates of it are "
         "committed. A round is the whole of that, computing included; `exact` says that the model "
         "is the one that the log of its updates leads to.",
-        ("workload.rounds=1",),
-        on_page=False,
+        ("workload.rounds=1", "workload.updates=60"),
     ),
 )
 

@@ -265,6 +265,10 @@ class Readings(Registers, Protocol):
     def counters(self, switch: str, counter: str) -> Cells | None: ...
 
 
+SlotMeter = Callable[[Registers, str], "int | None"]
+"""(where switches are read, a switch's name) -> slots; None of a switch without any."""
+
+
 Changes = Mapping[str, Sequence[TableEntry]]
 """Switch -> all entries that a controller wants there, beside those of `System.tables`. A switch
 that is not named keeps what it has."""
@@ -351,6 +355,10 @@ class System(ABC):
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         """What is wrong with its keys together, where each alone may be right."""
         return iter(())
+
+    def server_patterns(self, scenario: Scenario) -> Sequence[str]:
+        """What `NAME.servers` says of hosts, by name or pattern; each has to match one."""
+        return ()
 
     def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
         """Hosts that are no worker's, whatever patterns say."""
@@ -484,6 +492,11 @@ class System(ABC):
         """Frames that a switch should have sent for a job by its own counters; only asked where
         there are `arrivals`."""
         raise NotImplementedError
+
+    def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
+        """What tells of a switch how many sums of its aggregation memory are begun and not
+        complete; None where nothing does. It is asked in virtual time, often."""
+        return None
 
     # When something is wrong.
 

@@ -14,7 +14,9 @@ from agglab.testbed.faults import Fault, Impair, LinkDown, RateChange
 from agglab.testbed.impairments import decider, direction_key
 from agglab.testbed.plan import Entries
 from agglab.testbed.received import Received
+from agglab.testbed.series.tracks import Record, Row, Tracks
 from agglab.testbed.statistics import NetworkStatistics, NodeStatistics
+from agglab.testbed.systems.base import SlotMeter
 from agglab.testbed.usage import Usage
 from agglab.testbed.virtual.causes import Causes, Disturbance
 from agglab.testbed.virtual.clock import Clock, NeverEnds
@@ -153,7 +155,11 @@ class VirtualBackend:
         programs: Mapping[str, CompiledProgram],
         switch_delay_ns: int = 0,
         limit_ns: int | None = None,
+        sample_ns: int = 0,
+        slot_meter: SlotMeter | None = None,
     ) -> None:
+        """sample_ns: how often workers, links and switches are looked at for `record`, 0 for never;
+        slot_meter: counts the slots that switches use then."""
         self.topology, self.seed = topology, seed
         self.clock = Clock()
         self._limit_ns = limit_ns
@@ -172,6 +178,9 @@ class VirtualBackend:
         self._workers: dict[WorkerId, AgentNode] = {}
         self._received: dict[tuple[int, int, int], Received] = {}
         self._events: list[Event] = []
+        self._started: list[tuple[WorkerId, AgentNode]] = []
+        self._slot_meter = slot_meter
+        self._tracks = Tracks(sample_ns, self._look) if sample_ns else None
 
     def _lay(self, link: Link) -> None:
         for name, sender, receiver, direction in link.directions():
@@ -210,12 +219,47 @@ class VirtualBackend:
         """Let time pass; events as soon as there are any, or none at `until_ns`."""
         if not self._events:
             limit_ns = until_ns if self._limit_ns is None else min(until_ns, self._limit_ns)
-            self.clock.run(limit_ns, lambda: bool(self._events))
+            self._go_on(limit_ns)
             if not self._events and limit_ns < until_ns:
                 raise NeverEnds(f"not over after {limit_ns / 1e9:g} s of virtual time")
         events = list(self._events)
         self._events.clear()
         return events
+
+    def _go_on(self, until_ns: int) -> None:
+        """Until there are events. Looking changes nothing, and nothing is looked at while nothing
+        can happen."""
+        tracks, clock = self._tracks, self.clock
+        while tracks and tracks.due_ns < until_ns and not clock.idle:
+            if clock.run(max(tracks.due_ns, clock.now_ns), lambda: bool(self._events)):
+                return
+            tracks.look(clock.now_ns)
+        clock.run(until_ns, lambda: bool(self._events))
+
+    def _look(self, now_ns: int) -> dict[object, Row]:
+        found: dict[object, Row] = {node: node.sample() for _, node in self._started if node.alive}
+        found |= {name: direction.look() for name, direction in self._directions.items()}
+        if self._slot_meter is None:
+            return found
+        for name, switch in self._switches.items():
+            slots = self._slot_meter(self, name)
+            if slots is not None:
+                found[switch] = (now_ns, slots)
+        return found
+
+    def record(self) -> Record:
+        if self._tracks is None:
+            return Record()
+        self._tracks.look(self.clock.now_ns)
+        kept = self._tracks.kept()
+        workers: dict[WorkerId, list[Any]] = {}
+        counts: dict[WorkerId, Any] = {}
+        for worker, node in self._started:
+            workers.setdefault(worker, []).extend([kept[node]] if node in kept else [])
+            counts[worker] = counts.get(worker, 0) + node.latencies
+        switches = {n: kept[switch] for n, switch in self._switches.items() if switch in kept}
+        links = {name: kept[name] for name in self._directions}
+        return Record(workers, links, switches, counts, self._tracks.every_ns)
 
     def progress(self) -> list[Event]:
         """Of every worker in a round; nothing of it is an event of the run."""
@@ -249,6 +293,7 @@ class VirtualBackend:
         report = self._events.append
         node = AgentNode(self.clock, configuration, send, report, keep, again, opened)
         self._workers[worker] = node
+        self._started.append((worker, node))
 
     def command(self, worker: WorkerId, command: Command) -> None:
         if command["command"] == "slow":

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 
 from agglab.testbed.impairments import Decider, Fate, deciders, flip
+from agglab.testbed.series.tracks import Row
 from agglab.testbed.statistics import DirectionStatistics
 from agglab.testbed.virtual.clock import Clock
 from agglab.topologies import Direction
@@ -187,6 +188,19 @@ class LinkDirection:
         now_ns = self._clock.now_ns
         waiting = sum(len(f) for _, end_ns, f in self._flying if end_ns - self._delay_ns > now_ns)
         return self._bytes - waiting
+
+    def look(self) -> Row:
+        """A row of series.tracks.LINK: so far, and of what waits now."""
+        now_ns = self._clock.now_ns
+        packets = waiting = begun = 0
+        if self._free_ns > now_ns:  # those that wait are behind all others
+            for begin_ns, end_ns, frame in reversed(self._flying):
+                if begin_ns <= now_ns:
+                    begun = len(frame) if end_ns - self._delay_ns > now_ns else 0
+                    break
+                packets += 1
+                waiting += len(frame)
+        return now_ns, self._bytes - waiting - begun, self._refused, packets, waiting
 
     def statistics(self) -> DirectionStatistics:
         """What was counted so far."""

@@ -11,12 +11,14 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agglab.hosts.agent_config import Config
 from agglab.hosts.agent_core import AgentCore
 from agglab.hosts.endpoint import Address, Endpoint, Inbox, Repeat
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.part import Part
+from agglab.hosts.recording import Sample
 from agglab.testbed.backend import Command, Event
 from agglab.testbed.received import Received
 from agglab.testbed.virtual.clock import Clock
@@ -131,6 +133,15 @@ class AgentNode:
     def untold(self) -> dict[str, int]:
         """What was counted and no event has told."""
         return self._core.untold
+
+    def sample(self) -> Sample:
+        """What it is doing now (hosts.recording)."""
+        return self._core.sample()
+
+    @property
+    def latencies(self) -> NDArray[np.int64]:
+        """Counts of hosts.histogram, of all its sessions."""
+        return self._core.latencies
 
     @property
     def unread(self) -> int:

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
 
 
 class Workload(ABC):
-    """One kind. keys: the fields of the scenario's section that not every kind has. metrics: path
-    -> meaning, of what metrics.json holds of its jobs alone."""
+    """One kind. keys: the fields of the scenario's section that not every kind has; unread: of the
+    other fields those that this one does not have. metrics: path -> meaning, of what metrics.json
+    holds of its jobs alone."""
 
     kind: str
     keys: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     metrics: Mapping[str, str] = {}
 
     @abstractmethod

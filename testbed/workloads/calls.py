@@ -29,9 +29,10 @@ Results = Mapping[int, npt.NDArray[Any]]
 class CallsWorkload(Workload):
     kind = Calls.kind
     keys = ("application",)
+    unread = ("dtype",)
 
     def work(self, section: Section, workers: int) -> Calls:
-        """Counts are integers, whatever `dtype` says."""
+        """Counts are integers."""
         return Calls(section.elements, "int32", section.application, workers)
 
     def facts(self, work: Work) -> Mapping[str, Any]:

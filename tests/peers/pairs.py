@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -41,5 +42,8 @@ def run_on(target: str, json_path: Path, script: Path) -> list[str]:
     need(*TOOLS)
     commands = parse(script.read_text())
     binder = Binder(json.loads(json_path.read_text()))
-    with Bmv2(json_path, json_path.parent, commands) as engine:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Bmv2(json_path.resolve(), Path(folder), commands) as engine,
+    ):
         return Run(binder, engine).execute(commands)

@@ -1,13 +1,14 @@
 """BMv2's simple_switch as an Engine for packet tests: frames through pcap files and FIFOs, control
 through simple_switch_CLI; no interface and no root needed.
 
-simple_switch reads its input files strictly by time stamp and waits for the next packet of every
-file that has not ended, so a check in the middle of a script is reliable only when all packets of
-the script enter by one port.
+A packet enters when it is sent and not before (bmv2_inputs.py), so checks in the middle of a script
+see what came before them. All is taken to have come out when nothing has for a while, in which no
+thread of simple_switch was running or waiting for a processor.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import socket
@@ -20,15 +21,16 @@ from pathlib import Path
 from agglab.testbed import thrift_cli
 from agglab.testbed.errors import ControlError, CouldNotRun, exit_in_words
 from agglab.testbed.thrift_cli import ThriftCli
+from agglab.verification.stf.bmv2_inputs import PCAP_HEADER_BYTES, RECORD_HEADER_BYTES, Inputs
 from agglab.verification.stf.names import Match
 from agglab.verification.stf.script import Command, Expect, Packet, StfError
 
 PROGRAM = "simple_switch"
 TOOLS = (PROGRAM, thrift_cli.PROGRAM)
-PCAP_HEADER = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
-PCAP_HEADER_BYTES, RECORD_HEADER_BYTES = 24, 16
-QUIET_S = 0.25
+QUIET_S = 0.1
 START_S = 20.0
+BUSY = ("R", "D")
+"""States of a thread in /proc: running or ready to, and waiting for a disk."""
 PRIORITY_MAX = 10_000
 FIRST_PORT, PORT_COUNT, PORT_STEP = 20_000, 10_000, 7
 FIRST_EPHEMERAL_PORT = 32_768
@@ -57,14 +59,11 @@ class Bmv2:
     ) -> None:
         self._folder = folder
         self._quiet_s = quiet_s
-        self._sent = 0
-        self._remaining: dict[int, int] = {}
+        self._sent = False
         self._indirect: set[str] = set()
-        for command in commands:
-            if isinstance(command, Packet):
-                self._remaining[command.port] = self._remaining.get(command.port, 0) + 1
         self._ports = sorted({c.port for c in commands if isinstance(c, (Packet, Expect))})
-        self._inputs = {port: self._make_input(port) for port in self._ports}
+        packets = [command for command in commands if isinstance(command, Packet)]
+        self._inputs = Inputs(folder, self._ports, packets)
         self._seen = dict.fromkeys(self._ports, 0)
         self._thrift_port = _free_port()
         self._cli: ThriftCli | None = None
@@ -79,9 +78,7 @@ class Bmv2:
             self._cli.close()
         self._process.kill()
         self._process.wait()
-        for descriptor in self._inputs.values():
-            if descriptor is not None:
-                os.close(descriptor)
+        self._inputs.close()
 
     def _start(self, json_path: Path) -> subprocess.Popen[bytes]:
         command = [PROGRAM, "--use-files", "0", "--thrift-port", str(self._thrift_port)]
@@ -94,17 +91,6 @@ class Bmv2:
 
     def _log(self) -> Path:
         return self._folder / "switch.log"
-
-    def _make_input(self, port: int) -> int | None:
-        """A FIFO for a port that packets enter, else an empty capture."""
-        path = self._folder / f"port{port}_in.pcap"
-        if port not in self._remaining:
-            path.write_bytes(PCAP_HEADER)
-            return None
-        os.mkfifo(path)
-        descriptor = os.open(path, os.O_RDWR)  # read-write: neither side's open waits
-        os.write(descriptor, PCAP_HEADER)
-        return descriptor
 
     def _wait_until_ready(self) -> None:
         """The Thrift server listens only after every interface is open."""
@@ -121,15 +107,8 @@ class Bmv2:
         raise StfError(f"{PROGRAM} did not start ({how}):\n{said}")
 
     def send(self, port: int, frame: bytes) -> None:
-        self._sent += 1  # the time stamp: only its order counts
-        head = struct.pack("<IIII", 0, self._sent, len(frame), len(frame))
-        descriptor = self._inputs[port]
-        assert descriptor is not None
-        os.write(descriptor, head + frame)
-        self._remaining[port] -= 1
-        if self._remaining[port] == 0:
-            os.close(descriptor)
-            self._inputs[port] = None
+        self._sent = True
+        self._inputs.send(port, frame)
 
     def received(self) -> list[tuple[int, bytes]]:
         """What came out since the last call, after the output has been quiet for a while."""
@@ -150,9 +129,17 @@ class Bmv2:
         while time.monotonic() - since < self._quiet_s:
             outputs = [self._output(port) for port in self._ports]
             now = sum(path.stat().st_size for path in outputs if path.exists())
-            if now != size:
+            if now != size or self._is_busy():
                 size, since = now, time.monotonic()
             time.sleep(0.02)
+
+    def _is_busy(self) -> bool:
+        """Whether one of its threads is running, or would if it were given a processor."""
+        for stat in Path(f"/proc/{self._process.pid}/task").glob("*/stat"):
+            with contextlib.suppress(OSError):  # a thread that has ended
+                if stat.read_text().rpartition(")")[2].split()[0] in BUSY:
+                    return True
+        return False
 
     def _output(self, port: int) -> Path:
         return self._folder / f"port{port}_out.pcap"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
 from agglab.hosts.errors import RoundTimeout
+from agglab.hosts.recovery import Recovery
 from agglab.hosts.systems.mlfabric.channel import NEVER_NS
 from agglab.hosts.systems.mlfabric.post import Message, Post
 from agglab.hosts.systems.mlfabric.wire import Kind
@@ -129,6 +130,11 @@ class Agent:
     @property
     def chunks_done(self) -> int:
         return self._role.chunks_done
+
+    @property
+    def recoveries(self) -> Sequence[Recovery]:
+        """What tells round trips and latencies (hosts/recording.py)."""
+        return self._post.recoveries
 
     @property
     def in_flight(self) -> int:

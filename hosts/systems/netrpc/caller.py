@@ -247,6 +247,12 @@ class Caller:
         return self._state.deadline_ns
 
     @property
+    def recovery(self) -> Recovery:
+        """Of its calls."""
+        recovery: Recovery = self._state.recovery
+        return recovery
+
+    @property
     def in_flight(self) -> int:
         return self._state.in_flight
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from agglab.hosts.endpoint import Address, Inbox, Repeat
 from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch, check_range
-from agglab.hosts.recovery import Timing
+from agglab.hosts.recovery import Recovery, Timing
 from agglab.hosts.slots import Job as Slots
 from agglab.hosts.slots import check_finite
 from agglab.hosts.systems import shared
@@ -216,6 +216,11 @@ class NetRpcWorker:
     def chunks_done(self) -> int:
         """How many of them are there."""
         return self._switch.chunks_done if self._switch.chunks else self._answered
+
+    @property
+    def recoveries(self) -> Sequence[Recovery]:
+        """What tells round trips and latencies (hosts/recording.py)."""
+        return tuple(caller.recovery for caller in self._callers)
 
     @property
     def in_flight(self) -> int:

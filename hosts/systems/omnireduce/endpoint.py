@@ -8,6 +8,7 @@ rounds and words the errors.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -195,6 +196,11 @@ class OmniReducer:
     def chunks_done(self) -> int:
         """How many of them are summed, or known to be zero."""
         return self._state.blocks_done
+
+    @property
+    def recoveries(self) -> Sequence[Recovery]:
+        """What tells round trips and latencies (hosts/recording.py)."""
+        return (self._state.recovery,)
 
     @property
     def in_flight(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +72,7 @@ class _Worker(ctypes.Structure):
         ("scale_log2", ctypes.c_int32),
         *[(name, ctypes.c_uint32) for name in ("value_bits", "priority", "places")],
         ("aimd", Aimd),
-        *[(name, ctypes.c_uint64) for name in ("marked", "overflown")],
+        *[(name, ctypes.c_uint64) for name in ("marked", "overflown", "again_answered")],
     ]
 
 
@@ -183,6 +184,11 @@ class PoolingWorker:
     def chunks_done(self) -> int:
         """How many results are there."""
         return self._state.chunks_done
+
+    @property
+    def recoveries(self) -> Sequence[Recovery]:
+        """What tells round trips and latencies (hosts/recording.py)."""
+        return (self._state.recovery,)
 
     @property
     def in_flight(self) -> int:

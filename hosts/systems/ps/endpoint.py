@@ -310,6 +310,11 @@ class PsWorker:
         return self._state.chunks_done
 
     @property
+    def recoveries(self) -> Sequence[Recovery]:
+        """What tells round trips and latencies (hosts/recording.py)."""
+        return tuple(self._recoveries)
+
+    @property
     def in_flight(self) -> int:
         """How many pushes wait for their result."""
         return sum(recovery.in_flight for recovery in self._recoveries)

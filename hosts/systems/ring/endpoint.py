@@ -277,6 +277,11 @@ class RingWorker:
         return self._state.taken_count
 
     @property
+    def recoveries(self) -> Sequence[Recovery]:
+        """What tells round trips and latencies (hosts/recording.py)."""
+        return (self._state.recovery,)
+
+    @property
     def in_flight(self) -> int:
         """How many packets wait for an acknowledgement."""
         return self._state.in_flight

@@ -85,6 +85,9 @@ class Libra(BetweenHosts):
 
     # A scenario.
 
+    def server_patterns(self, scenario: Scenario) -> Sequence[str]:
+        return _keys(scenario).servers
+
     def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
         return matching(_keys(scenario).servers, [host.name for host in graph.hosts])
 

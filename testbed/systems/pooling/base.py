@@ -88,6 +88,9 @@ class Pooling(System):
         """Of a job's packets."""
         return 0
 
+    def server_patterns(self, scenario: Scenario) -> Sequence[str]:
+        return self.keys_of(scenario).servers
+
     def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
         own = self.keys_of(scenario)
         return servers_of(own, graph) if own.servers else ()

@@ -66,6 +66,9 @@ class ParameterServer(BetweenHosts):
     header_bytes = wire.HEADER_BYTES
     window_max = MAX_WINDOW
 
+    def server_patterns(self, scenario: Scenario) -> Sequence[str]:
+        return _keys(scenario).servers
+
     def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
         return matching(_keys(scenario).servers, [host.name for host in graph.hosts])
 

@@ -22,13 +22,14 @@ from agglab.testbed.systems.base import (
     Combine,
     Counter,
     Registers,
+    SlotMeter,
     Source,
     System,
     TruthOf,
     Waiting,
     everywhere,
 )
-from agglab.testbed.systems.summing import agents, attack, keys, trees
+from agglab.testbed.systems.summing import agents, attack, keys, meter, trees
 from agglab.testbed.systems.summing import counters as counted
 from agglab.testbed.systems.summing.bounds import Load, bounds
 from agglab.testbed.systems.summing.diagnosis import diagnose
@@ -183,6 +184,9 @@ class Summing(System):
         first_slot, _ = job.share
         entries = {host: [(c, s, t) for c, s, t in waits] for host, waits in waiting.items()}
         return diagnose(source, trees.tree_of(graph, job), first_slot, entries)
+
+    def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
+        return meter.slot_meter(resolved)
 
     def attack(
         self, key: str, resolved: ResolvedScenario, host: str

@@ -19,7 +19,7 @@ from agglab.hosts.systems.mlfabric.store import Assembly, Store
 from agglab.hosts.systems.mlfabric.wire import Kind, Reason
 from agglab.hosts.workloads import AsyncSgd, InputKey
 from agglab.hosts.workloads.async_sgd import norm_of
-from agglab.testbed.workloads.async_sgd import loss_of, update_of
+from agglab.testbed.workloads.async_sgd import loss_of, update_of, word_counts
 
 MS, LANES = 1_000_000, 8
 
@@ -155,4 +155,6 @@ def test_training_lowers_the_loss() -> None:
     documents, model = work.inputs(InputKey(3, 1, 0, 0)), np.zeros(work.elements, np.int32)
     for step in range(400):
         model += work.update(model, work.rows_of(documents, step))
-    assert loss_of(work, model.astype(np.int64), work.held_out(3, 1)) < 0.9
+    documents = work.held_out(3, 1)
+    counts = word_counts(work, documents)
+    assert loss_of(work, model.astype(np.int64), documents, counts) < 0.9

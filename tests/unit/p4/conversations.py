@@ -14,17 +14,19 @@ AT_ONCE = 25
 
 @dataclass(frozen=True)
 class Step:
-    """A frame that comes in by a port, and all that leaves for it: (port, frame)."""
+    """A frame that comes in by a port, and all that leaves for it: (port, frame). comes_again: it
+    goes through the switch more than once, so nothing else is sent meanwhile."""
 
     port: int
     frame: bytes
     out: Sequence[tuple[int, bytes]] = ()
+    comes_again: bool = False
 
 
 @dataclass(frozen=True)
 class Conversation:
     """counters: what they are in the end, by "name(index)". at_once: packets sent before what they
-    cause is awaited; 1 where a packet goes through the switch more than once."""
+    cause is awaited; 1 where it is not known which of them come again."""
 
     setup: Setup
     steps: Sequence[Step]
@@ -38,7 +40,7 @@ class Conversation:
             yield f"packet {step.port} {step.frame.hex()}"
             for port, frame in step.out:
                 yield f"expect {port} {frame.hex()} $"
-            if number % self.at_once == 0:
+            if step.comes_again or number % self.at_once == 0:
                 yield "wait"
         for counter, packets in self.counters.items():
             yield f"check_counter {counter} packets == {packets}"

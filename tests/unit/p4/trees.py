@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from conversations import Conversation, Step
+from conversations import AT_ONCE, Conversation, Step
 from frames import opened, worker
 from tables import NO_PARENT, Setup, Slots, install, summing
 
@@ -135,8 +135,12 @@ def planted(load: Callable[[], Pipeline], shape: list, setup: Callable[[Node], S
 
 
 def kept(
-    tree: Tree, setup: Callable[[Node], Setup], workers: Sequence[Worker], chance: random.Random
+    tree: Tree,
+    setup: Callable[[Node], Setup],
+    workers: Sequence[Worker],
+    chance: random.Random,
+    at_once: int = AT_ONCE,
 ) -> list[Conversation]:
     """What was asked of each switch, and what it said, while some of all went wrong."""
     tree.run(workers, chance, mishap=0.15)
-    return [Conversation(setup(node), node.steps) for node in tree.nodes]
+    return [Conversation(setup(node), node.steps, at_once=at_once) for node in tree.nodes]

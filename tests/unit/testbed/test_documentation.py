@@ -8,7 +8,13 @@ import pytest
 
 from agglab.testbed.cli import COMMANDS
 from agglab.testbed.scenario import load
-from agglab.testbed.scenario.describe import fault_table, finding_table, key_table, metric_table
+from agglab.testbed.scenario.describe import (
+    fault_table,
+    finding_table,
+    key_table,
+    metric_table,
+    series_table,
+)
 from agglab.testbed.scenario.schema import OF_KIND
 from agglab.testbed.systems import impostors
 from agglab.testbed.systems.summing.attack import KINDS
@@ -23,6 +29,7 @@ DOCS = Path(__file__).parents[3] / "docs"
         ("scenarios.md", "faults", fault_table()),
         ("results.md", "metrics", metric_table()),
         ("results.md", "findings", finding_table()),
+        ("results.md", "series", series_table()),
     ],
 )
 def test_golden_tables(name: str, mark: str, table: str) -> None:

@@ -137,8 +137,9 @@ def test_a_report_stands_alone(folder: Path) -> None:
     tags = Tags()
     tags.feed(text)
     assert tags.open == []
-    assert tags.references == []
-    assert not tags.seen & {"script", "img", "link", "iframe"}
+    assert all((folder / each).is_file() for each in tags.references)  # beside it, none elsewhere
+    assert {"time.svg", "progress.svg", "metrics.json"} <= set(tags.references)
+    assert not tags.seen & {"img", "link", "iframe"}
     assert "&lt;demo&gt; &amp; co" in text
     assert "<demo>" not in text
     assert "passed" in text
@@ -162,7 +163,14 @@ def test_the_same_folder_gives_the_same_bytes(folder: Path) -> None:
         return {p.name: p.read_bytes() for p in folder.iterdir() if p.suffix in kinds}
 
     first = drawn()
-    assert set(first) == {"time.svg", "workers.svg", "progress.svg", "drops.svg", "report.html"}
+    assert set(first) == {
+        "time.svg",
+        "workers.svg",
+        "progress.svg",
+        "drops.svg",
+        "topology.svg",
+        "report.html",
+    }
     assert drawn() == first
     documented = (Path(__file__).parents[3] / "docs/results.md").read_text()
     assert all(f"\n| `{name}` |" in documented for name in first)

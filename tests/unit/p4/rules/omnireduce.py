@@ -111,7 +111,7 @@ def at_random(chance: random.Random, top: bool, length: int = 250) -> Conversati
         known = port in PORTS or (port == UPLINK and not top)
         strangers += not known or packets[-1].job != JOB
         out = [(p, from_aggregator(receiver_at(p), answer.payload())) for p, answer in answers]
-        steps.append(Step(port, frame(port, *packets), out))
+        steps.append(Step(port, frame(port, *packets), out, comes_again=len(packets) > 1))
     setup = job_at(parent=NO_PARENT if top else UPLINK)
     return Conversation(setup, steps, counters(model.counts, strangers))
 
@@ -181,7 +181,7 @@ def tree(load: Callable[[], Pipeline], chance: random.Random) -> list[Conversati
     workers = []
     for _ in tree.places:
         workers.append(Walker({b: drawn() for b in range(24) if chance.random() < 0.3}, SLOTS))
-    said = kept(tree, at_node, workers, chance)
+    said = kept(tree, at_node, workers, chance, at_once=1)
     union = {block for worker in workers for block in worker.own}
     assert all(worker.sums.keys() == union for worker in workers)
     return said

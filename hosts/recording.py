@@ -1,0 +1,98 @@
+"""What an agent is doing at one moment, and what a real one keeps of it for the testbed.
+
+A file of samples is a row of SAMPLE for each, appended whole; the latencies beside it are counts of
+histogram.py, replaced whole. Imports the other modules of `hosts` only.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts import histogram
+from agglab.hosts.endpoint import Endpoint
+
+FIELDS = (
+    "time_ns",
+    "bytes_sent",
+    "bytes_received",
+    "retransmitted",
+    "in_flight",
+    "round_trip_ns",
+    "chunks_done",
+)
+COUNTED = FIELDS[1:4]
+"""Those that only grow, as long as an agent runs; the others are as they are at that moment."""
+SAMPLE = np.dtype([(name, np.int64) for name in FIELDS])
+SAMPLES_SUFFIX, LATENCIES_SUFFIX = ".samples", ".latencies.npy"
+KEPT_MAX = 32
+"""Samples that are lost, at most, with a server that is killed."""
+
+Sample = tuple[int, ...]
+"""A row of SAMPLE."""
+
+
+def sample(now_ns: int, stats: Mapping[str, int], endpoint: Endpoint) -> Sample:
+    """What a session has counted since it was opened, and what is under way. The round trip is the
+    smoothed one of RFC 6298, the longest of its paths; 0 where none has been measured."""
+    measured = (r.srtt_ns for r in getattr(endpoint, "recoveries", ()) if r.sampled)
+    return (
+        now_ns,
+        *(stats.get(name, 0) for name in COUNTED),
+        getattr(endpoint, "in_flight", 0),
+        max(measured, default=0),
+        endpoint.chunks_done,
+    )
+
+
+def latencies(endpoint: Endpoint) -> NDArray[np.int64]:
+    """How often an answer came how long after its packet was first sent, since the endpoint was
+    made: counts of histogram.py. All 0 of one that does not use hosts.recovery."""
+    counts = histogram.none()
+    for recovery in getattr(endpoint, "recoveries", ()):
+        counts += recovery.answered_after
+    return counts
+
+
+class Recorder:
+    """Keeps samples of a real agent in files. folder: where; name: of this run of the program;
+    every_ns: how far apart samples are at least."""
+
+    def __init__(self, folder: Path, name: str, every_ns: int) -> None:
+        assert every_ns > 0
+        self._samples = folder / f"{name}{SAMPLES_SUFFIX}"
+        self._latencies = folder / f"{name}{LATENCIES_SUFFIX}"
+        self._every_ns = every_ns
+        self._kept: list[Sample] = []
+        self.due_ns = 0
+        """When the next sample is due."""
+
+    def add(self, sampled: Sample) -> None:
+        """A sample, at its time."""
+        self._kept.append(sampled)
+        self.due_ns = sampled[0] + self._every_ns
+
+    @property
+    def is_full(self) -> bool:
+        """Whether what was kept should be written now, whatever comes."""
+        return len(self._kept) >= KEPT_MAX
+
+    def flush(self, counts: NDArray[np.int64]) -> None:
+        """Write what was kept, and the latencies so far."""
+        kept, self._kept = self._kept, []
+        with self._samples.open("ab") as file:
+            file.write(np.array(kept, SAMPLE).tobytes())
+        part = self._latencies.with_suffix(".part")
+        with part.open("wb") as file:
+            np.save(file, counts)
+        os.replace(part, self._latencies)
+
+
+def read_samples(path: Path) -> NDArray:
+    """Of a file of samples, dtype SAMPLE; a row that is not whole is left out."""
+    data = path.read_bytes()
+    return np.frombuffer(data[: len(data) // SAMPLE.itemsize * SAMPLE.itemsize], SAMPLE)

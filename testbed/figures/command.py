@@ -1,0 +1,78 @@
+"""The command `figures`: run them, and write one page of what they show."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from agglab.testbed import terminal
+from agglab.testbed.exit_codes import FAILED, INTERRUPTED, PASSED
+from agglab.testbed.figures.page import Shown, page
+from agglab.testbed.figures.variants import CLOCKS, Variant, find, names, variant
+from agglab.testbed.record import ResultsError
+from agglab.testbed.run import run
+from agglab.testbed.scenario import load
+
+PAGE = "index.html"
+
+
+def main(words: Sequence[str]) -> int:
+    """Exit code 0 if every relation holds, else that of the first run that did not pass."""
+    options = _parser().parse_args(words)
+    out = terminal.outlet(sys.stdout)
+    files = [find(name) for name in options.names or names()]
+    clocks = CLOCKS if options.clock == "both" else (options.clock,)
+    chosen = [variant(file, clock, options.long) for file in files for clock in clocks]
+    root = Path(options.results)
+    code = PASSED
+    for each in () if options.draw else chosen:
+        print(f"figure {each.name}, {each.clock}", file=out, flush=True)
+        found = _run(each, root, out)
+        if found == INTERRUPTED:
+            return found
+        code = code or found
+    shown = [Shown(each.name, each.clock, latest(root, each)) for each in chosen]
+    written = root / PAGE
+    written.write_text(page(shown), encoding="utf-8")
+    print(terminal.plain(f"page  {written}"), file=out)
+    return code
+
+
+def latest(root: Path, chosen: Variant) -> Path:
+    """The folder of the last run of a figure on its clock."""
+    return root / chosen.clock / chosen.name / "latest"
+
+
+def _run(chosen: Variant, root: Path, out: TextIO) -> int:
+    folder = root / chosen.clock
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / f"{chosen.name}.yaml"
+        file.write_text(chosen.text, encoding="utf-8")
+        return run(load(file, chosen.settings), folder, chosen.settings, out)
+    except (OSError, ResultsError) as error:
+        print(terminal.plain(f"cannot write results: {error}"), file=sys.stderr)
+        return FAILED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="agglab figures",
+        description="Run the figures of the literature, each of which states a relation and fails "
+        "if it does not hold, and write a page of what they show.",
+    )
+    parser.add_argument("names", nargs="*", metavar="FIGURE", help=f"{', '.join(names())}; all")
+    clocks = f"{' or '.join(CLOCKS)}; both"
+    parser.add_argument("--clock", choices=(*CLOCKS, "both"), default="both", help=clocks)
+    parser.add_argument(
+        "--long", action="store_true", help="larger tensors and more rounds: for a night"
+    )
+    parser.add_argument(
+        "--draw", action="store_true", help="run nothing: the page again, from the last results"
+    )
+    folder = "results/figures"
+    parser.add_argument("--results", default=folder, metavar="DIR", help=folder)
+    return parser

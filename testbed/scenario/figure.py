@@ -1,0 +1,91 @@
+"""`figure:`: what a sweep is to show, as a figure of the literature does, and whose it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from agglab.testbed.scenario.errors import nearest, quote
+from agglab.testbed.scenario.key import key, keys_list
+from agglab.testbed.scenario.kinds import Choice, Flag, Number, Text
+from agglab.testbed.scenario.metric_names import metrics, pattern_of, type_of
+from agglab.testbed.systems.base import System
+
+if TYPE_CHECKING:
+    from agglab.testbed.scenario.schema import Axis
+
+PATH = r"[^\x00\n]*"
+
+
+@dataclass(frozen=True)
+class MarkSection:
+    """A value of the x axis that a rule singles out."""
+
+    metric: str = key(
+        "metric",
+        Text("a metric that is a number", PATH, 200),
+        "",
+        "a line at the first x at which this metric reaches `reaches`, such as `window_share`",
+    )
+    reaches: float = key("reaches", Number(0, 1e18), 1.0, "how much")
+    text: str = key("text", Text(), "", "what the line is called")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What is drawn of a sweep. y: a figure for each; long: settings as `--set` has them."""
+
+    title: str = key("title", Text(), "", "of a sweep's figure; without one there is none")
+    source: str = key("source", Text(), "", "whose figure it repeats: paper, section, number")
+    relation: str = key(
+        "relation", Text(), "", "what it is to show, in a sentence; `expect` has it in numbers"
+    )
+    x: str = key(
+        "x", Text("a key of `sweep`", PATH, 200), "", "the swept key on the x axis; else the first"
+    )
+    y: tuple[str, ...] = keys_list(
+        "y",
+        Text("a metric that is a number", PATH, 200),
+        "metrics, a figure for each",
+        ("allreduce.time_s.median",),
+    )
+    relative: bool = key(
+        "relative", Flag(), False, "as multiples of each line's value at its first point"
+    )
+    scale: str = key(
+        "scale",
+        Choice(("linear", "steps")),
+        "linear",
+        "of the x axis; `steps`: the swept values at equal distances, as for powers of two",
+    )
+    y_scale: str = key("y_scale", Choice(("linear", "log")), "linear", "of the y axis")
+    mark: MarkSection | None = field(default=None, metadata={"section": MarkSection})
+    long: tuple[str, ...] = keys_list(
+        "long",
+        Text("key=value, as --set has it", PATH, 1000),
+        "settings of `agglab figures --long`: a night's run",
+    )
+
+
+def problems(
+    figure: Figure, axes: tuple[Axis, ...], system: System
+) -> Iterator[tuple[str, str, str]]:
+    """What is wrong with the figure of a sweep over `axes`: key path, what, what is allowed."""
+    if not figure.title:
+        yield "figure", "has no title", "title: text"
+    paths = [axis.path for axis in axes]
+    if not paths:
+        yield "figure", "shows nothing without a sweep", "sweep: {key: [value, ...]}"
+    elif figure.x and figure.x not in paths:
+        yield "figure.x", f"{quote(figure.x)} is not swept", ", ".join(paths)
+    named = [(f"figure.y[{i}]", path) for i, path in enumerate(figure.y)]
+    if figure.mark:
+        named.append(("figure.mark.metric", figure.mark.metric))
+    for where, path in named:
+        pattern = pattern_of(path, system)
+        if pattern is None:
+            near = nearest(path, metrics(system))
+            yield where, f"unknown metric {quote(path)}{near}", "docs/results.md lists them"
+        elif type_of(pattern) != "number":
+            yield where, f"{quote(path)} is no number", "a number"

@@ -1,0 +1,44 @@
+"""Latencies of chunks: from a packet's first transmission until its answer, as latency.csv and as
+percentiles in metrics.json.
+
+    job,agent,from_ns,to_ns,count
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts import histogram
+from agglab.testbed.backend import WorkerId
+from agglab.testbed.series.rows import agent_name
+
+NAME = "latency.csv"
+COLUMNS = ("job", "agent", "from_ns", "to_ns", "count")
+SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999, "max": 1.0}
+NS_PER_S = 1e9
+
+Counts = NDArray[np.int64]
+
+
+def lines(latencies: Mapping[WorkerId, Counts], jobs: Mapping[int, str]) -> Iterator[str]:
+    """Of latency.csv: a row for each bucket that is not empty, its ends included."""
+    yield ",".join(COLUMNS)
+    for worker, counts in latencies.items():
+        for bucket in np.flatnonzero(counts).tolist():
+            low_ns, high_ns = histogram.bounds_ns(bucket)
+            head = f"{jobs[worker.job]},{agent_name(worker)}"
+            yield f"{head},{low_ns},{high_ns},{counts[bucket]}"
+
+
+def percentiles(latencies: Iterable[Counts]) -> dict[str, Any]:
+    """Of all of them together, in seconds; None where nothing was counted."""
+    total = sum(latencies, histogram.none())
+    found = histogram.percentiles_ns(total, list(SHARES.values()))
+    return {
+        name: None if time_ns is None else time_ns / NS_PER_S
+        for name, time_ns in zip(SHARES, found, strict=True)
+    }

@@ -1,0 +1,44 @@
+"""What real agents have left in files of how they went (hosts/recording.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.lib.recfunctions import structured_to_unstructured
+from numpy.typing import NDArray
+
+from agglab.hosts.recording import LATENCIES_SUFFIX, SAMPLES_SUFFIX, read_samples
+
+if TYPE_CHECKING:
+    from agglab.testbed.backend import WorkerId
+
+Agents = Mapping[tuple[int, int], "WorkerId"]
+"""By job and rank."""
+
+
+def samples(folder: Path, agents: Agents, stride: int) -> dict[WorkerId, list[NDArray[np.int64]]]:
+    """Of each agent, the rows of each run of its program, in order. stride: one of so many."""
+    found: dict[WorkerId, list[NDArray[np.int64]]] = {}
+    for (job, rank), worker in agents.items():
+        files = _files(folder, job, rank, SAMPLES_SUFFIX)
+        found[worker] = [structured_to_unstructured(read_samples(path))[::stride] for path in files]
+    return found
+
+
+def latencies(folder: Path, agents: Agents) -> dict[WorkerId, NDArray[np.int64]]:
+    """Of each agent, all runs of its program added up."""
+    found: dict[WorkerId, NDArray[np.int64]] = {}
+    for (job, rank), worker in agents.items():
+        files = _files(folder, job, rank, LATENCIES_SUFFIX)
+        if files:
+            found[worker] = np.sum([np.load(path) for path in files], axis=0)
+    return found
+
+
+def _files(folder: Path, job: int, rank: int, suffix: str) -> list[Path]:
+    """The older the first: names end with the time at which the program was started."""
+    found = folder.glob(f"job{job}-rank{rank}-[0-9]*{suffix}")
+    return sorted(found, key=lambda path: int(path.name.removesuffix(suffix).rpartition("-")[2]))

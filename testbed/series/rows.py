@@ -1,0 +1,194 @@
+"""series.csv: what a Record holds as a tidy table, a row a number.
+
+    time_ns,kind,name,metric,value
+
+time_ns counts from when a scenario's times do: all agents were ready then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.part import WORKER
+from agglab.hosts.recording import COUNTED
+from agglab.testbed.backend import WorkerId
+from agglab.testbed.series.tracks import AGENT, LINK, SWITCH, Record
+from agglab.topologies import Topology
+
+NAME = "series.csv"
+COLUMNS = ("time_ns", "kind", "name", "metric", "value")
+BITS, NS_PER_S = 8, 1e9
+
+Numbers = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Series(NamedTuple):
+    """One metric of one thing. times_ns: ascending; values: as many, NaN where there is none."""
+
+    kind: str
+    name: str
+    metric: str
+    times_ns: Ints
+    values: Numbers
+
+
+def table(record: Record, graph: Topology, jobs: Mapping[int, str], start_ns: int) -> list[Series]:
+    """All series of a run. jobs: number -> name. start_ns: when times began to count; what was
+    before is left out."""
+    found = [*_workers(record, jobs), *_links(record), *_switches(record, graph)]
+    found += _jobs(record, jobs)
+    return [each for each in (_since(one, start_ns) for one in found) if len(each.times_ns)]
+
+
+def lines(series: Iterable[Series]) -> Iterator[str]:
+    """Of series.csv."""
+    yield ",".join(COLUMNS)
+    for one in series:
+        head = f"{one.kind},{one.name},{one.metric}"
+        for time_ns, value in zip(one.times_ns.tolist(), one.values.tolist(), strict=True):
+            if value == value:
+                yield f"{time_ns},{head},{value:.9g}"
+
+
+def _since(series: Series, start_ns: int) -> Series:
+    kept = series.times_ns >= start_ns
+    times_ns = series.times_ns[kept] - start_ns
+    return series._replace(times_ns=times_ns, values=series.values[kept])
+
+
+def _rate(times_ns: Ints, counts: Ints) -> Numbers:
+    """Bits per second since the row before; the first row has none."""
+    return BITS * _between(counts) / np.maximum(_between(times_ns), 1) * NS_PER_S
+
+
+def _between(counts: Ints) -> Numbers:
+    """What was added since the row before."""
+    return np.diff(counts.astype(np.float64), prepend=np.nan)
+
+
+def _workers(record: Record, jobs: Mapping[int, str]) -> Iterator[Series]:
+    for worker, runs in record.workers.items():
+        rows = _joined(runs)
+        for metric, values in _of_agent(rows).items():
+            yield Series(
+                "worker",
+                f"{jobs[worker.job]} {agent_name(worker)}",
+                metric,
+                rows["time_ns"],
+                values,
+            )
+
+
+def agent_name(worker: WorkerId) -> str:
+    """In a job: `h2`, or `p1 server 4`."""
+    role = "" if worker.role == WORKER else f" {worker.role} {worker.rank}"
+    return f"{worker.host}{role}"
+
+
+def _of_agent(rows: Mapping[str, Ints]) -> dict[str, Numbers]:
+    trips = rows["round_trip_ns"] / NS_PER_S
+    return {
+        "sent_rate": _rate(rows["time_ns"], rows["bytes_sent"]),
+        "received_rate": _rate(rows["time_ns"], rows["bytes_received"]),
+        "retransmitted": _between(rows["retransmitted"]),
+        "in_flight": rows["in_flight"].astype(np.float64),
+        "round_trip": np.where(trips > 0, trips, np.nan),
+        "chunks_done": rows["chunks_done"].astype(np.float64),
+    }
+
+
+def _joined(runs: Sequence[Ints]) -> dict[str, Ints]:
+    """The rows of a program that was started anew behind those from before: counts go on."""
+    columns: dict[str, list[Ints]] = {name: [] for name in AGENT}
+    before = dict.fromkeys(COUNTED, 0)
+    for rows in runs:
+        for place, name in enumerate(AGENT):
+            column = rows[:, place] + before.get(name, 0)
+            columns[name].append(column)
+            if name in before and len(column):
+                before[name] = int(column[-1])
+    return {name: np.concatenate(parts) for name, parts in columns.items()}
+
+
+def _columns(rows: Ints, names: Sequence[str]) -> dict[str, Ints]:
+    return {name: rows[:, place] for place, name in enumerate(names)}
+
+
+def _links(record: Record) -> Iterator[Series]:
+    for direction, rows in record.links.items():
+        for metric, values in _of_link(_columns(rows, LINK)).items():
+            yield Series("link", direction, metric, rows[:, 0], values)
+
+
+def _of_link(rows: Mapping[str, Ints]) -> dict[str, Numbers]:
+    return {
+        "rate": _rate(rows["time_ns"], rows["bytes"]),
+        "queue": rows["queue"].astype(np.float64),
+        "queue_bytes": rows["queue_bytes"].astype(np.float64),
+        "queue_drops": _between(rows["queue_drops"]),
+    }
+
+
+def _switches(record: Record, graph: Topology) -> Iterator[Series]:
+    """All links are looked at in the same moments."""
+    for switch in graph.switches:
+        out = [
+            record.links[name]
+            for link in graph.links
+            for name, sender, _, _ in link.directions()
+            if sender.node == switch.name and name in record.links
+        ]
+        if out:
+            together = _columns(np.sum(out, axis=0), LINK)
+            times_ns = out[0][:, 0]
+            rate = _rate(times_ns, together["bytes"])
+            yield Series("switch", switch.name, "sent_rate", times_ns, rate)
+            queue = together["queue"].astype(np.float64)
+            yield Series("switch", switch.name, "queue", times_ns, queue)
+        rows = record.switches.get(switch.name)
+        if rows is not None and len(rows):
+            slots = _columns(rows, SWITCH)["slots_in_use"].astype(np.float64)
+            yield Series("switch", switch.name, "slots_in_use", rows[:, 0], slots)
+
+
+def _jobs(record: Record, jobs: Mapping[int, str]) -> Iterator[Series]:
+    """At moments of its own: counts in between two samples of an agent are on a straight line, and
+    what is under way is as in the last one."""
+    every_ns = record.every_ns
+    for number, name in jobs.items():
+        agents = [_joined(runs) for who, runs in record.workers.items() if who.job == number]
+        agents = [rows for rows in agents if len(rows["time_ns"])]
+        if not agents:
+            continue
+        first = min(int(rows["time_ns"][0]) for rows in agents)
+        last = max(int(rows["time_ns"][-1]) for rows in agents)
+        moments = np.arange(first, last + every_ns, every_ns, dtype=np.int64)
+        sent = sum(_counted(rows, "bytes_sent", moments) for rows in agents)
+        again = sum(_counted(rows, "retransmitted", moments) for rows in agents)
+        under_way = sum(_latest(rows, "in_flight", moments) for rows in agents)
+        rate = BITS * np.diff(sent, prepend=np.nan) / every_ns * NS_PER_S
+        yield Series("job", name, "sent_rate", moments, rate)
+        yield Series("job", name, "retransmitted", moments, np.diff(again, prepend=np.nan))
+        yield Series("job", name, "in_flight", moments, np.asarray(under_way))
+        yield Series("job", name, "round_trip", moments, _mean_trip(agents, moments))
+
+
+def _counted(rows: Mapping[str, Ints], name: str, moments: Ints) -> Numbers:
+    return np.interp(moments, rows["time_ns"], rows[name])
+
+
+def _latest(rows: Mapping[str, Ints], name: str, moments: Ints) -> Numbers:
+    """Of the last sample that is not later; 0 before the first."""
+    place = np.searchsorted(rows["time_ns"], moments, side="right") - 1
+    return np.where(place < 0, 0, rows[name][np.maximum(place, 0)]).astype(np.float64)
+
+
+def _mean_trip(agents: Sequence[Mapping[str, Ints]], moments: Ints) -> Numbers:
+    trips = np.array([_latest(rows, "round_trip_ns", moments) for rows in agents])
+    known = np.count_nonzero(trips, axis=0)
+    return np.where(known > 0, trips.sum(axis=0) / np.maximum(known, 1) / NS_PER_S, np.nan)

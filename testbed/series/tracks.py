@@ -1,0 +1,82 @@
+"""What a backend looked at while a run went on: a track for each worker, link and switch.
+
+A track is a row of whole numbers for each moment. When tracks have become too long, every second
+row is left out and looks are half as frequent, so that a run of any length keeps about as many:
+counts only grow, and no rate is lost by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts import recording
+
+if TYPE_CHECKING:
+    from agglab.testbed.backend import WorkerId
+
+AGENT = recording.FIELDS
+LINK = ("time_ns", "bytes", "queue_drops", "queue", "queue_bytes")
+SWITCH = ("time_ns", "slots_in_use")
+VALUES_MAX = 30_000
+"""Numbers that a run keeps, about: half a megabyte of series.csv."""
+ROWS_MIN, ROWS_MAX = 64, 1000
+
+Row = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Record:
+    """All that was looked at. Rows are int64 of shape (moments, columns), columns as above.
+
+    workers: each run of an agent's program, in order; links: by direction; switches: by name.
+    latencies: counts of hosts.histogram, by agent. every_ns: how far apart rows are at the end.
+    """
+
+    workers: Mapping[WorkerId, list[NDArray[np.int64]]] = field(default_factory=dict)
+    links: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    switches: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    latencies: Mapping[WorkerId, NDArray[np.int64]] = field(default_factory=dict)
+    every_ns: int = 0
+
+
+class Tracks:
+    """Looks at every multiple of `every_ns`, and less often when that has become too much.
+
+    look: gives, by any names, the rows of a moment, which begin with its time.
+    """
+
+    def __init__(self, every_ns: int, look: Callable[[int], Mapping[Any, Row]]) -> None:
+        assert every_ns > 0
+        self._look = look
+        self.every_ns = every_ns
+        self._rows: dict[Any, list[Row]] = {}
+        self._moments: list[int] = []
+        self.due_ns = 0
+        """When to look again."""
+
+    def look(self, now_ns: int) -> None:
+        """Keep this moment."""
+        values = 0
+        for name, row in self._look(now_ns).items():
+            self._rows.setdefault(name, []).append(row)
+            values += len(row)
+        self._moments.append(now_ns)
+        if len(self._moments) >= min(ROWS_MAX, max(ROWS_MIN, VALUES_MAX // max(1, values))):
+            self._thin_out()
+        self.due_ns = (now_ns // self.every_ns + 1) * self.every_ns
+
+    def _thin_out(self) -> None:
+        self.every_ns *= 2
+        del self._moments[1::2]
+        kept = set(self._moments)
+        for rows in self._rows.values():
+            rows[:] = [row for row in rows if row[0] in kept]
+
+    def kept(self) -> dict[Any, NDArray[np.int64]]:
+        """By name; of those that have a row."""
+        return {name: np.array(rows, np.int64) for name, rows in self._rows.items() if rows}

@@ -1,0 +1,163 @@
+"""Figures of the literature: what a figure may say, its variants, the page; and that each relation
+holds in virtual time."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from agglab.testbed import cli
+from agglab.testbed.figures import command
+from agglab.testbed.figures.variants import CLOCKS, REAL, VIRTUAL, find, names, variant
+from agglab.testbed.report import chart
+from agglab.testbed.run import run
+from agglab.testbed.scenario import ScenarioError, load
+
+BASE = """
+name: small
+topology: {kind: rack}
+links: {rate: 50mbit, queue: 2MB}
+workload: {elements: 4_000, rounds: 2}
+sweep: {topology.workers: [2, 3]}
+"""
+FIGURE = "figure: {title: A title, source: 'A paper', relation: 'It <grows>.'}\n"
+COMPARED = """
+compare:
+  switchml: {}
+  ring: {system: ring}
+  gloo: {system: gloo}
+expect:
+  exact: true
+  growth.gloo.allreduce.time_s.median: {min: 1}
+  growth.ring.allreduce.time_s.median: {min: 1.1}
+  ratio.ring.gloo.allreduce.time_s.median: {max: 1}
+"""
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "small.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("section", "complaint"),
+    [
+        ("{x: topology.workers}", "figure: has no title"),
+        ("{title: a, x: links.loss}", "figure.x: 'links.loss' is not swept"),
+        ("{title: a, y: [allreduce.time]}", r"figure.y\[0\]: unknown metric 'allreduce.time'"),
+        ("{title: a, y: [link_bound_s, exact]}", r"figure.y\[1\]: 'exact' is no number"),
+        (
+            "{title: a, mark: {metric: windowshare}}",
+            "figure.mark.metric: unknown .*window_share",
+        ),
+        ("{title: a, scale: cubic}", "figure.scale: .*linear, steps"),
+        ("{title: a, colour: red}", "figure.colour: unknown key"),
+    ],
+)
+def test_what_no_figure_can_be_is_refused(tmp_path: Path, section: str, complaint: str) -> None:
+    with pytest.raises(ScenarioError, match=complaint):
+        load(written(tmp_path, f"{BASE}figure: {section}\n"))
+
+
+def test_a_figure_needs_a_sweep(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="figure: shows nothing without a sweep"):
+        load(written(tmp_path, "figure: {title: a}\n"))
+
+
+def test_in_virtual_time_contenders_that_need_real_links_are_left_out(tmp_path: Path) -> None:
+    path = written(tmp_path, BASE + FIGURE + COMPARED)
+    suites = {}
+    for clock in CLOCKS:
+        chosen = variant(path, clock, long=False)
+        file = tmp_path / f"{clock}.yaml"
+        file.write_text(chosen.text)
+        suites[clock] = load(file, chosen.settings)
+    assert suites[REAL].contenders == ("switchml", "ring", "gloo")
+    assert suites[VIRTUAL].contenders == ("switchml", "ring")
+    expected = {clock: {e.metric for e in (*s.growth, *s.ratios)} for clock, s in suites.items()}
+    assert expected[VIRTUAL] == {"growth.ring.allreduce.time_s.median"}
+    assert len(expected[REAL]) == 3
+    assert all(p.resolved.virtual for p in suites[VIRTUAL].points)
+    assert not any(p.resolved.virtual for p in suites[REAL].points)
+
+
+def test_what_is_no_figure_has_no_variant(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="is no figure"):
+        variant(written(tmp_path, BASE), VIRTUAL, long=False)
+    with pytest.raises(ScenarioError, match="no such figure, did you mean 'pool-size'"):
+        find("poolsize")
+
+
+def test_the_page_shows_each_figure_and_a_relation_that_does_not_hold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grows = "expect: {growth.allreduce.time_s.median: {max: LIMIT}}\n"
+    results = ["--clock", "virtual", "--results", str(tmp_path / "out")]
+    for limit, code, told in (("1.5", 0, "The relation holds."), ("0.5", 1, "does not hold: ")):
+        path = written(tmp_path, BASE + FIGURE + grows.replace("LIMIT", limit))
+        assert cli.main(["figures", str(path), *results]) == code
+        page = (tmp_path / "out/index.html").read_text()
+        assert told in page and "It &lt;grows&gt;." in page and "<svg" in page
+    assert "page  " in capsys.readouterr().out
+
+
+def test_a_figure_is_drawn_from_its_folder_alone(tmp_path: Path) -> None:
+    """A number that is changed there changes the page."""
+    path, out = written(tmp_path, BASE + FIGURE), tmp_path / "out"
+    options = [str(path), "--clock", "virtual", "--results", str(out)]
+    assert command.main(options) == 0
+    page = out / "index.html"
+    before = page.read_text()
+    assert command.main([*options, "--draw"]) == 0
+    assert page.read_text() == before
+    metrics = out / "virtual/small/latest/metrics.json"
+    tree = json.loads(metrics.read_text())
+    tree["points"][1]["metrics"]["allreduce"]["time_s"]["median"] *= 3
+    metrics.write_text(json.dumps(tree))
+    assert command.main([*options, "--draw"]) == 0
+    assert page.read_text() != before
+
+
+def test_a_logarithmic_axis_tells_small_values_apart(tmp_path: Path) -> None:
+    """On a linear one from 0 both of 1e-3 and 1e-6 would be at its foot."""
+    tracks = [chart.Track("a", (chart.Piece([(0, 1.0), (1, 1e-3), (2, 1e-6)]),))]
+    heights = {}
+    for log in (False, True):
+        drawn = chart.lines("t", "x", "y", tracks, log=log)
+        (points,) = re.findall("<polyline points='([^']*)'", drawn)
+        heights[log] = [float(point.split(",")[1]) for point in points.split()]
+    assert heights[False][2] - heights[False][1] < 1
+    assert heights[True][2] - heights[True][1] == pytest.approx(
+        heights[True][1] - heights[True][0], abs=0.3
+    )
+
+
+def test_a_figure_that_never_ran_says_so_on_the_page(tmp_path: Path) -> None:
+    path = written(tmp_path, BASE + FIGURE)
+    options = [str(path), "--clock", "virtual", "--results", str(tmp_path), "--draw"]
+    assert command.main(options) == 0
+    assert "metrics.json" in (tmp_path / "index.html").read_text()
+
+
+def test_long_settings_are_valid(tmp_path: Path) -> None:
+    for name in names():
+        for clock in CLOCKS:
+            chosen = variant(find(name), clock, long=True)
+            file = tmp_path / f"{name}.yaml"
+            file.write_text(chosen.text)
+            assert chosen.settings and load(file, chosen.settings).figure
+
+
+@pytest.mark.parametrize("name", names())
+def test_each_relation_holds_in_virtual_time(tmp_path: Path, name: str) -> None:
+    chosen = variant(find(name), VIRTUAL, long=False)
+    file = tmp_path / f"{name}.yaml"
+    file.write_text(chosen.text)
+    suite = load(file)
+    assert suite.figure and suite.figure.source and suite.figure.relation
+    assert run(suite, tmp_path, (), io.StringIO()) == 0

@@ -1,0 +1,152 @@
+"""Metrics over time: what a run leaves in series.csv and latency.csv, against what it counted."""
+
+import csv
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agglab.testbed.backend import WorkerId
+from agglab.testbed.cli import main
+from agglab.testbed.series import rows
+from agglab.testbed.series.declared import KINDS, SERIES
+from agglab.testbed.series.tracks import ROWS_MAX, ROWS_MIN, Record, Tracks
+from agglab.topologies.rack import rack
+
+TEXT = """
+name: short
+backend: virtual
+topology: {workers: 2}
+workload: {elements: 20000, rounds: 2, window: 16}
+links: {loss: 1%, rate: 10mbit}
+series: {every: 1ms}
+"""
+MS = 1_000_000
+
+
+def ran(folder: Path, text: str = TEXT) -> Path:
+    path = folder / "short.yaml"
+    path.write_text(text)
+    assert main(["run", str(path), "--results", str(folder / "results")]) == 0
+    return (folder / "results/short/latest").resolve()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return ran(tmp_path_factory.mktemp("series"))
+
+
+def read(run: Path) -> dict[tuple[str, str, str], list[tuple[int, float]]]:
+    """(kind, name, metric) -> (time, value) in the file's order."""
+    found = defaultdict(list)
+    with (run / "series.csv").open() as file:
+        for row in csv.DictReader(file):
+            key = (row["kind"], row["name"], row["metric"])
+            found[key].append((int(row["time_ns"]), float(row["value"])))
+    return found
+
+
+def carried(series: list[tuple[int, float]], begin_ns: int) -> float:
+    """Bytes, of rates in bit/s."""
+    total, before = 0.0, begin_ns
+    for time_ns, rate in series:
+        total += rate * (time_ns - before) / 8e9
+        before = time_ns
+    return total
+
+
+def test_what_is_written_is_declared_and_the_other_way_round(run: Path) -> None:
+    written = {(kind, metric) for kind, _, metric in read(run)}
+    assert written == {(each.kind, each.name) for each in SERIES}
+    assert {each.kind for each in SERIES} == set(KINDS)
+    assert (run / "series.csv").read_text().startswith(",".join(rows.COLUMNS) + "\n")
+
+
+def test_rates_come_to_the_bytes_that_links_and_workers_counted(run: Path) -> None:
+    metrics, series = json.loads((run / "metrics.json").read_text()), read(run)
+    for link in metrics["links"].values():
+        for direction, counts in link.items():
+            assert carried(series["link", direction, "rate"], 0) == pytest.approx(counts["bytes"])
+    for rank, counts in metrics["workers"].items():
+        name = f"job1 h{int(rank) + 1}"
+        sent = series["worker", name, "sent_rate"]
+        again = series["worker", name, "retransmitted"]
+        # What is sent in the very moment in which the run begins is no rate.
+        assert 0 < counts["bytes_sent"] - carried(sent, 0) <= 17 * 1500
+        assert sum(value for _, value in again) == counts["retransmitted"] > 0
+
+
+def test_looks_are_a_millisecond_apart_and_no_rate_is_above_the_links(run: Path) -> None:
+    series = read(run)
+    times = np.array([time_ns for time_ns, _ in series["link", "h1->s1", "queue"]])
+    assert set(np.diff(times)[:-1].tolist()) == {MS}
+    assert max(rate for _, rate in series["link", "h1->s1", "rate"]) <= 10e6 * 1.5
+    assert 0 < max(value for _, value in series["worker", "job1 h1", "in_flight"]) <= 16
+    assert 0 < max(value for _, value in series["switch", "s1", "slots_in_use"]) <= 32
+
+
+def test_every_answer_is_in_the_histogram(run: Path) -> None:
+    with (run / "latency.csv").open() as file:
+        latencies = list(csv.DictReader(file))
+    metrics = json.loads((run / "metrics.json").read_text())
+    counted: dict[str, int] = defaultdict(int)
+    for row in latencies:
+        counted[row["agent"]] += int(row["count"])
+    for rank, counts in metrics["workers"].items():
+        first_sent = counts["sent"] - counts["retransmitted"]
+        assert counted[f"h{int(rank) + 1}"] == first_sent
+    longest = max(int(row["to_ns"]) for row in latencies)
+    assert metrics["latency_s"]["max"] == pytest.approx(longest / 1e9, rel=1 / 32)
+    shares = list(metrics["latency_s"].values())
+    assert shares == sorted(shares)
+
+
+def test_recording_changes_nothing_and_can_be_switched_off(tmp_path: Path, run: Path) -> None:
+    off = ran(tmp_path, TEXT.replace("every: 1ms", "record: false"))
+    assert not (off / "series.csv").exists()
+    assert not (off / "latency.csv").exists()
+    assert (off / "events.jsonl").read_bytes() == (run / "events.jsonl").read_bytes()
+    on, without = (json.loads((f / "metrics.json").read_text()) for f in (run, off))
+    for metrics in (on, without, on["jobs"]["job1"], without["jobs"]["job1"]):
+        metrics.pop("latency_s")
+    assert on == without
+
+
+def test_a_long_run_keeps_no_more_and_every_kept_moment_is_one_that_was() -> None:
+    looked = []
+
+    def look(now_ns: int) -> dict[str, tuple[int, ...]]:
+        looked.append(now_ns)
+        late = ["late"] if now_ns > 777 * MS else []
+        return dict.fromkeys(["a", "b", *late], (now_ns, 7 * now_ns))
+
+    tracks, now_ns = Tracks(MS, look), 0
+    while now_ns < 3600_000 * MS:
+        now_ns = tracks.due_ns
+        tracks.look(now_ns)
+    kept = tracks.kept()
+    times = kept["a"][:, 0]
+    assert ROWS_MIN <= len(times) <= ROWS_MAX
+    assert set(times.tolist()) <= set(looked)
+    assert times[0] == 0
+    assert len(looked) < 12 * ROWS_MAX
+    assert set(np.diff(times).tolist()) == {tracks.every_ns}
+    assert (kept["b"][:, 1] == 7 * times).all()
+    assert kept["late"][:, 0].tolist() == times[times > 777 * MS].tolist()
+
+
+def test_counts_go_on_where_a_program_was_started_anew() -> None:
+    graph = rack(2)
+    before = np.array([(0, 0, 0, 0, 0, 0, 0), (MS, 1000, 0, 1, 2, 5000, 3)], np.int64)
+    after = np.array([(4 * MS, 0, 0, 0, 0, 0, 0), (5 * MS, 500, 0, 2, 1, 0, 1)], np.int64)
+    record = Record({WorkerId(1, "h1"): [before, after]}, every_ns=MS)
+    found = {(each.kind, each.metric): each for each in rows.table(record, graph, {1: "job1"}, 0)}
+    rate = found["worker", "sent_rate"]
+    assert rate.values[1:].tolist() == [8e6, 0, 4e6]
+    assert found["worker", "retransmitted"].values[1:].tolist() == [1, 0, 2]
+    assert np.isnan(found["worker", "round_trip"].values).tolist() == [True, False, True, True]
+    job = found["job", "retransmitted"]
+    assert np.nansum(job.values) == 3
+    assert found["job", "in_flight"].values.tolist() == [0, 2, 2, 2, 0, 1]
