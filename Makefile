@@ -65,7 +65,7 @@ compile: setup  ## compile PROGRAM (all of p4/) for LANES and SLOTS into build/
 
 test: setup lint  ## every test this machine can run
 	@test -z "$$CI" || ./setup.sh --test-tools
-	@$(PYTHON) -m pytest "$$TESTS"
+	@$(PYTHON) tests/run.py "$$TESTS"
 
 lint: setup  ## ruff and mypy
 	@mkdir -p build/mypy/agglab && touch build/mypy/agglab/__init__.py && ln -sfn $(addprefix ../../../,$(PACKAGES)) build/mypy/agglab

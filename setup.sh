@@ -15,7 +15,7 @@ PACKAGES=(
     ca-certificates       # for pip
     iproute2 util-linux iputils-ping ethtool
 )
-TEST_TOOLS=(gnupg shellcheck ruby vagrant clang chromium gcc-aarch64-linux-gnu)
+TEST_TOOLS=(gnupg shellcheck ruby vagrant clang chromium libjs-dygraphs gcc-aarch64-linux-gnu)
 TORCH=torch==2.13.0
 TORCH_CPU=https://download.pytorch.org/whl/cpu  # 200 MB; elsewhere the wheels for x86 bring gigabytes of CUDA
 STAMP=.venv/agglab-setup
@@ -194,6 +194,8 @@ install_extras() {
     has_package torch || attempt "PyTorch" get_torch || printf 'setup: going on without PyTorch\n'
     has_package pyarrow || attempt "pyarrow" .venv/bin/python -m pip install --quiet 'pyarrow>=14' ||
         printf 'setup: going on without pyarrow\n'
+    has_package distributed || attempt "Dask" .venv/bin/python -m pip install --quiet 'distributed>=2023.4' ||
+        printf 'setup: going on without Dask\n'
 }
 
 install_test_tools() {

@@ -21,7 +21,8 @@ PENDING = [
     ("first_order", "u8"),
     ("attempt", "u2"),
     ("waiting", "u1"),
-    ("spare", "u1", 5),
+    ("weight", "u1"),
+    ("spare", "u1", 4),
 ]
 """The fields of `struct pending`, for the dtype of the structure that begins with one."""
 PENDING_BYTES = 40
@@ -69,6 +70,7 @@ class Recovery(ctypes.Structure):
         ],
         *[(name, ctypes.c_uint64) for name in ("next_order", "answered_order")],
         *[(name, ctypes.c_uint32) for name in ("in_flight", "sampled", "lossy", "backoff")],
+        *[(name, ctypes.c_uint32) for name in ("weight", "spare")],
         *[(name, ctypes.c_uint64) for name in ("retransmitted", "timeouts")],
         ("latencies", ctypes.c_uint32 * histogram.BUCKETS),
     ]

@@ -106,6 +106,7 @@ const bit<32> NO_JOB = JOBS;  // where packets are counted that belong to no job
 
 const bit<16> HEADERS_LENGTH = 20 + 8 + 36;
 const bit<16> HOT_LENGTH = HEADERS_LENGTH + 12 * LANES;
+const bit<16> RESULT_LENGTH = HEADERS_LENGTH + 4 * LANES;
 
 const bit<32> INSTANCE_REPLICATION = 5;
 
@@ -115,10 +116,13 @@ parser LibraParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     state start {
         lower_layers.apply(packet, hdr);
-        // Without tags, options or fragments: the frame's own type is IPv4.
-        transition select(hdr.ethernet.ethertype, hdr.ipv4.protocol, hdr.ipv4.version, hdr.ipv4.ihl,
-                          hdr.ipv4.more_fragments, hdr.ipv4.fragment_offset) {
-            (ETHERTYPE_IPV4, PROTOCOL_UDP, 4, 5, 0, 0): parse_udp;
+        // Without tags, options or fragments: the frame's own type is IPv4. Of what goes between hosts only that is
+        // looked into which is as long as a result for all, so that no other packet ends with an error.
+        transition select(hdr.ethernet.ethertype, hdr.ipv4.dst, hdr.ipv4.protocol, hdr.ipv4.version,
+                          hdr.ipv4.ihl, hdr.ipv4.more_fragments, hdr.ipv4.fragment_offset,
+                          hdr.ipv4.total_len) {
+            (ETHERTYPE_IPV4, AGGREGATOR_IPV4, PROTOCOL_UDP, 4, 5, 0, 0, _): parse_udp;
+            (ETHERTYPE_IPV4, _, PROTOCOL_UDP, 4, 5, 0, 0, RESULT_LENGTH): parse_udp;
             default: accept;
         }
     }

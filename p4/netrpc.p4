@@ -12,9 +12,9 @@
 #include "include/pairs.p4"
 
 // What follows the headers of a call.
-const bit<8> NOTHING = 0x50;
-const bit<8> ARRAY   = 0x51;
-const bit<8> MAP     = 0x52;
+const bit<8> NOTHING = 0x40;
+const bit<8> ARRAY   = 0x41;
+const bit<8> MAP     = 0x42;
 
 // Behind the aggregation header, whose `slot` is the call's position in the caller's window, whose `exponent` is the
 // call's word, and whose `tag` is the sequence number of the call at its position.

@@ -83,6 +83,20 @@ class Arrays(Profiles):
         check(result, f"register '{name}'")
         return int.from_bytes(value.raw, "big")
 
+    def registers_read(self, name: str, indices: Sequence[int]) -> list[int]:
+        """The values of many cells of one register, one after the other."""
+        if not indices:
+            return []
+        register = self._register(name, max(indices))
+        self._register(name, min(indices))
+        size, count = register.bytes, len(indices)
+        values = ctypes.create_string_buffer(size * count)
+        numbers = (ctypes.c_uint32 * count)(*indices)
+        result = self.library.pl_registers_read(self.handle, register.index, numbers, count, values)
+        check(result, f"register '{name}'")
+        raw = values.raw
+        return [int.from_bytes(raw[at : at + size], "big") for at in range(0, size * count, size)]
+
     def register_write(self, name: str, index: int, value: int) -> None:
         """Set one register cell, cut to its width."""
         register = self._register(name, index)

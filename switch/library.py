@@ -73,6 +73,7 @@ PROTOTYPES: dict[str, tuple[object, tuple[object, ...]]] = {
     "pl_counter_read": (INT, (POINTER, U32, U32, U64_OUT, U64_OUT)),
     "pl_counter_write": (INT, (POINTER, U32, U32, U64, U64)),
     "pl_register_read": (INT, (POINTER, U32, U32, BYTES)),
+    "pl_registers_read": (INT, (POINTER, U32, U32_OUT, U32, BYTES)),
     "pl_register_write": (INT, (POINTER, U32, U32, BYTES)),
     "pl_drops": (U32, (POINTER, U64_OUT, U32)),
     "pl_collect": (POINTER, (POINTER, U16, BYTES, U32, U64, U64_OUT)),

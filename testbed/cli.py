@@ -8,6 +8,7 @@ import signal
 import sys
 import tempfile
 import traceback
+import webbrowser
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -146,6 +147,7 @@ def _problems(error: ScenarioError | CompileError) -> list[dict[str, Any]]:
 def _run(options: argparse.Namespace) -> int:
     """The network's modules are imported only now: `check` and `list` need no Mininet."""
     suite = load(find(options.scenario), options.set, options.folder)
+    from agglab.testbed.elsewhere import Unusable
     from agglab.testbed.record import ResultsError
     from agglab.testbed.run import run
 
@@ -154,9 +156,20 @@ def _run(options: argparse.Namespace) -> int:
     try:
         with redirect_stdout(human), redirect_stderr(err), _interruptible():
             results, resume = Path(options.results), options.resume
-            return run(suite, results, options.set, human, program, resume, options.processes)
+            return run(
+                suite,
+                results,
+                options.set,
+                human,
+                program,
+                resume,
+                options.processes,
+                options.scheduler,
+            )
     except ResultsError as error:
         return _fail(INVALID, f"cannot write results: {error}")
+    except Unusable as error:
+        return _fail(INVALID, str(error))
 
 
 @contextmanager
@@ -181,9 +194,12 @@ def _report(options: argparse.Namespace) -> int:
     from agglab.testbed import report
 
     try:
-        print(report.write(Path(options.folder)))
+        page = report.write(Path(options.folder))
     except report.NoResults as error:
         return _fail(INVALID, str(error))
+    print(plain(str(page)))
+    if options.open and not webbrowser.open(page.resolve().as_uri()):
+        return _fail(LACKING, "no browser was found: open the file above in one")
     return PASSED
 
 
@@ -205,6 +221,29 @@ def _results(words: list[str]) -> int:
     return results.main(words)
 
 
+def _compare(words: list[str]) -> int:
+    from agglab.testbed.comparing import command
+
+    return command.main(words)
+
+
+def _pack(words: list[str]) -> int:
+    from agglab.testbed.packing import command
+
+    return command.pack_main(words)
+
+
+def _repeat(words: list[str]) -> int:
+    from agglab.testbed.packing import command
+    from agglab.testbed.record import ResultsError
+
+    try:
+        with _interruptible():
+            return command.repeat_main(words)
+    except ResultsError as error:
+        return _fail(INVALID, f"cannot write results: {error}")
+
+
 def _figures(words: list[str]) -> int:
     from agglab.testbed.figures import command
 
@@ -220,6 +259,7 @@ def _doctor(words: list[str]) -> int:
 
 def _arguments_of_report(command: argparse.ArgumentParser) -> None:
     command.add_argument("folder", help="results/<scenario>/<run-id>")
+    command.add_argument("--open", action="store_true", help="and show it in a browser")
 
 
 def _arguments_of_check(command: argparse.ArgumentParser) -> None:
@@ -240,6 +280,12 @@ def _arguments_of_run(command: argparse.ArgumentParser) -> None:
         type=_count,
         metavar="N",
         help="how many points of a sweep in virtual time run at once (default: all processors)",
+    )
+
+    command.add_argument(
+        "--scheduler",
+        metavar="tcp://HOST:PORT",
+        help="have the points of a sweep run by the workers of this Dask scheduler",
     )
 
 
@@ -303,8 +349,11 @@ COMMANDS: Mapping[str, Command] = {
     "report": Command(
         "draw a result folder's report again", run=_report, arguments=_arguments_of_report
     ),
+    "compare": Command("what differs between two results, and is it noise?", main=_compare),
     "results": Command("the numbers of many runs as one table", main=_results),
     "figures": Command("the figures of the literature, run and drawn", main=_figures),
+    "pack": Command("results as one file that others can repeat", main=_pack),
+    "repeat": Command("run such a file again: does it agree?", main=_repeat),
     "clean": Command("remove what killed runs left behind", run=_clean),
     "doctor": Command("what this machine has and lacks", main=_doctor),
     "systems": Command(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import shutil
@@ -13,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from agglab.testbed import workloads
-from agglab.testbed.places import REPOSITORY
+from agglab.testbed.places import P4_FOLDER, REPOSITORY
 from agglab.testbed.program import Program
 from agglab.testbed.scenario import Suite
 
 MANIFEST_VERSION = 1
 CPU_INFO = Path("/proc/cpuinfo")
 TOOLS = {"cc": ["cc", "--version"], "ip": ["ip", "-V"]}
+CODE = ("compiler", "hosts", "switch", "testbed", "topologies")
+CODE_SUFFIXES = (".py", ".c", ".h", ".p4")
 PACKAGES = ("numpy", "PyYAML", "grpcio", "protobuf", "p4runtime", "mininet")
 
 
@@ -32,7 +35,8 @@ def manifest(suite: Suite, programs: Iterable[Program], settings: Sequence[str])
         "settings": list(settings),
         "seed": suite.points[0].resolved.seed,
         "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        "git": _git(),
+        "git": git_facts(),
+        "code_sha256": code_sha256(),
         "programs": [_program(program) for program in dict.fromkeys(programs)],
         "targets": _targets(suite),
         "inputs": _inputs(suite),
@@ -40,6 +44,17 @@ def manifest(suite: Suite, programs: Iterable[Program], settings: Sequence[str])
         "tools": {name: first_line(command) for name, command in TOOLS.items()},
         "packages": {"python": platform.python_version(), **_packages()},
     }
+
+
+def code_sha256() -> str:
+    """A hash of the laboratory's own source."""
+    digest = hashlib.sha256()
+    folders = [REPOSITORY / part for part in CODE] + [P4_FOLDER]
+    for path in sorted(path for folder in folders for path in folder.rglob("*")):
+        if path.suffix in CODE_SUFFIXES:
+            digest.update(f"{path.name} {path.stat().st_size}\n".encode())
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def memory_available_bytes(meminfo: Path = Path("/proc/meminfo")) -> int:
@@ -74,7 +89,7 @@ def _inputs(suite: Suite) -> dict[str, Any]:
     return {kind: facts for kind, facts in sorted(found.items()) if facts}
 
 
-def _git() -> dict[str, Any] | None:
+def git_facts() -> dict[str, Any] | None:
     """Commit and whether files differ from it; None outside a checkout or without git."""
     commit = first_line(["git", "-C", str(REPOSITORY), "rev-parse", "HEAD"])
     if commit is None:

@@ -8,6 +8,7 @@ import io
 import json
 import multiprocessing
 import os
+import random
 import shutil
 import signal
 import sys
@@ -20,12 +21,12 @@ from pathlib import Path
 from statistics import mean
 from typing import TextIO
 
+from agglab.testbed import elsewhere
 from agglab.testbed.exit_codes import INTERRUPTED, PASSED
 from agglab.testbed.group import Run, take_turns
 from agglab.testbed.kernel import die_with_parent
-from agglab.testbed.machine_facts import memory_available_bytes
+from agglab.testbed.machine_facts import code_sha256, memory_available_bytes
 from agglab.testbed.metrics import memory_needed_bytes
-from agglab.testbed.places import P4_FOLDER, REPOSITORY
 from agglab.testbed.prepare import Prepared
 from agglab.testbed.record import RunFolder, point_folder
 from agglab.testbed.scenario import Point, Suite, to_yaml
@@ -34,8 +35,6 @@ from agglab.testbed.terminal import plain
 
 DONE = "done.json"
 """In the folder of a point that is finished: what it was made of. Written last."""
-CODE = ("compiler", "hosts", "switch", "testbed", "topologies")
-CODE_SUFFIXES = (".py", ".c", ".h", ".p4")
 SIGNALLED = 128
 
 
@@ -58,6 +57,18 @@ class Group:
             return False
         return isinstance(done, dict) and done.get("key") == self.key
 
+    def finish(self) -> None:
+        """Its results are all there."""
+        self.folder.write_json(DONE, {"key": self.key})
+
+
+def in_random_order(groups: Sequence[Group], seed: int) -> list[Group]:
+    """Points on real links, so that what changes on a machine as time goes by is no effect of a
+    swept key. Points in virtual time stay as they are."""
+    if all(point.resolved.virtual for group in groups for point, _ in group.runs):
+        return list(groups)
+    return random.Random(f"{seed}/order of points").sample(groups, len(groups))
+
 
 class Points:
     """The points of a suite. folder: of the suite; processes: how many points may run at once."""
@@ -69,11 +80,13 @@ class Points:
         folder: RunFolder,
         processes: int,
         out: TextIO,
+        scheduler: str | None = None,
     ) -> None:
+        """scheduler: the address of one that has the points run on other machines."""
         self._suite, self._folder, self._out = suite, folder, out
-        self._processes = processes
+        self._processes, self._scheduler = processes, scheduler
         numbered = iter(prepared)
-        code = code_sha256()
+        self._code = code = code_sha256()
         self._groups = [
             self._group(number, group, [next(numbered) for _ in group], code)
             for number, group in enumerate(suite.groups)
@@ -87,7 +100,7 @@ class Points:
             RunFolder(path / point_folder(number), new=False) if self._suite.axes else self._folder
         )
         runs = tuple(zip(points, prepared, strict=True))
-        return Group(number, plain(points[0].label), runs, own, _key(runs, code))
+        return Group(number, plain(points[0].label), runs, own, key_of(runs, code))
 
     def run(self, scratch: Path) -> int:
         """Run those that are not done; PASSED, or the exit code of the first that broke off, after
@@ -96,9 +109,11 @@ class Points:
         if len(waiting) < len(self._groups):
             kept = len(self._groups) - len(waiting)
             self._say(f"{kept} of {len(self._groups)} points were finished before")
+        if self._scheduler:
+            return elsewhere.run(self._scheduler, waiting, self._code, self._say)
         if self._processes > 1 and len(waiting) > 1:
             return _Crowd(waiting, self._processes, self._conduct, self._say).run(scratch)
-        for group in waiting:
+        for group in in_random_order(waiting, self._suite.points[0].resolved.seed):
             if self._suite.axes:
                 self._say(f"{group.label} ({group.number + 1} of {len(self._groups)})")
             if code := self._conduct(group, scratch, self._out):
@@ -110,22 +125,35 @@ class Points:
 
     def _conduct(self, group: Group, scratch: Path, out: TextIO) -> int:
         """The runs of one point, in turns."""
-        own = group.folder
         if self._suite.axes:
-            shutil.rmtree(own.path, ignore_errors=True)
-            own = RunFolder(own.path)
-        runs = []
-        for point, prepared in group.runs:
-            place = own.contender(point.contender) if point.contender else own
-            if place is not self._folder:
-                place.write("scenario.yaml", to_yaml(point.resolved))
-            name = f"p{group.number}-{point.contender}" if point.contender else f"p{group.number}"
-            runs.append(Run(point, prepared, place, scratch / name, out))
-        if code := take_turns(runs):
-            return code
-        if self._suite.axes:
-            own.write_json(DONE, {"key": group.key})
-        return PASSED
+            return conduct(group, scratch, out)
+        return take_turns(_runs(group, self._folder, scratch, out))
+
+
+def conduct(group: Group, scratch: Path, out: TextIO) -> int:
+    """The runs of one point of a sweep, in turns, in its folder made anew. PASSED, or the exit code
+    of the first that broke off."""
+    shutil.rmtree(group.folder.path, ignore_errors=True)
+    own = RunFolder(group.folder.path)
+    runs = _runs(group, own, scratch, out)
+    for run, (point, _) in zip(runs, group.runs, strict=True):
+        if run.folder is own:
+            own.write("scenario.yaml", to_yaml(point.resolved))
+    if code := take_turns(runs):
+        return code
+    group.finish()
+    return PASSED
+
+
+def _runs(group: Group, own: RunFolder, scratch: Path, out: TextIO) -> list[Run]:
+    runs = []
+    for point, prepared in group.runs:
+        place, name = own, f"p{group.number}"
+        if point.contender:
+            place, name = own.contender(point.contender), f"{name}-{point.contender}"
+            place.write("scenario.yaml", to_yaml(point.resolved))
+        runs.append(Run(point, prepared, place, scratch / name, out))
+    return runs
 
 
 class _Crowd:
@@ -206,7 +234,7 @@ def processes_for(suite: Suite, asked: int | None) -> int:
     return max(1, min(len(os.sched_getaffinity(0)), fitting))
 
 
-def _key(runs: Sequence[tuple[Point, Prepared]], code: str) -> str:
+def key_of(runs: Sequence[tuple[Point, Prepared]], code: str) -> str:
     """A hash of all that the results of a point depend on, but for modules that modules of the
     user's own import."""
     digest = hashlib.sha256(code.encode())
@@ -230,14 +258,3 @@ def _own_files(point: Point) -> set[Path]:
     elif entries:
         named.add(entries)
     return {path for path in named if path.is_file()}
-
-
-def code_sha256() -> str:
-    """A hash of the laboratory's own source."""
-    digest = hashlib.sha256()
-    folders = [REPOSITORY / part for part in CODE] + [P4_FOLDER]
-    for path in sorted(path for folder in folders for path in folder.rglob("*")):
-        if path.suffix in CODE_SUFFIXES:
-            digest.update(f"{path.name} {path.stat().st_size}\n".encode())
-            digest.update(path.read_bytes())
-    return digest.hexdigest()

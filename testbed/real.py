@@ -40,9 +40,10 @@ from agglab.topologies import Topology, interface_name
 
 ARRAYS = [field.name for field in fields(Received)]
 NPY_HEADER_BYTES = 128
-WATCH_S, WATCH_NS = 0.1, 100_000_000
+WATCH_S = 0.1
 """How often the processes are looked at."""
 LOOK_SHARE = 30
+"""Of a processor, the inverse of what looking at links may take."""
 
 
 class RealBackend:
@@ -79,7 +80,6 @@ class RealBackend:
         self._injectors: dict[str, socket.socket] = {}
         self._sample_ns = sample_ns
         self._tracks: Tracks | None = None
-        self._watch_ns = 0
         self._started: dict[tuple[int, int], WorkerId] = {}
         self._stack = contextlib.ExitStack()
 
@@ -131,10 +131,8 @@ class RealBackend:
         while True:
             left_s = (until_ns - time.monotonic_ns()) / 1e9
             events = self._agents.poll(min(self._look(), left_s))
-            if events or time.monotonic_ns() >= self._watch_ns:
-                events += self._ended()
-                self._network.check()
-                self._watch_ns = time.monotonic_ns() + WATCH_NS
+            events += self._ended()
+            self._network.check()
             if events or left_s <= 0:
                 return events
 

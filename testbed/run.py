@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
-from agglab.testbed import report
+from agglab.testbed import elsewhere, report
 from agglab.testbed.errors import C_COMPILER, MachineLacks, lacks_program
 from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
 from agglab.testbed.machine_facts import manifest, memory_available_bytes
@@ -39,15 +39,20 @@ def run(
     metrics_out: TextIO | None = None,
     resume: Path | None = None,
     processes: int | None = None,
+    scheduler: str | None = None,
 ) -> int:
     """Run every point and print the summary; returns the exit code. metrics_out: is given
     metrics.json, too. resume: the folder of an earlier run of the same sweep, of which the points
     that were finished are kept. processes: how many virtual points may run at once, by default as
-    many as there are processors.
+    many as there are processors. scheduler: of a sweep, the address of one that has the points run
+    on other machines (elsewhere.py).
 
     Raises MachineLacks, CompileError, ScenarioError or ResultsError before anything has started.
     """
-    _check_machine(suite)
+    if scheduler:
+        elsewhere.check(scheduler, bool(suite.axes))
+    else:
+        _check_machine(suite)
     prepared = compile_points(suite.points)
     every = [program for own in prepared for program in own.programs.values()]
     load_workers(suite.points)
@@ -55,8 +60,8 @@ def run(
     folder = _resumed(resume, suite, asked) if resume else new_run_folder(results, suite.name)
     folder.write("scenario.yaml", asked)
     folder.write_json("manifest.json", manifest(suite, every, settings))
-    points = Points(suite, prepared, folder, processes_for(suite, processes), out)
-    code = _contained(suite, points.run)
+    points = Points(suite, prepared, folder, processes_for(suite, processes), out, scheduler)
+    code = _contained(suite, points.run, bool(scheduler))
     _conclude(suite, folder, code, out)
     if metrics_out:
         print((folder.path / "metrics.json").read_text(), end="", file=metrics_out, flush=True)
@@ -102,9 +107,10 @@ def _check_machine(suite: Suite) -> None:
             raise MachineLacks(what, "take fewer elements, workers or slots")
 
 
-def _contained(suite: Suite, run: Callable[[Path], int]) -> int:
-    """Real networks run in namespaces of their own; virtual ones leave nothing to contain."""
-    if any(not point.resolved.virtual for point in suite.points):
+def _contained(suite: Suite, run: Callable[[Path], int], is_elsewhere: bool) -> int:
+    """Real networks run in namespaces of their own; virtual ones, and those of other machines,
+    leave nothing to contain."""
+    if not is_elsewhere and any(not point.resolved.virtual for point in suite.points):
         from agglab.testbed.network import isolated
 
         return isolated(run)

@@ -70,6 +70,17 @@ static int overtaken(const struct recovery *r, uint64_t order)
 	return order < r->answered_order;
 }
 
+/* What small packets told of the round trip is forgotten when a larger one was answered, and theirs then is not asked. */
+static int64_t measured(struct recovery *r, const struct pending *p, int64_t rtt_ns)
+{
+	if (p->weight < r->weight)
+		return -1;
+	if (p->weight > r->weight)
+		r->sampled = 0;
+	r->weight = p->weight;
+	return rtt_ns;
+}
+
 /* Where the answer says which attempt it answers, that tells the transmission; otherwise it is at least the first. */
 int64_t recovery_answered(struct recovery *r, struct pending *p, int attempt, int64_t now_ns)
 {
@@ -91,19 +102,19 @@ int64_t recovery_answered(struct recovery *r, struct pending *p, int attempt, in
 		r->late_ns -= r->late_ns >> FORGET_LATE;
 	r->answered_order = order;
 	if (last)
-		return now_ns - p->sent_ns;
-	return attempt == 0 ? now_ns - p->first_sent_ns : -1;
+		return measured(r, p, now_ns - p->sent_ns);
+	return attempt == 0 ? measured(r, p, now_ns - p->first_sent_ns) : -1;
 }
 
 /* How long an overtaken packet's answer may take: as long as others' take, and what queues and a path that changes the
  * order make of that, as in RFC 8985, section 7. Never more than twice as long, or losses that hold all up would
- * measure as deviation and slow their own repair down. */
-static int64_t gap_ns(const struct recovery *r)
+ * measure as deviation and slow their own repair down. What smaller packets took says nothing of a larger one. */
+static int64_t gap_ns(const struct recovery *r, const struct pending *p)
 {
 	int64_t margin = within(r->srtt_ns / 4, 4 * r->rttvar_ns, r->srtt_ns);
 
 	margin = within(margin, r->late_ns, r->srtt_ns);
-	return r->sampled ? within(r->min_gap_ns, r->srtt_ns + margin, r->max_rto_ns) : r->rto_ns;
+	return r->sampled && p->weight <= r->weight ? within(r->min_gap_ns, r->srtt_ns + margin, r->max_rto_ns) : r->rto_ns;
 }
 
 /* Answers come in the order of sending unless something was lost. So an overtaken packet has a timeout of its own;
@@ -111,7 +122,7 @@ static int64_t gap_ns(const struct recovery *r)
  * path is not overloaded. Where nothing was ever lost, silence means that somebody is late. */
 static int64_t due_ns(const struct recovery *r, const struct pending *p)
 {
-	int64_t since = p->sent_ns, timeout = gap_ns(r);
+	int64_t since = p->sent_ns, timeout = gap_ns(r, p);
 
 	if (!overtaken(r, p->order)) {
 		since = r->progress_ns > since ? r->progress_ns : since;

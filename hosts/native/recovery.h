@@ -23,7 +23,8 @@ struct pending {
 	uint64_t first_order;  /* of the first transmission */
 	uint16_t attempt;      /* how often it was sent again, at most 255: as in its datagram */
 	uint8_t waiting;       /* for an answer; as long as it is QUEUED there cannot be one */
-	uint8_t spare[5];
+	uint8_t weight;        /* set by its owner: a larger number where answers take longer, as packets are larger */
+	uint8_t spare[4];
 };
 
 struct recovery {
@@ -48,6 +49,8 @@ struct recovery {
 	uint32_t sampled;   /* a round trip has been measured */
 	uint32_t lossy;     /* answers have left gaps */
 	uint32_t backoff;   /* the timeout of silence is doubled so many times */
+	uint32_t weight;    /* the largest of a packet whose round trip is known; it is that of such packets */
+	uint32_t spare;
 
 	uint64_t retransmitted;
 	uint64_t timeouts; /* those of them that followed a silence */

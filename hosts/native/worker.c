@@ -83,6 +83,7 @@ static void prepare(struct worker *w, uint32_t index)
 		put_shapes(w, frame + WIRE_HEADER_BYTES);
 	else
 		put_values(w, slot, (uint32_t *)(frame + WIRE_HEADER_BYTES));
+	slot->pending.weight = slot->kind != WIRE_OPENING;
 	recovery_prepare(&w->recovery, &slot->pending);
 	w->queue[w->queued++] = index;
 }

@@ -6,7 +6,7 @@
 // its chunk. What arrives at the server says whose values are in it (`members`), so that each is added once.
 // With PREEMPTION a contribution of a higher priority takes a slot over, and what the slot held goes to its server.
 // Compile-time parameters: LANES (values a packet carries), SLOTS (slots of the switch), MARK_US
-// (packets that would wait longer for a link are marked).
+// (packets that would wait longer for a link are marked), ABANDONED_US (a slot that nobody touched for longer is free).
 //
 // All state of slots lives in ingress, and each register is read, changed and written within one action, as BMv2 locks
 // registers for one action at a time.
@@ -91,11 +91,15 @@ struct metadata_t {
 #define MARK_US 2000
 #endif
 
+#ifndef ABANDONED_US
+#define ABANDONED_US 1000000
+#endif
+
 #define JOBS 16
 
 const bit<32> NO_JOB = JOBS;          // where packets are counted that belong to no job
 const bit<64> MARK_NS = MARK_US * 1000;   // packets are marked that would wait longer for a link
-const bit<48> ABANDONED_US = 1000000;  // a slot that nobody has touched for so long is free
+const bit<48> ABANDONED = ABANDONED_US;  // a slot that nobody has touched for so long is free
 
 const bit<16> HEADERS_LENGTH = 20 + 8 + 12 + 20;
 const bit<16> VALUES_LENGTH = HEADERS_LENGTH + 4 * LANES;
@@ -275,7 +279,7 @@ control Pooling(inout headers_t hdr, inout metadata_t meta, inout standard_metad
                     && ((sessions_ahead != 0 && sessions_ahead[31:31] == 0)
                         || (sessions_ahead == 0 && beyond_done[31:31] == 1));
         bool spent = (state & RESEND) != 0;
-        bool free = owner == 0 || (!mine && (done || spent || now - touched > ABANDONED_US));
+        bool free = owner == 0 || (!mine && (done || spent || now - touched > ABANDONED));
         bool again = (hdr.pooled.flags & (RESEND | EVICTED)) != 0;
         bool apart = (present & meta.members) == 0;
         bool within = (meta.members & ~present) == 0;

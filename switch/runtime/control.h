@@ -202,6 +202,18 @@ int pl_register_read(struct pipeline *p, uint32_t reg, uint32_t index, uint8_t *
 	return 0;
 }
 
+int pl_registers_read(struct pipeline *p, uint32_t reg, const uint32_t *indices, uint32_t count, uint8_t *values)
+{
+	int failed = 0;
+
+	for (uint32_t i = 0; i < count && !failed; i++) {
+		failed = pl_register_read(p, reg, indices[i], values);
+		if (!failed)
+			values += (register_shapes[reg].bits + 7) / 8;
+	}
+	return failed;
+}
+
 int pl_register_write(struct pipeline *p, uint32_t reg, uint32_t index, const uint8_t *value)
 {
 	uint8_t *cell = register_cell(p, reg, index);

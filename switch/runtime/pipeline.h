@@ -103,6 +103,8 @@ int pl_counter_read(struct pipeline *p, uint32_t counter, uint32_t index, uint64
 int pl_counter_write(struct pipeline *p, uint32_t counter, uint32_t index, uint64_t packets, uint64_t bytes);
 /* value: (bits + 7) / 8 bytes, big endian */
 int pl_register_read(struct pipeline *p, uint32_t reg, uint32_t index, uint8_t *value);
+/* The same of count cells, one behind the other; fails at the first that is not there. */
+int pl_registers_read(struct pipeline *p, uint32_t reg, const uint32_t *indices, uint32_t count, uint8_t *values);
 int pl_register_write(struct pipeline *p, uint32_t reg, uint32_t index, const uint8_t *value);
 /* Drops by reason, in the order of pl_drop_names; returns how many reasons there are. */
 uint32_t pl_drops(struct pipeline *p, uint64_t *counts, uint32_t room);

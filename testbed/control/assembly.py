@@ -68,9 +68,10 @@ def conductor(
         return system.diagnose(backend, resolved.graph, active, waiting, unserved)
 
     def round_s(active: ActiveJob) -> float:
+        if timeouts.round_s:
+            return timeouts.round_s
         bound_s = system.bounds(resolved, active).link_s
-        patience_s = ROUND_S + LINK_BOUNDS * bound_s + active.job.give_up_s
-        return timeouts.round_s or patience_s
+        return ROUND_S + LINK_BOUNDS * bound_s + active.job.give_up_s
 
     controls: dict[int, Controlling] = {}
 

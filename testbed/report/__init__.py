@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from agglab.testbed.report import declared
-from agglab.testbed.report.figures import figures_of_several, run_figures
-from agglab.testbed.report.page import page
+from agglab.testbed.report import declared, dygraphs, over_time
+from agglab.testbed.report.asked import Asked
+from agglab.testbed.report.figures import figures_of_several, figures_over_time, run_figures
+from agglab.testbed.report.page import Content, page
 from agglab.testbed.result_files import NoResults, read_object
+from agglab.testbed.scenario.load import names
 from agglab.testbed.side_by_side import contenders_of
 
 __all__ = ["NoResults", "write"]
 
-WRONG_SHAPE = (
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    ArithmeticError,
-    yaml.YAMLError,
+FILES = (
+    "scenario.yaml",
+    "manifest.json",
+    "metrics.json",
+    "events.jsonl",
+    "drops.json",
+    "series.csv",
+    "latency.csv",
 )
+LOGS_MAX = 200
+BESIDE = "scenario.yaml"
+WRONG_SHAPE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 """What drawing raises where a file does not hold what it should."""
 
 
@@ -32,35 +37,54 @@ def write(folder: Path) -> Path:
 
     Raises NoResults for files that are missing, damaged or of another version.
     """
+    return _write(folder, dygraphs.find(dygraphs.folders()))
+
+
+def _write(folder: Path, library: dygraphs.Library | None) -> Path:
     metrics = read_object(folder / "metrics.json")
     events = _events(folder / "events.jsonl")
     whole, manifest = _manifest(folder)
     scenario = folder / "scenario.yaml"
     text = scenario.read_text(encoding="utf-8", errors="replace") if scenario.is_file() else ""
+    asked = Asked(text)
     name = str(manifest.get("scenario", folder.name))
+    command = _command(name, manifest) if whole == folder else BESIDE
     if whole != folder:
         name += f": {folder.relative_to(whole)}"
     try:
         inner = _inner(folder, metrics)
         several = "points" in metrics or "contenders" in metrics
-        drawn = figures_of_several(metrics) if several else run_figures(metrics, events)
-        drawn |= declared.figures(metrics, section) if (section := _figure(text)) else {}
-        files = {**drawn, "report.html": page(name, metrics, drawn, text, manifest)}
+        figures = figures_of_several(metrics) if several else run_figures(metrics, events, asked)
+        figures = [*declared.figures(metrics, asked), *figures]
+        figures += [] if several else figures_over_time(over_time.charts(folder))
+        content = Content(name, command, metrics, figures, asked, manifest, _logs(folder))
+        files = {figure.file: figure.wide for figure in figures}
+        files["report.html"] = page(content, library)
     except WRONG_SHAPE as error:
         what = f"metrics.json or events.jsonl is damaged or another version's: {error!r}"
         raise NoResults(f"{folder}: {what}") from error
     for run in inner:
-        write(run)
-    for file, content in files.items():
-        (folder / file).write_text(content, encoding="utf-8", errors="replace")
+        _write(run, library)
+    for file, content_of_file in files.items():
+        (folder / file).write_text(content_of_file, encoding="utf-8", errors="replace")
     return folder / "report.html"
 
 
-def _figure(text: str) -> dict[str, Any]:
-    """The section `figure` of the scenario; empty where there is none."""
-    tree = yaml.safe_load(text)
-    section = tree.get("figure") if isinstance(tree, dict) else None
-    return section if isinstance(section, dict) else {}
+def _command(name: str, manifest: dict[str, Any]) -> str:
+    """What `agglab run` is given to run this again: one of the laboratory's own scenarios with the
+    settings that it had, or the file beside the report."""
+    settings = manifest.get("settings", [])
+    if name not in names() or Path(str(manifest.get("source", ""))).name != f"{name}.yaml":
+        return BESIDE
+    return shlex.join([name, *(word for each in settings for word in ("--set", str(each)))])
+
+
+def _logs(folder: Path) -> list[str]:
+    """Files that the report links to, from the folder."""
+    named = [name for name in FILES if (folder / name).is_file()]
+    below = (folder / name for name in ("logs", "pcap"))
+    found = (path for place in below for path in sorted(place.glob("*")) if path.is_file())
+    return [*named, *(str(path.relative_to(folder)) for path in found)][:LOGS_MAX]
 
 
 def _inner(folder: Path, metrics: dict[str, Any]) -> list[Path]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
+from textwrap import wrap
 
 from agglab.testbed.report.svg import Canvas
 
-WIDTH, HEIGHT = 680, 320
-LEFT, RIGHT, TOP, BOTTOM = 70, 20, 56, 52
 GREY = "#888888"
 INK = "#222222"
 REFERENCE = "#D55E00"
@@ -28,6 +27,32 @@ LEGEND_MAX = 8
 LETTER = 6.5  # of the legend and of ticks, about, in pixels
 MARKS_MAX = 24
 MARK = 3  # the height of a bar's own mark, in pixels
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the parts of a chart are, in pixels. top: of the plot; legend, reference: the height of
+    the names of series, and of the first reference line; letters: of a line of the title."""
+
+    width: int
+    height: int
+    left: int
+    top: int
+    legend: int
+    reference: int
+    letters: int
+    right: int = 20
+    bottom: int = 52
+
+    @property
+    def end(self) -> int:
+        """Where the plot ends on the right."""
+        return self.width - self.right
+
+
+WIDE = Layout(680, 320, left=70, top=56, legend=41, reference=41, letters=90)
+NARROW = Layout(350, 340, left=58, top=92, legend=80, reference=62, letters=44, right=12)
+"""For a telephone, on which a wide chart's letters are too small to read."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +75,12 @@ class Piece:
 
 @dataclass(frozen=True)
 class Track:
-    """A named line with gaps: nothing is drawn between its pieces."""
+    """A named line with gaps: nothing is drawn between its pieces. band: (x, low, high) of each
+    point, between which what the line estimates is likely to be."""
 
     name: str
     pieces: Sequence[Piece]
+    band: Sequence[tuple[float, float, float]] = ()
 
 
 @dataclass(frozen=True)
@@ -74,16 +101,24 @@ class Mark:
 
 @dataclass(frozen=True)
 class Axis:
-    """A linear scale from 0 to `top` over a span of pixels."""
+    """A linear scale from 0 to `top` over a span of pixels, or a logarithmic one from `low`, which
+    is a power of ten, if that is given."""
 
     top: float
     start: float
     end: float
+    low: float = 0.0
 
     def at(self, value: float) -> float:
-        return self.start + (self.end - self.start) * (value / self.top)
+        share = (
+            log10(value / self.low) / log10(self.top / self.low) if self.low else value / self.top
+        )
+        return self.start + (self.end - self.start) * share
 
     def ticks(self) -> list[float]:
+        if self.low:
+            decades = round(log10(self.top / self.low))
+            return [self.low * 10.0**i for i in range(0, decades + 1, ceil(decades / 8))]
         step = tick_step(self.top)
         return [i * step for i in range(floor(self.top / step * (1 + 1e-9)) + 1)]
 
@@ -102,15 +137,16 @@ def bars(
     series: Sequence[Series],
     references: Sequence[Reference] = (),
     bound: str = "",
+    layout: Layout = WIDE,
 ) -> str:
     """Groups of bars, one group a category. bound: what the marks at the bars are called."""
     values = [v for s in series for v in (*s.y, *s.bounds) if v is not None]
-    canvas, y = _frame(title, label, values, references)
-    group = (WIDTH - LEFT - RIGHT) / max(1, len(categories))
+    canvas, y = _frame(title, label, values, references, layout)
+    group = (layout.end - layout.left) / max(1, len(categories))
     thick = group * 0.7 / max(1, len(series))
     every = ceil(max((len(c) for c in categories), default=0) * LETTER / group) or 1
     for i, category in enumerate(categories):
-        left = LEFT + group * (i + 0.15)
+        left = layout.left + group * (i + 0.15)
         for j, one in enumerate(series):
             value = one.y[i]
             if value is None:
@@ -126,8 +162,8 @@ def bars(
         if i % every == 0:
             canvas.text(left + group * 0.35, y.start + 18, category, "middle", 11)
     if bound:
-        _mark_name(canvas, bound)
-    return _finished(canvas, y, [s.name for s in series], references)
+        _mark_name(canvas, bound, layout)
+    return _finished(canvas, y, [s.name for s in series], references, layout)
 
 
 def lines(
@@ -137,29 +173,39 @@ def lines(
     tracks: Sequence[Track],
     references: Sequence[Reference] = (),
     marks: Sequence[Mark] = (),
+    layout: Layout = WIDE,
     ticks: Sequence[tuple[float, str]] = (),
+    log: bool = False,
 ) -> str:
-    """One colour a track, over a common x axis from 0. ticks: where and what, if not numbers."""
+    """One colour a track, over a common x axis from 0. ticks: where and what, if not numbers. log:
+    a logarithmic y axis, for values above 0."""
     points = [point for track in tracks for piece in track.pieces for point in piece.points]
-    canvas, y = _frame(title, y_label, [v for _, v in points], references)
+    highs = [high for track in tracks for _, _, high in track.band]
+    values = [*(v for _, v in points), *highs]
+    canvas, y = _frame(title, y_label, values, references, layout, log)
     xs = [*(v for v, _ in points), *(mark.x for mark in marks)]
-    x = Axis(_top(xs), LEFT, WIDTH - RIGHT)
+    x = Axis(_top(xs), layout.left, layout.end)
     for i, mark in enumerate(marks[:MARKS_MAX]):
         at = x.at(max(0.0, mark.x))
-        canvas.line(at, TOP, at, y.start, REFERENCE, "2 3")
-        anchor = "end" if at > (LEFT + WIDTH - RIGHT) / 2 else "start"
+        canvas.line(at, layout.top, at, y.start, REFERENCE, "2 3")
+        anchor = "end" if at > (layout.left + layout.end) / 2 else "start"
         offset = -4 if anchor == "end" else 4
-        canvas.text(at + offset, TOP + 12 + 13 * (i % 8), mark.text, anchor, 10)
+        canvas.text(at + offset, layout.top + 12 + 13 * (i % 8), mark.text, anchor, 10)
     for tick, text in ticks or [(tick, number(tick)) for tick in x.ticks()]:
         canvas.line(x.at(tick), y.start, x.at(tick), y.start + 4, GREY)
         canvas.text(x.at(tick), y.start + 18, text, "middle", 11)
-    canvas.text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, x_label, "middle")
+    canvas.text((layout.left + layout.end) / 2, layout.height - 12, x_label, "middle")
     for i, track in enumerate(tracks):
+        colour = COLOURS[i % len(COLOURS)]
+        if track.band:
+            above = [(x.at(a), y.at(high)) for a, _, high in track.band]
+            below = [(x.at(a), y.at(low)) for a, low, _ in reversed(track.band)]
+            canvas.polygon([*above, *below], colour, opacity=0.2)
         for piece in track.pieces:
             at_pixels = [(x.at(a), y.at(b)) for a, b in piece.points]
             dash = "4 3" if piece.dashed else ""
-            canvas.polyline(at_pixels, COLOURS[i % len(COLOURS)], dash)
-    return _finished(canvas, y, [t.name for t in tracks], references)
+            canvas.polyline(at_pixels, colour, dash)
+    return _finished(canvas, y, [t.name for t in tracks], references, layout)
 
 
 def number(value: float) -> str:
@@ -177,52 +223,65 @@ def _top(values: Sequence[float]) -> float:
 
 
 def _frame(
-    title: str, label: str, values: Sequence[float], references: Sequence[Reference]
+    title: str,
+    label: str,
+    values: Sequence[float],
+    references: Sequence[Reference],
+    layout: Layout,
+    log: bool = False,
 ) -> tuple[Canvas, Axis]:
     """Title, y axis with ticks, and the scale."""
-    canvas = Canvas(WIDTH, HEIGHT, title)
-    canvas.text(LEFT, 20, title, size=14)
+    canvas = Canvas(layout.width, layout.height, title)
+    for i, line in enumerate(wrap(title, layout.letters)[:2]):
+        canvas.text(layout.left if i == 0 and layout is WIDE else 8, 20 + 17 * i, line, size=14)
     top = _top([*values, *(r.value for r in references)])
     step = tick_step(top)
-    y = Axis(ceil(top / step) * step, HEIGHT - BOTTOM, TOP)
+    bottom = layout.height - layout.bottom
+    y = Axis(ceil(top / step) * step, bottom, layout.top)
+    if log:
+        low = 10.0 ** floor(log10(min(values, default=1.0)))
+        y = Axis(max(10.0 ** ceil(log10(top)), 10 * low), bottom, layout.top, low)
     for tick in y.ticks():
-        canvas.line(LEFT, y.at(tick), WIDTH - RIGHT, y.at(tick), "#dddddd")
-        canvas.text(LEFT - 6, y.at(tick) + 4, number(tick), "end", 11)
-    canvas.text(16, (TOP + HEIGHT - BOTTOM) / 2, label, "middle", turn=-90)
+        canvas.line(layout.left, y.at(tick), layout.end, y.at(tick), "#dddddd")
+        canvas.text(layout.left - 6, y.at(tick) + 4, number(tick), "end", 11)
+    canvas.text(16, (layout.top + layout.height - layout.bottom) / 2, label, "middle", turn=-90)
     return canvas, y
 
 
 def _finished(
-    canvas: Canvas, y: Axis, names: Sequence[str], references: Sequence[Reference]
+    canvas: Canvas,
+    y: Axis,
+    names: Sequence[str],
+    references: Sequence[Reference],
+    layout: Layout,
 ) -> str:
     for i, reference in enumerate(references):
-        at = y.at(reference.value)
-        canvas.line(LEFT, at, WIDTH - RIGHT, at, REFERENCE, "6 4")
+        at, named = y.at(reference.value), layout.reference - 14 * i
+        canvas.line(layout.left, at, layout.end, at, REFERENCE, "6 4")
         text = f"{reference.name} {number(reference.value)}"
-        canvas.line(
-            WIDTH - RIGHT - 160, 37 - 14 * i, WIDTH - RIGHT - 132, 37 - 14 * i, REFERENCE, "6 4"
-        )
-        canvas.text(WIDTH - RIGHT - 126, 41 - 14 * i, text, size=11)
+        canvas.line(layout.end - 160, named - 4, layout.end - 132, named - 4, REFERENCE, "6 4")
+        canvas.text(layout.end - 126, named, text, size=11)
     if len(names) > 1:
-        _legend(canvas, names)
-    canvas.line(LEFT, y.start, WIDTH - RIGHT, y.start, GREY)
+        _legend(canvas, names, layout)
+    canvas.line(layout.left, y.start, layout.end, y.start, GREY)
     return canvas.render()
 
 
-def _mark_name(canvas: Canvas, name: str) -> None:
+def _mark_name(canvas: Canvas, name: str, layout: Layout) -> None:
     """Between the legend of the series, however long that is, and the bars."""
-    canvas.rectangle(WIDTH - RIGHT - 160, TOP - 10, 28, MARK, INK)
-    canvas.text(WIDTH - RIGHT - 126, TOP - 5, name, size=11)
+    at = layout.top - 5 if layout is WIDE else layout.reference
+    canvas.rectangle(layout.end - 160, at - 5, 28, MARK, INK)
+    canvas.text(layout.end - 126, at, name, size=11)
 
 
-def _legend(canvas: Canvas, names: Sequence[str]) -> None:
-    x = float(LEFT)
+def _legend(canvas: Canvas, names: Sequence[str], layout: Layout) -> None:
+    x = float(layout.left)
     for i, name in enumerate(names):
-        left = WIDTH - RIGHT - x - 24 - LETTER * len(name)
+        left = layout.end - x - 24 - LETTER * len(name)
         more = f"and {len(names) - i} more"
         if i == LEGEND_MAX or (i < len(names) - 1 and left < LETTER * len(more)):
-            canvas.text(x, 41, more, size=11)
+            canvas.text(x, layout.legend, more, size=11)
             return
-        canvas.rectangle(x, 32, 10, 10, COLOURS[i])
-        canvas.text(x + 14, 41, name, size=11)
+        canvas.rectangle(x, layout.legend - 9, 10, 10, COLOURS[i % len(COLOURS)])
+        canvas.text(x + 14, layout.legend, name, size=11)
         x += 24 + LETTER * len(name)

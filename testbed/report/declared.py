@@ -3,88 +3,118 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from agglab.testbed.metrics import lookup
-from agglab.testbed.report.chart import Mark, Piece, Track, lines
+from agglab.testbed.noise import median_interval
+from agglab.testbed.report.asked import Asked, number
+from agglab.testbed.report.by_axis import MEDIAN, TIMES
+from agglab.testbed.report.chart import NARROW, WIDE, Layout, Mark, Piece, Track, lines
+from agglab.testbed.report.figures import Figure
 from agglab.testbed.side_by_side import OfSeveral, runs_of
 
-Section = Mapping[str, Any]
-Lines = Mapping[str, Sequence[OfSeveral]]
+Point = tuple[float, float]
 
 
-def figures(metrics: Mapping[str, Any], section: Section) -> dict[str, str]:
-    """File name -> SVG, one for each metric of `y`. section: as in scenario.yaml."""
-    runs = [run for run in runs_of(metrics) if run.settings]
-    if not runs:
-        return {}
-    x = section.get("x") or next(iter(runs[0].settings))
-    of_lines: dict[str, list[OfSeveral]] = {}
-    for run in runs:
-        of_lines.setdefault(_line(run, x), []).append(run)
-    wanted = section.get("y", ["allreduce.time_s.median"])
-    wanted = [wanted] if isinstance(wanted, str) else wanted
-    return {f"figure-{i}.svg": _drawn(of_lines, x, y, section) for i, y in enumerate(wanted)}
+def figures(metrics: Mapping[str, Any], asked: Asked) -> list[Figure]:
+    """One for each metric of the section's `y`; none without such a section, or a sweep."""
+    section = asked.tree.get("figure")
+    runs = [run for run in runs_of(metrics) if run.settings] if "points" in metrics else []
+    if not isinstance(section, dict) or not runs:
+        return []
+    wanted = section.get("y", [MEDIAN])
+    drawn = []
+    for i, y in enumerate([wanted] if isinstance(wanted, str) else wanted):
+        one = _Declared(section, runs, y)
+        drawn.append(Figure(f"figure-{i}.svg", one.drawn(WIDE), one.drawn(NARROW)))
+    return drawn
 
 
-def _line(run: OfSeveral, x: str) -> str:
-    """What the line of a run is called: what it differs in from the runs of other lines."""
-    others = [f"{key} {value}" for key, value in run.settings.items() if key != x]
-    return ", ".join([*([run.contender] if run.contender else []), *others]) or "all"
+@dataclass(frozen=True)
+class _Declared:
+    """section: its values as text. y: the metric."""
 
+    section: Mapping[str, Any]
+    runs: Sequence[OfSeveral]
+    y: str
 
-def _drawn(of_lines: Lines, x: str, y: str, section: Section) -> str:
-    positions = _positions(of_lines, x, section)
-    tracks = []
-    for name, runs in of_lines.items():
-        points = [(positions[run.settings[x]], lookup(run.metrics, y)) for run in runs]
-        measured = [(at, float(value)) for at, value in points if _is_number(value)]
-        tracks.append(Track(name, (Piece(_shown(measured, section)),)))
-    unit = f"{y}, first point = 1" if section.get("relative") else y
-    ticks = [(at, text) for text, at in positions.items()]
-    marks = list(_marks(of_lines, x, positions, section))
-    return lines(str(section.get("title", y)), x, unit, tracks, marks=marks, ticks=ticks)
+    def drawn(self, layout: Layout) -> str:
+        title, label = str(self.section.get("title", self.y)), self.y
+        if self._relative:
+            label += ", first point = 1"
+        ticks = [(at, text) for text, at in self._positions.items()]
+        tracks = [self._track(name, runs) for name, runs in self._lines.items()]
+        marks = list(self._marks())
+        return lines(title, self._x, label, tracks, (), marks, layout, ticks, self._log)
 
+    @property
+    def _x(self) -> str:
+        return str(self.section.get("x") or next(iter(self.runs[0].settings)))
 
-def _shown(
-    points: Sequence[tuple[float, float]], section: Section
-) -> Sequence[tuple[float, float]]:
-    if not section.get("relative") or not points or not points[0][1]:
-        return points
-    first = points[0][1]
-    return [(x, value / first) for x, value in points]
+    @property
+    def _log(self) -> bool:
+        """Only where all that is shown is above 0."""
+        values = [lookup(run.metrics, self.y) for run in self.runs]
+        numbers = [value for value in values if _is_number(value)]
+        return self.section.get("y_scale") == "log" and min(numbers, default=0) > 0
 
+    @property
+    def _relative(self) -> bool:
+        return self.section.get("relative") == "true"
 
-def _positions(of_lines: Lines, x: str, section: Section) -> dict[str, float]:
-    """Where each swept value, as written, is on the axis: at the number that it is, or in steps."""
-    values = list(dict.fromkeys(run.settings[x] for runs in of_lines.values() for run in runs))
-    numbers = [_number(value) for value in values]
-    if section.get("scale") == "steps" or None in numbers:
-        return {value: float(i) for i, value in enumerate(values)}
-    return {
-        value: number for value, number in zip(values, numbers, strict=True) if number is not None
-    }
+    @cached_property
+    def _lines(self) -> dict[str, list[OfSeveral]]:
+        """The runs that differ in nothing but x, under what they differ in from those of others."""
+        found: dict[str, list[OfSeveral]] = {}
+        for run in self.runs:
+            others = [f"{key} {value}" for key, value in run.settings.items() if key != self._x]
+            name = ", ".join([*([run.contender] if run.contender else []), *others])
+            found.setdefault(name or "all", []).append(run)
+        return found
 
+    @cached_property
+    def _positions(self) -> dict[str, float]:
+        """Where each swept value, as written, is on the axis: at its number, or in steps."""
+        values = list(dict.fromkeys(run.settings[self._x] for run in self.runs))
+        numbers = {value: found for value in values if (found := number(value)) is not None}
+        if self.section.get("scale") == "steps" or len(numbers) < len(values):
+            return {value: float(i) for i, value in enumerate(values)}
+        return numbers
 
-def _number(text: str) -> float | None:
-    try:
-        return float(text.replace("_", ""))
-    except ValueError:
-        return None
-
-
-def _marks(
-    of_lines: Lines, x: str, positions: Mapping[str, float], section: Section
-) -> Iterator[Mark]:
-    """Where each line's metric first reaches the value that the section names."""
-    mark = section.get("mark", {})
-    for runs in of_lines.values() if mark else ():
+    def _track(self, name: str, runs: Sequence[OfSeveral]) -> Track:
+        """A line through what was measured, and the interval of the rounds where it is a median."""
+        points: list[Point] = []
+        band = []
         for run in runs:
-            value = lookup(run.metrics, mark["metric"])
-            if _is_number(value) and value >= float(mark.get("reaches", 1)):
-                yield Mark(positions[run.settings[x]], str(mark.get("text", mark["metric"])))
-                break
+            at, value = self._positions[run.settings[self._x]], lookup(run.metrics, self.y)
+            if not _is_number(value):
+                continue
+            points.append((at, float(value)))
+            sample = lookup(run.metrics, TIMES) if self.y == MEDIAN else ()
+            if interval := median_interval(sample or ()):
+                band.append((at, interval.low, interval.high))
+        unit = points[0][1] if self._relative and points and points[0][1] else 1.0
+        line = [(x, value / unit) for x, value in points]
+        return Track(name, (Piece(line),), [(x, a / unit, b / unit) for x, a, b in band])
+
+    def _marks(self) -> Iterator[Mark]:
+        """Where each line's metric first reaches the value that the section names."""
+        mark = self.section.get("mark")
+        if not isinstance(mark, dict):
+            return
+        least = number(str(mark.get("reaches", "1"))) or 0.0
+        for runs in self._lines.values():
+            reached = (r for r in runs if _reaches(lookup(r.metrics, mark["metric"]), least))
+            if run := next(reached, None):
+                text = str(mark.get("text", mark["metric"]))
+                yield Mark(self._positions[run.settings[self._x]], text)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _reaches(value: Any, least: float) -> bool:
+    return _is_number(value) and bool(value >= least)

@@ -2,42 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from agglab.testbed.metrics import lookup
-from agglab.testbed.report.chart import Mark, Reference, Series, Track, bars, lines
+from agglab.testbed.report import by_axis, training, zoom
+from agglab.testbed.report.asked import Asked
+from agglab.testbed.report.chart import (
+    NARROW,
+    WIDE,
+    Layout,
+    Mark,
+    Piece,
+    Reference,
+    Series,
+    Track,
+    bars,
+    lines,
+)
+from agglab.testbed.report.over_time import Chart
+from agglab.testbed.report.topology import NARROW as NARROW_WIDTH
+from agglab.testbed.report.topology import WIDE as WIDTH
+from agglab.testbed.report.topology import topology
 from agglab.testbed.report.tracks import tracks
 from agglab.testbed.side_by_side import OfSeveral, runs_of
 
 Metrics = Mapping[str, Any]
 Events = Sequence[Mapping[str, Any]]
 LABELS_MAX = 24
+BARS_MAX = 24
+"""Rounds; more are drawn as a line."""
+ROUNDS_OF_A_DISTRIBUTION = 10
+TOPOLOGY = "topology.svg"
 MEDIAN, TIME = "allreduce.time_s.median", "median time"
 
 
-def run_figures(metrics: Metrics, events: Events) -> dict[str, str]:
-    """File name -> SVG."""
+@dataclass(frozen=True)
+class Figure:
+    """file: the SVG's name in the folder. wide: that SVG; narrow: the same for a telephone; zoom:
+    HTML of the same as a chart that zooms, if it is one. kind: of a figure over time, whose."""
+
+    file: str
+    wide: str
+    narrow: str
+    zoom: str = ""
+    kind: str = ""
+
+
+def run_figures(metrics: Metrics, events: Events, asked: Asked) -> list[Figure]:
+    """Of one run."""
     if "totals" not in metrics:
-        return {}
-    figures = {}
+        return []
+    figures = []
+    if metrics["links"]:
+        wide, narrow = (topology(metrics, asked, width) for width in (WIDTH, NARROW_WIDTH))
+        figures.append(Figure(TOPOLOGY, wide, narrow))
     if any(job["rounds"] for job in metrics["jobs"].values()):
-        figures = {"time.svg": _time(metrics)}
+        figures.append(_times(metrics))
         if anything_again(metrics):
-            figures["workers.svg"] = _workers(metrics)
-    if progress := _progress(events, metrics):
-        figures["progress.svg"] = progress
+            figures.append(_drawn("workers.svg", partial(_workers, metrics)))
+    figures += _progress(events, metrics)
+    figures += _distribution(metrics)
     if metrics["totals"]["injected_drops"] or metrics["totals"]["other_drops"]:
-        figures["drops.svg"] = _drops(metrics)
-    return figures
+        figures.append(_drawn("drops.svg", partial(_drops, metrics)))
+    return [*figures, *_training(metrics["jobs"])]
 
 
-def figures_of_several(metrics: Metrics) -> dict[str, str]:
-    """File name -> SVG, of a sweep or a comparison: a group of bars a point, or a bar a contender
-    where there is one point alone."""
+def figures_over_time(charts: Sequence[Chart]) -> list[Figure]:
+    """Of series.csv and latency.csv."""
+    return [
+        replace(_lines(c.file, c.title, c.x_label, c.y_label, c.lines), kind=c.kind) for c in charts
+    ]
+
+
+def figures_of_several(metrics: Metrics) -> list[Figure]:
+    """Of a sweep or a comparison: lines over each key that was swept, and a group of bars a point,
+    or a bar a contender where there is one point alone."""
     runs = [run for run in runs_of(metrics) if lookup(run.metrics, MEDIAN)]
     if not runs:
-        return {}
+        return []
+    over = [
+        _lines(each.file, each.title, each.x_label, each.y_label, each.lines)
+        for each in by_axis.figures(metrics)
+    ]
+    time = _drawn("time.svg", partial(_bars_of_several, runs))
+    return [*over, time, *_training({_name(run): run.metrics for run in runs})]
+
+
+def _name(run: OfSeveral) -> str:
+    return " ".join([*run.settings.values(), *([run.contender] if run.contender else [])])
+
+
+def _training(runs: Mapping[str, Metrics]) -> list[Figure]:
+    """Of jobs or contenders by name; none if none has trained."""
+    trained = training.trained(runs)
+    if not trained:
+        return []
+    curves = training.curves(trained)
+    loss = _lines("loss.svg", "Loss of the model, first run", "seconds", "hinge loss", curves)
+    return [loss, _drawn("delays.svg", partial(training.delays, trained))]
+
+
+def _bars_of_several(runs: Sequence[OfSeveral], layout: Layout) -> str:
     placed = {_group_and_bar(run): run.metrics for run in runs}
     groups, names = (list(dict.fromkeys(key[i] for key in placed)) for i in (0, 1))
     series = [
@@ -49,7 +117,29 @@ def figures_of_several(metrics: Metrics) -> dict[str, str]:
         for name in names
     ]
     title = f"Time of a round by {', '.join(runs[0].settings) or 'contender'}"
-    return {"time.svg": bars(title, "seconds", groups, series, bound="link bound")}
+    return bars(title, "seconds", groups, series, bound="link bound", layout=layout)
+
+
+def _drawn(file: str, draw: Callable[[Layout], str]) -> Figure:
+    return Figure(file, draw(WIDE), draw(NARROW))
+
+
+def _lines(
+    file: str,
+    title: str,
+    x_label: str,
+    y_label: str,
+    tracks: Sequence[Track],
+    references: Sequence[Reference] = (),
+    marks: Sequence[Mark] = (),
+) -> Figure:
+    """A chart that zooms."""
+    wide, narrow = (
+        lines(title, x_label, y_label, tracks, references, marks, layout)
+        for layout in (WIDE, NARROW)
+    )
+    html = zoom.figure(title, x_label, y_label, tracks, references, marks, instead=wide)
+    return Figure(file, wide, narrow, html)
 
 
 def _group_and_bar(run: OfSeveral) -> tuple[str, str]:
@@ -57,19 +147,53 @@ def _group_and_bar(run: OfSeveral) -> tuple[str, str]:
     return (values, run.contender or TIME) if values else (run.contender, TIME)
 
 
-def _time(metrics: Metrics) -> str:
-    jobs = metrics["jobs"]
-    rounds = max(job["rounds"] for job in jobs.values())
+def _times(metrics: Metrics) -> Figure:
+    """A bar a round; of many rounds a line."""
+    rounds = max(job["rounds"] for job in metrics["jobs"].values())
+    bounds = {} if len(metrics["jobs"]) > 1 else {"link bound": metrics["link_bound_s"]}
+    references = [Reference(name, value) for name, value in bounds.items()]
+    if rounds <= BARS_MAX:
+        return _drawn("time.svg", partial(_time, metrics, rounds, references))
+    curves = [
+        Track(name, (Piece([(float(i), time_s) for i, time_s in enumerate(times)]),))
+        for name, times in _times_of_jobs(metrics).items()
+        if times
+    ]
+    return _lines("time.svg", "Time of each round", "round", "seconds", curves, references)
+
+
+def _time(metrics: Metrics, rounds: int, references: Sequence[Reference], layout: Layout) -> str:
     labels = [f"round {i}" for i in range(rounds)]
     series = [
-        Series(
-            name if len(jobs) > 1 else "time", _padded(job["allreduce"]["time_s"]["all"], rounds)
-        )
-        for name, job in jobs.items()
+        Series(name, _padded(times, rounds)) for name, times in _times_of_jobs(metrics).items()
     ]
-    bounds = {} if len(jobs) > 1 else {"link bound": metrics["link_bound_s"]}
-    references = [Reference(name, value) for name, value in bounds.items()]
-    return bars("Time of each round", "seconds", labels, series, references)
+    return bars("Time of each round", "seconds", labels, series, references, layout=layout)
+
+
+def _times_of_jobs(metrics: Metrics) -> dict[str, Sequence[float]]:
+    """By job; of a single one as `time`."""
+    jobs = metrics["jobs"]
+    return {
+        name if len(jobs) > 1 else "time": job["allreduce"]["time_s"]["all"]
+        for name, job in jobs.items()
+    }
+
+
+def _distribution(metrics: Metrics) -> list[Figure]:
+    """The share of rounds that took no longer than a time: of each job with rounds enough."""
+    curves = []
+    for name, times in _times_of_jobs(metrics).items():
+        if len(times) < ROUNDS_OF_A_DISTRIBUTION:
+            continue
+        ordered = sorted(times)
+        steps = [(ordered[0], 0.0)]
+        for i, time_s in enumerate(ordered):
+            steps += [(time_s, i / len(ordered)), (time_s, (i + 1) / len(ordered))]
+        curves.append(Track(name, (Piece(steps),)))
+    if not curves:
+        return []
+    title = "Distribution of the rounds' times: the share that took no longer"
+    return [_lines("distribution.svg", title, "seconds", "share of the rounds", curves)]
 
 
 AGAIN = {"retransmitted": "sent again", "duplicates": "heard twice", "timeouts": "time-outs"}
@@ -86,7 +210,7 @@ def _padded(times: Sequence[float], rounds: int) -> list[float | None]:
     return [*times, *[None] * (rounds - len(times))]
 
 
-def _workers(metrics: Metrics) -> str:
+def _workers(metrics: Metrics, layout: Layout) -> str:
     workers = {
         f"{name} {rank}" if len(metrics["jobs"]) > 1 else f"worker {rank}": worker
         for name, job in metrics["jobs"].items()
@@ -95,10 +219,10 @@ def _workers(metrics: Metrics) -> str:
     kept = _most(workers, {name: sum(w[k] for k in AGAIN) for name, w in workers.items()})
     series = [Series(n, [workers[name][k] for name in kept]) for k, n in AGAIN.items()]
     title = f"Frames beyond the necessary{_of(kept, workers, 'workers')}"
-    return bars(title, "frames", kept, series)
+    return bars(title, "frames", kept, series, layout=layout)
 
 
-def _drops(metrics: Metrics) -> str:
+def _drops(metrics: Metrics, layout: Layout) -> str:
     ways = {name: way for link in metrics["links"].values() for name, way in link.items()}
     sums = {name: way["dropped"] + way["queue_drops"] for name, way in ways.items()}
     labels = _most(ways, sums)
@@ -107,7 +231,7 @@ def _drops(metrics: Metrics) -> str:
         Series("by a full queue", [ways[name]["queue_drops"] for name in labels]),
     ]
     title = f"Packets dropped, by link and direction{_of(labels, ways, 'directions')}"
-    return bars(title, "packets", labels, series)
+    return bars(title, "packets", labels, series, layout=layout)
 
 
 def _most(names: Iterable[str], sums: Mapping[str, float]) -> list[str]:
@@ -122,7 +246,7 @@ def _of(kept: Sequence[str], names: Collection[str], what: str) -> str:
     return f" (the {len(kept)} of {len(names)} {what} with most)" if len(kept) < len(names) else ""
 
 
-def _progress(events: Events, metrics: Metrics) -> str:
+def _progress(events: Events, metrics: Metrics) -> list[Figure]:
     """Chunks done over time, all rounds together; faults and restarts as marks."""
     several = len(metrics["jobs"]) > 1
     names = dict(enumerate(metrics["jobs"], start=1))
@@ -131,11 +255,11 @@ def _progress(events: Events, metrics: Metrics) -> str:
         for (job, rank), pieces in sorted(tracks(events, _begin_ns(events)).items())
     ]
     if not drawn:
-        return ""
+        return []
     title = "Chunks done"
     if any(piece.dashed for track in drawn for piece in track.pieces):
         title += " (dashed: in rounds that were broken off)"
-    return lines(title, "seconds", "chunks", drawn, marks=_marks(events))
+    return [_lines("progress.svg", title, "seconds", "chunks", drawn, marks=_marks(events))]
 
 
 def _begin_ns(events: Events) -> int:

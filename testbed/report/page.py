@@ -1,90 +1,203 @@
-"""report.html: one file, no scripts, nothing fetched."""
+"""report.html: one file that needs no network. It holds no script but that of its charts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
+from urllib.parse import quote
 
-from agglab.testbed.metrics import lookup, show
-from agglab.testbed.report.figures import anything_again
+from agglab.testbed.metrics import lookup
+from agglab.testbed.report import answers
+from agglab.testbed.report.asked import Asked
+from agglab.testbed.report.dygraphs import Library
+from agglab.testbed.report.expected import Judged, judged
+from agglab.testbed.report.figures import TOPOLOGY, Figure, anything_again
+from agglab.testbed.report.losses import Loss, losses
+from agglab.testbed.report.style import STYLE
+from agglab.testbed.report.tables import OF_THE_NETWORK, cell, shown, table
+from agglab.testbed.report.zoom import scripts
 from agglab.testbed.side_by_side import OfSeveral, busiest, runs_of
 
-STYLE = """
-* { box-sizing: border-box; }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 80em; margin: 2em auto; padding: 0 1em;
-  overflow-wrap: anywhere; }
-h1 { font-size: 1.5em; } h2 { font-size: 1.15em; margin-top: 2em; }
-.verdict { color: white; padding: 0.15em 0.6em; border-radius: 0.3em; }
-.passed { background: #00745a; } .failed { background: #b02a00; } .limited { background: #8a5a00; }
-td.bad { color: #b02a00; font-weight: bold; }
-table { border-collapse: collapse; margin: 0.5em 0; } caption { text-align: left; }
-th, td { border-bottom: 1px solid #ddd; padding: 0.2em 0.8em 0.2em 0; text-align: right;
-  vertical-align: top; }
-th:first-child, td:first-child, td.text { text-align: left; }
-th, td { overflow-wrap: normal; } td.text, td:first-child { overflow-wrap: anywhere; }
-td { font-variant-numeric: tabular-nums; }
-pre { background: #f5f5f5; padding: 0.8em; overflow-x: auto; font-size: 13px; }
-figure { margin: 1em 0; } svg { max-width: 100%; height: auto; }
-.wide table { font-size: 13px; line-height: 1.4; width: 100%; }
-.wide th, .wide td { padding-right: 0.4em; } .wide.many table { font-size: 10.5px; }
-.facts td:last-child:not(.text) { white-space: nowrap; }
-.manifest td { text-align: left; overflow-wrap: anywhere; }
-.manifest td:first-child { overflow-wrap: break-word; }
-@media (max-width: 75em) {
-  .wide table, .wide tbody { display: block; } .wide tr.head { display: none; }
-  .wide tr { display: grid; grid-template-columns: repeat(auto-fill, minmax(16em, 1fr));
-    gap: 0 1.5em; border-bottom: 2px solid #bbb; padding: 0.5em 0; }
-  .wide td { display: flex; justify-content: space-between; gap: 0.5em; border: 0; padding: 0; }
-  .wide td::before { content: attr(data-of); opacity: 0.75; }
-  .wide td:first-child { grid-column: 1 / -1; justify-content: flex-start; font-weight: bold; }
-  .wide td:first-child::before { content: none; }
-  .wide td.text { grid-column: 1 / -1; justify-content: flex-start; }
-}
-@media (prefers-color-scheme: dark) {
-  body { background: #1c1c1c; color: #ddd; } a { color: #8ab4f8; }
-  pre { background: #2a2a2a; } th, td, .wide tr { border-color: #444; }
-  td.bad { color: #ff8a65; }
-  svg { filter: invert(0.89) hue-rotate(180deg); }
-}
-"""
-
 Metrics = Mapping[str, Any]
-MANY_COLUMNS = 12
-ROWS_OPEN = 64
-"""A longer table is folded."""
-OF_THE_NETWORK = ("network-bound", "virtual-time")
-"""Verdicts of fidelity that say that the network was measured."""
 
 
-def page(
-    name: str, metrics: Metrics, figures: Mapping[str, str], scenario: str, manifest: Metrics
-) -> str:
-    """The report of one folder. figures: file name -> SVG text."""
-    body = [_header(name, metrics, manifest)]
+@dataclass(frozen=True)
+class Content:
+    """What a page is made of. name: of the scenario, and of the run in it; command: what
+    `agglab run` is given to repeat it; logs: files of the folder to link to, from it."""
+
+    name: str
+    command: str
+    metrics: Metrics
+    figures: Sequence[Figure]
+    asked: Asked
+    manifest: Metrics
+    logs: Sequence[str] = ()
+
+
+def page(content: Content, library: Library | None) -> str:
+    """The report of one folder. library: what draws the charts that zoom, if it is there."""
+    metrics = content.metrics
+    body = [_header(content.name, metrics, content.manifest)]
+    expected = judged(content.asked, metrics)
     if "points" in metrics or "contenders" in metrics:
-        body.append(_section("Runs", _runs(runs_of(metrics)) + _growth(metrics)))
+        body += _of_several(metrics, expected)
     elif "totals" in metrics:
-        body.append(_section("Result", _facts(metrics)))
-        body += _several(metrics)
-    body += [f"<figure>{svg}</figure>" for svg in figures.values()]
+        body += _of_one(content, expected)
+    plain = (each for each in content.figures if each.file != TOPOLOGY and not each.kind)
+    body += [_figure(figure, library) for figure in plain]
+    body += _over_time(content.figures, library)
     if "totals" in metrics:
-        if not anything_again(metrics):
-            body.append("<p>No worker sent or heard anything twice.</p>")
-        for job, own in metrics["jobs"].items():
-            title = "Workers" if len(metrics["jobs"]) == 1 else f"Workers of {job}"
-            body.append(_section(title, _table("worker", own["workers"])))
-        body.append(_section("Switches", _table("switch", _flat_switches(metrics["switches"]))))
-        body.append(_section("Links", _table("direction", _ways(metrics["links"]))))
-    body.append(_section("Scenario as resolved", f"<pre>{escape(scenario)}</pre>"))
-    body.append(_section("Manifest", _manifest(manifest)))
-    return _document(name, "\n".join(body))
+        body += _counters(metrics)
+    body += _logs(content.logs)
+    body.append(_section("Scenario as resolved", f"<pre>{escape(content.asked.text)}</pre>"))
+    body.append(_section("Manifest", _manifest(content.manifest)))
+    if library and any(figure.zoom for figure in content.figures):
+        body.append(scripts(library))
+    return _document(content.name, "\n".join(body))
+
+
+def _of_several(metrics: Metrics, expected: Sequence[Judged]) -> list[str]:
+    runs = runs_of(metrics)
+    held = sum(bool(run.metrics["ok"]) for run in runs)
+    answer = f"<p>{held} of {len(runs)} runs held what was expected of them.</p>"
+    return [
+        _section("Runs", answer + _runs(runs) + _growth(metrics)),
+        *_expected(expected),
+    ]
+
+
+def _of_one(content: Content, expected: Sequence[Judged]) -> list[str]:
+    metrics, asked = content.metrics, content.asked
+    lost = losses(metrics, asked)
+    found = {
+        "What was asked": answers.was_asked(asked) if asked.tree else "The scenario is missing.",
+        "Did it hold?": answers.did_it_hold(metrics, expected),
+        "What limited it?": answers.what_limited(metrics),
+        "Where were packets lost?": answers.where_lost(lost),
+    }
+    pairs = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in found.items())
+    runs = "".join(
+        f"<li><code>{escape(each.command)}</code>: {escape(each.why)}</li>"
+        for each in answers.next_runs(content.command, metrics, asked)
+    )
+    following = f"<dt>What to run next</dt><dd><ul>{runs}</ul></dd>" if runs else ""
+    topology = (figure for figure in content.figures if figure.file == TOPOLOGY)
+    return [
+        f"<dl class='answers'>{pairs}{following}</dl>",
+        *_expected(expected),
+        *(_figure(figure, None) for figure in topology),
+        *_lost(lost),
+        _section("Result", _facts(metrics)),
+        *_several(metrics),
+        *_predicted(metrics),
+    ]
+
+
+def _expected(expected: Sequence[Judged]) -> list[str]:
+    if not expected:
+        return []
+    rows = {
+        each.metric: {
+            "expected": each.wanted,
+            "measured": each.got,
+            "verdict": "holds" if each.holds else "failed",
+        }
+        for each in expected
+    }
+    return [_section("Expected and measured", table("metric", rows))]
+
+
+def _lost(lost: Sequence[Loss]) -> list[str]:
+    rows = {
+        f"{number}. {loss.where}": {
+            "packets": loss.packets,
+            "of": loss.of,
+            "share": f"{loss.packets / loss.of:.3%}" if loss.of else None,
+            "why": loss.why,
+        }
+        for number, loss in enumerate(lost, start=1)
+    }
+    return [_section("Where packets were lost, and why", table("where", rows))] if rows else []
+
+
+def _predicted(metrics: Metrics) -> list[str]:
+    """What the scenario's arithmetic says, beside what was counted."""
+    rows = {
+        name: {
+            "predicted, nothing sent again": way["predicted_bytes"],
+            "measured": way["bytes"],
+            "more": way["bytes"] - way["predicted_bytes"],
+        }
+        for name, way in _ways(metrics["links"]).items()
+        if way.get("predicted_bytes") is not None
+    }
+    if not rows:
+        return []
+    agree = metrics["links_as_predicted"]
+    said = {
+        True: "Every direction carried exactly what was predicted and what was sent again.",
+        False: "Some direction carried other bytes than were predicted and sent again.",
+    }.get(agree, f"Not compared to the byte: {metrics.get('links_unclear', '')}")
+    return [
+        _section(
+            "Bytes, predicted and measured", f"<p>{escape(said)}</p>{table('direction', rows)}"
+        )
+    ]
+
+
+def _counters(metrics: Metrics) -> list[str]:
+    body = []
+    if not anything_again(metrics):
+        body.append("<p>No worker sent or heard anything twice.</p>")
+    for job, own in metrics["jobs"].items():
+        title = "Workers" if len(metrics["jobs"]) == 1 else f"Workers of {job}"
+        body.append(_section(title, table("worker", own["workers"])))
+    body.append(_section("Switches", table("switch", _flat_switches(metrics["switches"]))))
+    body.append(_section("Links", table("direction", _ways(metrics["links"]))))
+    return body
+
+
+def _over_time(figures: Sequence[Figure], library: Library | None) -> list[str]:
+    """A part of the page for each kind of thing; that of jobs is open."""
+    parts = []
+    for kind in dict.fromkeys(figure.kind for figure in figures if figure.kind):
+        own = "".join(_figure(figure, library) for figure in figures if figure.kind == kind)
+        opened = " open" if kind == "job" else ""
+        parts.append(f"<details{opened}><summary>{kind.capitalize()}s</summary>{own}</details>")
+    return [_section("Over time", "".join(parts))] if parts else []
+
+
+def _figure(figure: Figure, library: Library | None) -> str:
+    link = escape(figure.file, quote=True)
+    svg = f"<p class='file'><a href='{link}'>{link}</a></p>"
+    if library and figure.zoom:
+        return figure.zoom + svg
+    both = (
+        f"<div class='on-wide'>{figure.wide}</div><div class='on-narrow'>{figure.narrow}</div>"
+        if figure.narrow
+        else figure.wide
+    )
+    return f"<figure>{both}{svg}</figure>"
+
+
+def _logs(logs: Sequence[str]) -> list[str]:
+    """Links beside the report."""
+    if not logs:
+        return []
+    items = "".join(
+        f"<li><a href='{escape(quote(path), quote=True)}'>{escape(path)}</a></li>" for path in logs
+    )
+    return [_section("Files and logs", f"<ul>{items}</ul>")]
 
 
 def _document(title: str, body: str) -> str:
     return (
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        "<meta name='color-scheme' content='light dark'>"
         f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n"
     )
 
@@ -124,7 +237,7 @@ def _facts(metrics: Metrics) -> str:
         "fidelity": metrics["fidelity"]["verdict"],
     }
     rows = "".join(
-        f"<tr><td>{escape(name)}</td>{_cell(name, value)}</tr>" for name, value in facts.items()
+        f"<tr><td>{escape(name)}</td>{cell(name, value)}</tr>" for name, value in facts.items()
     )
     failure = metrics["failure"]
     failed = f"<p>Failure: {escape(failure['reason'])}</p>" if failure else ""
@@ -166,8 +279,8 @@ def _several(metrics: Metrics) -> list[str]:
         }
         for name, job in metrics["jobs"].items()
     }
-    jain = f"<p>Jain index of the jobs: {escape(_shown(metrics['fairness']['jain']))}</p>"
-    return [_section("Jobs", _table("job", rows) + jain)]
+    jain = f"<p>Jain index of the jobs: {escape(shown(metrics['fairness']['jain']))}</p>"
+    return [_section("Jobs", table("job", rows) + jain)]
 
 
 def _runs(runs: Sequence[OfSeveral]) -> str:
@@ -176,7 +289,7 @@ def _runs(runs: Sequence[OfSeveral]) -> str:
         label = ": ".join(part for part in (run.point, run.contender) if part)
         href = escape(f"{run.folder}/report.html", quote=True)
         rows[f"<a href='{href}'>{escape(label)}</a>"] = _run(run)
-    return _table("run", rows, escaped=True)
+    return table("run", rows, escaped=True)
 
 
 def _run(run: OfSeveral) -> dict[str, Any]:
@@ -208,7 +321,7 @@ def _compared(run: OfSeveral) -> dict[str, Any]:
 def _growth(metrics: Metrics) -> str:
     """What was expected to grow, from the first to the last run; and how far to trust it."""
     rows = [
-        f"<li>growth of {escape(path)}: {escape(_shown(value))}</li>"
+        f"<li>growth of {escape(path)}: {escape(shown(value))}</li>"
         for path, value in metrics.get("growth", {}).items()
     ]
     other = sum(verdict not in OF_THE_NETWORK for verdict in _verdicts(metrics))
@@ -216,56 +329,6 @@ def _growth(metrics: Metrics) -> str:
         count = f"{other} of {len(runs_of(metrics))} runs"
         rows.append(f"<li>{count} did not measure the network: see the column fidelity</li>")
     return f"<ul>{''.join(rows)}</ul>" if rows else ""
-
-
-def _table(first: str, rows: Mapping[str, Metrics], escaped: bool = False) -> str:
-    """rows: name -> column -> value; the columns are those of the first row."""
-    columns = list(next(iter(rows.values()), {}))
-    head = "".join(f"<th>{escape(_heading(c))}</th>" for c in [first, *columns])
-    lines = [f"<tr class='head'>{head}</tr>"]
-    for name, values in rows.items():
-        cells = "".join(_cell(_heading(c), values.get(c)) for c in columns)
-        lines.append(f"<tr><td>{name if escaped else escape(name)}</td>{cells}</tr>")
-    many = " many" if len(columns) > MANY_COLUMNS else ""
-    table = f"<div class='wide{many}'><table>{''.join(lines)}</table></div>"
-    if len(rows) <= ROWS_OPEN:
-        return table
-    return f"<details><summary>{len(rows)} rows</summary>{table}</details>"
-
-
-def _cell(heading: str, value: Any) -> str:
-    """On a narrow page the heading stands in the cell."""
-    kinds = ["text"] if isinstance(value, str) and " " in value else []
-    if _is_bad(heading, value):
-        kinds.append("bad")
-    marked = f" class='{' '.join(kinds)}'" if kinds else ""
-    return f"<td{marked} data-of='{escape(heading, quote=True)}'>{escape(_shown(value))}</td>"
-
-
-def _is_bad(heading: str, value: Any) -> bool:
-    """Whether a value says that a run failed, or was no measurement of the network."""
-    if heading == "verdict":
-        return bool(value == "failed")
-    if heading == "fidelity":
-        return value is not None and value not in OF_THE_NETWORK
-    if heading in ("exact", "sums exact", "integer sums exact"):
-        return value is False
-    return heading.startswith("wrong ") and bool(value)
-
-
-def _heading(column: str) -> str:
-    """`cpu_s` is "cpu (s)"."""
-    name = column.removesuffix("_s").replace("_", " ")
-    return f"{name} (s)" if column.endswith("_s") else name
-
-
-def _shown(value: Any) -> str:
-    """For reading: digits in groups, a dash for what there is not."""
-    if value is None:
-        return "–"
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return show(value)
-    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1e5 else show(value)
 
 
 def _flat_switches(switches: Metrics) -> dict[str, dict[str, Any]]:

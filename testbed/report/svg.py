@@ -40,11 +40,26 @@ class Canvas:
             f"fill='{colour}'>{inner}</rect>"
         )
 
-    def polyline(self, points: Iterable[tuple[float, float]], colour: str, dash: str = "") -> None:
+    def polyline(
+        self,
+        points: Iterable[tuple[float, float]],
+        colour: str,
+        dash: str = "",
+        thick: float = 1.5,
+    ) -> None:
         dashes = f" stroke-dasharray='{dash}'" if dash else ""
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         self._elements.append(
-            f"<polyline points='{path}' fill='none' stroke='{colour}' stroke-width='1.5'{dashes}/>"
+            f"<polyline points='{path}' fill='none' stroke='{colour}' "
+            f"stroke-width='{thick:.2g}'{dashes}/>"
+        )
+
+    def polygon(
+        self, points: Iterable[tuple[float, float]], colour: str, opacity: float = 1.0
+    ) -> None:
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        self._elements.append(
+            f"<polygon points='{path}' fill='{colour}' fill-opacity='{opacity}'/>"
         )
 
     def text(

@@ -59,6 +59,7 @@ class Figure:
         "linear",
         "of the x axis; `steps`: the swept values at equal distances, as for powers of two",
     )
+    y_scale: str = key("y_scale", Choice(("linear", "log")), "linear", "of the y axis")
     mark: MarkSection | None = field(default=None, metadata={"section": MarkSection})
     long: tuple[str, ...] = keys_list(
         "long",

@@ -170,7 +170,14 @@ class Contest:
 
 NO_CONTEST = Contest()
 
-_LISTS = {"findings", "allreduce.time_s.all", "fidelity.reasons", "lost_workers"}
+_LISTS = {
+    "findings",
+    "allreduce.time_s.all",
+    "fidelity.reasons",
+    "lost_workers",
+    "training.curve",
+    "training.delay.counts",
+}
 _TEXTS = {
     "reason",
     "first_wrong.job",

@@ -17,7 +17,7 @@ from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.systems.base import ActiveJob, Choices, Share, Source, System
 from agglab.topologies import Topology
 
-SAMPLE_REAL_S, SAMPLE_VIRTUAL_S = 0.010, 0.001
+SAMPLE_S = 0.010
 
 
 @dataclass(frozen=True)
@@ -150,10 +150,5 @@ def _complete(
         workload=replace(scenario.workload, window=choices.window or None),
         jobs=tuple(sections),
         options=tuple(own.items()),
-        series=replace(scenario.series, every_s=_sample_s(scenario)),
+        series=replace(scenario.series, every_s=scenario.series.every_s or SAMPLE_S),
     )
-
-
-def _sample_s(scenario: Scenario) -> float:
-    virtual = scenario.backend == "virtual"
-    return scenario.series.every_s or (SAMPLE_VIRTUAL_S if virtual else SAMPLE_REAL_S)

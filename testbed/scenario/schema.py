@@ -409,7 +409,7 @@ class Series:
     )
     every_s: float | None = key(
         "every",
-        AutoOr(duration("10us", "60s"), "10 ms on real links, 1 ms in virtual time"),
+        AutoOr(duration("10us", "60s"), "10 ms"),
         None,
         "how far apart samples are; of a long run they become fewer",
     )

@@ -13,7 +13,7 @@ seed: 1
 backend: virtual
 topology: {kind: rack, workers: 4, servers: 4}
 links: {rate: 100mbit, queue: 2MB}
-workload: {elements: 50_000, dtype: float32, rounds: 3}
+workload: {elements: 50_000, rounds: 3}
 expect: {totals.other_drops: 0}
 """
 """Under all cases. Queues hold whatever a system has in flight: all losses are injected."""
@@ -86,11 +86,10 @@ WRITTEN = (
     Case(
         "async_sgd",
         "Asynchronous training",
-        "Four workers train one model, each at its own pace, until 200 updates of it are "
+        "Four workers train one model, each at its own pace, until 60 updates of it are "
         "committed. A round is the whole of that, computing included; `exact` says that the model "
         "is the one that the log of its updates leads to.",
-        ("workload.rounds=1",),
-        on_page=False,
+        ("workload.rounds=1", "workload.updates=60"),
     ),
 )
 

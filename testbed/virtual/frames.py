@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import struct
 from dataclasses import dataclass
+from functools import lru_cache
 
 from agglab.hosts.wire import LOWER_HEADER_BYTES
 from agglab.testbed.checksum import ONES, word_sum
@@ -87,6 +88,7 @@ class Framing:
         return macs + ip + udp[:6], self._pseudo + UDP_HEADER.size + size + word_sum(udp)
 
 
+@lru_cache(maxsize=4096)
 def packed(ip: str) -> bytes:
     """As on the wire."""
     return ipaddress.IPv4Address(ip).packed

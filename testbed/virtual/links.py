@@ -192,8 +192,15 @@ class LinkDirection:
     def look(self) -> Row:
         """A row of series.tracks.LINK: so far, and of what waits now."""
         now_ns = self._clock.now_ns
-        waiting = [len(frame) for begin_ns, _, frame in self._flying if begin_ns > now_ns]
-        return now_ns, self.carried_bytes(), self._refused, len(waiting), sum(waiting)
+        packets = waiting = begun = 0
+        if self._free_ns > now_ns:  # those that wait are behind all others
+            for begin_ns, end_ns, frame in reversed(self._flying):
+                if begin_ns <= now_ns:
+                    begun = len(frame) if end_ns - self._delay_ns > now_ns else 0
+                    break
+                packets += 1
+                waiting += len(frame)
+        return now_ns, self._bytes - waiting - begun, self._refused, packets, waiting
 
     def statistics(self) -> DirectionStatistics:
         """What was counted so far."""

@@ -231,7 +231,7 @@ class SwitchNode:
             name = full_name(self._compiled.program.registers, last)
         except KeyError:
             return None
-        return [self._pipeline.register_read(name, index) for index in indices]
+        return self._pipeline.registers_read(name, indices)
 
     def account(self) -> NodeStatistics:
         """What became of the frames that arrived, and what was sent."""

@@ -3,8 +3,9 @@ history is computed again from the server's log."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from itertools import zip_longest
 from statistics import fmean, pvariance
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agglab.hosts.workloads import AsyncSgd, InputKey
-from agglab.hosts.workloads.async_sgd import COMMITTED, LARGE, LOST, SCALE, STALE, UNUSED, WORDS_MIN
+from agglab.hosts.workloads.async_sgd import COMMITTED, LARGE, LOST, SCALE, STALE, UNUSED
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, TrainingBounds
 from agglab.testbed.verify import Verdict, Wrong
@@ -46,9 +47,16 @@ class AsynchronousTraining(Workload):
         "training.lost": "updates that a server had taken with it, or that were read of its model",
         "training.divergence": "the largest norm of what the server had committed and its replica "
         "did not have, as a weight, of all runs; 0 without a replica",
+        "training.taken": "updates that a server that died had told workers of and its replica did "
+        "not have",
+        "training.gap": "the norm of these, as a weight: how far the two were apart then, of all "
+        "runs",
         "training.loss.first": "hinge loss of the first model on documents that no worker has",
         "training.loss.last": "of the last",
         "training.loss.mean": "of the models over the time of a run",
+        "training.curve": "[seconds since it began, hinge loss from then on] of the first run's "
+        "models",
+        "training.delay.counts": "how many updates of all runs were 0, 1, 2, ... versions old",
     }
 
     def work(self, section: Section, workers: int) -> AsyncSgd:
@@ -84,15 +92,24 @@ class AsynchronousTraining(Workload):
         runs = [verdict.measures for verdict in verdicts if verdict.measures]
         found: dict[str, Any] = {}
         for path in self.metrics:
-            values = [run[path] for run in runs]
-            largest = path in ("training.delay.max", "training.divergence")
-            value = None if not values else max(values) if largest else fmean(values)
             *sections, name = path.split(".")
             place = found
             for section in sections:
                 place = place.setdefault(section, {})
-            place[name] = value
+            place[name] = _of_all(path, [run[path] for run in runs])
         return found
+
+
+def _of_all(path: str, values: Sequence[Any]) -> Any:
+    """One metric of a job from that of each of its runs."""
+    if path == "training.curve":
+        return values[0] if values else []
+    if path == "training.delay.counts":
+        return [sum(counts) for counts in zip_longest(*values, fillvalue=0)]
+    if not values:
+        return None
+    largest = path in ("training.delay.max", "training.divergence", "training.gap")
+    return max(values) if largest else fmean(values)
 
 
 def judge(
@@ -138,10 +155,16 @@ def judge(
     if len({run["log"][: run["commits"]].tobytes() for run in runs.values()}) > 1:
         wrong += 1
         first = first or Wrong("result", min(runs), None, "one log", "another at other workers")
-    verdict = Verdict(wrong, wrong, first)
     if wrong or history is None or len(runs) < len(members):
-        return verdict
-    return replace(verdict, measures=_measures(work, held_out, list(runs.values()), history))
+        return Verdict(wrong, wrong, first)
+    told = list(runs.values())
+    taken, gap = lost_with_server(work, documents, told, history)
+    if bounds.divergence is not None and gap > bounds.divergence:
+        promised, got = f"a replica within {bounds.divergence}", f"{gap:.0f} when the server died"
+        return Verdict(1, 1, Wrong("result", min(runs), None, promised, got))
+    measures = _measures(work, held_out, told, history)
+    of_server = {"training.taken": taken, "training.gap": gap / SCALE}
+    return Verdict(0, 0, None, measures={**measures, **of_server})
 
 
 def _opened(work: AsyncSgd, one: Received) -> NDArray[np.void] | None:
@@ -222,6 +245,37 @@ class _History:
             self.mistake = f"a replica within {bounds.divergence}", f"{apart:.0f} at {version}"
 
 
+def lost_with_server(
+    work: AsyncSgd,
+    documents: Sequence[NDArray[np.void]],
+    runs: Sequence[NDArray[np.void]],
+    history: _History,
+) -> tuple[int, float]:
+    """How many updates a server had told workers of before it died, and its replica did not have,
+    and their norm in units. They are in no log: they are computed again from the workers' accounts,
+    in the order of their versions, as far as no version is missing. runs: of each member."""
+    old = history.log["version"][history.log["epoch"] == 0]
+    version = kept = int(old.max(initial=0))
+    models = {kept: history.models[kept]}
+    groups: dict[int, list[tuple[int, int, int]]] = {}
+    for member, run in enumerate(runs):
+        own = run["account"][: run["steps"]]
+        for place in np.flatnonzero((own["fate"] == LOST) & (own["version"] > 0)).tolist():
+            told = (member, place, int(own["read"][place]))
+            groups.setdefault(int(own["version"][place]), []).append(told)
+    for after in sorted(groups):
+        if after - version != len(groups[after]):
+            break
+        total = np.zeros(work.elements, np.int64)
+        for member, step, read in groups[after]:
+            model = history.models[read] if read <= kept else models[read]
+            total += update_of(work, model, work.rows_of(documents[member], step))
+        models[after] = wrapped(models[version] + total)
+        version = after
+    apart = np.linalg.norm((models[version] - models[kept]).astype(float))
+    return sum(map(len, groups.values())), float(apart)
+
+
 def _account(
     work: AsyncSgd, member: int, run: NDArray[np.void], log: NDArray[np.void]
 ) -> tuple[str, str] | None:
@@ -246,38 +300,46 @@ def _account(
 
 def update_of(work: AsyncSgd, model: Model, rows: NDArray[np.void]) -> Model:
     """What a step adds to a model: by matrices of word counts, not as the workers do it."""
-    weights = model.reshape(work.features, work.classes)
-    count, halvings = len(rows), rows["halvings"].astype(np.int64)
-    counts = np.zeros((count, work.features), np.int64)
-    for place, row in enumerate(rows):
-        words = row["words"][row["words"] >= 0]
-        counts[place] = np.bincount(words, minlength=work.features)
-    scores = (counts @ weights) >> halvings[:, np.newaxis]
-    labels = rows["label"]
-    right = scores[np.arange(count), labels]
-    margins = scores + SCALE
-    margins[np.arange(count), labels] = right
+    count, counts, labels = len(rows), word_counts(work, rows), rows["label"]
+    margins, right = _margins(work, model, rows, counts)
     rivals = margins.argmax(axis=1)
     wrong = margins.max(axis=1) > right
     signs = np.zeros((count, work.classes), np.int64)
-    changes = np.maximum(1, work.rate >> halvings) * wrong
+    changes = np.maximum(1, work.rate >> rows["halvings"].astype(np.int64)) * wrong
     signs[np.arange(count), labels] += changes
     signs[np.arange(count), rivals] -= changes
     total: Model = (counts.T @ signs).reshape(-1)
     return total
 
 
-def loss_of(work: AsyncSgd, model: Model, documents: NDArray[np.void]) -> float:
-    """The mean hinge loss."""
-    weights = model.reshape(work.features, work.classes)
-    total = 0
-    for row in documents:
-        words = row["words"][: WORDS_MIN << int(row["halvings"])]
-        scores = weights[words].sum(axis=0) >> int(row["halvings"])
-        right = int(scores[row["label"]])
-        rivals = np.delete(scores, row["label"])
-        total += max(0, SCALE + int(rivals.max()) - right)
-    return total / len(documents) / SCALE
+def loss_of(
+    work: AsyncSgd, model: Model, documents: NDArray[np.void], counts: NDArray[np.int64]
+) -> float:
+    """The mean hinge loss. counts: of the documents' words."""
+    margins, right = _margins(work, model, documents, counts)
+    return int((margins.max(axis=1) - right).sum()) / len(documents) / SCALE
+
+
+def word_counts(work: AsyncSgd, rows: NDArray[np.void]) -> NDArray[np.int64]:
+    """How often each word is in each document, of shape (documents, features)."""
+    rank, place = np.nonzero(rows["words"] >= 0)
+    flat = rank * work.features + rows["words"][rank, place]
+    found = np.bincount(flat, minlength=len(rows) * work.features)
+    return found.reshape(len(rows), work.features)
+
+
+def _margins(
+    work: AsyncSgd, model: Model, rows: NDArray[np.void], counts: NDArray[np.int64]
+) -> tuple[Model, Model]:
+    """Scores of each document's classes, those of wrong ones a margin higher, of shape (documents,
+    classes); and the right ones', of shape (documents,)."""
+    halvings = rows["halvings"].astype(np.int64)
+    scores = (counts @ model.reshape(work.features, work.classes)) >> halvings[:, np.newaxis]
+    places, labels = np.arange(len(rows)), rows["label"]
+    right = scores[places, labels]
+    margins = scores + SCALE
+    margins[places, labels] = right
+    return margins, right
 
 
 def wrapped(values: Model) -> Model:
@@ -307,8 +369,15 @@ def _measures(
         "training.loss.first": curve[0][1],
         "training.loss.last": curve[-1][1],
         "training.loss.mean": _mean(curve, end_s),
-        "curve": curve,
+        "training.curve": curve,
+        "training.delay.counts": _counts(history.delays),
     }
+
+
+def _counts(delays: Sequence[int]) -> list[int]:
+    """How many are 0, 1, 2 and so on."""
+    found = Counter(delays)
+    return [found[delay] for delay in range(max(delays, default=-1) + 1)]
 
 
 def loss_curve(
@@ -319,10 +388,11 @@ def loss_curve(
     log = history.log
     versions = sorted({int(version) for version in log["version"]})
     shown = versions[:: max(1, len(versions) // CURVE_POINTS)]
-    found = [(0.0, loss_of(work, history.models[0], held_out))]
+    counts = word_counts(work, held_out)
+    found = [(0.0, loss_of(work, history.models[0], held_out, counts))]
     for version in sorted({*shown, *versions[-1:]}):
         at_s = (int(log["at_ns"][version - 1]) - began_ns) / NS_PER_S
-        found.append((at_s, loss_of(work, history.models[version], held_out)))
+        found.append((at_s, loss_of(work, history.models[version], held_out, counts)))
     return found
 
 

@@ -133,15 +133,15 @@ def _push_pull(chance: Random) -> dict[str, Any]:
 
 
 def _async_sgd(chance: Random) -> dict[str, Any]:
-    """A short training run of a small model."""
+    """A short training run of a model of few packets: each update and each reading is as many."""
     return {
-        "features": chance.randint(2, 24),
-        "classes": chance.randint(2, 4),
-        "samples": chance.randint(1, 16),
-        "batch": chance.randint(1, 3),
+        "features": chance.randint(2, 8),
+        "classes": chance.randint(2, 3),
+        "samples": chance.randint(1, 8),
+        "batch": chance.randint(1, 2),
         "learning_rate": chance.choice((0.01, 0.1, 0.5)),
         "compute_s": chance.choice((0.00001, 0.0005, 0.005)),
-        "updates": chance.randint(1, 30),
+        "updates": chance.randint(1, 10),
         "time_s": chance.choice((None, None, 0.02)),
     }
 

@@ -23,6 +23,7 @@ PYTEST = ("-m", "pytest", "-x", "-q", "--no-header", "--tb=no", "-rfE", "--hypot
 FAILED = re.compile(r"^(FAILED|ERROR) (tests/\S+?::.+?)(?: - .*)?$", re.MULTILINE)
 COLLECTION = re.compile(r"^ERROR (tests/\S+\.py)(?: - (.*))?$", re.MULTILINE)
 NODE = re.compile(r"tests/\S+?\.py::.+")
+INCLUDE = re.compile(r'^#include "(.+)"', re.MULTILINE)
 CRASHED_IN = re.compile(r'File "[^"]*/(tests/[^"]+)", line \d+ in (test_\w+)')
 
 
@@ -45,13 +46,12 @@ def validity(workspace: Workspace, file: str) -> Found:
 
 
 def _compile_words(workspace: Workspace, file: str) -> Iterator[list[str]]:
-    """The commands that compile it; of what P4 programs include, all of them."""
+    """The commands that compile it; of a file that P4 programs include, all that do."""
     suffix = Path(file).suffix
     if suffix == ".p4":
         out = workspace.folder / "build" / "mutant.json"
         out.parent.mkdir(exist_ok=True)
-        programs = sorted(path.name for path in (workspace.folder / "p4").glob("*.p4"))
-        for name in [Path(file).name] if Path(file).name in programs else programs:
+        for name in programs_with(workspace.folder / "p4", Path(file).name):
             sizes = ["-DLANES=5", "-DSLOTS=8"]
             yield ["-m", "agglab.compiler", f"p4/{name}", *sizes, "-o", str(out)]
     elif suffix in (".c", ".h"):
@@ -59,6 +59,20 @@ def _compile_words(workspace: Workspace, file: str) -> Iterator[list[str]]:
     else:
         assert suffix == ".py", file
         yield ["-m", "py_compile", file]
+
+
+def programs_with(folder: Path, name: str) -> list[str]:
+    """Of the P4 programs in a folder, that of this name, or those that include a file of it."""
+    programs = sorted(folder.glob("*.p4"))
+    return [program.name for program in programs if name in _read_by(program)]
+
+
+def _read_by(source: Path) -> set[str]:
+    """Names of the P4 files that a compiler reads for this one, itself among them."""
+    found = {source.name}
+    for include in INCLUDE.findall(source.read_text(encoding="utf-8")):
+        found |= _read_by(source.parent / include)
+    return found
 
 
 def unit(workspace: Workspace, tests: Sequence[str], hint: str = "") -> Found:

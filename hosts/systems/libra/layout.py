@@ -67,7 +67,7 @@ class Worker(ctypes.Structure):
         *[(name, U32) for name in ("aggregator", "direct_after", "digest", "round", "begun")],
         *[(name, U32) for name in ("disagreed", "other_digest", "items", "items_done", "rank")],
         *[(name, U64) for name in ("directly", "bytes_again")],
-        ("deadline_ns", I64),
+        *[(name, I64) for name in ("hold_ns", "deadline_ns")],
     ]
 
 

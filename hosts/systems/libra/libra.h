@@ -80,6 +80,7 @@ struct libra_worker {
 	uint32_t rank;
 	uint64_t directly; /* requests that went past the switch because it had not answered */
 	uint64_t bytes_again; /* of frames */
+	int64_t hold_ns; /* for how long a server may hold a first PULL or LEARN back */
 	int64_t deadline_ns;
 };
 

@@ -57,9 +57,7 @@ class LibraWorker:
         self._requests: NDArray[np.void] = np.zeros(window, layout.REQUEST)
         self._queue: NDArray[np.uint32] = np.zeros(2 * window, np.uint32)
         count = layout.PHASES * job.servers
-        self._recoveries = (Recovery * count)(
-            *(_recovery(timing, number // job.servers) for number in range(count))
-        )
+        self._recoveries = (Recovery * count)(*(Recovery.of(timing) for _ in range(count)))
         self._rtts_ns: NDArray[np.int64] = np.zeros(count, np.int64)
         self._shares = (layout.Share * job.servers)()
         self._hot: list[Keys] = [NO_KEYS] * job.servers
@@ -75,6 +73,7 @@ class LibraWorker:
             rank=rank,
             aggregator=job.servers if job.hot else layout.NO_AGGREGATOR,
             direct_after=DIRECT_AFTER,
+            hold_ns=timing.initial_rto_ns,
         )
         self._address = ctypes.addressof(self._state)
 
@@ -236,13 +235,6 @@ class LibraWorker:
             f"{shared.words(shared.runs(servers))} after {self._timing.give_up_ns / 1e9:g} s",
             ranges,
         )
-
-
-def _recovery(timing: Timing, phase: int) -> Recovery:
-    """A server holds a first pull back until the last worker has pushed all; and what is hot waits
-    for its turn behind the sums of all others."""
-    held = phase in (layout.PULL, layout.LEARN)
-    return Recovery.of(timing, timing.initial_rto_ns if held else 0)
 
 
 class _Round:

@@ -40,9 +40,19 @@ def endpoint(part: Part) -> Endpoint:
     assert isinstance(work, AsyncSgd), "the only kind of workload that this system does"
     usual = shared.timing_of(part, has["lanes"], WINDOW)
     timing = replace(usual, min_rto_ns=SILENCE_NS, slack_ns=SILENCE_NS)
-    post = Post(part.job, has["session"], has["lanes"], part.peers, timing)
+    hold_ns = _hold_ns(part)
+    post = Post(part.job, has["session"], has["lanes"], part.peers, timing, hold_ns)
     give_up_ns = round(part.give_up_s * NS_PER_S)
     return Agent(post, _role(part, work, post), give_up_ns)
+
+
+def _hold_ns(part: Part) -> int:
+    """What a window for each worker takes on a link: for so long a packet or its acknowledgement
+    may wait behind what its sender and its receiver send to others."""
+    if not part.link_rate_bps:
+        return 0
+    frame_bits = 8 * wire.frame_bytes(wire.longest_datagram_bytes(part.settings["lanes"]))
+    return round(WINDOW * part.workers * frame_bits / part.link_rate_bps * NS_PER_S)
 
 
 def _role(part: Part, work: AsyncSgd, post: Post) -> Worker | Answering:

@@ -33,10 +33,12 @@ class Channel:
     """What one agent keeps of another. Payloads are whole but for their number and attempt, which
     `due` says."""
 
-    def __init__(self, timing: Timing) -> None:
+    def __init__(self, timing: Timing, hold_ns: int = 0) -> None:
+        """hold_ns: for how long packets and their acknowledgements may wait behind others' in the
+        queues of both ends."""
         self._native = library.load_system(SIGNATURES)
         check_layout()
-        self._recovery = Recovery.of(timing)
+        self._recovery = Recovery.of(timing, hold_ns)
         self._address = ctypes.addressof(self._recovery)
         self._pending: NDArray[np.void] = np.zeros(WINDOW, np.dtype(PENDING))
         self._due: NDArray[np.uint32] = np.zeros(WINDOW, np.uint32)
@@ -44,6 +46,12 @@ class Channel:
         self._packets: list[bytes] = [b""] * WINDOW
         self._waiting: deque[bytes] = deque()
         self._next = self._oldest = 0
+        self._has_changed = False
+        """Since `due` looked what to send again."""
+        self.in_flight = 0
+        """Packets that wait for an acknowledgement."""
+        self.deadline_ns = NEVER_NS
+        """When `due` has something to send again, as it found."""
         self._heard_below = 0
         self._heard: set[int] = set()
 
@@ -64,8 +72,16 @@ class Channel:
             self._native.recovery_send(self._address, entry, now_ns)
             found.append((self._next, 0, now_ns, self._packets[slot]))
             self._next += 1
-        if not self._recovery.in_flight:
+            self.in_flight += 1
+            self._has_changed = True
+        if not self._has_changed and now_ns < self.deadline_ns:
             return found
+        return found + self._overdue(now_ns)
+
+    def _overdue(self, now_ns: int) -> list[tuple[int, int, int, bytes]]:
+        """As `due`, of what was sent before."""
+        found: list[tuple[int, int, int, bytes]] = []
+        self._has_changed = False
         self._recovery.deadline_ns = NEVER_NS
         count = self._native.recovery_repeat(
             self._address, self._pending_at, PENDING_BYTES, WINDOW, now_ns, self._due_at
@@ -75,6 +91,7 @@ class Channel:
             one = self._pending[slot]
             attempt, first_ns = int(one["attempt"]), int(one["first_sent_ns"])
             found.append((number, attempt, first_ns, self._packets[slot]))
+        self.deadline_ns = int(self._recovery.deadline_ns)
         return found
 
     def answered(self, now_ns: int, number: int, attempt: int) -> bool:
@@ -85,6 +102,8 @@ class Channel:
         trip_ns = self._native.recovery_answered(self._address, self._entry(slot), attempt, now_ns)
         if trip_ns >= 0:
             self._native.recovery_sample(self._address, trip_ns)
+        self.in_flight -= 1
+        self._has_changed = True
         while self._oldest < self._next and not self._pending[self._oldest % WINDOW]["waiting"]:
             self._oldest += 1
         return True
@@ -98,19 +117,9 @@ class Channel:
         return self._recovery
 
     @property
-    def in_flight(self) -> int:
-        """Packets that wait for an acknowledgement."""
-        return int(self._recovery.in_flight)
-
-    @property
     def queued(self) -> int:
         """Packets that have not been sent yet."""
         return len(self._waiting)
-
-    @property
-    def deadline_ns(self) -> int:
-        """When `due` has something to send again."""
-        return int(self._recovery.deadline_ns) if self.in_flight else NEVER_NS
 
     @property
     def retransmitted(self) -> int:

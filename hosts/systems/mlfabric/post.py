@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -15,9 +16,12 @@ from agglab.hosts.systems.mlfabric import wire
 from agglab.hosts.systems.mlfabric.channel import NEVER_NS, WINDOW, Channel
 from agglab.hosts.systems.mlfabric.wire import HEADER, HEADER_BYTES, Kind
 
-NUMBER_AT = HEADER.fields["number"][1]  # type: ignore[index]
-INCARNATION_AT = HEADER.fields["incarnation"][1]  # type: ignore[index]
+FIELDS = struct.Struct("!BBHIHBBII")
+"""HEADER again: one packet's header is read and written faster by it than as an array."""
+NUMBERED = struct.Struct("!BII")
+"""What is filled in when a packet leaves: attempt, incarnation, number."""
 ATTEMPT_AT = HEADER.fields["attempt"][1]  # type: ignore[index]
+assert (FIELDS.size, ATTEMPT_AT + NUMBERED.size) == (HEADER_BYTES, HEADER_BYTES)
 
 
 class Message(NamedTuple):
@@ -34,8 +38,15 @@ class Post:
     """One agent's. Its peers are told apart by address, which the driver checks."""
 
     def __init__(
-        self, job: int, session: int, lanes: int, peers: Sequence[Address], timing: Timing
+        self,
+        job: int,
+        session: int,
+        lanes: int,
+        peers: Sequence[Address],
+        timing: Timing,
+        hold_ns: int = 0,
     ) -> None:
+        """hold_ns: see Channel."""
         self.peers = tuple(peers)
         self.lanes = lanes
         self.longest_bytes = wire.longest_datagram_bytes(lanes)
@@ -47,13 +58,11 @@ class Post:
         """Acknowledgements that were awaited."""
         self.heard_ns = [0] * len(self.peers)
         """When each peer last gave a sign of life."""
-        self._header = np.zeros(1, HEADER)
-        self._header["version"], self._header["job"] = wire.VERSION, job
-        self._header["session"] = session
         self._job, self._session = job, session
+        self._incarnation = 0
         self._began = False
         self._incarnations: dict[int, int] = {}
-        self._channels = [Channel(timing) for _ in self.peers]
+        self._channels = [Channel(timing, hold_ns) for _ in self.peers]
         self._once: list[tuple[int, bytes]] = []
         self._repeats: dict[int, Repeat] = {}
         self.outbox = _outbox([(0, bytes(self.longest_bytes))] * (4 * WINDOW), self.longest_bytes)
@@ -62,22 +71,21 @@ class Post:
         """Called at first, whatever comes first."""
         if not self._began:
             self._began = True
-            self._incarnation = (now_ns // 1000 % 2**32).to_bytes(4, "big")
-            self._header["incarnation"] = now_ns // 1000 % 2**32
+            self._incarnation = now_ns // 1000 % 2**32
 
     def send(self, peer: int, kind: Kind, body: bytes = b"") -> None:
         """Until it has arrived."""
-        self._channels[peer].put(self._laid_out(kind, body))
+        self._channels[peer].put(self._header(kind) + body)
 
     def send_once(self, peer: int, kind: Kind, body: bytes) -> None:
         """Nobody will know whether it has arrived."""
-        self._once.append((peer, self._laid_out(kind, body)))
+        self._once.append((peer, self._header(kind) + body))
 
-    def _laid_out(self, kind: Kind, body: bytes) -> bytes:
-        assert wire.is_of_legal_length(kind, len(body), self.lanes), (kind, len(body))
-        header = self._header
-        header["kind"], header["round"], header["epoch"] = kind, self.run, self.epoch
-        return header.tobytes() + body
+    def _header(self, kind: Kind, attempt: int = 0, number: int = 0) -> bytes:
+        job, session, sender = self._job, self._session, self._incarnation
+        return FIELDS.pack(
+            wire.VERSION, kind, job, session, self.run, self.epoch, attempt, sender, number
+        )
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> Iterator[Message]:
         """What is new of the datagrams that came."""
@@ -95,48 +103,38 @@ class Post:
         if len(payload) < HEADER_BYTES:
             self.refuse()
             return None
-        header = np.frombuffer(payload, HEADER, 1)[0]
-        kind, body = int(header["kind"]), payload[HEADER_BYTES:]
-        if (
-            header["version"] != wire.VERSION
-            or header["job"] != self._job
-            or not wire.is_of_legal_length(kind, len(body), self.lanes)
-        ):
+        version, kind, job, session, run, epoch, attempt, sender, number = FIELDS.unpack_from(
+            payload
+        )
+        body = payload[HEADER_BYTES:]
+        fits = wire.is_of_legal_length(kind, len(body), self.lanes)
+        if version != wire.VERSION or job != self._job or not fits:
             self.refuse()
-            return None
-        incarnation = int(header["incarnation"])
-        if header["session"] != self._session:
+        elif session != self._session or self._incarnations.setdefault(peer, sender) != sender:
             self.is_late()
-            return None
-        known = self._incarnations.setdefault(peer, incarnation)
-        if known != incarnation:
-            self.is_late()
-            return None
-        number, attempt = int(header["number"]), int(header["attempt"])
-        if kind == Kind.ACK:
-            if not self._channels[peer].answered(now_ns, number, attempt):
-                self.counters["duplicates"] += 1
-                return None
+        elif kind == Kind.ACK:
+            self._answered(now_ns, peer, number, attempt)
+        elif kind == Kind.SUMMED or self._is_new(peer, number, attempt):
+            self.heard_ns[peer] = now_ns
+            return Message(peer, Kind(kind), run, epoch, body)
+        return None
+
+    def _answered(self, now_ns: int, peer: int, number: int, attempt: int) -> None:
+        if self._channels[peer].answered(now_ns, number, attempt):
             self.answered += 1
             self.heard_ns[peer] = now_ns
-            return None
-        if kind != Kind.SUMMED:
-            new = self._channels[peer].hears(number)
-            if new is None:
-                self.refuse()
-                return None
-            self._acknowledge(peer, number, attempt)
-            if not new:
-                self.counters["duplicates"] += 1
-                return None
-        self.heard_ns[peer] = now_ns
-        return Message(peer, Kind(kind), int(header["round"]), int(header["epoch"]), body)
+        else:
+            self.counters["duplicates"] += 1
 
-    def _acknowledge(self, peer: int, number: int, attempt: int) -> None:
-        payload = bytearray(self._laid_out(Kind.ACK, b""))
-        payload[ATTEMPT_AT] = attempt
-        payload[NUMBER_AT:] = number.to_bytes(4, "big")
-        self._once.append((peer, bytes(payload)))
+    def _is_new(self, peer: int, number: int, attempt: int) -> bool:
+        """Answers it, too."""
+        new = self._channels[peer].hears(number)
+        if new is None:
+            self.refuse()
+            return False
+        self._once.append((peer, self._header(Kind.ACK, attempt, number)))
+        self.counters["duplicates"] += not new
+        return new
 
     def refuse(self) -> None:
         """A packet that no agent of the job can have sent."""
@@ -156,17 +154,16 @@ class Post:
                 if attempt:
                     self._repeats[len(rows)] = Repeat(None, number, first_ns)
                 numbered = bytearray(payload)
-                numbered[INCARNATION_AT : INCARNATION_AT + 4] = self._incarnation
-                numbered[ATTEMPT_AT] = attempt
-                numbered[NUMBER_AT : NUMBER_AT + 4] = number.to_bytes(4, "big")
+                NUMBERED.pack_into(numbered, ATTEMPT_AT, attempt, self._incarnation, number)
                 rows.append((peer, bytes(numbered)))
         if rows:
             self.outbox = _outbox(rows, self.longest_bytes)
         counters = self.counters
         counters["sent"] += len(rows)
         counters["bytes_sent"] += sum(wire.frame_bytes(len(payload)) for _, payload in rows)
-        counters["retransmitted"] = sum(one.retransmitted for one in self._channels)
-        counters["timeouts"] = sum(one.timeouts for one in self._channels)
+        if self._repeats:
+            counters["retransmitted"] = sum(one.retransmitted for one in self._channels)
+            counters["timeouts"] = sum(one.timeouts for one in self._channels)
         return np.arange(len(rows), dtype=np.uint32)
 
     def repeats(self, row: int) -> Repeat | None:
@@ -202,8 +199,7 @@ class Post:
 
 
 def _outbox(rows: Sequence[tuple[int, bytes]], longest_bytes: int) -> Outbox:
-    frames = np.zeros((len(rows), longest_bytes), np.uint8)
-    for row, (_, payload) in enumerate(rows):
-        frames[row, : len(payload)] = np.frombuffer(payload, np.uint8)
+    padded = b"".join(payload.ljust(longest_bytes, b"\0") for _, payload in rows)
+    frames = np.frombuffer(padded, np.uint8).reshape(len(rows), longest_bytes)
     lengths = np.array([len(payload) for _, payload in rows], np.uint32)
     return Outbox(frames, lengths, np.array([peer for peer, _ in rows], np.uint32))

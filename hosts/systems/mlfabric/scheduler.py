@@ -120,13 +120,14 @@ class Scheduler:
 
     def _committed(self, message: Message) -> None:
         group = int(np.frombuffer(message.body, NUMBERS, 1)["group"][0])
+        if not self.job.first_group <= group < self._next_group:
+            self.post.refuse()
+            return
         if message.epoch != self.post.epoch or message.peer != self._server:
             self.post.is_late()
             return
-        if not self._outstanding or group not in [one.group for one in self._outstanding]:
-            self.post.refuse()
-            return
-        # They are committed in order, and what says so may come in any.
+        # They are committed in order, and what says so may come in any: a later one's may have told
+        # of this one already.
         self._outstanding = [one for one in self._outstanding if one.group > group]
 
     # Whom to let send.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -19,10 +20,12 @@ WORKERS_MAX = 32
 class Kind(enum.IntEnum):
     """What a packet is. The numbers are no other system's."""
 
-    ACK = 0x50
-    REQUEST = 0x51
-    GRANT = 0x52
-    DROP = 0x53
+    ACK = 0x48
+    REQUEST = 0x49
+    GRANT = 0x4A
+    DROP = 0x4B
+    PING = 0x4C
+    IDLE = 0x4D
     PUSH = 0x54
     SUMMED = 0x55
     COMMIT = 0x56
@@ -35,8 +38,6 @@ class Kind(enum.IntEnum):
     PROMOTED = 0x5D
     SERVER = 0x5E
     OVER = 0x5F
-    PING = 0x60
-    IDLE = 0x61
 
 
 class Reason(enum.IntEnum):
@@ -136,7 +137,7 @@ NEED = np.dtype([("group", ">u4"), BITMAP])
 HEADER_BYTES = HEADER.itemsize
 PUSH_BYTES = HEADER_BYTES + PUSH.itemsize
 MAX_LANES = (65535 - 28 - HEADER_BYTES - PART.itemsize) // VALUE_BYTES
-BODY_BYTES = {
+BODY_BYTES: Mapping[int, int] = {
     Kind.ACK: 0,
     Kind.REQUEST: REQUEST.itemsize,
     Kind.DROP: DROP.itemsize,
@@ -178,7 +179,7 @@ def is_of_legal_length(kind: int, body_bytes: int, lanes: int) -> bool:
     if kind == Kind.GRANT:
         count, rest = divmod(body_bytes - GRANT.itemsize, ENTRY.itemsize)
         return rest == 0 and 1 <= count <= MEMBERS_MAX
-    return kind in tuple(Kind) and body_bytes == BODY_BYTES[Kind(kind)]
+    return BODY_BYTES.get(kind) == body_bytes
 
 
 def frame_bytes(payload_bytes: int) -> int:

@@ -8,6 +8,8 @@
 
 #include "quantise.h"
 
+#define LOSSY_RTO_NS 1000000
+
 static uint64_t first_element(const struct netrpc_caller *c, uint32_t chunk)
 {
 	return (uint64_t)chunk * c->lanes;
@@ -207,6 +209,14 @@ static void take(struct netrpc_caller *c, struct netrpc_call *call, const uint8_
 	memcpy(c->answers + position * c->frame_stride, datagram + NETRPC_HEADER_BYTES, length - NETRPC_HEADER_BYTES);
 }
 
+/* An attempt that was not the first was answered first: the first was lost. One call at a time leaves no gap that would
+ * tell, so silence itself is taken for a loss earlier from now on. A call has one effect however often it is sent. */
+static void expect_losses(struct recovery *r)
+{
+	r->min_rto_ns = LOSSY_RTO_NS < r->min_rto_ns ? LOSSY_RTO_NS : r->min_rto_ns;
+	r->slack_ns = LOSSY_RTO_NS < r->slack_ns ? LOSSY_RTO_NS : r->slack_ns;
+}
+
 uint32_t netrpc_answers(struct netrpc_caller *c, int64_t now_ns, const uint8_t *rows, uint64_t row_bytes,
 			const uint32_t *lengths, const uint32_t *peers, uint32_t count)
 {
@@ -229,6 +239,8 @@ uint32_t netrpc_answers(struct netrpc_caller *c, int64_t now_ns, const uint8_t *
 		awaited++;
 		rtt_ns = recovery_answered(&c->recovery, &call->pending, header->attempt, now_ns);
 		longest_ns = rtt_ns > longest_ns ? rtt_ns : longest_ns;
+		if (header->attempt)
+			expect_losses(&c->recovery);
 		take(c, call, datagram, lengths[i]);
 	}
 	/* One sample a batch: answers that were gathered share their arrival time. */

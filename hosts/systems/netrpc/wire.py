@@ -25,10 +25,10 @@ class Kind(enum.IntEnum):
     """What follows the headers of a packet, but for the bit `RESULT`. The numbers are no other
     system's. KEYS travel between a worker and a server, and never concern a switch."""
 
-    NOTHING = 0x50
-    ARRAY = 0x51
-    MAP = 0x52
-    KEYS = 0x53
+    NOTHING = 0x40
+    ARRAY = 0x41
+    MAP = 0x42
+    KEYS = 0x43
 
 
 CALL = np.dtype([("epoch", ">u4"), ("method", ">u2"), ("count", ">u2")])

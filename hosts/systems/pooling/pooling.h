@@ -68,6 +68,7 @@ struct pooling_worker {
 	struct aimd aimd;
 	uint64_t marked;    /* results that tell of a busy link */
 	uint64_t overflown; /* chunks that were sent as floats */
+	uint64_t again_answered; /* the latest repetition known to be answered */
 };
 
 enum pooling_phase { POOLING_EMPTY, POOLING_GATHERS, POOLING_GATHERS_FLOATS, POOLING_COMPLETE };

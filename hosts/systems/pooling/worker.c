@@ -170,6 +170,21 @@ static void disagree(struct pooling_worker *w, const struct pooling_header *head
 	w->common.other_digest = digest == w->digest ? other : digest;
 }
 
+/* All workers send their chunks for the first time in the same order, and what is answered so tells of all before it.
+ * What is sent again waits for nobody in a slot: its answer says nothing of these, but of what was sent again before. */
+static int64_t answered(struct pooling_worker *w, struct pending *p, uint8_t attempt, int64_t now_ns)
+{
+	uint64_t before = w->recovery.answered_order;
+	int64_t rtt_ns = recovery_answered(&w->recovery, p, attempt, now_ns);
+
+	if (attempt) {
+		if (attempt == p->attempt && p->order > w->again_answered)
+			w->again_answered = p->order;
+		w->recovery.answered_order = p->first_order > before ? p->first_order : before;
+	}
+	return rtt_ns;
+}
+
 /* Returns whether it was awaited. */
 static int take(struct pooling_worker *w, int64_t now_ns, const uint8_t *datagram, uint32_t length, int64_t *rtt_ns)
 {
@@ -193,7 +208,7 @@ static int take(struct pooling_worker *w, int64_t now_ns, const uint8_t *datagra
 	p = awaiting(w, &header, kind);
 	if (!p)
 		return 0;
-	sample_ns = recovery_answered(&w->recovery, &p->pending, header.attempt, now_ns);
+	sample_ns = answered(w, &p->pending, header.attempt, now_ns);
 	*rtt_ns = sample_ns > *rtt_ns ? sample_ns : *rtt_ns;
 	w->marked += !!(header.flags & POOLING_CONGESTED);
 	if (w->aimd.least < w->aimd.most)
@@ -223,13 +238,27 @@ uint32_t pooling_worker_datagrams(struct pooling_worker *w, int64_t now_ns, cons
 	return awaited;
 }
 
+/* What was sent again takes the place of its first transmission where something sent again later was answered. */
+static void find_gaps(struct pooling_worker *w)
+{
+	for (uint32_t i = 0; i < w->common.window; i++) {
+		struct pending *p = &w->positions[i].pending;
+
+		if (p->waiting == SENT && p->attempt && p->order < w->again_answered)
+			p->order = 0;
+	}
+}
+
 /* A gap tells of one packet, which may also have been in a slot that others left; silence tells of a busy path. */
 static void send_again(struct pooling_worker *w, int64_t now_ns)
 {
 	uint64_t timeouts = w->recovery.timeouts;
 	struct pooling_common *c = &w->common;
 	uint32_t *again = c->queue + c->queued;
-	uint32_t count = recovery_repeat(&w->recovery, &w->positions->pending, sizeof(*w->positions), c->window, now_ns,
+	uint32_t count;
+
+	find_gaps(w);
+	count = recovery_repeat(&w->recovery, &w->positions->pending, sizeof(*w->positions), c->window, now_ns,
 					 again);
 
 	for (uint32_t i = 0; i < count; i++) {

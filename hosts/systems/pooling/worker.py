@@ -72,7 +72,7 @@ class _Worker(ctypes.Structure):
         ("scale_log2", ctypes.c_int32),
         *[(name, ctypes.c_uint32) for name in ("value_bits", "priority", "places")],
         ("aimd", Aimd),
-        *[(name, ctypes.c_uint64) for name in ("marked", "overflown")],
+        *[(name, ctypes.c_uint64) for name in ("marked", "overflown", "again_answered")],
     ]
 
 

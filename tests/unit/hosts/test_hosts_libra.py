@@ -4,15 +4,16 @@ do; what is hot; bytes; refusals and errors."""
 from __future__ import annotations
 
 import random
+import sys
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from flow_network import MS, NEVER, TIMING, FlowNetwork, Node, deliver
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from libra_switch import LibraSwitch
 from mishaps import SLOW_NS, any_mishaps, fall_silent
 from switch_model import Faults
 
@@ -21,6 +22,9 @@ from agglab.hosts.systems.libra import wire
 from agglab.hosts.systems.libra.job import LibraJob, bounds, hottest, lowest_key
 from agglab.hosts.systems.libra.server import LibraServer, Rack, Room
 from agglab.hosts.systems.libra.worker import LibraWorker
+
+sys.path.append(str(Path(__file__).parents[1] / "p4"))
+from libra_model import LibraSwitch
 
 AGGREGATOR = ("10.0.255.254", 48864)
 PAIRS = np.dtype([("key", "u8"), ("value", "i4")])
@@ -391,6 +395,43 @@ def test_parts_of_a_group_are_counted_once_whatever_comes_first():
     (row,) = server.poll(0).tolist()
     assert server.outbox.datagram(row)[-8:] == np.array([12, 14], ">u4").tobytes()
     assert server.counters["groups_whole"] == 1
+
+
+def test_who_asks_late_what_was_hot_is_not_told_what_is():
+    """Every round is a sample; when the second is over, the first one's list is gone."""
+    server = star(pushes_of(1, 2, [4]), hot=2, sample_every=1)[2][0].endpoint
+    for number, keys in ((0, [1, 2]), (1, [5, 6])):
+        for rank in (0, 1):
+            push = packet(server.job, wire.Kind.PUSH, [1, 1], keys, round=number)
+            assert deliver(server, 0, [(worker_address(rank), push)]) == 1
+    server.poll(0)
+    ask = lambda number: deliver(  # noqa: E731
+        server, 0, [(worker_address(0), packet(server.job, wire.Kind.LEARN, round=number))]
+    )
+    assert ask(0) == 0 and server.counters["late"] == 1 and server.poll(0).tolist() == []
+    assert ask(1) == 1
+    (row,) = server.poll(0).tolist()
+    assert server.outbox.datagram(row)[-16:] == np.array([5, 6], ">u8").tobytes()
+
+
+def test_what_is_lost_after_a_first_pull_was_answered_waits_for_nobody():
+    """Each later pull's first answer is lost, and no other is in flight that could overtake it."""
+    network, nodes, _ = star(pushes_of(6, 2, [60]), window=1)
+    first = lambda header: header["item"] and not header["attempt"]  # noqa: E731
+    lost = Counter()
+
+    def tap(source, target, payload):
+        header = np.frombuffer(payload, wire.HEADER, 1)[0]
+        if header["kind"] != wire.Kind.PULL_RESULT or not first(header):
+            return payload
+        lost[target] += 1
+        return None
+
+    network.tap = tap
+    finish(network, nodes)
+    check_sums(nodes)
+    assert min(lost.values()) > 8
+    assert network.now_ns < TIMING.initial_rto_ns * max(lost.values())
 
 
 def test_workers_of_other_shapes_all_hear_of_it():

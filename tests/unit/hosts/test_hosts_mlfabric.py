@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import heapq
 import random
+from copy import copy
 from dataclasses import replace
+from functools import cache
 from itertools import count
 from typing import Any
 
@@ -15,7 +17,8 @@ import pytest
 from agglab.hosts.endpoint import Inbox
 from agglab.hosts.part import SCHEDULER, SERVER, WORKER, Part
 from agglab.hosts.systems import mlfabric
-from agglab.hosts.systems.mlfabric.wire import Kind
+from agglab.hosts.systems.mlfabric.channel import WINDOW
+from agglab.hosts.systems.mlfabric.wire import Kind, frame_bytes, longest_datagram_bytes
 from agglab.hosts.workloads import AsyncSgd, InputKey
 from agglab.hosts.workloads.async_sgd import COMMITTED, LOST, SCALE
 from agglab.testbed.received import Received
@@ -102,9 +105,11 @@ class Job:
     def send(self, source: Any, to: Any, payload: bytes) -> None:
         lost = self.bad.get("summed" if payload[1] == Kind.SUMMED else "loss", 0.0)
         copies = 1 + (self.chance.random() < self.bad.get("duplicate", 0.0))
+        to_replica = (source, to) == (("s0", 1), ("s1", 1))
         for _ in range(copies):
             if self.chance.random() >= lost:
                 late_ns = int(self.chance.random() * self.bad.get("late_ms", 0.0) * MS)
+                late_ns += to_replica * int(self.bad.get("replica_ms", 0.0) * MS)
                 self.at(self.now_ns + MS + late_ns, (to, source, payload))
 
     def verdict(self, bounds: TrainingBounds = PROMISED) -> Any:
@@ -160,6 +165,35 @@ def test_training_goes_on_from_the_replica(seed: int) -> None:
     assert (accounts["fate"] == COMMITTED).sum() == WORK.updates
 
 
+def killed(divergence: int) -> Job:
+    """A server that keeps this bound, dead after it had committed what its replica, far away, did
+    not have yet."""
+    job = Job(seed=1, replica_ms=25.0)
+    role = job.server(0)
+    role.job = replace(role.job, divergence=divergence)
+    job.begin()
+    job.run(kill_s0_at=8)
+    return job
+
+
+def test_what_a_dead_server_takes_along_is_within_the_bound() -> None:
+    job = killed(3 * SCALE)
+    verdict = job.verdict(TrainingBounds(BOUND, 3 * SCALE))
+    assert verdict.right, verdict.first
+    log = job.result()["log"][: WORK.updates]
+    replicated = log["version"][log["epoch"] == 0].max()
+    taken = verdict.measures["training.taken"]
+    assert taken == job.server(0).store.version - replicated > 0
+    assert 0 < verdict.measures["training.gap"] <= 3
+    assert verdict.measures["training.lost"] >= taken
+
+
+def test_a_server_that_was_too_far_ahead_when_it_died_is_found() -> None:
+    job = killed(100 * SCALE)
+    assert job.verdict(TrainingBounds(BOUND, None)).measures["training.gap"] > 2
+    assert "when the server died" in str(job.verdict(TrainingBounds(BOUND, 2 * SCALE)).first)
+
+
 def test_a_server_that_is_started_again_is_not_believed() -> None:
     """It has forgotten all; the scheduler takes it for silent."""
     job = Job(seed=2)
@@ -181,6 +215,13 @@ def test_a_server_that_is_started_again_is_not_believed() -> None:
     assert job.agents[("c", 1)].counters["takeovers"] == 1
 
 
+def test_silence_may_last_as_long_as_the_packets_of_all_others() -> None:
+    frame_bits = 8 * frame_bytes(longest_datagram_bytes(LANES))
+    for agent in Job(workers=3).agents.values():
+        holds_ns = {channel.recovery.hold_ns for channel in agent._post._channels}
+        assert holds_ns == {round(3 * WINDOW * frame_bits / 1e7 * 1e9)}
+
+
 def test_a_run_ends_in_time() -> None:
     work = replace(WORK, updates=500, time_ns=60 * MS)
     job = Job(work)
@@ -192,11 +233,11 @@ def test_a_run_ends_in_time() -> None:
 
 def test_workers_without_mistakes_end_a_run_too() -> None:
     """Once the model is right about all documents there is nothing to send."""
-    work = replace(WORK, features=4, samples=2, batch=1, rate=SCALE, updates=200)
+    work = replace(WORK, features=4, samples=2, batch=1, rate=SCALE, updates=20)
     job = Job(work, workers=2)
     job.begin()
     job.run()
-    assert job.verdict().right and job.result()["commits"] < 200
+    assert job.verdict().right and job.result()["commits"] < 20
 
 
 # What the judge finds.
@@ -208,11 +249,19 @@ def changed(job: Job, change: Any) -> Any:
     return job.verdict()
 
 
-def finished() -> Job:
+@cache
+def run_once() -> Job:
     job = Job(seed=5)
     job.begin()
     job.run()
     assert job.verdict().right
+    return job
+
+
+def finished() -> Job:
+    """With results of its own."""
+    job = copy(run_once())
+    job.results = [result.copy() for result in job.results]
     return job
 
 

@@ -14,12 +14,14 @@ from agglab.hosts.systems.mlfabric import wire
 from agglab.hosts.systems.mlfabric.channel import WINDOW, Channel
 from agglab.hosts.systems.mlfabric.group import Gathering, Grant, Member
 from agglab.hosts.systems.mlfabric.policy import Policy, Waiting
-from agglab.hosts.systems.mlfabric.post import Post
+from agglab.hosts.systems.mlfabric.post import Message, Post
+from agglab.hosts.systems.mlfabric.scheduler import Scheduler, SchedulerJob
+from agglab.hosts.systems.mlfabric.server import numbers
 from agglab.hosts.systems.mlfabric.store import Assembly, Store
 from agglab.hosts.systems.mlfabric.wire import Kind, Reason
 from agglab.hosts.workloads import AsyncSgd, InputKey
 from agglab.hosts.workloads.async_sgd import norm_of
-from agglab.testbed.workloads.async_sgd import loss_of, update_of
+from agglab.testbed.workloads.async_sgd import loss_of, update_of, word_counts
 
 MS, LANES = 1_000_000, 8
 
@@ -40,6 +42,44 @@ def test_a_channel_delivers_each_packet_once() -> None:
                 if chance.random() < 0.7:
                     near.answered(now_ns, number, attempt)
     assert sorted(heard) == list(range(3 * WINDOW)) and near.retransmitted > 0
+
+
+def test_a_silence_that_others_may_cause_is_no_loss() -> None:
+    """Also after a loss has shown how short a round trip can be."""
+    for hold_ms, again in ((0, True), (40, False)):
+        near, now_ns, lost, attempts = Channel(Timing(), hold_ms * MS), 0, WINDOW // 2, 0
+        for number in range(WINDOW):
+            near.put(bytes([number]))
+            for sent, attempt, _, _ in near.due(now_ns):
+                attempts = attempt if sent == lost else attempts
+            now_ns += MS
+            if number != lost:
+                near.answered(now_ns, number, 0)
+        assert attempts > 0, "what others have overtaken is sent again soon"
+        near.answered(now_ns, lost, attempts)
+        near.put(b"last")
+        near.due(now_ns + MS)
+        assert bool(near.due(now_ns + 20 * MS)) is again
+        assert near.due(now_ns + 120 * MS), "nobody ever hears of it"
+
+
+def test_a_commit_that_a_later_one_overtook_is_late_and_no_stranger_s() -> None:
+    post = Post(1, 1, LANES, [("w", 1), ("s", 1)], Timing())
+    job = SchedulerJob(1, 1, 4, updates=9, time_ns=0, silence_ns=MS, first_group=5)
+    scheduler = Scheduler(job, Policy("fifo", 0, 1, 0), post)
+    post.run = 1
+    for step in range(3):
+        asked = replace(member(0), step=step).request
+        scheduler.take(0, Message(0, Kind.REQUEST, 1, 0, asked))
+    assert [group for group, *_ in scheduler.waiting(9)] == [5, 6]
+    for group, version in ((6, 2), (5, 1)):
+        scheduler.take(0, Message(1, Kind.COMMIT, 1, 0, numbers(group, version)))
+    assert [group for group, *_ in scheduler.waiting(9)] == [7]
+    assert post.counters["malformed"] == 0
+    for group in (4, 8):
+        scheduler.take(0, Message(1, Kind.COMMIT, 1, 0, numbers(group, 3)))
+    assert post.counters["malformed"] == 2
+    assert [group for group, *_ in scheduler.waiting(9)] == [7]
 
 
 def test_a_channel_refuses_what_is_beyond_its_window() -> None:
@@ -155,4 +195,6 @@ def test_training_lowers_the_loss() -> None:
     documents, model = work.inputs(InputKey(3, 1, 0, 0)), np.zeros(work.elements, np.int32)
     for step in range(400):
         model += work.update(model, work.rows_of(documents, step))
-    assert loss_of(work, model.astype(np.int64), work.held_out(3, 1)) < 0.9
+    documents = work.held_out(3, 1)
+    counts = word_counts(work, documents)
+    assert loss_of(work, model.astype(np.int64), documents, counts) < 0.9

@@ -93,6 +93,7 @@ def test_a_whole_sum_takes_the_place_of_parts(part):
     server = PoolingServer(JOB)
     deliver(server, 0, part(1, 1), part(ALL, 6))
     assert values(sent(server, 0)[0]) == [6] * LANES
+    assert server.counters["whole"] == 1
 
 
 def test_who_asks_again_is_answered_alone(part):
@@ -192,6 +193,81 @@ def test_a_worker_sends_no_more_than_a_window_beyond_its_oldest(part):
     deliver(worker, 2, answer[0])
     (following,) = sent(worker, 2)
     assert (header(following)["tag"], header(following)["oldest"]) == (4, 1)
+
+
+STRANGE = {
+    "not sent yet": ({"tag": WINDOW}, "malformed"),
+    "digest": ({"digest": 77}, "malformed"),
+    "kind": ({"kind": Kind.SCALED | RESULT}, "malformed"),
+    "contribution": ({"kind": Kind.INT32}, "malformed"),
+    "session": ({"session": 2}, "late"),
+    "before the round": ({"tag": 2**32 - 1}, "late"),
+}
+
+
+@pytest.mark.parametrize("what", STRANGE)
+def test_a_worker_refuses_what_it_does_not_await(part, what):
+    fields, counter = STRANGE[what]
+    worker = PoolingWorker(JOB, 0)
+    worker.begin(0, np.arange(LANES * 20, dtype=np.int32), np.zeros(LANES * 20, np.int32))
+    sent(worker, 0)
+    answer = part(ALL, 5, tag=1, kind=Kind.INT32 | RESULT)
+    assert deliver(worker, 1, answer) == 1
+    assert deliver(worker, 2, answer) == 0 and worker.counters["duplicates"] == 1
+    assert deliver(worker, 2, changed(answer, **fields)) == 0
+    assert worker.counters[counter] == 1 and worker.chunks_done == 1
+
+
+MS = 10**6
+LONG = PoolingJob(job=2, workers=3, lanes=LANES, window=16, session=1, slots=16, scale_log2=0)
+
+
+@pytest.fixture
+def mending():
+    """A worker of 16 chunks in flight that has sent the first again, 10 ms after the others, and
+    how to answer."""
+    worker = PoolingWorker(LONG, 0)
+    tensor = np.arange(LANES * 60, dtype=np.int32)
+    worker.begin(0, tensor, tensor.copy())
+    like = sent(worker, 0)[0]
+
+    def answered(now_ns, tag, attempt=0):
+        fields = {"kind": Kind.INT32 | RESULT, "members": ALL}
+        return deliver(worker, now_ns, changed(like, tag=tag, attempt=attempt, **fields))
+
+    for tag in (1, 2, 3):
+        assert answered(MS, tag) == 1
+    assert sent(worker, MS) == []
+    (again,) = sent(worker, worker.deadline_ns)
+    return worker, again, answered
+
+
+def test_what_is_sent_again_says_so(mending):
+    _, again, _ = mending
+    assert (header(again)["tag"], header(again)["attempt"]) == (0, 1)
+    assert header(again)["flags"] == Flag.RESEND
+
+
+def test_an_answer_to_what_was_sent_again_makes_nothing_else_late(mending):
+    """What waits in slots may wait for others; only that the next was answered tells of a loss."""
+    worker, _, answered = mending
+    later = 10 * MS
+    assert answered(later, 0, attempt=1) == 1
+    assert {int(header(p)["tag"]) for p in sent(worker, later)} == {16, 17, 18, 19}
+    assert answered(later, 6) == 1
+    again = [p for p in sent(worker, later) if header(p)["attempt"]]
+    assert {int(header(p)["tag"]) for p in again} == {4, 5}
+
+
+def test_an_answer_to_what_was_sent_again_tells_of_what_was_before(mending):
+    worker, _, answered = mending
+    answered(10 * MS, 6)
+    now_ns = 10 * MS
+    assert {int(header(p)["tag"]) for p in sent(worker, now_ns) if header(p)["attempt"]} >= {4, 5}
+    now_ns += MS
+    answered(now_ns, 5, attempt=1)
+    again = [int(header(p)["tag"]) for p in sent(worker, now_ns) if header(p)["attempt"]]
+    assert 0 in again
 
 
 def test_the_window_in_c_is_that_of_python():

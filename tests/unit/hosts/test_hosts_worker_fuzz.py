@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from simulation import MS, TIMING
 from switch_model import HEADER, OPENING
-from worker_model import WorkerModel
 
 from agglab.hosts.errors import ShapeMismatch
 from agglab.hosts.wire import Batch
 from agglab.hosts.worker import Job, Worker
+from agglab.testbed.systems.switchml.verification.nodes import WorkerPair
+from agglab.testbed.systems.switchml.verification.packets import AGGREGATOR
 
 TAG_STEPS = (0, 0, 0, 0, 1, 2, -1, -2, 7, 2**31, 2**31 - 1)
 INPUTS = (0.0, 1.5, -3e38, 1e-45, 3.4e38, -2.5e-7, 1e10)
@@ -54,31 +55,19 @@ def tensor(chance, more=()):
     return np.array([chance.choice(INPUTS + more) for _ in range(size)], np.float32)
 
 
-def forged_round(chance, worker, model, now_ns):
-    values = tensor(chance)
-    out = np.empty_like(values)
-    worker.begin(now_ns, values, out)
-    model.begin(now_ns, values.tolist(), values.dtype == np.float32)
+def forged_round(chance, pair, now_ns):
+    """A round to its end, or to the disagreement about its shape (None)."""
+    pair.begin(now_ns, tensor(chance), in_place=False)
     last = []
-    while not worker.done:
-        slots = worker.poll(now_ns).tolist()
-        assert slots == model.poll(now_ns)
-        assert [worker.datagram(s) for s in slots] == [model.datagram(s) for s in slots]
-        assert worker.deadline_ns == model.deadline_ns
-        batch = [result_of(chance, worker, last) for _ in range(chance.randrange(1, 40))]
+    while not pair.over:
+        batch = [result_of(chance, pair.real, last) for _ in range(chance.randrange(1, 40))]
         last = [*last, *batch][-20:]
         now_ns += chance.choice((0, 1, MS, 30 * MS))
-        assert worker.on_datagrams(now_ns, Batch.of(batch, worker.job.lanes)) == model.on_datagrams(
-            now_ns, batch
-        )
-        assert worker.counters.items() >= model.counters.items()
-        if model.disagreed:
-            with pytest.raises(ShapeMismatch):
-                worker.poll(now_ns)
+        sent = pair.take(now_ns, batch)
+        pair.check_counters()
+        if sent is None:
+            assert pair.model.disagreed
             return None
-    assert worker.poll(now_ns).tolist() == model.poll(now_ns) == []
-    if values.dtype == np.int32:
-        assert out.tolist() == model.out
     return now_ns
 
 
@@ -88,11 +77,10 @@ def test_forged_results_do_to_a_worker_what_they_do_to_its_model(seed):
     window = chance.choice((1, 2, 5, 20))
     first_tag = chance.choice((1, 0, 2**32 - 2))
     job = Job(chance.randrange(4), 1 + seed % 3, 1 + seed % 4, 20, window, first_tag)
-    worker = Worker(job, TIMING)
-    model = WorkerModel(job.job, job.workers, job.lanes, window, TIMING, first_tag)
+    pair = WorkerPair("worker", AGGREGATOR, job, TIMING)
     now_ns = 0
     for _ in range(2):
-        now_ns = forged_round(chance, worker, model, now_ns)
+        now_ns = forged_round(chance, pair, now_ns)
         if now_ns is None:
             break
 

@@ -18,10 +18,14 @@ MS = 1_000_000
 class Conversation:
     """A worker whose results the test hands in; times in ms."""
 
-    def __init__(self, window=4, **timing):
-        chunks = 100 * window
+    def __init__(self, window=4, dtype=np.int32, chunks=100, **timing):
+        """chunks: of each slot. An opening in each slot if they are floats, in one if not."""
         self.worker = Worker(Job(0, 2, 1, window, window), Timing(**timing))
-        self.worker.begin(0, np.zeros(chunks, np.int32), np.empty(chunks, np.int32))
+        self.values = np.zeros(chunks * window, dtype)
+        self.begin(0)
+
+    def begin(self, now_ms):
+        self.worker.begin(round(now_ms * MS), self.values, np.empty_like(self.values))
 
     def poll(self, now_ms):
         return self.worker.poll(round(now_ms * MS)).tolist()
@@ -71,10 +75,37 @@ def test_the_timeout_follows_the_round_trip_as_in_rfc_6298():
     talk.poll(0)
     talk.answer(40, 0)
     assert talk.rto_ms == 40 + 4 * 20
-    talk.answer(80, 0)
+    talk.answer(80, 0)  # the first with values: what the opening took is forgotten
+    assert talk.rto_ms == 40 + 4 * 20
+    talk.answer(120, 0)
     assert talk.rto_ms == 40 + 4 * 15
-    talk.answer(160, 0)
+    talk.answer(200, 0)
     assert talk.rto_ms == 45 + 4 * (15 + (40 - 15) / 4)
+
+
+def test_what_openings_took_says_nothing_of_packets_with_values():
+    """One opening is lost; then values take thirty times as long as openings did, and all of them
+    are waited for."""
+    talk = Conversation(dtype=np.float32)
+    assert talk.poll(0) == [0, 1, 2, 3]
+    assert talk.answer(0.1, 1, 2, 3) == [1, 2, 3]
+    assert talk.poll(talk.deadline_ms) == [0] and talk.deadline_ms < 1
+    assert talk.answer(0.5, 0, attempt=1) == [0]
+    assert talk.silence_until(3) == []
+    assert talk.answer(3.1, 0, 1, 2, 3) == [0, 1, 2, 3]
+    assert talk.worker.counters["retransmitted"] == 1
+
+
+def test_openings_of_later_rounds_do_not_change_the_timeout():
+    talk = Conversation(dtype=np.float32, chunks=1)
+    for now_ms in (0.1, 20.1):
+        talk.poll(0)
+        talk.answer(now_ms, 0, 1, 2, 3)
+    known_ms = talk.rto_ms
+    talk.begin(100)
+    talk.poll(100)
+    talk.answer(100.1, 0, 1, 2, 3)
+    assert talk.rto_ms == known_ms == 20 + 4 * 10
 
 
 @pytest.mark.parametrize(("rtt_ms", "rto_ms"), [(0.1, 10), (8, 12), (5000, 1000)])

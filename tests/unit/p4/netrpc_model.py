@@ -20,7 +20,7 @@ from frames import (
     worker_mac,
 )
 
-NOTHING, ARRAY, MAP, RESULT = 0x50, 0x51, 0x52, 0x80
+NOTHING, ARRAY, MAP, RESULT = 0x40, 0x41, 0x42, 0x80
 CALL = "!IHH"
 PAIRS, NO_PLACE, POSITIONS, COUNT_MAX = 32, 0xFFFF, 256, 0xFFFF
 Pairs = tuple[tuple[int, int], ...]

@@ -39,17 +39,20 @@ class Entry:
 @dataclass
 class Setup:
     """What a switch is given: ports of each multicast group, and entries. copies: of groups whose
-    copies have numbers, (port, number) of each."""
+    copies have numbers, (port, number) of each. registers: what they hold at first, by name, or
+    what that ends in, and index."""
 
     groups: dict[int, Sequence[int]] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     copies: dict[int, Sequence[tuple[int, int]]] = field(default_factory=dict)
+    registers: dict[tuple[str, int], int] = field(default_factory=dict)
 
     def __add__(self, other: Setup) -> Setup:
         return Setup(
             {**self.groups, **other.groups},
             [*self.entries, *other.entries],
             {**self.copies, **other.copies},
+            {**self.registers, **other.registers},
         )
 
 
@@ -59,6 +62,9 @@ def install(pipeline: Pipeline, setup: Setup) -> None:
         pipeline.set_multicast_group(group, [(port, 0) for port in ports])
     for group, copies in setup.copies.items():
         pipeline.set_multicast_group(group, list(copies))
+    for (register, index), value in setup.registers.items():
+        name = _ending(pipeline.program.registers, register)
+        pipeline.register_write(name, index, value)
     tables = pipeline.program.tables
     for entry in setup.entries:
         table = tables[_ending(tables, entry.table)]
@@ -81,6 +87,8 @@ def lines(setup: Setup) -> Iterator[str]:
         key = " ".join(f"{name}:{_written(value)}" for name, value in entry.key.items())
         arguments = ", ".join(f"{name}:{value:#x}" for name, value in entry.arguments.items())
         yield f"add {entry.table} {key} {entry.action}({arguments})"
+    for (register, index), value in setup.registers.items():
+        yield f"register_write {register} {index} {value}"
 
 
 def _written(value: int | tuple[int, int]) -> str:

@@ -5,18 +5,13 @@ from __future__ import annotations
 
 import random
 import struct
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from frames import checksum, udp_checksum
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "hosts"))
-
-from libra_switch import LibraSwitch
+from libra_model import LibraSwitch
 
 from agglab.hosts.systems.libra import wire
 from agglab.switch import Pipeline
@@ -239,3 +234,13 @@ def test_what_goes_between_hosts_is_forwarded_as_it_is(
     answer = frame(server, worker, payload(wire.Kind.PULL_RESULT, [1]))
     assert switch.process(5, answer, 0) == [(1, answer)]
     assert counted("forwarding.forwarded") == 2
+
+
+@pytest.mark.parametrize("size", [0, 1, 35, 36 + 4 * LANES])
+def test_datagrams_of_others_to_the_same_port_are_forwarded(
+    switch: Pipeline, resolved: ResolvedScenario, counted: Counted, size: int
+) -> None:
+    to = host(resolved, "p1", AGGREGATOR.port)
+    other = frame(host(resolved, "h1", WORKER_PORT), to, bytes(size))
+    assert switch.process(1, other, 0) == [(5, other)]
+    assert counted("forwarding.forwarded") == 1

@@ -11,20 +11,40 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from frames import worker_address, worker_mac
+from frames import worker_address
 from netrpc_model import (
     ARRAY,
     MAP,
     NO_PLACE,
     NOTHING,
     PAIRS,
-    Gather,
-    Method,
     Packet,
-    Switch,
     frame,
     read,
 )
+from netrpc_schedules import (
+    ACQUIRE,
+    ADD,
+    AGREE,
+    CELLS,
+    CLEAR,
+    COUNTERS,
+    DEFINES,
+    GET,
+    INDEX,
+    JOB,
+    LANES,
+    OPEN,
+    PORTS,
+    REDUCE,
+    RELEASE,
+    SLOTS,
+    model,
+    pairs,
+    random_packet,
+    setup,
+)
+from tables import install
 from test_packet_checks import rewritten
 
 from agglab.switch import Exact, Pipeline
@@ -34,64 +54,24 @@ from agglab.testbed.scenario.schema import Switch as SwitchKeys
 from agglab.testbed.systems.netrpc import NetRpc
 
 ROOT = Path(__file__).resolve().parents[3]
-LANES, SLOTS, CELLS, JOB, INDEX, GROUP = 5, 4, 8, 3, 2, 9
-PORTS = (1, 2, 3)
 NOW_US = 1000
 CALLS = "NetrpcIngress.calls."
-COUNTERS = {
-    "new": "call_new",
-    "duplicate": "call_repeated",
-    "stale": "call_stale",
-    "lost": "call_lost",
-    "refused": "call_refused",
-    "complete": "gather_complete",
-    "single": "answer_single",
-}
-OPEN, AGREE, REDUCE, ADD, GET, CLEAR, ACQUIRE, RELEASE = range(8)
-METHODS = {
-    OPEN: Method(ARRAY, opens=True, gathers=True, adds=True, gets=True),
-    AGREE: Method(NOTHING, gathers=True),
-    REDUCE: Method(ARRAY, gathers=True, adds=True, gets=True),
-    ADD: Method(MAP, adds=True),
-    GET: Method(MAP, gets=True),
-    CLEAR: Method(MAP, clears=True),
-    ACQUIRE: Method(MAP, counts=True),
-    RELEASE: Method(MAP, clears=True, counts=True),
-}
 
 
 @pytest.fixture(scope="session")
 def netrpc(tmp_path_factory: pytest.TempPathFactory) -> Path:
     json = tmp_path_factory.mktemp("netrpc") / "netrpc.json"
     command = [sys.executable, "-m", "agglab.compiler", "p4/netrpc.p4", "-o", str(json)]
-    sizes = [f"-DLANES={LANES}", f"-DSLOTS={SLOTS}", f"-DCELLS={3 * CELLS}"]
+    sizes = [f"-D{name}={value}" for name, value in DEFINES.items()]
     subprocess.run([*command, *sizes], cwd=ROOT, check=True)
     return json
 
 
 @pytest.fixture
 def pipeline(netrpc: Path) -> Pipeline:
-    """Three workers at ports 1 to 3; ports 4 lead to hosts of no job. The job's cells begin at 8,
-    its slots at 1, of which there are 3; a caller's window has 4 positions."""
     made = Pipeline.load(netrpc)
-    made.set_multicast_group(GROUP, [(port, 1 + rank) for rank, port in enumerate(PORTS)])
-    for rank, port in enumerate(PORTS):
-        address = int.from_bytes(worker_address(port), "big")
-        key = [Exact(port), Exact(JOB), Exact(address)]
-        place = [INDEX, 3, 256 * rank, 1 + rank, 4, 1, SLOTS - 1, GROUP, CELLS, CELLS]
-        made.table_add(CALLS + "members", key, CALLS + "execute", place)
-        to = [int.from_bytes(worker_mac(port), "big"), address, 48865 + JOB]
-        key = [Exact(JOB), Exact(1 + rank)]
-        made.table_add("NetrpcEgress.receivers", key, "NetrpcEgress.to_worker", to)
-    for number, m in METHODS.items():
-        flags = [m.opens, m.gathers, m.adds, m.gets, m.clears, m.counts]
-        arguments = [m.argument, *map(int, flags)]
-        made.table_add(CALLS + "methods", [Exact(JOB), Exact(number)], CALLS + "perform", arguments)
+    install(made, setup())
     return made
-
-
-def model() -> Switch:
-    return Switch(JOB, PORTS, METHODS, SLOTS - 1, 4, CELLS)
 
 
 def counted(pipeline: Pipeline) -> dict[str, int]:
@@ -114,11 +94,6 @@ def total(*parts: tuple[int, ...]) -> tuple[int, ...]:
 
 def array(method: int, rank: int, sequence: int, epoch: int = NOW_US | 1, position: int = 0):
     return Packet(JOB, position, sequence, method, epoch, values=values(rank))
-
-
-def pairs(used: dict[int, tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """used: pair -> (place, value)."""
-    return tuple(used.get(i, (NO_PLACE, 0)) for i in range(PAIRS))
 
 
 def touch(method: int, used: dict[int, tuple[int, int]], sequence: int, position: int = 3):
@@ -323,38 +298,6 @@ def test_who_calls_is_told_by_port_and_address(pipeline: Pipeline) -> None:
         other = frame(1 + port % 3, array(OPEN, 0, 1))
         assert pipeline.process(port, other, NOW_US) == []
     assert counted(pipeline) == {"refused": 3}
-
-
-def random_packet(chance: random.Random, switch: Switch) -> tuple[int, Packet]:
-    """Mostly what a worker may send next or again; one packet in twelve is odd in each way."""
-
-    def odd() -> bool:
-        return chance.random() < 1 / 12
-
-    port = 4 if odd() else chance.choice(PORTS)
-    number = chance.choice((AGREE, REDUCE, REDUCE, *range(ADD, 9)))
-    number = OPEN if switch.epoch == 0 or chance.random() < 1 / 40 else number
-    position = 0 if number <= REDUCE else chance.choice((1, 3))
-    position = chance.choice((0, 2, 3, 4, 65535)) if odd() else position
-    latest = [switch.sequences.get((other, position), 0) for other in PORTS]
-    last = switch.sequences.get((port, position), 0)
-    sequence = max(latest) + (min(latest) == max(latest)) if number <= REDUCE else last + 1
-    sequence = last + chance.choice((-2, -1, 0, 0, 2, 1 << 20)) if odd() else sequence
-    sequence = last if chance.random() < 1 / 5 else sequence
-    if number <= REDUCE and chance.random() < 2 / 3:
-        number = switch.gathers.get((position, sequence % 2), Gather()).method or number
-    method = METHODS.get(number, METHODS[AGREE])
-    epoch = switch.epoch + odd()
-    packet = Packet(JOB + odd(), position, max(0, sequence), number, epoch, chance.randrange(256))
-    kind = chance.choice((ARRAY, MAP)) if odd() else method.argument
-    if kind == ARRAY:
-        packet = replace(packet, values=tuple(chance.getrandbits(32) for _ in range(LANES)))
-    elif kind == MAP:
-        used = {chance.choice((0, 0, 1, 31)): (chance.randrange(2), chance.getrandbits(32))}
-        used |= {0: (chance.randrange(3), chance.getrandbits(32))} if not odd() else {}
-        used |= {7: (CELLS, 1)} if odd() else {}
-        packet = replace(packet, pairs=pairs(used))
-    return port, replace(packet, result=odd())
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -47,6 +47,11 @@ def test_registers_keep_their_width_and_their_index() -> None:
         assert [p.register_read(name, i) for i in range(3)] == [
             (1 << bits) - 1 - i for i in range(3)
         ]
+        assert p.registers_read(name, [2, 0, 0]) == [p.register_read(name, i) for i in (2, 0, 0)]
+        assert p.registers_read(name, []) == []
+        for beyond in ([3], [0, 3], [-1, 0]):
+            with pytest.raises(PipelineError, match=f"'{name}' has the indexes 0 to 2"):
+                p.registers_read(name, beyond)
         with pytest.raises(PipelineError, match=f"'{name}' has the indexes 0 to 2"):
             p.register_read(name, 3)
     with pytest.raises(PipelineError, match="no register is called 'x'"):

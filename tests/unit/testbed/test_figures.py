@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from agglab.testbed import cli
 from agglab.testbed.figures import command
 from agglab.testbed.figures.variants import CLOCKS, REAL, VIRTUAL, find, names, variant
+from agglab.testbed.report import chart
 from agglab.testbed.run import run
 from agglab.testbed.scenario import ScenarioError, load
 
@@ -119,6 +121,20 @@ def test_a_figure_is_drawn_from_its_folder_alone(tmp_path: Path) -> None:
     metrics.write_text(json.dumps(tree))
     assert command.main([*options, "--draw"]) == 0
     assert page.read_text() != before
+
+
+def test_a_logarithmic_axis_tells_small_values_apart(tmp_path: Path) -> None:
+    """On a linear one from 0 both of 1e-3 and 1e-6 would be at its foot."""
+    tracks = [chart.Track("a", (chart.Piece([(0, 1.0), (1, 1e-3), (2, 1e-6)]),))]
+    heights = {}
+    for log in (False, True):
+        drawn = chart.lines("t", "x", "y", tracks, log=log)
+        (points,) = re.findall("<polyline points='([^']*)'", drawn)
+        heights[log] = [float(point.split(",")[1]) for point in points.split()]
+    assert heights[False][2] - heights[False][1] < 1
+    assert heights[True][2] - heights[True][1] == pytest.approx(
+        heights[True][1] - heights[True][0], abs=0.3
+    )
 
 
 def test_a_figure_that_never_ran_says_so_on_the_page(tmp_path: Path) -> None:

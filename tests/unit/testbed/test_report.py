@@ -23,6 +23,7 @@ from agglab.testbed.report.chart import (
     number,
     tick_step,
 )
+from agglab.testbed.report.figures import figures_of_several
 from agglab.testbed.report.tracks import tracks
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -137,8 +138,9 @@ def test_a_report_stands_alone(folder: Path) -> None:
     tags = Tags()
     tags.feed(text)
     assert tags.open == []
-    assert tags.references == []
-    assert not tags.seen & {"script", "img", "link", "iframe"}
+    assert all((folder / each).is_file() for each in tags.references)  # beside it, none elsewhere
+    assert {"time.svg", "progress.svg", "metrics.json"} <= set(tags.references)
+    assert not tags.seen & {"img", "link", "iframe"}
     assert "&lt;demo&gt; &amp; co" in text
     assert "<demo>" not in text
     assert "passed" in text
@@ -162,7 +164,14 @@ def test_the_same_folder_gives_the_same_bytes(folder: Path) -> None:
         return {p.name: p.read_bytes() for p in folder.iterdir() if p.suffix in kinds}
 
     first = drawn()
-    assert set(first) == {"time.svg", "workers.svg", "progress.svg", "drops.svg", "report.html"}
+    assert set(first) == {
+        "time.svg",
+        "workers.svg",
+        "progress.svg",
+        "drops.svg",
+        "topology.svg",
+        "report.html",
+    }
     assert drawn() == first
     documented = (Path(__file__).parents[3] / "docs/results.md").read_text()
     assert all(f"\n| `{name}` |" in documented for name in first)
@@ -456,3 +465,28 @@ def test_several_jobs_and_faults_are_drawn(folder: Path) -> None:
     assert "Jain index of the jobs: 0.987" in text
     assert "Workers of b" in text and "h3" in text
     assert "link_down h&lt;1&gt;-s1" in (folder / "progress.svg").read_text()
+
+
+def trained(curve: list[list[float]], counts: list[int]) -> dict[str, object]:
+    return {**METRICS, "training": {"curve": curve, "delay": {"counts": counts}}}
+
+
+def test_training_is_drawn_with_a_line_and_bars_for_each_contender() -> None:
+    curve = [[0.0, 1.0], [0.5, 0.75], [1.0, 0.5]]
+    contenders = {"fifo": trained(curve, [0, 1, 3]), "other": trained(curve[:2], [5])}
+    figures = figures_of_several({**METRICS, "contenders": contenders})
+    drawn = {each.file: each for each in figures}
+    assert set(drawn) >= {"loss.svg", "delays.svg"}
+    for figure in (drawn["loss.svg"], drawn["delays.svg"]):
+        for svg in (figure.wide, figure.narrow):
+            assert "fifo" in svg and "other" in svg
+            ET.fromstring(svg)
+    (longer, shorter) = re.findall(r"<polyline points='([^']*)'", drawn["loss.svg"].wide)
+    assert (len(longer.split()), len(shorter.split())) == (5, 3)
+    assert "2, fifo: 0.75" in drawn["delays.svg"].wide and "0, other: 1" in drawn["delays.svg"].wide
+
+
+def test_nothing_of_training_is_drawn_where_nobody_trained() -> None:
+    untrained = {**METRICS, "contenders": {"a": METRICS, "b": trained([], [])}}
+    names = {each.file for each in figures_of_several(untrained)}
+    assert names and not names & {"loss.svg", "delays.svg"}

@@ -1,4 +1,5 @@
-"""Reports fit a page 1280 and one 390 pixels wide, as a browser lays them out."""
+"""Reports as a browser shows them, 1280 and 390 pixels wide, light and dark: nothing stands out of
+the page, charts are drawn, and no script fails."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from agglab.testbed import report
+from agglab.testbed.report import dygraphs
 from agglab.testbed.run import run
 from agglab.testbed.scenario import load
 
@@ -31,7 +33,13 @@ FLAGS = [
     "--disable-extensions",
     "--no-first-run",
     "--virtual-time-budget=2000",
+    "--enable-logging=stderr",
 ]
+DARK = "--blink-settings=preferredColorScheme=0"
+LIBRARY = dygraphs.find(dygraphs.folders())
+needs_library = pytest.mark.skipif(
+    not LIBRARY, reason="needs libjs-dygraphs: ./setup.sh --test-tools installs it"
+)
 TEXT = """
 name: a-scenario-whose-name-is-rather-long
 backend: virtual
@@ -43,6 +51,16 @@ workload: {elements: 2000, rounds: 2}
 SWEEP = "sweep: {workload.elements: [1000, 2000], links.rate: [10mbit, 20mbit]}\n"
 MEASURE = """
 <script>
+// Pixels of a chart's own colours: grids and axes are grey.
+function painted(canvas) {
+  if (!canvas || !canvas.width) return 0;
+  const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  let count = 0;
+  for (let i = 0; i < data.length; i += 4)
+    count += data[i + 3] > 0 && Math.max(data[i], data[i + 1], data[i + 2]) -
+             Math.min(data[i], data[i + 1], data[i + 2]) > 60;
+  return count;
+}
 onload = () => {
   const found = {};
   for (const frame of document.querySelectorAll("iframe")) {
@@ -59,6 +77,15 @@ onload = () => {
       scrolled: [...page.querySelectorAll("*")].filter(
         e => e.tagName != "PRE" && e.scrollWidth > e.clientWidth + 1 && e.clientWidth &&
              getComputedStyle(e).overflowX != "visible").map(e => e.tagName + "." + e.className),
+      charts: [...page.querySelectorAll("figure.zoom")].map(f => ({
+        title: f.querySelector("figcaption").textContent,
+        rows: Number(f.querySelector(".plot").dataset.drawn || 0),
+        coloured: painted(f.querySelector("canvas")),
+        legend: f.querySelector(".legend").textContent,
+      })),
+      svgs: [...page.querySelectorAll("figure svg")].filter(s => s.getClientRects().length).length,
+      ground: getComputedStyle(page.body).backgroundColor,
+      ink: getComputedStyle(page.body).color,
     };
   }
   document.body.textContent = "MEASURED" + JSON.stringify(found) + "END";
@@ -67,8 +94,9 @@ onload = () => {
 """
 
 
-def measured(page: Path, tmp_path: Path) -> dict[str, dict[str, Any]]:
-    """Of each width: of the page and its window in pixels, and the cells that stand out."""
+def measured(page: Path, tmp_path: Path, *flags: str) -> dict[str, dict[str, Any]]:
+    """Of each width: of the page and its window in pixels, the cells that stand out, the charts.
+    What a script complains of fails the test."""
     text = html.escape(page.read_text(), quote=True)
     frames = "".join(
         f"<iframe width={width} height=900 frameborder=0 srcdoc='{text}'></iframe>"
@@ -79,10 +107,11 @@ def measured(page: Path, tmp_path: Path) -> dict[str, dict[str, Any]]:
     root = ["--no-sandbox"] if os.geteuid() == 0 else []
     own = [f"--user-data-dir={tmp_path / 'browser'}", f"file://{wrapped}"]
     assert BROWSER
-    command = [BROWSER, *FLAGS, *root, "--window-size=1600,1000", "--dump-dom", *own]
+    command = [BROWSER, *FLAGS, *flags, *root, "--window-size=1600,1000", "--dump-dom", *own]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     found = re.search(r"MEASURED(.*)END", done.stdout)
     assert found, done.stderr
+    assert "CONSOLE" not in done.stderr, done.stderr
     return json.loads(html.unescape(found[1]))
 
 
@@ -133,6 +162,11 @@ def test_no_page_is_wider_than_its_window(runs: Path, kind: str, tmp_path: Path)
         assert page["beyond"] == [] and page["scrolled"] == [], width
         assert page["page"] <= page["window"] <= int(width)
         assert page["shown"] > 50
+        assert page["svgs"] >= 1
+        if LIBRARY:
+            assert page["charts"]
+        for chart in page["charts"]:
+            assert chart["rows"] > 1 and chart["coloured"] > 100 and chart["legend"], chart
     # On the wide page every cell is to be seen; on the narrow one headings stand in the cells.
     assert found["1280"]["shown"] == found["1280"]["cells"]
 
@@ -144,3 +178,18 @@ def test_a_table_too_wide_is_found(runs: Path, tmp_path: Path) -> None:
     )
     found = measured(tmp_path / "bad.html", tmp_path)
     assert found["390"]["beyond"] and not found["1280"]["beyond"]
+
+
+def test_a_dark_page_is_dark(runs: Path, tmp_path: Path) -> None:
+    found = measured(latest(runs / "run") / "report.html", tmp_path, DARK)
+    assert {(page["ground"], page["ink"]) for page in found.values()} == {
+        ("rgb(28, 28, 28)", "rgb(221, 221, 221)")
+    }
+
+
+@needs_library
+def test_a_script_that_fails_is_found(runs: Path, tmp_path: Path) -> None:
+    text = (latest(runs / "run") / "report.html").read_text()
+    (tmp_path / "bad.html").write_text(text.replace("new Dygraph(", "new NoSuchThing("))
+    with pytest.raises(AssertionError, match="NoSuchThing is not defined"):
+        measured(tmp_path / "bad.html", tmp_path)

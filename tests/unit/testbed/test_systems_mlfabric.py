@@ -45,12 +45,25 @@ def training(metrics: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+RACKS = "kind: two_tier, racks: 2, workers: 2"
+SECOND_RACK = "servers: [p2, p1], ahead: 3"
+
+
 @pytest.mark.parametrize(
-    "topology", [RACK, "kind: two_tier, racks: 2, workers: 2, servers: 1", "kind: rack, workers: 5"]
+    "topology, own",
+    [
+        (RACK, DEDICATED),
+        ("kind: rack, workers: 5", "ahead: 3"),
+        (f"{RACKS}, servers: 1", DEDICATED),
+        (f"{RACKS}, servers: 1", SECOND_RACK),
+        (RACKS, "ahead: 3"),
+        ("kind: leaf_spine, racks: 2, workers: 2, spines: 2, servers: 1", SECOND_RACK),
+        ("kind: ring_of_racks, racks: 3, workers: 1, servers: 1", SECOND_RACK),
+    ],
 )
-def test_groups_are_summed_on_the_way(tried: Run, topology: str) -> None:
-    """Also of workers at another switch, and where servers are beside workers."""
-    own = DEDICATED if "servers" in topology else "ahead: 3"
+def test_groups_are_summed_on_the_way(tried: Run, topology: str, own: str) -> None:
+    """Also of workers at other switches, whichever the server's is, and where servers are beside
+    workers."""
     code, metrics = tried(text(topology, own))
     assert (code, metrics["reason"]) == (0, "")
     training(metrics)

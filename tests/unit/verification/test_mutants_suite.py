@@ -16,7 +16,7 @@ from agglab.testbed.places import REPOSITORY
 from agglab.testbed.systems import built_in, in_virtual_time
 from agglab.verification.mutants import checks, table
 from agglab.verification.mutants.catalogue import Mutant, read
-from agglab.verification.mutants.checks import Found
+from agglab.verification.mutants.checks import Found, programs_with
 from agglab.verification.mutants.suite import ControlFailed, Result, Suite
 from agglab.verification.mutants.workspace import NoRepository, Workspace
 
@@ -70,6 +70,17 @@ def test_what_is_caught_survives_or_does_not_compile(repository: Path) -> None:
     assert "control: unit pass without a fault" in said
     assert "4 of 4, 0 s left" in said and "one: SURVIVED unit" in said
     assert (repository / "program.py").read_text() == PROGRAM
+
+
+def test_of_a_file_that_programs_include_those_are_compiled(tmp_path: Path) -> None:
+    (tmp_path / "include").mkdir()
+    (tmp_path / "one.p4").write_text('#include <core.p4>\n#include "include/shared.p4"\n')
+    (tmp_path / "other.p4").write_text("#include <core.p4>\n")
+    (tmp_path / "include" / "shared.p4").write_text('#include "inner.p4"\n')
+    (tmp_path / "include" / "inner.p4").write_text("")
+    for name in ("one.p4", "shared.p4", "inner.p4"):
+        assert programs_with(tmp_path, name) == ["one.p4"]
+    assert programs_with(tmp_path, "other.p4") == ["other.p4"]
 
 
 def test_what_caught_it_before_goes_first_if_it_still_does(repository: Path) -> None:
@@ -161,9 +172,9 @@ def test_a_crash_of_the_interpreter_names_the_test(repository: Path) -> None:
 
 
 def test_a_hang_is_caught_by_the_limit(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(checks.LIMITS_S, "unit", 10.0)
+    monkeypatch.setitem(checks.LIMITS_S, "unit", 30.0)
     (result,) = judged(repository, mutant("return", "import time; time.sleep(1000); return"))
-    assert result.found["unit"].by == "timeout of 10 s"
+    assert result.found["unit"].by == "timeout of 30 s"
 
 
 def test_a_workspace_is_what_git_would_have_and_is_restored(

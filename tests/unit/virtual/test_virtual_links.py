@@ -174,3 +174,29 @@ def test_departures_are_those_of_one_server(
         free_ns = max(now_ns, free_ns) + -(-size * 8 * S // rate_bps)
         expected.append((free_ns + delay_us * 1000, 0, size))
     assert line.end() == expected
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 400_000), st.integers(60, 1500)), max_size=30),
+    st.integers(0, 300),
+    st.lists(st.integers(0, 12_000_000), max_size=8),
+)
+def test_a_look_sees_what_waits_and_what_has_been_sent(
+    frames: list[tuple[int, int]], delay_us: int, looks: list[int]
+) -> None:
+    """By the timings of a queue that is served at 8 Mbit/s, a byte a microsecond."""
+    line = Line(Direction(rate_bps=8_000_000, delay_us=delay_us))
+    served: list[tuple[int, int, int]] = []
+    free_ns = at_ns = 0
+    for gap_ns, size in frames:
+        at_ns += gap_ns
+        begin_ns = max(at_ns, free_ns)
+        free_ns = begin_ns + size * 1000
+        served.append((at_ns, begin_ns, size))
+        line.clock.at(at_ns, lambda size: line.send(size), size)
+    for look_ns in sorted(looks):
+        line.until(look_ns)
+        waiting = [size for at, begin, size in served if at <= look_ns < begin]
+        sent = sum(size for _, begin, size in served if begin + size * 1000 <= look_ns)
+        assert line.way.look() == (look_ns, sent, 0, len(waiting), sum(waiting))
+        assert line.way.carried_bytes() == sent

@@ -69,3 +69,24 @@ def test_heavy_loss_is_repaired_at_the_pace_of_the_path(tmp_path: Path) -> None:
     """30 % on every link and way; with doubling timeouts this took 170 times the bound."""
     runs = [outcome(tmp_path, "{kind: rack, workers: 4}", "30%", seed) for seed in (1, 2, 3)]
     assert sorted(m["lossy_bound_ratio"] for m in runs)[1] < 12
+
+
+SLOW_LINKS = """
+name: losses
+backend: virtual
+topology: {kind: two_tier, racks: 2, workers: 2}
+links: {rate: 20mbit, loss: LOSS}
+switch: {lanes: 365}
+workload: {elements: 30_000, rounds: 3}
+"""
+
+
+@pytest.mark.parametrize("loss", ["0.5%", "1%"])
+def test_values_are_not_expected_as_soon_as_openings_were(loss: str, tmp_path: Path) -> None:
+    """An opening crosses a link in 40 us, a packet with values in 600 us."""
+    path = tmp_path / "losses.yaml"
+    path.write_text(SLOW_LINKS.replace("LOSS", loss))
+    run(load(path, ["seed=2"]), tmp_path, ["seed=2"], io.StringIO())
+    metrics = json.loads((tmp_path / "losses/latest/metrics.json").read_text())
+    assert metrics["exact"] and metrics["findings"] == []
+    assert metrics["totals"]["injected_drops"] > 0

@@ -32,7 +32,6 @@ from agglab.testbed.virtual.switches import CompiledProgram, full_name
 from agglab.verification.explore.walk import Wrong
 
 MS = 1_000_000
-INITIAL_RTO_NS = 20 * MS
 INDEX = re.compile(r"index (\d+)")
 
 
@@ -130,9 +129,8 @@ def _difference(outs: Sequence[Out], expected: Sequence[Out]) -> str:
 class WorkerPair:
     """A worker of a job, and the model of it."""
 
-    def __init__(self, name: str, own: End, agreed: Job, give_up_ns: int) -> None:
+    def __init__(self, name: str, own: End, agreed: Job, timing: Timing) -> None:
         self.name, self.own, self._lanes = name, own, agreed.lanes
-        timing = Timing(initial_rto_ns=INITIAL_RTO_NS, give_up_ns=give_up_ns)
         self.real = Worker(agreed, timing)
         times = Times(**asdict(timing))
         sizes = agreed.lanes, agreed.window, agreed.first_tag
@@ -185,6 +183,9 @@ class WorkerPair:
         if self.real.deadline_ns != self.model.deadline_ns:
             ours, theirs = self.real.deadline_ns, self.model.deadline_ns
             raise Wrong("timer", f"{self.name}: due at {ours} ns, not {theirs} (now {now_ns})")
+        if self.real.rto_ns != self.model.rto_ns:
+            ours, theirs = self.real.rto_ns, self.model.rto_ns
+            raise Wrong("timer", f"{self.name}: its timeout is {ours} ns, not {theirs}")
         if self.model.over:
             self._check_over()
         return [datagram for _, datagram in sent]
@@ -208,6 +209,9 @@ class WorkerPair:
             if (int(index[1]) if index else None) != self.model.first_not_finite:
                 must = self.model.first_not_finite
                 raise Wrong("worker", f"{self.name} tells {error}; it is index {must}") from None
+        if self.real.rounds.exponents.tolist() != self.model.exponents:
+            ours, theirs = self.real.rounds.exponents.tolist(), self.model.exponents
+            raise Wrong("worker", f"{self.name} agreed on exponents {ours}, not {theirs}")
         if told != self.model.not_finite:
             raise Wrong("worker", f"{self.name}: {'' if told else 'no '}error of Inf or NaN")
         self._compare("sum", self._sums, self.model.sums)

@@ -57,6 +57,11 @@ class Flight:
     order: int = 0
     first_order: int = 0
 
+    @property
+    def has_values(self) -> bool:
+        """What takes longer than an opening."""
+        return self.kind != OPENING
+
 
 class WorkerModel:
     """One worker of a job."""
@@ -71,9 +76,10 @@ class WorkerModel:
         self._queue: list[int] = []
         self.counters: Counter[str] = Counter()
         self._orders = self._answered = 0
-        self._sampled = self._lossy = False
+        self._sampled = self._of_values = self._lossy = False
+        """Whether a round trip is known, and whether it is that of a packet with values."""
         self._srtt = self._rttvar = self._late = self._probed_ns = self._progress_ns = 0
-        self._rto, self._backoff = times.initial_rto_ns, 0
+        self.rto_ns, self._backoff = times.initial_rto_ns, 0
         self.deadline_ns = 0
         self._values: NDArray = np.zeros(0, np.int32)
         self._chunks = 0
@@ -88,7 +94,7 @@ class WorkerModel:
         self._values = values.copy()
         self._floats = values.dtype == np.float32
         self._chunks = -(-values.size // self._lanes)
-        self._exponents = [0] * self._chunks
+        self.exponents = [0] * self._chunks
         self.sums = np.zeros(values.size, np.int32)
         self._progress_ns = now_ns
         self._queue = []
@@ -115,12 +121,12 @@ class WorkerModel:
         return int(((bits >> 23) & 0xFF).max())
 
     def _log2_scale(self, chunk: int) -> int:
-        return self._bits - (max(self._exponents[chunk], 1) - 126)
+        return self._bits - (max(self.exponents[chunk], 1) - 126)
 
     def _on_wire(self, chunk: int) -> bytes:
         part = self._values[self._part(chunk)]
         if self._floats:
-            if self._exponents[chunk] == NOT_FINITE:
+            if self.exponents[chunk] == NOT_FINITE:
                 part = np.zeros(part.size, np.int32)
             else:
                 limit = 2**self._bits - 1
@@ -197,7 +203,7 @@ class WorkerModel:
             if flight.chunk + self._window >= self._chunks:
                 return rtt_ns
             flight.chunk += self._window
-        self._exponents[flight.chunk] = exponent
+        self.exponents[flight.chunk] = exponent
         self._prepare(number)
         return rtt_ns
 
@@ -207,7 +213,7 @@ class WorkerModel:
             return self.sums
         out = self._values.copy()
         for chunk in range(self._chunks):
-            if self._exponents[chunk] != NOT_FINITE:
+            if self.exponents[chunk] != NOT_FINITE:
                 part = self._part(chunk)
                 exact = np.ldexp(self.sums[part].astype(np.float64), -self._log2_scale(chunk))
                 with np.errstate(over="ignore"):
@@ -219,13 +225,13 @@ class WorkerModel:
         """Whether the caller is told that the result is not finite."""
         if not self._floats:
             return False
-        return NOT_FINITE in self._exponents or not bool(np.isfinite(self.returned()).all())
+        return NOT_FINITE in self.exponents or not bool(np.isfinite(self.returned()).all())
 
     @property
     def first_not_finite(self) -> int | None:
         """The index that the caller is told of: of this worker's own Inf or NaN, or of a sum beyond
         float32; None where another worker has it."""
-        outer = [n for n, exponent in enumerate(self._exponents) if exponent == NOT_FINITE]
+        outer = [n for n, exponent in enumerate(self.exponents) if exponent == NOT_FINITE]
         if outer:
             of_chunks = np.concatenate([np.arange(self._values.size)[self._part(n)] for n in outer])
             own = of_chunks[~np.isfinite(self._values[of_chunks])]
@@ -248,9 +254,18 @@ class WorkerModel:
         if attempt:
             self._late -= self._late // 16
         self._answered = order
-        if last:
-            return now_ns - flight.sent_ns
-        return now_ns - flight.first_ns if attempt == 0 else -1
+        if not last and attempt:
+            return -1
+        return self._measured(flight, now_ns - (flight.sent_ns if last else flight.first_ns))
+
+    def _measured(self, flight: Flight, rtt_ns: int) -> int:
+        """The round trip, or -1 for an opening's when that of a packet with values is known; the
+        first of these makes forgotten what openings took."""
+        if self._of_values and not flight.has_values:
+            return -1
+        if flight.has_values and not self._of_values:
+            self._sampled, self._of_values = False, True
+        return rtt_ns
 
     def _sample(self, rtt_ns: int) -> None:
         if self._sampled:
@@ -260,20 +275,20 @@ class WorkerModel:
         else:
             self._sampled, self._srtt, self._rttvar = True, rtt_ns, rtt_ns >> 1
         wanted = self._srtt + max(4 * self._rttvar, self._times.slack_ns)
-        self._rto = _within(self._times.min_rto_ns, wanted, self._times.max_rto_ns)
+        self.rto_ns = _within(self._times.min_rto_ns, wanted, self._times.max_rto_ns)
 
-    def _gap_ns(self) -> int:
-        if not self._sampled:
-            return self._rto
+    def _gap_ns(self, flight: Flight) -> int:
+        if not self._sampled or (flight.has_values and not self._of_values):
+            return self.rto_ns
         margin = _within(self._srtt // 4, 4 * self._rttvar, self._srtt)
         margin = _within(margin, self._late, self._srtt)
         return _within(self._times.min_gap_ns, self._srtt + margin, self._times.max_rto_ns)
 
     def _due_ns(self, flight: Flight) -> int:
-        since, timeout = flight.sent_ns, self._gap_ns()
+        since, timeout = flight.sent_ns, self._gap_ns(flight)
         if flight.order >= self._answered:
             since = max(since, self._progress_ns, self._probed_ns)
-            timeout = (timeout if self._lossy else self._rto) << self._backoff
+            timeout = (timeout if self._lossy else self.rto_ns) << self._backoff
         return since + min(timeout, self._times.max_rto_ns)
 
     def poll(self, now_ns: int) -> list[tuple[int, bytes]] | None:

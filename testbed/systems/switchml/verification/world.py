@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts.worker import Job
+from agglab.hosts.worker import Job, Timing
 from agglab.testbed.plan import Branch
 from agglab.testbed.plan.tree import Wiring
 from agglab.testbed.systems.summing import plan
@@ -45,6 +45,7 @@ from agglab.verification.explore.walk import Step, Wrong
 HISTORY_MAX = 2000
 FINISH_MAX = 20_000
 STORM = 260
+INITIAL_RTO_NS = 20 * MS
 WAITS_NS = (0, 1000, 50_000, MS, 5 * MS, 30 * MS)
 CROSSING_NS = (0, 0, 1000, 100_000, 3 * MS)
 HOP = 2**31 - 2
@@ -350,7 +351,8 @@ class SwitchWorld:
                 window = window - 1 or chosen.slots
             sizes = (LANES, chosen.slots, window, job.first_tag)
             agreed = Job(chosen.number, len(job.members), *sizes)
-            job.workers[host] = WorkerPair(name, own, agreed, chosen.give_up_ms * MS)
+            timing = Timing(initial_rto_ns=INITIAL_RTO_NS, give_up_ns=chosen.give_up_ms * MS)
+            job.workers[host] = WorkerPair(name, own, agreed, timing)
         job.rounds = dict.fromkeys(job.members, first)
         for host in job.members:
             if self._may_begin(job, host):

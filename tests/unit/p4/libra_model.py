@@ -1,6 +1,8 @@
-"""What p4/libra.p4 does with what workers and servers send, for networks of endpoints alone."""
+"""What docs/systems/libra.md says a switch does with what workers send, in plain Python."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 import numpy as np
 
@@ -22,6 +24,8 @@ class LibraSwitch:
         self.lanes, self.ranks = lanes, ranks
         self.everybody = sum(1 << rank for rank in ranks)
         self.cells: dict[tuple[int, int], Cell] = {}
+        self.counts: Counter[str] = Counter()
+        """By the program's names."""
 
     def forget(self) -> None:
         """What a restart does."""
@@ -32,23 +36,35 @@ class LibraSwitch:
         header = np.frombuffer(payload, wire.HEADER, 1)[0]
         server = int(header["server"])
         if header["kind"] != wire.Kind.HOT:
+            self.counts["passed"] += 1
             return server, payload
         cell = self.cells.setdefault((server, int(header["item"])), Cell())
         own = int(header["session"]), int(header["round"])
         bit = 1 << rank
         fresh = not cell.present or own > cell.round
         if not fresh and (own < cell.round or cell.digest != header["digest"]):
+            self.counts["hot_passed"] += 1
             return server, payload
         if fresh:
             cell.round, cell.digest, cell.present = own, int(header["digest"]), 0
         first = not cell.present
         if cell.present & bit:
-            return (server, self._sum(payload, cell)) if cell.present == self.everybody else None
+            return self._gone_on("hot_duplicate", "sum_repeated", server, payload, cell)
         cell.present |= bit
         at = wire.HEADER_BYTES + wire.KEY_BYTES * self.lanes
         values = np.frombuffer(payload, ">u4", self.lanes, at).astype(np.uint32)
         cell.values = values if first else cell.values + values
-        return (server, self._sum(payload, cell)) if cell.present == self.everybody else None
+        return self._gone_on("hot_new", "group_complete", server, payload, cell)
+
+    def _gone_on(
+        self, came: str, went: str, server: int, payload: bytes, cell: Cell
+    ) -> tuple[int, bytes] | None:
+        """came, went: what counts the packet, and the sum that it becomes if all are in it."""
+        self.counts[came] += 1
+        if cell.present != self.everybody:
+            return None
+        self.counts[went] += 1
+        return server, self._sum(payload, cell)
 
     def _sum(self, payload: bytes, cell: Cell) -> bytes:
         """The packet, which speaks for all."""

@@ -1,0 +1,222 @@
+"""What differs between two result folders. Values in, values out; `text` puts them into words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from agglab.testbed.metrics import lookup
+from agglab.testbed.noise import Difference, difference
+from agglab.testbed.report.asked import Asked
+from agglab.testbed.result_files import NoResults, read_object
+from agglab.testbed.side_by_side import runs_of
+
+Metrics = Mapping[str, Any]
+LIKELY = 0.05
+"""A difference that chance makes less often than this is more than noise."""
+NOT_OF_THE_RESULT = ("started", "source", "settings", "scenario", "seed", "events_sha256")
+"""Of the manifest: what differs between any two runs, and what the scenario says, too."""
+FLAGS = ("ok", "exact", "error.within", "links_as_predicted", "fidelity.verdict", "rounds")
+SHOWN = (
+    "allreduce.time_s.median",
+    "allreduce.time_s.min",
+    "allreduce.ate_per_s",
+    "link_bound_s",
+    "link_bound_ratio",
+    "error.max_abs",
+)
+ABSENT = "nothing"
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result folder: of a run, a sweep or a comparison."""
+
+    folder: Path
+    metrics: Metrics
+    manifest: Metrics
+    asked: Asked
+
+
+@dataclass(frozen=True)
+class Change:
+    """One key whose value differs; ABSENT where one of the two has none."""
+
+    path: str
+    a: Any
+    b: Any
+
+
+@dataclass(frozen=True)
+class Times:
+    """The times of a job's rounds in both results. p: of `difference`, corrected for how many jobs
+    and runs are compared (Holm); None where there are no rounds to compare."""
+
+    job: str
+    a: Sequence[float]
+    b: Sequence[float]
+    difference: Difference | None
+    p: float | None = None
+
+    @property
+    def same(self) -> bool:
+        """Round by round, bit for bit."""
+        return list(self.a) == list(self.b)
+
+    @property
+    def more_than_noise(self) -> bool | None:
+        """None where there are too few rounds to tell."""
+        if self.same:
+            return False
+        if self.difference is None or self.p is None or self.difference.p_least > LIKELY:
+            return None
+        return self.p <= LIKELY
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One run of both results. label: of its point and contender; empty for a run alone."""
+
+    label: str
+    flags: Sequence[Change]
+    numbers: Sequence[Change]
+    times: Sequence[Times]
+
+    @property
+    def alike(self) -> bool:
+        return not self.flags and all(each.more_than_noise is False for each in self.times)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """only_a, only_b: labels of runs that the other result does not have."""
+
+    a: Result
+    b: Result
+    scenario: Sequence[Change]
+    made_by: Sequence[Change]
+    pairs: Sequence[Pair]
+    only_a: Sequence[str]
+    only_b: Sequence[str]
+
+    @property
+    def unmatched(self) -> list[str]:
+        return [*self.only_a, *self.only_b]
+
+    @property
+    def alike(self) -> bool:
+        """Whether no run differs by more than noise, as far as its rounds can tell."""
+        return bool(self.pairs) and not self.unmatched and all(pair.alike for pair in self.pairs)
+
+
+def read(folder: Path) -> Result:
+    """Raises NoResults."""
+    metrics = read_object(folder / "metrics.json")
+    whole = next((f for f in (folder, *folder.resolve().parents[:2]) if _has_manifest(f)), None)
+    manifest = read_object(whole / "manifest.json") if whole else {}
+    scenario = folder / "scenario.yaml"
+    text = scenario.read_text(encoding="utf-8", errors="replace") if scenario.is_file() else ""
+    return Result(folder, metrics, manifest, Asked(text))
+
+
+def _has_manifest(folder: Path) -> bool:
+    return (folder / "manifest.json").is_file()
+
+
+def compare(a: Result, b: Result) -> Comparison:
+    """Raises NoResults where metrics.json is not what it should be."""
+    try:
+        first, second = (_runs(result.metrics) for result in (a, b))
+        both = [label for label in first if label in second]
+        pairs = _corrected([_pair(label, first[label], second[label]) for label in both])
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        what = f"metrics.json is damaged or another version's: {error!r}"
+        raise NoResults(f"{a.folder} or {b.folder}: {what}") from error
+    return Comparison(
+        a,
+        b,
+        changes(a.asked.tree, b.asked.tree),
+        changes(_made_by(a), _made_by(b)),
+        pairs,
+        [label for label in first if label not in second],
+        [label for label in second if label not in first],
+    )
+
+
+def changes(a: Any, b: Any) -> list[Change]:
+    """The leaves of two trees that differ, by dotted path."""
+    first, second = dict(leaves(a)), dict(leaves(b))
+    return [
+        Change(path, first.get(path, ABSENT), second.get(path, ABSENT))
+        for path in dict.fromkeys([*first, *second])
+        if first.get(path, ABSENT) != second.get(path, ABSENT)
+    ]
+
+
+def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from leaves(inner, f"{path}.{name}" if path else str(name))
+    elif isinstance(value, list):
+        for number, inner in enumerate(value):
+            yield from leaves(inner, f"{path}[{number}]")
+    else:
+        yield path, value
+
+
+def _made_by(result: Result) -> dict[str, Any]:
+    """What made a result: code, programs, machine, packages."""
+    return {name: v for name, v in result.manifest.items() if name not in NOT_OF_THE_RESULT}
+
+
+def _runs(metrics: Metrics) -> dict[str, Metrics]:
+    """By point and contender."""
+    return {
+        ": ".join(part for part in (run.point, run.contender) if part): run.metrics
+        for run in runs_of(metrics)
+    }
+
+
+def _pair(label: str, a: Metrics, b: Metrics) -> Pair:
+    totals = dict.fromkeys([*a.get("totals", {}), *b.get("totals", {})])
+    numbers = [*SHOWN, *(f"totals.{name}" for name in totals)]
+    return Pair(label, _changed(a, b, FLAGS), _changed(a, b, numbers), _times(a, b))
+
+
+def _changed(a: Metrics, b: Metrics, paths: Sequence[str]) -> list[Change]:
+    found = (Change(path, lookup(a, path), lookup(b, path)) for path in paths)
+    return [change for change in found if change.a != change.b]
+
+
+def _times(a: Metrics, b: Metrics) -> list[Times]:
+    first, second = (metrics.get("jobs", {}) for metrics in (a, b))
+    found = []
+    for job in dict.fromkeys([*first, *second]):
+        one, other = (_rounds(jobs.get(job, {})) for jobs in (first, second))
+        found.append(Times(job, one, other, difference(one, other)))
+    return found
+
+
+def _rounds(job: Metrics) -> Sequence[float]:
+    return lookup(job, "allreduce.time_s.all") or ()
+
+
+def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
+    """With p after Holm: of m comparisons, the k-th smallest p counts m - k + 1 times."""
+    found = sorted(
+        (each.difference.p, i, j)
+        for i, pair in enumerate(pairs)
+        for j, each in enumerate(pair.times)
+        if each.difference
+    )
+    corrected: dict[tuple[int, int], float] = {}
+    worst = 0.0
+    for k, (p, i, j) in enumerate(found):
+        worst = max(worst, min(1.0, (len(found) - k) * p))
+        corrected[i, j] = worst
+    return [
+        replace(pair, times=[replace(t, p=corrected.get((i, j))) for j, t in enumerate(pair.times)])
+        for i, pair in enumerate(pairs)
+    ]

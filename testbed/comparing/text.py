@@ -1,0 +1,104 @@
+"""A comparison in words, and as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from agglab.testbed.comparing.differences import LIKELY, Change, Comparison, Pair, Times
+from agglab.testbed.metrics import show
+
+KEYS_MAX = 40
+NONE = "nothing differs"
+
+
+def text(found: Comparison) -> str:
+    """For people."""
+    lines = [f"A  {found.a.folder}", f"B  {found.b.folder}"]
+    lines += ["", "scenario", *_changes(found.scenario)]
+    lines += ["", "made by (manifest)", *_changes(found.made_by)]
+    lines += ["", *(f"only in A: {label}" for label in found.only_a)] if found.only_a else []
+    lines += ["", *(f"only in B: {label}" for label in found.only_b)] if found.only_b else []
+    for pair in found.pairs:
+        lines += ["", pair.label or "result", *_pair(pair)]
+    lines += ["", _verdict(found)]
+    return "\n".join(lines)
+
+
+def as_json(found: Comparison) -> dict[str, Any]:
+    """For programs."""
+    return {
+        "a": str(found.a.folder),
+        "b": str(found.b.folder),
+        "alike": found.alike,
+        "scenario": [asdict(each) for each in found.scenario],
+        "made_by": [asdict(each) for each in found.made_by],
+        "only_a": list(found.only_a),
+        "only_b": list(found.only_b),
+        "runs": [
+            {
+                "label": pair.label,
+                "alike": pair.alike,
+                "flags": [asdict(each) for each in pair.flags],
+                "numbers": [asdict(each) for each in pair.numbers],
+                "times": [{**asdict(t), "more_than_noise": t.more_than_noise} for t in pair.times],
+            }
+            for pair in found.pairs
+        ],
+    }
+
+
+def _changes(changes: Sequence[Change]) -> list[str]:
+    lines = [f"  {each.path}: {show(each.a)} -> {show(each.b)}" for each in changes[:KEYS_MAX]]
+    if len(changes) > KEYS_MAX:
+        lines.append(f"  and {len(changes) - KEYS_MAX} more")
+    return lines or [f"  {NONE}"]
+
+
+def _pair(pair: Pair) -> Iterator[str]:
+    yield from (f"  {each.path}: {show(each.a)} -> {show(each.b)}" for each in pair.flags)
+    several = len(pair.times) > 1
+    for times in pair.times:
+        yield f"  {times.job + ': ' if several else ''}{_judged(times)}"
+    for each in pair.numbers:
+        yield f"  {each.path}: {show(each.a)} -> {show(each.b)}{_percent(each)}"
+
+
+def _percent(change: Change) -> str:
+    numbers = all(isinstance(v, (int, float)) and v > 0 for v in (change.a, change.b))
+    return f" ({change.b / change.a - 1:+.1%})" if numbers else ""
+
+
+def _judged(times: Times) -> str:
+    """The sentence on a job's rounds."""
+    if times.same:
+        return f"time of a round: the same in all {len(times.a)} rounds"
+    if times.difference is None:
+        return (
+            f"time of a round: {len(times.a)} and {len(times.b)} rounds ended: nothing to compare"
+        )
+    found = times.difference
+    low, high = found.interval.low, found.interval.high
+    said = (
+        f"time of a round: B takes {found.ratio:.4g} times as long as A "
+        f"(95 % interval {low:.4g} to {high:.4g}, {len(times.a)} and {len(times.b)} rounds): "
+    )
+    if times.more_than_noise is None:
+        needed = "workload.rounds: 8"
+        return said + (
+            f"too few rounds to tell (the least p they can have is {found.p_least:.2g}, and "
+            f"{LIKELY} is needed); run both with {needed} or more"
+        )
+    verdict = "more than noise" if times.more_than_noise else "not more than noise"
+    return f"{said}{verdict} (p = {times.p:.2g})"
+
+
+def _verdict(found: Comparison) -> str:
+    if found.alike:
+        return "ALIKE: nothing differs by more than noise"
+    if any(pair.flags for pair in found.pairs) or found.unmatched or not found.pairs:
+        return "DIFFERENT"
+    if any(times.more_than_noise for pair in found.pairs for times in pair.times):
+        return "DIFFERENT: times differ by more than noise"
+    return "CANNOT TELL: times differ, and there are too few rounds"

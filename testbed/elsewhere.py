@@ -1,0 +1,145 @@
+"""Points of a sweep on other machines: `agglab run SWEEP --scheduler tcp://HOST:PORT`.
+
+The scheduler and its workers are Dask's (`agglab[dask]`); each worker needs the same version of the
+laboratory, and files of the user's own at the same path. A point is sent as its resolved scenario,
+runs in a process of its own (`python -m agglab.testbed.one_point`), and comes back as the files of
+its folder. Where a worker ends midway, the scheduler gives its point to another. On a machine one
+real run is under way at a time, however many workers it has.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from agglab.testbed.errors import MachineLacks
+from agglab.testbed.exit_codes import FAILED, INTERRUPTED, PASSED
+from agglab.testbed.scenario import to_yaml
+
+if TYPE_CHECKING:
+    from agglab.testbed.points import Group
+
+NO_DASK = MachineLacks("the Python package distributed", "pip install 'agglab[dask]'")
+CONNECT_S = 10
+LINES_KEPT = 5
+
+
+class Unusable(Exception):
+    """The scheduler cannot be used; one line."""
+
+
+def check(scheduler: str, is_sweep: bool) -> None:
+    """Raises Unusable, or MachineLacks without Dask."""
+    if not is_sweep:
+        raise Unusable("--scheduler is for sweeps, and this scenario sweeps nothing")
+    parts = urlsplit(scheduler)
+    if parts.scheme not in ("tcp", "tls") or not parts.hostname:
+        raise Unusable(f"--scheduler: '{scheduler}' is not tcp://HOST:PORT")
+    _dask()
+
+
+def run(scheduler: str, groups: Sequence[Group], code: str, say: Callable[[str], None]) -> int:
+    """Have all these points run by workers whose code has this hash. PASSED, or the exit code of
+    the first that broke off. Raises Unusable."""
+    dask = _dask()
+    with _client(dask, scheduler) as client:
+        points = {client.submit(work, _told(group, code), pure=False): group for group in groups}
+        try:
+            return _gathered(dask, points, say)
+        except KeyboardInterrupt:
+            client.cancel(list(points))
+            return INTERRUPTED
+
+
+def _gathered(dask: Any, points: Mapping[Any, Group], say: Callable[[str], None]) -> int:
+    code = PASSED
+    for ended, future in enumerate(dask.as_completed(list(points)), start=1):
+        group = points[future]
+        try:
+            status, output, files = future.result()
+        except Exception as error:  # whatever a worker raises comes here
+            status, output, files = FAILED, f"{type(error).__name__}: {error}", b""
+        say(f"{group.label} ({ended} of {len(points)})")
+        if files:
+            _unpack(files, group.folder.path)
+        if not status:
+            group.finish()
+        else:
+            print(f"{group.label}: {output.strip()}", file=sys.stderr)
+        code = code or status
+    return code
+
+
+def _dask() -> Any:
+    try:
+        return importlib.import_module("distributed")
+    except ModuleNotFoundError:
+        raise NO_DASK from None
+
+
+@contextmanager
+def _client(dask: Any, scheduler: str) -> Iterator[Any]:
+    try:
+        client = dask.Client(scheduler, timeout=CONNECT_S)
+    except (OSError, ValueError) as error:
+        raise Unusable(f"--scheduler: {scheduler} does not answer: {error}") from None
+    with client:
+        yield client
+
+
+def _told(group: Group, code: str) -> str:
+    """For one_point.py."""
+    runs = [(point.contender, to_yaml(point.resolved)) for point, _ in group.runs]
+    told = {"number": group.number, "label": group.label, "runs": runs, "code": code}
+    return json.dumps(told)
+
+
+def _unpack(files: bytes, folder: Path) -> None:
+    """Instead of what was there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    with tarfile.open(fileobj=io.BytesIO(files)) as archive:
+        for member in archive.getmembers():
+            inside = (folder / member.name).resolve()
+            if inside.is_relative_to(folder.resolve()) and (member.isfile() or member.isdir()):
+                archive.extract(member, folder, set_attrs=False)
+
+
+# At a worker.
+
+
+def work(point: str) -> tuple[int, str, bytes]:
+    """Exit code, what it said last, and the files of its folder."""
+    with tempfile.TemporaryDirectory(prefix="agglab-point-") as scratch:
+        told, folder = Path(scratch) / "point.json", Path(scratch) / "point"
+        told.write_text(point)
+        command = [sys.executable, "-m", "agglab.testbed.one_point"]
+        done = subprocess.run(
+            [*command, str(told), str(folder), str(os.getpid())],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+        said = "; ".join(done.stderr.strip().splitlines()[-LINES_KEPT:])
+        return done.returncode, said, _packed(folder)
+
+
+def _packed(folder: Path) -> bytes:
+    if not folder.is_dir():
+        return b""
+    files = io.BytesIO()
+    with tarfile.open(fileobj=files, mode="w:gz") as archive:
+        archive.add(folder, arcname=".")
+    return files.getvalue()

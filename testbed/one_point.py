@@ -1,0 +1,69 @@
+"""One point of a sweep that a worker of another machine's scheduler was given (elsewhere.py), in a
+process of its own: `python -m agglab.testbed.one_point FILE FOLDER PARENT`."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from agglab.hosts.library import cache_folder
+from agglab.testbed.cli import guarded
+from agglab.testbed.exit_codes import INVALID
+from agglab.testbed.kernel import die_with_parent
+from agglab.testbed.points import Group, code_sha256, conduct, key_of
+from agglab.testbed.prepare import compile_points, load_workers
+from agglab.testbed.record import RunFolder
+from agglab.testbed.scenario import Point, load
+from agglab.testbed.scratch import scratch_folder
+
+OTHER_CODE = "this worker has another version of agglab than who asks: install the same on both"
+
+
+def main(words: Sequence[str]) -> int:
+    """Run the point that FILE tells of into FOLDER, and end when the process PARENT does. Exit
+    codes are those of `agglab run`."""
+    told, folder, parent = words
+    die_with_parent(int(parent))
+    return guarded(lambda _: _run(Path(told), Path(folder)), [])
+
+
+def _run(told: Path, folder: Path) -> int:
+    asked = json.loads(told.read_text())
+    code = code_sha256()
+    if asked["code"] != code:
+        print(OTHER_CODE, file=sys.stderr)
+        return INVALID
+    points = [_point(told.parent, *run) for run in asked["runs"]]
+    runs = tuple(zip(points, compile_points(points), strict=True))
+    load_workers(points)
+    own = RunFolder(folder, new=False)
+    group = Group(asked["number"], asked["label"], runs, own, key_of(runs, code))
+    return _contained(points, lambda scratch: conduct(group, scratch, sys.stdout))
+
+
+def _point(folder: Path, contender: str, text: str) -> Point:
+    path = folder / f"run{contender}.yaml"
+    path.write_text(text)
+    (point,) = load(path).points
+    return replace(point, contender=contender)
+
+
+def _contained(points: Sequence[Point], run: Callable[[Path], int]) -> int:
+    """Real links measure the machine: only one such run at a time, whoever started it so."""
+    if points[0].resolved.virtual:
+        with scratch_folder() as scratch:
+            return run(scratch)
+    from agglab.testbed.network import isolated
+
+    cache_folder().mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (cache_folder() / "real-run.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return isolated(run)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""`agglab pack` and `agglab repeat`: a result as one file that a reviewer can repeat."""

@@ -1,0 +1,76 @@
+"""Whether a repeated result agrees with the packed one: virtual runs byte for byte, real ones as
+far as the pack says that times may be apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from agglab.testbed.comparing.differences import Pair, Times, compare, read
+from agglab.testbed.metrics import lookup
+from agglab.testbed.report.answers import OF_THE_MACHINE
+from agglab.testbed.side_by_side import runs_of
+
+SAME_BYTES = ("metrics.json", "events.jsonl", "drops.json", "series.csv", "latency.csv")
+"""What virtual time writes anew exactly; manifest and logs name the machine and the day."""
+JUDGED = ("ok", "exact", "error.within", "links_as_predicted")
+"""Of a real run: the same on any machine. Its verdict of fidelity is the machine's own."""
+
+
+def virtual_differences(packed: Path, again: Path) -> Iterator[str]:
+    """The files that are not the same, a line each."""
+    names = {_inside(path, folder) for folder in (packed, again) for path in _compared(folder)}
+    for name in sorted(names):
+        first, second = packed / name, again / name
+        if not first.is_file() or not second.is_file():
+            yield f"{name}: is in only one of the two"
+        elif first.read_bytes() != second.read_bytes():
+            yield f"{name}: differs{_first_difference(first.read_bytes(), second.read_bytes())}"
+
+
+def _compared(folder: Path) -> Iterator[Path]:
+    for name in SAME_BYTES:
+        yield from folder.rglob(name)
+
+
+def _inside(path: Path, folder: Path) -> str:
+    return str(path.relative_to(folder))
+
+
+def _first_difference(a: bytes, b: bytes) -> str:
+    lines = zip(a.splitlines(), b.splitlines(), strict=False)
+    number = next((i for i, (one, other) in enumerate(lines, start=1) if one != other), None)
+    return f" from line {number} on" if number else " in its length"
+
+
+def real_differences(packed: Path, again: Path, within: float) -> Iterator[str]:
+    """What does not agree, a line each. Raises NoResults."""
+    found = compare(read(packed), read(again))
+    for label in found.unmatched:
+        yield f"{label}: is in only one of the two"
+    if not found.pairs:
+        yield "no run is in both"
+    for pair in found.pairs:
+        for text in _of_pair(pair, within):
+            yield f"{pair.label}: {text}" if pair.label else text
+    for run in runs_of(found.b.metrics):
+        verdict = lookup(run.metrics, "fidelity.verdict")
+        if verdict in OF_THE_MACHINE:
+            yield f"this machine was too slow ({verdict}): its times say nothing of the network"
+
+
+def _of_pair(pair: Pair, within: float) -> Iterator[str]:
+    for flag in pair.flags:
+        if flag.path in JUDGED:
+            yield f"{flag.path} was {flag.a} and is {flag.b}"
+    for times in pair.times:
+        if not _agree(times, within):
+            ratio = f"{times.difference.ratio:.3g} times" if times.difference else "not"
+            yield f"{times.job}: a round takes {ratio} as long; it may be {within:.0%} off"
+
+
+def _agree(times: Times, within: float) -> bool:
+    """No rounds in either is agreement, too: the flags say whether that was right."""
+    if times.difference is None:
+        return len(times.a) == len(times.b) == 0 or times.same
+    return 1 / (1 + within) <= times.difference.ratio <= 1 + within

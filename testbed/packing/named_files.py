@@ -1,0 +1,121 @@
+"""The files that a scenario names, on the way into a pack and out of it. Scenarios out of a pack
+are a stranger's: what they name is judged before anything of it is read as a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from agglab.testbed import systems
+from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar
+
+KEYS = ("system", "program", "entries", "worker", "file")
+"""The last words of keys that may hold a path, or name code."""
+CODE = ".py"
+BESIDE = {".p4": ("*.p4", "*.p4i", "*.h", "include/*"), CODE: ("*.py",)}
+"""What a file may include or import: what lies beside it."""
+OWN = "own"
+OWN_FILES_MAX = 500
+OWN_BYTES_MAX = 2**24
+
+
+class CannotPack(Exception):
+    """One line."""
+
+
+def scalars(node: Node, key: str = "") -> Iterator[tuple[str, str]]:
+    """(last word of the key, text) of every value; of a sweep's axis that of its path."""
+    if isinstance(node, Scalar):
+        yield key, node.text
+    elif isinstance(node, Items):
+        for item in node.items:
+            yield from scalars(item, key)
+    else:
+        for name, value in node.entries:
+            yield from scalars(value, _last(name.text))
+
+
+def rewritten(node: Node, change: Callable[[str, str], str], key: str = "") -> Node:
+    """A copy in which `change(key, text)` stands instead of every value."""
+    if isinstance(node, Scalar):
+        return replace(node, text=change(key, node.text))
+    if isinstance(node, Items):
+        return replace(node, items=tuple(rewritten(item, change, key) for item in node.items))
+    assert isinstance(node, Mapping)
+    return replace(
+        node,
+        entries=tuple((name, rewritten(v, change, _last(name.text))) for name, v in node.entries),
+    )
+
+
+def _last(path: str) -> str:
+    return path.rpartition(".")[2]
+
+
+def code_in(root: Node) -> list[str]:
+    """The values that name Python of the pack's author: to be run only by those who trust it."""
+    known = set(systems.names())
+    found = [
+        text
+        for key, text in scalars(root)
+        if (key in KEYS and CODE in text)
+        or (key == "worker" and ":" in text)
+        or (key == "system" and text not in known)
+    ]
+    return list(dict.fromkeys(found))
+
+
+def strays(root: Node) -> list[str]:
+    """The values that name a file which is not one of the pack's own."""
+    named = (text for key, text in scalars(root) if key in KEYS and "/" in text)
+    return [text for text in named if not _is_own(text)]
+
+
+def _is_own(text: str) -> bool:
+    path = PurePosixPath(text.partition(":")[0])
+    return path.parts[:1] == (OWN,) and ".." not in path.parts
+
+
+class OwnFiles:
+    """Collects what a scenario names. `files`: path in the pack -> content."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self._folders: dict[Path, str] = {}
+
+    def named(self, key: str, text: str) -> str:
+        """What a scenario in the pack says instead. Raises CannotPack."""
+        path, colon, wanted = text.rpartition(":") if CODE + ":" in text else (text, "", "")
+        file = Path(path)
+        if key not in KEYS or not file.is_absolute() or not file.exists():
+            return text
+        inside = f"{self._folder(file)}/{file.name}"
+        if file.is_dir():
+            self._add_all(file, inside, ("*",))
+        else:
+            self._add(file, inside)
+            self._add_all(file.parent, self._folder(file), BESIDE.get(file.suffix, ()))
+        return f"{inside}{colon}{wanted}"
+
+    def _folder(self, file: Path) -> str:
+        """The same for all files of one folder."""
+        return self._folders.setdefault(file.parent, f"{OWN}/{len(self._folders)}")
+
+    def _add_all(self, folder: Path, inside: str, patterns: tuple[str, ...]) -> None:
+        for pattern in patterns:
+            for path in sorted(folder.glob(pattern)):
+                if path.is_file():
+                    self._add(path, f"{inside}/{path.relative_to(folder)}")
+
+    def _add(self, file: Path, inside: str) -> None:
+        try:
+            self.files[inside] = file.read_bytes()
+        except OSError as error:
+            raise CannotPack(f"{file}: {error.strerror}") from None
+        size = sum(map(len, self.files.values()))
+        if len(self.files) > OWN_FILES_MAX or size > OWN_BYTES_MAX:
+            raise CannotPack(
+                f"{file.parent}: what lies beside {file.name} is more than {OWN_FILES_MAX} files "
+                f"or {OWN_BYTES_MAX} bytes: move what the scenario needs to a folder of its own"
+            )

@@ -1,0 +1,148 @@
+"""Result folders to one file: what a reviewer needs to read a result, and to repeat it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from agglab.testbed.machine_facts import code_sha256, git_facts
+from agglab.testbed.metrics import lookup
+from agglab.testbed.packing import archive
+from agglab.testbed.packing.named_files import CannotPack, OwnFiles, rewritten
+from agglab.testbed.places import REPOSITORY
+from agglab.testbed.record import NOT_FINISHED
+from agglab.testbed.result_files import read_object
+from agglab.testbed.scenario.document import read_file, written
+from agglab.testbed.scenario.errors import ScenarioError
+from agglab.testbed.side_by_side import runs_of
+
+LEFT_OUT = ("pcap", "sums")
+"""Folders of a run that are large, and that repeating it makes again."""
+DRAWN = (".svg", ".html")
+"""Of a sweep's runs: `agglab report` draws them again."""
+WITHIN = 0.1
+PATCH = "changes.patch"
+README = """A pack of Agglab: results, and what made them.
+
+    agglab repeat {name}
+
+runs each scenario again and says whether the results agree. Made with commit {commit}.
+pack.json lists all files with their hashes; runs/<n>/scenario.yaml is what was run,
+runs/<n>/metrics.json what was measured, runs/<n>/report.html the report.
+"""
+
+
+def pack(folders: Sequence[Path], out: Path, within: float) -> list[str]:
+    """Write `out`; returns what the packer should know, a line each. within: how far the median
+    times of real runs may be from these to agree, as a share.
+
+    Raises NoResults, CannotPack or OSError.
+    """
+    files: dict[str, bytes] = {}
+    runs, notes = [], []
+    for number, folder in enumerate(folders):
+        place = f"runs/{number}"
+        described, own = _run(folder, place, within)
+        files |= own
+        runs.append(described)
+        notes += _notes(folder, described)
+    patch = _patch(runs)
+    if patch:
+        files[PATCH] = patch
+    commit = _commit(runs)
+    files["README.txt"] = README.format(name=out.name, commit=commit).encode()
+    _check(files)
+    part = out.with_name(f"{out.name}.part")
+    try:
+        with part.open("wb") as file:
+            archive.write(file, {"runs": runs, "commit": commit}, files)
+        os.replace(part, out)
+    finally:
+        part.unlink(missing_ok=True)
+    return notes
+
+
+def _check(files: Mapping[str, bytes]) -> None:
+    """What no reader would take is not written."""
+    for name, content in files.items():
+        if len(name) > archive.NAME_MAX or not archive.NAME.fullmatch(name):
+            raise CannotPack(f"{name}: a pack cannot hold a file of this name")
+        if len(content) > archive.FILE_MAX:
+            raise CannotPack(f"{name}: is larger than {archive.FILE_MAX} bytes")
+    total = sum(map(len, files.values()))
+    if total > archive.TOTAL_MAX or len(files) > archive.FILES_MAX:
+        raise CannotPack(f"{total} bytes in {len(files)} files are too many: pack fewer runs")
+
+
+def _run(folder: Path, place: str, within: float) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """What pack.json says of a run, and its files by their names in the pack."""
+    manifest = read_object(folder / "manifest.json")
+    if read_object(folder / "metrics.json") == NOT_FINISHED:
+        raise CannotPack(f"{folder}: the run did not finish: there is nothing to repeat")
+    try:
+        root = read_file(folder / "scenario.yaml")
+    except ScenarioError as error:
+        raise CannotPack(str(error).splitlines()[0]) from None
+    own = OwnFiles()
+    scenario = written(rewritten(root, own.named))
+    files = {f"{place}/{name}": content for name, content in _files(folder)}
+    files |= {f"{place}/{name}": content for name, content in own.files.items()}
+    files[f"{place}/scenario.yaml"] = scenario.encode()
+    described = {
+        "folder": place,
+        "scenario": str(manifest.get("scenario", folder.name)),
+        "run": f"{folder.resolve().parent.name}/{folder.resolve().name}",
+        "git": manifest.get("git"),
+        "code_sha256": manifest.get("code_sha256"),
+        "within": within,
+    }
+    return described, files
+
+
+def is_virtual(metrics: Mapping[str, Any]) -> bool:
+    """Whether all its runs were in virtual time, where the same comes out each time: only there is
+    every frame accounted for. A run that broke off says nothing of it."""
+    balanced = [lookup(run.metrics, "accounts.balanced") for run in runs_of(metrics)]
+    return bool(balanced) and None not in balanced
+
+
+def _files(folder: Path) -> list[tuple[str, bytes]]:
+    found = []
+    for path in sorted(folder.resolve().rglob("*")):
+        inside = path.relative_to(folder.resolve())
+        drawn = path.suffix in DRAWN and len(inside.parts) > 1
+        if path.is_symlink() or not path.is_file() or drawn or set(inside.parts) & set(LEFT_OUT):
+            continue
+        found.append((str(inside), path.read_bytes()))
+    return found
+
+
+def _commit(runs: Sequence[Mapping[str, Any]]) -> str:
+    commits = [str((run["git"] or {}).get("commit", "unknown")) for run in runs]
+    return ", ".join(dict.fromkeys(commits))
+
+
+def _patch(runs: Sequence[Mapping[str, Any]]) -> bytes:
+    """What made the runs beside their commit, where that can still be told; else empty."""
+    here = code_sha256()
+    modified = [r for r in runs if (r["git"] or {}).get("modified") and r["code_sha256"] == here]
+    if not modified or (git_facts() or {}).get("commit") != modified[0]["git"].get("commit"):
+        return b""
+    command = ["git", "-C", str(REPOSITORY), "diff", "--binary", "HEAD"]
+    done = subprocess.run(command, capture_output=True, timeout=60)
+    return done.stdout if done.returncode == 0 else b""
+
+
+def _notes(folder: Path, described: Mapping[str, Any]) -> list[str]:
+    notes = []
+    git = described["git"]
+    if not git:
+        notes.append(f"{folder}: which commit made it is not known")
+    elif git.get("modified"):
+        notes.append(f"{folder}: was made by a checkout that differs from its commit")
+    if (folder / "pcap").is_dir():
+        notes.append(f"{folder}: pcap/ is left out")
+    return notes

@@ -1,0 +1,152 @@
+"""What a reader wants to know first, in sentences: what was asked, did it hold, what limited it,
+what to run next. Pure functions of a run's metrics and its scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agglab.testbed.metrics import lookup
+from agglab.testbed.report.asked import Asked, number
+from agglab.testbed.report.expected import Judged
+from agglab.testbed.report.losses import Loss
+from agglab.testbed.scenario.kinds import decimal
+
+Metrics = Mapping[str, Any]
+FEW_ROUNDS = 5
+MANY_ROUNDS = 20
+OF_THE_MACHINE = ("cpu-bound", "starved")
+MEANINGS = {
+    "network-bound": "the links were the limit, so this measured the network",
+    "waiting": "neither a link nor a processor was the limit; the run waited",
+    "cpu-bound": "this machine's processors were the limit, so this did not measure the network",
+    "starved": "other programs kept processors from the run, so this did not measure the network",
+}
+
+
+@dataclass(frozen=True)
+class Next:
+    """A command to run, and what it would tell."""
+
+    command: str
+    why: str
+
+
+def was_asked(asked: Asked) -> str:
+    """One sentence on the scenario."""
+    workers = asked.value("topology.workers")
+    parts = [
+        f"{asked.value('workload.rounds', '1')} rounds of "
+        f"{asked.value('workload.kind', 'allreduce')}",
+        f"over {_grouped(asked.value('workload.elements', '?'))} "
+        f"{asked.value('workload.dtype', 'values')} values",
+        f"by {workers} workers" if workers else "",
+        f"in topology {asked.value('topology.kind', '?')}",
+        f"with the system {asked.value('system')}" if asked.value("system") else "",
+        f"on links of {asked.value('links.rate', '?')}",
+        f"that lose {asked.value('links.loss')} of the packets" if _loss(asked) else "",
+        "in virtual time" if asked.value("backend") == "virtual" else "on this machine's links",
+    ]
+    faults = asked.tree.get("faults")
+    entries = faults if isinstance(faults, list) else []
+    kinds = [str(entry.get("kind")) for entry in entries if isinstance(entry, dict)]
+    more = f"; faults: {', '.join(dict.fromkeys(kinds))}" if kinds else ""
+    return " ".join(part for part in parts if part) + more + "."
+
+
+def did_it_hold(metrics: Metrics, expected: Sequence[Judged]) -> str:
+    """The verdict, and how many expectations held."""
+    if not metrics["ok"]:
+        return f"No: {metrics['reason'] or 'the run did not finish'}."
+    held = sum(each.holds for each in expected)
+    if not expected:
+        return "Yes: nothing that a run must not show was found. The scenario expects nothing else."
+    return f"Yes: {held} of {len(expected)} expectations hold, and no sum is wrong unexpectedly."
+
+
+def what_limited(metrics: Metrics) -> str:
+    """The verdict of fidelity, with the time against the bounds."""
+    verdict = metrics["fidelity"]["verdict"]
+    text = f"{verdict}: {MEANINGS.get(verdict, 'see the evidence below')}"
+    reasons = metrics["fidelity"]["reasons"]
+    text += f" ({reasons[0]})" if reasons else ""
+    ratio, lossy = metrics.get("link_bound_ratio"), metrics.get("lossy_bound_ratio")
+    if ratio is not None:
+        text += f". The median round took {ratio:.3g} times what the links allow"
+        if lossy is not None and lossy < ratio:
+            text += f", and {lossy:.3g} times what they allow with their losses"
+    return text + "."
+
+
+def where_lost(found: Sequence[Loss]) -> str:
+    """The sum and the worst place; the table has the rest."""
+    if not found:
+        return "Nowhere: no packet was lost."
+    total = sum(loss.packets for loss in found)
+    worst = found[0]
+    share = f" ({worst.packets / worst.of:.2%} of those that came by)" if worst.of else ""
+    return (
+        f"{total:,} packets in {len({loss.where for loss in found})} places, most of them "
+        f"at {worst.where}: {worst.packets:,}{share}, {worst.why}."
+    )
+
+
+def next_runs(command: str, metrics: Metrics, asked: Asked) -> list[Next]:
+    """What would tell more than this run does, the most telling first; at most three."""
+    return list(_next(f"agglab run {command}", metrics, asked))[:3]
+
+
+def _next(run: str, metrics: Metrics, asked: Asked) -> Iterator[Next]:
+    verdict, waited = (lookup(metrics, f"fidelity.{key}") for key in ("verdict", "waited_for"))
+    virtual = asked.value("backend") == "virtual"
+    if metrics.get("exact") is False or metrics.get("wrong_results"):
+        pcap = "backend=virtual" if not virtual else "links.loss=0"
+        yield Next(f"{run} --set {pcap}", "sums are wrong: see whether they are without that, too")
+    if verdict in OF_THE_MACHINE:
+        yield Next(
+            f"{run} --set backend=virtual", "no processor takes part there: the network's own time"
+        )
+        slower = _half(asked.value("links.rate"))
+        if slower:
+            yield Next(f"{run} --set links.rate={slower}", "links that this machine can fill")
+    window = decimal(asked.value("switch.slots"))
+    if waited == "window" and window:
+        yield Next(
+            f"{run} --set switch.slots={2 * int(window)}",
+            "a larger window fills more of the bandwidth-delay product",
+        )
+    if _loss(asked):
+        yield Next(f"{run} --set links.loss=0", "the same without losses: what they cost")
+    elements = decimal(asked.value("workload.elements"))
+    if waited == "brevity" and elements:
+        yield Next(
+            f"{run} --set workload.elements={10 * int(elements)}",
+            "rounds long enough to fill the links",
+        )
+    rounds = decimal(asked.value("workload.rounds"))
+    if rounds and rounds < FEW_ROUNDS:
+        yield Next(
+            f"{run} --set workload.rounds={MANY_ROUNDS}",
+            "more rounds, so that `agglab compare` can tell a difference from noise",
+        )
+    if virtual and verdict == "network-bound":
+        yield Next(f"{run} --set backend=mininet", "the same on this machine's links")
+    if not virtual and verdict == "network-bound":
+        yield Next(f"{run} --set backend=virtual", "the same in virtual time, to see both clocks")
+
+
+def _loss(asked: Asked) -> bool:
+    return bool(number(asked.value("links.loss")))
+
+
+def _half(rate: str) -> str:
+    """Half of a rate as it is written, such as 100mbit; empty where it is not written so."""
+    digits = rate.rstrip("abcdefghijklmnopqrstuvwxyz")
+    value = decimal(digits)
+    return f"{value / 2:g}{rate[len(digits) :]}" if value else ""
+
+
+def _grouped(text: str) -> str:
+    value = decimal(text)
+    return text if value is None else f"{value:,.0f}"

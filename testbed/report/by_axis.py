@@ -1,0 +1,111 @@
+"""A sweep's figures: what was measured as a line over each key that was swept, with the interval
+that the rounds allow."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agglab.testbed.metrics import lookup
+from agglab.testbed.noise import median_interval
+from agglab.testbed.report.asked import number, unit
+from agglab.testbed.report.chart import Piece, Track
+from agglab.testbed.side_by_side import OfSeveral, runs_of
+
+Metrics = Mapping[str, Any]
+TIMES = "allreduce.time_s.all"
+MEDIAN = "allreduce.time_s.median"
+LINES_MAX = 24
+PLAIN = re.compile(r"[A-Za-z0-9_.\[\]-]+")
+"""What a key may be that becomes part of a file's name: the folder may be a stranger's."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a figure shows over an axis. sample: the path of the list whose median it is."""
+
+    name: str
+    path: str
+    title: str
+    unit: str
+    sample: str = ""
+
+
+MEASURES = (
+    Measure("time", MEDIAN, "Median time of a round", "seconds", TIMES),
+    Measure("ratio", "link_bound_ratio", "Median time over the link bound", "ratio"),
+    Measure("again", "totals.retransmitted", "Packets sent again", "packets"),
+)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """file: its name; lines: of the runs that differ in nothing but the axis."""
+
+    file: str
+    title: str
+    x_label: str
+    y_label: str
+    lines: tuple[Track, ...]
+
+
+def figures(metrics: Metrics) -> list[Figure]:
+    """For each axis whose values are all numbers, at least two of them, one of each measure."""
+    runs = runs_of(metrics)
+    return [
+        figure
+        for axis in _axes(runs)
+        for measure in MEASURES
+        if (figure := _figure(runs, axis, measure))
+    ]
+
+
+def _axes(runs: Sequence[OfSeveral]) -> Iterator[str]:
+    for axis in runs[0].settings if runs else ():
+        if not PLAIN.fullmatch(axis):
+            continue
+        values = {number(run.settings[axis]) for run in runs}
+        if None not in values and len(values) > 1:
+            yield axis
+
+
+def _figure(runs: Sequence[OfSeveral], axis: str, measure: Measure) -> Figure | None:
+    """None where nothing was measured, or nothing but zeros."""
+    lines: dict[str, list[OfSeveral]] = {}
+    for run in runs:
+        if isinstance(lookup(run.metrics, measure.path), (int, float)):
+            lines.setdefault(_line(run, axis), []).append(run)
+    values = [lookup(run.metrics, measure.path) for own in lines.values() for run in own]
+    if not any(values):
+        return None
+    band = ", with the 95 % interval of its rounds" if measure.sample else ""
+    more = f" ({LINES_MAX} of {len(lines)} lines)" if len(lines) > LINES_MAX else ""
+    kind = unit(next(iter(runs)).settings[axis])
+    tracks = [_track(name, own, axis, measure) for name, own in lines.items()]
+    return Figure(
+        f"{measure.name}-by-{axis}.svg",
+        f"{measure.title} by {axis}{band}{more}",
+        f"{axis} ({kind})" if kind else axis,
+        measure.unit,
+        tuple(tracks[:LINES_MAX]),
+    )
+
+
+def _line(run: OfSeveral, axis: str) -> str:
+    """What a run's line is called: all that it differs in from those of other lines."""
+    others = [f"{key} {value}" for key, value in run.settings.items() if key != axis]
+    return ", ".join([*([run.contender] if run.contender else []), *others]) or "all"
+
+
+def _track(name: str, runs: Sequence[OfSeveral], axis: str, measure: Measure) -> Track:
+    ordered = sorted(runs, key=lambda run: number(run.settings[axis]) or 0.0)
+    points, band = [], []
+    for run in ordered:
+        x = number(run.settings[axis]) or 0.0
+        points.append((x, float(lookup(run.metrics, measure.path))))
+        sample = lookup(run.metrics, measure.sample) if measure.sample else None
+        if interval := median_interval(sample or ()):
+            band.append((x, interval.low, interval.high))
+    return Track(name, (Piece(points),), band)

@@ -1,0 +1,60 @@
+"""The script that draws charts that zoom. It is dygraphs (MIT licence), of which this repository
+holds nothing: what is installed on the machine that writes a report is put into the page, with the
+line that names its licence. Where it is not installed, charts are plain SVG."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+DEBIAN = Path("/usr/share/javascript/dygraphs")
+"""Of the package libjs-dygraphs."""
+WHEEL = "dygraphs"
+SCRIPTS = ("dygraph.min.js", "assets/dygraph-combined.js")
+STYLES = ("dygraph.min.css", "assets/dygraph.css")
+SCRIPT_BYTES_MAX = 1_000_000
+ENDS_TAG = re.compile(r"</(script|style)", re.IGNORECASE)
+SOURCE_MAP = re.compile(r"//# sourceMappingURL=\S*|/\*# sourceMappingURL=\S* \*/")
+"""Browsers would look for it beside the page."""
+INSTALL = "apt-get install libjs-dygraphs, or python -m pip install dygraphs"
+
+
+@dataclass(frozen=True)
+class Library:
+    """What is put into a page."""
+
+    script: str
+    style: str
+
+
+def folders() -> tuple[Path, ...]:
+    """Where it may be: Debian's place, and a wheel's."""
+    try:
+        spec = find_spec(WHEEL)
+    except (ImportError, ValueError):
+        spec = None
+    return (DEBIAN, *(Path(path) for path in (spec and spec.submodule_search_locations) or ()))
+
+
+def find(places: Sequence[Path]) -> Library | None:
+    """The library in the first of these folders that has it; None if none does."""
+    for folder in places:
+        script = _first(folder, SCRIPTS)
+        if script and "Dygraph" in script:
+            return Library(script, _first(folder, STYLES))
+    return None
+
+
+def _first(folder: Path, names: Sequence[str]) -> str:
+    """The first of these files that can be read and put between tags; else empty."""
+    for name in names:
+        try:
+            text = (folder / name).read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            continue
+        if len(text) <= SCRIPT_BYTES_MAX and not ENDS_TAG.search(text):
+            return SOURCE_MAP.sub("", text)
+    return ""

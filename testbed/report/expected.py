@@ -1,0 +1,55 @@
+"""What was expected beside what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agglab.testbed.metrics import lookup, show
+from agglab.testbed.report.asked import Asked
+from agglab.testbed.scenario.expectations import FINDINGS, Expectation
+from agglab.testbed.scenario.metric_names import GROWTH, RATIO
+
+Metrics = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One expectation: what was asked and what was measured, as text; whether it holds."""
+
+    metric: str
+    wanted: str
+    got: str
+    holds: bool
+
+
+def judged(asked: Asked, metrics: Metrics) -> list[Judged]:
+    """The expectations about these metrics: of a sweep its growth, of a comparison its ratios, of a
+    run all others."""
+    return [_judged(each, metrics) for each in asked.expectations if _is_about(each, metrics)]
+
+
+def _is_about(expectation: Expectation, metrics: Metrics) -> bool:
+    if "points" in metrics:
+        return expectation.metric.startswith(GROWTH)
+    if "contenders" in metrics:
+        return expectation.metric.startswith(RATIO)
+    return "totals" in metrics and not expectation.metric.startswith((GROWTH, RATIO))
+
+
+def _judged(expectation: Expectation, metrics: Metrics) -> Judged:
+    metric = expectation.metric
+    wanted = str(expectation).removeprefix(metric).strip()
+    if metric == FINDINGS:
+        kinds = [str(found["kind"]) for found in metrics["findings"]]
+        return Judged(metric, wanted, _listed(kinds), set(kinds) == set(expectation.listed))
+    if metric.startswith(GROWTH):
+        value = metrics["growth"].get(metric.removeprefix(GROWTH))
+    else:
+        value = lookup(metrics, metric)
+    return Judged(metric, wanted, show(value), expectation.holds(value))
+
+
+def _listed(kinds: Sequence[str]) -> str:
+    return ", ".join(dict.fromkeys(kinds)) or "none"

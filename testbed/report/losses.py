@@ -1,0 +1,86 @@
+"""Where packets were lost, and why: a row for each place that lost any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agglab.testbed.report.asked import Asked, number
+from agglab.testbed.scenario.link_values import matches
+
+Metrics = Mapping[str, Any]
+DROPPING = ("loss", "gilbert_elliott", "periodic", "drop_list")
+"""Kinds of faults that drop packets of a link."""
+IN_SWITCHES = {
+    "ring_drops": "lost before the switch's program took it up",
+    "queue_drops": "lost in the switch's own queues",
+    "port_errors": "cut short, too long for its port, or for a port that was down",
+}
+
+
+@dataclass(frozen=True)
+class Loss:
+    """where: a direction (`h1->s1`), a switch, a worker; of: how many packets came by, where that
+    is counted."""
+
+    where: str
+    packets: int
+    of: int | None
+    why: str
+
+
+def losses(metrics: Metrics, asked: Asked) -> list[Loss]:
+    """Those with most first."""
+    found = [*_on_links(metrics, asked), *_in_switches(metrics), *_at_hosts(metrics)]
+    return sorted((loss for loss in found if loss.packets), key=lambda loss: -loss.packets)
+
+
+def _on_links(metrics: Metrics, asked: Asked) -> Iterator[Loss]:
+    for link, ways in metrics["links"].items():
+        for name, way in ways.items():
+            seen = way["seen"]
+            purpose = f"dropped on purpose: {_asked_drops(asked, link, name)}"
+            yield Loss(name, way["dropped"], seen, purpose)
+            queue = asked.of_link("queue", link, name) or "size not known"
+            yield Loss(
+                name,
+                way["queue_drops"],
+                way.get("packets", seen) + way["queue_drops"],
+                f"its queue ({queue}) was full",
+            )
+            yield Loss(name, way.get("lost_down", 0), seen, "the link was down: a fault")
+            yield Loss(
+                name,
+                way.get("corrupted", 0),
+                seen,
+                "a bit was inverted by a fault, so that checksums refuse it",
+            )
+
+
+def _asked_drops(asked: Asked, link: str, direction: str) -> str:
+    """What in the scenario drops packets of this direction."""
+    share = asked.of_link("loss", link, direction)
+    found = [f"links.loss is {share}"] if number(share) else []
+    entries = asked.tree.get("faults")
+    for entry in entries if isinstance(entries, list) else ():
+        if not isinstance(entry, dict) or entry.get("kind") not in DROPPING:
+            continue
+        if matches(str(entry.get("link", "")), link, direction):
+            found.append(f"fault {entry['kind']}")
+    return ", ".join(dict.fromkeys(found)) or "a fault"
+
+
+def _in_switches(metrics: Metrics) -> Iterator[Loss]:
+    for name, switch in metrics["switches"].items():
+        for key, place in IN_SWITCHES.items():
+            yield Loss(name, switch.get(key, 0), None, place)
+
+
+def _at_hosts(metrics: Metrics) -> Iterator[Loss]:
+    for job, own in metrics["jobs"].items():
+        for role in ("workers", "servers"):
+            for rank, agent in own.get(role, {}).items():
+                name = f"{role[:-1]} {rank}" + (f" of {job}" if len(metrics["jobs"]) > 1 else "")
+                why = "its socket's buffer was full: the program was not fast enough"
+                yield Loss(name, agent.get("kernel_drops", 0), agent.get("received"), why)

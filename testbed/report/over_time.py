@@ -1,0 +1,103 @@
+"""Charts of series.csv and latency.csv: what workers, links, switches and jobs did over time, and
+how long answers took. Nothing is drawn that the files do not hold; a line of another shape is
+left out, since a run that was killed may have cut the last one off."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+
+from agglab.testbed.report.chart import Piece, Track
+from agglab.testbed.series import latency, rows
+from agglab.testbed.series.declared import SERIES
+
+ORDER = ("job", "worker", "link", "switch")
+LINES_MAX = 16
+NS_PER_S = 1e9
+UNITS = {(metric.kind, metric.name): metric.unit for metric in SERIES}
+
+
+@dataclass(frozen=True)
+class Chart:
+    """file: its name as SVG; kind: whose metric it shows."""
+
+    file: str
+    title: str
+    x_label: str
+    y_label: str
+    kind: str
+    lines: tuple[Track, ...]
+
+
+def charts(folder: Path) -> list[Chart]:
+    """One for each metric of each kind that has any value but 0; then the latencies."""
+    found: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
+    for time_ns, kind, name, metric, value in _rows(folder / rows.NAME, rows.COLUMNS):
+        point = _number(time_ns), _number(value)
+        if point[0] is None or point[1] is None or (kind, metric) not in UNITS:
+            continue
+        own = found.setdefault((kind, metric), {}).setdefault(name, [])
+        own.append((point[0] / NS_PER_S, point[1]))
+    ordered = sorted(found, key=lambda key: ORDER.index(key[0]))
+    drawn = [_chart(kind, metric, found[kind, metric]) for kind, metric in ordered]
+    latencies = _latencies(folder)
+    return [*(chart for chart in drawn if chart), *([latencies] if latencies else [])]
+
+
+def _rows(path: Path, columns: Sequence[str]) -> Iterator[list[str]]:
+    if not path.is_file():
+        return
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        reader = csv.reader(file)
+        if next(reader, None) != list(columns):
+            return
+        yield from (row for row in reader if len(row) == len(columns))
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if isfinite(value) else None
+
+
+def _chart(kind: str, metric: str, own: dict[str, list[tuple[float, float]]]) -> Chart | None:
+    """The lines with the largest sums, where there are too many to tell apart; None for zeros."""
+    if not any(value for points in own.values() for _, value in points):
+        return None
+    kept = sorted(own, key=lambda name: -sum(value for _, value in own[name]))[:LINES_MAX]
+    more = f" (the {len(kept)} of {len(own)} with most)" if len(kept) < len(own) else ""
+    words = metric.replace("_", " ")
+    return Chart(
+        f"{kind}-{metric}.svg",
+        f"{kind.capitalize()}: {words}{more}",
+        "seconds",
+        UNITS[kind, metric],
+        kind,
+        tuple(Track(name, (Piece(sorted(own[name])),)) for name in own if name in kept),
+    )
+
+
+def _latencies(folder: Path) -> Chart | None:
+    """Of each agent: the share of answers that took no longer than a time."""
+    counts: dict[str, list[tuple[float, float]]] = {}
+    for job, agent, _, to_ns, count in _rows(folder / latency.NAME, latency.COLUMNS):
+        end, number = _number(to_ns), _number(count)
+        if end is not None and number is not None and number > 0:
+            counts.setdefault(f"{job} {agent}", []).append((end / NS_PER_S, number))
+    lines = []
+    for name, bins in list(counts.items())[:LINES_MAX]:
+        total, so_far = sum(number for _, number in bins), 0.0
+        points = [(0.0, 0.0)]
+        for end_s, number in sorted(bins):
+            so_far += number
+            points.append((end_s, so_far / total))
+        lines.append(Track(name, (Piece(points),)))
+    if not lines:
+        return None
+    title = "Latency of answers: the share that took no longer"
+    return Chart("latency.svg", title, "seconds", "share of the answers", "worker", tuple(lines))

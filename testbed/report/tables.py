@@ -1,0 +1,72 @@
+"""Tables of a report, as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from agglab.testbed.metrics import show
+
+Metrics = Mapping[str, Any]
+MANY_COLUMNS = 12
+ROWS_OPEN = 64
+"""A longer table is folded."""
+OF_THE_NETWORK = ("network-bound", "virtual-time")
+"""Verdicts of fidelity that say that the network was measured."""
+
+
+def table(first: str, rows: Mapping[str, Metrics], escaped: bool = False) -> str:
+    """rows: name -> column -> value; the columns are those of the first row."""
+    columns = list(next(iter(rows.values()), {}))
+    words = {c for c in columns if any(_is_text(row.get(c)) for row in rows.values())}
+    marks = {c: " class='text'" if c in words else "" for c in [first, *columns]}
+    head = "".join(f"<th{marks[c]}>{escape(_heading(c))}</th>" for c in [first, *columns])
+    lines = [f"<tr class='head'>{head}</tr>"]
+    for name, values in rows.items():
+        cells = "".join(cell(_heading(c), values.get(c)) for c in columns)
+        lines.append(f"<tr><td>{name if escaped else escape(name)}</td>{cells}</tr>")
+    many = " many" if len(columns) > MANY_COLUMNS else ""
+    text = f"<div class='wide{many}'><table>{''.join(lines)}</table></div>"
+    if len(rows) <= ROWS_OPEN:
+        return text
+    return f"<details><summary>{len(rows)} rows</summary>{text}</details>"
+
+
+def cell(heading: str, value: Any) -> str:
+    """On a narrow page the heading stands in the cell."""
+    kinds = ["text"] if _is_text(value) else []
+    if _is_bad(heading, value):
+        kinds.append("bad")
+    marked = f" class='{' '.join(kinds)}'" if kinds else ""
+    return f"<td{marked} data-of='{escape(heading, quote=True)}'>{escape(shown(value))}</td>"
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and " " in value
+
+
+def _is_bad(heading: str, value: Any) -> bool:
+    """Whether a value says that a run failed, or was no measurement of the network."""
+    if heading == "verdict":
+        return bool(value == "failed")
+    if heading == "fidelity":
+        return value is not None and value not in OF_THE_NETWORK
+    if heading in ("exact", "sums exact", "integer sums exact"):
+        return value is False
+    return heading.startswith("wrong ") and bool(value)
+
+
+def _heading(column: str) -> str:
+    """`cpu_s` is "cpu (s)"."""
+    name = column.removesuffix("_s").replace("_", " ")
+    return f"{name} (s)" if column.endswith("_s") else name
+
+
+def shown(value: Any) -> str:
+    """For reading: digits in groups, a dash for what there is not."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return show(value)
+    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1e5 else show(value)

@@ -1,0 +1,180 @@
+"""The network as a picture: its nodes as a tree from the middle outwards, and beside each link its
+rate, the bytes that crossed it each way and the packets that it lost."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agglab.testbed.report.asked import Asked
+from agglab.testbed.report.svg import Canvas
+
+Metrics = Mapping[str, Any]
+ALIKE_MAX = 8
+"""Of more hosts than this below one switch, one is drawn for all."""
+ROW, TOP, BOX = 46, 40, 10
+WIDE, NARROW = 680, 350
+STEP_MAX = 150.0
+TEXT = 290
+"""The width that the words beside a node need, in pixels."""
+TITLE = "Topology: what crossed each link, and what it lost"
+LINK, LOSING, NODE, SWITCH = "#888888", "#D55E00", "#0072B2", "#009E73"
+
+
+@dataclass(frozen=True)
+class Way:
+    """One direction of a link, or the sum of several."""
+
+    name: str
+    bytes: int
+    lost: int
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A node, and the link to the node it hangs on: its rate, and both directions, outwards last.
+    label: its name, or how many hosts it stands for."""
+
+    label: str
+    is_switch: bool
+    rate: str = ""
+    ways: Sequence[Way] = ()
+    below: list[Drawn] = field(default_factory=list)
+
+
+def topology(metrics: Metrics, asked: Asked, width: int = WIDE) -> str:
+    """SVG; empty where no link was counted."""
+    if not metrics["links"]:
+        return ""
+    root = tree(metrics, asked)
+    places = list(_places(root))
+    depth = max(level for level, *_ in places)
+    canvas = Canvas(width, TOP + ROW * len(places), "Topology")
+    canvas.text(8, 20, TITLE, size=14 if width == WIDE else 13)
+    step = min(STEP_MAX, (width - TEXT) / max(1, depth))
+    most = max((way.bytes for *_, node in places for way in node.ways), default=0)
+    at: dict[int, tuple[float, float]] = {}
+    for number, (level, above, node) in enumerate(places):
+        x, y = 20.0 + step * level, TOP + ROW * number + ROW / 2
+        at[id(node)] = x, y
+        if above is not None:
+            _link(canvas, at[id(above)], (x, y), node, most)
+        _node(canvas, x, y, node)
+    return canvas.render()
+
+
+def tree(metrics: Metrics, asked: Asked) -> Drawn:
+    """From the switch in the middle, or the node with most links where no switch is. Links that
+    close a circle are drawn as a node of their own at their end."""
+    links = {name: tuple(next(iter(ways)).split("->")) for name, ways in metrics["links"].items()}
+    beside: dict[str, list[tuple[str, str]]] = {}
+    for link, (one, other) in links.items():
+        beside.setdefault(one, []).append((other, link))
+        beside.setdefault(other, []).append((one, link))
+    switches = set(metrics["switches"]) & set(beside)
+    root = _middle(beside, switches)
+    drawn = {root: Drawn(root, root in switches)}
+    queue, used = deque([root]), set()
+    while queue:
+        name = queue.popleft()
+        for other, link in beside[name]:
+            if link in used:
+                continue
+            used.add(link)
+            again = other in drawn
+            label = f"{other} (above)" if again else other
+            ways = _ways(metrics["links"][link], name)
+            rate = _rate(asked, link, ways)
+            node = Drawn(label, other in switches, rate, ways)
+            drawn[name].below.append(node)
+            if not again:
+                drawn[other] = node
+                queue.append(other)
+    for node in drawn.values():
+        node.below[:] = _together(node.below)
+    return drawn[root]
+
+
+def _middle(beside: Mapping[str, Sequence[tuple[str, str]]], switches: set[str]) -> str:
+    """The switch from which the farthest node is nearest; of several the one with most links."""
+    names = sorted(switches) or sorted(beside)
+    return min(names, key=lambda name: (_farthest(beside, name), -len(beside[name])))
+
+
+def _farthest(beside: Mapping[str, Sequence[tuple[str, str]]], start: str) -> int:
+    depths, queue = {start: 0}, deque([start])
+    while queue:
+        name = queue.popleft()
+        for other, _ in beside[name]:
+            if other not in depths:
+                depths[other] = depths[name] + 1
+                queue.append(other)
+    return max(depths.values())
+
+
+def _ways(ways: Mapping[str, Metrics], inner: str) -> tuple[Way, ...]:
+    """Inwards first."""
+    ordered = sorted(ways.items(), key=lambda item: item[0].startswith(f"{inner}->"))
+    lost = ("dropped", "queue_drops", "lost_down", "corrupted")
+    return tuple(
+        Way(name, way["bytes"], sum(way.get(key, 0) for key in lost)) for name, way in ordered
+    )
+
+
+def _rate(asked: Asked, link: str, ways: Sequence[Way]) -> str:
+    """As the scenario writes it; of both directions where they differ."""
+    return " / ".join(dict.fromkeys(asked.of_link("rate", link, way.name) for way in ways))
+
+
+def _together(below: Sequence[Drawn]) -> list[Drawn]:
+    """Many hosts as one, with the sums of their links."""
+    hosts = [node for node in below if not node.is_switch and not node.below]
+    if len(hosts) <= ALIKE_MAX:
+        return list(below)
+    ways = [
+        Way(name, sum(h.ways[i].bytes for h in hosts), sum(h.ways[i].lost for h in hosts))
+        for i, name in enumerate(("all of them inwards", "outwards"))
+    ]
+    rates = " / ".join(dict.fromkeys(host.rate for host in hosts))
+    label = f"{len(hosts)} hosts, {hosts[0].label} to {hosts[-1].label}"
+    return [node for node in below if node not in hosts] + [Drawn(label, False, rates, ways)]
+
+
+def _places(root: Drawn) -> Iterator[tuple[int, Drawn | None, Drawn]]:
+    """(depth, node above, node), a row each, from the top."""
+    waiting: list[tuple[int, Drawn | None, Drawn]] = [(0, None, root)]
+    while waiting:
+        level, above, node = waiting.pop()
+        yield level, above, node
+        waiting += [(level + 1, node, other) for other in reversed(node.below)]
+
+
+def _link(
+    canvas: Canvas, start: tuple[float, float], end: tuple[float, float], node: Drawn, most: int
+) -> None:
+    """Down from the node above, then to the node: as thick as its bytes are many."""
+    colour = LOSING if any(way.lost for way in node.ways) else LINK
+    carried = max((way.bytes for way in node.ways), default=0)
+    thick = 1 + 4 * carried / most if most else 1.0
+    (x1, y1), (x2, y2) = start, end
+    canvas.polyline([(x1, y1 + BOX), (x1, y2), (x2 - BOX, y2)], colour, thick=thick)
+
+
+def _node(canvas: Canvas, x: float, y: float, node: Drawn) -> None:
+    colour = SWITCH if node.is_switch else NODE
+    canvas.rectangle(x - BOX, y - BOX, 2 * BOX, 2 * BOX, colour, node.label)
+    rate = f", {node.rate}" if node.rate else ""
+    canvas.text(x + BOX + 6, y - 6 if node.ways else y + 4, f"{node.label}{rate}", size=12)
+    for i, way in enumerate(node.ways):
+        lost = f", {way.lost:,} lost" if way.lost else ""
+        canvas.text(x + BOX + 6, y + 7 + 12 * i, f"{way.name} {size(way.bytes)}{lost}", size=10)
+
+
+def size(count: int) -> str:
+    """Bytes for reading."""
+    for factor, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if count >= factor:
+            return f"{count / factor:.3g} {unit}"
+    return f"{count} B"

@@ -1,0 +1,110 @@
+"""Charts that zoom: their data as it goes into the page, and what draws it there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from agglab.testbed.report.chart import Mark, Piece, Reference, Track
+from agglab.testbed.report.dygraphs import Library
+
+POINTS_MAX = 2000
+"""Of a line; more are thinned out, as no screen has so many columns."""
+OURS = Path(__file__).with_name("zoom.js")
+HINT = "Drag to zoom, double-click to see all."
+STYLE = """
+figure.zoom .plot { width: 100%; height: 300px; }
+figure.zoom figcaption { font-weight: bold; } figure.zoom .hint { opacity: 0.75; font-size: 13px; }
+figure.zoom .legend { min-height: 1.5em; font-size: 13px; }
+.dygraph-axis-label, .dygraph-xlabel, .dygraph-ylabel { color: inherit; font-size: 12px; }
+"""
+
+
+def figure(
+    title: str,
+    x_label: str,
+    y_label: str,
+    tracks: Sequence[Track],
+    references: Sequence[Reference] = (),
+    marks: Sequence[Mark] = (),
+    instead: str = "",
+) -> str:
+    """HTML of one chart. instead: the SVG for browsers that run no scripts."""
+    chart = {
+        "x": x_label,
+        "y": y_label,
+        "bands": any(track.band for track in tracks),
+        "series": series(tracks),
+        "marks": [{"x": mark.x, "text": mark.text} for mark in marks],
+        "references": [{"name": each.name, "value": each.value} for each in references],
+    }
+    data = json.dumps(chart, allow_nan=False).replace("<", "\\u003c")
+    without = f"<noscript>{instead}</noscript>" if instead else ""
+    return (
+        f"<figure class='zoom'><figcaption>{escape(title)}</figcaption>"
+        f"<div class='legend'></div><div class='plot'></div>"
+        f"<div class='hint'>{HINT}</div>"
+        f"<script type='application/json'>{data}</script>{without}</figure>"
+    )
+
+
+def scripts(library: Library) -> str:
+    """What stands once at the end of a page that has such charts."""
+    ours = OURS.read_text(encoding="utf-8")
+    return (
+        f"<style>{library.style}{STYLE}</style>\n"
+        f"<script>{library.script}</script>\n<script>{ours}</script>"
+    )
+
+
+def series(tracks: Sequence[Track]) -> list[dict[str, Any]]:
+    """A line for each track, and another for those of its pieces that came to nothing."""
+    found = []
+    for i, track in enumerate(tracks):
+        for dashed in (False, True):
+            pieces = [piece for piece in track.pieces if piece.dashed == dashed]
+            if not pieces:
+                continue
+            name = f"{track.name}, broken off" if dashed else track.name
+            line = {"name": name, "colour": i, "dashed": dashed, "points": _points(track, pieces)}
+            found.append(line)
+    return found
+
+
+def _points(track: Track, pieces: Sequence[Piece]) -> list[list[float | None]]:
+    """[x, y] of all pieces with a gap between them; or [x, y, low, high] where there is a band."""
+    if track.band:
+        limits = {x: (low, high) for x, low, high in track.band}
+        joined = (point for piece in pieces for point in piece.points)
+        return [[x, y, *limits.get(x, (y, y))] for x, y in joined]
+    found: list[list[float | None]] = []
+    end = None
+    for piece in pieces:
+        line = thinned(piece.points, max(4, POINTS_MAX // len(pieces)))
+        if end is not None and line[0][0] > end:
+            found.append([(end + line[0][0]) / 2, None])
+        found += [[x, y] for x, y in line]
+        end = line[-1][0]
+    return found
+
+
+def thinned(line: Sequence[tuple[float, float]], most: int) -> list[tuple[float, float]]:
+    """At most about `most` points, with the first, last, lowest and highest of each stretch, so
+    that no peak is lost."""
+    if len(line) <= most:
+        return list(line)
+    size = -(-4 * len(line) // most)
+    kept: list[tuple[float, float]] = []
+    for start in range(0, len(line), size):
+        stretch = range(start, min(start + size, len(line)))
+        extremes = {
+            stretch[0],
+            stretch[-1],
+            min(stretch, key=lambda i: line[i][1]),
+            max(stretch, key=lambda i: line[i][1]),
+        }
+        kept += [line[i] for i in sorted(extremes)]
+    return kept

@@ -1,0 +1,178 @@
+"""Points of a sweep run by the workers of a Dask scheduler, one of which is killed midway."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from agglab.testbed import cli, elsewhere
+from agglab.testbed.points import DONE
+
+TEXT = """
+name: tiny
+backend: virtual
+topology: {workers: 2}
+links: {rate: 10mbit, loss: 2%}
+switch: {lanes: 16, slots: 8}
+workload: {elements: 700, dtype: int32, rounds: 2}
+sweep: {topology.workers: [2, 3], seed: {from: 1, to: 3}}
+"""
+POINTS = 6
+PATIENCE_S = 60
+
+
+class Cluster:
+    """A scheduler and two workers, each a process."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._started: list[subprocess.Popen[str]] = []
+        self.address = f"tcp://127.0.0.1:{free_port()}"
+        self._start("distributed.cli.dask_scheduler", "--host", self.address, "--no-dashboard")
+        self.workers = [self.add_worker() for _ in range(2)]
+
+    def add_worker(self) -> subprocess.Popen[str]:
+        """Without a nanny, so that nobody starts it again."""
+        words = [self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]
+        return self._start("distributed.cli.dask_worker", *words)
+
+    def _start(self, module: str, *words: str) -> subprocess.Popen[str]:
+        log = (self._folder / f"{len(self._started)}.log").open("w")
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, *words],
+            cwd=self._folder,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._started.append(process)
+        return process
+
+    def stop(self) -> None:
+        for process in self._started:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    pytest.importorskip("distributed", reason="agglab[dask] is not installed")
+    made = Cluster(tmp_path)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Path:
+    file = tmp_path / "tiny.yaml"
+    file.write_text(TEXT)
+    return file
+
+
+def latest(results: Path) -> Path:
+    return (results / "tiny/latest").resolve()
+
+
+def test_a_worker_that_is_killed_midway_loses_nothing(
+    cluster: Cluster, scenario: Path, tmp_path: Path
+) -> None:
+    """The same table as on this machine alone, and each point is there once."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    assert cli.main(["run", str(scenario), "--results", str(here)]) == 0
+    killer = threading.Thread(target=kill_after_first_point, args=(cluster, there))
+    killer.start()
+    words = ["run", str(scenario), "--results", str(there), "--scheduler", cluster.address]
+    assert cli.main(words) == 0
+    killer.join()
+    assert cluster.workers[0].poll() == -signal.SIGKILL
+    for file in ("metrics.json", "events.jsonl", "series.csv", "scenario.yaml", DONE):
+        ours, theirs = (
+            {path.parent.name: path.read_bytes() for path in latest(folder).glob(f"point-*/{file}")}
+            for folder in (here, there)
+        )
+        assert len(ours) == POINTS
+        assert ours == theirs
+    assert (latest(here) / "metrics.json").read_bytes() == (
+        latest(there) / "metrics.json"
+    ).read_bytes()
+
+
+def kill_after_first_point(cluster: Cluster, results: Path) -> None:
+    end_s = time.monotonic() + PATIENCE_S
+    while not list(results.glob(f"tiny/2*/point-*/{DONE}")) and time.monotonic() < end_s:
+        time.sleep(0.01)
+    os.killpg(cluster.workers[0].pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--scheduler", "here:1"], "'here:1' is not tcp://HOST:PORT"),
+        (["--scheduler", "tcp://"], "'tcp://' is not tcp://HOST:PORT"),
+        (["--scheduler", "tcp://127.0.0.1:1", "--set", "sweep={}"], "sweeps nothing"),
+    ],
+)
+def test_what_is_no_scheduler_is_told_in_one_line(
+    scenario: Path,
+    tmp_path: Path,
+    words: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    file = tmp_path / "alone.yaml"
+    file.write_text(re.sub(r"sweep:.*\n", "", TEXT))
+    chosen = file if "--set" in words else scenario
+    words = words[:2]
+    assert cli.main(["run", str(chosen), "--results", str(tmp_path / "r"), *words]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_worker_with_another_version_runs_nothing(tmp_path: Path) -> None:
+    status, said, files = elsewhere.work(
+        json.dumps({"number": 0, "label": "x", "runs": [], "code": "another"})
+    )
+    assert (status, files) == (2, b"")
+    assert "another version of agglab" in said
+
+
+def test_files_of_a_point_stay_in_its_folder(tmp_path: Path) -> None:
+    """A worker is trusted with its point, not with what lies beside it."""
+    import io
+    import tarfile
+
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz") as archive:
+        for name in ("inside", "../outside", "/tmp/agglab-outside"):
+            member = tarfile.TarInfo(name)
+            member.size = 2
+            archive.addfile(member, io.BytesIO(b"hi"))
+        link = tarfile.TarInfo("link")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc"
+        archive.addfile(link)
+    elsewhere._unpack(made.getvalue(), tmp_path / "point")
+    assert [p.name for p in (tmp_path / "point").rglob("*")] == ["inside"]
+    assert not (tmp_path / "outside").exists()
+    assert not Path("/tmp/agglab-outside").exists()
