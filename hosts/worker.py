@@ -16,7 +16,6 @@ rounds and words the errors. Times are integers, nanoseconds of any monotonic cl
 from __future__ import annotations
 
 import ctypes
-import errno
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,10 +23,10 @@ from numpy.typing import NDArray
 
 from agglab.hosts import library, quantise, wire
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
-from agglab.hosts.errors import AllReduceError, RoundTimeout, ShapeMismatch
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
-from agglab.hosts.slots import Job, check_finite, mismatch, timeout
-from agglab.hosts.wire import Kind, Shape
+from agglab.hosts.slot_rounds import SlotRounds
+from agglab.hosts.slots import Job
+from agglab.hosts.wire import Kind
 
 SLOT = np.dtype(
     [
@@ -115,12 +114,7 @@ class Worker:
         nobody_else = np.zeros(job.window, np.uint32)
         self.outbox = Outbox(self.frames, self.slots["length"], nobody_else)
         self.longest_bytes = wire.longest_datagram_bytes(job.lanes)
-        self.exponents: NDArray[np.uint8] = np.zeros(0, np.uint8)
-        """The agreed exponent of each chunk of the round."""
-        self._values: NDArray = np.zeros(0, np.int32)
-        self._out: NDArray = self._values
-        self._sums: NDArray[np.int32] | None = None
-        self._rounds = 0
+        self.rounds = SlotRounds(job, self._state, self.slots, "chunk")
 
     def begin(
         self,
@@ -137,21 +131,8 @@ class Worker:
         must be done.
         """
         assert self.done, "a round is under way"
-        assert out.dtype == values.dtype and out.shape == values.shape == (values.size,)
-        assert sums is None or (sums.dtype == np.int32 and sums.shape == values.shape)
-        arrays = (values, out) if sums is None else (values, out, sums)
-        assert all(array.flags.c_contiguous and array.flags.aligned for array in arrays)
-        state = self._state
-        self._values, self._out, self._sums = values, out, sums
-        state.elements = values.size
-        state.chunks = quantise.chunks_of(values.size, self.job.lanes)
-        state.kind = Kind.SCALED if values.dtype == np.float32 else Kind.INT32
-        self.exponents = np.zeros(state.chunks, np.uint8)
-        state.values, state.out = values.ctypes.data, out.ctypes.data
-        state.sums = None if sums is None else sums.ctypes.data
-        state.exponents = self.exponents.ctypes.data
-        state.shape[:] = self.job.shape(values, self._rounds).emit()
-        self._rounds += 1
+        self._state.chunks = self.rounds.begin(values, out, sums)
+        self._state.kind = Kind.SCALED if values.dtype == np.float32 else Kind.INT32
         self._native.worker_begin(self.address, now_ns)
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
@@ -176,7 +157,7 @@ class Worker:
         """
         count = self._native.worker_poll(self.address, now_ns)
         if count < 0:
-            raise self._failure(-count)
+            raise self.rounds.failure(-count, self.timing.give_up_ns)
         return self._queue[:count]
 
     @property
@@ -233,8 +214,7 @@ class Worker:
 
     def waiting(self, most: int) -> list[list[int]]:
         """[chunk, slot, tag] of slots that have no result, at most so many."""
-        slots = np.flatnonzero(self.slots["waiting"])[:most].tolist()
-        return [[int(self.slots["chunk"][s]), s, int(self.slots["tag"][s])] for s in slots]
+        return self.rounds.waiting(most)
 
     def freeze(self) -> bytes:
         """What the worker holds and waits for, without times and counts; for `thaw` of this worker
@@ -256,31 +236,15 @@ class Worker:
             at += array.nbytes
 
     def _held(self) -> list[NDArray]:
-        arrays: list[NDArray] = [self.frames, self.exponents, self._out]
-        return arrays if self._sums is None else [*arrays, self._sums]
+        rounds = self.rounds
+        arrays: list[NDArray] = [self.frames, rounds.exponents, rounds.out]
+        return arrays if rounds.sums is None else [*arrays, rounds.sums]
 
     def finish(self) -> None:
         """Raise NotFinite if the finished round has no finite result. The next round may begin all
         the same: the slots of all workers are in step."""
         assert self.done
-        if self._state.kind == Kind.SCALED and self.exponents.size:
-            check_finite(self.job, self.exponents, self._values, self._out)
-
-    def _failure(self, error: int) -> AllReduceError:
-        if error == errno.EPROTO:
-            return self._mismatch()
-        assert error == errno.ETIMEDOUT
-        return self._timeout()
-
-    def _mismatch(self) -> ShapeMismatch:
-        state = self._state
-        own, *both = (Shape.parse(bytes(s)) for s in (state.shape, state.smallest, state.largest))
-        return mismatch(self.job, self._rounds - 1, own, both)
-
-    def _timeout(self) -> RoundTimeout:
-        waiting = np.flatnonzero(self.slots["waiting"])
-        chunks = self.slots["chunk"][waiting]
-        return timeout(self.job, chunks, waiting, self.timing.give_up_ns)
+        self.rounds.finish()
 
 
 def _check_layout(native: ctypes.CDLL) -> None:

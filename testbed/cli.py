@@ -113,12 +113,25 @@ def _check(options: argparse.Namespace) -> int:
             raise
         print(json.dumps({"valid": False, "problems": _problems(error)}, indent=2))
         return INVALID
+    notes = list(_notes(suite))
     if options.json:
-        print(json.dumps({"valid": True, "runs": len(suite.points), "problems": []}, indent=2))
+        about = {"valid": True, "runs": len(suite.points), "problems": [], "notes": notes}
+        print(json.dumps(about, indent=2))
         return PASSED
     runs = f"{len(suite.points)} runs" if len(suite.points) > 1 else "one run"
-    print(plain("\n".join([f"{suite.source}: valid, {runs}", *_groups(suite)])))
+    print(plain("\n".join([f"{suite.source}: valid, {runs}", *_groups(suite), *notes])))
     return PASSED
+
+
+def _notes(suite: Suite) -> Iterator[str]:
+    """What its runs ask of this machine beyond what it carries, each once."""
+    from agglab.testbed.calibration.capacity import kept, too_much
+
+    rows = kept()
+    found = {too_much(point.resolved, rows): point for point in suite.points if rows}
+    for text, point in found.items():
+        if text:
+            yield f"{point.label}: {text}" if suite.axes else text
 
 
 def _groups(suite: Suite) -> Iterator[str]:
@@ -251,6 +264,13 @@ def _figures(words: list[str]) -> int:
         return command.main(words)
 
 
+def _calibrate(words: list[str]) -> int:
+    from agglab.testbed.calibration import command
+
+    with _interruptible():
+        return command.main(words)
+
+
 def _doctor(words: list[str]) -> int:
     from agglab.testbed import doctor
 
@@ -356,6 +376,9 @@ COMMANDS: Mapping[str, Command] = {
     "repeat": Command("run such a file again: does it agree?", main=_repeat),
     "clean": Command("remove what killed runs left behind", run=_clean),
     "doctor": Command("what this machine has and lacks", main=_doctor),
+    "calibrate": Command(
+        "find the highest link rate this machine carries, and keep it for `check`", main=_calibrate
+    ),
     "systems": Command(
         "the ways of aggregating, what each can do, and how they compare (--measure)",
         run=_systems,

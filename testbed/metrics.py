@@ -101,7 +101,7 @@ def _job(
     """One job's own metrics. One that has not ended a round has no times."""
     job, system = result.job, resolved.system
     bound = system.bounds(resolved, resolved.whole(job))
-    times = [done.time_s for done in result.rounds]
+    times = [done.time_s for done in result.rounds if done.number >= job.warmup]
     verdict = combine([verdict for _, verdict in result.judged])
     judged_floats = result.judged and job.dtype == "float32"
     middle = median(times) if times else None

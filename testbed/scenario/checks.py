@@ -13,7 +13,7 @@ from agglab.testbed import workloads
 from agglab.testbed.places import P4_FOLDER
 from agglab.testbed.scenario import expected_names, faults, graph
 from agglab.testbed.scenario.errors import nearest, nearest_file
-from agglab.testbed.scenario.jobs import Finding, Job, jobs_of
+from agglab.testbed.scenario.jobs import Finding, Job, jobs_of, stated
 from agglab.testbed.scenario.key import default_of, yaml_name
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.link_values import matches
@@ -48,6 +48,7 @@ def check(scenario: Scenario, reader: Reader) -> Topology | None:
         built = None  # what is meant may be another
     found += unbuildable
     found += _jobs(scenario, trust)
+    found += _warmup(scenario, trust)
     jobs = jobs_of(scenario, built, system)
     known = Known(scenario, built, jobs, system, trust, reader.contest)
     found += [*_of_graph(known), *faults.problems(known), *expected_names.unknown_names(known)]
@@ -206,6 +207,18 @@ def _built(scenario: Scenario, trust: Trust) -> tuple[Topology | None, list[Find
         what = f"{len(built.hosts)} hosts are more than a switch has table entries for"
         return None, [("topology", what, f"at most {HOSTS_MAX}")]
     return built if trust.whole("topology") else None, []
+
+
+def _warmup(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+    """Some round has to be timed."""
+    for number, section in enumerate(stated(scenario)):
+        path = f"jobs[{number}].workload" if scenario.jobs else "workload"
+        own = section.workload
+        if own.warmup >= own.rounds and trust(
+            f"{path}.warmup", f"{path}.rounds", "workload.warmup", "workload.rounds"
+        ):
+            what = f"of {own.rounds} rounds {own.warmup} are no measurement: none is left"
+            yield f"{path}.warmup", what, f"0 to {own.rounds - 1}"
 
 
 def _jobs(scenario: Scenario, trust: Trust) -> Iterator[Finding]:

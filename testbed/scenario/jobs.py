@@ -45,6 +45,7 @@ class Job:
     first_slot: int = 0
     slots: int = 0
     servers: tuple[str, ...] = ()
+    warmup: int = 0
 
     @property
     def elements(self) -> int:
@@ -86,6 +87,7 @@ def _job(section: JobSection, number: int, hosts: tuple[str, ...], servers: tupl
         on_failure=workload.on_failure,
         restarts_max=workload.restarts_max,
         servers=servers,
+        warmup=workload.warmup,
     )
 
 

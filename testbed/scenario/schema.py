@@ -320,6 +320,12 @@ class Workload:
         "dtype", Choice(("float32", "int32")), "float32", "their type; int32 is summed exactly"
     )
     rounds: int = key("rounds", Whole(1, 10_000), 3, "all-reduces, one after the other")
+    warmup: int = key(
+        "warmup",
+        Whole(0, 1000),
+        0,
+        "of these, so many at the beginning are run and judged, and no time of a round is theirs",
+    )
     worker: str = key(
         "worker",
         Text("module:Class, or path/to/file.py:Class", r"(|[^\x00\n:]+:[A-Za-z_]\w*)", 1000),

@@ -13,7 +13,7 @@ seed: 1
 backend: virtual
 topology: {kind: rack, workers: 4, servers: 4}
 links: {rate: 100mbit, queue: 2MB}
-workload: {elements: 50_000, dtype: float32, rounds: 3}
+workload: {elements: 50_000, rounds: 3}
 expect: {totals.other_drops: 0}
 """
 """Under all cases. Queues hold whatever a system has in flight: all losses are injected."""

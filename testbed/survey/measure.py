@@ -19,6 +19,7 @@ from agglab.testbed.scenario import ScenarioError, Suite, load
 from agglab.testbed.scenario.document import Scalar, nodes_at, parse, written
 from agglab.testbed.scenario.errors import one_line
 from agglab.testbed.scenario.load import with_settings
+from agglab.testbed.scenario.schema import Workload
 from agglab.testbed.survey.cases import LOSS, SCENARIO, Case
 from agglab.testbed.survey.figures import Figures, figures
 from agglab.testbed.systems.base import System
@@ -121,8 +122,11 @@ def _row(case: Case, system: System, variant: str, settings: Sequence[str], tell
 
 
 def _dtype(settings: Sequence[str]) -> str:
-    (node,) = nodes_at(with_settings(parse(SCENARIO, "survey"), settings), ["workload", "dtype"])
-    return node.text if isinstance(node, Scalar) else ""
+    """What the scenario asks for, or the usual one."""
+    found = nodes_at(with_settings(parse(SCENARIO, "survey"), settings), ["workload", "dtype"])
+    if not found:
+        return Workload().dtype
+    return found[0].text if isinstance(found[0], Scalar) else ""
 
 
 def _lines(suite: Suite) -> int:

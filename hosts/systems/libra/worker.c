@@ -83,7 +83,8 @@ static void enter(struct libra_worker *w, uint32_t server, uint32_t phase)
 	share->answered = 0;
 	if (phase == PHASES)
 		return;
-	/* A server answers nobody's first until the last worker has pushed; after that it answers at once. */
+	/* A server answers nobody's first pull until the last worker has pushed, and then all at once. A list waits in
+	 * its queue behind everybody's. */
 	recovery_of(w, server)->hold_ns = phase == PULL || phase == LEARN ? w->hold_ns : 0;
 	count = share->items[phase] < w->common.slots ? share->items[phase] : w->common.slots;
 	for (uint32_t item = 0; item < count; item++)
@@ -235,7 +236,8 @@ static int take(struct libra_worker *w, int64_t now_ns, const uint8_t *datagram,
 	of = share->phase * w->common.servers + server;
 	sample_ns = recovery_answered(&w->recoveries[of], &request->pending, header.attempt, now_ns);
 	w->rtts_ns[of] = sample_ns > w->rtts_ns[of] ? sample_ns : w->rtts_ns[of];
-	w->recoveries[of].hold_ns = 0;
+	if (share->phase == PULL)
+		w->recoveries[of].hold_ns = 0;
 	take_body(w, share, item, datagram);
 	w->items_done++;
 	if (share->phase == LEARN && !item)

@@ -8,7 +8,6 @@ rounds and words the errors.
 from __future__ import annotations
 
 import ctypes
-import errno
 from collections.abc import Sequence
 from functools import cache
 
@@ -17,13 +16,14 @@ from numpy.typing import NDArray
 
 from agglab.hosts import library, quantise
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
-from agglab.hosts.errors import AllReduceError, check_range
+from agglab.hosts.errors import check_range
 from agglab.hosts.library import I64, INT, U32, U64, P
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
-from agglab.hosts.slots import Job, check_finite, mismatch, timeout
+from agglab.hosts.slot_rounds import SlotRounds
+from agglab.hosts.slots import Job
 from agglab.hosts.systems import shared
 from agglab.hosts.systems.omnireduce import wire
-from agglab.hosts.wire import AGGREGATOR, SHAPE_BYTES, Shape
+from agglab.hosts.wire import AGGREGATOR, SHAPE_BYTES
 
 COLUMN = np.dtype(
     [
@@ -136,32 +136,17 @@ class OmniReducer:
             values_entries=wire.entries_behind(self.longest_bytes, wire.full_bytes(job.lanes)),
         )
         self._address = ctypes.addressof(self._state)
-        self.exponents: NDArray[np.uint8] = np.zeros(0, np.uint8)
-        """The agreed exponent of each block of the round; 0 where nobody has anything."""
-        self._values: NDArray = np.zeros(0, np.int32)
-        self._out: NDArray = self._values
-        self._sums: NDArray[np.int32] | None = None
-        self._rounds = 0
+        self.rounds = SlotRounds(job, self._state, self.columns, "block")
 
     def begin(
         self, now_ns: int, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None = None
     ) -> None:
         """See Endpoint.begin."""
         assert self.done, "a round is under way"
-        shared.check_arrays(values, out)
-        assert sums is None or (sums.dtype == np.int32 and sums.shape == values.shape)
-        state = self._state
-        self._values, self._out, self._sums = values, out, sums
-        state.elements = values.size
-        state.blocks = quantise.chunks_of(values.size, self.job.lanes)
-        assert state.blocks < wire.NO_BLOCK
-        state.kind = wire.Kind.SCALED if values.dtype == np.float32 else wire.Kind.INT32
-        self.exponents = np.zeros(state.blocks, np.uint8)
-        state.values, state.out = values.ctypes.data, out.ctypes.data
-        state.sums = None if sums is None else sums.ctypes.data
-        state.exponents = self.exponents.ctypes.data
-        state.shape[:] = self.job.shape(values, self._rounds).emit()
-        self._rounds += 1
+        self._state.blocks = self.rounds.begin(values, out, sums)
+        assert self._state.blocks < wire.NO_BLOCK
+        is_float = values.dtype == np.float32
+        self._state.kind = wire.Kind.SCALED if is_float else wire.Kind.INT32
         self._library.omnireduce_begin(self._address, now_ns)
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:
@@ -180,18 +165,8 @@ class OmniReducer:
         """See Endpoint.poll; a row of the outbox is a column, or behind these a fused packet."""
         count = self._library.omnireduce_poll(self._address, now_ns)
         if count < 0:
-            raise self._failure(-count)
+            raise self.rounds.failure(-count, self.timing.give_up_ns)
         return self._queue[:count]
-
-    def _failure(self, error: int) -> AllReduceError:
-        if error == errno.EPROTO:
-            shapes = (self._state.shape, self._state.smallest, self._state.largest)
-            own, *both = (Shape.parse(bytes(shape)) for shape in shapes)
-            return mismatch(self.job, self._rounds - 1, own, both)
-        assert error == errno.ETIMEDOUT
-        waiting = np.flatnonzero(self.columns["waiting"])
-        blocks = self.columns["block"][waiting]
-        return timeout(self.job, blocks, waiting, self.timing.give_up_ns)
 
     def repeats(self, row: int) -> Repeat | None:
         """See Endpoint.repeats; what is sent again is never fused."""
@@ -240,11 +215,9 @@ class OmniReducer:
 
     def waiting(self, most: int) -> list[list[int]]:
         """[block, slot, tag] of columns that have no result, at most so many."""
-        slots = np.flatnonzero(self.columns["waiting"])[:most].tolist()
-        return [[int(self.columns["block"][s]), s, int(self.columns["tag"][s])] for s in slots]
+        return self.rounds.waiting(most)
 
     def finish(self) -> None:
         """See Endpoint.finish."""
         assert self.done
-        if self._state.kind == wire.Kind.SCALED:
-            check_finite(self.job, self.exponents, self._values, self._out)
+        self.rounds.finish()

@@ -39,7 +39,7 @@ class Participant:
     def __init__(self, shape, first_tag):
         job = Job(4, shape["workers"], shape["lanes"], 8, shape["window"], first_tag)
         self.worker = Worker(job, TIMING)
-        self.worker._rounds = shape["round"]
+        self.worker.rounds.begun = shape["round"]
         self.values = np.full(shape["elements"], 3, shape["dtype"])
         self.out = np.full(shape["elements"], 7, shape["dtype"])
         self.error = None

@@ -327,7 +327,7 @@ def test_exponents_travel_one_window_ahead_and_the_last_window_announces_none():
     give(worker, *(result_of(worker, slot, exponent=140) for slot in range(2)))
     worker.poll(0)
     assert [Chunk.parse(worker.datagram(slot), 2).exponent for slot in range(2)] == [0, 0]
-    assert worker.exponents.tolist() == [140] * 4
+    assert worker.rounds.exponents.tolist() == [140] * 4
 
 
 def float_round(first, second, lanes=4):
@@ -371,7 +371,7 @@ def test_a_sum_beyond_float32_is_an_error_naming_its_index():
 def test_the_largest_floats_add_when_the_sum_fits():
     workers, _ = float_round([3e38, -3e38], [-2e38, 3e38])
     workers[0].finish()
-    np.testing.assert_allclose(workers[0]._out, [1e38, 0], rtol=1e-6)
+    np.testing.assert_allclose(workers[0].rounds.out, [1e38, 0], rtol=1e-6)
 
 
 def test_a_worker_alone_in_its_job_gets_its_own_values():

@@ -51,6 +51,8 @@ def scenario(
     text = scenario_text(
         "netrpc", shape, keys, dtype, loss, "slots: 32", ["seed: 5", f"netrpc: {{cells: {cells}}}"]
     )
+    if "kind: calls" in workload:
+        text = text.replace(f"dtype: {dtype}, ", "")
     return text.replace(f"elements: {ELEMENTS}", f"elements: {elements}")
 
 
@@ -282,3 +284,15 @@ def test_sections_of_a_worker_follow_one_another(tmp_path: Path) -> None:
 
     assert not verdict(tmp_path, "lock", disorder).right
     assert replace(verdict(tmp_path, "lock", lambda results: None)).right
+
+
+def test_two_sections_under_a_lock_at_the_same_time_are_found(tmp_path: Path) -> None:
+    """The first section of a worker reads what the last one of another has read; each worker's own
+    follow one another."""
+
+    def overlap(results: dict[int, Any]) -> None:
+        work = Calls(300, "int32", "lock", 4)
+        of_rank = [np.flatnonzero(work.inputs(InputKey(5, 1, rank, 1)) == 0) for rank in (0, 1)]
+        results[1][of_rank[1][0]] = results[0][of_rank[0][-1]]
+
+    assert not verdict(tmp_path, "lock", overlap).right

@@ -209,8 +209,8 @@ class WorkerPair:
             if (int(index[1]) if index else None) != self.model.first_not_finite:
                 must = self.model.first_not_finite
                 raise Wrong("worker", f"{self.name} tells {error}; it is index {must}") from None
-        if self.real.exponents.tolist() != self.model.exponents:
-            ours, theirs = self.real.exponents.tolist(), self.model.exponents
+        if self.real.rounds.exponents.tolist() != self.model.exponents:
+            ours, theirs = self.real.rounds.exponents.tolist(), self.model.exponents
             raise Wrong("worker", f"{self.name} agreed on exponents {ours}, not {theirs}")
         if told != self.model.not_finite:
             raise Wrong("worker", f"{self.name}: {'' if told else 'no '}error of Inf or NaN")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import struct
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from conversations import Conversation, Step
@@ -95,10 +96,10 @@ class Cell:
         return "complete", tuple(sum(column) % 2**32 for column in columns)
 
 
-def job_at_server() -> Setup:
+def job_at_server(workers: Sequence[int] = WORKERS) -> Setup:
     """The workers by port, and the server's own."""
     setup = Setup(entries=[neighbour(worker_mac(SERVER), SERVER)])
-    for rank, port in enumerate(WORKERS):
+    for rank, port in enumerate(workers):
         key: dict[str, int | tuple[int, int]] = {
             "ingress_port": port,
             "hdr.ipv4.src": number(worker_address(port)),
@@ -168,5 +169,5 @@ RULES = Rules(
     "mlfabric",
     {"LANES": LANES, "SLOTS": SLOTS},
     {"cells": at_random},
-    members=job_at_server(),
+    members=job_at_server(WORKERS[:3]),
 )

@@ -1,0 +1,67 @@
+"""The rounds of a worker whose switches sum in slots: their arrays, as the step per packet in C
+gets them, and their errors. See slots.py for what the workers of a job agree on."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts import quantise
+from agglab.hosts.errors import AllReduceError
+from agglab.hosts.slots import Job, check_finite, mismatch, timeout
+from agglab.hosts.wire import Shape
+
+
+class SlotRounds:
+    """state: the structure of the step in C, of which the fields elements, values, out, sums,
+    exponents and shape are set here, and smallest and largest are read. slots: what is under way in
+    each, with the fields waiting and tag. chunk: its field that says which chunk."""
+
+    def __init__(self, job: Job, state: Any, slots: NDArray[np.void], chunk: str) -> None:
+        self._job, self._state, self._slots, self._chunk = job, state, slots, chunk
+        self.begun = 0
+        self.values: NDArray = np.zeros(0, np.int32)
+        self.out: NDArray = self.values
+        self.sums: NDArray[np.int32] | None = None
+        self.exponents: NDArray[np.uint8] = np.zeros(0, np.uint8)
+        """The agreed exponent of each chunk."""
+
+    def begin(self, values: NDArray, out: NDArray, sums: NDArray[np.int32] | None) -> int:
+        """The next round, with arrays as of Endpoint.begin; how many chunks it has."""
+        assert out.dtype == values.dtype and out.shape == values.shape == (values.size,)
+        assert sums is None or (sums.dtype == np.int32 and sums.shape == values.shape)
+        arrays = (values, out) if sums is None else (values, out, sums)
+        assert all(array.flags.c_contiguous and array.flags.aligned for array in arrays)
+        state, chunks = self._state, quantise.chunks_of(values.size, self._job.lanes)
+        self.values, self.out, self.sums = values, out, sums
+        self.exponents = np.zeros(chunks, np.uint8)
+        state.elements = values.size
+        state.values, state.out = values.ctypes.data, out.ctypes.data
+        state.sums = None if sums is None else sums.ctypes.data
+        state.exponents = self.exponents.ctypes.data
+        state.shape[:] = self._job.shape(values, self.begun).emit()
+        self.begun += 1
+        return chunks
+
+    def waiting(self, most: int) -> list[list[int]]:
+        """[chunk, slot, tag] of slots that have no result, at most so many."""
+        slots = np.flatnonzero(self._slots["waiting"])[:most].tolist()
+        return [[int(self._slots[self._chunk][s]), s, int(self._slots["tag"][s])] for s in slots]
+
+    def failure(self, error: int, give_up_ns: int) -> AllReduceError:
+        """What the step in C said by an error number, in words."""
+        if error == errno.EPROTO:
+            shapes = (self._state.shape, self._state.smallest, self._state.largest)
+            own, *both = (Shape.parse(bytes(shape)) for shape in shapes)
+            return mismatch(self._job, self.begun - 1, own, both)
+        assert error == errno.ETIMEDOUT
+        slots = np.flatnonzero(self._slots["waiting"])
+        return timeout(self._job, self._slots[self._chunk][slots], slots, give_up_ns)
+
+    def finish(self) -> None:
+        """Raise NotFinite if the finished round has no finite result."""
+        if self.values.dtype == np.float32:
+            check_finite(self._job, self.exponents, self.values, self.out)

@@ -1,0 +1,114 @@
+"""`agglab calibrate`: what this machine carries, measured by runs on real links, and kept."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from agglab.testbed.calibration import capacity
+from agglab.testbed.calibration.capacity import Row
+from agglab.testbed.calibration.search import highest
+from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
+from agglab.testbed.scenario import load
+
+WORKERS, PACKET_BYTES = (2, 4, 8), (576, 1500, 9000)
+BEGIN_BPS = 100_000_000
+ROUND_S, ROUNDS = 0.3, 3
+BUSY = "not even 5 Mbit/s stay network-bound: repeat it on a quieter machine"
+
+Probe = Callable[[int, int, int], bool]
+"""(workers, packet bytes, rate) -> whether a run is network-bound. Raises Unmeasured."""
+
+
+class Unmeasured(Exception):
+    """A run could not be had; its exit code, and what it said last."""
+
+    def __init__(self, code: int, said: str) -> None:
+        super().__init__(said)
+        self.code = code
+
+
+def main(words: Sequence[str], probe: Probe | None = None) -> int:
+    """Exit code 0; 1 where nothing could be measured; 3 if the machine lacks something. Rows are
+    printed as they are found; those found before an interrupt (130) are kept, too."""
+    options = _parser().parse_args(words)
+    rows: list[Row] = []
+    code = PASSED
+    try:
+        for packet_bytes in options.packet_bytes:
+            for workers in options.workers:
+                rows += _row(probe or measured, workers, packet_bytes)
+    except Unmeasured as error:
+        print(f"a run broke off: {error}")
+        code = error.code
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    if rows:
+        print(f"kept in {capacity.keep(rows)}")
+    return code if rows or code else FAILED
+
+
+def _row(probe: Probe, workers: int, packet_bytes: int) -> list[Row]:
+    rate_bps = highest(lambda tried: probe(workers, packet_bytes, tried), BEGIN_BPS)
+    about = f"{workers} workers, packets of {packet_bytes} bytes"
+    if rate_bps is None:
+        print(f"{about}: {BUSY}", flush=True)
+        return []
+    print(f"{about}: {rate_bps / 1e6:.0f} Mbit/s", flush=True)
+    return [Row(workers, packet_bytes, rate_bps)]
+
+
+def measured(workers: int, packet_bytes: int, rate_bps: int) -> bool:
+    """By a run of the default system on a rack of such links, for about a second."""
+    from agglab.testbed.run import run
+
+    elements = max(1000, round(ROUND_S * rate_bps / 32))
+    scenario = {
+        "name": "calibration",
+        "topology": {"workers": workers},
+        "links": {"rate": f"{rate_bps}bit", "mtu": packet_bytes},
+        "workload": {"elements": elements, "rounds": ROUNDS},
+        "series": {"record": False},
+        "expect": {"exact": True},
+    }
+    with tempfile.TemporaryDirectory(prefix="agglab-calibrate-") as folder:
+        path = Path(folder) / "calibration.yaml"
+        path.write_text(json.dumps(scenario))
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            code = run(load(path), Path(folder), [], io.StringIO())
+        if code in (LACKING, INTERRUPTED):
+            raise Unmeasured(code, said.getvalue().strip())
+        (found,) = Path(folder).glob("calibration/2*/metrics.json")
+        verdict = json.loads(found.read_text()).get("fidelity", {}).get("verdict")
+    return bool(verdict == "network-bound")
+
+
+def _numbers(least: int, most: int) -> Callable[[str], tuple[int, ...]]:
+    def read(text: str) -> tuple[int, ...]:
+        words = text.split(",")
+        if not all(word.isdecimal() and least <= int(word) <= most for word in words):
+            raise argparse.ArgumentTypeError(
+                f"{text!r} are no whole numbers from {least} to {most} with commas between"
+            )
+        return tuple(int(word) for word in words)
+
+    return read
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="agglab calibrate",
+        description="Find the highest link rate at which runs stay network-bound on this machine, "
+        "for each number of workers and packet size, and keep the table for `agglab check`.",
+    )
+    parser.add_argument("--workers", type=_numbers(1, 64), default=WORKERS, metavar="2,4,8")
+    parser.add_argument(
+        "--packet-bytes", type=_numbers(576, 9000), default=PACKET_BYTES, metavar="576,1500,9000"
+    )
+    return parser

@@ -1,0 +1,44 @@
+"""The highest rate at which runs stay network-bound, by trying some."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import sqrt
+
+LOWEST_BPS, HIGHEST_BPS = 5_000_000, 10_000_000_000
+STEP = 2.0
+NEAR = 1.1
+"""How near the answer is: at this multiple of it a run was not network-bound."""
+
+
+def highest(carries: Callable[[int], bool], begin_bps: int) -> int | None:
+    """Bits per second, to 10 %; None where even the lowest rate is too much. carries: whether a
+    run at a rate is network-bound; of rates above one that is not, none is tried."""
+    low = high = _within(begin_bps)
+    if carries(low):
+        while high < HIGHEST_BPS:
+            high = _within(round(high * STEP))
+            if not carries(high):
+                return _between(carries, low, high)
+            low = high
+        return low
+    while low > LOWEST_BPS:
+        high, low = low, _within(round(low / STEP))
+        if carries(low):
+            return _between(carries, low, high)
+    return None
+
+
+def _between(carries: Callable[[int], bool], low: int, high: int) -> int:
+    """low is carried, high is not."""
+    while high / low > NEAR:
+        middle = round(sqrt(low * high))
+        if carries(middle):
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _within(rate_bps: int) -> int:
+    return min(HIGHEST_BPS, max(LOWEST_BPS, rate_bps))

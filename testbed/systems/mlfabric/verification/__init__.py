@@ -1,0 +1,26 @@
+"""What `explore` draws for MLfabric: orders, bounds that short runs reach, groups, and how far the
+replica may be behind."""
+
+from __future__ import annotations
+
+from random import Random
+
+from agglab.hosts.systems.mlfabric.policy import ORDERS
+from agglab.testbed.systems.mlfabric.keys import MlfabricKeys
+from agglab.verification.proofs import Proofs
+
+
+def options(chance: Random) -> MlfabricKeys:
+    """The keys of one schedule."""
+    return MlfabricKeys(
+        order=chance.choice(tuple(ORDERS)),
+        bound=chance.choice((0, 1, 2, 4, 16)),
+        group=chance.choice((1, 2, 4, 4)),
+        ahead=chance.choice((1, 2, 4)),
+        replica=chance.random() < 0.8,
+        divergence=chance.choice((0.05, 0.5, 2.0)),
+        silence_s=chance.choice((0.2, 0.5, 2.0)),
+    )
+
+
+PROOFS = Proofs(options=options)
