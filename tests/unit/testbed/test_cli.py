@@ -105,7 +105,12 @@ def test_check_answers_programs_in_json(capsys, tmp_path: Path) -> None:
     assert [(p["path"], p["line"]) for p in answer["problems"]] == [("sede", 1), ("links.rate", 2)]
     file.write_text("switch: {lanes: 8}")
     assert cli.main(["check", "--json", str(file)]) == 0
-    assert json.loads(capsys.readouterr().out) == {"valid": True, "runs": 1, "problems": []}
+    assert json.loads(capsys.readouterr().out) == {
+        "valid": True,
+        "runs": 1,
+        "problems": [],
+        "notes": [],
+    }
 
 
 def test_check_runs_nothing_of_the_users(capsys, tmp_path: Path) -> None:
