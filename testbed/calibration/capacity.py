@@ -117,8 +117,8 @@ def too_much(resolved: ResolvedScenario, rows: Sequence[Row]) -> str:
         return ""
     return (
         f"this scenario asks {asked / carried:.1f} times what this machine carries "
-        f"({rate().write(asked)} for each of {workers} workers, {_shown(carried)} were measured): expect "
-        f"cpu-bound; use links.rate {_shown(carried)} or backend: virtual"
+        f"({rate().write(asked)} for each of {workers} workers, {_shown(carried)} were measured): "
+        f"expect cpu-bound; use links.rate {_shown(carried)} or backend: virtual"
     )
 
 

@@ -8,12 +8,15 @@ from pathlib import Path
 
 from agglab.testbed import systems
 from agglab.testbed.scenario import ResolvedScenario, load
+from agglab.testbed.workloads import KINDS
 
 STRANGER = "h5"
 SECONDS_PER_FRAME = 70e-6
 """Of the stranger's link, for a frame of half the MTU."""
 ELEMENTS_PER_FRAME = 25
 """So that the first of two rounds at 10 Mbit/s takes longer than all foreign frames."""
+ELEMENTS_PER_UPDATE, UPDATES_MIN = 1250, 10
+"""A training run with so many updates takes as long."""
 TEXT = """\
 name: foreign
 backend: virtual
@@ -21,7 +24,7 @@ seed: {seed}
 system: {system}
 topology: {{kind: rack, workers: 5, servers: 4}}
 links: {{rate: 10mbit, queue: 4MB, overrides: [{{match: {stranger}-s1, rate: 100mbit}}]}}
-workload: {{kind: {kind}, elements: {elements}, dtype: {dtype}, rounds: 2}}
+workload: {{{workload}, rounds: 2}}
 jobs: [{{workers: "h[1-4]"}}]
 """
 ATTACK = "faults: [{{kind: attack, host: {stranger}, frames: {frames}, for: {for_us}us}}]\n"
@@ -37,14 +40,13 @@ def resolved(system: str, elements: int, seed: int, frames: int = 0) -> Resolved
     stranger sends."""
     found = systems.find(system)
     abilities, variants = found.abilities, list(found.variants.values())
-    text = TEXT.format(
-        seed=seed,
-        system=system,
-        stranger=STRANGER,
-        kind=abilities.workloads[seed % len(abilities.workloads)],
-        elements=elements,
-        dtype=abilities.dtypes[seed // 2 % len(abilities.dtypes)],
-    )
+    kind = KINDS[abilities.workloads[seed % len(abilities.workloads)]]
+    dtype = abilities.dtypes[seed // 2 % len(abilities.dtypes)]
+    keys = {"kind": kind.kind, "elements": elements, "dtype": dtype}
+    if "updates" in kind.keys:
+        keys["updates"] = max(UPDATES_MIN, elements // ELEMENTS_PER_UPDATE)
+    workload = ", ".join(f"{key}: {keys[key]}" for key in keys if key not in kind.unread)
+    text = TEXT.format(seed=seed, system=system, stranger=STRANGER, workload=workload)
     if frames:
         for_us = round(frames * SECONDS_PER_FRAME * 1e6)
         text += ATTACK.format(stranger=STRANGER, frames=frames, for_us=for_us)

@@ -345,26 +345,6 @@ WRONG = {
         fault("kind: attack, host: k1, frames: 5"),
         "faults[0].host: 'k1' matches no host; allowed: h1, h2,",
     ),
-    "values of a model": (
-        "system: mlfabric\nworkload: {kind: async_sgd, elements: 5}",
-        "s.yaml:2: workload.elements: has no meaning for async_sgd; allowed: leave it out",
-    ),
-    "floats to be counted": (
-        "system: netrpc\nworkload: {kind: calls, dtype: float32}",
-        "s.yaml:2: workload.dtype: has no meaning for calls; allowed: leave it out",
-    ),
-    "servers for all hosts": (
-        "system: ps\nps: {servers: '*'}",
-        "s.yaml:2: ps.servers: leaves no host for workers; allowed: fewer hosts",
-    ),
-    "no such servers": (
-        "system: libra\nworkload: {kind: push_pull}\nlibra: {servers: [h1, 'q*']}",
-        "s.yaml:3: libra.servers: 'q*' matches no host; allowed: h1, h2, h3, h4, or patterns",
-    ),
-    "a worker where only a server is": (
-        "system: atp\natp: {servers: h4}\njobs: [{workers: h4}]",
-        "s.yaml:3: jobs[0].workers: match no host but servers (h4); allowed: h1, h2, h3, or",
-    ),
     "no target": (fault("kind: link_down"), "faults[0]: link_down needs 'link'; allowed: kind,"),
     "no probability": (fault("kind: loss, link: h1-s1"), "faults[0]: loss needs 'probability'"),
     "a key of another kind": (
@@ -453,3 +433,27 @@ WRONG = {
         "expect.failure: '3' has no unit",
     ),
 }
+
+OF_SYSTEMS = {
+    "values of a model": (
+        "system: mlfabric\nworkload: {kind: async_sgd, elements: 5}",
+        "s.yaml:2: workload.elements: has no meaning for async_sgd; allowed: leave it out",
+    ),
+    "floats to be counted": (
+        "system: netrpc\nworkload: {kind: calls, dtype: float32}",
+        "s.yaml:2: workload.dtype: has no meaning for calls; allowed: leave it out",
+    ),
+    "servers for all hosts": (
+        "system: ps\nps: {servers: '*'}",
+        "s.yaml:2: ps.servers: leaves no host for workers; allowed: fewer hosts",
+    ),
+    "no such servers": (
+        "system: libra\nworkload: {kind: push_pull}\nlibra: {servers: [h1, 'q*']}",
+        "s.yaml:3: libra.servers: 'q*' matches no host; allowed: h1, h2, h3, h4, or patterns",
+    ),
+    "a worker where only a server is": (
+        "system: atp\natp: {servers: h4}\njobs: [{workers: h4}]",
+        "s.yaml:3: jobs[0].workers: match no host but servers (h4); allowed: h1, h2, h3, or",
+    ),
+}
+"""Of keys that a system has or does not have: these say which, so they do not go with others."""

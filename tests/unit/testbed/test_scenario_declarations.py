@@ -4,7 +4,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from scenario_mistakes import WRONG
+from scenario_mistakes import OF_SYSTEMS, WRONG
 
 from agglab.testbed import faults
 from agglab.testbed.scenario import ScenarioError, load, suite_to_yaml
@@ -13,9 +13,9 @@ from agglab.testbed.scenario.key import yaml_name
 from agglab.topologies import Drop, DropList, GilbertElliott, PeriodicDrop
 
 
-@pytest.mark.parametrize("mistake", WRONG)
+@pytest.mark.parametrize("mistake", {**WRONG, **OF_SYSTEMS})
 def test_a_wrong_declaration_is_one_line_with_its_path(tmp_path: Path, mistake: str) -> None:
-    text, expected = WRONG[mistake]
+    text, expected = {**WRONG, **OF_SYSTEMS}[mistake]
     path = tmp_path / "s.yaml"
     path.write_text(text)
     with pytest.raises(ScenarioError) as caught:
