@@ -16,6 +16,7 @@ from agglab.testbed.scenario.load import Suite
 from agglab.testbed.scenario.resolved import ResolvedScenario
 from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.systems.base import P4_TARGETS, SHARED_KEYS
+from agglab.testbed.workloads import KINDS
 
 
 def to_yaml(resolved: ResolvedScenario) -> str:
@@ -43,6 +44,9 @@ def _tree(scenario: Scenario, programs: Collection[Path], read: Collection[str])
     for path in SHARED_KEYS:
         if path not in read:
             _leave_out(tree, path)
+    for workload in [tree["workload"], *(job["workload"] for job in tree["jobs"])]:
+        for key in KINDS[workload["kind"]].unread:
+            workload.pop(key, None)
     tree |= {name: _section(options) for name, options in scenario.options}
     tree["expect"] = {e.metric: e.to_yaml() for e in scenario.expect}
     return {name: value for name, value in tree.items() if value or value == 0}

@@ -25,6 +25,7 @@ BITS, NS_PER_S = 8, 1e9
 
 Numbers = NDArray[np.float64]
 Ints = NDArray[np.int64]
+NO_ROWS: Ints = np.zeros(0, np.int64)
 
 
 class Series(NamedTuple):
@@ -112,7 +113,7 @@ def _joined(runs: Sequence[Ints]) -> dict[str, Ints]:
             columns[name].append(column)
             if name in before and len(column):
                 before[name] = int(column[-1])
-    return {name: np.concatenate(parts) for name, parts in columns.items()}
+    return {name: np.concatenate([NO_ROWS, *parts]) for name, parts in columns.items()}
 
 
 def _columns(rows: Ints, names: Sequence[str]) -> dict[str, Ints]:

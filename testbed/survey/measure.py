@@ -16,13 +16,14 @@ from agglab.testbed.program import CompileError, source_lines
 from agglab.testbed.record import RunFolder
 from agglab.testbed.run import run
 from agglab.testbed.scenario import ScenarioError, Suite, load
-from agglab.testbed.scenario.document import Scalar, nodes_at, parse, written
+from agglab.testbed.scenario.document import Scalar, changed, nodes_at, parse, written
 from agglab.testbed.scenario.errors import one_line
 from agglab.testbed.scenario.load import with_settings
 from agglab.testbed.scenario.schema import Workload
 from agglab.testbed.survey.cases import LOSS, SCENARIO, Case
 from agglab.testbed.survey.figures import Figures, figures
 from agglab.testbed.systems.base import System
+from agglab.testbed.workloads import KINDS
 
 REASON_MAX = 300
 Tell = Callable[[str], None]
@@ -72,9 +73,20 @@ def is_measured(system: System) -> bool:
     return "virtual" in system.abilities.clocks
 
 
+KIND = ("workload", "kind")
+
+
 def scenario_text(settings: Sequence[str]) -> str:
-    """SCENARIO with these over it. Raises ScenarioError."""
-    return written(with_settings(parse(SCENARIO, "survey"), settings)) if settings else SCENARIO
+    """SCENARIO with these over it, and without what its kind of workload does not read. Raises
+    ScenarioError."""
+    if not settings:
+        return SCENARIO
+    root = with_settings(parse(SCENARIO, "survey"), settings)
+    stated = [node.text for node in nodes_at(root, KIND) if isinstance(node, Scalar)]
+    for kind in (KINDS[text] for text in stated if text in KINDS):
+        for name in kind.unread:
+            root = changed(root, ["workload", name], lambda _: None)
+    return written(root)
 
 
 def measure(

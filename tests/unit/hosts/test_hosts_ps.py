@@ -327,8 +327,7 @@ def frozen(endpoint):
         arrays = (endpoint._slots, endpoint._present, endpoint._asked)
     else:
         arrays = (endpoint._pushes, endpoint._out)
-        for recovery in endpoint._recoveries:
-            values += [getattr(recovery, name) for name, _ in recovery._fields_]
+        values += [bytes(recovery) for recovery in endpoint._recoveries]
     return values + held + [array.tobytes() for array in arrays] + [state.common.queued]
 
 

@@ -259,10 +259,9 @@ def frozen(endpoint):
     """All that a datagram could change, but counters."""
     state = endpoint._state
     names = [name for name, _ in state._fields_ if name not in (*COUNTERS, "recovery")]
-    recovery = [getattr(state.recovery, name) for name, _ in state.recovery._fields_]
     arrays = (endpoint._taken, endpoint._packets, endpoint._early, endpoint._early_set)
     held = [array.tobytes() for array in (*arrays, endpoint.outbox.frames, endpoint._out)]
-    return [getattr(state, name) for name in names] + recovery + held
+    return [getattr(state, name) for name in names] + [bytes(state.recovery), *held]
 
 
 def sent_so_far(seed):
