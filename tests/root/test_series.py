@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from conftest import Runs
 
+pytestmark = pytest.mark.root
+
 TEXT = """
 name: short
 topology: {kind: rack, workers: 2, servers: 1}

@@ -5,9 +5,12 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from agglab.hosts import histogram
 from agglab.testbed import systems
+from agglab.testbed.backend import WorkerId
 from agglab.testbed.control.outcome import Failure, JobResult, Outcome, Round, Span
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.metrics import compute, failures, lookup, shortcomings
@@ -16,6 +19,7 @@ from agglab.testbed.scenario import ResolvedScenario, load
 from agglab.testbed.scenario.expectations import Expectation
 from agglab.testbed.scenario.metric_names import metrics as metrics_of
 from agglab.testbed.scenario.metric_names import pattern_of, type_of
+from agglab.testbed.series.tracks import Record
 from agglab.testbed.systems.base import Bounds
 from agglab.testbed.systems.summing.plan import PlacedJob, plan
 from agglab.testbed.usage import Usage
@@ -102,6 +106,7 @@ def measurements(s: ResolvedScenario) -> Measurements:
         },
         register_bits={"s1": 4096},
         processors=2,
+        record=Record(latencies={WorkerId(1, "h1"): np.eye(1, histogram.BUCKETS, 7, int)[0]}),
     )
 
 
