@@ -41,7 +41,8 @@ class Series(NamedTuple):
 def table(record: Record, graph: Topology, jobs: Mapping[int, str], start_ns: int) -> list[Series]:
     """All series of a run. jobs: number -> name. start_ns: when times began to count; what was
     before is left out."""
-    found = [*_workers(record, jobs), *_links(record), *_switches(record, graph)]
+    found = [*_workers(record, jobs, start_ns), *_links(record, start_ns)]
+    found += _switches(record, graph, start_ns)
     found += _jobs(record, jobs)
     return [each for each in (_since(one, start_ns) for one in found) if len(each.times_ns)]
 
@@ -62,9 +63,11 @@ def _since(series: Series, start_ns: int) -> Series:
     return series._replace(times_ns=times_ns, values=series.values[kept])
 
 
-def _rate(times_ns: Ints, counts: Ints) -> Numbers:
-    """Bits per second since the row before; the first row has none."""
-    return BITS * _between(counts) / np.maximum(_between(times_ns), 1) * NS_PER_S
+def _rate(times_ns: Ints, counts: Ints, start_ns: int) -> Numbers:
+    """Bits per second since the row before, or since `start_ns` if that was later, before which
+    nothing is sent; the first row has none."""
+    spans_ns = _between(np.maximum(times_ns, start_ns))
+    return BITS * _between(counts) / np.maximum(spans_ns, 1) * NS_PER_S
 
 
 def _between(counts: Ints) -> Numbers:
@@ -72,10 +75,10 @@ def _between(counts: Ints) -> Numbers:
     return np.diff(counts.astype(np.float64), prepend=np.nan)
 
 
-def _workers(record: Record, jobs: Mapping[int, str]) -> Iterator[Series]:
+def _workers(record: Record, jobs: Mapping[int, str], start_ns: int) -> Iterator[Series]:
     for worker, runs in record.workers.items():
         rows = _joined(runs)
-        for metric, values in _of_agent(rows).items():
+        for metric, values in _of_agent(rows, start_ns).items():
             yield Series(
                 "worker",
                 f"{jobs[worker.job]} {agent_name(worker)}",
@@ -91,11 +94,11 @@ def agent_name(worker: WorkerId) -> str:
     return f"{worker.host}{role}"
 
 
-def _of_agent(rows: Mapping[str, Ints]) -> dict[str, Numbers]:
+def _of_agent(rows: Mapping[str, Ints], start_ns: int) -> dict[str, Numbers]:
     trips = rows["round_trip_ns"] / NS_PER_S
     return {
-        "sent_rate": _rate(rows["time_ns"], rows["bytes_sent"]),
-        "received_rate": _rate(rows["time_ns"], rows["bytes_received"]),
+        "sent_rate": _rate(rows["time_ns"], rows["bytes_sent"], start_ns),
+        "received_rate": _rate(rows["time_ns"], rows["bytes_received"], start_ns),
         "retransmitted": _between(rows["retransmitted"]),
         "in_flight": rows["in_flight"].astype(np.float64),
         "round_trip": np.where(trips > 0, trips, np.nan),
@@ -120,22 +123,22 @@ def _columns(rows: Ints, names: Sequence[str]) -> dict[str, Ints]:
     return {name: rows[:, place] for place, name in enumerate(names)}
 
 
-def _links(record: Record) -> Iterator[Series]:
+def _links(record: Record, start_ns: int) -> Iterator[Series]:
     for direction, rows in record.links.items():
-        for metric, values in _of_link(_columns(rows, LINK)).items():
+        for metric, values in _of_link(_columns(rows, LINK), start_ns).items():
             yield Series("link", direction, metric, rows[:, 0], values)
 
 
-def _of_link(rows: Mapping[str, Ints]) -> dict[str, Numbers]:
+def _of_link(rows: Mapping[str, Ints], start_ns: int) -> dict[str, Numbers]:
     return {
-        "rate": _rate(rows["time_ns"], rows["bytes"]),
+        "rate": _rate(rows["time_ns"], rows["bytes"], start_ns),
         "queue": rows["queue"].astype(np.float64),
         "queue_bytes": rows["queue_bytes"].astype(np.float64),
         "queue_drops": _between(rows["queue_drops"]),
     }
 
 
-def _switches(record: Record, graph: Topology) -> Iterator[Series]:
+def _switches(record: Record, graph: Topology, start_ns: int) -> Iterator[Series]:
     """All links are looked at in the same moments."""
     for switch in graph.switches:
         out = [
@@ -147,7 +150,7 @@ def _switches(record: Record, graph: Topology) -> Iterator[Series]:
         if out:
             together = _columns(np.sum(out, axis=0), LINK)
             times_ns = out[0][:, 0]
-            rate = _rate(times_ns, together["bytes"])
+            rate = _rate(times_ns, together["bytes"], start_ns)
             yield Series("switch", switch.name, "sent_rate", times_ns, rate)
             queue = together["queue"].astype(np.float64)
             yield Series("switch", switch.name, "queue", times_ns, queue)
