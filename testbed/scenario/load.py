@@ -47,6 +47,8 @@ from agglab.testbed.scenario.schema import (
     Workload,
 )
 from agglab.testbed.systems.base import System
+from agglab.testbed.workloads import models
+from agglab.testbed.workloads.models import ModelError
 
 POINTS_MAX = 4096
 
@@ -286,6 +288,7 @@ def _completed(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
         for i in range(len(scenario.jobs))
     ]
     scenario = _with_workers(inherited(scenario, given), reader, folder)
+    scenario = _with_models(scenario, reader, folder)
     scenario = _with_entries(scenario, reader, folder)
     spec = systems.located(scenario.system, (folder, Path.cwd()))
     scenario = replace(scenario, system=spec)
@@ -329,6 +332,28 @@ def _with_workers(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
         for i, job in enumerate(scenario.jobs)
     )
     own = found(scenario.workload, "workload.worker")
+    return replace(scenario, workload=own, jobs=tuple(jobs))
+
+
+def _with_models(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
+    """Each table of layers as the file it was found in."""
+
+    def found(workload: Workload, path: str) -> Workload:
+        model = models.find(workload.model, (folder, Path.cwd()))
+        try:
+            if reader.given(path):
+                models.read(model)
+        except ModelError as error:
+            what = f"{error}{nearest(workload.model, models.names())}"
+            allowed = f"{', '.join(models.names())}, or a path (docs/scenarios.md, Layers)"
+            reader.problem(reader.place(path), path, what, allowed)
+        return replace(workload, model=model)
+
+    jobs = (
+        replace(job, workload=found(job.workload, f"jobs[{i}].workload.model"))
+        for i, job in enumerate(scenario.jobs)
+    )
+    own = found(scenario.workload, "workload.model")
     return replace(scenario, workload=own, jobs=tuple(jobs))
 
 
