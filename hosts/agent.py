@@ -23,6 +23,7 @@ from agglab.hosts.agent_core import AgentCore, one_line
 from agglab.hosts.all_reduce import Reducer
 from agglab.hosts.control import Control, Stopped
 from agglab.hosts.errors import AllReduceError
+from agglab.hosts.iteration import reducer_of
 from agglab.hosts.library import BuildError
 from agglab.hosts.part import Hooks, Part
 from agglab.hosts.recording import Recorder
@@ -67,10 +68,7 @@ class Agent:
     def open(self, system: ModuleType, part: Part) -> Reducer:
         """A reducer of the system's own, which may be the user's, or one around its endpoint."""
         hooks = Hooks(self._progress, self._after_batch, self._record if self._recorder else None)
-        made = getattr(system, "reducer", None)
-        self._reducer = (
-            made(part, hooks) if made else Reducer(system.endpoint(part), part.bind, hooks)
-        )
+        self._reducer = reducer_of(system, part, hooks)
         return self._reducer
 
     def begin_round(self, number: int) -> None:

@@ -15,6 +15,7 @@ from agglab.testbed.control.outcome import JobResult
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.workloads import asked
 
 
 @dataclass
@@ -62,16 +63,16 @@ def _unclear(resolved: ResolvedScenario, measured: Measurements) -> str:
 
 
 def _expected(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Expected]:
-    system, directions = resolved.system, dict[str, Expected]()
+    directions: dict[str, Expected] = {}
     for result in measured.outcome.jobs:
         job = _as_far_as_it_came(resolved, result)
         run_bytes: Counter[str] = Counter()
         for number in range(len(result.rounds)):
-            run_bytes.update(system.round_bytes(resolved, job, number))
+            run_bytes.update(asked.round_bytes(resolved, job, number))
         for name, size in run_bytes.items():
             directions.setdefault(name, Expected()).predicted += size
         more = _more(resolved, job, result, run_bytes)
-        for name, again in system.sent_again(resolved, job, more, measured.counters).items():
+        for name, again in asked.sent_again(resolved, job, more, measured.counters).items():
             way = directions.setdefault(name, Expected())
             way.again_min += again.least
             way.again_max += again.most
@@ -96,7 +97,7 @@ def _more(
         if host in more:
             more[host] -= size
     for host, count in counts.items():
-        explained = resolved.system.beyond(resolved, job, host, count)
+        explained = asked.beyond(resolved, job, host, count)
         more[host] = min(max(more[host], explained.least), explained.most)
     return more
 

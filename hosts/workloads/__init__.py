@@ -13,11 +13,12 @@ from agglab.hosts.workloads.base import InputKey, Work
 from agglab.hosts.workloads.calls import Calls
 from agglab.hosts.workloads.dense import Dense
 from agglab.hosts.workloads.embedding import Embedding
+from agglab.hosts.workloads.layers import Layers
 from agglab.hosts.workloads.push_pull import PushPull
 from agglab.hosts.workloads.sparse import Sparse
 
 KINDS: Mapping[str, type[Work]] = {
-    each.kind: each for each in (Dense, Sparse, Embedding, PushPull, Calls, AsyncSgd)
+    each.kind: each for each in (Dense, Sparse, Embedding, Layers, PushPull, Calls, AsyncSgd)
 }
 """By the name that scenarios and agents' configurations have for it."""
 
@@ -30,6 +31,7 @@ __all__ = [
     "Dense",
     "Embedding",
     "InputKey",
+    "Layers",
     "PushPull",
     "Sparse",
     "Work",

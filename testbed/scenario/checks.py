@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from agglab.hosts import wire
+from agglab.hosts.workloads import Layers
 from agglab.testbed import workloads
 from agglab.testbed.places import P4_FOLDER
 from agglab.testbed.scenario import expected_names, faults, graph
@@ -280,13 +281,15 @@ def _nobody(known: Known, graph: Topology, i: int) -> Finding:
 
 
 def _tensors(known: Known, i: int, job: Job) -> Iterator[Finding]:
-    path = f"jobs[{i}].workload.elements" if known.scenario.jobs else "workload.elements"
+    key = "scale" if isinstance(job.work, Layers) else "elements"
+    path = f"jobs[{i}].workload.{key}" if known.scenario.jobs else f"workload.{key}"
     workers = len(job.hosts)
     needed = job.elements * workers * wire.VALUE_BYTES
-    if needed > TENSORS_MAX_BYTES and known.workload_known(job, "elements"):
+    if needed > TENSORS_MAX_BYTES and known.workload_known(job, key):
         most = TENSORS_MAX_BYTES // (wire.VALUE_BYTES * workers)
         what = f"the tensors of {workers} workers need more than 8 GiB"
-        yield path, what, f"at most {most} for so many workers"
+        unit = " values" if key == "scale" else ""
+        yield path, what, f"at most {most}{unit} for so many workers"
 
 
 def _overrides(scenario: Scenario, built: Topology, trust: Trust) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from agglab.testbed.workloads.all_reduce import AllReduce, EmbeddingAllReduce, S
 from agglab.testbed.workloads.async_sgd import AsynchronousTraining
 from agglab.testbed.workloads.base import Workload
 from agglab.testbed.workloads.calls import CallsWorkload
+from agglab.testbed.workloads.layers import LayersWorkload
 from agglab.testbed.workloads.push_pull import PushesAndPulls
 
 KINDS: Mapping[str, Workload] = {
@@ -17,6 +18,7 @@ KINDS: Mapping[str, Workload] = {
         AllReduce(),
         SparseAllReduce(),
         EmbeddingAllReduce(),
+        LayersWorkload(),
         PushesAndPulls(),
         CallsWorkload(),
         AsynchronousTraining(),

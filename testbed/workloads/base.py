@@ -32,6 +32,10 @@ class Workload(ABC):
     def work(self, section: Section, workers: int) -> Work:
         """What a section of this kind asks of each worker of a job that has so many."""
 
+    def on_links(self, work: Work, slowest_bps: int) -> Work:
+        """The same on links of which the slowest has this rate."""
+        return work
+
     def facts(self, work: Work) -> Mapping[str, Any]:
         """What identifies its inputs beside the scenario and its seed, for manifest.json."""
         return {}
@@ -48,8 +52,11 @@ class Workload(ABC):
         against a computation from the inputs of all members. A place that is wrong has that rank,
         too."""
 
-    def summary(self, verdicts: Sequence[Verdict]) -> Mapping[str, Any]:
-        """`metrics` of a job whose rounds came to these verdicts, as sections in one another."""
+    def summary(
+        self, work: Work, times_s: Sequence[float], verdicts: Sequence[Verdict]
+    ) -> Mapping[str, Any]:
+        """`metrics` of a job whose rounds came to these verdicts, as sections in one another.
+        times_s: of the rounds, without those to warm up."""
         return {}
 
 
