@@ -15,9 +15,10 @@ from agglab.hosts.workloads.dense import Dense
 from agglab.hosts.workloads.embedding import Embedding
 from agglab.hosts.workloads.push_pull import PushPull
 from agglab.hosts.workloads.sparse import Sparse
+from agglab.hosts.workloads.torch import Torch
 
 KINDS: Mapping[str, type[Work]] = {
-    each.kind: each for each in (Dense, Sparse, Embedding, PushPull, Calls, AsyncSgd)
+    each.kind: each for each in (Dense, Sparse, Embedding, PushPull, Calls, AsyncSgd, Torch)
 }
 """By the name that scenarios and agents' configurations have for it."""
 
@@ -32,6 +33,7 @@ __all__ = [
     "InputKey",
     "PushPull",
     "Sparse",
+    "Torch",
     "Work",
     "read",
     "told",

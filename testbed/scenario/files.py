@@ -36,6 +36,8 @@ def _paths(contenders: Sequence[str]) -> Iterator[tuple[list[str], Callable[[str
         "switch.entries": _path,
         "workload.worker": own_worker.find,
         "jobs[].workload.worker": own_worker.find,
+        "workload.script": _path,
+        "jobs[].workload.script": _path,
         "topology.file": _path,
     }
     for before in ([], *(["compare", name] for name in contenders)):
