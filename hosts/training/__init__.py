@@ -8,6 +8,7 @@ host for each all-reduce, over a Unix socket and shared memory. See docs/trainin
     backend.py      `dist.init_process_group("agglab")`; the only module that needs PyTorch, with
     hook.py         a communication hook for a script that keeps another backend
     environment.py  what a script finds in its environment
+    torch.py        makes the backend's name known by an import, where the entry point does not
     autoload.py     lets PyTorch know the backend's name without an import
 
 The public name for scripts is `report`.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-NAME = "agglab"
+from agglab.hosts.training.environment import BACKEND
 
 
 def autoload() -> None:
@@ -21,8 +21,8 @@ def register() -> None:
     """Make `dist.init_process_group("agglab")` known; may be called again."""
     from torch import distributed
 
-    if distributed.is_available() and not hasattr(distributed.Backend, NAME.upper()):
-        distributed.Backend.register_backend(NAME, _create, devices=["cpu"])
+    if distributed.is_available() and not hasattr(distributed.Backend, BACKEND.upper()):
+        distributed.Backend.register_backend(BACKEND, _create, devices=["cpu"])
 
 
 def _create(store: Any, rank: int, size: int, timeout: Any) -> Any:

@@ -1,7 +1,7 @@
 """PyTorch's backend "agglab": all-reduces of groups of all ranks go through the system, by the
 agent of the host; everything else goes to a Gloo group inside. See docs/training.md.
 
-Import it, or rely on the entry point (autoload.py), then `dist.init_process_group("agglab")`.
+The entry point (autoload.py) makes the name known, and so does an import of torch.py.
 PyTorch from 2.4 on: where a release lacks a method that is named here, so does the group.
 """
 
@@ -15,8 +15,9 @@ import torch
 from torch import distributed
 from torch._C._distributed_c10d import Work
 
-from agglab.hosts.training import autoload, client, tensors
+from agglab.hosts.training import client, tensors
 from agglab.hosts.training.client import Client, Job, TrainingError
+from agglab.hosts.training.environment import BACKEND
 
 DELEGATED = (
     *("broadcast", "reduce", "scatter", "gather", "barrier", "monitored_barrier"),
@@ -106,7 +107,7 @@ class ProcessGroup(distributed.ProcessGroup):
 
     def getBackendName(self) -> str:
         """C++ asks for it by this name."""
-        return autoload.NAME
+        return BACKEND
 
     def get_group_store(self) -> Any:
         """What members find each other by."""
@@ -217,5 +218,3 @@ def _delegate(name: str) -> Any:
 for _name in DELEGATED:
     if hasattr(distributed.ProcessGroup, _name):
         setattr(ProcessGroup, _name, _delegate(_name))
-
-autoload.register()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+BACKEND = "agglab"
+"""The name of the backend in PyTorch."""
 SOCKET = "AGGLAB_TRAINING"
 """Names the Unix socket at which the agent of the host waits for the script."""
 NO_NAMES = "timeout:1 attempts:1"

@@ -1,7 +1,6 @@
 """The second way: a communication hook for a script that keeps another backend. Only gradients go
 through the system:
 
-    dist.init_process_group("gloo")
     model = DistributedDataParallel(model)
     model.register_comm_hook(None, all_reduce_hook)
 """

@@ -57,7 +57,7 @@ class Records:
     def after(self, number: int, result: NDArray, start_ns: int, end_ns: int) -> None:
         """It has ended with this result."""
         self._hash.update(f"{number} {result.size} {result.dtype.name}\n".encode())
-        self._hash.update(memoryview(np.ascontiguousarray(result)).cast("B"))
+        self._hash.update(np.ascontiguousarray(result).data.cast("B"))
         self._lines.write(f"{number},{result.size},{result.dtype.name},{start_ns},{end_ns}\n")
         if (self._place(number) / "input.npy").exists():
             np.save(self._place(number) / "result.npy", result)
