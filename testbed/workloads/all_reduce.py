@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from agglab.hosts import own_worker
-from agglab.hosts.workloads import Dense, Embedding, InputKey, Sparse, Work
+from agglab.hosts.workloads import Dense, Embedding, InputKey, Layers, Sparse, Work
+from agglab.hosts.workloads.layers import BucketOf
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob
 from agglab.testbed.verify import Verdict, verify
@@ -27,7 +28,7 @@ def tensor(
     """Worker `rank`'s input in the round of that number: `count` elements of it, or all that follow
     the first. seed: the scenario's."""
     work = job.work
-    assert isinstance(work, (Dense, Sparse, Embedding)), "an all-reduce"
+    assert isinstance(work, (Dense, Sparse, Embedding, Layers, BucketOf)), "an all-reduce"
     count = work.elements - start if count is None else count
     return work.part(InputKey(seed, job.number, rank, number), start, count)
 
