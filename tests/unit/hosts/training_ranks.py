@@ -97,7 +97,7 @@ def run_ranks(
     reduces = reduces or Together(workers).of
     ranks = [Rank() for _ in range(workers)]
     with tempfile.TemporaryDirectory() as sockets:
-        port = _free_port()
+        port = free_port()
         threads = []
         for number, rank in enumerate(ranks):
             path = f"{sockets}/{number}"
@@ -182,6 +182,7 @@ def _run(script: Script, variables: Mapping[str, str], pipe: Connection) -> None
     os._exit(0)  # PyTorch's threads may abort a process that has finished, Gloo's too
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Of TCP at 127.0.0.1, for PyTorch's store."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
