@@ -194,6 +194,7 @@ def test_groups_of_all_ranks_go_through_the_system_others_by_gloo() -> None:
     ranks = run_ranks(groups, workers=3)
     assert [rank.error for rank in ranks] == [""] * 3
     assert [rank.reductions for rank in ranks] == [1, 1, 1]
+    assert [rank.counts.get("allreduce.group") for rank in ranks] == [1, 1, None]
 
 
 def collectives(rank: int, workers: int) -> Any:
