@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 
 class Workload(ABC):
-    """One kind. keys: the fields of the scenario's section that not every kind has; unread: of the
+    """One kind. keys: the fields of the scenario's section that not every kind has; free: of these
+    the ones in which contenders may differ, as inputs do not depend on them; unread: of the
     other fields those that this one does not have. metrics: path -> meaning, of what metrics.json
     holds of its jobs alone."""
 
     kind: str
     keys: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     metrics: Mapping[str, str] = {}
 
