@@ -3,6 +3,7 @@ every system that sums tensors, and what is said of wrong sums, models and expec
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from agglab.testbed.systems.base import ALL_REDUCES
 from agglab.testbed.workloads import KINDS, asked, models
 from agglab.testbed.workloads.models import ModelError
 
+DOCS = Path(__file__).parents[3] / "docs"
 VALUES = {
     "alexnet": 61_100_840,
     "vgg16": 138_357_544,
@@ -128,6 +130,15 @@ def test_others_run_at_half_of_the_peak() -> None:
     model = models.read("bert")
     flop = model.samples * 3 * sum(layer.mflop for layer in model.layers) * 1e6
     assert model.computing_s("v100") == pytest.approx(flop / 7.85e12)
+
+
+def test_the_documented_example_is_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "example.yaml"
+    (example,) = re.findall(r"```\n(title: .*?)```", (DOCS / "scenarios.md").read_text(), re.DOTALL)
+    path.write_text(example)
+    found = models.read(str(path))
+    assert [layer.is_sparse for layer in found.layers] == [True, False, False]
+    assert (found.samples, found.p100_samples_per_s) == (64, 500)
 
 
 @pytest.mark.parametrize(
