@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from agglab.testbed import workloads
 from agglab.testbed.control.outcome import JobResult
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.scenario import ResolvedScenario
@@ -59,6 +60,8 @@ def _unclear(resolved: ResolvedScenario, measured: Measurements) -> str:
             return f"{result.job.name} failed: its last round sent part of its bytes"
         if result.restarts:
             return f"{result.job.name} ran rounds again: they sent part of their bytes twice"
+        if not workloads.KINDS[result.job.work.kind].predictable:
+            return f"what {result.job.name} reduces its script decides"
     return resolved.system.unpredictable(resolved)
 
 

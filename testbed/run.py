@@ -7,10 +7,11 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
-from agglab.testbed import elsewhere, report
+from agglab.testbed import elsewhere, report, workloads
 from agglab.testbed.errors import C_COMPILER, MachineLacks, lacks_program
 from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
 from agglab.testbed.machine_facts import manifest, memory_available_bytes
@@ -90,7 +91,9 @@ def _check_machine(suite: Suite) -> None:
     for group in suite.groups:
         runs = [point.resolved for point in group]
         for resolved in runs:
-            for what, remedy in resolved.system.lacks(resolved):
+            wanted = [resolved.system.lacks(resolved)]
+            wanted += [workloads.KINDS[j.work.kind].lacks(j.work) for j in resolved.jobs]
+            for what, remedy in chain.from_iterable(wanted):
                 raise MachineLacks(what, remedy)
         if not runs[0].virtual:
             from agglab.testbed.network import lacks, require_target

@@ -16,9 +16,10 @@ from agglab.hosts.workloads.embedding import Embedding
 from agglab.hosts.workloads.layers import Layers
 from agglab.hosts.workloads.push_pull import PushPull
 from agglab.hosts.workloads.sparse import Sparse
+from agglab.hosts.workloads.torch import Torch
 
 KINDS: Mapping[str, type[Work]] = {
-    each.kind: each for each in (Dense, Sparse, Embedding, Layers, PushPull, Calls, AsyncSgd)
+    each.kind: each for each in (Dense, Sparse, Embedding, Layers, PushPull, Calls, AsyncSgd, Torch)
 }
 """By the name that scenarios and agents' configurations have for it."""
 
@@ -34,6 +35,7 @@ __all__ = [
     "Layers",
     "PushPull",
     "Sparse",
+    "Torch",
     "Work",
     "read",
     "told",

@@ -29,7 +29,7 @@ from agglab.testbed.record import EventLog
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import Absent, ActiveJob
-from agglab.testbed.workloads import asked
+from agglab.testbed.workloads import KINDS, asked
 
 ROUND_S, LINK_BOUNDS = 60.0, 20.0
 
@@ -72,7 +72,8 @@ def conductor(
         if timeouts.round_s:
             return timeouts.round_s
         bound_s = asked.bounds(resolved, active).link_s
-        return ROUND_S + LINK_BOUNDS * bound_s + active.job.give_up_s
+        usual = ROUND_S + LINK_BOUNDS * bound_s + active.job.give_up_s
+        return max(usual, KINDS[active.job.work.kind].round_s)
 
     controls: dict[int, Controlling] = {}
 

@@ -76,13 +76,17 @@ def _abilities(scenario: Scenario, reader: Reader) -> Iterator[Finding]:
     sections = [("workload", scenario.workload)]
     sections += [(f"jobs[{i}].workload", job.workload) for i, job in enumerate(scenario.jobs)]
     for path, workload in sections:
-        wanted.append((f"{path}.kind", workload.kind, able.workloads))
+        wanted.append((f"{path}.kind", workload.kind, workloads.done_with(able.workloads)))
         wanted.append((f"{path}.dtype", workload.dtype, able.dtypes))
     for path, value, allowed in wanted:
         if value not in allowed and trust(path):
             yield path, f"{system.name} does not do {value}", ", ".join(allowed)
     for path, workload in sections:
         yield from _keys_of_kind(path, workload, reader)
+        clocks = workloads.KINDS[workload.kind].clocks
+        if scenario.backend not in clocks and trust(f"{path}.kind", "backend"):
+            what = f"{workload.kind} runs programs of the user's own, which have no virtual time"
+            yield f"{path}.kind", what, f"backend: {' or '.join(clocks)}"
     for path in SHARED_KEYS:
         for given in _places(path, len(scenario.jobs)) if path not in able.keys else ():
             if reader.given(given):

@@ -39,6 +39,8 @@ def _paths(contenders: Sequence[str]) -> Iterator[tuple[list[str], Callable[[str
         "jobs[].workload.worker": own_worker.find,
         "workload.model": models.find,
         "jobs[].workload.model": models.find,
+        "workload.script": _path,
+        "jobs[].workload.script": _path,
         "topology.file": _path,
     }
     for before in ([], *(["compare", name] for name in contenders)):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from agglab.hosts import own_worker
 from agglab.hosts.own_worker import WorkerError
+from agglab.hosts.workloads import Torch
 from agglab.testbed import systems
 from agglab.testbed.places import SCENARIO_FOLDER
 from agglab.testbed.scenario import checks, chosen, compare, figure, files, sweep
@@ -303,7 +304,7 @@ def _completed(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
     ]
     scenario = _with_workers(inherited(scenario, given), reader, folder)
     scenario = _with_models(scenario, reader, folder)
-    scenario = _with_entries(scenario, reader, folder)
+    scenario = _with_scripts(_with_entries(scenario, reader, folder), reader, folder)
     spec = systems.located(scenario.system, (folder, Path.cwd()))
     scenario = replace(scenario, system=spec)
     shape = scenario.topology
@@ -377,6 +378,29 @@ def _nearest_module(spec: str, folder: Path) -> str:
     if os.path.isfile(module):
         return ""
     return nearest_file(module.removesuffix(".py") + ".py", (folder, Path.cwd()), "*.py")
+
+
+def _with_scripts(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
+    """Each training script as the file it was found in."""
+
+    def found(workload: Workload, path: str) -> Workload:
+        given, folders = workload.script, (folder, Path())
+        if not given:
+            if workload.kind == Torch.kind and reader.trust()(path):
+                reader.problem(reader.place(path), path, "is missing", "the path of a .py file")
+            return workload
+        file = next((each / given for each in folders if os.path.isfile(each / given)), None)
+        if file is None and reader.given(path):
+            what = f"no such file {quote(given)}{nearest_file(given, folders, '*.py')}"
+            allowed = "a path from the scenario's folder or from where you are"
+            reader.problem(reader.place(path), path, what, allowed)
+        return replace(workload, script=str(file.resolve()) if file else given)
+
+    if not scenario.jobs:
+        return replace(scenario, workload=found(scenario.workload, "workload.script"))
+    own = (found(job.workload, f"jobs[{i}].workload.script") for i, job in enumerate(scenario.jobs))
+    jobs = (replace(job, workload=each) for job, each in zip(scenario.jobs, own, strict=True))
+    return replace(scenario, jobs=tuple(jobs))
 
 
 def _with_entries(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:

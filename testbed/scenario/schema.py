@@ -217,7 +217,18 @@ class Workload:
         "allreduce",
         "what the workers do; sparse: most blocks of their tensors are zero; embedding: most rows "
         "of a gradient are, as few words are in a batch; push_pull: values under keys, of which "
-        "each worker has others; calls: what an application does; async_sgd: training",
+        "each worker has others; calls: what an application does; async_sgd: training; torch: a "
+        "PyTorch script of your own (training.md)",
+    )
+    script: str = key(
+        "script",
+        Text("the path of a .py file", r"(|[^\x00\n]+\.py)", 1000),
+        "",
+        "of `torch`: a training script, from the scenario's folder or where you are; each worker "
+        "runs it once a round",
+    )
+    arguments: tuple[str, ...] = keys_list(
+        "arguments", Text("one argument", r"[^\x00\n]*", 1000), "of `torch`: the script's own"
     )
     model: str = key(
         "model",
@@ -353,7 +364,7 @@ class Workload:
         Whole(1, 1_000_000_000),
         1_000_000,
         "values in the tensor of each worker; of `push_pull`: keys that each worker draws in a "
-        "round, and pushes once each",
+        "round, and pushes once each; of `torch`: of one all-reduce at most, larger ones are cut",
     )
     dtype: str = key(
         "dtype", Choice(("float32", "int32")), "float32", "their type; int32 is summed exactly"
@@ -441,7 +452,10 @@ class Timeouts:
     )
     round_s: float | None = key(
         "round",
-        AutoOr(duration("1s"), "60 s, 20 times the link bound and `workload.give_up`"),
+        AutoOr(
+            duration("1s"),
+            "60 s, 20 times the link bound and `workload.give_up`; an hour for a training script",
+        ),
         None,
         "for one round",
     )

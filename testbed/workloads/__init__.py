@@ -3,7 +3,7 @@ know of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from agglab.testbed.workloads.all_reduce import AllReduce, EmbeddingAllReduce, SparseAllReduce
 from agglab.testbed.workloads.async_sgd import AsynchronousTraining
@@ -11,6 +11,7 @@ from agglab.testbed.workloads.base import Workload
 from agglab.testbed.workloads.calls import CallsWorkload
 from agglab.testbed.workloads.layers import LayersWorkload
 from agglab.testbed.workloads.push_pull import PushesAndPulls
+from agglab.testbed.workloads.torch import TrainingScript
 
 KINDS: Mapping[str, Workload] = {
     each.kind: each
@@ -22,6 +23,7 @@ KINDS: Mapping[str, Workload] = {
         PushesAndPulls(),
         CallsWorkload(),
         AsynchronousTraining(),
+        TrainingScript(),
     )
 }
 """By the value of `workload.kind`."""
@@ -29,6 +31,11 @@ OWN_KEYS = tuple(dict.fromkeys(key for each in KINDS.values() for key in each.ke
 """Fields of a scenario's `workload` that not every kind has."""
 FREE_KEYS = frozenset(key for each in KINDS.values() for key in each.free)
 """Of these the ones in which contenders may differ."""
+
+
+def done_with(able: Collection[str]) -> tuple[str, ...]:
+    """The kinds that a system does whose abilities name these."""
+    return tuple(kind for kind, each in KINDS.items() if (each.made_of or kind) in able)
 
 
 def having(key: str) -> tuple[str, ...]:
