@@ -92,9 +92,7 @@ expect: {{findings: {{may: [sent-again, slow, small-window]}}}}
 
 
 @pytest.mark.parametrize("system", ["switchml", "omnireduce", "atp", "esa", "netrpc", "libra"])
-def test_slots_hold_what_waits_for_the_worker_that_is_far_away(
-    tmp_path: Path, system: str
-) -> None:
+def test_slots_hold_what_waits_for_the_worker_that_is_far_away(tmp_path: Path, system: str) -> None:
     """All that the other one may have under way, and nothing when the run is over."""
     keys = system == "libra"
     workload = "elements: 2000" if not keys else "kind: push_pull, vocabulary: 500, elements: 5000"
