@@ -191,8 +191,8 @@ class LayeredEndpoint:
         except RoundTimeout as error:
             before = self._count.before
             missing = error.missing and [(a + before, b + before) for a, b in error.missing]
-            left = len(self._iteration.elements_left)
-            which = f"bucket {len(self._work.buckets) - left} of {len(self._work.buckets)}"
+            of = len(self._work.buckets)
+            which = f"bucket {of - len(self._iteration.elements_left) + 1} of {of}"
             raise RoundTimeout(f"{which}: {error}", missing) from None
 
     def _go_on(self, now_ns: int) -> None:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 class Workload(ABC):
-    """One kind. keys: the fields of the scenario's section that not every kind has; unread: of the
+    """One kind. keys: the fields of the scenario's section that not every kind has; free: of these
+    the ones in which contenders may differ, as inputs do not depend on them; unread: of the
     other fields those that this one does not have. metrics: path -> meaning, of what metrics.json
     holds of its jobs alone. clocks: values of `backend` that it runs on. made_of: the kind that a
     system has to do for this one, where that is another. predictable: whether the scenario says
@@ -27,6 +28,7 @@ class Workload(ABC):
 
     kind: str
     keys: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     metrics: Mapping[str, str] = {}
     clocks: tuple[str, ...] = ("mininet", "virtual")

@@ -34,6 +34,7 @@ class LayersWorkload(AllReduce):
         *("model", "accelerator", "bucket_bytes", "priorities", "scale", "stands_for_bps"),
         *("density", "block", "overlap"),
     )
+    free = ("bucket_bytes", "priorities")
     unread = ("elements", "worker")
     metrics = {  # noqa: RUF012
         "iteration.time_s": "median time of an iteration, which is a round: the backward pass, the "
