@@ -23,7 +23,7 @@ REDUCTION = np.dtype(
 """One reduction. is_float: of float32, not int32. digest: BLAKE2b of the result's bytes."""
 FIRST = 2
 """So many reductions are in the sample, whatever their numbers."""
-ONE_IN = 16
+ONE_IN = 8
 """Of the others, so many on average."""
 SAMPLE_BYTES_MAX = 64 << 20
 """Of the results in a sample. With inputs and sums it is three times as much."""

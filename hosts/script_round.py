@@ -83,9 +83,10 @@ class ScriptRound:
         return {ROWS: self._ledger.rows.view(np.uint8), TOLD: text, **self._ledger.sample}
 
     def check(self) -> None:
-        """While a reduction is under way: raises ProgramFailed when the script has ended."""
-        if self._script is not None and self._script.ended:
-            raise ProgramFailed(self._script.error() or f"{self._script.name} ended too early")
+        """While a reduction is under way: raises ProgramFailed when the script has failed. Others
+        may want the sum even when it has ended well."""
+        if self._script is not None and self._script.ended and (error := self._script.error()):
+            raise ProgramFailed(error)
 
     def _terms(self) -> Terms:
         part = self._part
@@ -110,6 +111,8 @@ class ScriptRound:
                     raise
         if error := script.error():
             raise ProgramFailed(error)
+        while select.select([service], [], [], 0)[0]:  # its last words
+            service.step()
 
     def _reduce(self, values: NDArray, out: NDArray) -> None:
         """One reduction; `out` may be `values`. Raises what Reducer.run raises."""

@@ -94,11 +94,13 @@ class ReducedWork(Work):
 
 
 class ProcessGroup(distributed.ProcessGroup):
-    """One group. client: the agent's, None where not all ranks are members."""
+    """One group. gloo: the backend of the group inside. Where not all ranks of the job are members,
+    all goes there."""
 
-    def __init__(self, store: Any, rank: int, size: int, gloo: Any, client_: Client | None) -> None:
+    def __init__(self, store: Any, rank: int, size: int, gloo: Any, agent: Client) -> None:
         super().__init__(rank, size)
-        self._store, self._gloo, self._client = store, gloo, client_
+        self._store, self._agent = store, agent
+        self._is_whole = size == agent.terms.workers
         self._inner = distributed.ProcessGroup(rank, size)
         cpu, kind = torch.device("cpu"), distributed.ProcessGroup.BackendType.GLOO
         for group in (self._inner, self):
@@ -126,24 +128,24 @@ class ProcessGroup(distributed.ProcessGroup):
         op = _operation(arguments, named)
         is_average = op == distributed.ReduceOp.AVG
         why = self._why_by_gloo(listed, op, is_average)
-        if why or self._client is None:
-            self._count(name, why or "group", listed)
+        self._count(f"{name}.{why or 'system'}", listed)
+        if why:
             return getattr(self._inner, name)(given, *arguments, **named)
-        self._count(name, "system", listed)
-        return start(self._client, listed, self.size() if is_average else 1)
+        return start(self._agent, listed, self.size() if is_average else 1)
 
     def _why_by_gloo(self, listed: Sequence[Any], op: Any, is_average: bool) -> str | None:
-        if self._client is None:
+        """In one word; None for what goes through the system."""
+        if not self._is_whole:
             return "group"
         if not is_average and op != distributed.ReduceOp.SUM:
             return "op"
         return tensors.why_not(listed, is_average) if listed else "empty"
 
-    def _count(self, name: str, how: str, listed: Sequence[Any]) -> None:
-        if self._client is not None:
-            count_bytes = sum(each.numel() * each.element_size() for each in listed)
-            self._client.count(f"{name}.{how}")
-            self._client.count(f"{name}.{how}.bytes", count_bytes)
+    def _count(self, name: str, listed: Sequence[Any]) -> None:
+        self._agent.count(name)
+        self._agent.count(
+            f"{name}.bytes", sum(each.numel() * each.element_size() for each in listed)
+        )
 
     def set_timeout(self, timeout: timedelta) -> None:
         """Of what goes by Gloo."""
@@ -178,16 +180,9 @@ def create(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGroup
     an agent."""
     agent = client.connect()
     terms = agent.terms
-    whole = size == terms.workers
-    if whole and rank != terms.rank:
+    if size == terms.workers and rank != terms.rank:
         raise TrainingError(f"the script's rank is {rank}; that of its agent is {terms.rank}")
-    return ProcessGroup(
-        store,
-        rank,
-        size,
-        _gloo(store, rank, size, timeout, terms.address),
-        agent if whole else None,
-    )
+    return ProcessGroup(store, rank, size, _gloo(store, rank, size, timeout, terms.address), agent)
 
 
 def _gloo(store: Any, rank: int, size: int, timeout: timedelta, address: str) -> Any:

@@ -15,14 +15,19 @@ class Pool:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._idle = 0
+        self._closed = False
         self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
 
     def run(self, call: Callable[[], None]) -> None:
         """Begin it, in the order of the `run`s."""
         with self._lock:
-            needed = self._idle == 0
+            needed = self._idle == 0 and not self._closed
             self._idle -= not needed
+            closed = self._closed
+        if closed:
+            threading.Thread(target=call, name="agglab-callback", daemon=True).start()
+            return
         self._calls.put(call)
         if needed:
             thread = threading.Thread(target=self._work, name="agglab-callback", daemon=True)
@@ -31,6 +36,8 @@ class Pool:
 
     def close(self, within_s: float) -> None:
         """End the threads that are or become idle, waiting at most so long for each."""
+        with self._lock:
+            self._closed = True
         for _ in self._threads:
             self._calls.put(None)
         for thread in self._threads:

@@ -105,6 +105,10 @@ class Service:
         """Can be read whenever `step` has something to do."""
         return self._events.fileno()
 
+    def wait(self, seconds: float) -> bool:
+        """Until `step` has something to do, at most so long; whether it has."""
+        return bool(self._events.poll(seconds))
+
     def step(self) -> None:
         """Do what the script asks, at most one thing. Raises what `reduce` raises, after the script
         has been told, but for NotFinite, after which the next reduction works."""

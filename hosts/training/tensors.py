@@ -68,11 +68,12 @@ class _Flat:
         return self._flat[start:end]
 
     def write(self, start: int, end: int, values: Any) -> None:
-        """Replace them."""
-        self._flat[start:end].copy_(values)
-        self._left -= end - start
-        if self._apart and not self._left:
-            self.tensor.copy_(self._flat.view(self.tensor.shape))
+        """Replace them. Threads do it, to which the caller's inference mode does not reach."""
+        with torch.inference_mode(self.tensor.is_inference()):
+            self._flat[start:end].copy_(values)
+            self._left -= end - start
+            if self._apart and not self._left:
+                self.tensor.copy_(self._flat.view(self.tensor.shape))
 
 
 _Span = tuple[_Flat, int, int]

@@ -106,9 +106,7 @@ class _Declared:
         """The runs that differ in nothing but x, under what they differ in from those of others."""
         found: dict[str, list[OfSeveral]] = {}
         for run in self.runs:
-            others = [f"{key} {value}" for key, value in run.settings.items() if key != self._x]
-            name = ", ".join([*([run.contender] if run.contender else []), *others])
-            found.setdefault(name or "all", []).append(run)
+            found.setdefault(run.line_over(self._x), []).append(run)
         return found
 
     @cached_property

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 NS_PER_S = 1e9
 VALUE_BYTES = 4
+CURVE_POINTS = 256
 Array = npt.NDArray[Any]
 
 
@@ -237,14 +238,14 @@ def measures(trainings: Mapping[int, Training]) -> dict[str, Any]:
         "loss.first": losses[0][1] if losses else None,
         "loss.last": losses[-1][1] if losses else None,
         "accuracy": accuracies[-1][1] if accuracies else None,
-        "curve": losses,
-        "accuracy_curve": accuracies,
+        "curve": losses[:: -(-len(losses) // CURVE_POINTS) or 1],
+        "accuracy_curve": accuracies[:: -(-len(accuracies) // CURVE_POINTS) or 1],
         "step_s.median": median(steps) if steps else None,
         "step_s.min": min(steps, default=None),
         "step_s.max": max(steps, default=None),
         **_of_rank(first),
         "sampled": len(first.sampled),
-        "counts": first.told["counts"],
+        "counts": {n.replace(".", "_"): count for n, count in first.told["counts"].items()},
         "ranks": {str(rank): _rank_alone(training) for rank, training in trainings.items()},
     }
 

@@ -65,7 +65,8 @@ class TestScript:
         path = script(
             tmp_path,
             "import json, os, sys\nimport beside\n"
-            f"json.dump([sys.argv, __name__, beside.NUMBER, os.environ['RANK']], open({str(told)!r}, 'w'))",
+            "told = [sys.argv, __name__, beside.NUMBER, os.environ['RANK']]\n"
+            f"json.dump(told, open({str(told)!r}, 'w'))",
         )
         assert ended(path, "--epochs", "3", RANK="2") == ""
         assert json.loads(told.read_text()) == [[str(path), "--epochs", "3"], "__main__", 7, "2"]
@@ -117,7 +118,8 @@ class TestScript:
         told = tmp_path / "pid"
         path = script(
             tmp_path,
-            f"import os, time\nopen({str(told)!r}, 'w').write(f'{{os.getpid()}}\\n')\ntime.sleep(600)",
+            f"import os, time\nopen({str(told)!r}, 'w').write(f'{{os.getpid()}}\\n')\n"
+            "time.sleep(600)",
         )
         text = (
             "from agglab.hosts.script_process import Script\nimport time\n"

@@ -25,7 +25,7 @@ from agglab.hosts.training.records import Records, Sample
 from agglab.hosts.training.service import ReduceCall, Service, Terms
 
 ELEMENTS = 10_000
-PATIENCE_S = 60.0
+PATIENCE_S, END_S = 60.0, 30.0
 Script = Callable[[int, int], Any]
 """script(rank, workers), a module's function: what a rank does; returns what can be pickled."""
 
@@ -88,13 +88,16 @@ def run_ranks(
     folder: Path | None = None,
     dtypes: tuple[str, ...] = ("float32", "int32"),
     environment: Mapping[str, str] | None = None,
+    serves: Callable[[int], Callable[[int], None]] | None = None,
+    patience_s: float = PATIENCE_S,
 ) -> list[Rank]:
     """Run a script at all ranks and wait for its end. reduces(rank): its reduction; folder: where
-    the agents keep records."""
+    the agents keep records; serves(rank): what an agent does between reductions, until a descriptor
+    can be read."""
     reduces = reduces or Together(workers).of
     ranks = [Rank() for _ in range(workers)]
     with tempfile.TemporaryDirectory() as sockets:
-        port = _free_port()
+        port = free_port()
         threads = []
         for number, rank in enumerate(ranks):
             path = f"{sockets}/{number}"
@@ -102,7 +105,9 @@ def run_ranks(
             terms = Terms(number, workers, elements, "127.0.0.1", dtypes)
             service = Service(path, terms, reduces(number), rank.reports.append, records)
             variables = script_environment(number, workers, ("127.0.0.1", port), "test", path)
-            arguments = (script, rank, service, {**variables, **(environment or {})})
+            variables |= environment or {}
+            serve = serves(number) if serves else None
+            arguments = (script, rank, service, variables, serve, patience_s)
             threads.append(threading.Thread(target=_serve, args=arguments))
         for thread in threads:
             thread.start()
@@ -111,19 +116,28 @@ def run_ranks(
     return ranks
 
 
-def _serve(script: Script, rank: Rank, service: Service, variables: Mapping[str, str]) -> None:
+def _serve(
+    script: Script,
+    rank: Rank,
+    service: Service,
+    variables: Mapping[str, str],
+    serve: Callable[[int], None] | None,
+    patience_s: float,
+) -> None:
     """One agent: until its script has ended."""
     ours, theirs = _context.Pipe(duplex=False)
     process = _context.Process(target=_run, args=(script, variables, theirs))
     process.start()
     theirs.close()
-    deadline_s = time.monotonic() + PATIENCE_S
-    waiting = select.poll()
-    waiting.register(process.sentinel, select.POLLIN)
-    waiting.register(service.fileno(), select.POLLIN)
+    deadline_s = time.monotonic() + patience_s
+    waiting = select.epoll()
+    waiting.register(process.sentinel, select.EPOLLIN)
+    waiting.register(service.fileno(), select.EPOLLIN)
     try:
         while time.monotonic() < deadline_s:
-            ready = [descriptor for descriptor, _ in waiting.poll(1000)]
+            if serve:
+                serve(waiting.fileno())
+            ready = [descriptor for descriptor, _ in waiting.poll(1)]
             if service.fileno() in ready:
                 service.step()
             elif process.sentinel in ready:
@@ -131,7 +145,7 @@ def _serve(script: Script, rank: Rank, service: Service, variables: Mapping[str,
     except AllReduceError as error:
         rank.agent_error = str(error)
     service.close(rank.agent_error or "the test is over")
-    if ours.poll(PATIENCE_S / 2):
+    if ours.poll(END_S):
         try:
             rank.result, rank.error = ours.recv()
         except EOFError:
@@ -168,6 +182,7 @@ def _run(script: Script, variables: Mapping[str, str], pipe: Connection) -> None
     os._exit(0)  # PyTorch's threads may abort a process that has finished, Gloo's too
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Of TCP at 127.0.0.1, for PyTorch's store."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         return int(server.getsockname()[1])
