@@ -9,9 +9,9 @@ const bit<8> SCALED  = 1;
 const bit<8> OPENING = 2;
 const bit<8> HALF    = 3;
 #ifdef FLOAT16
-const bit<8> LAST_KIND = HALF;
+#define LAST_KIND HALF
 #else
-const bit<8> LAST_KIND = OPENING;
+#define LAST_KIND OPENING
 #endif
 
 struct headers_t {
