@@ -134,7 +134,7 @@ class Agent:
     def _report(self, report: Mapping[str, Any]) -> None:
         """The first rank's epochs are told."""
         if "epoch" in report and self.core.part.rank == 0:
-            self.core.tell("trained", **report)
+            self.core.tell("trained", round=self.core.round, **report)
 
     def leave_round(self) -> None:
         """Out of `all_reduce`, which called `_progress`."""
