@@ -118,7 +118,8 @@ def section(table: Table) -> str:
     parts = [f"\n{title(case)}\n"]
     if case.about:
         parts.append(f"{_filled(case.about)}\n")
-    parts += [f"`--set {' --set '.join(case.asked)}`\n", markdown(table)]
+    asked = f"`--set {' --set '.join(case.asked)}`"
+    parts += [f"{_filled(asked)}\n", markdown(table)]
     parts += ("\n" + _filled(f"{row.name}: {row.broken}") for row in table.rows if row.broken)
     return "\n".join(parts) + "\n"
 
