@@ -14,6 +14,17 @@ host for each all-reduce, over a Unix socket and shared memory. See docs/trainin
 The public name for scripts is `report`.
 """
 
-from agglab.hosts.training.reporting import report
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agglab.hosts.training.reporting import report
 
 __all__ = ["report"]
+
+
+def __getattr__(name: str) -> Any:
+    """Looked up when it is used: see agglab.hosts."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.reporting"), name)

@@ -20,7 +20,8 @@ from agglab.hosts.training.client import Client, Job, TrainingError
 from agglab.hosts.training.environment import BACKEND
 
 DELEGATED = (
-    *("broadcast", "reduce", "scatter", "gather", "barrier", "monitored_barrier"),
+    *("broadcast", "reduce", "scatter", "barrier", "monitored_barrier"),
+    *("gather", "gather_into_tensor", "gather_single"),
     *("allgather", "_allgather_base", "allgather_coalesced", "allgather_into_tensor_coalesced"),
     *("all_gather_single", "all_gather_single_coalesced"),
     *("reduce_scatter", "_reduce_scatter_base", "reduce_scatter_tensor_coalesced"),
@@ -39,6 +40,10 @@ KEPT = (
     *("_start_coalescing", "_end_coalescing", "_enable_collectives_timing"),
     *("_set_group_name", "_set_group_desc", "_wait_for_pending_works"),
     *("_get_sequence_number_for_group", "_set_sequence_number_for_group"),
+    *("get_backend", "_add_ephemeral_timeout", "supports_window", "new_window"),
+    *("supports_reconfigure", "get_reconfigure_handle", "reconfigure"),
+    *("register_abort_hook", "register_pre_hook", "register_post_hook"),
+    *("unregister_abort_hook", "unregister_pre_hook", "unregister_post_hook"),
 )
 """No collectives: PyTorch's own will do. A test compares all names with those of the class."""
 
