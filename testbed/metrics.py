@@ -276,8 +276,8 @@ def _is_wrong_unexpectedly(result: JobResult, expected: Sequence[Expectation]) -
         _is_expected(result, expected, flag, count)
         for flag, count in (("exact", "wrong_sums"), ("error.within", "wrong_results"))
     )
-    if result.job.dtype == "int32":
-        sums = sums or results  # an integer result is the sum
+    if result.job.dtype != "float32":
+        sums = sums or results  # the result is the sum
     results = results or (sums and verdict.wrong_sums > 0)
     return bool(verdict.wrong_sums and not sums) or bool(verdict.wrong_results and not results)
 

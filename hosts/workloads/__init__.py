@@ -23,7 +23,7 @@ KINDS: Mapping[str, type[Work]] = {
 }
 """By the name that scenarios and agents' configurations have for it."""
 
-DTYPES = ("int32", "float32")
+DTYPES = ("int32", "float32", "float16")
 
 __all__ = [
     "KINDS",

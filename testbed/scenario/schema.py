@@ -367,7 +367,10 @@ class Workload:
         "round, and pushes once each; of `torch`: of one all-reduce at most, larger ones are cut",
     )
     dtype: str = key(
-        "dtype", Choice(("float32", "int32")), "float32", "their type; int32 is summed exactly"
+        "dtype",
+        Choice(("float32", "int32", "float16")),
+        "float32",
+        "their type; int32 is summed exactly, float16 exactly and then rounded",
     )
     rounds: int = key("rounds", Whole(1, 10_000), 3, "all-reduces, one after the other")
     warmup: int = key(
