@@ -78,6 +78,11 @@ def test_a_report_holds_finite_numbers_and_texts(value: Any) -> None:
         protocol.unpack(packet, ALL)
 
 
+def test_a_number_too_large_for_a_float_is_refused() -> None:
+    with pytest.raises(ProtocolError, match="loss is inf; it must be finite"):
+        protocol.unpack(b'{"kind": "report", "values": {"loss": 1e999}}', ALL)
+
+
 @given(st.binary(max_size=200) | st.text(max_size=100).map(str.encode))
 def test_whatever_comes_is_a_message_or_refused(packet: bytes) -> None:
     with pytest.raises(ProtocolError) as caught:
