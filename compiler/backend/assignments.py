@@ -5,6 +5,7 @@ from __future__ import annotations
 from agglab.compiler import ast, types
 from agglab.compiler.backend import arithmetic, ir
 from agglab.compiler.backend.comparisons import Comparisons
+from agglab.compiler.backend.expressions import Expressions
 from agglab.compiler.backend.places import (
     HeaderPlace,
     InvalidPlace,
@@ -25,26 +26,35 @@ from agglab.compiler.backend.places import (
     plain,
     scalar_width,
 )
+from agglab.compiler.backend.scope import Scope
 
 
-class Assignments(Comparisons):
+class Assignments:
+    """Assignments of values of all types, and what out parameters deliver."""
+
+    def __init__(self, scope: Scope, expressions: Expressions, comparisons: Comparisons) -> None:
+        self.scope = scope
+        self.expressions = expressions
+        self.comparisons = comparisons
+        scope.assign = self.assign
+
     def assignment(self, statement: ast.Assignment) -> None:
         """`left = right` and the compound `left op= right`."""
         has_call = any(isinstance(n, ast.Call) for n in ast.walk(statement.right))
-        target = self.place(statement.left, freeze=has_call)
+        target = self.expressions.place(statement.left, freeze=has_call)
         if statement.operator:
             self._compound(statement, target)
         elif is_scalar(target.type):
-            self.store(target, self.value(statement.right))
+            self.store(target, self.expressions.value(statement.right))
         else:
-            self.assign(target, self.operand(statement.right))
+            self.assign(target, self.expressions.operand(statement.right))
 
     def _compound(self, statement: ast.Assignment, target: Place) -> None:
-        right = self.value(statement.right)
-        left = self.read(target, statement)
+        right = self.expressions.value(statement.right)
+        left = self.expressions.read(target, statement)
         shape = target.type
         if statement.operator == "++":
-            raise self.unsupported(statement, "the assignment ++=")
+            raise self.scope.unsupported(statement, "the assignment ++=")
         self.store(target, arithmetic.binary(statement.operator, left, right, shape))
 
     def store(self, target: Place, expr: ir.Expr) -> None:
@@ -63,12 +73,12 @@ class Assignments(Comparisons):
         if not is_signed(target.type):
             data = arithmetic.unwrap(data, scalar_width(target.type))
         if data != target.ref:
-            self.emit("assign", target.ref, data)
+            self.scope.emit("assign", target.ref, data)
 
     def _store_slice(self, target: SlicePlace, expr: ir.Expr) -> None:
         base = target.base
         width = scalar_width(base.type)
-        whole = arithmetic.unsigned(self.read(base, _at(self)), width)
+        whole = arithmetic.unsigned(self.expressions.read(base, _at(self.scope)), width)
         part = arithmetic.unsigned(arithmetic.as_data(expr), target.high - target.low + 1)
         merged = arithmetic.replace_bits(whole, width, target.high, target.low, part)
         self.store(base, arithmetic.wrap(merged, width, is_signed(base.type)))
@@ -76,7 +86,7 @@ class Assignments(Comparisons):
     def _store_moving(self, target: MovingSlicePlace, expr: ir.Expr) -> None:
         """The bits at start are cleared and set; what lies beyond the end of base is dropped."""
         base, shape = target.base, types.Bits(scalar_width(target.base.type))
-        whole = arithmetic.unsigned(self.read(base, _at(self)), shape.width)
+        whole = arithmetic.unsigned(self.expressions.read(base, _at(self.scope)), shape.width)
         part = arithmetic.unsigned(arithmetic.as_data(expr), scalar_width(target.type))
         field = arithmetic.constant(arithmetic.mask(scalar_width(target.type)), shape)
         hole = arithmetic.binary("<<", field, target.start, shape)
@@ -86,26 +96,30 @@ class Assignments(Comparisons):
         self.store(base, arithmetic.wrap(merged, shape.width, is_signed(base.type)))
 
     def _store_selected(self, target: SelectedPlace, expr: ir.Expr) -> None:
-        value = expr if isinstance(expr, (ir.Const, ir.Truth)) else self.keep(expr, target.type)
-        self.select_code(target, lambda place: self.store(place, value), [])
+        value = (
+            expr
+            if isinstance(expr, (ir.Const, ir.Truth))
+            else self.expressions.keep(expr, target.type)
+        )
+        self.expressions.select_code(target, lambda place: self.store(place, value), [])
 
     def _assign_selected(self, target: Place, source: SelectedPlace) -> None:
         """From the element that an index picks; what is beyond the last is invalid."""
-        with self.into([]) as outside:
+        with self.scope.into([]) as outside:
             self.invalidate(target)
-        self.select_code(source, lambda place: self.assign(target, place), outside)
+        self.expressions.select_code(source, lambda place: self.assign(target, place), outside)
 
     def assign(self, target: Place, source: Place) -> None:
         """Any value into a place of its type."""
         if is_scalar(target.type):
-            self.store(target, self.read(source, _at(self)))
+            self.store(target, self.expressions.read(source, _at(self.scope)))
         elif isinstance(source, SelectedPlace):
             self._assign_selected(target, source)
         elif isinstance(target, SelectedPlace):
-            self.select_code(target, lambda place: self.assign(place, source), [])
+            self.expressions.select_code(target, lambda place: self.assign(place, source), [])
         elif isinstance(target, VarbitPlace):
             assert isinstance(source, VarbitPlace), source
-            self.emit("assign_VL", target.ref, source.ref)
+            self.scope.emit("assign_VL", target.ref, source.ref)
         elif isinstance(target, StructPlace):
             self._assign_struct(target, source)
         elif isinstance(target, (HeaderPlace, LastHeader)):
@@ -115,7 +129,7 @@ class Assignments(Comparisons):
         elif isinstance(target, UnionPlace):
             self._assign_union(target, source)
         else:
-            raise self.unsupported(_at(self), "an assignment to this value")
+            raise self.scope.unsupported(_at(self.scope), "an assignment to this value")
 
     def _assign_struct(self, target: StructPlace, source: Place) -> None:
         assert isinstance(source, StructPlace), source
@@ -134,28 +148,28 @@ class Assignments(Comparisons):
             return StructPlace(part.type, members)
         if isinstance(part, Value):
             if any(str(e) in covered for e in ir.walk(part.expr)):
-                return Value(part.type, self.keep(part.expr, part.type))
+                return Value(part.type, self.expressions.keep(part.expr, part.type))
         elif isinstance(part, HeaderPlace) and not covered.isdisjoint(footprint(part)):
-            kept = self.temporary(part.type)
+            kept = self.scope.temporary(part.type)
             self.assign(kept, part)
             return kept
         return part
 
     def _assign_header(self, target: Place, source: Place) -> None:
         if isinstance(target, LastHeader):
-            target = self.last_as_header(target)
+            target = self.comparisons.last_as_header(target)
         assert isinstance(target, HeaderPlace)
         if isinstance(source, LastHeader):
-            source = self.last_as_header(source)
+            source = self.comparisons.last_as_header(source)
         if isinstance(source, InvalidPlace):
-            self.emit("remove_header", target.expr)
+            self.scope.emit("remove_header", target.expr)
         elif isinstance(source, HeaderPlace):
             if source.expr != target.expr:
-                self.emit("assign_header", target.expr, source.expr)
+                self.scope.emit("assign_header", target.expr, source.expr)
         else:
             assert isinstance(source, StructPlace), source
             given = self.detached(target, source)
-            self.emit("add_header", target.expr)
+            self.scope.emit("add_header", target.expr)
             for to, part in zip(target.fields(), given, strict=True):
                 self.assign(to, part)
 
@@ -163,7 +177,7 @@ class Assignments(Comparisons):
         if isinstance(source, StackPlace):
             op = "assign_union_stack" if target.of_unions else "assign_header_stack"
             if source.name != target.name:
-                self.emit(op, target.expr, source.expr)
+                self.scope.emit(op, target.expr, source.expr)
             return
         assert isinstance(source, StructPlace), source
         for to, part in zip(target.elements, self.detached(target, source), strict=True):
@@ -172,17 +186,17 @@ class Assignments(Comparisons):
     def _assign_union(self, target: UnionPlace, source: Place) -> None:
         if isinstance(source, UnionPlace):
             if source.expr != target.expr:
-                self.emit("assign_union", target.expr, source.expr)
+                self.scope.emit("assign_union", target.expr, source.expr)
         elif isinstance(source, InvalidPlace):
             for member in target.members.values():
                 self.assign(member, InvalidPlace(member.type))
         else:
-            raise self.unsupported(_at(self), "this assignment to a header union")
+            raise self.scope.unsupported(_at(self.scope), "this assignment to a header union")
 
     def invalidate(self, place: Place) -> None:
         """What entering a block does to its `out` headers (section 6.8)."""
         if isinstance(place, HeaderPlace):
-            self.emit("remove_header", place.expr)
+            self.scope.emit("remove_header", place.expr)
         elif isinstance(place, StructPlace):
             for member in place.members.values():
                 self.invalidate(member)
@@ -193,14 +207,14 @@ class Assignments(Comparisons):
             for member in place.members.values():
                 self.invalidate(member)
         elif isinstance(place, SelectedPlace):
-            self.select_code(place, self.invalidate, [])
+            self.expressions.select_code(place, self.invalidate, [])
 
     def output(self, expression: ast.Expression) -> tuple[ir.Expr, Place | None]:
         """Where an extern can put a scalar: a field, and the real target if that is none."""
-        target = self.place(expression, freeze=True)
+        target = self.expressions.place(expression, freeze=True)
         if isinstance(target, Scalar) and isinstance(target.ref, ir.FieldRef):
             return target.ref, None
-        temporary = self.temporary(target.type)
+        temporary = self.scope.temporary(target.type)
         assert isinstance(temporary, Scalar)
         return temporary.ref, target
 
@@ -212,5 +226,5 @@ class Assignments(Comparisons):
         self.store(target, arithmetic.as_boolean(ref) if boolean else ref)
 
 
-def _at(scope: Comparisons) -> ast.Node:
+def _at(scope: Scope) -> ast.Node:
     return ast.Node(scope.position)

@@ -13,14 +13,21 @@ from agglab.compiler import ast, types
 from agglab.compiler.backend import ir
 from agglab.compiler.backend.assignments import Assignments
 from agglab.compiler.backend.effects import Effects, Path, any_overlap, effects
+from agglab.compiler.backend.expressions import Expressions
 from agglab.compiler.backend.places import Place, Scalar, SlicePlace, Value, is_scalar
-from agglab.compiler.backend.scope import CopyOut, Frame
+from agglab.compiler.backend.scope import CopyOut, Frame, Scope
 from agglab.compiler.backend.storage import Unsupported
 from agglab.compiler.typed import BoundArgument, CallInfo, CallKind
 
 MAX_INLINE_DEPTH = 64
 MAX_INLINED = 20_000
 PACKETS = frozenset({"packet_in", "packet_out"})
+# What blocks that do not lower these calls say of them.
+_REFUSED = {
+    CallKind.TABLE_APPLY: "applying a table here",
+    CallKind.CONTROL_APPLY: "applying a control here",
+    CallKind.PARSER_APPLY: "applying a parser here",
+}
 
 
 @dataclass
@@ -31,51 +38,35 @@ class Passed:
     touches: Effects
 
 
-class Calls(Assignments):
-    def statements(self, body: Sequence[ast.Statement | ast.Declaration]) -> None:
-        raise NotImplementedError
+class Calls:
+    """Calls, inlined: how arguments come in and go out."""
 
-    def declare(self, declaration: ast.Declaration) -> None:
-        raise NotImplementedError
-
-    def extern_call(self, call: ast.Call, info: CallInfo) -> Place | None:
-        raise NotImplementedError
-
-    def built_in(self, call: ast.Call, info: CallInfo) -> Place | None:
-        raise NotImplementedError
-
-    def control_call(self, call: ast.Call, info: CallInfo) -> Place | None:
-        raise self.unsupported(call, "applying a control here")
-
-    def parser_call(self, call: ast.Call, info: CallInfo) -> Place | None:
-        raise self.unsupported(call, "applying a parser here")
-
-    def table_call(self, call: ast.Call, info: CallInfo) -> Place | None:
-        raise self.unsupported(call, "applying a table here")
+    def __init__(self, scope: Scope, expressions: Expressions, assignments: Assignments) -> None:
+        self.scope = scope
+        self.expressions = expressions
+        self.assignments = assignments
+        scope.call_value = self.call_value
+        scope.calls[CallKind.ACTION] = self._action
+        scope.calls[CallKind.FUNCTION] = self._function
 
     def call_value(self, call: ast.Call) -> Place | None:
-        info = self.typed.calls[call]
-        if info.kind is CallKind.ACTION:
-            assert isinstance(info.target, ast.ActionDeclaration)
-            self.inline_action(info.target, info.arguments)
-            return None
-        if info.kind is CallKind.FUNCTION:
-            assert isinstance(info.target, ast.FunctionDeclaration)
-            return self._inline_function(info.target, info)
-        handlers = {
-            CallKind.TABLE_APPLY: self.table_call,
-            CallKind.CONTROL_APPLY: self.control_call,
-            CallKind.PARSER_APPLY: self.parser_call,
-            CallKind.EXTERN_FUNCTION: self.extern_call,
-            CallKind.EXTERN_METHOD: self.extern_call,
-            CallKind.HEADER_METHOD: self.built_in,
-            CallKind.STACK_METHOD: self.built_in,
-        }
+        """Lowers a call; the place of its result, None for void."""
+        info = self.scope.typed.calls[call]
         if info.kind is CallKind.STATIC_ASSERT:
             return Value(types.BOOLEAN, ir.Truth(True))
-        if info.kind not in handlers:
-            raise self.unsupported(call, f"a call of kind {info.kind.value}")
-        return handlers[info.kind](call, info)
+        lower = self.scope.calls.get(info.kind)
+        if lower is None:
+            construct = _REFUSED.get(info.kind, f"a call of kind {info.kind.value}")
+            raise self.scope.unsupported(call, construct)
+        return lower(call, info)
+
+    def _action(self, call: ast.Call, info: CallInfo) -> None:
+        assert isinstance(info.target, ast.ActionDeclaration)
+        self.inline_action(info.target, info.arguments)
+
+    def _function(self, call: ast.Call, info: CallInfo) -> Place | None:
+        assert isinstance(info.target, ast.FunctionDeclaration)
+        return self._inline_function(info.target, info)
 
     # ---------------------------------------------------------- actions, functions
 
@@ -83,43 +74,43 @@ class Calls(Assignments):
         self, action: ast.ActionDeclaration, arguments: Sequence[BoundArgument]
     ) -> None:
         frame = Frame(
-            self.frame.instance,
-            self.frame.block,
-            f"{self.frame.prefix}.{action.name}",
+            self.scope.frame.instance,
+            self.scope.frame.block,
+            f"{self.scope.frame.prefix}.{action.name}",
             lexical=self.lexical_of(action),
-            caller=self.frame,
-            bindings=self.frame.bindings,
-            in_action=self.frame.in_action,
+            caller=self.scope.frame,
+            bindings=self.scope.frame.bindings,
+            in_action=self.scope.frame.in_action,
             called=action,
         )
-        reach = effects(self.typed, action.body)
+        reach = effects(self.scope.typed, action.body)
         self.enter(frame, arguments, reach)
         self.run_body(frame, action.body.statements)
 
     def lexical_of(self, declaration: ast.Declaration) -> Frame:
         """The frame of the block that declares an action: the innermost that is no action."""
-        frame = self.frame
+        frame = self.scope.frame
         while frame.lexical is not None:
             frame = frame.lexical
         return frame
 
     def _inline_function(self, function: ast.FunctionDeclaration, info: CallInfo) -> Place | None:
         bindings = {
-            **self.frame.bindings,
-            **{p: types.substitute(t, self.frame.bindings) for p, t in info.bindings.items()},
+            **self.scope.frame.bindings,
+            **{p: types.substitute(t, self.scope.frame.bindings) for p, t in info.bindings.items()},
         }
         frame = Frame(
             None,
-            self.frame.block,
-            f"{self.frame.prefix}.{function.name}",
-            caller=self.frame,
+            self.scope.frame.block,
+            f"{self.scope.frame.prefix}.{function.name}",
+            caller=self.scope.frame,
             bindings=bindings,
-            in_action=self.frame.in_action,
+            in_action=self.scope.frame.in_action,
             called=function,
         )
-        result = types.substitute(info.result, self.frame.bindings)
+        result = types.substitute(info.result, self.scope.frame.bindings)
         if not isinstance(result, types.Void):
-            frame.result = self.temporary(result)
+            frame.result = self.scope.temporary(result)
         self.enter(frame, info.arguments, Effects())
         assert function.body is not None
         self.run_body(frame, function.body.statements)
@@ -128,18 +119,18 @@ class Calls(Assignments):
     def run_body(self, frame: Frame, body: Sequence[ast.Statement | ast.Declaration]) -> None:
         """The callee's statements, its end label, and what it copies out."""
         self.guard_recursion(frame)
-        self.unit.inlined += 1
-        if self.unit.inlined > MAX_INLINED + 1:
+        self.scope.unit.inlined += 1
+        if self.scope.unit.inlined > MAX_INLINED + 1:
             return
-        if self.unit.inlined > MAX_INLINED:
-            raise Unsupported(self.position, f"more than {MAX_INLINED} inlined calls")
-        frame.end = self.unit.new_label()
-        with self.inside(frame), self.into([]) as code:
-            self.statements(body)
+        if self.scope.unit.inlined > MAX_INLINED:
+            raise Unsupported(self.scope.position, f"more than {MAX_INLINED} inlined calls")
+        frame.end = self.scope.unit.new_label()
+        with self.scope.inside(frame), self.scope.into([]) as code:
+            self.scope.lower_statements(body)
         _strip_tail(code, frame.end)
-        self.code.extend(code)
+        self.scope.code.extend(code)
         if any(isinstance(s, ir.Goto) and s.label == frame.end for s in ir.flatten(code)):
-            self.mark(frame.end)
+            self.scope.mark(frame.end)
         self.copy_out(frame)
 
     def guard_recursion(self, frame: Frame) -> None:
@@ -152,7 +143,7 @@ class Calls(Assignments):
 
     def copy_out(self, frame: Frame) -> None:
         for copy in frame.copy_outs:
-            self.assign(copy.target, copy.source)
+            self.assignments.assign(copy.target, copy.source)
 
     # ------------------------------------------------------------------ arguments
 
@@ -164,7 +155,7 @@ class Calls(Assignments):
     ) -> None:
         """Binds the callee's parameters in frame; reach: what its body does by other names."""
         passed = [
-            Passed(bound, effects(self.typed, bound.value) if bound.value else Effects())
+            Passed(bound, effects(self.scope.typed, bound.value) if bound.value else Effects())
             for bound in arguments
         ]
         for index, item in enumerate(passed):
@@ -182,7 +173,7 @@ class Calls(Assignments):
         """packet_in and packet_out are known by their type, other objects by their instance."""
         assert isinstance(bound.parameter.type, types.Extern)
         if bound.value is not None and bound.parameter.type.name not in PACKETS:
-            frame.objects[declaration] = self.instance_of(bound.value)
+            frame.objects[declaration] = self.scope.instance_of(bound.value)
 
     def enter_again(self, frame: Frame, arguments: Sequence[BoundArgument]) -> None:
         """Arguments of a control that is applied more than once: its parameters have own places."""
@@ -193,30 +184,30 @@ class Calls(Assignments):
             if isinstance(parameter.type, types.Extern):
                 self._bind_object(frame, declaration, bound)
                 continue
-            shape = types.substitute(parameter.type, self.frame.bindings)
+            shape = types.substitute(parameter.type, self.scope.frame.bindings)
             if declaration not in frame.env:
-                frame.env[declaration] = self.unit.storage.allocate(
-                    f"{frame.prefix}.{parameter.name}", shape, self.position
+                frame.env[declaration] = self.scope.unit.storage.allocate(
+                    f"{frame.prefix}.{parameter.name}", shape, self.scope.position
                 )
             place = frame.env[declaration]
             if bound.value is None:
                 continue
             if parameter.direction in ("", "in"):
-                self.assign(place, self.operand(bound.value))
+                self.assignments.assign(place, self.expressions.operand(bound.value))
                 continue
-            target = self.place(bound.value, freeze=True)
+            target = self.expressions.place(bound.value, freeze=True)
             if parameter.direction == "inout":
-                self.assign(place, target)
+                self.assignments.assign(place, target)
             else:
-                self.invalidate(place)
+                self.assignments.invalidate(place)
             frame.copy_outs.append(CopyOut(target, place))
 
     def _bind(self, frame: Frame, item: Passed, others: list[Passed], reach: Effects) -> Place:
         parameter = item.bound.parameter
-        shape = types.substitute(parameter.type, self.frame.bindings)
+        shape = types.substitute(parameter.type, self.scope.frame.bindings)
         if item.bound.value is None:
-            return self.unit.storage.allocate(
-                f"{frame.prefix}.{parameter.name}", shape, self.position
+            return self.scope.unit.storage.allocate(
+                f"{frame.prefix}.{parameter.name}", shape, self.scope.position
             )
         if parameter.direction in ("", "in"):
             return self._bind_input(frame, item, others, reach, shape)
@@ -237,7 +228,7 @@ class Calls(Assignments):
             written |= other.touches.writes
             if other.bound.parameter.direction in ("out", "inout"):
                 written |= other.touches.mentions
-        place = self.operand(value)
+        place = self.expressions.operand(value)
         stable = not any_overlap(item.touches.mentions, written)
         if stable and not item.touches.calls and not _is_costly(place):
             return place
@@ -247,8 +238,8 @@ class Calls(Assignments):
 
     def _copied(self, frame: Frame, item: Passed, place: Place, shape: types.Type) -> Place:
         name = f"{frame.prefix}.{item.bound.parameter.name}"
-        copy = self.unit.storage.allocate(name, shape, self.position)
-        self.assign(copy, place)
+        copy = self.scope.unit.storage.allocate(name, shape, self.scope.position)
+        self.assignments.assign(copy, place)
         return copy
 
     def _bind_output(
@@ -261,21 +252,21 @@ class Calls(Assignments):
     ) -> Place:
         value, direction = item.bound.value, item.bound.parameter.direction
         assert value is not None
-        target = self.place(value, freeze=True)
+        target = self.expressions.place(value, freeze=True)
         reached: set[Path] = set(reach.mentions)
         for other in others:
             reached |= other.touches.mentions
         alone = not any_overlap(item.touches.mentions, reached)
         if alone and _can_stand(target, shape):
             if direction == "out":
-                self.invalidate(target)
+                self.assignments.invalidate(target)
             return target
         name = f"{frame.prefix}.{item.bound.parameter.name}"
-        copy = self.unit.storage.allocate(name, shape, self.position)
+        copy = self.scope.unit.storage.allocate(name, shape, self.scope.position)
         if direction == "inout":
-            self.assign(copy, target)
+            self.assignments.assign(copy, target)
         else:
-            self.invalidate(copy)
+            self.assignments.invalidate(copy)
         frame.copy_outs.append(CopyOut(target, copy))
         return copy
 

@@ -8,7 +8,7 @@ from agglab.compiler import ast
 from agglab.compiler.backend import arithmetic, ir
 from agglab.compiler.backend.control import block_arguments, block_bindings
 from agglab.compiler.backend.effects import Effects
-from agglab.compiler.backend.externs import Externs
+from agglab.compiler.backend.parts import Parts
 from agglab.compiler.backend.places import (
     HeaderPlace,
     Place,
@@ -22,64 +22,86 @@ from agglab.compiler.backend.storage import Unsupported
 from agglab.compiler.typed import CallInfo, CallKind, Instance
 
 
-class ListBody(Externs):
+class ListBody:
     """A control made of calls only, possibly inside `if`s; condition: what holds at a call."""
 
-    def __init__(self, unit: Unit, frame: Frame) -> None:
-        super().__init__(unit, frame)
+    def __init__(self, parts: Parts) -> None:
+        self.scope = parts.scope
+        self.expressions = parts.expressions
+        self.calls = parts.calls
+        self.statements = parts.statements
         self.condition: ir.Expr = arithmetic.TRUE
+        self.scope.calls[CallKind.CONTROL_APPLY] = self.control_call
+        self.scope.statements[ast.If] = self._if
 
     def run(self, control: ast.ControlDeclaration) -> None:
-        self.statements(control.body.statements)
-        for statement in self.code:
+        self.statements.lower_statements(control.body.statements)
+        for statement in self.scope.code:
             raise Unsupported(statement.position, f"a computation in {control.name}")
 
     def control_call(self, call: ast.Call, info: CallInfo) -> Place | None:
         """A sub-control, whose calls are as good as those of this one."""
-        instance = self.called_instance(call, info)
+        instance = self.scope.called_instance(call, info)
         control = instance.declaration
         assert isinstance(control, ast.ControlDeclaration)
         bindings = block_bindings(instance)
         frame = Frame(
-            instance, self.frame.block, instance.name, caller=self.frame, bindings=bindings
+            instance,
+            self.scope.frame.block,
+            instance.name,
+            caller=self.scope.frame,
+            bindings=bindings,
         )
-        self.enter(frame, block_arguments(instance, info), Effects())
-        with self.inside(frame):
-            self.statements(control.body.statements)
-        self.copy_out(frame)
+        self.calls.enter(frame, block_arguments(instance, info), Effects())
+        with self.scope.inside(frame):
+            self.statements.lower_statements(control.body.statements)
+        self.calls.copy_out(frame)
         return None
 
     def _if(self, statement: ast.If) -> None:
         outer = self.condition
-        condition = self.value(statement.condition)
+        condition = self.expressions.value(statement.condition)
         self.condition = arithmetic.both(outer, condition)
-        self.statement(statement.then)
+        self.statements.statement(statement.then)
         if statement.otherwise is not None:
             self.condition = arithmetic.both(outer, arithmetic.negate(condition))
-            self.statement(statement.otherwise)
+            self.statements.statement(statement.otherwise)
         self.condition = outer
 
 
-class ChecksumBody(ListBody):
+class ChecksumCalls:
+    """The calls of a checksum control, each of which becomes a checksum of the program."""
+
+    def __init__(self, parts: Parts, body: ListBody) -> None:
+        self.scope = parts.scope
+        self.expressions = parts.expressions
+        self.externs = parts.externs
+        self.body = body
+        self.scope.calls[CallKind.EXTERN_FUNCTION] = self.extern_call
+        self.scope.calls[CallKind.EXTERN_METHOD] = self.extern_call
+
     def extern_call(self, call: ast.Call, info: CallInfo) -> Place | None:
         verb, _, rest = info.method.partition("_checksum")
         if verb not in ("verify", "update") or rest not in ("", "_with_payload"):
-            return super().extern_call(call, info)
-        if verb != self.frame.block:
-            raise self.unsupported(call, f"{info.method} in this control")
-        condition = self.value(self.argument(info, 0))
-        inputs = [self._input(e, call) for e, _ in self.flat_values(self.argument(info, 1))]
-        target = self.place(self.argument(info, 2))
+            return self.externs.extern_call(call, info)
+        if verb != self.scope.frame.block:
+            raise self.scope.unsupported(call, f"{info.method} in this control")
+        condition = self.expressions.value(self.externs.argument(info, 0))
+        inputs = [
+            self._input(e, call)
+            for e, _ in self.externs.flat_values(self.externs.argument(info, 1))
+        ]
+        target = self.expressions.place(self.externs.argument(info, 2))
         if not isinstance(target, Scalar) or not isinstance(target.ref, ir.FieldRef):
-            raise self.unsupported(call, "a checksum that is not a field")
-        algorithm = self.enum_name(self.argument(info, 3))
-        calculation = self.calculation(algorithm, inputs, payload=bool(rest))
-        self.unit.program.checksums.append(
+            raise self.scope.unsupported(call, "a checksum that is not a field")
+        algorithm = self.externs.enum_name(self.externs.argument(info, 3))
+        calculation = self.externs.calculation(algorithm, inputs, payload=bool(rest))
+        self.scope.unit.program.checksums.append(
             ir.Checksum(
-                self.unit.names.unique("cksum"),
+                self.scope.unit.names.unique("cksum"),
                 target.ref,
                 calculation,
-                arithmetic.both(self.condition, condition),
+                arithmetic.both(self.body.condition, condition),
                 verb == "verify",
                 call.position,
             )
@@ -88,22 +110,32 @@ class ChecksumBody(ListBody):
 
     def _input(self, expr: ir.Expr, call: ast.Call) -> ir.Expr:
         if not isinstance(expr, (ir.FieldRef, ir.ObjectRef, ir.Const)):
-            raise self.unsupported(call, "a computed value in a checksum's data")
+            raise self.scope.unsupported(call, "a computed value in a checksum's data")
         return expr
 
 
-class DeparserBody(ListBody):
+class DeparserCalls:
+    """The calls of the deparser: the headers it emits, in order."""
+
+    def __init__(self, parts: Parts, body: ListBody) -> None:
+        self.scope = parts.scope
+        self.expressions = parts.expressions
+        self.externs = parts.externs
+        self.body = body
+        self.scope.calls[CallKind.EXTERN_FUNCTION] = self.extern_call
+        self.scope.calls[CallKind.EXTERN_METHOD] = self.extern_call
+
     def extern_call(self, call: ast.Call, info: CallInfo) -> Place | None:
         if info.kind is not CallKind.EXTERN_METHOD or info.method != "emit":
-            raise self.unsupported(call, f"{info.method} in a deparser")
-        if self.condition != arithmetic.TRUE:
-            raise self.unsupported(call, "emit under a condition")
-        self._emit_place(self.place(self.argument(info, 0)), call)
+            raise self.scope.unsupported(call, f"{info.method} in a deparser")
+        if self.body.condition != arithmetic.TRUE:
+            raise self.scope.unsupported(call, "emit under a condition")
+        self._emit_place(self.expressions.place(self.externs.argument(info, 0)), call)
         return None
 
     def _emit_place(self, place: Place, call: ast.Call) -> None:
         if isinstance(place, HeaderPlace) and place.name is not None:
-            self.unit.program.deparse_order.append(place.name)
+            self.scope.unit.program.deparse_order.append(place.name)
         elif isinstance(place, StackPlace):
             for element in place.elements:
                 self._emit_place(element, call)
@@ -111,17 +143,17 @@ class DeparserBody(ListBody):
             for member in place.members.values():
                 self._emit_place(member, call)
         else:
-            raise self.unsupported(call, "emitting this value")
+            raise self.scope.unsupported(call, "emitting this value")
 
 
 def lower_checksums(unit: Unit, instance: Instance, block: str, arguments: Sequence[Place]) -> None:
     """block: "verify" or "update"."""
-    _lower_list(unit, instance, block, arguments, ChecksumBody)
+    _lower_list(unit, instance, block, arguments, ChecksumCalls)
 
 
 def lower_deparser(unit: Unit, instance: Instance, arguments: Sequence[Place | None]) -> None:
     unit.program.deparser_position = instance.declaration.position
-    _lower_list(unit, instance, "deparser", arguments, DeparserBody)
+    _lower_list(unit, instance, "deparser", arguments, DeparserCalls)
 
 
 def _lower_list(
@@ -129,7 +161,7 @@ def _lower_list(
     instance: Instance,
     block: str,
     arguments: Sequence[Place | None],
-    body: type[ListBody],
+    calls: type[ChecksumCalls | DeparserCalls],
 ) -> None:
     control = instance.declaration
     assert isinstance(control, ast.ControlDeclaration)
@@ -138,6 +170,9 @@ def _lower_list(
         if place is not None:
             frame.env[parameter] = place
     try:
-        body(unit, frame).run(control)
+        parts = Parts(unit, frame)
+        body = ListBody(parts)
+        calls(parts, body)
+        body.run(control)
     except Unsupported as problem:
         unit.report(problem)

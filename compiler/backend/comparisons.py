@@ -17,9 +17,17 @@ from agglab.compiler.backend.places import (
     VarbitPlace,
     is_scalar,
 )
+from agglab.compiler.backend.scope import Scope
 
 
-class Comparisons(Expressions):
+class Comparisons:
+    """Equality and validity of values that have members."""
+
+    def __init__(self, scope: Scope, expressions: Expressions) -> None:
+        self.scope = scope
+        self.expressions = expressions
+        scope.equal = self.equal
+
     def equal(self, left: Place, right: Place, where: ast.Node) -> ir.Expr:
         """Member-wise equality; headers are equal when both are invalid, too (section 8.17)."""
         if isinstance(left, InvalidPlace) or isinstance(right, InvalidPlace):
@@ -39,14 +47,16 @@ class Comparisons(Expressions):
             return self._all_equal(list(values), where)
         if isinstance(left, VarbitPlace) and isinstance(right, VarbitPlace):
             return ir.Op("==", left.ref, right.ref)
-        return arithmetic.compare("==", self.read(left, where), self.read(right, where))
+        return arithmetic.compare(
+            "==", self.expressions.read(left, where), self.expressions.read(right, where)
+        )
 
     def _settled(self, place: Place) -> Place:
         """A copy of an aggregate picked at run time, anything else as it is."""
         if isinstance(place, LastHeader):
             return self.last_as_header(place)
         picked = isinstance(place, SelectedPlace) and not is_scalar(place.type)
-        return self.set_aside(place) if picked else place
+        return self.expressions.set_aside(place) if picked else place
 
     def _all_equal(self, pairs: list[tuple[Place, Place]], where: ast.Node) -> ir.Expr:
         result: ir.Expr = arithmetic.TRUE
@@ -80,14 +90,14 @@ class Comparisons(Expressions):
         if isinstance(place, LastHeader):
             place = self.last_as_header(place)
         if not isinstance(place, HeaderPlace):
-            raise self.unsupported(where, "the validity of this value")
+            raise self.scope.unsupported(where, "the validity of this value")
         if place.name is not None:
             return arithmetic.as_boolean(ir.FieldRef(place.name, "$valid$", 1))
         return ir.Op("valid", None, place.expr)
 
     def _selected_valid(self, place: SelectedPlace, where: ast.Node) -> ir.Expr:
         no: ir.Expr = ir.Const(0, 1)
-        data = self.select(
+        data = self.expressions.select(
             place, lambda one: arithmetic.as_data(self.is_valid(one, where)), no, arithmetic.choose
         )
         return arithmetic.as_boolean(data)

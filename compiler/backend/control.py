@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from agglab.compiler import ast, types
 from agglab.compiler.backend import arithmetic, ir
 from agglab.compiler.backend.effects import Effects
+from agglab.compiler.backend.parts import Parts
 from agglab.compiler.backend.places import Place, Scalar, Value
 from agglab.compiler.backend.scope import Frame, Unit
 from agglab.compiler.backend.storage import Unsupported
@@ -22,40 +23,51 @@ class BuiltTable:
     keys: list[ir.Key] = field(default_factory=list)
 
 
-class ControlBody(Tables):
+class ControlBody:
     """Lowers one pipeline's control into pipeline.body and pipeline.tables."""
 
     def __init__(self, unit: Unit, frame: Frame, pipeline: ir.Pipeline) -> None:
-        super().__init__(unit, frame)
-        self.pipeline = pipeline
+        parts = Parts(unit, frame)
+        self.scope = parts.scope
+        self.expressions = parts.expressions
+        self.assignments = parts.assignments
+        self.calls = parts.calls
+        self.statements = parts.statements
+        self.tables = Tables(self.scope, self.expressions, self.calls, pipeline)
         self._tables: dict[tuple[int, ast.TableDeclaration], BuiltTable] = {}
         self._frames: dict[int, Frame] = {}
+        self.scope.calls[CallKind.ACTION] = self._action
+        self.scope.calls[CallKind.TABLE_APPLY] = self.table_call
+        self.scope.calls[CallKind.CONTROL_APPLY] = self.control_call
+        self.scope.statements[ast.If] = self._if
+        self.scope.statements[ast.Switch] = self._switch
+        self.scope.apply_result = self.apply_result
 
     def run(self, control: ast.ControlDeclaration) -> None:
         """The whole control; statements end in pipeline.body."""
-        self.position = control.position
-        with self.into(self.pipeline.body):
-            self.run_control(self.frame, control)
+        self.scope.position = control.position
+        with self.scope.into(self.tables.pipeline.body):
+            self.run_control(self.scope.frame, control)
 
     def run_control(self, frame: Frame, control: ast.ControlDeclaration) -> None:
-        with self.inside(frame):
+        with self.scope.inside(frame):
             for declaration in control.locals:
                 if isinstance(declaration, ast.Variable):
                     self._local_variable(declaration)
-        self.run_body(frame, control.body.statements)
+        self.calls.run_body(frame, control.body.statements)
 
     def _local_variable(self, declaration: ast.Variable) -> None:
         """A control's variable keeps its place when the control is applied again."""
-        place = self.frame.env.get(declaration)
+        place = self.scope.frame.env.get(declaration)
         if place is None:
-            self.statement(declaration)
+            self.statements.statement(declaration)
         elif declaration.value is not None:
-            self.assign(place, self.operand(declaration.value))
+            self.assignments.assign(place, self.expressions.operand(declaration.value))
 
     # ----------------------------------------------------------------- sub-controls
 
     def control_call(self, call: ast.Call, info: CallInfo) -> Place | None:
-        instance = self.called_instance(call, info)
+        instance = self.scope.called_instance(call, info)
         control = instance.declaration
         assert isinstance(control, ast.ControlDeclaration)
         arguments = block_arguments(instance, info)
@@ -63,8 +75,8 @@ class ControlBody(Tables):
             self._inline_control(instance, control, arguments)
         else:
             frame = self._frames.setdefault(id(instance), self._control_frame(instance))
-            frame.caller, frame.shared = self.frame, True
-            self.enter_again(frame, arguments)
+            frame.caller, frame.shared = self.scope.frame, True
+            self.calls.enter_again(frame, arguments)
             self.run_control(frame, control)
         return None
 
@@ -75,88 +87,94 @@ class ControlBody(Tables):
         arguments: Sequence[BoundArgument],
     ) -> None:
         frame = self._control_frame(instance)
-        self.enter(frame, arguments, Effects())
+        self.calls.enter(frame, arguments, Effects())
         self.run_control(frame, control)
 
     def _control_frame(self, instance: Instance) -> Frame:
         bindings = block_bindings(instance)
         return Frame(
-            instance, self.frame.block, instance.name, caller=self.frame, bindings=bindings
+            instance,
+            self.scope.frame.block,
+            instance.name,
+            caller=self.scope.frame,
+            bindings=bindings,
         )
 
     def _applied_once(self, call: ast.Call, info: CallInfo) -> bool:
         """Whether this is the only application of the instance in the program."""
         if info.receiver is None:
-            return not self.frame.shared
-        receiver = self.typed.decl_of.get(info.receiver)
-        owner = self.frame.instance
-        if self.frame.shared or owner is None or not isinstance(receiver, ast.Instantiation):
+            return not self.scope.frame.shared
+        receiver = self.scope.typed.decl_of.get(info.receiver)
+        owner = self.scope.frame.instance
+        if self.scope.frame.shared or owner is None or not isinstance(receiver, ast.Instantiation):
             return False
         assert isinstance(owner.declaration, ast.ControlDeclaration)
         same = [
             node
             for node in ast.walk(owner.declaration.body)
             if isinstance(node, ast.Call)
-            and node in self.typed.calls
-            and self.typed.calls[node].kind is CallKind.CONTROL_APPLY
+            and node in self.scope.typed.calls
+            and self.scope.typed.calls[node].kind is CallKind.CONTROL_APPLY
             and self._receiver(node) is receiver
         ]
         return len(same) == 1
 
     def _receiver(self, call: ast.Call) -> ast.Declaration | None:
-        receiver = self.typed.calls[call].receiver
-        return None if receiver is None else self.typed.decl_of.get(receiver)
+        receiver = self.scope.typed.calls[call].receiver
+        return None if receiver is None else self.scope.typed.decl_of.get(receiver)
 
-    def inline_action(
-        self, action: ast.ActionDeclaration, arguments: Sequence[BoundArgument]
-    ) -> None:
+    def _action(self, call: ast.Call, info: CallInfo) -> Place | None:
         """An action called in an apply block is one of the control plane's, too."""
-        if not self.frame.in_action and self.frame.called is None:
-            name = self.action_name(self.frame, action)
-            self.unit.control_plane_actions.setdefault(name, action)
-        super().inline_action(action, arguments)
+        assert isinstance(info.target, ast.ActionDeclaration)
+        if not self.scope.frame.in_action and self.scope.frame.called is None:
+            name = self.tables.action_name(self.scope.frame, info.target)
+            self.scope.unit.control_plane_actions.setdefault(name, info.target)
+        self.calls.inline_action(info.target, info.arguments)
+        return None
 
     # ----------------------------------------------------------------------- tables
 
     def table_call(self, call: ast.Call, info: CallInfo) -> Place | None:
-        self.code.append(self.application(info))
+        self.scope.code.append(self.application(info))
         return None
 
     def application(self, info: CallInfo) -> ir.Apply:
         """Evaluates the keys; the Apply is for the caller to complete and append."""
         assert isinstance(info.target, ast.TableDeclaration)
         declaration = info.target
-        if self.building_action:
-            raise Unsupported(self.position, f"applying table {declaration.name} in an action")
-        control = self.lexical_of(declaration)
+        if self.tables.building_action:
+            raise Unsupported(
+                self.scope.position, f"applying table {declaration.name} in an action"
+            )
+        control = self.calls.lexical_of(declaration)
         assert control.instance is not None
         slot = (id(control.instance), declaration)
         built = self._tables.get(slot)
         if built is None:
-            built = BuiltTable(self.build_table(control, declaration), control)
-            with self.inside(control):
-                built.table.keys = self.keys(declaration, None)
-                self.add_entries(control, built.table, declaration)
+            built = BuiltTable(self.tables.build_table(control, declaration), control)
+            with self.scope.inside(control):
+                built.table.keys = self.tables.keys(declaration, None)
+                self.tables.add_entries(control, built.table, declaration)
             self._tables[slot] = built
-            self.pipeline.tables.append(built.table)
+            self.tables.pipeline.tables.append(built.table)
         else:
-            with self.inside(control):
-                self.keys(declaration, built.table)
-        return ir.Apply(self.position, built.table.name)
+            with self.scope.inside(control):
+                self.tables.keys(declaration, built.table)
+        return ir.Apply(self.scope.position, built.table.name)
 
     def apply_result(self, expression: ast.Member) -> Place:
         assert isinstance(expression.base, ast.Call)
-        apply = self.application(self.typed.calls[expression.base])
+        apply = self.application(self.scope.typed.calls[expression.base])
         if expression.member == "action_run":
-            raise self.unsupported(expression, "action_run outside a switch statement")
-        result = self.temporary(types.BOOLEAN)
+            raise self.scope.unsupported(expression, "action_run outside a switch statement")
+        result = self.scope.temporary(types.BOOLEAN)
         assert isinstance(result, Scalar)
         apply.kind = "hit"
         for branch in ("hit", "miss"):
-            with self.into([]) as code:
-                self.emit("assign", result.ref, ir.Const(int(branch == expression.member), 1))
+            with self.scope.into([]) as code:
+                self.scope.emit("assign", result.ref, ir.Const(int(branch == expression.member), 1))
             apply.branches[branch] = code
-        self.code.append(apply)
+        self.scope.code.append(apply)
         return Value(types.BOOLEAN, arithmetic.as_boolean(result.ref))
 
     def _if(self, statement: ast.If) -> None:
@@ -165,45 +183,48 @@ class ControlBody(Tables):
         while isinstance(condition, ast.Unary) and condition.operator == "!":
             condition, negated = condition.operand, not negated
         if not self._is_apply_member(condition):
-            super()._if(statement)
+            self.statements.branch(statement)
             return
         assert isinstance(condition, ast.Member) and isinstance(condition.base, ast.Call)
-        apply = self.application(self.typed.calls[condition.base])
+        apply = self.application(self.scope.typed.calls[condition.base])
         apply.kind = "hit"
         on_hit = (condition.member == "hit") != negated
-        then, otherwise = self.body(statement.then), self.body(statement.otherwise)
+        then, otherwise = (
+            self.statements.body(statement.then),
+            self.statements.body(statement.otherwise),
+        )
         apply.branches = {
             "hit": then if on_hit else otherwise,
             "miss": otherwise if on_hit else then,
         }
-        self.code.append(apply)
+        self.scope.code.append(apply)
 
     def _is_apply_member(self, expression: ast.Expression) -> bool:
         if not isinstance(expression, ast.Member) or not isinstance(expression.base, ast.Call):
             return False
-        info = self.typed.calls.get(expression.base)
+        info = self.scope.typed.calls.get(expression.base)
         return info is not None and info.kind is CallKind.TABLE_APPLY
 
-    def switch(self, statement: ast.Switch) -> None:
+    def _switch(self, statement: ast.Switch) -> None:
         if not self._is_apply_member(statement.subject):
-            super().switch(statement)
+            self.statements.plain_switch(statement)
             return
         assert isinstance(statement.subject, ast.Member)
         assert isinstance(statement.subject.base, ast.Call)
-        info = self.typed.calls[statement.subject.base]
+        info = self.scope.typed.calls[statement.subject.base]
         apply = self.application(info)
         apply.kind = "action"
-        control = self.lexical_of(statement)  # type: ignore[arg-type]
-        groups, default = self.switch_groups(statement)
+        control = self.calls.lexical_of(statement)  # type: ignore[arg-type]
+        groups, default = self.statements.switch_groups(statement)
         for labels, body in groups:
-            code = self.body(body)
+            code = self.statements.body(body)
             for label in labels:
-                action = self.typed.decl_of[label]
+                action = self.scope.typed.decl_of[label]
                 assert isinstance(action, ast.ActionDeclaration)
-                apply.branches[self.action_name(control, action)] = code
+                apply.branches[self.tables.action_name(control, action)] = code
         if default is not None:
-            apply.default = self.body(default)
-        self.code.append(apply)
+            apply.default = self.statements.body(default)
+        self.scope.code.append(apply)
 
 
 def has_tables(instance: Instance) -> bool:

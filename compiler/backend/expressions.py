@@ -46,34 +46,25 @@ MAX_ALTERNATIVES = 4096
 Made = TypeVar("Made")
 
 
-class Expressions(Scope):
+class Expressions:
     """value() gives scalars, place() everything that has members or can be assigned."""
 
-    def call_value(self, call: ast.Call) -> Place | None:
-        """Lowers a call; the place of its result, None for void."""
-        raise NotImplementedError
-
-    def assign(self, target: Place, source: Place) -> None:
-        raise NotImplementedError
-
-    def equal(self, left: Place, right: Place, where: ast.Node) -> ir.Expr:
-        """Equality of headers, structs, stacks, unions."""
-        raise NotImplementedError
-
-    def is_valid(self, place: Place, where: ast.Node) -> ir.Expr:
-        raise NotImplementedError
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        scope.apply_result = self.refused_apply_result
+        scope.last_union_member = self.last_union_member
 
     # ------------------------------------------------------------------ scalars
 
     def value(self, expression: ast.Expression) -> ir.Expr:
         """A scalar expression, statements it needs emitted before it."""
-        shape = self.type_of(expression)
-        known = self.constant(expression)
+        shape = self.scope.type_of(expression)
+        known = self.scope.constant(expression)
         if known is not None:
             lowered = self.known_value(known, shape, expression)
         else:
             lowered = self._scalar(expression)
-        target = self.typed.implicit_cast.get(expression)
+        target = self.scope.typed.implicit_cast.get(expression)
         if target is not None:
             lowered, shape = arithmetic.convert(lowered, shape, target), target
         if isinstance(lowered, ir.Op) and lowered.depth > MAX_DEPTH:
@@ -89,14 +80,14 @@ class Expressions(Scope):
             return ir.Text(known)
         if isinstance(known, ast.EnumMember):
             return ir.Const(self.enum_number(known, shape), scalar_width(shape))
-        raise self.unsupported(where, f"a constant of type {shape} here")
+        raise self.scope.unsupported(where, f"a constant of type {shape} here")
 
     def enum_number(self, member: ast.EnumMember, shape: types.Type) -> int:
         """Enums without underlying type are numbered from 0 in order of declaration."""
-        if member in self.typed.enum_values:
-            return self.typed.enum_values[member]
-        if member in self.typed.error_codes:
-            return self.typed.error_codes[member]
+        if member in self.scope.typed.enum_values:
+            return self.scope.typed.enum_values[member]
+        if member in self.scope.typed.error_codes:
+            return self.scope.typed.error_codes[member]
         held = shape
         while isinstance(held, types.NewType):
             held = held.underlying
@@ -110,7 +101,7 @@ class Expressions(Scope):
             operand = self.value(expression.operand)
             if expression.operator == "!":
                 return arithmetic.negate(operand)
-            return arithmetic.unary(expression.operator, operand, self.type_of(expression))
+            return arithmetic.unary(expression.operator, operand, self.scope.type_of(expression))
         if isinstance(expression, ast.Cast):
             return self._cast(expression)
         if isinstance(expression, ast.Conditional):
@@ -135,7 +126,7 @@ class Expressions(Scope):
             return self._moving_bits(place, where)
         if isinstance(place, SelectedPlace) and is_scalar(place.type):
             return self._selected(place, where)
-        raise self.unsupported(where, f"a value of type {place.type} in this expression")
+        raise self.scope.unsupported(where, f"a value of type {place.type} in this expression")
 
     def _moving_bits(self, place: MovingSlicePlace, where: ast.Node) -> ir.Expr:
         shape = types.Bits(scalar_width(place.base.type))
@@ -188,24 +179,24 @@ class Expressions(Scope):
         """Emits code for each alternative; that of the one that the index picks is executed."""
 
         def leaf(one: Place) -> list[ir.Statement]:
-            with self.into([]) as body:
+            with self.scope.into([]) as body:
                 branch(one)
             return body
 
         def join(
             test: ir.Expr, then: list[ir.Statement], otherwise: list[ir.Statement]
         ) -> list[ir.Statement]:
-            return [ir.If(self.position, test, then, otherwise)]
+            return [ir.If(self.scope.position, test, then, otherwise)]
 
         code: list[ir.Statement] = self.select(place, leaf, outside, join)
-        self.code.extend(code)
+        self.scope.code.extend(code)
 
     def _cast(self, expression: ast.Cast) -> ir.Expr:
-        source, target = self.type_of(expression.operand), self.type_of(expression)
+        source, target = self.scope.type_of(expression.operand), self.scope.type_of(expression)
         shape = plain(source)
         if isinstance(shape, (types.Struct, types.StructLiteral, types.Tuple)):
-            raise self.unsupported(expression, f"a cast from {source} to {target}")
-        implied = self.typed.implicit_cast.get(expression.operand)
+            raise self.scope.unsupported(expression, f"a cast from {source} to {target}")
+        implied = self.scope.typed.implicit_cast.get(expression.operand)
         return arithmetic.convert(self.value(expression.operand), implied or source, target)
 
     def values(self, expressions: Sequence[ast.Expression]) -> list[ir.Expr]:
@@ -219,38 +210,38 @@ class Expressions(Scope):
         marks: list[int] = []
         for expression in expressions:
             places.append(self.operand(expression))
-            marks.append(len(self.code))
+            marks.append(len(self.scope.code))
         for i in reversed(range(len(places) - 1)):
-            if marks[i] < len(self.code) and not is_constant(places[i]):
-                rest = self.code[marks[i] :]
-                del self.code[marks[i] :]
+            if marks[i] < len(self.scope.code) and not is_constant(places[i]):
+                rest = self.scope.code[marks[i] :]
+                del self.scope.code[marks[i] :]
                 places[i] = self.set_aside(places[i])
-                self.code.extend(rest)
+                self.scope.code.extend(rest)
         return places
 
     def set_aside(self, place: Place) -> Place:
         """A copy of what place holds now."""
         if isinstance(place, Value):
             return Value(place.type, self.keep(place.expr, place.type))
-        copy = self.temporary(place.type)
-        self.assign(copy, place)
+        copy = self.scope.temporary(place.type)
+        self.scope.assign(copy, place)
         return copy
 
     def keep(self, expr: ir.Expr, shape: types.Type) -> ir.Expr:
         """expr, evaluated now into a temporary."""
-        place = self.temporary(shape)
+        place = self.scope.temporary(shape)
         assert isinstance(place, Scalar)
-        self.emit("assign", place.ref, arithmetic.as_data(expr))
+        self.scope.emit("assign", place.ref, arithmetic.as_data(expr))
         return arithmetic.as_boolean(place.ref) if expr.is_boolean else place.ref
 
     def _binary(self, expression: ast.Binary) -> ir.Expr:
         operator = expression.operator
         if operator in ("&&", "||"):
             return self._short_circuit(expression)
-        shape = self.type_of(expression.left)
+        shape = self.scope.type_of(expression.left)
         if operator in ("==", "!=") and not is_scalar(shape):
             sides = self.operands((expression.left, expression.right))
-            equal = self.equal(sides[0], sides[1], expression)
+            equal = self.scope.equal(sides[0], sides[1], expression)
             return equal if operator == "==" else arithmetic.negate(equal)
         left, right = self.values((expression.left, expression.right))
         if operator in arithmetic.COMPARISONS:
@@ -260,56 +251,56 @@ class Expressions(Scope):
             left_width = scalar_width(self.operand_type(expression.left))
             joined = arithmetic.concatenate(left, left_width, right, right_width)
             return arithmetic.convert(
-                joined, types.Bits(left_width + right_width), self.type_of(expression)
+                joined, types.Bits(left_width + right_width), self.scope.type_of(expression)
             )
-        return arithmetic.binary(operator, left, right, self.type_of(expression))
+        return arithmetic.binary(operator, left, right, self.scope.type_of(expression))
 
     def operand_type(self, expression: ast.Expression) -> types.Type:
-        return self.typed.implicit_cast.get(expression) or self.type_of(expression)
+        return self.scope.typed.implicit_cast.get(expression) or self.scope.type_of(expression)
 
     def _short_circuit(self, expression: ast.Binary) -> ir.Expr:
         left = self.value(expression.left)
-        with self.into([]) as code:
+        with self.scope.into([]) as code:
             right = self.value(expression.right)
         conjunction = expression.operator == "&&"
         if not code:
             join = arithmetic.both if conjunction else arithmetic.either
             return join(left, right)
-        result = self.temporary(types.BOOLEAN)
+        result = self.scope.temporary(types.BOOLEAN)
         assert isinstance(result, Scalar)
-        self.emit("assign", result.ref, arithmetic.as_data(left))
-        with self.into(code):
-            self.emit("assign", result.ref, arithmetic.as_data(right))
+        self.scope.emit("assign", result.ref, arithmetic.as_data(left))
+        with self.scope.into(code):
+            self.scope.emit("assign", result.ref, arithmetic.as_data(right))
         condition = arithmetic.as_boolean(result.ref)
         then, otherwise = (code, []) if conjunction else ([], code)
-        self.code.append(ir.If(expression.position, condition, then, otherwise))
+        self.scope.code.append(ir.If(expression.position, condition, then, otherwise))
         return condition
 
     def _conditional(self, expression: ast.Conditional) -> ir.Expr:
         condition = self.value(expression.condition)
-        with self.into([]) as then_code:
+        with self.scope.into([]) as then_code:
             then = self.value(expression.then)
-        with self.into([]) as other_code:
+        with self.scope.into([]) as other_code:
             otherwise = self.value(expression.otherwise)
         if not then_code and not other_code:
             if then.is_boolean:
                 then, otherwise = arithmetic.as_data(then), arithmetic.as_data(otherwise)
                 return arithmetic.as_boolean(arithmetic.choose(condition, then, otherwise))
             return arithmetic.choose(condition, then, otherwise)
-        result = self.temporary(self.type_of(expression))
+        result = self.scope.temporary(self.scope.type_of(expression))
         assert isinstance(result, Scalar)
         for code, chosen in ((then_code, then), (other_code, otherwise)):
-            with self.into(code):
-                self.emit("assign", result.ref, arithmetic.as_data(chosen))
-        self.code.append(ir.If(expression.position, condition, then_code, other_code))
+            with self.scope.into(code):
+                self.scope.emit("assign", result.ref, arithmetic.as_data(chosen))
+        self.scope.code.append(ir.If(expression.position, condition, then_code, other_code))
         return self.read(result, expression)
 
     # ------------------------------------------------------------------- places
 
     def place(self, expression: ast.Expression, freeze: bool = False) -> Place:
         """What expression stands for; freeze: an index in it is evaluated once, now."""
-        shape = self.type_of(expression)
-        known = self.constant(expression)
+        shape = self.scope.type_of(expression)
+        known = self.scope.constant(expression)
         if known is not None:
             return self.known_place(known, shape, expression)
         if isinstance(expression, ast.NameExpression):
@@ -323,7 +314,7 @@ class Expressions(Scope):
         if isinstance(expression, ast.PlusSlice):
             return self._plus_slice(expression, freeze)
         if isinstance(expression, ast.Call):
-            result = self.call_value(expression)
+            result = self.scope.call_value(expression)
             assert result is not None
             return result
         return self._literal(expression, shape)
@@ -337,12 +328,12 @@ class Expressions(Scope):
         return Value(shape, self.known_value(known, shape, where))
 
     def _named(self, expression: ast.NameExpression) -> Place:
-        declaration = self.typed.decl_of[expression]
-        place = self.frame.lookup(declaration)
+        declaration = self.scope.typed.decl_of[expression]
+        place = self.scope.frame.lookup(declaration)
         if place is None and isinstance(declaration, ast.Constant):
             return self.place(declaration.value)
         if place is None:
-            raise self.unsupported(expression, f"{expression.name} in this place")
+            raise self.scope.unsupported(expression, f"{expression.name} in this place")
         return place
 
     def _literal(self, expression: ast.Expression, shape: types.Type) -> Place:
@@ -364,7 +355,7 @@ class Expressions(Scope):
             return self._choose_place(expression, shape)
         if is_scalar(shape):
             return Value(shape, self._scalar(expression))
-        raise self.unsupported(expression, f"this expression of type {shape}")
+        raise self.scope.unsupported(expression, f"this expression of type {shape}")
 
     def _cast_place(self, expression: ast.Cast, shape: types.Type) -> Place:
         if is_scalar(shape):
@@ -377,13 +368,13 @@ class Expressions(Scope):
 
     def _choose_place(self, expression: ast.Conditional, shape: types.Type) -> Place:
         condition = self.value(expression.condition)
-        result = self.temporary(shape)
+        result = self.scope.temporary(shape)
         codes: list[list[ir.Statement]] = []
         for side in (expression.then, expression.otherwise):
-            with self.into([]) as code:
-                self.assign(result, self.place(side))
+            with self.scope.into([]) as code:
+                self.scope.assign(result, self.place(side))
             codes.append(code)
-        self.code.append(ir.If(expression.position, condition, *codes))
+        self.scope.code.append(ir.If(expression.position, condition, *codes))
         return result
 
     def operand(self, expression: ast.Expression) -> Place:
@@ -395,38 +386,40 @@ class Expressions(Scope):
 
     def _member(self, expression: ast.Member, freeze: bool) -> Place:
         name = expression.member
-        base_type = plain(self.type_of(expression.base))
+        base_type = plain(self.scope.type_of(expression.base))
         if isinstance(base_type, types.ApplyResult):
-            return self.apply_result(expression)
+            return self.scope.apply_result(expression)
         base = self.place(expression.base, freeze)
         if isinstance(base, StackPlace):
             return self._stack_property(base, name, expression)
         if isinstance(base, (StructPlace, UnionPlace)) and name in base.members:
             return base.members[name]
         if isinstance(base, SelectedPlace):
-            return base.member(name, self.type_of(expression))
+            return base.member(name, self.scope.type_of(expression))
         if isinstance(base, LastHeader) and base.stack.of_unions:
-            return self.last_union_member(base.stack, name, expression)
+            return self.scope.last_union_member(base.stack, name, expression)
         if isinstance(base, WithFields):
             return base.member(name)
         if isinstance(base, NextHeader):
             if not base.stack.of_unions:
-                raise self.unsupported(expression, "reading the next element of a header stack")
-            return NextUnionMember(self.type_of(expression), base.stack, name)
-        raise self.unsupported(expression, f"member {name} of this value")
+                raise self.scope.unsupported(
+                    expression, "reading the next element of a header stack"
+                )
+            return NextUnionMember(self.scope.type_of(expression), base.stack, name)
+        raise self.scope.unsupported(expression, f"member {name} of this value")
 
     def last_union_member(self, stack: StackPlace, name: str, where: ast.Member) -> Place:
         """`stack.last.member` of a stack of unions."""
         index = self.keep(ir.Op("last_stack_index", None, stack.expr), types.BIT32)
-        shape = self.type_of(where)
+        shape = self.scope.type_of(where)
         return SelectedPlace(shape, index, [member_of(e, name) for e in stack.elements])
 
-    def apply_result(self, expression: ast.Member) -> Place:
-        """`t.apply().hit` and `.miss` inside an expression."""
-        raise self.unsupported(expression, f"{expression.member} of a table here")
+    def refused_apply_result(self, expression: ast.Member) -> Place:
+        """`t.apply().hit` and `.miss` where there are no tables."""
+        raise self.scope.unsupported(expression, f"{expression.member} of a table here")
 
     def _stack_property(self, stack: StackPlace, name: str, where: ast.Expression) -> Place:
-        shape = self.type_of(where)
+        shape = self.scope.type_of(where)
         if name == "size":
             return Value(shape, ir.Const(len(stack.elements), 32))
         if name == "lastIndex":
@@ -438,9 +431,9 @@ class Expressions(Scope):
 
     def _index(self, expression: ast.Index, freeze: bool) -> Place:
         base = self.place(expression.base, freeze)
-        known = self.evaluated(expression.index)
+        known = self.scope.evaluated(expression.index)
         if isinstance(known, ast.EnumMember):
-            known = self.enum_number(known, self.type_of(expression.index))
+            known = self.enum_number(known, self.scope.type_of(expression.index))
         if isinstance(known, int):
             return self._element(base, known, expression)
         index = self.value(expression.index)
@@ -449,12 +442,12 @@ class Expressions(Scope):
         found = self._element(base, index, expression)
         if leaf_count(found) > MAX_ALTERNATIVES:
             problem = f"an index known at run time among more than {MAX_ALTERNATIVES} elements"
-            raise self.unsupported(expression, problem, "use a register")
+            raise self.scope.unsupported(expression, problem, "use a register")
         return found
 
     def _element(self, base: Place, index: int | ir.Expr, where: ast.Index) -> Place:
         """base[index]; an index that is no number is known at run time."""
-        shape = self.type_of(where)
+        shape = self.scope.type_of(where)
         if isinstance(base, SelectedPlace):
             inner = [self._element(a, index, where) for a in base.alternatives]
             return SelectedPlace(shape, base.index, inner)
@@ -462,25 +455,27 @@ class Expressions(Scope):
         elements = list(base.members.values()) if isinstance(base, StructPlace) else base.elements
         if isinstance(index, int):
             if not 0 <= index < len(elements):
-                raise self.unsupported(where, "an index outside the array")
+                raise self.scope.unsupported(where, "an index outside the array")
             return elements[index]
         if isinstance(base, StructPlace) or base.of_unions:
             return SelectedPlace(shape, index, elements)
         return HeaderPlace(shape, ir.Op("dereference_header_stack", base.expr, index), base)
 
     def _slice(self, expression: ast.Slice, freeze: bool) -> Place:
-        high, low = self.evaluated(expression.high), self.evaluated(expression.low)
+        high, low = self.scope.evaluated(expression.high), self.scope.evaluated(expression.low)
         if not isinstance(high, int) or not isinstance(low, int):
-            raise self.unsupported(expression, "a slice whose bounds are not constant")
-        return bits_of(self._sliced(expression.base, freeze), self.type_of(expression), high, low)
+            raise self.scope.unsupported(expression, "a slice whose bounds are not constant")
+        return bits_of(
+            self._sliced(expression.base, freeze), self.scope.type_of(expression), high, low
+        )
 
     def _sliced(self, base: ast.Expression, freeze: bool) -> Place:
         if isinstance(base, (ast.NameExpression, ast.Member, ast.Slice, ast.PlusSlice, ast.Index)):
             return self.place(base, freeze)
-        return Value(self.type_of(base), self.value(base))
+        return Value(self.scope.type_of(base), self.value(base))
 
     def _plus_slice(self, expression: ast.PlusSlice, freeze: bool) -> Place:
-        shape = self.type_of(expression)
+        shape = self.scope.type_of(expression)
         base = self._sliced(expression.base, freeze)
         start = self.value(expression.start)
         if isinstance(start, ir.Const):

@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from agglab.compiler import ast, types
 from agglab.compiler.backend import arithmetic, ir
+from agglab.compiler.backend.assignments import Assignments
+from agglab.compiler.backend.expressions import Expressions
 from agglab.compiler.backend.objects import (
     EMIT_EXTERNS,
     V1MODEL_OBJECTS,
@@ -29,7 +31,7 @@ from agglab.compiler.backend.places import (
     plain,
     scalar_width,
 )
-from agglab.compiler.backend.statements import Statements
+from agglab.compiler.backend.scope import Scope
 from agglab.compiler.backend.storage import STANDARD_METADATA
 from agglab.compiler.typed import CallInfo, CallKind, Instance
 
@@ -38,7 +40,16 @@ HASHES = frozenset(
 )
 
 
-class Externs(Statements):
+class Externs:
+    """Calls of v1model's extern functions and objects."""
+
+    def __init__(self, scope: Scope, expressions: Expressions, assignments: Assignments) -> None:
+        self.scope = scope
+        self.expressions = expressions
+        self.assignments = assignments
+        scope.calls[CallKind.EXTERN_FUNCTION] = self.extern_call
+        scope.calls[CallKind.EXTERN_METHOD] = self.extern_call
+
     def extern_call(self, call: ast.Call, info: CallInfo) -> Place | None:
         if info.kind is CallKind.EXTERN_METHOD:
             self._method(call, info)
@@ -47,8 +58,8 @@ class Externs(Statements):
         if handler is not None:
             handler(self, call, info)
             return None
-        if not self.unit.emit_externs:
-            raise self.unsupported(call, f"the extern function {info.method}", EMIT_EXTERNS)
+        if not self.scope.unit.emit_externs:
+            raise self.scope.unsupported(call, f"the extern function {info.method}", EMIT_EXTERNS)
         self.primitive(call, info)
         return None
 
@@ -58,20 +69,20 @@ class Externs(Statements):
         return value
 
     def data(self, expression: ast.Expression) -> ir.Expr:
-        return arithmetic.as_data(self.value(expression))
+        return arithmetic.as_data(self.expressions.value(expression))
 
     # ------------------------------------------------------------------ objects
 
     def _method(self, call: ast.Call, info: CallInfo) -> None:
         assert info.receiver is not None
-        instance = self.instance_of(info.receiver)
+        instance = self.scope.instance_of(info.receiver)
         kind = instance.declaration.name
         handler = METHODS.get((kind, info.method))
         if handler is not None:
             handler(self, instance, info)
             return
-        if kind in V1MODEL_OBJECTS or not self.unit.emit_externs:
-            raise self.unsupported(call, f"{kind}.{info.method}")
+        if kind in V1MODEL_OBJECTS or not self.scope.unit.emit_externs:
+            raise self.scope.unsupported(call, f"{kind}.{info.method}")
         receiver = ir.ObjectRef("extern", instance.name)
         self._module_primitive(call, info, f"_{kind}_{info.method}", receiver)
 
@@ -80,112 +91,118 @@ class Externs(Statements):
     ) -> None:
         """A primitive that a module gives to BMv2; what it writes to is a field or a header."""
         if not isinstance(info.result, types.Void):
-            raise self.unsupported(call, f"the result of {info.method}", "use an out parameter")
+            raise self.scope.unsupported(
+                call, f"the result of {info.method}", "use an out parameter"
+            )
         given: list[ir.Expr] = list(operands)
         written: list[tuple[ir.Expr, Place | None]] = []
         for bound in info.arguments:
             if bound.value is None:
-                raise self.unsupported(call, f"{info.method} without all its arguments")
+                raise self.scope.unsupported(call, f"{info.method} without all its arguments")
             if bound.parameter.direction in ("out", "inout") and is_scalar(bound.parameter.type):
                 written.append(self._field_for(bound.value, bound.parameter.direction))
                 given.append(written[-1][0])
-            elif isinstance(plain(self.type_of(bound.value)), types.String):
-                given.append(self.value(bound.value))
+            elif isinstance(plain(self.scope.type_of(bound.value)), types.String):
+                given.append(self.expressions.value(bound.value))
             else:
                 given += [value for value, _ in self.flat_values(bound.value)]
-        self.emit(op, *given)
+        self.scope.emit(op, *given)
         for ref, target in written:
-            self.deliver(ref, target)
+            self.assignments.deliver(ref, target)
 
     def _field_for(self, argument: ast.Expression, direction: str) -> tuple[ir.Expr, Place | None]:
         """output(), with the value that an inout parameter begins with."""
-        ref, target = self.output(argument)
+        ref, target = self.assignments.output(argument)
         if target is not None and direction == "inout":
-            self.emit("assign", ref, arithmetic.as_data(self.read(target, argument)))
+            self.scope.emit(
+                "assign", ref, arithmetic.as_data(self.expressions.read(target, argument))
+            )
         return ref, target
 
     def register_read(self, instance: Instance, info: CallInfo) -> None:
-        ref, target = self.output(self.argument(info, 0))
+        ref, target = self.assignments.output(self.argument(info, 0))
         index = self.data(self.argument(info, 1))
-        array = register_of(self.unit, instance)
-        self.emit("register_read", ref, ir.ObjectRef("register_array", array.name), index)
-        if target is None and is_signed(self.type_of(self.argument(info, 0))):
-            width = scalar_width(self.type_of(self.argument(info, 0)))
-            self.emit("assign", ref, ir.Op("two_comp_mod", ref, ir.Const(width, 8)))
-        self.deliver(ref, target)
+        array = register_of(self.scope.unit, instance)
+        self.scope.emit("register_read", ref, ir.ObjectRef("register_array", array.name), index)
+        if target is None and is_signed(self.scope.type_of(self.argument(info, 0))):
+            width = scalar_width(self.scope.type_of(self.argument(info, 0)))
+            self.scope.emit("assign", ref, ir.Op("two_comp_mod", ref, ir.Const(width, 8)))
+        self.assignments.deliver(ref, target)
 
     def register_write(self, instance: Instance, info: CallInfo) -> None:
-        index, value = self.values((self.argument(info, 0), self.argument(info, 1)))
-        array = register_of(self.unit, instance)
+        index, value = self.expressions.values((self.argument(info, 0), self.argument(info, 1)))
+        array = register_of(self.scope.unit, instance)
         data = arithmetic.unsigned(arithmetic.as_data(value), array.width)
-        self.emit("register_write", ir.ObjectRef("register_array", array.name), index, data)
+        self.scope.emit("register_write", ir.ObjectRef("register_array", array.name), index, data)
 
     def counter_count(self, instance: Instance, info: CallInfo) -> None:
-        array = counter_of(self.unit, instance)
+        array = counter_of(self.scope.unit, instance)
         index = self.data(self.argument(info, 0))
-        self.emit("count", ir.ObjectRef("counter_array", array.name), index)
+        self.scope.emit("count", ir.ObjectRef("counter_array", array.name), index)
 
     def meter_execute(self, instance: Instance, info: CallInfo) -> None:
-        array = meter_of(self.unit, instance)
+        array = meter_of(self.scope.unit, instance)
         index = self.data(self.argument(info, 0))
-        ref, target = self.output(self.argument(info, 1))
-        self.emit("execute_meter", ir.ObjectRef("meter_array", array.name), index, ref)
-        self.deliver(ref, target)
+        ref, target = self.assignments.output(self.argument(info, 1))
+        self.scope.emit("execute_meter", ir.ObjectRef("meter_array", array.name), index, ref)
+        self.assignments.deliver(ref, target)
 
     def direct_count(self, instance: Instance, info: CallInfo) -> None:
         """BMv2 counts every hit of the table by itself."""
-        self.unit.direct_uses.append((counter_of(self.unit, instance), self.position))
+        self.scope.unit.direct_uses.append(
+            (counter_of(self.scope.unit, instance), self.scope.position)
+        )
 
     def direct_read(self, instance: Instance, info: CallInfo) -> None:
         """BMv2 executes a direct meter on every hit and puts the colour in result_target."""
-        target = self.place(self.argument(info, 0))
+        target = self.expressions.place(self.argument(info, 0))
         if not isinstance(target, Scalar) or not isinstance(target.ref, ir.FieldRef):
-            raise self.unsupported(self.argument(info, 0), "a direct meter's result here")
-        array = meter_of(self.unit, instance)
+            raise self.scope.unsupported(self.argument(info, 0), "a direct meter's result here")
+        array = meter_of(self.scope.unit, instance)
         if array.result not in (None, target.ref):
-            raise self.unsupported(
+            raise self.scope.unsupported(
                 self.argument(info, 0), "reading a direct meter into two different places"
             )
         array.result = target.ref
-        self.unit.direct_uses.append((array, self.position))
+        self.scope.unit.direct_uses.append((array, self.scope.position))
 
     # ---------------------------------------------------------------- functions
 
     def mark_to_drop(self, call: ast.Call, info: CallInfo) -> None:
-        self.emit("mark_to_drop", ir.ObjectRef("header", STANDARD_METADATA))
+        self.scope.emit("mark_to_drop", ir.ObjectRef("header", STANDARD_METADATA))
 
     def truncate(self, call: ast.Call, info: CallInfo) -> None:
-        self.emit("truncate", self.data(self.argument(info, 0)))
+        self.scope.emit("truncate", self.data(self.argument(info, 0)))
 
     def random(self, call: ast.Call, info: CallInfo) -> None:
-        ref, target = self.output(self.argument(info, 0))
-        low, high = self.values((self.argument(info, 1), self.argument(info, 2)))
-        self.emit("modify_field_rng_uniform", ref, low, high)
-        self.deliver(ref, target)
+        ref, target = self.assignments.output(self.argument(info, 0))
+        low, high = self.expressions.values((self.argument(info, 1), self.argument(info, 2)))
+        self.scope.emit("modify_field_rng_uniform", ref, low, high)
+        self.assignments.deliver(ref, target)
 
     def hash(self, call: ast.Call, info: CallInfo) -> None:
         algorithm = self.enum_name(self.argument(info, 1))
         if algorithm not in HASHES:
-            raise self.unsupported(self.argument(info, 1), f"the hash algorithm {algorithm}")
-        ref, target = self.output(self.argument(info, 0))
+            raise self.scope.unsupported(self.argument(info, 1), f"the hash algorithm {algorithm}")
+        ref, target = self.assignments.output(self.argument(info, 0))
         base = self.data(self.argument(info, 2))
         inputs = self.calculation_input(self.argument(info, 3))
         limit = self.data(self.argument(info, 4))
         name = self.calculation(algorithm, inputs, payload=False)
         calculation = ir.ObjectRef("calculation", name)
-        self.emit("modify_field_with_hash_based_offset", ref, base, calculation, limit)
-        self.deliver(ref, target)
+        self.scope.emit("modify_field_with_hash_based_offset", ref, base, calculation, limit)
+        self.assignments.deliver(ref, target)
 
     def enum_name(self, expression: ast.Expression) -> str:
-        member = self.evaluated(expression)
+        member = self.scope.evaluated(expression)
         if not isinstance(member, ast.EnumMember):
-            raise self.unsupported(expression, "an enum value not known at compile time")
+            raise self.scope.unsupported(expression, "an enum value not known at compile time")
         return member.name
 
     def calculation(self, algorithm: str, inputs: list[ir.Expr], payload: bool) -> str:
-        name = self.unit.names.unique("calc")
-        self.unit.program.calculations.append(
-            ir.Calculation(name, algorithm, inputs, payload, self.position)
+        name = self.scope.unit.names.unique("calc")
+        self.scope.unit.program.calculations.append(
+            ir.Calculation(name, algorithm, inputs, payload, self.scope.position)
         )
         return name
 
@@ -195,7 +212,7 @@ class Externs(Statements):
 
     def flat_values(self, expression: ast.Expression) -> list[tuple[ir.Expr, types.Type]]:
         """Every scalar and header of a list, tuple or struct, in order."""
-        return list(self._flat(self.operand(expression), expression))
+        return list(self._flat(self.expressions.operand(expression), expression))
 
     def _flat(self, place: Place, where: ast.Node) -> list[tuple[ir.Expr, types.Type]]:
         if isinstance(place, StructPlace):
@@ -205,14 +222,14 @@ class Externs(Statements):
         if isinstance(place, UnionPlace):
             return [p for m in place.members.values() for p in self._flat(m, where)]
         if isinstance(place, HeaderPlace):
-            kept = place if place.name is not None else self.set_aside(place)
+            kept = place if place.name is not None else self.expressions.set_aside(place)
             assert isinstance(kept, HeaderPlace)
             return [(kept.expr, kept.type)]
         if isinstance(place, SelectedPlace) and not is_scalar(place.type):
-            return self._flat(self.set_aside(place), where)
+            return self._flat(self.expressions.set_aside(place), where)
         if isinstance(place, VarbitPlace):
             return [(place.ref, place.type)]
-        return [(arithmetic.as_data(self.read(place, where)), place.type)]
+        return [(arithmetic.as_data(self.expressions.read(place, where)), place.type)]
 
     def _simple(self, expr: ir.Expr, shape: types.Type) -> ir.Expr:
         if isinstance(expr, ir.ObjectRef):
@@ -225,7 +242,7 @@ class Externs(Statements):
             return ir.Const(expr.value & arithmetic.mask(expr.width), expr.width)
         if isinstance(plain(shape), types.Boolean):
             shape = types.Bits(1)
-        kept = self.keep(expr, shape)
+        kept = self.expressions.keep(expr, shape)
         assert isinstance(kept, ir.FieldRef)
         return kept
 
@@ -236,37 +253,41 @@ class Externs(Statements):
         if isinstance(place, WithFields):
             return [p for m in place.fields() for p in self._members(m, where)]
         if isinstance(place, SelectedPlace) and not is_scalar(place.type):
-            return self._members(self.set_aside(place), where)
-        return [(arithmetic.as_data(self.read(place, where)), place.type)]
+            return self._members(self.expressions.set_aside(place), where)
+        return [(arithmetic.as_data(self.expressions.read(place, where)), place.type)]
 
     def _sample(self, expr: ir.Expr, shape: types.Type) -> ir.Expr:
         """A digest's member as it is now: BMv2 reads fields, and fields only, when ingress has
         ended."""
-        kept = self.keep(expr, types.Bits(1) if isinstance(plain(shape), types.Boolean) else shape)
+        kept = self.expressions.keep(
+            expr, types.Bits(1) if isinstance(plain(shape), types.Boolean) else shape
+        )
         assert isinstance(kept, ir.FieldRef)
         return kept
 
     def digest(self, call: ast.Call, info: CallInfo) -> None:
         receiver = self.data(self.argument(info, 0))
         value = self.argument(info, 1)
-        elements = [self._sample(e, s) for e, s in self._members(self.operand(value), value)]
-        learn_lists = self.unit.program.learn_lists
-        shape = self.type_of(value)
+        elements = [
+            self._sample(e, s) for e, s in self._members(self.expressions.operand(value), value)
+        ]
+        learn_lists = self.scope.unit.program.learn_lists
+        shape = self.scope.type_of(value)
         name = digest_name(shape, len(learn_lists))
-        self.unit.digests.setdefault(name, shape)
+        self.scope.unit.digests.setdefault(name, shape)
         identifier = len(learn_lists) + 1
-        learn_lists.append(ir.FieldList(name, identifier, elements, self.position))
-        self.emit("generate_digest", receiver, ir.Const(identifier, 32))
+        learn_lists.append(ir.FieldList(name, identifier, elements, self.scope.position))
+        self.scope.emit("generate_digest", receiver, ir.Const(identifier, 32))
 
     def clone(self, call: ast.Call, info: CallInfo) -> None:
         kind = self.enum_name(self.argument(info, 0))
         block = "ingress" if kind == "I2E" else "egress"
-        if self.frame.block != block:
-            raise self.unsupported(call, f"clone of kind {kind} outside {block}")
+        if self.scope.frame.block != block:
+            raise self.scope.unsupported(call, f"clone of kind {kind} outside {block}")
         session = self.data(self.argument(info, 1))
         kept = self.argument(info, 2) if len(info.arguments) > 2 else None
         identifier = self._kept_fields(info.method, kept)
-        self.emit(f"clone_{block}_pkt_to_egress", session, ir.Const(identifier, 32))
+        self.scope.emit(f"clone_{block}_pkt_to_egress", session, ir.Const(identifier, 32))
 
     def resubmit(self, call: ast.Call, info: CallInfo) -> None:
         self._again("resubmit", "ingress", call, info)
@@ -275,10 +296,10 @@ class Externs(Statements):
         self._again("recirculate", "egress", call, info)
 
     def _again(self, op: str, block: str, call: ast.Call, info: CallInfo) -> None:
-        if self.frame.block != block:
-            raise self.unsupported(call, f"{op} outside {block}")
+        if self.scope.frame.block != block:
+            raise self.scope.unsupported(call, f"{op} outside {block}")
         identifier = self._kept_fields(info.method, self.argument(info, 0))
-        self.emit(op, ir.Const(identifier, 32))
+        self.scope.emit(op, ir.Const(identifier, 32))
 
     def _kept_fields(self, method: str, kept: ast.Expression | None) -> int:
         """The list of metadata that survives: by `@field_list` index, or as given in the call."""
@@ -288,28 +309,28 @@ class Externs(Statements):
             return self.field_list(self._list_index(kept))
         elements = [expr for expr, _ in self.flat_values(kept)]
         if not all(isinstance(e, (ir.FieldRef, ir.Const)) for e in elements):
-            raise self.unsupported(kept, "anything but fields in a list of metadata to keep")
-        lists = self.unit.program.field_lists
+            raise self.scope.unsupported(kept, "anything but fields in a list of metadata to keep")
+        lists = self.scope.unit.program.field_lists
         fields: list[ir.Expr] = [e for e in elements if isinstance(e, ir.FieldRef)]
-        name = self.unit.names.unique("kept")
-        lists.append(ir.FieldList(name, len(lists) + 1, fields, self.position))
+        name = self.scope.unit.names.unique("kept")
+        lists.append(ir.FieldList(name, len(lists) + 1, fields, self.scope.position))
         return len(lists)
 
     def _list_index(self, expression: ast.Expression) -> int:
-        index = self.evaluated(expression)
+        index = self.scope.evaluated(expression)
         if not isinstance(index, int):
-            raise self.unsupported(expression, "a field list index not known at compile time")
+            raise self.scope.unsupported(expression, "a field list index not known at compile time")
         return index
 
     def field_list(self, index: int | None) -> int:
         """The identifier of `@field_list(index)`'s list; one without fields where index is None."""
         key = -1 if index is None else index
-        known = self.unit.field_lists
+        known = self.scope.unit.field_lists
         if key not in known:
-            lists = self.unit.program.field_lists
+            lists = self.scope.unit.program.field_lists
             known[key] = len(lists) + 1
             name = "empty" if index is None else f"field_list{index}"
-            lists.append(ir.FieldList(name, known[key], [], self.position))
+            lists.append(ir.FieldList(name, known[key], [], self.scope.position))
         return known[key]
 
     def primitive(self, call: ast.Call, info: CallInfo) -> None:
@@ -317,17 +338,17 @@ class Externs(Statements):
         self._module_primitive(call, info, info.method)
 
     def log_msg(self, call: ast.Call, info: CallInfo) -> None:
-        message = self.value(self.argument(info, 0))
+        message = self.expressions.value(self.argument(info, 0))
         items: list[ir.Expr] = []
         if len(info.arguments) > 1:
             items = [e for e, _ in self.flat_values(self.argument(info, 1))]
-        self.emit("log_msg", message, ir.Vector(tuple(items)))
+        self.scope.emit("log_msg", message, ir.Vector(tuple(items)))
 
     def assertion(self, call: ast.Call, info: CallInfo) -> None:
-        condition = self.value(self.argument(info, 0))
+        condition = self.expressions.value(self.argument(info, 0))
         if condition.is_boolean:
             condition = arithmetic.as_data(condition)
-        self.emit(info.method, condition)
+        self.scope.emit(info.method, condition)
 
 
 FUNCTIONS: dict[str, Callable[[Externs, ast.Call, CallInfo], None]] = {

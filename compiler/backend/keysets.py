@@ -9,7 +9,7 @@ from itertools import product
 from agglab.compiler import ast, types
 from agglab.compiler.backend import arithmetic, ir
 from agglab.compiler.backend.expressions import Expressions
-from agglab.compiler.backend.scope import Unit, ValueSetSite
+from agglab.compiler.backend.scope import ValueSetSite
 
 MAX_EXPANSION = 1024
 Masked = tuple[int, int]
@@ -24,41 +24,41 @@ class Choice:
 
 
 def choices_of(
-    scope: Expressions, keyset: ast.Expression, widths: Sequence[int]
+    expressions: Expressions, keyset: ast.Expression, widths: Sequence[int]
 ) -> Iterator[Choice]:
     """The alternatives a keyset stands for, in order."""
     if isinstance(keyset, ast.DefaultKeyset):
         yield Choice(tuple((0, 0) for _ in widths))
         return
-    declared = scope.typed.decl_of.get(keyset)
+    declared = expressions.scope.typed.decl_of.get(keyset)
     if isinstance(declared, ast.ValueSet):
-        yield Choice(value_set=value_set(scope.unit, scope, declared))
+        yield Choice(value_set=value_set(expressions, declared))
         return
     elements: Sequence[ast.Expression] = (keyset,)
     if isinstance(keyset, ast.ListExpression):
         elements = keyset.elements
-    options = [list(_masked(scope, e, w)) for e, w in zip(elements, widths, strict=True)]
+    options = [list(_masked(expressions, e, w)) for e, w in zip(elements, widths, strict=True)]
     count = 1
     for option in options:
         count *= len(option)
     if count > MAX_EXPANSION:
-        raise scope.unsupported(keyset, f"ranges that expand to {count} cases")
+        raise expressions.scope.unsupported(keyset, f"ranges that expand to {count} cases")
     for parts in product(*options):
         yield Choice(parts)
 
 
-def _masked(scope: Expressions, keyset: ast.Expression, width: int) -> Iterator[Masked]:
+def _masked(expressions: Expressions, keyset: ast.Expression, width: int) -> Iterator[Masked]:
     full = arithmetic.mask(width)
     if isinstance(keyset, ast.DefaultKeyset):
         yield (0, 0)
     elif isinstance(keyset, ast.Mask):
-        mask = _number(scope, keyset.mask, full)
-        yield (_number(scope, keyset.value, full) & mask, mask)
+        mask = _number(expressions, keyset.mask, full)
+        yield (_number(expressions, keyset.value, full) & mask, mask)
     elif isinstance(keyset, ast.Range):
-        low, high = _number(scope, keyset.low, full), _number(scope, keyset.high, full)
+        low, high = _number(expressions, keyset.low, full), _number(expressions, keyset.high, full)
         yield from range_masks(low, high, width)
     else:
-        yield (_number(scope, keyset, full), full)
+        yield (_number(expressions, keyset, full), full)
 
 
 def range_masks(low: int, high: int, width: int) -> Iterator[Masked]:
@@ -72,15 +72,17 @@ def range_masks(low: int, high: int, width: int) -> Iterator[Masked]:
         low += size
 
 
-def _number(scope: Expressions, expression: ast.Expression, full: int) -> int:
-    data = arithmetic.as_data(scope.value(expression))
+def _number(expressions: Expressions, expression: ast.Expression, full: int) -> int:
+    data = arithmetic.as_data(expressions.value(expression))
     if not isinstance(data, ir.Const):
-        raise scope.unsupported(expression, "a select case that is not constant")
+        raise expressions.scope.unsupported(expression, "a select case that is not constant")
     return data.value & full
 
 
-def value_set(unit: Unit, scope: Expressions, declared: ast.ValueSet) -> str:
+def value_set(expressions: Expressions, declared: ast.ValueSet) -> str:
     """The value set's name; it is entered in the program at its first use."""
+    scope = expressions.scope
+    unit = scope.unit
     assert scope.frame.instance is not None
     name = scope.frame.instance.name_of(declared)
     if all(known != name for known, *_ in unit.program.value_sets):

@@ -9,8 +9,8 @@ from agglab.compiler import ast, types
 from agglab.compiler.backend import arithmetic, ir
 from agglab.compiler.backend.control import block_arguments, block_bindings
 from agglab.compiler.backend.effects import Effects
-from agglab.compiler.backend.externs import Externs
 from agglab.compiler.backend.keysets import Choice, choices_of
+from agglab.compiler.backend.parts import Parts
 from agglab.compiler.backend.places import (
     ERROR_BITS,
     HeaderPlace,
@@ -51,29 +51,38 @@ class SubParser(ir.Statement):
         self.resume = resume
 
 
-class ParserBody(Externs):
+class ParserBody:
     """Lowers a parser into program.parser_states."""
 
     def __init__(self, unit: Unit, parser: ParserFrame) -> None:
-        super().__init__(unit, parser.frame)
+        parts = Parts(unit, parser.frame)
+        self.scope = parts.scope
+        self.expressions = parts.expressions
+        self.calls = parts.calls
+        self.statements = parts.statements
+        self.externs = parts.externs
         self.parser = parser
         self.label_states: dict[int, str] = {}
         self._bare_key = False
+        self.scope.calls[CallKind.PARSER_APPLY] = self.parser_call
+        self.scope.calls[CallKind.EXTERN_FUNCTION] = self._extern_call
+        self.scope.calls[CallKind.EXTERN_METHOD] = self._extern_call
+        self.scope.last_union_member = self._last_union_member
 
     # ------------------------------------------------------------------- parsers
 
     def run(self) -> str | None:
         """Lowers every reachable state; the name of the first."""
         parser = self.parser
-        reachable = self.typed.parser_reachable.get(parser.declaration)
+        reachable = self.scope.typed.parser_reachable.get(parser.declaration)
         states = [s for s in parser.declaration.states if reachable is None or s.name in reachable]
         for state in states:
-            parser.names[state.name] = self.unit.names.unique(self._state_name(state))
+            parser.names[state.name] = self.scope.unit.names.unique(self._state_name(state))
         start = parser.names.get("start")
-        with self.into([]) as initial:
+        with self.scope.into([]) as initial:
             for declaration in parser.declaration.locals:
                 if isinstance(declaration, ast.Variable):
-                    self.statement(declaration)
+                    self.statements.statement(declaration)
         if initial:
             start = self._initial_state(initial, start)
         for state in states:
@@ -88,22 +97,22 @@ class ParserBody(Externs):
 
     def _initial_state(self, code: list[ir.Statement], start: str | None) -> str:
         """Local variables are set once, even if the parser comes back to `start`."""
-        name = self.unit.names.unique(f"{self.parser.frame.prefix}.locals")
+        name = self.scope.unit.names.unique(f"{self.parser.frame.prefix}.locals")
         where = self.parser.declaration.position
         self._emit_states(name, where, code, [ir.Transition("default", start)], [])
         return name
 
     def _state(self, state: ast.ParserState) -> None:
-        self.position = state.position
+        self.scope.position = state.position
         try:
-            with self.into([]) as code:
-                self.statements(state.statements)
+            with self.scope.into([]) as code:
+                self.statements.lower_statements(state.statements)
                 keys, transitions = self._transition(state)
             self._emit_states(
                 self.parser.names[state.name], state.position, code, transitions, keys
             )
         except Unsupported as problem:
-            self.unit.report(problem)
+            self.scope.unit.report(problem)
 
     def target(self, reference: ast.StateRef) -> str | None:
         """BMv2 has no reject: parsing ends (explicit rejects carry no error on BMv2)."""
@@ -111,7 +120,7 @@ class ParserBody(Externs):
             return self.parser.accept
         if reference.name != "reject":
             return self.parser.names[reference.name]
-        self.unit.diagnostics.warning(
+        self.scope.unit.diagnostics.warning(
             reference.position,
             "reject only ends the parser on BMv2: the packet goes on to ingress, without an error",
             "verify(false, error.X) sets parser_error, which ingress can look at",
@@ -125,7 +134,7 @@ class ParserBody(Externs):
         transition = state.transition
         if transition is None:
             return [], [ir.Transition("default", None)]
-        self.position = transition.position
+        self.scope.position = transition.position
         if transition.target is not None:
             return [], [ir.Transition("default", self.target(transition.target))]
         keys = [self._select_key(e) for e in transition.subject]
@@ -136,33 +145,33 @@ class ParserBody(Externs):
         return keys, transitions
 
     def _key_width(self, expression: ast.Expression) -> int:
-        return scalar_width(self.operand_type(expression))
+        return scalar_width(self.expressions.operand_type(expression))
 
     def _select_key(self, expression: ast.Expression) -> ir.Expr:
-        shape = self.operand_type(expression)
+        shape = self.expressions.operand_type(expression)
         if not is_scalar(shape):
-            raise self.unsupported(expression, f"a select key of type {shape}")
-        is_cast = expression in self.typed.implicit_cast
+            raise self.scope.unsupported(expression, f"a select key of type {shape}")
+        is_cast = expression in self.scope.typed.implicit_cast
         self._bare_key = isinstance(expression, ast.Member) and not is_cast
-        expr = arithmetic.as_data(self.value(expression))
+        expr = arithmetic.as_data(self.expressions.value(expression))
         self._bare_key = False
         width = max(1, scalar_width(shape))
         if isinstance(expr, (ir.FieldRef, ir.LastField, ir.UnionLastField)) and expr.width == width:
             return expr
         bits = types.Bits(width)
-        return self.keep(arithmetic.unsigned(expr, bits.width), bits)
+        return self.expressions.keep(arithmetic.unsigned(expr, bits.width), bits)
 
-    def last_union_member(self, stack: StackPlace, name: str, where: ast.Member) -> Place:
+    def _last_union_member(self, stack: StackPlace, name: str, where: ast.Member) -> Place:
         """A select's key may be a field of the last union; elsewhere the element is looked for."""
         if self._bare_key:
-            return LastUnionMember(self.type_of(where), stack, name)
-        return super().last_union_member(stack, name, where)
+            return LastUnionMember(self.scope.type_of(where), stack, name)
+        return self.expressions.last_union_member(stack, name, where)
 
     def _cases(self, transition: ast.Transition, widths: Sequence[int]) -> list[ir.Transition]:
         transitions: list[ir.Transition] = []
         for case in transition.cases:
             following = self.target(case.target)
-            for choice in choices_of(self, case.keyset, widths):
+            for choice in choices_of(self.expressions, case.keyset, widths):
                 transitions.append(self._case(choice, widths, following))
                 if transitions[-1].kind == "default":
                     return transitions
@@ -184,28 +193,28 @@ class ParserBody(Externs):
     # ------------------------------------------------------------------- calls
 
     def parser_call(self, call: ast.Call, info: CallInfo) -> Place | None:
-        instance = self.called_instance(call, info)
+        instance = self.scope.called_instance(call, info)
         declaration = instance.declaration
         assert isinstance(declaration, ast.ParserDeclaration)
-        prefix = self.unit.names.unique(instance.name)
+        prefix = self.scope.unit.names.unique(instance.name)
         frame = Frame(
             instance,
             "parser",
             prefix,
-            caller=self.frame,
+            caller=self.scope.frame,
             bindings=block_bindings(instance),
         )
-        self.enter(frame, block_arguments(instance, info), Effects())
-        resume = self.unit.names.unique(f"{prefix}.resume")
+        self.calls.enter(frame, block_arguments(instance, info), Effects())
+        resume = self.scope.unit.names.unique(f"{prefix}.resume")
         sub = ParserFrame(frame, declaration, resume)
-        start = ParserBody(self.unit, sub).run()
+        start = ParserBody(self.scope.unit, sub).run()
         if start is None:
-            raise self.unsupported(call, "a parser without a start state")
-        self.code.append(SubParser(self.position, start, resume))
-        self.copy_out(frame)
+            raise self.scope.unsupported(call, "a parser without a start state")
+        self.scope.code.append(SubParser(self.scope.position, start, resume))
+        self.calls.copy_out(frame)
         return None
 
-    def extern_call(self, call: ast.Call, info: CallInfo) -> Place | None:
+    def _extern_call(self, call: ast.Call, info: CallInfo) -> Place | None:
         if info.kind is CallKind.EXTERN_METHOD and info.target is not None:
             handlers = {
                 "extract": self._extract,
@@ -214,32 +223,36 @@ class ParserBody(Externs):
             }
             receiver = info.receiver
             assert receiver is not None
-            shape = self.type_of(receiver)
+            shape = self.scope.type_of(receiver)
             if isinstance(shape, types.Extern) and shape.name == "packet_in":
                 if info.method not in handlers:
-                    raise self.unsupported(call, f"packet_in.{info.method}")
+                    raise self.scope.unsupported(call, f"packet_in.{info.method}")
                 return handlers[info.method](call, info)
         if info.method == "verify":
             condition, error = (
-                self.value(self.argument(info, 0)),
-                self.value(self.argument(info, 1)),
+                self.expressions.value(self.externs.argument(info, 0)),
+                self.expressions.value(self.externs.argument(info, 1)),
             )
-            self.emit("verify", condition, error)
+            self.scope.emit("verify", condition, error)
             return None
-        return super().extern_call(call, info)
+        return self.externs.extern_call(call, info)
 
     def _extract(self, call: ast.Call, info: CallInfo) -> None:
         argument = info.arguments[0].value
         if argument is None:
             width = types.width_bits(types.substitute(info.arguments[0].parameter.type, {}))
             if width is None:
-                raise self.unsupported(call, "extract(_) of a header of this type")
-            self.emit("advance", ir.Const(width, 32))
+                raise self.scope.unsupported(call, "extract(_) of a header of this type")
+            self.scope.emit("advance", ir.Const(width, 32))
             return
-        place = self.place(argument)
+        place = self.expressions.place(argument)
         if isinstance(place, HeaderPlace) and place.stack is not None:
             place = self._found_header(place, place.stack)
-        length = self.value(self.argument(info, 1)) if len(info.arguments) > 1 else None
+        length = (
+            self.expressions.value(self.externs.argument(info, 1))
+            if len(info.arguments) > 1
+            else None
+        )
         if isinstance(place, SelectedPlace):
             self._extract_selected(place, length)
         else:
@@ -248,19 +261,19 @@ class ParserBody(Externs):
     def _found_header(self, place: HeaderPlace, stack: StackPlace) -> SelectedPlace:
         """stack[i] as the list of elements that BMv2 needs, whose targets are constant."""
         assert isinstance(place.expr, ir.Op)
-        index = self.keep(place.expr.right, types.BIT32)
+        index = self.expressions.keep(place.expr.right, types.BIT32)
         return SelectedPlace(place.type, index, stack.elements)
 
     def _extract_selected(self, place: SelectedPlace, length: ir.Expr | None) -> None:
         """A state for each element; an index beyond the last is an error, as with `next`."""
         if length is not None and not isinstance(length, ir.Const):
-            length = self.keep(length, types.BIT32)
-        with self.into([]) as outside:
-            self.emit("verify", arithmetic.FALSE, self._error_number("StackOutOfBounds"))
-        self.select_code(place, lambda one: self._extract_to(one, length), outside)
+            length = self.expressions.keep(length, types.BIT32)
+        with self.scope.into([]) as outside:
+            self.scope.emit("verify", arithmetic.FALSE, self._error_number("StackOutOfBounds"))
+        self.expressions.select_code(place, lambda one: self._extract_to(one, length), outside)
 
     def _error_number(self, name: str) -> ir.Const:
-        codes = {member.name: code for member, code in self.typed.error_codes.items()}
+        codes = {member.name: code for member, code in self.scope.typed.error_codes.items()}
         return ir.Const(codes.get(name, 0), ERROR_BITS)
 
     def _extract_to(self, place: Place, length: ir.Expr | None) -> None:
@@ -273,39 +286,39 @@ class ParserBody(Externs):
         elif isinstance(place, HeaderPlace) and place.name is not None:
             operands = [ir.ObjectRef("regular", place.name)]
         else:
-            raise Unsupported(self.position, "extracting to this header")
+            raise Unsupported(self.scope.position, "extracting to this header")
         if length is None:
-            self.emit("extract", *operands)
+            self.scope.emit("extract", *operands)
         else:
-            self.emit("extract_VL", *operands, length)
+            self.scope.emit("extract_VL", *operands, length)
 
     def _advance(self, call: ast.Call, info: CallInfo) -> None:
-        self.emit("advance", self.value(self.argument(info, 0)))
+        self.scope.emit("advance", self.expressions.value(self.externs.argument(info, 0)))
 
     def _lookahead(self, call: ast.Call, info: CallInfo) -> Place:
-        shape = types.substitute(info.result, self.frame.bindings)
-        target = self.temporary(shape)
-        with self.into([]) as reading:
+        shape = types.substitute(info.result, self.scope.frame.bindings)
+        target = self.scope.temporary(shape)
+        with self.scope.into([]) as reading:
             width = self._look(target, shape, 0, call)
         if not isinstance(target, Scalar):
             # BMv2 asks only whether a lookahead's own bytes are there, whatever its offset is.
-            whole = self.temporary(types.Bits(width))
+            whole = self.scope.temporary(types.Bits(width))
             assert isinstance(whole, Scalar)
-            self.emit("assign", whole.ref, ir.Lookahead(0, width))
-        self.code.extend(reading)
+            self.scope.emit("assign", whole.ref, ir.Lookahead(0, width))
+        self.scope.code.extend(reading)
         return target
 
     def _look(self, target: Place, shape: types.Type, offset: int, where: ast.Node) -> int:
         """Fills target from the packet; the offset behind it."""
         if isinstance(target, Scalar):
             width = scalar_width(shape)
-            self.emit("assign", target.ref, ir.Lookahead(offset, width))
+            self.scope.emit("assign", target.ref, ir.Lookahead(offset, width))
             if is_signed(shape):
                 data = ir.Op("two_comp_mod", target.ref, ir.Const(width, 8))
-                self.emit("assign", target.ref, data)
+                self.scope.emit("assign", target.ref, data)
             return offset + width
         if isinstance(target, HeaderPlace):
-            self.emit("add_header", target.expr)
+            self.scope.emit("add_header", target.expr)
             for part in target.fields():
                 offset = self._look(part, part.type, offset, where)
             return offset
@@ -317,7 +330,7 @@ class ParserBody(Externs):
             for element in target.elements:
                 offset = self._look(element, element.type, offset, where)
             return offset
-        raise self.unsupported(where, f"lookahead of type {shape}")
+        raise self.scope.unsupported(where, f"lookahead of type {shape}")
 
     # ------------------------------------------------------------------- states
 
@@ -353,27 +366,29 @@ class ParserBody(Externs):
 
     def _new_state(self, name: str, where: Position) -> ir.ParserState:
         state = ir.ParserState(name, where)
-        self.unit.program.parser_states.append(state)
+        self.scope.unit.program.parser_states.append(state)
         return state
 
     def _label_state(self, label: int) -> str:
         if label not in self.label_states:
-            self.label_states[label] = self.unit.names.unique(f"{self.parser.frame.prefix}.label")
+            self.label_states[label] = self.scope.unit.names.unique(
+                f"{self.parser.frame.prefix}.label"
+            )
         return self.label_states[label]
 
     def _divert(self, state: ir.ParserState, statement: ir.Statement) -> ir.ParserState:
         """A branch: a key of one bit, a state for each side, and the state where they meet."""
         assert isinstance(statement, ir.If), statement
-        flag = self.temporary(types.Bits(1))
+        flag = self.scope.temporary(types.Bits(1))
         assert isinstance(flag, Scalar)
         condition = arithmetic.as_data(statement.condition)
         test = ir.Primitive(statement.position, "assign", (flag.ref, condition))
         state.ops.append(self._op(test))
         state.keys = [flag.ref]
-        rest = self.unit.names.unique(f"{state.name}.next")
+        rest = self.scope.unit.names.unique(f"{state.name}.next")
         firsts: list[str] = []
         for body in (statement.then, statement.otherwise):
-            firsts.append(self.unit.names.unique(f"{state.name}.if") if body else rest)
+            firsts.append(self.scope.unit.names.unique(f"{state.name}.if") if body else rest)
             if body:
                 end = [ir.Transition("default", rest)]
                 self._emit_states(firsts[-1], statement.position, body, end, [])

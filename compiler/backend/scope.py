@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from agglab.compiler import ast, types
 from agglab.compiler.backend import ir
-from agglab.compiler.backend.places import Place
+from agglab.compiler.backend.places import Place, StackPlace
 from agglab.compiler.backend.storage import Names, Storage, Unsupported
 from agglab.compiler.diagnostics import Diagnostics
 from agglab.compiler.source import NOWHERE, Position
-from agglab.compiler.typed import CallInfo, Instance, TypedProgram, Value
+from agglab.compiler.typed import CallInfo, CallKind, Instance, TypedProgram, Value
 
 
 @dataclass
@@ -116,13 +117,31 @@ class Frame:
 
 
 class Scope:
-    """The state of lowering one block; the classes derived from it add the constructs."""
+    """The state of lowering one block, which all parts share.
+
+    A part is given the parts it needs when it is made. Where lowering goes round in a circle (an
+    expression contains a call, which contains expressions), the part that is made last enters what
+    it lowers here, and those made before it call it through the scope. What a control, a parser or
+    a deparser lowers in its own way it enters in the place of what the parts have entered.
+    """
+
+    # Entered by Assignments, Comparisons, Calls and Statements.
+    assign: Callable[[Place, Place], None]
+    equal: Callable[[Place, Place, ast.Node], ir.Expr]
+    call_value: Callable[[ast.Call], Place | None]
+    lower_statements: Callable[[Sequence[ast.Statement | ast.Declaration]], None]
+    # Entered by Expressions: a member of the result of a table's apply, a member of `stack.last`.
+    apply_result: Callable[[ast.Member], Place]
+    last_union_member: Callable[[StackPlace, str, ast.Member], Place]
 
     def __init__(self, unit: Unit, frame: Frame) -> None:
         self.unit = unit
         self.frame = frame
         self.code: list[ir.Statement] = []
         self.position: Position = NOWHERE
+        # How each kind of call and of statement is lowered.
+        self.calls: dict[CallKind, Callable[[ast.Call, CallInfo], Place | None]] = {}
+        self.statements: dict[type[ast.Statement], Callable[[Any], None]] = {}
 
     @property
     def typed(self) -> TypedProgram:

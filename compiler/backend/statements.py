@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from agglab.compiler import ast, types
 from agglab.compiler.backend import arithmetic, ir
+from agglab.compiler.backend.assignments import Assignments
 from agglab.compiler.backend.calls import Calls
+from agglab.compiler.backend.comparisons import Comparisons
+from agglab.compiler.backend.expressions import Expressions
 from agglab.compiler.backend.places import (
     HeaderPlace,
     InvalidPlace,
@@ -20,7 +22,7 @@ from agglab.compiler.backend.places import (
     Value,
     is_constant,
 )
-from agglab.compiler.backend.scope import Frame
+from agglab.compiler.backend.scope import Frame, Scope
 from agglab.compiler.backend.storage import Unsupported
 from agglab.compiler.typed import CallInfo, CallKind
 
@@ -29,64 +31,96 @@ MAX_UNROLLED = 4096
 MAX_COPIES = 20_000
 
 
-class Statements(Calls):
-    def statements(self, body: Sequence[ast.Statement | ast.Declaration]) -> None:
+class Statements:
+    """Statements, and the variables among them."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        expressions: Expressions,
+        comparisons: Comparisons,
+        assignments: Assignments,
+        calls: Calls,
+    ) -> None:
+        self.scope = scope
+        self.expressions = expressions
+        self.comparisons = comparisons
+        self.assignments = assignments
+        self.calls = calls
+        scope.lower_statements = self.lower_statements
+        scope.calls[CallKind.HEADER_METHOD] = self.built_in
+        scope.calls[CallKind.STACK_METHOD] = self.built_in
+        scope.statements.update(
+            {
+                ast.Assignment: assignments.assignment,
+                ast.CallStatement: self._call_statement,
+                ast.EmptyStatement: self._nothing,
+                ast.Block: self._block,
+                ast.If: self.branch,
+                ast.Return: self._return,
+                ast.Exit: self._exit,
+                ast.Break: self._break,
+                ast.Continue: self._continue,
+                ast.Switch: self.plain_switch,
+                ast.For: self._for,
+                ast.ForIn: self._for_in,
+            }
+        )
+
+    def lower_statements(self, body: Sequence[ast.Statement | ast.Declaration]) -> None:
         for statement in body:
             self.statement(statement)
 
     def statement(self, statement: ast.Statement | ast.Declaration) -> None:
         """One statement; what cannot be translated is reported and left out."""
-        outer, self.position = self.position, statement.position
+        outer, self.scope.position = self.scope.position, statement.position
         try:
             if isinstance(statement, ast.Declaration):
                 self.declare(statement)
             else:
-                self._dispatch(statement)
+                self.scope.statements[type(statement)](statement)
         except Unsupported as problem:
-            self.unit.report(problem)
+            self.scope.unit.report(problem)
         finally:
-            self.position = outer
+            self.scope.position = outer
 
-    def _dispatch(self, statement: ast.Statement) -> None:
-        handlers: dict[type, Callable[[Any], None]] = {
-            ast.Assignment: self.assignment,
-            ast.CallStatement: self._call_statement,
-            ast.EmptyStatement: lambda _: None,
-            ast.Block: lambda s: self.statements(s.statements),
-            ast.If: self._if,
-            ast.Return: self._return,
-            ast.Exit: self._exit,
-            ast.Break: lambda _: self.goto(self.frame.break_label),
-            ast.Continue: lambda _: self.goto(self.frame.continue_label),
-            ast.Switch: self.switch,
-            ast.For: self._for,
-            ast.ForIn: self._for_in,
-        }
-        handlers[type(statement)](statement)
+    def _nothing(self, statement: ast.EmptyStatement) -> None:
+        pass
+
+    def _block(self, statement: ast.Block) -> None:
+        self.lower_statements(statement.statements)
+
+    def _break(self, statement: ast.Break) -> None:
+        self.scope.goto(self.scope.frame.break_label)
+
+    def _continue(self, statement: ast.Continue) -> None:
+        self.scope.goto(self.scope.frame.continue_label)
 
     def declare(self, declaration: ast.Declaration) -> None:
         """A variable or constant among statements."""
         if isinstance(declaration, ast.Variable):
             self.variable(declaration)
         elif not isinstance(declaration, (ast.Constant, ast.Instantiation)):
-            raise self.unsupported(declaration, f"the declaration of {declaration.name} here")
+            raise self.scope.unsupported(declaration, f"the declaration of {declaration.name} here")
 
     def variable(self, declaration: ast.Variable) -> None:
-        shape = types.substitute(self.typed.type_of_declaration[declaration], self.frame.bindings)
+        shape = types.substitute(
+            self.scope.typed.type_of_declaration[declaration], self.scope.frame.bindings
+        )
         initial = None
         if declaration.value is not None:
-            initial = self.operand(declaration.value)
-        name = f"{self.frame.prefix}.{declaration.name}"
-        place = self.unit.storage.allocate(name, shape, declaration.position)
-        self.frame.env[declaration] = place
+            initial = self.expressions.operand(declaration.value)
+        name = f"{self.scope.frame.prefix}.{declaration.name}"
+        place = self.scope.unit.storage.allocate(name, shape, declaration.position)
+        self.scope.frame.env[declaration] = place
         if initial is not None:
-            self.assign(place, initial)
+            self.assignments.assign(place, initial)
         elif self._may_repeat():
-            self.invalidate(place)
+            self.assignments.invalidate(place)
 
     def _may_repeat(self) -> bool:
         """Whether the code at hand can run several times for a packet."""
-        frame: Frame | None = self.frame
+        frame: Frame | None = self.scope.frame
         while frame is not None:
             if frame.block == "parser" or frame.break_label:
                 return True
@@ -94,63 +128,63 @@ class Statements(Calls):
         return False
 
     def _call_statement(self, statement: ast.CallStatement) -> None:
-        info = self.typed.calls[statement.call]
+        info = self.scope.typed.calls[statement.call]
         if info.kind not in (CallKind.SIZE_METHOD, CallKind.STATIC_ASSERT):
-            self.call_value(statement.call)
+            self.calls.call_value(statement.call)
 
     def body(self, statement: ast.Statement | None) -> list[ir.Statement]:
         """The code of a nested statement."""
-        with self.into([]) as code:
+        with self.scope.into([]) as code:
             if statement is not None:
                 self.statement(statement)
         return code
 
-    def _if(self, statement: ast.If) -> None:
-        condition = self.value(statement.condition)
+    def branch(self, statement: ast.If) -> None:
+        condition = self.expressions.value(statement.condition)
         if isinstance(condition, ir.Truth):
             chosen = statement.then if condition.value else statement.otherwise
-            self.code.extend(self.body(chosen))
+            self.scope.code.extend(self.body(chosen))
             return
         then, otherwise = self.body(statement.then), self.body(statement.otherwise)
         if then or otherwise:
             where = statement.condition.position
-            self.code.append(ir.If(where, condition, then, otherwise))
+            self.scope.code.append(ir.If(where, condition, then, otherwise))
 
     def _return(self, statement: ast.Return) -> None:
-        frame = self.frame
+        frame = self.scope.frame
         if statement.value is not None and frame.result is not None:
-            self.assign(frame.result, self.operand(statement.value))
-        self.goto(frame.end)
+            self.assignments.assign(frame.result, self.expressions.operand(statement.value))
+        self.scope.goto(frame.end)
 
     def _exit(self, statement: ast.Exit) -> None:
         """Everything being executed ends, after its copy-out."""
-        frame: Frame | None = self.frame
+        frame: Frame | None = self.scope.frame
         while frame is not None:
-            if frame.shared and self.frame.in_action:
-                raise self.unsupported(
+            if frame.shared and self.scope.frame.in_action:
+                raise self.scope.unsupported(
                     statement, "exit in an action of a control applied at several places"
                 )
-            self.copy_out(frame)
+            self.calls.copy_out(frame)
             frame = frame.caller
-        self.code.append(ir.Exit(self.position))
+        self.scope.code.append(ir.Exit(self.scope.position))
 
     # ------------------------------------------------------------------- switch
 
-    def switch(self, statement: ast.Switch) -> None:
+    def plain_switch(self, statement: ast.Switch) -> None:
         """A switch over an expression: a chain of comparisons."""
-        shape = self.operand_type(statement.subject)
-        subject = self.value(statement.subject)
+        shape = self.expressions.operand_type(statement.subject)
+        subject = self.expressions.value(statement.subject)
         if not isinstance(subject, (ir.Const, ir.FieldRef)):
-            subject = self.keep(subject, shape)
+            subject = self.expressions.keep(subject, shape)
         groups, default = self.switch_groups(statement)
         code = self.body(default) if default is not None else []
         for labels, body in reversed(groups):
             condition: ir.Expr = arithmetic.FALSE
             for label in labels:
-                same = arithmetic.compare("==", subject, self.value(label))
+                same = arithmetic.compare("==", subject, self.expressions.value(label))
                 condition = arithmetic.either(condition, same)
             code = [ir.If(statement.position, condition, self.body(body), code)]
-        self.code.extend(code)
+        self.scope.code.extend(code)
 
     def switch_groups(
         self, statement: ast.Switch
@@ -174,20 +208,20 @@ class Statements(Calls):
     # -------------------------------------------------------------------- loops
 
     def _for(self, statement: ast.For) -> None:
-        self.statements(statement.initial)
-        top, update, end = (self.unit.new_label() for _ in range(3))
-        self.mark(top)
-        condition = arithmetic.negate(self.value(statement.condition))
+        self.lower_statements(statement.initial)
+        top, update, end = (self.scope.unit.new_label() for _ in range(3))
+        self.scope.mark(top)
+        condition = arithmetic.negate(self.expressions.value(statement.condition))
         leave: list[ir.Statement] = [ir.Goto(statement.position, end)]
-        self.code.append(ir.If(statement.condition.position, condition, leave, []))
+        self.scope.code.append(ir.If(statement.condition.position, condition, leave, []))
         self._loop_body(statement.body, end, update)
-        self.mark(update)
-        self.statements(statement.updates)
-        self.goto(top)
-        self.mark(end)
+        self.scope.mark(update)
+        self.lower_statements(statement.updates)
+        self.scope.goto(top)
+        self.scope.mark(end)
 
     def _loop_body(self, body: ast.Statement, end: int, update: int) -> None:
-        frame = self.frame
+        frame = self.scope.frame
         saved = frame.break_label, frame.continue_label
         frame.break_label, frame.continue_label = end, update
         self.statement(body)
@@ -196,25 +230,25 @@ class Statements(Calls):
     def _for_in(self, statement: ast.ForIn) -> None:
         variable = statement.variable
         self.variable(variable)
-        target = self.frame.env[variable]
+        target = self.scope.frame.env[variable]
         if isinstance(statement.collection, ast.Range):
             self._for_range(statement, target, statement.collection)
             return
-        collection = self.place(statement.collection)
+        collection = self.expressions.place(statement.collection)
         if isinstance(collection, StackPlace):
             self._unrolled(statement, target, collection.elements)
             return
         if isinstance(collection, StructPlace):
             self._unrolled(statement, target, self._kept(list(collection.members.values())))
             return
-        raise self.unsupported(statement, "a loop over this collection")
+        raise self.scope.unsupported(statement, "a loop over this collection")
 
     def _kept(self, parts: list[Place]) -> list[Place]:
         """A list's elements as they are before the first turn, whatever the body does to them."""
-        return [part if is_constant(part) else self.set_aside(part) for part in parts]
+        return [part if is_constant(part) else self.expressions.set_aside(part) for part in parts]
 
     def _for_range(self, statement: ast.ForIn, target: Place, bounds: ast.Range) -> None:
-        low, high = self.values((bounds.low, bounds.high))
+        low, high = self.expressions.values((bounds.low, bounds.high))
         if isinstance(low, ir.Const) and isinstance(high, ir.Const):
             self._for_constants(statement, target, range(low.value, high.value + 1))
         else:
@@ -223,7 +257,7 @@ class Statements(Calls):
     def _for_constants(self, statement: ast.ForIn, target: Place, numbers: range) -> None:
         if not numbers:
             return
-        if len(numbers) * self.unit.copies > MAX_UNROLLED:
+        if len(numbers) * self.scope.unit.copies > MAX_UNROLLED:
             low, high = (arithmetic.constant(n, target.type) for n in (numbers[0], numbers[-1]))
             self._for_range_loop(statement, target, low, high)
             return
@@ -235,60 +269,67 @@ class Statements(Calls):
     ) -> None:
         """Tested before the step, so that a range up to the type's largest value ends."""
         shape = target.type
-        high, counter = self.keep(high, shape), self.keep(low, shape)
-        top, step, end = (self.unit.new_label() for _ in range(3))
+        high, counter = self.expressions.keep(high, shape), self.expressions.keep(low, shape)
+        top, step, end = (self.scope.unit.new_label() for _ in range(3))
         where = statement.position
         out: list[ir.Statement] = [ir.Goto(where, end)]
-        self.code.append(ir.If(where, ir.Op(">", counter, high), list(out), []))
-        self.mark(top)
-        self.assign(target, Value(shape, counter))
+        self.scope.code.append(ir.If(where, ir.Op(">", counter, high), list(out), []))
+        self.scope.mark(top)
+        self.assignments.assign(target, Value(shape, counter))
         self._loop_body(statement.body, end, step)
-        self.mark(step)
-        self.code.append(ir.If(where, ir.Op("==", counter, high), list(out), []))
+        self.scope.mark(step)
+        self.scope.code.append(ir.If(where, ir.Op("==", counter, high), list(out), []))
         one = arithmetic.constant(1, shape)
-        self.emit("assign", counter, arithmetic.binary("+", counter, one, shape))
-        self.goto(top)
-        self.mark(end)
+        self.scope.emit("assign", counter, arithmetic.binary("+", counter, one, shape))
+        self.scope.goto(top)
+        self.scope.mark(end)
 
     def _unrolled(self, statement: ast.ForIn, target: Place, parts: Sequence[Place]) -> None:
-        end = self.unit.new_label()
-        outer, self.unit.copies = self.unit.copies, self.unit.copies * max(1, len(parts))
-        if self.unit.copies > MAX_COPIES:
-            self.unit.copies = outer
-            raise self.unsupported(statement, f"loops that take more than {MAX_COPIES} copies")
+        end = self.scope.unit.new_label()
+        outer, self.scope.unit.copies = (
+            self.scope.unit.copies,
+            self.scope.unit.copies * max(1, len(parts)),
+        )
+        if self.scope.unit.copies > MAX_COPIES:
+            self.scope.unit.copies = outer
+            raise self.scope.unsupported(
+                statement, f"loops that take more than {MAX_COPIES} copies"
+            )
         for part in parts:
-            update = self.unit.new_label()
-            self.assign(target, part)
+            update = self.scope.unit.new_label()
+            self.assignments.assign(target, part)
             self._loop_body(statement.body, end, update)
-            self.mark(update)
-        self.unit.copies = outer
-        self.mark(end)
+            self.scope.mark(update)
+        self.scope.unit.copies = outer
+        self.scope.mark(end)
 
     # ---------------------------------------------------------- built-in methods
 
     def built_in(self, call: ast.Call, info: CallInfo) -> Place | None:
         assert info.receiver is not None
-        place = self.place(info.receiver)
+        place = self.expressions.place(info.receiver)
         if info.method == "isValid":
-            return Value(types.BOOLEAN, self.is_valid(place, call))
+            return Value(types.BOOLEAN, self.comparisons.is_valid(place, call))
         if info.method in ("push_front", "pop_front"):
             assert isinstance(place, StackPlace)
             given = info.arguments[0].value if info.arguments else None
-            count = self.value(given) if given is not None else ir.Const(1, 32)
-            self.emit("push" if info.method == "push_front" else "pop", place.expr, count)
+            count = self.expressions.value(given) if given is not None else ir.Const(1, 32)
+            self.scope.emit("push" if info.method == "push_front" else "pop", place.expr, count)
             return None
         if isinstance(place, SelectedPlace):
-            self.select_code(place, lambda one: self._set_validity(call, info.method, one), [])
+            self.expressions.select_code(
+                place, lambda one: self._set_validity(call, info.method, one), []
+            )
         else:
             self._set_validity(call, info.method, place)
         return None
 
     def _set_validity(self, call: ast.Call, method: str, place: Place) -> None:
         if isinstance(place, LastHeader):
-            place = self.last_as_header(place)
+            place = self.comparisons.last_as_header(place)
         if isinstance(place, InvalidPlace) or not isinstance(place, (HeaderPlace, UnionPlace)):
-            raise self.unsupported(call, f"{method} of this value")
+            raise self.scope.unsupported(call, f"{method} of this value")
         if method == "setInvalid" and isinstance(place, UnionPlace):
-            self.invalidate(place)
+            self.assignments.invalidate(place)
             return
-        self.emit("add_header" if method == "setValid" else "remove_header", place.expr)
+        self.scope.emit("add_header" if method == "setValid" else "remove_header", place.expr)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from agglab.compiler import ast, types
 from agglab.compiler.backend import arithmetic, ir
+from agglab.compiler.backend.calls import Calls
 from agglab.compiler.backend.control_names import given_name, key_name
 from agglab.compiler.backend.effects import Effects, effects
-from agglab.compiler.backend.externs import Externs
+from agglab.compiler.backend.expressions import Expressions
 from agglab.compiler.backend.objects import (
     PROFILE_KINDS,
     bind_direct,
@@ -17,7 +18,7 @@ from agglab.compiler.backend.objects import (
     position_of,
 )
 from agglab.compiler.backend.places import Value, is_scalar, is_signed, plain, scalar_width
-from agglab.compiler.backend.scope import Frame, TableSite
+from agglab.compiler.backend.scope import Frame, Scope, TableSite
 from agglab.compiler.backend.storage import Unsupported
 from agglab.compiler.typed import Instance, qualified
 
@@ -31,11 +32,17 @@ BMV2_KINDS = {
 }
 
 
-class Tables(Externs):
-    """Needs `pipeline`; tables are built once, at their first application."""
+class Tables:
+    """A pipeline's tables and the actions they call; built once, at their first application."""
 
-    pipeline: ir.Pipeline
-    building_action = False
+    def __init__(
+        self, scope: Scope, expressions: Expressions, calls: Calls, pipeline: ir.Pipeline
+    ) -> None:
+        self.scope = scope
+        self.expressions = expressions
+        self.calls = calls
+        self.pipeline = pipeline
+        self.building_action = False
 
     # -------------------------------------------------------------------- actions
 
@@ -43,16 +50,16 @@ class Tables(Externs):
         self, control: Frame, declaration: ast.ActionDeclaration, reference: ast.ActionRef
     ) -> ir.Action:
         """The action as a table calls it; one object unless the table binds arguments itself."""
-        bound = [a for a in self.typed.actions[reference] if a.parameter.direction]
+        bound = [a for a in self.scope.typed.actions[reference] if a.parameter.direction]
         owner = control.instance if self._is_local(control, declaration) else None
         key = (id(owner), declaration, control.block if owner is None else "")
-        cache = self.unit.program_actions
+        cache = self.scope.unit.program_actions
         if not bound and key in cache:
             return cache[key]
         action = self._build_action(control, declaration, bound)
         if not bound:
             cache[key] = action
-        self.unit.program.actions.append(action)
+        self.scope.unit.program.actions.append(action)
         return action
 
     def _is_local(self, control: Frame, declaration: ast.ActionDeclaration) -> bool:
@@ -70,7 +77,7 @@ class Tables(Externs):
         self, control: Frame, declaration: ast.ActionDeclaration, bound: Sequence[object]
     ) -> ir.Action:
         name = self.action_name(control, declaration)
-        self.unit.control_plane_actions.setdefault(name, declaration)
+        self.scope.unit.control_plane_actions.setdefault(name, declaration)
         frame = Frame(
             control.instance,
             control.block,
@@ -81,19 +88,19 @@ class Tables(Externs):
             in_action=True,
             called=declaration,
         )
-        shape = self.typed.type_of_declaration[declaration]
+        shape = self.scope.typed.type_of_declaration[declaration]
         assert isinstance(shape, types.Action)
         data = [p for p in shape.parameters if not p.direction]
-        outer, self.position = self.position, declaration.position
+        outer, self.scope.position = self.scope.position, declaration.position
         nested, self.building_action = self.building_action, True
-        with self.into([]) as body, self.inside(control):
-            reach = effects(self.typed, declaration.body) if bound else Effects()
-            self.enter(frame, bound, reach)  # type: ignore[arg-type]
+        with self.scope.into([]) as body, self.scope.inside(control):
+            reach = effects(self.scope.typed, declaration.body) if bound else Effects()
+            self.calls.enter(frame, bound, reach)  # type: ignore[arg-type]
             for index, parameter in enumerate(data):
                 assert parameter.declaration is not None
                 frame.env[parameter.declaration] = self._data_place(index, parameter)
-            self.run_body(frame, declaration.body.statements)
-        self.position, self.building_action = outer, nested
+            self.calls.run_body(frame, declaration.body.statements)
+        self.scope.position, self.building_action = outer, nested
         parameters = [(given_name(p.declaration), scalar_width(p.type)) for p in data]
         return ir.Action(name, parameters, [], declaration.position, body)
 
@@ -117,16 +124,16 @@ class Tables(Externs):
     def build_table(self, control: Frame, declaration: ast.TableDeclaration) -> ir.Table:
         assert control.instance is not None
         table = ir.Table(control.instance.name_of(declaration), declaration.position, [], [])
-        outer, self.position = self.position, declaration.position
-        with self.inside(control):
+        outer, self.scope.position = self.scope.position, declaration.position
+        with self.scope.inside(control):
             self._properties(table, declaration)
             for reference in declaration.actions:
-                action = self.typed.decl_of[reference]
+                action = self.scope.typed.decl_of[reference]
                 assert isinstance(action, ast.ActionDeclaration)
                 table.actions.append(self.action(control, action, reference))
             self._default_action(control, table, declaration)
-        self.unit.tables.append(TableSite(table, declaration, table.size))
-        self.position = outer
+        self.scope.unit.tables.append(TableSite(table, declaration, table.size))
+        self.scope.position = outer
         return table
 
     def add_entries(
@@ -136,7 +143,7 @@ class Tables(Externs):
         if "entries" not in declaration.written:
             return
         table.entries = []
-        priorities = _priorities(self, declaration)
+        priorities = _priorities(self.scope, declaration)
         kinds = [k for k in declaration.keys if k.match_kind.name != "selector"]
         for entry, priority in zip(declaration.entries, priorities, strict=True):
             keysets = _keysets(entry.keyset, len(declaration.keys))
@@ -144,7 +151,7 @@ class Tables(Externs):
                 self._entry_key(k, self.key_width(key.expression), key.match_kind.name)
                 for k, key in zip(keysets, kinds, strict=False)
             ]
-            declared = self.typed.decl_of[entry.action]
+            declared = self.scope.typed.decl_of[entry.action]
             assert isinstance(declared, ast.ActionDeclaration)
             action = self._listed(control, table, declaration, declared, entry.action)
             arguments = self._data_arguments(entry.action)
@@ -152,7 +159,7 @@ class Tables(Externs):
         table.size = max(1, len(table.entries))
 
     def key_width(self, expression: ast.Expression) -> int:
-        return scalar_width(self.operand_type(expression))
+        return scalar_width(self.expressions.operand_type(expression))
 
     def _listed(
         self,
@@ -164,7 +171,7 @@ class Tables(Externs):
     ) -> ir.Action:
         """The action an entry names, as the table's list has it."""
         for listed, built in zip(declaration.actions, table.actions, strict=False):
-            if self.typed.decl_of[listed] is action:
+            if self.scope.typed.decl_of[listed] is action:
                 return built
         return self.action(control, action, reference)
 
@@ -175,7 +182,7 @@ class Tables(Externs):
         if reference is None:
             table.default_action = self._no_action(control, table)
             return
-        declared = self.typed.decl_of[reference]
+        declared = self.scope.typed.decl_of[reference]
         assert isinstance(declared, ast.ActionDeclaration)
         action = self._listed(control, table, declaration, declared, reference)
         if action not in table.actions:
@@ -183,7 +190,7 @@ class Tables(Externs):
         table.default_action = action
         table.default_arguments = self._data_arguments(reference)
         if table.profile is not None:
-            self.unit.diagnostics.warning(
+            self.scope.unit.diagnostics.warning(
                 declaration.position,
                 f"the default action of {table.name} has no effect on BMv2: the table has an "
                 "action profile",
@@ -197,26 +204,28 @@ class Tables(Externs):
         for action in table.actions:
             if action.name == "NoAction":
                 return action
-        declared = next((d for d in self.typed.tree.declarations if d.name == "NoAction"), None)
+        declared = next(
+            (d for d in self.scope.typed.tree.declarations if d.name == "NoAction"), None
+        )
         assert declared is None or isinstance(declared, ast.ActionDeclaration)
         key = (id(None), declared, control.block)
-        cache = self.unit.program_actions
+        cache = self.scope.unit.program_actions
         if key not in cache:
             cache[key] = ir.Action("NoAction", [], [], table.position)
-            self.unit.program.actions.append(cache[key])
-            self.unit.control_plane_actions.setdefault("NoAction", declared)
+            self.scope.unit.program.actions.append(cache[key])
+            self.scope.unit.control_plane_actions.setdefault("NoAction", declared)
         table.actions.append(cache[key])
         return cache[key]
 
     def _data_arguments(self, reference: ast.ActionRef) -> list[int]:
         values: list[int] = []
-        for bound in self.typed.actions[reference]:
+        for bound in self.scope.typed.actions[reference]:
             if bound.parameter.direction:
                 continue
             assert bound.value is not None
-            data = arithmetic.as_data(self.value(bound.value))
+            data = arithmetic.as_data(self.expressions.value(bound.value))
             if not isinstance(data, ir.Const):
-                raise self.unsupported(bound.value, "an action argument that is not constant")
+                raise self.scope.unsupported(bound.value, "an action argument that is not constant")
             values.append(data.value & arithmetic.mask(scalar_width(bound.parameter.type)))
         return values
 
@@ -230,26 +239,26 @@ class Tables(Externs):
                 continue
             kind = BMV2_KINDS.get(element.match_kind.name)
             if kind is None:
-                raise self.unsupported(element, f"the match kind {element.match_kind.name}")
+                raise self.scope.unsupported(element, f"the match kind {element.match_kind.name}")
             earlier = known.keys[len(keys)] if known is not None else None
             keys.append(self._key(element, kind, earlier))
         if sum(key.match_kind == "lpm" for key in keys) > 1:
-            raise self.unsupported(declaration, "a table with more than one lpm key")
+            raise self.scope.unsupported(declaration, "a table with more than one lpm key")
         return keys
 
     def _key(self, element: ast.KeyElement, kind: str, known: ir.Key | None) -> ir.Key:
-        shape = self.operand_type(element.expression)
-        name = key_name(self.typed, element)
+        shape = self.expressions.operand_type(element.expression)
+        name = key_name(self.scope.typed, element)
         if not is_scalar(shape):
-            raise self.unsupported(element.expression, f"a key of type {shape}")
-        expr = arithmetic.as_data(self.value(element.expression))
+            raise self.scope.unsupported(element.expression, f"a key of type {shape}")
+        expr = arithmetic.as_data(self.expressions.value(element.expression))
         if isinstance(expr, ir.FieldRef) and expr.width == scalar_width(shape):
             return ir.Key(kind, name, expr)
         if known is not None:
-            self.emit("assign", known.target, expr)
+            self.scope.emit("assign", known.target, expr)
             return known
         bits = types.Bits(max(1, scalar_width(shape)))
-        kept = self.keep(arithmetic.unsigned(expr, bits.width), bits)
+        kept = self.expressions.keep(arithmetic.unsigned(expr, bits.width), bits)
         assert isinstance(kept, ir.FieldRef)
         return ir.Key(kind, name, kept)
 
@@ -258,7 +267,7 @@ class Tables(Externs):
         if isinstance(keyset, ast.DefaultKeyset):
             wide = {"lpm": 0, "range": full}.get(kind, 0)
             if kind == "exact":
-                raise self.unsupported(keyset, "a don't-care entry of an exact key")
+                raise self.scope.unsupported(keyset, "a don't-care entry of an exact key")
             return (BMV2_KINDS[kind], 0, wide)
         if isinstance(keyset, ast.Mask):
             value, mask = self._number(keyset.value, full), self._number(keyset.mask, full)
@@ -274,13 +283,13 @@ class Tables(Externs):
     def _prefix_length(self, keyset: ast.Expression, mask: int, width: int) -> int:
         length = mask.bit_count() if hasattr(mask, "bit_count") else bin(mask).count("1")
         if mask != arithmetic.mask(length) << (width - length):
-            raise self.unsupported(keyset, "an lpm entry whose mask is no prefix")
+            raise self.scope.unsupported(keyset, "an lpm entry whose mask is no prefix")
         return length
 
     def _number(self, expression: ast.Expression, full: int) -> int:
-        data = arithmetic.as_data(self.value(expression))
+        data = arithmetic.as_data(self.expressions.value(expression))
         if not isinstance(data, ir.Const):
-            raise self.unsupported(expression, "an entry that is not constant")
+            raise self.scope.unsupported(expression, "an entry that is not constant")
         return data.value & full
 
     # ------------------------------------------------------------------ properties
@@ -293,24 +302,24 @@ class Tables(Externs):
                 handler(self, table, declaration, entry)
 
     def _size(self, table: ir.Table, _: ast.TableDeclaration, entry: ast.TableProperty) -> None:
-        size = self.evaluated(entry.value)
+        size = self.scope.evaluated(entry.value)
         if not isinstance(size, int):
-            raise self.unsupported(entry.value, "a table size not known at compile time")
+            raise self.scope.unsupported(entry.value, "a table size not known at compile time")
         table.size = size or DEFAULT_SIZE
 
     def _counters(self, table: ir.Table, _: ast.TableDeclaration, entry: ast.TableProperty) -> None:
         instance = self.property_instance(entry)
-        array = counter_of(self.unit, instance)
+        array = counter_of(self.scope.unit, instance)
         bind_direct(array, table)
         table.counters = True
 
     def _meters(self, table: ir.Table, _: ast.TableDeclaration, entry: ast.TableProperty) -> None:
-        array = meter_of(self.unit, self.property_instance(entry))
+        array = meter_of(self.scope.unit, self.property_instance(entry))
         bind_direct(array, table)
         table.meter = array.name
 
     def _timeout(self, table: ir.Table, _: ast.TableDeclaration, entry: ast.TableProperty) -> None:
-        table.support_timeout = self.evaluated(entry.value) is True
+        table.support_timeout = self.scope.evaluated(entry.value) is True
 
     def _implementation(
         self, table: ir.Table, declaration: ast.TableDeclaration, entry: ast.TableProperty
@@ -318,11 +327,11 @@ class Tables(Externs):
         instance = self.property_instance(entry)
         kind = instance.declaration.name
         if kind not in PROFILE_KINDS:
-            raise self.unsupported(entry, f"an implementation by {kind}")
-        known = self.unit.profiles.get(id(instance))
+            raise self.scope.unsupported(entry, f"an implementation by {kind}")
+        known = self.scope.unit.profiles.get(id(instance))
         if known is None:
             known = self._profile(instance, kind, declaration)
-            self.unit.profiles[id(instance)] = known
+            self.scope.unit.profiles[id(instance)] = known
             self.pipeline.profiles.append(known)
         table.profile = known
 
@@ -342,18 +351,18 @@ class Tables(Externs):
         fields: list[ir.Expr] = []
         for element in declaration.keys:
             if element.match_kind.name == "selector":
-                expr = arithmetic.as_data(self.value(element.expression))
+                expr = arithmetic.as_data(self.expressions.value(element.expression))
                 if not isinstance(expr, ir.FieldRef):
-                    raise self.unsupported(element, "a selector key that is not a field")
+                    raise self.scope.unsupported(element, "a selector key that is not a field")
                 fields.append(expr)
         return fields
 
     def property_instance(self, entry: ast.TableProperty) -> Instance:
         """The object a property names, or the one it constructs in place."""
-        instance = self.frame.instance
+        instance = self.scope.frame.instance
         if instance is not None and entry.value in instance.children:
             return instance.children[entry.value]
-        return self.instance_of(entry.value)
+        return self.scope.instance_of(entry.value)
 
 
 PROPERTIES = {
@@ -373,7 +382,7 @@ def _keysets(keyset: ast.Expression, count: int) -> tuple[ast.Expression, ...]:
     return (keyset,)
 
 
-def _priorities(scope: Tables, declaration: ast.TableDeclaration) -> list[int]:
+def _priorities(scope: Scope, declaration: ast.TableDeclaration) -> list[int]:
     """BMv2's priorities (smaller wins). Without any written they follow the order of entries.
 
     Written ones: `@priority(n)` counts as BMv2 does; `priority = n` is larger-wins unless
@@ -394,7 +403,7 @@ def _priorities(scope: Tables, declaration: ast.TableDeclaration) -> list[int]:
     return [top - p + 1 for p in written]
 
 
-def _written_priorities(scope: Tables, declaration: ast.TableDeclaration, step: int) -> list[int]:
+def _written_priorities(scope: Scope, declaration: ast.TableDeclaration, step: int) -> list[int]:
     first = 1 if step > 0 else 1 - step * (len(declaration.entries) - 1)
     values: list[int] = []
     for entry in declaration.entries:
@@ -413,7 +422,7 @@ def _written_priorities(scope: Tables, declaration: ast.TableDeclaration, step: 
     return values
 
 
-def _priority_annotation(scope: Tables, entry: ast.TableEntry) -> int | None:
+def _priority_annotation(scope: Scope, entry: ast.TableEntry) -> int | None:
     for annotation in entry.annotations:
         if annotation.name == "priority" and annotation.arguments:
             given = annotation.arguments[0]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from agglab.compiler import ast, types
-from agglab.compiler.check.members import Members
+from agglab.compiler.check.coerce import Coercion
+from agglab.compiler.check.context import Context
+from agglab.compiler.check.members import MemberChecker
 from agglab.compiler.check.unify import Unifier, block_difference
 from agglab.compiler.typed import BoundArgument
 
@@ -13,9 +15,15 @@ _NO_VALUES = (types.Table, types.Action, types.Overloads, types.TypeName, types.
 Pairing = list[tuple[types.ParameterType, ast.Argument | None]]
 
 
-class Arguments(Members):
-    # arguments whose types overload resolution needed before their parameters were known
-    checked_arguments: set[ast.Expression]
+class ArgumentChecker:
+    """Chooses among overloads, infers type arguments and binds arguments to parameters."""
+
+    def __init__(self, context: Context, coercion: Coercion, members: MemberChecker) -> None:
+        self.context = context
+        self.coercion = coercion
+        self.members = members
+        # Arguments whose types overload resolution needed before their parameters were known.
+        self.checked_arguments: set[ast.Expression] = set()
 
     def choose(
         self,
@@ -36,15 +44,15 @@ class Arguments(Members):
         if len(fitting) > 1:
             fitting = self._fitting_types(fitting) or fitting
         if len(fitting) > 1:
-            self.error(where, f"call of '{name}' fits {len(fitting)} declarations")
+            self.context.error(where, f"call of '{name}' fits {len(fitting)} declarations")
             return None
         if not fitting:
             self.check_loose(arguments)
             if len(candidates) == 1:
-                self.error(where, f"'{name}': {problems[0]}")
+                self.context.error(where, f"'{name}': {problems[0]}")
             else:
                 forms = "; ".join(str(c) for c in candidates)
-                self.error(where, f"no '{name}' takes these arguments", f"there is {forms}")
+                self.context.error(where, f"no '{name}' takes these arguments", f"there is {forms}")
             return None
         return fitting[0]
 
@@ -55,14 +63,14 @@ class Arguments(Members):
         found = []
         for argument in (a.value for _, pairs in fitting for _, a in pairs if a):
             if argument is not None and argument not in self.checked_arguments:
-                self.check(argument)
+                self.context.check(argument)
                 self.checked_arguments.add(argument)
         for function, pairs in fitting:
             unifier = Unifier(function.type_parameters)
             if all(
                 argument is None
                 or argument.value is None
-                or unifier.match(parameter.type, self.program.type_of[argument.value])
+                or unifier.match(parameter.type, self.context.program.type_of[argument.value])
                 for parameter, argument in pairs
             ):
                 found.append((function, pairs))
@@ -72,7 +80,7 @@ class Arguments(Members):
         """Types of arguments that fit nothing, so that errors inside them are reported too."""
         for argument in arguments:
             if argument.value is not None:
-                self.check(argument.value)
+                self.context.check(argument.value)
 
     # ---- inference
 
@@ -104,13 +112,13 @@ class Arguments(Members):
                 continue
             hint = types.substitute(parameter.type, unifier.bindings)
             if argument.value in self.checked_arguments:
-                actual = self.program.type_of[argument.value]
+                actual = self.context.program.type_of[argument.value]
             else:
-                actual = self.check(argument.value, hint)
+                actual = self.context.check(argument.value, hint)
             if isinstance(actual, types.Unknown):
                 fine = fine and not unifier.variables
             elif _is_no_value(actual, parameter.type):
-                self.error(argument.value, f"{actual} cannot be an argument")
+                self.context.error(argument.value, f"{actual} cannot be an argument")
                 fine = False
             elif not unifier.match(parameter.type, actual):
                 wanted = types.substitute(parameter.type, unifier.bindings)
@@ -119,7 +127,7 @@ class Arguments(Members):
                 if isinstance(wanted, types.Block) and isinstance(actual, types.Block):
                     note = block_difference(wanted, actual)
                 problem = f"parameter '{parameter.name}' has type {wanted}, but this is {actual}"
-                self.error(place, problem, note)
+                self.context.error(place, problem, note)
                 fine = False
         return fine
 
@@ -141,7 +149,7 @@ class Arguments(Members):
             if bound is None and (isinstance(where, ast.Instantiation) or variable in left_out):
                 unifier.bindings[variable] = types.DONT_CARE
             elif problem := _undetermined(bound):
-                self.error(
+                self.context.error(
                     where,
                     f"type argument {variable.name} of '{name}' cannot be inferred{problem}",
                     f"write it: {name}<...>(...)",
@@ -174,28 +182,32 @@ class Arguments(Members):
         value = argument.value
         if value is None:
             if parameter.direction != "out":
-                self.error(argument, f"'_' can be given to out parameters only, not to {what}")
+                self.context.error(
+                    argument, f"'_' can be given to out parameters only, not to {what}"
+                )
             return
         if parameter.direction and isinstance(parameter.type, (types.String, types.Integer)):
-            self.error(value, f"{what} is '{parameter.direction}' and cannot take {parameter.type}")
+            self.context.error(
+                value, f"{what} is '{parameter.direction}' and cannot take {parameter.type}"
+            )
             return
         if parameter.direction in ("out", "inout"):
             self._bind_output(parameter, value)
             return
-        fine = self.coerce(value, parameter.type, what)
-        if fine and constant and not parameter.direction and not self.known(value):
-            self.error(value, f"{what} needs a value known at compile time")
+        fine = self.coercion.coerce(value, parameter.type, what)
+        if fine and constant and not parameter.direction and not self.context.known(value):
+            self.context.error(value, f"{what} needs a value known at compile time")
 
     def _bind_output(self, parameter: types.ParameterType, value: ast.Expression) -> None:
         what = f"{parameter.direction} parameter '{parameter.name}'"
-        actual = self.program.type_of[value]
+        actual = self.context.program.type_of[value]
         if isinstance(actual, types.Unknown):
             return
-        problem = self.lvalue_problem(value)
+        problem = self.members.lvalue_problem(value)
         if problem:
-            self.error(value, f"{what} needs a variable, but {problem}")
+            self.context.error(value, f"{what} needs a variable, but {problem}")
         elif actual != parameter.type and not isinstance(parameter.type, types.Unknown):
-            self.error(value, f"{what} has type {parameter.type}, but this is {actual}")
+            self.context.error(value, f"{what} has type {parameter.type}, but this is {actual}")
 
 
 def pair(

@@ -1,10 +1,15 @@
-"""Parsers, controls, actions and functions: the declarations with code in them."""
+"""Parsers and controls: their states, local declarations and apply blocks."""
 
 from __future__ import annotations
 
 from agglab.compiler import ast, types
-from agglab.compiler.check.context import Frame
-from agglab.compiler.check.tables import Tables
+from agglab.compiler.check.context import Context, Frame
+from agglab.compiler.check.functions import FunctionChecker
+from agglab.compiler.check.instances import InstanceChecker
+from agglab.compiler.check.parameters import Parameters
+from agglab.compiler.check.statements import StatementChecker
+from agglab.compiler.check.tables import TableChecker
+from agglab.compiler.check.typerefs import TypeResolver
 
 _SELECTABLE = (
     types.Bits,
@@ -15,113 +20,61 @@ _SELECTABLE = (
     types.NewType,
     types.Tuple,
 )
-_NOT_RESULTS = (types.Block, types.Package, types.DontCare, types.Integer, types.Table)
 FINAL_STATES = ("accept", "reject")
 
 
-class Blocks(Tables):
-    # ---- actions and functions
+class BlockChecker:
+    """Parsers and controls with all that is declared in them."""
 
-    def check_action(self, node: ast.ActionDeclaration) -> None:
-        with self.nested_scope(), self.code(Frame("action")):
-            parameters = self.parameter_types(node.parameters, "action")
-            self._directionless_last(node)
-            with self.nested_scope():
-                self.check_statements(node.body.statements)
-        self.record(node, types.Action(node, parameters))
-        self.declare(node)
-
-    def _directionless_last(self, node: ast.ActionDeclaration) -> None:
-        data = False
-        for parameter in node.parameters:
-            if parameter.direction and data:
-                self.error(
-                    parameter,
-                    f"'{parameter.name}' follows a parameter without direction",
-                    "parameters that the control plane gives (no direction) come last",
-                )
-            data = data or not parameter.direction
-
-    def check_function(self, node: ast.FunctionDeclaration) -> None:
-        """A function with a body; its name is known only behind it (no recursion in P4)."""
-        type_ = self.function_type(node, "function", body=True)
-        self.record(node, type_)
-        self._check_overload(node, type_)
-        self.declare(node)
-
-    def check_extern_function(self, node: ast.FunctionDeclaration) -> None:
-        type_ = self.function_type(node, "extern")
-        self.record(node, type_)
-        self._check_overload(node, type_)
-        self.declare(node)
-
-    def _check_overload(self, node: ast.FunctionDeclaration, type_: types.Function) -> None:
-        existing = self.scope.names.get(node.name)
-        for other in existing if isinstance(existing, list) else ():
-            known = self.program.type_of_declaration.get(other)
-            if isinstance(known, types.Function) and _signature(known) == _signature(type_):
-                self.error(
-                    node, f"'{node.name}' with these parameters is already at {other.position}"
-                )
-
-    def function_type(
+    def __init__(
         self,
-        node: ast.FunctionDeclaration,
-        owner: str,
-        body: bool = False,
-        extern: types.Extern | None = None,
-    ) -> types.Function:
-        """The type of a function or method; checks its body if it has one and body is set."""
-        with self.nested_scope():
-            for parameter in node.type_parameters:
-                self.declare(parameter)
-            result: types.Type = types.VOID
-            if node.return_type is not None:
-                result = self.resolve(node.return_type)
-                if isinstance(result, _NOT_RESULTS):
-                    result = self.error(node.return_type, f"a function cannot return {result}")
-            with self.nested_scope():
-                parameters = self.parameter_types(node.parameters, owner)
-                type_ = types.Function(node, node.type_parameters, parameters, result)
-                if body and node.body is not None:
-                    self._function_body(node.body, result, extern)
-        return type_
-
-    def _function_body(
-        self, body: ast.Block, result: types.Type, extern: types.Extern | None
+        context: Context,
+        resolver: TypeResolver,
+        parameters: Parameters,
+        statements: StatementChecker,
+        tables: TableChecker,
+        functions: FunctionChecker,
+        instances: InstanceChecker,
     ) -> None:
-        frame = Frame("function", result, extern=extern)
-        with self.code(frame), self.nested_scope():
-            self.check_statements(body.statements)
+        self.context = context
+        self.resolver = resolver
+        self.parameters = parameters
+        self.statements = statements
+        self.tables = tables
+        self.functions = functions
+        self.instances = instances
 
     # ---- controls
 
     def check_control(self, node: ast.ControlDeclaration) -> None:
-        outer, self.prefix = self.prefix, self.program.full_name.get(node, node.name)
-        with self.nested_scope(), self.code(Frame("control")):
+        outer, self.context.prefix = (
+            self.context.prefix,
+            self.context.program.full_name.get(node, node.name),
+        )
+        with self.context.nested_scope(), self.context.code(Frame("control")):
             type_ = self._block_type(node)
-            with self.nested_scope():
+            with self.context.nested_scope():
                 for declaration in node.locals:
                     self.check_local(declaration)
-                with self.code(Frame("apply")), self.nested_scope():
-                    self.check_statements(node.body.statements)
-        self.prefix = outer
-        self.record(node, type_)
-        self.declare(node)
+                with self.context.code(Frame("apply")), self.context.nested_scope():
+                    self.statements.check_statements(node.body.statements)
+        self.context.prefix = outer
+        self.context.record(node, type_)
+        self.context.declare(node)
 
     def _block_type(
         self, node: ast.ControlDeclaration | ast.ParserDeclaration
     ) -> types.Control | types.Parser:
         for parameter in node.type_parameters:
-            self.declare(parameter)
+            self.context.declare(parameter)
         is_parser = isinstance(node, ast.ParserDeclaration)
         owner = "parser" if is_parser else "control"
-        parameters = self.parameter_types(node.parameters, owner)
-        constructor = self.parameter_types(node.constructor_parameters, "constructor")
+        parameters = self.parameters.parameter_types(node.parameters, owner)
+        constructor = self.parameters.parameter_types(node.constructor_parameters, "constructor")
         for built in constructor:
             if built.optional and built.declaration is not None:
-                self.error(built.declaration, "@optional in the constructor of a block")
-        self.constructor_parameters.update(node.constructor_parameters)
+                self.context.error(built.declaration, "@optional in the constructor of a block")
+        self.context.constructor_parameters.update(node.constructor_parameters)
         make = types.Parser if is_parser else types.Control
         arguments = tuple(types.TypeVariable(p) for p in node.type_parameters)
         return make(node, arguments, parameters, constructor)
@@ -129,71 +82,71 @@ class Blocks(Tables):
     def check_local(self, node: ast.Declaration) -> None:
         """A declaration inside a parser or control."""
         if isinstance(node, ast.ActionDeclaration):
-            self.check_action(node)
+            self.functions.check_action(node)
         elif isinstance(node, ast.TableDeclaration):
-            self.check_table(node)
+            self.tables.check_table(node)
         elif isinstance(node, ast.Instantiation):
-            self.check_instantiation(node)
+            self.instances.check_instantiation(node)
         elif isinstance(node, ast.ValueSet):
             self._value_set(node)
         else:
-            self.check_statement(node)
-
-    def check_instantiation(self, node: ast.Instantiation) -> None:
-        raise NotImplementedError
+            self.statements.check_statement(node)
 
     # ---- parsers
 
     def check_parser(self, node: ast.ParserDeclaration) -> None:
-        outer, self.prefix = self.prefix, self.program.full_name.get(node, node.name)
-        with self.nested_scope(), self.code(Frame("parser")):
+        outer, self.context.prefix = (
+            self.context.prefix,
+            self.context.program.full_name.get(node, node.name),
+        )
+        with self.context.nested_scope(), self.context.code(Frame("parser")):
             type_ = self._block_type(node)
-            with self.nested_scope():
+            with self.context.nested_scope():
                 for declaration in node.locals:
                     self.check_local(declaration)
                 self._states(node)
-        self.prefix = outer
-        self.record(node, type_)
-        self.declare(node)
+        self.context.prefix = outer
+        self.context.record(node, type_)
+        self.context.declare(node)
 
     def _value_set(self, node: ast.ValueSet) -> None:
-        element = self.resolve(node.type_ref)
+        element = self.resolver.resolve(node.type_ref)
         problem = not isinstance(element, (*_SELECTABLE, types.Struct, types.Unknown))
         if problem:
-            element = self.error(node.type_ref, f"a value set cannot hold {element}")
-        size = self.check(node.size)
-        value = self.program.const_value.get(node.size)
+            element = self.context.error(node.type_ref, f"a value set cannot hold {element}")
+        size = self.context.check(node.size)
+        value = self.context.program.const_value.get(node.size)
         if not isinstance(size, (types.Bits, types.Integer, types.Unknown)):
-            self.error(node.size, f"the size of a value set must be a number, not {size}")
+            self.context.error(node.size, f"the size of a value set must be a number, not {size}")
         elif isinstance(value, int) and value < 0:
-            self.error(node.size, "the size of a value set cannot be negative")
-        elif not self.known(node.size):
-            self.error(node.size, "the size of a value set must be known at compile time")
-        self.record(node, types.Set(element))
-        self.declare(node)
+            self.context.error(node.size, "the size of a value set cannot be negative")
+        elif not self.context.known(node.size):
+            self.context.error(node.size, "the size of a value set must be known at compile time")
+        self.context.record(node, types.Set(element))
+        self.context.declare(node)
 
     def _states(self, node: ast.ParserDeclaration) -> None:
         states: dict[str, ast.ParserState] = {}
         for state in node.states:
             if state.name in FINAL_STATES:
-                self.error(state, f"state '{state.name}' is built in")
+                self.context.error(state, f"state '{state.name}' is built in")
             elif state.name in states:
                 first = states[state.name].position
-                self.error(state, f"state '{state.name}' is already declared at {first}")
+                self.context.error(state, f"state '{state.name}' is already declared at {first}")
             states.setdefault(state.name, state)
-            self.program.full_name[state] = f"{self.prefix}.{state.name}"
+            self.context.program.full_name[state] = f"{self.context.prefix}.{state.name}"
         if "start" not in states:
-            self.error(node, f"parser '{node.name}' has no state 'start'")
+            self.context.error(node, f"parser '{node.name}' has no state 'start'")
         for state in node.states:
-            with self.code(Frame("state")), self.nested_scope():
-                self.check_statements(state.statements)
+            with self.context.code(Frame("state")), self.context.nested_scope():
+                self.statements.check_statements(state.statements)
                 self._transition(state, states)
         self._reachable(node, states)
 
     def _transition(self, state: ast.ParserState, states: dict[str, ast.ParserState]) -> None:
         transition = state.transition
         if transition is None:
-            self.warn(
+            self.context.warn(
                 state,
                 "parser-transition",
                 f"state '{state.name}' has no transition and ends in reject",
@@ -208,7 +161,7 @@ class Blocks(Tables):
         if len(transition.cases) > 1 and len(following) == 1 and transition.subject:
             message = f"all cases of this select lead to '{min(following)}'"
             hint = f"write `transition {min(following)};`"
-            self.warn(transition.subject[0], "parser-transition", message, hint)
+            self.context.warn(transition.subject[0], "parser-transition", message, hint)
         for case in transition.cases:
             self._select_keyset(case.keyset, subjects)
             self._target(case.target, states)
@@ -217,33 +170,33 @@ class Blocks(Tables):
     def _target(self, reference: ast.StateRef, states: dict[str, ast.ParserState]) -> None:
         state = states.get(reference.name)
         if state is not None:
-            self.program.decl_of[reference] = state
+            self.context.program.decl_of[reference] = state
         elif reference.name not in FINAL_STATES:
-            self.error(reference, f"there is no state '{reference.name}'")
+            self.context.error(reference, f"there is no state '{reference.name}'")
 
     def _subject(self, subject: ast.Expression) -> types.Type:
-        type_ = self.check(subject)
+        type_ = self.context.check(subject)
         if isinstance(type_, types.Unknown):
             return type_
         if isinstance(type_, types.Integer):
-            return self.error(subject, "select needs a value with a width")
+            return self.context.error(subject, "select needs a value with a width")
         if not isinstance(type_, _SELECTABLE):
-            return self.error(subject, f"select cannot decide on {type_}")
+            return self.context.error(subject, f"select cannot decide on {type_}")
         return type_
 
     def _select_keyset(self, keyset: ast.Expression, subjects: list[types.Type]) -> None:
         if isinstance(keyset, ast.ListExpression) and keyset.parenthesized:
             if len(keyset.elements) == len(subjects):
                 for element, subject in zip(keyset.elements, subjects, strict=True):
-                    self.check_keyset(element, subject)
-                elements = tuple(self.program.type_of[e] for e in keyset.elements)
-                self.program.type_of[keyset] = types.Tuple(elements)
+                    self.tables.check_keyset(element, subject)
+                elements = tuple(self.context.program.type_of[e] for e in keyset.elements)
+                self.context.program.type_of[keyset] = types.Tuple(elements)
                 return
             self._wrong_count(keyset, len(keyset.elements), len(subjects))
         elif len(subjects) == 1 and not self._holds_structs(keyset):
-            self.check_keyset(keyset, subjects[0])
+            self.tables.check_keyset(keyset, subjects[0])
         elif isinstance(keyset, ast.DefaultKeyset):
-            self.check(keyset)
+            self.context.check(keyset)
         else:
             self._whole_keyset(keyset, subjects)
 
@@ -251,12 +204,12 @@ class Blocks(Tables):
         """Whether the keyset is a value set of structs, whose fields are the keys."""
         if not isinstance(keyset, ast.NameExpression):
             return False
-        type_ = self.check(keyset)
+        type_ = self.context.check(keyset)
         return isinstance(type_, types.Set) and isinstance(type_.element, types.Struct)
 
     def _whole_keyset(self, keyset: ast.Expression, subjects: list[types.Type]) -> None:
         """One keyset for several subjects: a value set of tuples or structs."""
-        type_ = self.check(keyset)
+        type_ = self.context.check(keyset)
         element = type_.element if isinstance(type_, types.Set) else type_
         parts: tuple[types.Type, ...] | None = None
         if isinstance(element, types.Struct):
@@ -270,13 +223,13 @@ class Blocks(Tables):
 
     def _wrong_count(self, keyset: ast.Expression, given: int, wanted: int) -> None:
         keys = "key" if given == 1 else "keys"
-        self.error(keyset, f"{given} {keys} given, but select decides on {wanted}")
+        self.context.error(keyset, f"{given} {keys} given, but select decides on {wanted}")
 
     def _unreachable_cases(self, transition: ast.Transition) -> None:
         for index, case in enumerate(transition.cases[:-1]):
             if isinstance(case.keyset, ast.DefaultKeyset):
                 after = transition.cases[index + 1]
-                self.warn(
+                self.context.warn(
                     after,
                     "parser-transition",
                     "unreachable: the case before takes all",
@@ -295,18 +248,18 @@ class Blocks(Tables):
             reached.add(name)
             if state.transition is not None:
                 pending.extend(targets(state.transition))
-        self.program.parser_reachable[node] = reached
+        self.context.program.parser_reachable[node] = reached
         ends = any(_may_end(states[name]) for name in reached)
         if not ends and "start" in states and not _dangling_targets(states):
-            self.error(node, f"parser '{node.name}' reaches neither accept nor reject")
+            self.context.error(node, f"parser '{node.name}' reaches neither accept nor reject")
         accepts = any("accept" in _target_names(states[name]) for name in reached)
         if ends and not accepts and "start" in states:
-            self.warn(
+            self.context.warn(
                 node, "unreachable", f"parser '{node.name}' never accepts", "all its ways reject"
             )
         for state in node.states:
             if state.name not in reached and "start" in states:
-                self.warn(
+                self.context.warn(
                     state,
                     "unused",
                     f"state '{state.name}' is never reached",
@@ -346,7 +299,3 @@ def _leaves(type_: types.Type) -> list[types.Type]:
     if isinstance(type_, types.Tuple):
         return [leaf for e in type_.elements for leaf in _leaves(e)]
     return [type_]
-
-
-def _signature(type_: types.Function) -> tuple[tuple[str, types.Type], ...]:
-    return tuple((p.name, p.type) for p in type_.parameters)

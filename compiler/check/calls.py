@@ -3,62 +3,84 @@
 from __future__ import annotations
 
 from agglab.compiler import ast, types
-from agglab.compiler.check.arguments import Arguments, Pairing, pair
-from agglab.compiler.check.members import HEADER_METHODS, SIZE_METHODS, STACK_METHODS, holds_headers
+from agglab.compiler.check.arguments import ArgumentChecker, Pairing, pair
+from agglab.compiler.check.context import Context
+from agglab.compiler.check.members import (
+    HEADER_METHODS,
+    SIZE_METHODS,
+    STACK_METHODS,
+    MemberChecker,
+    holds_headers,
+)
+from agglab.compiler.check.typerefs import TypeResolver
 from agglab.compiler.typed import BoundArgument, CallInfo, CallKind, ConstructionInfo
 
 _BIT32 = types.BIT32
 
 
-class Calls(Arguments):
+class CallChecker:
+    """Calls of functions, actions and methods; tables, parsers and controls that are applied."""
+
+    def __init__(
+        self,
+        context: Context,
+        resolver: TypeResolver,
+        members: MemberChecker,
+        arguments: ArgumentChecker,
+    ) -> None:
+        self.context = context
+        self.resolver = resolver
+        self.members = members
+        self.arguments = arguments
+
     def check_call(self, node: ast.Call, expected: types.Type | None) -> types.Type:
         callee = node.callee
         if isinstance(callee, ast.Member):
             return self._method_call(node, callee, expected)
         if isinstance(callee, ast.NameExpression):
             return self._plain_call(node, callee, expected)
-        self.check(callee)
-        self.check_loose(node.arguments)
-        return self.error(node, "this cannot be called")
+        self.context.check(callee)
+        self.arguments.check_loose(node.arguments)
+        return self.context.error(node, "this cannot be called")
 
     def _plain_call(
         self, node: ast.Call, callee: ast.NameExpression, expected: types.Type | None
     ) -> types.Type:
-        target = self.check(callee)
+        target = self.context.check(callee)
         if isinstance(target, types.Action):
             return self._action_call(node, callee, target)
         if isinstance(target, types.Overloads):
             return self._function_call(node, callee, target.functions, expected)
-        self.check_loose(node.arguments)
+        self.arguments.check_loose(node.arguments)
         if isinstance(target, types.Unknown):
             return target
         hint = f"call {callee.name}.apply(...)" if isinstance(target, _APPLICABLE) else ""
-        return self.error(node, f"'{callee.name}' is no function", hint)
+        return self.context.error(node, f"'{callee.name}' is no function", hint)
 
     def _action_call(
         self, node: ast.Call, callee: ast.NameExpression, target: types.Action
     ) -> types.Type:
         if node.type_arguments:
-            self.error(node, f"action '{callee.name}' takes no type arguments")
-        if self.frame.kind not in ("action", "apply", "table"):
-            self.error(node, f"action '{callee.name}' cannot be called from {self._here()}")
+            self.context.error(node, f"action '{callee.name}' takes no type arguments")
+        if self.context.frame.kind not in ("action", "apply", "table"):
+            self.context.error(node, f"action '{callee.name}' cannot be called from {self.here()}")
         paired = pair(target.parameters, node.arguments)
         if isinstance(paired, str):
-            self.check_loose(node.arguments)
-            return self.error(node, f"'{callee.name}': {paired}")
-        self._match_plain(paired)
-        bound = self.bind_arguments(paired, {}, constant=False)
+            self.arguments.check_loose(node.arguments)
+            return self.context.error(node, f"'{callee.name}': {paired}")
+        self.match_plain(paired)
+        bound = self.arguments.bind_arguments(paired, {}, constant=False)
         self._record(node, CallKind.ACTION, callee.name, target.declaration, None, bound)
         return types.VOID
 
-    def _here(self) -> str:
-        return _PLACES.get(self.frame.kind, f"a {self.frame.kind}")
+    def here(self) -> str:
+        return _PLACES.get(self.context.frame.kind, f"a {self.context.frame.kind}")
 
-    def _match_plain(self, pairs: Pairing) -> None:
+    def match_plain(self, pairs: Pairing) -> None:
         """Checks arguments of parameters whose types are fully known."""
         for parameter, argument in pairs:
             if argument is not None and argument.value is not None:
-                self.check(argument.value, parameter.type)
+                self.context.check(argument.value, parameter.type)
 
     def _record(
         self,
@@ -72,7 +94,7 @@ class Calls(Arguments):
         bindings: types.Bindings | None = None,
         type_arguments: tuple[types.Type, ...] = (),
     ) -> types.Type:
-        self.program.calls[node] = CallInfo(
+        self.context.program.calls[node] = CallInfo(
             kind, method, target, receiver, type_arguments, bindings or {}, arguments, result
         )
         return result
@@ -86,15 +108,19 @@ class Calls(Arguments):
         functions: tuple[types.Function, ...],
         expected: types.Type | None,
     ) -> types.Type:
-        chosen = self.choose(node, callee.name, functions, node.arguments)
+        chosen = self.arguments.choose(node, callee.name, functions, node.arguments)
         if chosen is None:
             return types.UNKNOWN
         declaration = chosen[0].declaration
         assert declaration is not None
-        self.program.decl_of[callee] = declaration
+        self.context.program.decl_of[callee] = declaration
         self.warn_deprecated(node, declaration)
-        if callee.name == "verify" and declaration.body is None and self.frame.kind != "state":
-            self.error(node, "'verify' can be called in parser states only")
+        if (
+            callee.name == "verify"
+            and declaration.body is None
+            and self.context.frame.kind != "state"
+        ):
+            self.context.error(node, "'verify' can be called in parser states only")
         kind = CallKind.FUNCTION if declaration.body else CallKind.EXTERN_FUNCTION
         if declaration.body is None and callee.name == "static_assert":
             kind = CallKind.STATIC_ASSERT
@@ -108,19 +134,19 @@ class Calls(Arguments):
         if annotation is not None:
             reason = annotation.arguments[0] if annotation.arguments else None
             hint = reason.value if isinstance(reason, ast.StringLiteral) else ""
-            self.warn(node, "deprecated", f"'{declaration.name}' is deprecated", hint)
+            self.context.warn(node, "deprecated", f"'{declaration.name}' is deprecated", hint)
 
     def _static_assert(self, node: ast.Call) -> None:
-        info = self.program.calls.get(node)
+        info = self.context.program.calls.get(node)
         condition = info.arguments[0].value if info else None
         if condition is None:
             return
-        holds = self.program.const_value.get(condition)
+        holds = self.context.program.const_value.get(condition)
         if holds is False:
-            text = self.program.const_value.get(node.arguments[-1].value or condition)
+            text = self.context.program.const_value.get(node.arguments[-1].value or condition)
             reason = f": {text}" if isinstance(text, str) else ""
-            self.error(node, f"static assertion failed{reason}")
-        self.set_constant(node, True)
+            self.context.error(node, f"static assertion failed{reason}")
+        self.context.set_constant(node, True)
 
     def _finish(
         self,
@@ -135,18 +161,20 @@ class Calls(Arguments):
         """Type arguments, arguments and result of a chosen function."""
         function, pairs = chosen
         variables = function.type_parameters
-        given = tuple(self.resolve(a) for a in node.type_arguments)
+        given = tuple(self.resolver.resolve(a) for a in node.type_arguments)
         if given and len(given) != len(variables):
-            self.check_loose(node.arguments)
+            self.arguments.check_loose(node.arguments)
             takes = f"{len(variables)} type arguments" if variables else "no type arguments"
-            return self.error(node, f"'{name}' takes {takes}, not {len(given)}")
+            return self.context.error(node, f"'{name}' takes {takes}, not {len(given)}")
         for ref, argument in zip(node.type_arguments, given, strict=True):
             if isinstance(argument, types.Void):
-                self.error(ref, "void is no type argument of a call")
-        bindings = self.infer(node, name, variables, given, pairs, function.result, expected)
+                self.context.error(ref, "void is no type argument of a call")
+        bindings = self.arguments.infer(
+            node, name, variables, given, pairs, function.result, expected
+        )
         if bindings is None:
             return types.UNKNOWN if variables else function.result
-        bound = self.bind_arguments(pairs, bindings, constant=False)
+        bound = self.arguments.bind_arguments(pairs, bindings, constant=False)
         result = types.substitute(function.result, bindings)
         arguments = tuple(bindings[v] for v in variables)
         merged = {**outer, **bindings}
@@ -158,9 +186,9 @@ class Calls(Arguments):
     def _method_call(
         self, node: ast.Call, callee: ast.Member, expected: types.Type | None
     ) -> types.Type:
-        base = self.check(callee.base)
+        base = self.context.check(callee.base)
         if isinstance(base, types.Unknown):
-            self.check_loose(node.arguments)
+            self.arguments.check_loose(node.arguments)
             return base
         name = callee.member
         if name in SIZE_METHODS and not isinstance(base, types.Extern):
@@ -177,21 +205,23 @@ class Calls(Arguments):
             return self._header_call(node, callee, base)
         if isinstance(base, types.Stack) and name in STACK_METHODS and holds_headers(base):
             return self._stack_call(node, callee)
-        self.check_loose(node.arguments)
-        return self.error(callee.member_position, f"{base} has no method '{name}'")
+        self.arguments.check_loose(node.arguments)
+        return self.context.error(callee.member_position, f"{base} has no method '{name}'")
 
     def _no_arguments(self, node: ast.Call, name: str) -> None:
         if node.arguments or node.type_arguments:
-            self.check_loose(node.arguments)
-            self.error(node, f"'{name}' takes no arguments")
+            self.arguments.check_loose(node.arguments)
+            self.context.error(node, f"'{name}' takes no arguments")
 
     def _size_call(self, node: ast.Call, callee: ast.Member, base: types.Type) -> types.Type:
         self._no_arguments(node, callee.member)
         named = base.named if isinstance(base, types.TypeName) else base
         bits = size_bits(named, largest=callee.member.startswith("max"))
         if bits is None:
-            return self.error(callee, f"{named} has no size")
-        self.set_constant(node, (bits + 7) // 8 if callee.member.endswith("Bytes") else bits)
+            return self.context.error(callee, f"{named} has no size")
+        self.context.set_constant(
+            node, (bits + 7) // 8 if callee.member.endswith("Bytes") else bits
+        )
         return self._record(
             node, CallKind.SIZE_METHOD, callee.member, None, callee.base, result=types.INTEGER
         )
@@ -201,34 +231,34 @@ class Calls(Arguments):
         self._no_arguments(node, name)
         if name != "isValid":
             if isinstance(base, types.HeaderUnion):
-                return self.error(callee, f"a header union has no method '{name}'")
-            problem = self.lvalue_problem(callee.base)
+                return self.context.error(callee, f"a header union has no method '{name}'")
+            problem = self.members.lvalue_problem(callee.base)
             if problem:
-                self.error(callee.base, f"'{name}' changes the header, but {problem}")
+                self.context.error(callee.base, f"'{name}' changes the header, but {problem}")
         result = types.BOOLEAN if name == "isValid" else types.VOID
         return self._record(node, CallKind.HEADER_METHOD, name, None, callee.base, result=result)
 
     def _stack_call(self, node: ast.Call, callee: ast.Member) -> types.Type:
         name = callee.member
-        problem = self.lvalue_problem(callee.base)
+        problem = self.members.lvalue_problem(callee.base)
         if problem:
-            self.error(callee.base, f"'{name}' changes the stack, but {problem}")
+            self.context.error(callee.base, f"'{name}' changes the stack, but {problem}")
         parameter = types.ParameterType("count", types.INTEGER)
         paired = pair((parameter,), node.arguments)
         if isinstance(paired, str):
-            self.check_loose(node.arguments)
-            return self.error(node, f"'{name}': {paired}")
+            self.arguments.check_loose(node.arguments)
+            return self.context.error(node, f"'{name}': {paired}")
         value = node.arguments[0].value
-        count = None if value is None else self.constant_integer(value, f"'{name}' count")
+        count = None if value is None else self.resolver.constant_integer(value, f"'{name}' count")
         if value is not None and count is not None and count < 0:
-            self.error(value, f"'{name}' by a negative number ({count})")
+            self.context.error(value, f"'{name}' by a negative number ({count})")
         bound = (BoundArgument(parameter, value),)
         return self._record(node, CallKind.STACK_METHOD, name, None, callee.base, bound)
 
     def _table_apply(self, node: ast.Call, callee: ast.Member, base: types.Table) -> types.Type:
         self._no_arguments(node, "apply")
-        if self.frame.kind not in ("apply", "table"):
-            self.error(node, f"a table cannot be applied in {self._here()}")
+        if self.context.frame.kind not in ("apply", "table"):
+            self.context.error(node, f"a table cannot be applied in {self.here()}")
         result = types.ApplyResult(base.declaration)
         return self._record(
             node, CallKind.TABLE_APPLY, "apply", base.declaration, callee.base, result=result
@@ -243,9 +273,11 @@ class Calls(Arguments):
     ) -> types.Type:
         methods = [m for m in self.methods_of(base) if _name_of(m) == callee.member]
         if not methods:
-            self.check_loose(node.arguments)
-            return self.error(callee.member_position, f"{base} has no method '{callee.member}'")
-        chosen = self.choose(node, callee.member, methods, node.arguments)
+            self.arguments.check_loose(node.arguments)
+            return self.context.error(
+                callee.member_position, f"{base} has no method '{callee.member}'"
+            )
+        chosen = self.arguments.choose(node, callee.member, methods, node.arguments)
         if chosen is None:
             return types.UNKNOWN
         declaration = chosen[0].declaration
@@ -260,7 +292,7 @@ class Calls(Arguments):
 
     def _packet_call(self, node: ast.Call, name: str) -> None:
         """What core.p4's declarations cannot say about extract, lookahead and emit."""
-        info = self.program.calls.get(node)
+        info = self.context.program.calls.get(node)
         if info is None or not info.type_arguments:
             return
         type_ = info.type_arguments[0]
@@ -273,14 +305,14 @@ class Calls(Arguments):
         elif name == "emit" and not _emittable(type_):
             problem = f"emit takes headers, stacks, unions and structs of them, not {type_}"
         if problem:
-            self.error(place, problem)
+            self.context.error(place, problem)
 
     def methods_of(self, extern: types.Extern) -> tuple[types.Function, ...]:
         """The methods of an extern object, its type arguments substituted; no constructors."""
         bindings = dict(zip(extern.declaration.type_parameters, extern.arguments, strict=True))
         found = []
         for method in extern.declaration.methods:
-            type_ = self.program.type_of_declaration.get(method)
+            type_ = self.context.program.type_of_declaration.get(method)
             if method.return_type is not None and isinstance(type_, types.Function):
                 found.append(types.substitute(type_, bindings))
         return tuple(found)
@@ -291,17 +323,19 @@ class Calls(Arguments):
         """`Inner.apply(...)`: an instance made for this one call."""
         body = (ast.ControlDeclaration, ast.ParserDeclaration)
         if not isinstance(named, types.Block) or callee.member != "apply":
-            self.check_loose(node.arguments)
+            self.arguments.check_loose(node.arguments)
             if isinstance(named, types.Unknown):
                 return named
-            return self.error(callee, f"type {named} has no method '{callee.member}'")
+            return self.context.error(callee, f"type {named} has no method '{callee.member}'")
         if not isinstance(named.declaration, body):
-            self.check_loose(node.arguments)
-            return self.error(node, f"{named} has no body to apply")
+            self.arguments.check_loose(node.arguments)
+            return self.context.error(node, f"{named} has no body to apply")
         required = [p for p in named.constructor if p.default is None and not p.optional]
         if required:
-            self.error(node, f"{named} needs constructor arguments: declare an instance")
-        self.program.constructions[node] = ConstructionInfo(named, named.declaration, None, ())
+            self.context.error(node, f"{named} needs constructor arguments: declare an instance")
+        self.context.program.constructions[node] = ConstructionInfo(
+            named, named.declaration, None, ()
+        )
         return self._block_apply(node, None, named)
 
     def _block_apply(
@@ -309,14 +343,14 @@ class Calls(Arguments):
     ) -> types.Type:
         is_parser = isinstance(base, types.Parser)
         where, kind = ("state", "parser") if is_parser else ("apply", "control")
-        if self.frame.kind != where:
-            self.error(node, f"a {kind} cannot be applied in {self._here()}")
+        if self.context.frame.kind != where:
+            self.context.error(node, f"a {kind} cannot be applied in {self.here()}")
         paired = pair(base.parameters, node.arguments)
         if isinstance(paired, str):
-            self.check_loose(node.arguments)
-            return self.error(node, f"apply of {base}: {paired}")
-        self._match_plain(paired)
-        bound = self.bind_arguments(paired, {}, constant=False)
+            self.arguments.check_loose(node.arguments)
+            return self.context.error(node, f"apply of {base}: {paired}")
+        self.match_plain(paired)
+        bound = self.arguments.bind_arguments(paired, {}, constant=False)
         call_kind = CallKind.PARSER_APPLY if is_parser else CallKind.CONTROL_APPLY
         return self._record(node, call_kind, "apply", base.declaration, receiver, bound)
 

@@ -3,36 +3,77 @@
 from __future__ import annotations
 
 from agglab.compiler import ast, types
-from agglab.compiler.check.declarations import Declarations
+from agglab.compiler.check.arguments import ArgumentChecker
+from agglab.compiler.check.blocks import BlockChecker
+from agglab.compiler.check.calls import CallChecker
+from agglab.compiler.check.coerce import Coercion
+from agglab.compiler.check.context import Context
+from agglab.compiler.check.declarations import DeclarationChecker
 from agglab.compiler.check.elaborate import elaborate
+from agglab.compiler.check.expressions import ExpressionChecker
 from agglab.compiler.check.flow import check_flow
+from agglab.compiler.check.functions import FunctionChecker
+from agglab.compiler.check.instances import InstanceChecker
+from agglab.compiler.check.members import MemberChecker
 from agglab.compiler.check.names import check_names
+from agglab.compiler.check.operators import OperatorChecker
+from agglab.compiler.check.parameters import Parameters
+from agglab.compiler.check.statements import StatementChecker
+from agglab.compiler.check.tables import TableChecker
+from agglab.compiler.check.typerefs import TypeResolver
 from agglab.compiler.check.unused import check_unused
 from agglab.compiler.diagnostics import Diagnostics
 from agglab.compiler.typed import TypedProgram
 
 
-class Checker(Declarations):
+class Checker:
+    """Makes the parts of the checker and checks a program with them."""
+
     def __init__(self, tree: ast.Program, diagnostics: Diagnostics) -> None:
-        super().__init__(tree, diagnostics)
-        self.error_members = {}
-        self.checked_arguments = set()
+        self.context = context = Context(tree, diagnostics)
+        self.resolver = TypeResolver(context)
+        self.coercion = Coercion(context)
+        self.parameters = Parameters(context, self.resolver, self.coercion)
+        below = context, self.resolver, self.coercion
+        self.operators = OperatorChecker(*below)
+        self.members = MemberChecker(context, self.operators)
+        self.arguments = ArgumentChecker(context, self.coercion, self.members)
+        self.calls = CallChecker(context, self.resolver, self.members, self.arguments)
+        self.expressions = ExpressionChecker(
+            *below, self.operators, self.members, self.arguments, self.calls
+        )
+        self.statements = StatementChecker(*below, self.members, self.arguments, self.calls)
+        self.tables = TableChecker(*below, self.arguments, self.calls)
+        self.functions = FunctionChecker(context, self.resolver, self.parameters, self.statements)
+        self.instances = InstanceChecker(context, self.calls, self.expressions, self.functions)
+        self.blocks = BlockChecker(
+            context,
+            self.resolver,
+            self.parameters,
+            self.statements,
+            self.tables,
+            self.functions,
+            self.instances,
+        )
+        self.declarations = DeclarationChecker(
+            *below, self.parameters, self.statements, self.functions, self.instances, self.blocks
+        )
 
     def run(self) -> TypedProgram:
-        for declaration in self.program.tree.declarations:
-            self.check_declaration(declaration)
+        for declaration in self.context.program.tree.declarations:
+            self.declarations.check_declaration(declaration)
             if declaration.name == "main" and not isinstance(declaration, ast.Instantiation):
-                self.error(declaration, "'main' must be an instance of a package")
+                self.context.error(declaration, "'main' must be an instance of a package")
         self._check_annotations()
-        if not self.diagnostics.failed:
-            check_flow(self)
-        if not self.diagnostics.failed:
-            check_unused(self)
-        return self.program
+        if not self.context.diagnostics.failed:
+            check_flow(self.context)
+        if not self.context.diagnostics.failed:
+            check_unused(self.context)
+        return self.context.program
 
     def _check_annotations(self) -> None:
         """Structured ones: their values, and that no name is given twice."""
-        for node in ast.walk(self.program.tree):
+        for node in ast.walk(self.context.program.tree):
             given: tuple[ast.Annotation, ...] = getattr(node, "annotations", ())
             for annotation in given:
                 self._check_known_annotation(annotation)
@@ -42,32 +83,34 @@ class Checker(Declarations):
                 same = [a for a in given if a.name == annotation.name]
                 if same[-1] is annotation and len(same) > 1:
                     first = same[0].position
-                    self.error(annotation, f"@{annotation.name} is already given at {first}")
+                    self.context.error(
+                        annotation, f"@{annotation.name} is already given at {first}"
+                    )
 
     def _check_known_annotation(self, annotation: ast.Annotation) -> None:
         """The arguments of those that have a meaning."""
         for value in annotation.arguments:
             if annotation.name == "deprecated":
-                self.check(value)
-                if not isinstance(self.program.const_value.get(value), str):
-                    self.error(value, "@deprecated needs a string known at compile time")
+                self.context.check(value)
+                if not isinstance(self.context.program.const_value.get(value), str):
+                    self.context.error(value, "@deprecated needs a string known at compile time")
             elif annotation.name == "field_list":
-                self.check(value)
-                known = self.program.const_value.get(value)
-                if not isinstance(known, int) and known not in self.program.enum_values:
-                    self.error(value, "@field_list needs numbers known at compile time")
+                self.context.check(value)
+                known = self.context.program.const_value.get(value)
+                if not isinstance(known, int) and known not in self.context.program.enum_values:
+                    self.context.error(value, "@field_list needs numbers known at compile time")
             elif annotation.name == "match" and (
                 not isinstance(value, ast.NameExpression)
-                or value.name not in self.program.match_kinds
+                or value.name not in self.context.program.match_kinds
             ):
-                known = "there are " + ", ".join(self.program.match_kinds)
-                self.error(value, "@match needs a match kind", known)
+                known = "there are " + ", ".join(self.context.program.match_kinds)
+                self.context.error(value, "@match needs a match kind", known)
 
     def _check_annotation_value(self, value: ast.Expression) -> None:
-        type_ = self.check(value)
-        known = isinstance(self.program.const_value.get(value), (bool, int, str))
+        type_ = self.context.check(value)
+        known = isinstance(self.context.program.const_value.get(value), (bool, int, str))
         if not known and not isinstance(type_, types.Unknown):
-            self.error(
+            self.context.error(
                 value, "a value in an annotation must be a number, a string or a truth value"
             )
 

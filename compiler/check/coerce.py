@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from agglab.compiler import ast, types
-from agglab.compiler.check.typerefs import TypeResolver
+from agglab.compiler.check.context import Context
 from agglab.compiler.check.unify import block_difference, same_object
 from agglab.compiler.fold import cast, fits, limits, wrap
-from agglab.compiler.typed import Value
 
 _LITERALS = (
     ast.ListExpression,
@@ -20,13 +19,18 @@ _OBJECTS = (types.Block, types.Extern, types.Package)
 _WITHOUT_DEFAULT = (*_OBJECTS, types.List, types.String, types.MatchKind, types.TypeVariable)
 
 
-class Coercion(TypeResolver):
+class Coercion:
+    """Converts checked expressions to the types that their places have."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
     def coerce(self, expression: ast.Expression, target: types.Type, what: str) -> bool:
         """Makes a checked expression have type target; reports and returns False if it cannot.
 
         what: the thing that has the target type, for the message.
         """
-        source = self.program.type_of[expression]
+        source = self.context.program.type_of[expression]
         if source == target or _unknown(source) or _unknown(target):
             return True
         if isinstance(expression, _LITERALS) and not isinstance(source, types.Integer):
@@ -38,14 +42,14 @@ class Coercion(TypeResolver):
 
     def coerce_assigned(self, expression: ast.Expression, target: types.Type, what: str) -> bool:
         """coerce(), where a number without width may also become a new type (as in p4c)."""
-        source = self.program.type_of[expression]
+        source = self.context.program.type_of[expression]
         inner = target
         while isinstance(inner, types.NewType):
             inner = inner.underlying
         if isinstance(source, types.Integer) and isinstance(inner, types.Bits):
             self.retype_integer(expression, inner)
-            if expression in self.program.const_value:
-                self.program.type_of[expression] = target
+            if expression in self.context.program.const_value:
+                self.context.program.type_of[expression] = target
             return True
         return self.coerce(expression, target, what)
 
@@ -57,7 +61,7 @@ class Coercion(TypeResolver):
             hint = f"convert it: ({target})(...)"
         elif isinstance(source, types.Block) and isinstance(target, types.Block):
             hint = block_difference(target, source)
-        self.error(expression, f"{what} has type {target}, but this is {source}", hint)
+        self.context.error(expression, f"{what} has type {target}, but this is {source}", hint)
 
     def _convert(self, expression: ast.Expression, source: types.Type, target: types.Type) -> bool:
         if isinstance(source, types.Integer) and isinstance(target, types.Bits):
@@ -76,32 +80,32 @@ class Coercion(TypeResolver):
         return False
 
     def _bits_to_integer(self, expression: ast.Expression) -> bool:
-        if expression in self.program.const_value:
-            self.program.type_of[expression] = types.INTEGER
+        if expression in self.context.program.const_value:
+            self.context.program.type_of[expression] = types.INTEGER
         else:
-            self.program.implicit_cast[expression] = types.INTEGER
+            self.context.program.implicit_cast[expression] = types.INTEGER
         return True
 
     def _enum_to_bits(self, expression: ast.Expression, target: types.Type) -> bool:
-        value = self.program.const_value.get(expression)
+        value = self.context.program.const_value.get(expression)
         if value is None:
-            self.program.implicit_cast[expression] = target
+            self.context.program.implicit_cast[expression] = target
         else:
-            converted = cast(value, target, self.program.enum_values)
+            converted = cast(value, target, self.context.program.enum_values)
             assert converted is not None
-            self.set_constant(expression, converted)
-            self.program.type_of[expression] = target
+            self.context.set_constant(expression, converted)
+            self.context.program.type_of[expression] = target
         return True
 
     def retype_integer(self, expression: ast.Expression, target: types.Bits) -> None:
         """Gives an arbitrary-precision expression a width."""
-        value = self.program.const_value.get(expression)
+        value = self.context.program.const_value.get(expression)
         if value is None:
-            self.program.implicit_cast[expression] = target
+            self.context.program.implicit_cast[expression] = target
             return
         assert isinstance(value, int)
-        self.program.type_of[expression] = target
-        self.set_constant(expression, wrap(value, target))
+        self.context.program.type_of[expression] = target
+        self.context.set_constant(expression, wrap(value, target))
         if not fits(value, target):
             self._warn_overflow(expression, value, target)
 
@@ -109,14 +113,11 @@ class Coercion(TypeResolver):
         low, high = limits(target)
         kind = "mismatch" if value < 0 and not target.signed else "overflow"
         if target.signed or not -(1 << target.width) < value < 0:
-            self.warn(
+            self.context.warn(
                 expression,
                 kind,
                 f"{value} does not fit {target} ({low}..{high}); it becomes {wrap(value, target)}",
             )
-
-    def set_constant(self, expression: ast.Expression, value: Value) -> None:
-        self.program.const_value[expression] = value
 
     # ---- literals take the type that is expected of them
 
@@ -127,9 +128,11 @@ class Coercion(TypeResolver):
             return self._coerce_invalid(expression, target, what)
         if isinstance(expression, ast.DefaultInitializer):
             if isinstance(target, _WITHOUT_DEFAULT):
-                self.error(expression, f"{what} has type {target}, which has no default value")
+                self.context.error(
+                    expression, f"{what} has type {target}, which has no default value"
+                )
                 return False
-            self.program.type_of[expression] = target
+            self.context.program.type_of[expression] = target
             return True
         if isinstance(expression, ast.StructExpression):
             return self._coerce_struct(expression, target, what)
@@ -141,69 +144,71 @@ class Coercion(TypeResolver):
     ) -> bool:
         fine = self.coerce(expression.then, target, what)
         fine = self.coerce(expression.otherwise, target, what) and fine
-        self.program.type_of[expression] = target if fine else types.UNKNOWN
+        self.context.program.type_of[expression] = target if fine else types.UNKNOWN
         return fine
 
     def _coerce_invalid(self, expression: ast.InvalidHeader, target: types.Type, what: str) -> bool:
         if not isinstance(target, (types.Header, types.HeaderUnion)):
-            self.error(expression, f"{what} has type {target}, but {{#}} is a header")
+            self.context.error(expression, f"{what} has type {target}, but {{#}} is a header")
             return False
-        self.program.type_of[expression] = target
+        self.context.program.type_of[expression] = target
         return True
 
     def _coerce_struct(
         self, expression: ast.StructExpression, target: types.Type, what: str
     ) -> bool:
         if not isinstance(target, (types.Struct, types.Header)):
-            self._mismatch(expression, self.program.type_of[expression], target, what)
+            self._mismatch(expression, self.context.program.type_of[expression], target, what)
             return False
         fine = True
         for member in expression.members:
             field = target.field(member.name)
             if field is None:
-                self.error(member, f"{target} has no field '{member.name}'")
+                self.context.error(member, f"{target} has no field '{member.name}'")
                 fine = False
             else:
                 fine = self.coerce(member.value, field.type, f"field '{member.name}'") and fine
         missing = {f.name for f in target.fields} - {m.name for m in expression.members}
         if missing and not expression.has_dots:
             names = ", ".join(f.name for f in target.fields if f.name in missing)
-            self.error(expression, f"no value for {names} of {target}", "end the list with ', ...'")
+            self.context.error(
+                expression, f"no value for {names} of {target}", "end the list with ', ...'"
+            )
             fine = False
-        self.program.type_of[expression] = target
+        self.context.program.type_of[expression] = target
         self._fold_struct(expression, target)
         return fine
 
     def _fold_struct(self, expression: ast.StructExpression, target: types.StructLike) -> None:
-        given = {m.name: self.program.const_value.get(m.value) for m in expression.members}
+        given = {m.name: self.context.program.const_value.get(m.value) for m in expression.members}
         values = tuple(given.get(f.name) for f in target.fields)
         if None not in values and isinstance(target, types.Struct):
-            self.set_constant(expression, tuple(v for v in values if v is not None))
+            self.context.set_constant(expression, tuple(v for v in values if v is not None))
 
     def _coerce_list(self, expression: ast.ListExpression, target: types.Type, what: str) -> bool:
         wanted = _element_types(target, len(expression.elements))
         if wanted is None:
-            self._mismatch(expression, self.program.type_of[expression], target, what)
+            self._mismatch(expression, self.context.program.type_of[expression], target, what)
             return False
         given = len(expression.elements)
         short = given < len(wanted) and expression.has_dots
         if given > len(wanted) or (given < len(wanted) and not short):
             elements = f"{len(wanted)} element{'s' * (len(wanted) != 1)}"
-            self.error(expression, f"{what} has {elements} ({target}), not {given}")
+            self.context.error(expression, f"{what} has {elements} ({target}), not {given}")
             return False
         fine = True
         for element, type_ in zip(expression.elements, wanted, strict=False):
             fine = self.coerce(element, type_, "this element") and fine
-        self.program.type_of[expression] = target
+        self.context.program.type_of[expression] = target
         self.fold_list(expression)
         return fine
 
     def fold_list(self, expression: ast.ListExpression) -> None:
-        values = [self.program.const_value.get(e) for e in expression.elements]
+        values = [self.context.program.const_value.get(e) for e in expression.elements]
         known = tuple(v for v in values if v is not None)
-        header = isinstance(self.program.type_of[expression], (types.Header, types.Stack))
+        header = isinstance(self.context.program.type_of[expression], (types.Header, types.Stack))
         if len(known) == len(values) and not expression.has_dots and not header:
-            self.set_constant(expression, known)
+            self.context.set_constant(expression, known)
 
 
 def _unknown(type_: types.Type) -> bool:

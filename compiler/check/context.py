@@ -6,13 +6,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from typing import Protocol
 
 from agglab.compiler import ast, types
 from agglab.compiler.diagnostics import Diagnostics
 from agglab.compiler.source import Position
-from agglab.compiler.typed import TypedProgram, qualified
+from agglab.compiler.typed import TypedProgram, Value, qualified
+
+
+class Check(Protocol):
+    """The type of an expression (ExpressionChecker.check)."""
+
+    def __call__(
+        self, expression: ast.Expression, expected: types.Type | None = None
+    ) -> types.Type: ...
+
 
 Entry = ast.Declaration | list[ast.FunctionDeclaration]
+
+_TRANSPARENT = (
+    ast.Unary,
+    ast.Binary,
+    ast.Cast,
+    ast.Conditional,
+    ast.Slice,
+    ast.Member,
+    ast.Index,
+    ast.ListExpression,
+)
 
 
 @dataclass(slots=True)
@@ -48,6 +69,16 @@ class Frame:
 
 
 class Context:
+    """What all checks share: the program being built, diagnostics, scopes and the code at hand.
+
+    A part is given the parts it needs when it is made. Where checks go round in a circle (an
+    expression contains a type, which contains an expression), the part that is made last enters its
+    check here, and those made before it call it through the context.
+    """
+
+    # Entered by ExpressionChecker: expression, and what its surroundings expect.
+    check: Check
+
     def __init__(self, tree: ast.Program, diagnostics: Diagnostics) -> None:
         self.program = TypedProgram(tree)
         self.diagnostics = diagnostics
@@ -56,6 +87,7 @@ class Context:
         self.frame = Frame("program")
         self.prefix = ""
         self.constructor_parameters: set[ast.Parameter] = set()
+        self.error_members: dict[str, ast.EnumMember] = {}
         self.leaf_counts: types.LeafCounts = {}
 
     # ---- diagnostics
@@ -120,9 +152,6 @@ class Context:
                 value = declaration.name
             annotation.arguments = (ast.StringLiteral(given.position, value),)
 
-    def check(self, expression: ast.Expression, expected: types.Type | None = None) -> types.Type:
-        raise NotImplementedError
-
     def _warn_shadowing(self, declaration: ast.Declaration) -> None:
         if self.scope.parent is None or isinstance(declaration, ast.TypeParameter):
             return
@@ -154,6 +183,34 @@ class Context:
 
     def record(self, declaration: ast.Declaration, type_: types.Type) -> None:
         self.program.type_of_declaration[declaration] = type_
+
+    def set_constant(self, expression: ast.Expression, value: Value) -> None:
+        self.program.const_value[expression] = value
+
+    # ---- compile-time known
+
+    def known(self, expression: ast.Expression) -> bool:
+        """Whether the value is known once the program is instantiated."""
+        if expression in self.program.const_value:
+            return True
+        if isinstance(expression, ast.NameExpression):
+            return self._known_name(expression)
+        if isinstance(expression, (ast.ConstructorCall, ast.InvalidHeader, ast.DefaultInitializer)):
+            return True
+        if isinstance(expression, _TRANSPARENT):
+            return all(
+                self.known(c) for c in ast.children(expression) if isinstance(c, ast.Expression)
+            )
+        if isinstance(expression, ast.StructExpression):
+            return all(self.known(m.value) for m in expression.members)
+        return False
+
+    def _known_name(self, expression: ast.NameExpression) -> bool:
+        declaration = self.program.decl_of.get(expression)
+        if isinstance(declaration, ast.Parameter):
+            type_ = self.program.type_of_declaration.get(declaration)
+            return declaration in self.constructor_parameters or isinstance(type_, types.Extern)
+        return isinstance(declaration, (ast.Instantiation, ast.Constant))
 
 
 def did_you_mean(name: str, names: set[str]) -> str:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from agglab.compiler import ast
+from agglab.compiler.check.context import Context
 from agglab.compiler.typed import TypedProgram
-
-if TYPE_CHECKING:
-    from agglab.compiler.check.context import Context
 
 # beyond so many entries every pair would take too long
 MAX_COMPARED = 2000

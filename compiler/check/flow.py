@@ -13,16 +13,16 @@ from typing import Any
 
 from agglab.compiler import ast, types
 from agglab.compiler.check.blocks import FINAL_STATES, targets
+from agglab.compiler.check.context import Context
 from agglab.compiler.check.paths import Path, Place, Places, leaves, merge
-from agglab.compiler.check.statements import Statements
 from agglab.compiler.typed import CallInfo, CallKind, TypedProgram
 
 
 class _Flow:
-    def __init__(self, checker: Statements, touched: set[ast.Node] | None = None) -> None:
+    def __init__(self, context: Context, touched: set[ast.Node] | None = None) -> None:
         """touched: what the actions around this body may change."""
-        self.checker = checker
-        self.program: TypedProgram = checker.program
+        self.context = context
+        self.program: TypedProgram = context.program
         self.touched = touched or set()
         self.returns: list[Path] = []
         self.header_fields: set[Place] = set()
@@ -63,7 +63,7 @@ class _Flow:
 
     def warn(self, node: ast.Node, kind: str, message: str, hint: str = "") -> None:
         if not self.silent:
-            self.checker.warn(node, kind, message, hint)
+            self.context.warn(node, kind, message, hint)
 
     # ---- places
 
@@ -355,41 +355,41 @@ _STATEMENTS: dict[type, Callable[[Any, Any, Path], Path]] = {
 }
 
 
-def check_flow(checker: Statements) -> None:
+def check_flow(context: Context) -> None:
     """Every body of the program; call it on a program without type errors."""
-    for declaration in checker.program.tree.declarations:
-        _check_declaration(checker, declaration)
+    for declaration in context.program.tree.declarations:
+        _check_declaration(context, declaration)
 
 
-def _check_declaration(checker: Statements, node: ast.Declaration) -> None:
+def _check_declaration(context: Context, node: ast.Declaration) -> None:
     if isinstance(node, (ast.ControlDeclaration, ast.ParserDeclaration)):
         for local in node.locals:
-            _check_declaration(checker, local)
+            _check_declaration(context, local)
     if isinstance(node, ast.FunctionDeclaration):
-        _check_function(checker, node)
+        _check_function(context, node)
     elif isinstance(node, ast.ActionDeclaration):
-        _Flow(checker).body(node, node.parameters, node.body)
+        _Flow(context).body(node, node.parameters, node.body)
     elif isinstance(node, ast.ControlDeclaration):
         actions = [a for a in node.locals if isinstance(a, ast.ActionDeclaration)]
         touched: set[ast.Node] = {
-            checker.program.decl_of[n]
+            context.program.decl_of[n]
             for action in actions
             for n in ast.walk(action.body)
-            if isinstance(n, ast.NameExpression) and n in checker.program.decl_of
+            if isinstance(n, ast.NameExpression) and n in context.program.decl_of
         }
-        _Flow(checker, touched).body(node, node.parameters, node.body, node.locals)
+        _Flow(context, touched).body(node, node.parameters, node.body, node.locals)
     elif isinstance(node, ast.ParserDeclaration):
-        _Flow(checker).parser(node)
+        _Flow(context).parser(node)
     elif isinstance(node, ast.Instantiation):
         for method in node.initializer or ():
-            _check_declaration(checker, method)
+            _check_declaration(context, method)
 
 
-def _check_function(checker: Statements, node: ast.FunctionDeclaration) -> None:
+def _check_function(context: Context, node: ast.FunctionDeclaration) -> None:
     if node.body is None:
         return
-    end = _Flow(checker).body(node, node.parameters, node.body)
-    type_ = checker.program.type_of_declaration.get(node)
+    end = _Flow(context).body(node, node.parameters, node.body)
+    type_ = context.program.type_of_declaration.get(node)
     if end.ended or not isinstance(type_, types.Function) or isinstance(type_.result, types.Void):
         return
-    checker.error(node, f"function '{node.name}' does not return a value on all paths")
+    context.error(node, f"function '{node.name}' does not return a value on all paths")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agglab.compiler import ast, types
-from agglab.compiler.check.context import did_you_mean
-from agglab.compiler.check.operators import Operators
+from agglab.compiler.check.context import Context, did_you_mean
+from agglab.compiler.check.operators import OperatorChecker
 
 STACK_METHODS = frozenset({"push_front", "pop_front"})
 HEADER_METHODS = frozenset({"isValid", "setValid", "setInvalid"})
@@ -16,9 +16,15 @@ def holds_headers(stack: types.Stack) -> bool:
     return isinstance(stack.element, (types.Header, types.HeaderUnion, types.TypeVariable))
 
 
-class Members(Operators):
+class MemberChecker:
+    """Members and indices of values, and what can be assigned to."""
+
+    def __init__(self, context: Context, operators: OperatorChecker) -> None:
+        self.context = context
+        self.operators = operators
+
     def check_member(self, node: ast.Member, expected: types.Type | None) -> types.Type:
-        base = self.check(node.base)
+        base = self.context.check(node.base)
         if isinstance(base, types.Unknown):
             return base
         if isinstance(base, types.TypeName):
@@ -37,14 +43,18 @@ class Members(Operators):
         methods = STACK_METHODS | HEADER_METHODS | SIZE_METHODS | {"apply"}
         if node.member in methods or isinstance(base, (types.Extern, types.Block, types.Table)):
             place = node.member_position
-            return self.error(place, f"'{node.member}' of {base} is no value: only calls have one")
+            return self.context.error(
+                place, f"'{node.member}' of {base} is no value: only calls have one"
+            )
         hint = did_you_mean(node.member, names)
-        return self.error(node.member_position, f"{base} has no member '{node.member}'", hint)
+        return self.context.error(
+            node.member_position, f"{base} has no member '{node.member}'", hint
+        )
 
     def _type_member(self, node: ast.Member, named: types.Type) -> types.Type:
         if isinstance(named, types.Error):
-            found = self.error_members.get(node.member)
-            names = set(self.error_members)
+            found = self.context.error_members.get(node.member)
+            names = set(self.context.error_members)
         elif isinstance(named, (types.Enum, types.SerializableEnum)):
             members = named.declaration.members
             found = next((m for m in members if m.name == node.member), None)
@@ -55,8 +65,8 @@ class Members(Operators):
             return self._no_member(node, types.TypeName(named), set())
         if found is None:
             return self._no_member(node, named, names)
-        self.program.decl_of[node] = found
-        self.set_constant(node, found)
+        self.context.program.decl_of[node] = found
+        self.context.set_constant(node, found)
         return named
 
     # name -> member, of all `error { ... }` so far
@@ -66,24 +76,24 @@ class Members(Operators):
         for index, field in enumerate(base.fields):
             if field.name == node.member:
                 if field.declaration is not None:
-                    self.program.decl_of[node] = field.declaration
-                value = self.program.const_value.get(node.base)
+                    self.context.program.decl_of[node] = field.declaration
+                value = self.context.program.const_value.get(node.base)
                 if isinstance(value, tuple):
-                    self.set_constant(node, value[index])
+                    self.context.set_constant(node, value[index])
                 return field.type
         return self._no_member(node, base, {f.name for f in base.fields})
 
     def _stack_member(self, node: ast.Member, base: types.Stack) -> types.Type:
         if node.member in ("next", "last"):
-            if self.frame.kind not in ("state", "function"):
-                self.error(node, f"'{node.member}' of a stack exists in parsers only")
+            if self.context.frame.kind not in ("state", "function"):
+                self.context.error(node, f"'{node.member}' of a stack exists in parsers only")
             return base.element
         if node.member == "lastIndex":
-            if self.frame.kind not in ("state", "function"):
-                self.error(node, "'lastIndex' of a stack exists in parsers only")
+            if self.context.frame.kind not in ("state", "function"):
+                self.context.error(node, "'lastIndex' of a stack exists in parsers only")
             return types.BIT32
         if node.member == "size":
-            self.set_constant(node, base.size)
+            self.context.set_constant(node, base.size)
             return types.BIT32
         return self._no_member(node, base, {"next", "last", "lastIndex", "size"})
 
@@ -97,33 +107,37 @@ class Members(Operators):
     # ---- indices
 
     def check_index(self, node: ast.Index, expected: types.Type | None) -> types.Type:
-        base = self.check(node.base)
-        index = self.check(node.index)
+        base = self.context.check(node.base)
+        index = self.context.check(node.index)
         if isinstance(base, types.Unknown) or isinstance(index, types.Unknown):
             return base.element if isinstance(base, types.Stack) else types.UNKNOWN
         if isinstance(index, types.SerializableEnum):
-            index = self.enum_to_bits(node.index)
+            index = self.operators.enum_to_bits(node.index)
         if not isinstance(index, (types.Bits, types.Integer)):
-            return self.error(node.index, f"an index must be a number, not {index}")
+            return self.context.error(node.index, f"an index must be a number, not {index}")
         if isinstance(base, types.Stack):
             return self._checked_index(node, (base.element,) * base.size)
         if isinstance(base, types.Tuple):
-            if self.program.const_value.get(node.index) is None:
-                return self.error(node.index, "a tuple's index must be known at compile time")
+            if self.context.program.const_value.get(node.index) is None:
+                return self.context.error(
+                    node.index, "a tuple's index must be known at compile time"
+                )
             return self._checked_index(node, base.elements)
         if isinstance(base, types.List):
             return base.element
-        return self.error(node, f"{base} has no elements to index")
+        return self.context.error(node, f"{base} has no elements to index")
 
     def _checked_index(self, node: ast.Index, elements: tuple[types.Type, ...]) -> types.Type:
-        index = self.program.const_value.get(node.index)
+        index = self.context.program.const_value.get(node.index)
         if not isinstance(index, int):
             return elements[0]
         if not 0 <= index < len(elements):
-            return self.error(node.index, f"index {index} is outside 0..{len(elements) - 1}")
-        value = self.program.const_value.get(node.base)
+            return self.context.error(
+                node.index, f"index {index} is outside 0..{len(elements) - 1}"
+            )
+        value = self.context.program.const_value.get(node.base)
         if isinstance(value, tuple):
-            self.set_constant(node, value[index])
+            self.context.set_constant(node, value[index])
         return elements[index]
 
     # ---- l-values
@@ -134,7 +148,7 @@ class Members(Operators):
             if isinstance(node, ast.NameExpression):
                 return self._name_problem(node)
             if isinstance(node, ast.Member):
-                owner = self.program.type_of.get(node.base)
+                owner = self.context.program.type_of.get(node.base)
                 if isinstance(owner, types.Stack) and node.member not in ("next", "last"):
                     return f"'{node.member}' of a stack cannot be changed"
                 if isinstance(owner, (types.TypeName, types.ApplyResult)):
@@ -146,7 +160,7 @@ class Members(Operators):
                 return "this is not a variable"
 
     def _name_problem(self, node: ast.NameExpression) -> str:
-        declaration = self.program.decl_of.get(node)
+        declaration = self.context.program.decl_of.get(node)
         if declaration is None or isinstance(declaration, ast.Variable):
             return ""
         if isinstance(declaration, ast.Parameter):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from agglab.compiler import ast, types
 from agglab.compiler.check.coerce import Coercion
+from agglab.compiler.check.context import Context
+from agglab.compiler.check.typerefs import TypeResolver
 from agglab.compiler.fold import FoldError, binary, cast, slice_bits, unary
 from agglab.compiler.typed import Value
 
@@ -30,26 +32,35 @@ _NOT_COMPARABLE = (
 )
 
 
-class Operators(Coercion):
+class OperatorChecker:
+    """Unary and binary operators, conditionals, casts and slices."""
+
+    def __init__(self, context: Context, resolver: TypeResolver, coercion: Coercion) -> None:
+        self.context = context
+        self.resolver = resolver
+        self.coercion = coercion
+
     # ---- unary
 
     def check_unary(self, node: ast.Unary, expected: types.Type | None) -> types.Type:
-        type_ = self.check(node.operand, expected)
+        type_ = self.context.check(node.operand, expected)
         if isinstance(type_, types.Unknown):
             return type_
         if isinstance(type_, types.SerializableEnum) and node.operator != "!":
-            self.coerce(node.operand, type_.underlying, "the operand")
+            self.coercion.coerce(node.operand, type_.underlying, "the operand")
             type_ = type_.underlying
         if not _unary_fits(node.operator, type_):
             hint = "give the number a width" if isinstance(type_, types.Integer) else ""
-            return self.error(node, f"operator {node.operator} is not defined on {type_}", hint)
-        value = self.program.const_value.get(node.operand)
+            return self.context.error(
+                node, f"operator {node.operator} is not defined on {type_}", hint
+            )
+        value = self.context.program.const_value.get(node.operand)
         if value is not None:
-            self.set_constant(node, unary(node.operator, value, type_))
+            self.context.set_constant(node, unary(node.operator, value, type_))
         negative = node.operator == "-" and isinstance(value, int) and value > 0
         if negative and isinstance(type_, types.Bits) and not type_.signed:
-            wrapped = self.program.const_value[node]
-            self.warn(node, "mismatch", f"-{value} is no {type_}; it becomes {wrapped}")
+            wrapped = self.context.program.const_value[node]
+            self.context.warn(node, "mismatch", f"-{value} is no {type_}; it becomes {wrapped}")
         return type_
 
     # ---- binary
@@ -57,8 +68,10 @@ class Operators(Coercion):
     def check_binary(self, node: ast.Binary, expected: types.Type | None) -> types.Type:
         operator = node.operator
         operand_hint = expected if operator in PASS_DOWN else None
-        left = self.check(node.left, operand_hint)
-        right = self.check(node.right, None if operator in ("<<", ">>", "++") else operand_hint)
+        left = self.context.check(node.left, operand_hint)
+        right = self.context.check(
+            node.right, None if operator in ("<<", ">>", "++") else operand_hint
+        )
         if isinstance(left, types.Unknown) or isinstance(right, types.Unknown):
             return types.BOOLEAN if operator in _TO_BOOLEAN else types.UNKNOWN
         if operator in ("&&", "||"):
@@ -76,55 +89,68 @@ class Operators(Coercion):
         return result
 
     def _fold_binary(self, node: ast.Binary) -> None:
-        left = self.program.const_value.get(node.left)
-        right = self.program.const_value.get(node.right)
+        left = self.context.program.const_value.get(node.left)
+        right = self.context.program.const_value.get(node.right)
         if left is None or right is None:
             self._check_divisor(node)
             return
-        left_type, right_type = self.program.type_of[node.left], self.program.type_of[node.right]
+        left_type, right_type = (
+            self.context.program.type_of[node.left],
+            self.context.program.type_of[node.right],
+        )
         try:
-            self.set_constant(node, binary(node.operator, left, right, left_type, right_type))
+            self.context.set_constant(
+                node, binary(node.operator, left, right, left_type, right_type)
+            )
         except FoldError as problem:
-            self.error(node, str(problem))
+            self.context.error(node, str(problem))
 
     def _check_divisor(self, node: ast.Binary) -> None:
-        divisor = self.program.const_value.get(node.right)
+        divisor = self.context.program.const_value.get(node.right)
         if node.operator in ("/", "%") and divisor == 0:
-            self.error(node, "division by zero" if node.operator == "/" else "modulo by zero")
+            self.context.error(
+                node, "division by zero" if node.operator == "/" else "modulo by zero"
+            )
 
     def _logical(self, node: ast.Binary) -> types.Type:
         for operand in (node.left, node.right):
-            type_ = self.program.type_of[operand]
+            type_ = self.context.program.type_of[operand]
             if not isinstance(type_, types.Boolean):
                 hint = "compare it: ... != 0" if isinstance(type_, types.Bits) else ""
-                self.error(operand, f"operator {node.operator} needs bool, not {type_}", hint)
+                self.context.error(
+                    operand, f"operator {node.operator} needs bool, not {type_}", hint
+                )
         return types.BOOLEAN
 
     def enum_to_bits(self, operand: ast.Expression) -> types.Type:
         """The operand's type, with serializable enums turned into their numbers."""
-        type_ = self.program.type_of[operand]
+        type_ = self.context.program.type_of[operand]
         if isinstance(type_, types.SerializableEnum):
-            self.coerce(operand, type_.underlying, "the operand")
+            self.coercion.coerce(operand, type_.underlying, "the operand")
             return type_.underlying
         return type_
 
     def _shift(self, node: ast.Binary) -> types.Type:
         left, right = self.enum_to_bits(node.left), self.enum_to_bits(node.right)
         if not isinstance(left, (types.Bits, types.Integer)):
-            return self.error(node.left, f"operator {node.operator} is not defined on {left}")
+            return self.context.error(
+                node.left, f"operator {node.operator} is not defined on {left}"
+            )
         if not isinstance(right, (types.Bits, types.Integer)):
-            return self.error(node.right, f"a shift's amount must be a number, not {right}")
-        amount = self.program.const_value.get(node.right)
+            return self.context.error(node.right, f"a shift's amount must be a number, not {right}")
+        amount = self.context.program.const_value.get(node.right)
         if isinstance(right, types.Bits) and right.signed and amount is None:
-            return self.error(node.right, f"a shift's amount must be unsigned, not {right}")
+            return self.context.error(node.right, f"a shift's amount must be unsigned, not {right}")
         if isinstance(amount, int) and amount < 0:
-            return self.error(node.right, f"shift by a negative number ({amount})")
-        if isinstance(left, types.Integer) and not self.known(node.right):
-            return self.error(
+            return self.context.error(node.right, f"shift by a negative number ({amount})")
+        if isinstance(left, types.Integer) and not self.context.known(node.right):
+            return self.context.error(
                 node.left, "a number without width is shifted by a variable", "write 8w1, 32w1, ..."
             )
         if isinstance(left, types.Bits) and isinstance(amount, int) and amount >= left.width:
-            self.warn(node, "overflow", f"shift of {left} by {amount} leaves nothing of its value")
+            self.context.warn(
+                node, "overflow", f"shift of {left} by {amount} leaves nothing of its value"
+            )
         return left
 
     def _concatenation(self, node: ast.Binary) -> types.Type:
@@ -133,31 +159,38 @@ class Operators(Coercion):
             return types.STRING
         for operand, type_ in ((node.left, left), (node.right, right)):
             if isinstance(type_, types.Integer):
-                return self.error(operand, "++ needs operands with a width", "write 8w1, 32w1, ...")
+                return self.context.error(
+                    operand, "++ needs operands with a width", "write 8w1, 32w1, ..."
+                )
             if not isinstance(type_, types.Bits):
-                return self.error(operand, f"operator ++ is not defined on {type_}")
+                return self.context.error(operand, f"operator ++ is not defined on {type_}")
         assert isinstance(left, types.Bits) and isinstance(right, types.Bits)
         width = left.width + right.width
         if width > 2048 * 2:
-            return self.error(node, f"concatenation of {width} bits; at most 4096 are allowed")
+            return self.context.error(
+                node, f"concatenation of {width} bits; at most 4096 are allowed"
+            )
         return types.Bits(width, left.signed)
 
     def _equality(self, node: ast.Binary) -> types.Type:
-        left, right = self.program.type_of[node.left], self.program.type_of[node.right]
+        left, right = (
+            self.context.program.type_of[node.left],
+            self.context.program.type_of[node.right],
+        )
         if left != right and not self._unify_operands(node, left, right):
             return types.BOOLEAN
-        common = self.program.type_of[node.left]
+        common = self.context.program.type_of[node.left]
         problem = _not_comparable(common)
         if problem:
-            self.error(node, f"{problem} cannot be compared by {node.operator}")
+            self.context.error(node, f"{problem} cannot be compared by {node.operator}")
         return types.BOOLEAN
 
     def _unify_operands(self, node: ast.Binary, left: types.Type, right: types.Type) -> bool:
         """Converts one operand to the other's type, whichever way is allowed."""
         if _yields(left, right):
-            return self.coerce(node.left, right, "the right operand")
+            return self.coercion.coerce(node.left, right, "the right operand")
         if _yields(right, left):
-            return self.coerce(node.right, left, "the left operand")
+            return self.coercion.coerce(node.right, left, "the left operand")
         left, right = self.enum_to_bits(node.left), self.enum_to_bits(node.right)
         if left == right:
             return True
@@ -165,7 +198,7 @@ class Operators(Coercion):
             return self._unify_operands(node, left, right)
         if isinstance(left, types.Tuple) and isinstance(right, types.Tuple):
             return self._unify_lists(node, left, right)
-        self.error(
+        self.context.error(
             node, f"operator {node.operator} needs operands of one type, not {left} and {right}"
         )
         return False
@@ -173,8 +206,8 @@ class Operators(Coercion):
     def _unify_lists(self, node: ast.Binary, left: types.Tuple, right: types.Tuple) -> bool:
         for expression, other in ((node.left, right), (node.right, left)):
             if isinstance(expression, ast.ListExpression):
-                return self.coerce(expression, other, "the other operand")
-        self.error(
+                return self.coercion.coerce(expression, other, "the other operand")
+        self.context.error(
             node, f"operator {node.operator} needs operands of one type, not {left} and {right}"
         )
         return False
@@ -185,30 +218,32 @@ class Operators(Coercion):
         for operand, type_ in ((node.left, left), (node.right, right)):
             problem = _operand_problem(operator, type_)
             if problem:
-                return self.error(operand, problem)
+                return self.context.error(operand, problem)
         if operator in ("/", "%"):
             for operand in (node.left, node.right):
-                value = self.program.const_value.get(operand)
+                value = self.context.program.const_value.get(operand)
                 if isinstance(value, int) and value < 0:
                     problem = f"operator {operator} is not defined on negative numbers"
-                    return self.error(operand, problem)
+                    return self.context.error(operand, problem)
         if left != right and not self._unify_operands(node, left, right):
             return types.BOOLEAN if operator in _ORDER else types.UNKNOWN
-        common = self.program.type_of[node.left]
+        common = self.context.program.type_of[node.left]
         if isinstance(common, types.SerializableEnum):
             common = common.underlying
         if isinstance(common, types.Integer) and operator in _SATURATING:
-            return self.error(node, f"operator {operator} is not defined on numbers without width")
+            return self.context.error(
+                node, f"operator {operator} is not defined on numbers without width"
+            )
         return types.BOOLEAN if operator in _ORDER else common
 
     # ---- conditional
 
     def check_conditional(self, node: ast.Conditional, expected: types.Type | None) -> types.Type:
-        condition = self.check(node.condition, types.BOOLEAN)
-        then = self.check(node.then, expected)
-        otherwise = self.check(node.otherwise, expected)
+        condition = self.context.check(node.condition, types.BOOLEAN)
+        then = self.context.check(node.then, expected)
+        otherwise = self.context.check(node.otherwise, expected)
         if not isinstance(condition, (types.Boolean, types.Unknown)):
-            self.error(node.condition, f"the condition of ?: must be bool, not {condition}")
+            self.context.error(node.condition, f"the condition of ?: must be bool, not {condition}")
         if isinstance(then, types.Unknown) or isinstance(otherwise, types.Unknown):
             return types.UNKNOWN
         self._chained(node, otherwise)
@@ -226,7 +261,7 @@ class Operators(Coercion):
             if not isinstance(otherwise, types.Boolean):
                 does = "takes the one before for its condition, and refuses that"
             message = f"this ?: is the last operand of the one before; p4c {does}"
-            self.warn(inner, "ordering", message, "write parentheses")
+            self.context.warn(inner, "ordering", message, "write parentheses")
 
     def _branches(
         self,
@@ -237,104 +272,112 @@ class Operators(Coercion):
     ) -> types.Type:
         if then != otherwise:
             if _yields(then, otherwise):
-                fine = self.coerce(node.then, otherwise, "the other branch of ?:")
+                fine = self.coercion.coerce(node.then, otherwise, "the other branch of ?:")
             elif _yields(otherwise, then):
-                fine = self.coerce(node.otherwise, then, "the other branch of ?:")
+                fine = self.coercion.coerce(node.otherwise, then, "the other branch of ?:")
             else:
-                return self.error(node, f"the branches of ?: have types {then} and {otherwise}")
+                return self.context.error(
+                    node, f"the branches of ?: have types {then} and {otherwise}"
+                )
             if not fine:
                 return types.UNKNOWN
-        result = self.program.type_of[node.then]
-        if isinstance(result, types.Integer) and not self.known(node.condition):
+        result = self.context.program.type_of[node.then]
+        if isinstance(result, types.Integer) and not self.context.known(node.condition):
             return self._widthless_branches(node, expected)
         if isinstance(result, _NOT_COMPARABLE) and not isinstance(result, types.String):
-            return self.error(node, f"?: cannot choose between values of type {result}")
+            return self.context.error(node, f"?: cannot choose between values of type {result}")
         return result
 
     def _widthless_branches(self, node: ast.Conditional, expected: types.Type | None) -> types.Type:
-        return self.error(
+        return self.context.error(
             node,
             "both branches of ?: are numbers without width, chosen at run time",
             "give one of them a width: 8w1, 32w1, ...",
         )
 
     def _fold_conditional(self, node: ast.Conditional) -> None:
-        condition = self.program.const_value.get(node.condition)
+        condition = self.context.program.const_value.get(node.condition)
         if condition is None:
             return
-        value = self.program.const_value.get(node.then if condition else node.otherwise)
+        value = self.context.program.const_value.get(node.then if condition else node.otherwise)
         if value is not None:
-            self.set_constant(node, value)
+            self.context.set_constant(node, value)
 
     # ---- casts
 
     def check_cast(self, node: ast.Cast, expected: types.Type | None) -> types.Type:
-        target = self.resolve(node.type_ref)
-        source = self.check(node.operand, target)
+        target = self.resolver.resolve(node.type_ref)
+        source = self.context.check(node.operand, target)
         if isinstance(target, types.Unknown) or isinstance(source, types.Unknown):
             return target
         if _structural(target):
-            return target if self.coerce(node.operand, target, "the cast") else types.UNKNOWN
-        if not _cast_allowed(source, target, self.program.const_value.get(node.operand)):
-            return self.error(
+            return (
+                target if self.coercion.coerce(node.operand, target, "the cast") else types.UNKNOWN
+            )
+        if not _cast_allowed(source, target, self.context.program.const_value.get(node.operand)):
+            return self.context.error(
                 node, f"no cast from {source} to {target}", _cast_hint(source, target)
             )
         self._fold_cast(node, target)
         return target
 
     def _fold_cast(self, node: ast.Cast, target: types.Type) -> None:
-        value = self.program.const_value.get(node.operand)
+        value = self.context.program.const_value.get(node.operand)
         if value is None:
             return
-        converted = cast(value, target, self.program.enum_values)
+        converted = cast(value, target, self.context.program.enum_values)
         if converted is None:
             return
-        self.set_constant(node, converted)
+        self.context.set_constant(node, converted)
         if isinstance(target, types.SerializableEnum) and isinstance(converted, int):
-            self.warn(node, "mismatch", f"{converted} is the value of no member of {target}")
+            self.context.warn(
+                node, "mismatch", f"{converted} is the value of no member of {target}"
+            )
 
     # ---- slices
 
     def check_slice(self, node: ast.Slice, expected: types.Type | None) -> types.Type:
-        base = self.check(node.base)
-        high = self.constant_integer(node.high, "a slice's upper bit")
-        low = self.constant_integer(node.low, "a slice's lower bit")
+        base = self.context.check(node.base)
+        high = self.resolver.constant_integer(node.high, "a slice's upper bit")
+        low = self.resolver.constant_integer(node.low, "a slice's lower bit")
         if isinstance(base, types.SerializableEnum):
             base = self.enum_to_bits(node.base)
         if isinstance(base, types.Unknown) or high is None or low is None:
             return types.UNKNOWN
         if not isinstance(base, (types.Bits, types.Integer)):
-            return self.error(node, f"{base} has no bits to slice")
+            return self.context.error(node, f"{base} has no bits to slice")
         if low < 0 or high < 0:
             bad = node.low if low < 0 else node.high
-            return self.error(bad, f"bit {min(low, high)} of a slice is negative")
+            return self.context.error(bad, f"bit {min(low, high)} of a slice is negative")
         if low > high:
-            return self.error(node, f"a slice is [high:low], but {high} < {low}")
+            return self.context.error(node, f"a slice is [high:low], but {high} < {low}")
         if isinstance(base, types.Bits) and high >= base.width:
-            return self.error(node.high, f"bit {high} is outside of {base}")
-        value = self.program.const_value.get(node.base)
+            return self.context.error(node.high, f"bit {high} is outside of {base}")
+        value = self.context.program.const_value.get(node.base)
         if isinstance(value, int):
-            self.set_constant(node, slice_bits(value, high, low))
+            self.context.set_constant(node, slice_bits(value, high, low))
         return types.Bits(high - low + 1)
 
     def check_plus_slice(self, node: ast.PlusSlice, expected: types.Type | None) -> types.Type:
-        base = self.check(node.base)
-        start = self.check(node.start)
-        width = self.constant_integer(node.width, "a slice's width")
+        base = self.context.check(node.base)
+        start = self.context.check(node.start)
+        width = self.resolver.constant_integer(node.width, "a slice's width")
         if width is None or isinstance(base, types.Unknown) or isinstance(start, types.Unknown):
             return types.UNKNOWN
         if not isinstance(base, types.Bits):
-            return self.error(node, f"{base} has no bits to slice")
+            return self.context.error(node, f"{base} has no bits to slice")
         if not isinstance(self.enum_to_bits(node.start), (types.Bits, types.Integer)):
-            return self.error(node.start, f"a slice's lower bit must be a number, not {start}")
+            return self.context.error(
+                node.start, f"a slice's lower bit must be a number, not {start}"
+            )
         if isinstance(start, types.Bits) and start.signed:
-            return self.error(node.start, "a slice's lower bit must be unsigned")
-        low = self.program.const_value.get(node.start)
+            return self.context.error(node.start, "a slice's lower bit must be unsigned")
+        low = self.context.program.const_value.get(node.start)
         if width < 1 or (isinstance(low, int) and not 0 <= low <= base.width - width):
-            return self.error(node, f"the slice is outside of {base}")
-        value = self.program.const_value.get(node.base)
+            return self.context.error(node, f"the slice is outside of {base}")
+        value = self.context.program.const_value.get(node.base)
         if isinstance(value, int) and isinstance(low, int):
-            self.set_constant(node, slice_bits(value, low + width - 1, low))
+            self.context.set_constant(node, slice_bits(value, low + width - 1, low))
         return types.Bits(width)
 
 

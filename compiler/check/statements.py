@@ -6,7 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from agglab.compiler import ast, types
-from agglab.compiler.check.expressions import Expressions
+from agglab.compiler.check.arguments import ArgumentChecker
+from agglab.compiler.check.calls import CallChecker
+from agglab.compiler.check.coerce import Coercion
+from agglab.compiler.check.context import Context
+from agglab.compiler.check.members import MemberChecker
+from agglab.compiler.check.typerefs import TypeResolver
 from agglab.compiler.typed import Value
 
 _SWITCHABLE = (types.Bits, types.Enum, types.SerializableEnum, types.Error, types.Boolean)
@@ -23,16 +28,51 @@ _UNASSIGNABLE = (
 )
 
 
-class Statements(Expressions):
+class StatementChecker:
+    """Statements, and the variables and constants among them."""
+
+    def __init__(
+        self,
+        context: Context,
+        resolver: TypeResolver,
+        coercion: Coercion,
+        members: MemberChecker,
+        arguments: ArgumentChecker,
+        calls: CallChecker,
+    ) -> None:
+        self.context = context
+        self.resolver = resolver
+        self.coercion = coercion
+        self.members = members
+        self.arguments = arguments
+        self.calls = calls
+        self._checks: dict[type, Callable[[Any], None]] = {
+            ast.Assignment: self.check_assignment,
+            ast.CallStatement: self.check_call_statement,
+            ast.EmptyStatement: self.check_empty,
+            ast.Block: self.check_block,
+            ast.If: self.check_if,
+            ast.Return: self.check_return,
+            ast.Exit: self.check_exit,
+            ast.Break: self.check_loop_jump,
+            ast.Continue: self.check_loop_jump,
+            ast.Switch: self.check_switch,
+            ast.For: self.check_for,
+            ast.ForIn: self.check_for_in,
+            ast.Variable: self.check_variable,
+            ast.Constant: self.check_constant,
+            ast.Instantiation: self.check_local_instantiation,
+        }
+
     def check_statement(self, node: ast.Statement | ast.Declaration) -> None:
-        _CHECKS[type(node)](self, node)
+        self._checks[type(node)](node)
 
     def check_statements(self, nodes: tuple[ast.Statement | ast.Declaration, ...]) -> None:
         for node in nodes:
             self.check_statement(node)
 
     def check_block(self, node: ast.Block) -> None:
-        with self.nested_scope():
+        with self.context.nested_scope():
             self.check_statements(node.statements)
 
     # ---- assignment and calls
@@ -41,162 +81,170 @@ class Statements(Expressions):
         if node.operator:
             self._compound_assignment(node)
             return
-        target = self.check(node.left)
-        value = self.check(node.right, target)
+        target = self.context.check(node.left)
+        value = self.context.check(node.right, target)
         if isinstance(target, types.Unknown):
             return
         if not self._assignable(node.left, target) or isinstance(value, types.Unknown):
             return
-        self.coerce_assigned(node.right, target, "the left side")
+        self.coercion.coerce_assigned(node.right, target, "the left side")
 
     def _assignable(self, left: ast.Expression, target: types.Type) -> bool:
-        problem = self.lvalue_problem(left)
+        problem = self.members.lvalue_problem(left)
         if problem:
-            self.error(left, f"cannot assign: {problem}")
+            self.context.error(left, f"cannot assign: {problem}")
         elif isinstance(target, _UNASSIGNABLE):
             problem = f"cannot assign to {target}"
-            self.error(left, problem)
+            self.context.error(left, problem)
         return not problem
 
     def _compound_assignment(self, node: ast.Assignment) -> None:
         """`a += b` is checked as `a = a + b`."""
         operation = ast.Binary(node.position, node.operator, node.left, node.right)
-        result = self.check(operation)
-        target = self.program.type_of[node.left]
+        result = self.context.check(operation)
+        target = self.context.program.type_of[node.left]
         if isinstance(result, types.Unknown) or not self._assignable(node.left, target):
             return
         if result != target:
-            self.error(node, f"the left side has type {target}, but the result is {result}")
+            self.context.error(node, f"the left side has type {target}, but the result is {result}")
 
     def check_call_statement(self, node: ast.CallStatement) -> None:
-        self.check(node.call, types.VOID)
+        self.context.check(node.call, types.VOID)
 
     # ---- declarations
 
     def check_variable(self, node: ast.Variable) -> None:
-        type_ = self.value_type(node.type_ref, f"variable '{node.name}'")
-        self.record(node, type_)
+        type_ = self.resolver.value_type(node.type_ref, f"variable '{node.name}'")
+        self.context.record(node, type_)
         if node.value is not None:
-            self.check(node.value, type_)
-            self.coerce_assigned(node.value, type_, f"variable '{node.name}'")
-        self.declare(node)
+            self.context.check(node.value, type_)
+            self.coercion.coerce_assigned(node.value, type_, f"variable '{node.name}'")
+        self.context.declare(node)
 
     def check_constant(self, node: ast.Constant) -> None:
-        type_ = self.definite_type(node.type_ref)
+        type_ = self.resolver.definite_type(node.type_ref)
         if isinstance(type_, _UNASSIGNABLE):
-            type_ = self.error(node.type_ref, f"a constant cannot have type {type_}")
-        self.record(node, type_)
-        value = self.check(node.value, type_)
-        fine = self.coerce_assigned(node.value, type_, f"constant '{node.name}'")
-        if fine and not isinstance(value, types.Unknown) and not self.known(node.value):
-            self.error(node.value, f"the value of '{node.name}' is not known at compile time")
-        self.declare(node)
+            type_ = self.context.error(node.type_ref, f"a constant cannot have type {type_}")
+        self.context.record(node, type_)
+        value = self.context.check(node.value, type_)
+        fine = self.coercion.coerce_assigned(node.value, type_, f"constant '{node.name}'")
+        if fine and not isinstance(value, types.Unknown) and not self.context.known(node.value):
+            self.context.error(
+                node.value, f"the value of '{node.name}' is not known at compile time"
+            )
+        self.context.declare(node)
 
     def check_local_instantiation(self, node: ast.Instantiation) -> None:
-        self.error(
+        self.context.error(
             node,
             f"instance '{node.name}' declared among statements",
             "declare it before the apply block or the states",
         )
-        type_ = self.resolve(node.type_ref, generic=True)
-        self.check_loose(node.arguments)
-        self.record(node, type_)
-        self.declare(node)
+        type_ = self.resolver.resolve(node.type_ref, generic=True)
+        self.arguments.check_loose(node.arguments)
+        self.context.record(node, type_)
+        self.context.declare(node)
 
     # ---- control flow
 
     def _condition(self, node: ast.Expression, what: str) -> None:
-        type_ = self.check(node, types.BOOLEAN)
+        type_ = self.context.check(node, types.BOOLEAN)
         if not isinstance(type_, (types.Boolean, types.Unknown)):
             hint = "compare it: ... != 0" if isinstance(type_, types.Bits) else ""
-            self.error(node, f"the condition of {what} must be bool, not {type_}", hint)
+            self.context.error(node, f"the condition of {what} must be bool, not {type_}", hint)
 
     def check_if(self, node: ast.If) -> None:
         self._condition(node.condition, "if")
         for branch in (node.then, node.otherwise):
             if branch is not None:
-                with self.nested_scope():
+                with self.context.nested_scope():
                     self.check_statement(branch)
 
     def check_return(self, node: ast.Return) -> None:
-        kind = self.frame.kind
+        kind = self.context.frame.kind
         if kind == "state":
-            self.error(node, "return in a parser state", "use a transition")
-        result = self.frame.result
+            self.context.error(node, "return in a parser state", "use a transition")
+        result = self.context.frame.result
         if node.value is None:
             if result is not None and not isinstance(result, types.Void):
-                self.error(node, f"return needs a value of type {result}")
+                self.context.error(node, f"return needs a value of type {result}")
             return
-        value = self.check(node.value, result)
+        value = self.context.check(node.value, result)
         if result is None or isinstance(result, types.Void):
-            what = "a function without result" if kind == "function" else f"{self._here()}"
-            self.error(node.value, f"return with a value in {what}")
+            what = "a function without result" if kind == "function" else f"{self.calls.here()}"
+            self.context.error(node.value, f"return with a value in {what}")
         elif not isinstance(value, types.Unknown):
-            self.coerce(node.value, result, "the result")
+            self.coercion.coerce(node.value, result, "the result")
 
     def check_exit(self, node: ast.Exit) -> None:
-        if self.frame.kind not in ("apply", "action"):
-            self.error(node, f"exit in {self._here()}: it belongs in controls and actions")
+        if self.context.frame.kind not in ("apply", "action"):
+            self.context.error(
+                node, f"exit in {self.calls.here()}: it belongs in controls and actions"
+            )
 
     def check_loop_jump(self, node: ast.Break | ast.Continue) -> None:
-        if not self.frame.loops:
+        if not self.context.frame.loops:
             name = "break" if isinstance(node, ast.Break) else "continue"
-            self.error(node, f"{name} outside of a loop")
+            self.context.error(node, f"{name} outside of a loop")
 
     def check_empty(self, node: ast.EmptyStatement) -> None:
         pass
 
     def check_for(self, node: ast.For) -> None:
-        with self.nested_scope():
+        with self.context.nested_scope():
             self.check_statements(node.initial)
             self._condition(node.condition, "for")
             self.check_statements(node.updates)
             self._loop_body(node.body)
 
     def _loop_body(self, body: ast.Statement) -> None:
-        if self.frame.kind == "state":
-            self.error(body, "a loop in a parser state", "loop by transitions")
-        self.frame.loops += 1
-        with self.nested_scope():
+        if self.context.frame.kind == "state":
+            self.context.error(body, "a loop in a parser state", "loop by transitions")
+        self.context.frame.loops += 1
+        with self.context.nested_scope():
             self.check_statement(body)
-        self.frame.loops -= 1
+        self.context.frame.loops -= 1
 
     def check_for_in(self, node: ast.ForIn) -> None:
-        with self.nested_scope():
-            type_ = self.value_type(node.variable.type_ref, f"variable '{node.variable.name}'")
-            self.record(node.variable, type_)
+        with self.context.nested_scope():
+            type_ = self.resolver.value_type(
+                node.variable.type_ref, f"variable '{node.variable.name}'"
+            )
+            self.context.record(node.variable, type_)
             self._collection(node, type_)
-            self.declare(node.variable)
+            self.context.declare(node.variable)
             self._loop_body(node.body)
 
     def _collection(self, node: ast.ForIn, type_: types.Type) -> None:
-        collection = self.check(node.collection, type_)
+        collection = self.context.check(node.collection, type_)
         what = "the loop's variable"
         if isinstance(collection, types.Unknown) or isinstance(type_, types.Unknown):
             return
         if isinstance(node.collection, ast.Range):
             for end in (node.collection.low, node.collection.high):
-                self.coerce(end, type_, what)
+                self.coercion.coerce(end, type_, what)
         elif isinstance(node.collection, ast.ListExpression):
             for element in node.collection.elements:
-                self.coerce(element, type_, what)
+                self.coercion.coerce(element, type_, what)
         elif isinstance(collection, (types.Stack, types.List)):
             if collection.element != type_:
-                self.error(node, f"{what} has type {type_}, the elements {collection.element}")
+                self.context.error(
+                    node, f"{what} has type {type_}, the elements {collection.element}"
+                )
         else:
-            self.error(node.collection, f"a loop cannot go through {collection}")
+            self.context.error(node.collection, f"a loop cannot go through {collection}")
 
     # ---- switch
 
     def check_switch(self, node: ast.Switch) -> None:
-        subject = self.check(node.subject)
-        if self.frame.kind == "state":
-            self.error(node, "switch in a parser state", "use transition select(...)")
+        subject = self.context.check(node.subject)
+        if self.context.frame.kind == "state":
+            self.context.error(node, "switch in a parser state", "use transition select(...)")
         if isinstance(subject, types.Integer):
-            subject = self.error(node.subject, "switch on a number without width")
+            subject = self.context.error(node.subject, "switch on a number without width")
         on_action = isinstance(subject, types.ActionRun)
         if not on_action and not isinstance(subject, (*_SWITCHABLE, types.Unknown)):
-            subject = self.error(node.subject, f"switch cannot decide on {subject}")
+            subject = self.context.error(node.subject, f"switch cannot decide on {subject}")
         seen: dict[object, ast.SwitchCase] = {}
         for index, case in enumerate(node.cases):
             self._switch_label(node, case, subject, seen, last=index == len(node.cases) - 1)
@@ -216,7 +264,9 @@ class Statements(Expressions):
             value = "default"
             if not last:
                 behind = node.cases[node.cases.index(case) + 1]
-                self.error(behind, "this label follows 'default', which must be the last one")
+                self.context.error(
+                    behind, "this label follows 'default', which must be the last one"
+                )
         elif isinstance(subject, types.ActionRun):
             value = self._action_label(case.label, subject)
         else:
@@ -224,51 +274,32 @@ class Statements(Expressions):
         if value is None:
             return
         if value in seen:
-            self.error(case, f"label is the same as that at {seen[value].position}")
+            self.context.error(case, f"label is the same as that at {seen[value].position}")
         seen.setdefault(value, case)
 
     def _action_label(
         self, label: ast.Expression, subject: types.ActionRun
     ) -> ast.Declaration | None:
         name = label.name if isinstance(label, ast.NameExpression) else None
-        listed = [self.program.decl_of.get(a) for a in subject.table.actions]
+        listed = [self.context.program.decl_of.get(a) for a in subject.table.actions]
         for reference, action in zip(subject.table.actions, listed, strict=True):
             if name is not None and reference.name == name and action is not None:
-                self.program.decl_of[label] = action
-                self.program.type_of[label] = subject
+                self.context.program.decl_of[label] = action
+                self.context.program.type_of[label] = subject
                 return action
         names = "its actions are " + ", ".join(a.name for a in subject.table.actions)
-        self.error(label, f"the label is no action of table '{subject.table.name}'", names)
+        self.context.error(label, f"the label is no action of table '{subject.table.name}'", names)
         return None
 
     def _value_label(self, label: ast.Expression, subject: types.Type) -> tuple[str, Value] | None:
-        type_ = self.check(label, subject)
+        type_ = self.context.check(label, subject)
         if isinstance(type_, types.Unknown) or isinstance(subject, types.Unknown):
             return None
-        if not self.coerce(label, subject, "the switch's expression"):
+        if not self.coercion.coerce(label, subject, "the switch's expression"):
             return None
-        value = self.program.const_value.get(label)
+        value = self.context.program.const_value.get(label)
         if value is None:
-            if not self.known(label):
-                self.error(label, "a switch label must be known at compile time")
+            if not self.context.known(label):
+                self.context.error(label, "a switch label must be known at compile time")
             return None
         return ("value", value)
-
-
-_CHECKS: dict[type, Callable[[Any, Any], None]] = {
-    ast.Assignment: Statements.check_assignment,
-    ast.CallStatement: Statements.check_call_statement,
-    ast.EmptyStatement: Statements.check_empty,
-    ast.Block: Statements.check_block,
-    ast.If: Statements.check_if,
-    ast.Return: Statements.check_return,
-    ast.Exit: Statements.check_exit,
-    ast.Break: Statements.check_loop_jump,
-    ast.Continue: Statements.check_loop_jump,
-    ast.Switch: Statements.check_switch,
-    ast.For: Statements.check_for,
-    ast.ForIn: Statements.check_for_in,
-    ast.Variable: Statements.check_variable,
-    ast.Constant: Statements.check_constant,
-    ast.Instantiation: Statements.check_local_instantiation,
-}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from agglab.compiler import ast, types
-from agglab.compiler.check.arguments import pair
-from agglab.compiler.check.context import Frame, did_you_mean
+from agglab.compiler.check.arguments import ArgumentChecker, pair
+from agglab.compiler.check.calls import CallChecker
+from agglab.compiler.check.coerce import Coercion
+from agglab.compiler.check.context import Context, Frame, did_you_mean
 from agglab.compiler.check.entries import check_order
 from agglab.compiler.check.same import same_expression
-from agglab.compiler.check.statements import Statements
+from agglab.compiler.check.typerefs import TypeResolver
 from agglab.compiler.typed import BoundArgument, TypedProgram, Value
 
 _KEY_TYPES = (
@@ -33,12 +35,28 @@ KNOWN_PROPERTIES = {
 }
 
 
-class Tables(Statements):
+class TableChecker:
+    """Tables with their keys, actions, entries and other properties; keysets."""
+
+    def __init__(
+        self,
+        context: Context,
+        resolver: TypeResolver,
+        coercion: Coercion,
+        arguments: ArgumentChecker,
+        calls: CallChecker,
+    ) -> None:
+        self.context = context
+        self.resolver = resolver
+        self.coercion = coercion
+        self.arguments = arguments
+        self.calls = calls
+
     def check_table(self, node: ast.TableDeclaration) -> None:
-        with self.code(Frame("table", table=node)):
+        with self.context.code(Frame("table", table=node)):
             keys = tuple(self._key(k) for k in node.keys)
             if "actions" not in node.written:
-                self.error(node, f"table '{node.name}' has no actions")
+                self.context.error(node, f"table '{node.name}' has no actions")
             self._action_list(node)
             self._default_action(node)
             for entry in node.entries:
@@ -47,40 +65,44 @@ class Tables(Statements):
             self._check_duplicates(node)
             for property_ in node.properties:
                 self._property(property_)
-            check_order(self, node)
+            check_order(self.context, node)
             self._check_size(node)
         if node.entries and not node.keys:
-            self.error(node, f"entries in table '{node.name}', which has no key")
-        self.record(node, types.Table(node))
-        self.declare(node)
+            self.context.error(node, f"entries in table '{node.name}', which has no key")
+        self.context.record(node, types.Table(node))
+        self.context.declare(node)
 
     def _key(self, node: ast.KeyElement) -> types.Type:
-        type_ = self.check(node.expression)
-        kind = self.program.match_kinds.get(node.match_kind.name)
+        type_ = self.context.check(node.expression)
+        kind = self.context.program.match_kinds.get(node.match_kind.name)
         if kind is None:
-            known = "there are " + ", ".join(self.program.match_kinds)
-            self.error(
+            known = "there are " + ", ".join(self.context.program.match_kinds)
+            self.context.error(
                 node.match_kind, f"match kind '{node.match_kind.name}' is not declared", known
             )
         else:
-            self.program.decl_of[node.match_kind] = kind
-            self.program.type_of[node.match_kind] = types.MATCH_KIND
+            self.context.program.decl_of[node.match_kind] = kind
+            self.context.program.type_of[node.match_kind] = types.MATCH_KIND
         if isinstance(type_, types.Unknown):
             return type_
         if isinstance(type_, types.Integer):
-            return self.error(node.expression, "a key needs a width", "write 8w1, 32w1, ...")
+            return self.context.error(
+                node.expression, "a key needs a width", "write 8w1, 32w1, ..."
+            )
         if not isinstance(type_, _KEY_TYPES):
-            return self.error(node.expression, f"a key cannot have type {type_}")
+            return self.context.error(node.expression, f"a key cannot have type {type_}")
         self._key_name(node)
-        if node.expression in self.program.const_value:
+        if node.expression in self.context.program.const_value:
             hint = "remove it from the key"
-            self.warn(node.expression, "mismatch", "this key is the same for all packets", hint)
+            self.context.warn(
+                node.expression, "mismatch", "this key is the same for all packets", hint
+            )
         return type_
 
     def _key_name(self, node: ast.KeyElement) -> None:
         named = any(a.name == "name" for a in node.annotations)
-        if not named and not _nameable(node.expression, self.program):
-            self.error(
+        if not named and not _nameable(node.expression, self.context.program):
+            self.context.error(
                 node.expression,
                 "the control plane has no name for this key",
                 'give it one: ... : exact @name("x");',
@@ -95,7 +117,7 @@ class Tables(Statements):
             if action is None:
                 continue
             if action in seen:
-                self.error(reference, f"action '{reference.name}' is listed twice")
+                self.context.error(reference, f"action '{reference.name}' is listed twice")
                 continue
             seen[action] = reference
             directed = tuple(p for p in self._parameters(action) if p.direction)
@@ -103,18 +125,18 @@ class Tables(Statements):
             self._bind_action(reference, directed, arguments)
 
     def _resolve_action(self, reference: ast.ActionRef) -> ast.ActionDeclaration | None:
-        entry = self.lookup(reference.name, reference.absolute)
+        entry = self.context.lookup(reference.name, reference.absolute)
         if not isinstance(entry, ast.ActionDeclaration):
             problem = "is not declared" if entry is None else "is not an action"
-            hint = self.suggest(reference.name) if entry is None else ""
-            self.error(reference, f"action '{reference.name}' {problem}", hint)
+            hint = self.context.suggest(reference.name) if entry is None else ""
+            self.context.error(reference, f"action '{reference.name}' {problem}", hint)
             return None
-        self.program.decl_of[reference] = entry
-        self.warn_deprecated(reference, entry)
+        self.context.program.decl_of[reference] = entry
+        self.calls.warn_deprecated(reference, entry)
         return entry
 
     def _parameters(self, action: ast.ActionDeclaration) -> tuple[types.ParameterType, ...]:
-        type_ = self.program.type_of_declaration.get(action)
+        type_ = self.context.program.type_of_declaration.get(action)
         return type_.parameters if isinstance(type_, types.Action) else ()
 
     def _bind_action(
@@ -125,12 +147,12 @@ class Tables(Statements):
     ) -> tuple[BoundArgument, ...] | None:
         paired = pair(parameters, arguments)
         if isinstance(paired, str):
-            self.check_loose(arguments)
-            self.error(reference, f"action '{reference.name}': {paired}")
+            self.arguments.check_loose(arguments)
+            self.context.error(reference, f"action '{reference.name}': {paired}")
             return None
-        self._match_plain(paired)
-        bound = self.bind_arguments(paired, {}, constant=True)
-        self.program.actions[reference] = bound
+        self.calls.match_plain(paired)
+        bound = self.arguments.bind_arguments(paired, {}, constant=True)
+        self.context.program.actions[reference] = bound
         return bound
 
     def _listed(self, node: ast.TableDeclaration, reference: ast.ActionRef) -> ast.ActionRef | None:
@@ -139,20 +161,24 @@ class Tables(Statements):
         if action is None:
             return None
         for listed in node.actions:
-            if self.program.decl_of.get(listed) is action:
+            if self.context.program.decl_of.get(listed) is action:
                 self._bind_action(reference, self._parameters(action), reference.arguments or ())
                 self._check_repeated(reference, listed)
                 return listed
-        self.error(reference, f"'{reference.name}' is not in the actions of table '{node.name}'")
+        self.context.error(
+            reference, f"'{reference.name}' is not in the actions of table '{node.name}'"
+        )
         return None
 
     def _check_repeated(self, reference: ast.ActionRef, listed: ast.ActionRef) -> None:
         """Arguments of directed parameters must be those of the action list."""
-        given = {b.parameter.name: b.value for b in self.program.actions.get(reference, ())}
-        for bound in self.program.actions.get(listed, ()):
+        given = {b.parameter.name: b.value for b in self.context.program.actions.get(reference, ())}
+        for bound in self.context.program.actions.get(listed, ()):
             name = bound.parameter.name
-            if name in given and not same_expression(bound.value, given[name], self.program):
-                self.error(
+            if name in given and not same_expression(
+                bound.value, given[name], self.context.program
+            ):
+                self.context.error(
                     given[name] or reference,
                     f"argument '{name}' differs from that in the table's actions",
                 )
@@ -163,17 +189,17 @@ class Tables(Statements):
             return
         listed = self._listed(node, node.default_action)
         if listed is not None and any(a.name == "tableonly" for a in listed.annotations):
-            self.error(node.default_action, "an action marked @tableonly as default action")
+            self.context.error(node.default_action, "an action marked @tableonly as default action")
 
     def _check_no_action(self) -> None:
         """The default of tables that name none, where the program declares it itself."""
-        entry = self.lookup("NoAction", absolute=True)
+        entry = self.context.lookup("NoAction", absolute=True)
         declared = entry[0] if isinstance(entry, list) else entry
         if declared is None or (
             isinstance(declared, ast.ActionDeclaration) and not declared.parameters
         ):
             return
-        self.error(
+        self.context.error(
             declared,
             "tables without default action need NoAction to be an action without parameters",
             "give this another name, or every table a default action",
@@ -191,7 +217,7 @@ class Tables(Statements):
             self._kind_of_keyset(keyset, kind)
         listed = self._listed(table, node.action)
         if listed is not None and any(a.name == "defaultonly" for a in listed.annotations):
-            self.error(node.action, "an action marked @defaultonly in an entry")
+            self.context.error(node.action, "an action marked @defaultonly in an entry")
 
     def _priorities(self, node: ast.TableDeclaration) -> None:
         """Entries of tables that match exactly or by prefix have none; of others the first has one
@@ -202,9 +228,11 @@ class Tables(Statements):
         kinds = {k.match_kind.name for k in node.keys}
         if kinds <= {"exact", "lpm"}:
             place = given[0].priority or given[0]
-            self.error(place, f"table '{node.name}' has no priorities: no key needs one")
+            self.context.error(place, f"table '{node.name}' has no priorities: no key needs one")
         elif node.entries[0].priority is None:
-            self.error(node.entries[0], "the first entry needs a priority, since another has one")
+            self.context.error(
+                node.entries[0], "the first entry needs a priority, since another has one"
+            )
 
     def _check_duplicates(self, node: ast.TableDeclaration) -> None:
         """No two const entries of a table that only matches exactly have the same key."""
@@ -214,20 +242,22 @@ class Tables(Statements):
         for entry in node.entries:
             written = entry.keyset
             parts = written.elements if isinstance(written, ast.ListExpression) else (written,)
-            values = tuple(self.program.const_value.get(part) for part in parts)
+            values = tuple(self.context.program.const_value.get(part) for part in parts)
             if None not in values and values in seen:
                 first = seen[values].keyset.position
-                self.error(written, f"this key already has an entry, at {first}")
+                self.context.error(written, f"this key already has an entry, at {first}")
             seen.setdefault(values, entry)
 
     def _priority(self, table: ast.TableDeclaration, node: ast.TableEntry) -> None:
         if node.constant and table.entries_constant:
-            self.warn(node, "mismatch", "const before an entry of const entries has no effect")
+            self.context.warn(
+                node, "mismatch", "const before an entry of const entries has no effect"
+            )
         if node.priority is None:
             return
-        self.constant_integer(node.priority, "an entry's priority")
+        self.resolver.constant_integer(node.priority, "an entry's priority")
         if table.entries_constant:
-            self.error(node.priority, "priority in const entries: their order decides")
+            self.context.error(node.priority, "priority in const entries: their order decides")
 
     def _split(
         self, keyset: ast.Expression, keys: tuple[types.Type, ...], kinds: list[str]
@@ -237,12 +267,12 @@ class Tables(Statements):
         if len(parts) == len(keys):
             return list(zip(parts, keys, kinds, strict=True))
         if isinstance(keyset, ast.DefaultKeyset):
-            self.program.type_of[keyset] = types.Set(types.DONT_CARE)
+            self.context.program.type_of[keyset] = types.Set(types.DONT_CARE)
             return []
         for part in parts:
-            self.check(part)
+            self.context.check(part)
         if keys:
-            self.error(keyset, f"{len(parts)} keys given, but the table has {len(keys)}")
+            self.context.error(keyset, f"{len(parts)} keys given, but the table has {len(keys)}")
         return []
 
     def _kind_of_keyset(self, keyset: ast.Expression, kind: str) -> None:
@@ -254,22 +284,22 @@ class Tables(Statements):
         elif isinstance(keyset, ast.DefaultKeyset) and kind == "exact":
             problem = "'_'"
         if problem:
-            self.error(keyset, f"{problem} does not fit a key matched by {kind}")
+            self.context.error(keyset, f"{problem} does not fit a key matched by {kind}")
         if isinstance(keyset, ast.Mask) and kind == "lpm":
             self._check_prefix(keyset)
 
     def _check_prefix(self, keyset: ast.Mask) -> None:
-        mask = self.program.const_value.get(keyset.mask)
-        type_ = self.program.type_of.get(keyset.mask)
+        mask = self.context.program.const_value.get(keyset.mask)
+        type_ = self.context.program.type_of.get(keyset.mask)
         if not isinstance(mask, int) or not isinstance(type_, types.Bits):
             return
         inverted = ~mask & ((1 << type_.width) - 1)
         if inverted & (inverted + 1):
-            self.error(keyset.mask, f"mask {mask:#x} of an lpm key is not a prefix")
+            self.context.error(keyset.mask, f"mask {mask:#x} of an lpm key is not a prefix")
 
     def check_keyset(self, keyset: ast.Expression, key: types.Type) -> None:
         """One keyset against the type of its key."""
-        type_ = self.check(keyset, key)
+        type_ = self.context.check(keyset, key)
         if isinstance(type_, types.Unknown) or isinstance(key, types.Unknown):
             return
         if isinstance(type_, types.Set):
@@ -277,11 +307,13 @@ class Tables(Statements):
             self._check_known_parts(keyset)
             return
         if isinstance(keyset, ast.Call):
-            self.error(keyset, "a call cannot be a key", "put its result into a variable first")
+            self.context.error(
+                keyset, "a call cannot be a key", "put its result into a variable first"
+            )
             return
-        fine = self.coerce(keyset, key, "the key")
-        if fine and self.frame.kind == "table" and not self.known(keyset):
-            self.error(keyset, "an entry's key must be known at compile time")
+        fine = self.coercion.coerce(keyset, key, "the key")
+        if fine and self.context.frame.kind == "table" and not self.context.known(keyset):
+            self.context.error(keyset, "an entry's key must be known at compile time")
 
     def _check_set(self, keyset: ast.Expression, type_: types.Set, key: types.Type) -> None:
         parts: tuple[ast.Expression, ...] = ()
@@ -294,39 +326,43 @@ class Tables(Statements):
         if isinstance(key, types.SerializableEnum):
             key = key.underlying
         if not parts or isinstance(key, (types.Boolean, types.Enum, types.Error)):
-            self.error(keyset, f"the key has type {key}, but this is {type_}")
+            self.context.error(keyset, f"the key has type {key}, but this is {type_}")
             return
-        if all(self.coerce(p, key, "the key") for p in parts):
-            self.program.type_of[keyset] = types.Set(key)
+        if all(self.coercion.coerce(p, key, "the key") for p in parts):
+            self.context.program.type_of[keyset] = types.Set(key)
             self._check_range_order(keyset)
 
     def _check_known_parts(self, keyset: ast.Expression) -> None:
-        if isinstance(keyset, (ast.Range, ast.Mask)) and self.frame.kind == "state":
+        if isinstance(keyset, (ast.Range, ast.Mask)) and self.context.frame.kind == "state":
             for part in ast.children(keyset):
                 assert isinstance(part, ast.Expression)
-                if not self.known(part):
-                    self.error(part, "the parts of a range or a mask must be known at compile time")
+                if not self.context.known(part):
+                    self.context.error(
+                        part, "the parts of a range or a mask must be known at compile time"
+                    )
 
     def _check_range_order(self, keyset: ast.Expression) -> None:
         if isinstance(keyset, ast.Range):
-            low = self.program.const_value.get(keyset.low)
-            high = self.program.const_value.get(keyset.high)
+            low = self.context.program.const_value.get(keyset.low)
+            high = self.context.program.const_value.get(keyset.high)
             if isinstance(low, int) and isinstance(high, int) and low > high:
-                self.warn(keyset, "invalid", f"range {low}..{high} is empty")
+                self.context.warn(keyset, "invalid", f"range {low}..{high} is empty")
 
     # ---- other properties
 
     def _property(self, node: ast.TableProperty) -> None:
-        type_ = self.check(node.value)
+        type_ = self.context.check(node.value)
         if node.name not in KNOWN_PROPERTIES:
             hint = did_you_mean(node.name, KNOWN_PROPERTIES)
-            self.warn(node, "ignore-prop", f"no target knows the property '{node.name}'", hint)
+            self.context.warn(
+                node, "ignore-prop", f"no target knows the property '{node.name}'", hint
+            )
         if node.name in ("size", "priority_delta"):
             self._number_property(node, type_)
         elif node.name == "largest_priority_wins" and not isinstance(
             type_, (types.Boolean, types.Unknown)
         ):
-            self.error(node.value, f"'{node.name}' must be bool, not {type_}")
+            self.context.error(node.value, f"'{node.name}' must be bool, not {type_}")
 
     def _check_size(self, node: ast.TableDeclaration) -> None:
         size = node.property("size")
@@ -337,20 +373,20 @@ class Tables(Statements):
             reason = "only const entries"
         if reason:
             message = f"the size of table '{node.name}' has no effect: it has {reason}"
-            self.warn(node, "mismatch", message, "remove it")
+            self.context.warn(node, "mismatch", message, "remove it")
 
     def _number_property(self, node: ast.TableProperty, type_: types.Type) -> None:
         if isinstance(type_, types.Unknown):
             return
         if not isinstance(type_, (types.Bits, types.Integer)):
-            self.error(node.value, f"'{node.name}' must be a number, not {type_}")
+            self.context.error(node.value, f"'{node.name}' must be a number, not {type_}")
             return
-        value = self.program.const_value.get(node.value)
-        if value is None and not self.known(node.value):
-            self.error(node.value, f"'{node.name}' must be known at compile time")
+        value = self.context.program.const_value.get(node.value)
+        if value is None and not self.context.known(node.value):
+            self.context.error(node.value, f"'{node.name}' must be known at compile time")
         lowest = 1 if node.name == "priority_delta" else 0
         if isinstance(value, int) and value < lowest:
-            self.error(node.value, f"'{node.name}' must be at least {lowest}")
+            self.context.error(node.value, f"'{node.name}' must be at least {lowest}")
 
 
 def _nameable(node: ast.Expression, program: TypedProgram) -> bool:

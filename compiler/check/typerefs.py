@@ -6,7 +6,6 @@ from typing import cast
 
 from agglab.compiler import ast, types
 from agglab.compiler.check.context import Context
-from agglab.compiler.source import Position
 
 MAX_WIDTH_BITS = 2048
 MAX_STACK_SIZE = 1 << 16
@@ -25,20 +24,25 @@ _OBJECTS = (types.Extern, types.Block, types.Package, types.Table, types.Action,
 _CONSTANT_ONLY = (types.Integer, types.String, types.MatchKind, types.List)
 
 
-class TypeResolver(Context):
+class TypeResolver:
+    """Makes types of what is written, and says which types may stand where."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+
     def too_large(self, type_: types.Type) -> bool:
         """Whether a type has more parts than any program needs."""
-        return types.leaf_count(type_, self.leaf_counts) > MAX_LEAVES
+        return types.leaf_count(type_, self.context.leaf_counts) > MAX_LEAVES
 
     def _limited(self, ref: ast.TypeRef, type_: types.Type) -> types.Type:
         if self.too_large(type_):
-            return self.error(ref, f"a type with more than {MAX_LEAVES} fields")
+            return self.context.error(ref, f"a type with more than {MAX_LEAVES} fields")
         return type_
 
     def resolve(self, ref: ast.TypeRef, generic: bool = False) -> types.Type:
         """The type ref stands for; generic: a name without its type arguments is allowed."""
         result = self._resolve(ref, generic)
-        self.program.type_at[ref] = result
+        self.context.program.type_at[ref] = result
         return result
 
     def _resolve(self, ref: ast.TypeRef, generic: bool) -> types.Type:
@@ -66,37 +70,41 @@ class TypeResolver(Context):
             return types.UNKNOWN
         signed = ref.kind == "int"
         if width < signed or width > MAX_WIDTH_BITS:
-            return self.error(ref, f"width {width} is outside {int(signed)}..{MAX_WIDTH_BITS}")
+            return self.context.error(
+                ref, f"width {width} is outside {int(signed)}..{MAX_WIDTH_BITS}"
+            )
         return types.Varbit(width) if ref.kind == "varbit" else types.Bits(width, signed)
 
     def constant_integer(self, expression: ast.Expression, what: str) -> int | None:
         """The compile-time number of expression, or None after reporting that it is not one."""
-        type_ = self.check(expression)
+        type_ = self.context.check(expression)
         if isinstance(type_, types.Unknown):
             return None
         if isinstance(type_, types.SerializableEnum):
-            value = self.program.const_value.get(expression)
+            value = self.context.program.const_value.get(expression)
             if isinstance(value, ast.EnumMember):
-                return self.program.enum_values.get(value)
+                return self.context.program.enum_values.get(value)
         if not isinstance(type_, (types.Bits, types.Integer)):
-            self.error(expression, f"{what} must be a number, not {type_}")
+            self.context.error(expression, f"{what} must be a number, not {type_}")
             return None
-        value = self.program.const_value.get(expression)
+        value = self.context.program.const_value.get(expression)
         if value is None:
-            self.error(expression, f"{what} must be known at compile time")
+            self.context.error(expression, f"{what} must be known at compile time")
             return None
         return cast(int, value)
 
     def _named(self, ref: ast.NamedTypeRef, generic: bool) -> types.Type:
-        entry = self.lookup(ref.name, ref.absolute)
+        entry = self.context.lookup(ref.name, ref.absolute)
         if entry is None:
-            return self.error(ref, f"type '{ref.name}' is not declared", self.suggest(ref.name))
+            return self.context.error(
+                ref, f"type '{ref.name}' is not declared", self.context.suggest(ref.name)
+            )
         if isinstance(entry, list) or (declared := self.declared_type(entry)) is None:
-            return self.error(ref, f"'{ref.name}' is not a type")
-        self.program.decl_of[ref] = entry
+            return self.context.error(ref, f"'{ref.name}' is not a type")
+        self.context.program.decl_of[ref] = entry
         parameters = type_parameters(entry)
         if parameters and not generic:
-            return self.error(
+            return self.context.error(
                 ref, f"{ref.name} needs {_arguments(len(parameters))}: {ref.name}<...>"
             )
         return declared
@@ -107,25 +115,25 @@ class TypeResolver(Context):
             return types.TypeVariable(declaration)
         if not isinstance(declaration, _TYPE_DECLARATIONS):
             return None
-        return self.program.type_of_declaration.get(declaration, types.UNKNOWN)
+        return self.context.program.type_of_declaration.get(declaration, types.UNKNOWN)
 
     def _specialized(self, ref: ast.SpecializedTypeRef) -> types.Type:
         base = self.resolve(ref.base, generic=True)
         arguments = tuple(self.resolve(a, generic=False) for a in ref.arguments)
         if isinstance(base, types.Unknown):
             return base
-        parameters = type_parameters(self.program.decl_of[ref.base])
+        parameters = type_parameters(self.context.program.decl_of[ref.base])
         if len(parameters) != len(arguments):
             takes = _arguments(len(parameters)) if parameters else "no type arguments"
-            return self.error(ref, f"{ref.base.name} takes {takes}, not {len(arguments)}")
-        if any(_mentions(a, self.program.decl_of[ref.base]) for a in arguments):
-            return self.error(ref, f"{ref.base.name} is its own type argument")
+            return self.context.error(ref, f"{ref.base.name} takes {takes}, not {len(arguments)}")
+        if any(_mentions(a, self.context.program.decl_of[ref.base]) for a in arguments):
+            return self.context.error(ref, f"{ref.base.name} is its own type argument")
         result = types.substitute(base, dict(zip(parameters, arguments, strict=True)))
         if isinstance(result, types.StructLike):
             for field in result.fields:
                 problem = field_problem(result, field.type)
                 if problem:
-                    return self.error(ref, f"field '{field.name}' of {result}: {problem}")
+                    return self.context.error(ref, f"field '{field.name}' of {result}: {problem}")
         return self._limited(ref, result)
 
     def _stack(self, ref: ast.StackTypeRef) -> types.Type:
@@ -134,11 +142,13 @@ class TypeResolver(Context):
         if size is None or isinstance(element, types.Unknown):
             return types.UNKNOWN
         if isinstance(element, _OBJECTS):
-            return self.error(ref, f"arrays of {element} are not supported")
+            return self.context.error(ref, f"arrays of {element} are not supported")
         if isinstance(element, (*_CONSTANT_ONLY, types.Void, types.DontCare, types.Varbit)):
-            return self.error(ref, f"the elements of an array cannot have type {element}")
+            return self.context.error(ref, f"the elements of an array cannot have type {element}")
         if not 0 <= size <= MAX_STACK_SIZE:
-            return self.error(ref.size, f"size {size} of a stack is outside 0..{MAX_STACK_SIZE}")
+            return self.context.error(
+                ref.size, f"size {size} of a stack is outside 0..{MAX_STACK_SIZE}"
+            )
         return self._limited(ref, types.Stack(element, size))
 
     def _tuple(self, ref: ast.TupleTypeRef) -> types.Type:
@@ -146,7 +156,7 @@ class TypeResolver(Context):
         for node, element in zip(ref.elements, elements, strict=True):
             problem = element_problem(element)
             if problem:
-                return self.error(node, f"{problem} in a tuple")
+                return self.context.error(node, f"{problem} in a tuple")
         return self._limited(ref, types.Tuple(elements))
 
     # ---- what may stand where
@@ -155,74 +165,21 @@ class TypeResolver(Context):
         """resolve(), where nothing could infer a type argument `_`."""
         result = self.resolve(ref)
         if isinstance(result, types.StructLike) and types.DONT_CARE in result.arguments:
-            return self.error(ref, f"{result} here needs all its type arguments")
+            return self.context.error(ref, f"{result} here needs all its type arguments")
         return result
 
     def value_type(self, ref: ast.TypeRef, what: str) -> types.Type:
         """The type of a variable: objects, void and compile-time-only types are refused."""
         result = self.definite_type(ref)
         if isinstance(result, (*_OBJECTS, types.Void, types.DontCare)):
-            return self.error(ref, f"{what} cannot have type {result}")
+            return self.context.error(ref, f"{what} cannot have type {result}")
         if isinstance(result, _CONSTANT_ONLY):
-            return self.error(
+            return self.context.error(
                 ref,
                 f"{what} cannot have type {result}: its values exist at compile time only",
                 "declare a constant, or use bit<W>",
             )
         return result
-
-    def parameter_type(
-        self, parameter: ast.Parameter, owner: str, position: Position | None = None
-    ) -> types.ParameterType:
-        """owner: "control", "parser", "action", "function", "extern", "constructor" (of blocks
-        and packages) or "extern constructor"."""
-        type_ = self.resolve(parameter.type_ref)
-        problem = _parameter_problem(parameter.direction, type_, owner)
-        if parameter.optional and owner in ("action", "function"):
-            problem = "@optional belongs in externs, packages, parsers and controls"
-        if isinstance(type_, types.Block) and _has_body(type_):
-            problem = f"{type_} is one block, not a type of blocks"
-        if problem:
-            self.error(parameter.type_ref, f"parameter '{parameter.name}': {problem}")
-        self.record(parameter, type_)
-        if parameter.default is not None:
-            self._default(parameter, type_)
-        return types.ParameterType(
-            parameter.name,
-            type_,
-            parameter.direction,
-            parameter.optional,
-            parameter.default,
-            parameter,
-        )
-
-    def _default(self, parameter: ast.Parameter, type_: types.Type) -> None:
-        assert parameter.default is not None
-        if parameter.direction in ("out", "inout"):
-            self.error(parameter.default, f"{parameter.direction} parameter with a default value")
-        if parameter.optional:
-            self.error(parameter.default, "optional parameter with a default value")
-        self.check(parameter.default, type_)
-        self.coerce(parameter.default, types.erase(type_), f"parameter '{parameter.name}'")
-        if not self.known(parameter.default):
-            self.error(parameter.default, "a default value must be known at compile time")
-
-    def parameter_types(
-        self, parameters: tuple[ast.Parameter, ...], owner: str
-    ) -> tuple[types.ParameterType, ...]:
-        """Resolves, records and declares parameters."""
-        found = tuple(self.parameter_type(p, owner) for p in parameters)
-        for parameter in parameters:
-            self.declare(parameter)
-        return found
-
-    # ---- provided by later parts
-
-    def coerce(self, expression: ast.Expression, target: types.Type, what: str) -> bool:
-        raise NotImplementedError
-
-    def known(self, expression: ast.Expression) -> bool:
-        raise NotImplementedError
 
 
 _TYPE_DECLARATIONS = (
@@ -254,10 +211,6 @@ def _mentions(type_: types.Type, declaration: ast.Declaration) -> bool:
     elif isinstance(type_, (types.Stack, types.List)):
         parts = (type_.element,)
     return any(_mentions(part, declaration) for part in parts)
-
-
-def _has_body(block: types.Block) -> bool:
-    return isinstance(block.declaration, (ast.ParserDeclaration, ast.ControlDeclaration))
 
 
 def _arguments(count: int) -> str:
@@ -296,21 +249,3 @@ def _header_field_problem(type_: types.Type) -> str:
         problems = (_header_field_problem(f.type) for f in type_.fields)
         return next((p for p in problems if p), "")
     return f"a header cannot hold {type_}"
-
-
-def _parameter_problem(direction: str, type_: types.Type, owner: str) -> str:
-    if isinstance(type_, types.Void):
-        return "void is not allowed"
-    if isinstance(type_, types.Extern) and direction:
-        return f"an extern object has no direction, but this one is {direction}"
-    if "constructor" in owner and (owner == "constructor" or not isinstance(type_, types.Block)):
-        return f"constructor parameters have no direction ({direction})" if direction else ""
-    if isinstance(type_, (types.Package, types.Block)):
-        return f"{type_} can only be given to the constructor of a block or package"
-    if isinstance(type_, (types.Integer, types.String)) and direction:
-        return f"{type_} exists at compile time only: the parameter cannot be {direction}"
-    if isinstance(type_, types.Integer) and owner == "action":
-        return "an action's parameters need a width"
-    if isinstance(type_, types.Extern) and owner == "action":
-        return "an action cannot take an extern object"
-    return ""

@@ -1,4 +1,5 @@
-"""What every part of the parser stands on: the token in hand, errors, limits, names of types."""
+"""What all parts of the parser share: the token in hand, errors, limits, names of types, and the
+rules that are called in a circle."""
 
 from __future__ import annotations
 
@@ -39,7 +40,18 @@ def join(first: Position, last: Position) -> Position:
 
 
 class Cursor:
-    """Reads tokens one by one; `token` is the one not yet consumed."""
+    """Reads tokens one by one; `token` is the one not yet consumed.
+
+    A part is given the parts it needs when it is made. Where the grammar goes round in a circle (a
+    type contains an expression, which contains a type), the part that is made last enters its rule
+    here, and those made before it call the rule through the cursor.
+    """
+
+    # Entered by ExpressionParser.
+    expression: Callable[[], ast.Expression]
+    type_argument_expression: Callable[[], ast.Expression]
+    # Entered by DeclarationParser.
+    initializer: Callable[[], tuple[ast.Declaration, ...]]
 
     def __init__(self, tokens: list[Token], diagnostics: Diagnostics) -> None:
         self.tokens = tokens
@@ -78,7 +90,7 @@ class Cursor:
         if self.token.kind != kind:
             if kind == ";" and self.token.position.line > self.previous.position.line:
                 self._missing_semicolon()
-            self._expected(f"'{kind}'", context)
+            self.fail_expected(f"'{kind}'", context)
         return self.advance()
 
     def _missing_semicolon(self) -> NoReturn:
@@ -87,7 +99,7 @@ class Cursor:
         place = last._replace(column=last.column + last.length, length=1)
         self.fail(f"expected ';' after {describe(self.previous)}", place)
 
-    def _expected(self, what: str, context: str = "") -> NoReturn:
+    def fail_expected(self, what: str, context: str = "") -> NoReturn:
         where = f" {context}" if context else ""
         self.fail(f"expected {what}{where}, found {describe(self.token)}")
 
@@ -128,7 +140,7 @@ class Cursor:
 
     def name(self, context: str = "") -> Token:
         if not self.at_name():
-            self._expected("a name", context)
+            self.fail_expected("a name", context)
         return self.advance()
 
     # ---- limits
@@ -191,7 +203,7 @@ class Cursor:
             if not self.accept(","):
                 break
             if self.at(closer) and not trailing_comma:
-                self._expected("another item after ','")
+                self.fail_expected("another item after ','")
         self.expect(closer)
         return tuple(items)
 
@@ -240,14 +252,6 @@ class Cursor:
             self.advance()
             if depth == 0:
                 return
-
-    # ---- what other parts provide
-
-    def expression(self) -> ast.Expression:
-        raise NotImplementedError
-
-    def type_argument_expression(self) -> ast.Expression:
-        raise NotImplementedError
 
 
 def describe(token: Token) -> str:

@@ -6,10 +6,14 @@ from collections.abc import Callable
 
 from agglab.compiler import ast
 from agglab.compiler.diagnostics import Diagnostics
+from agglab.compiler.syntax.annotations import AnnotationParser
 from agglab.compiler.syntax.blocks import BlockParser
-from agglab.compiler.syntax.cursor import SyntaxFailure
-from agglab.compiler.syntax.declarations import STRUCT_KINDS, Annotations
+from agglab.compiler.syntax.cursor import Cursor, SyntaxFailure
+from agglab.compiler.syntax.declarations import STRUCT_KINDS, Annotations, DeclarationParser
+from agglab.compiler.syntax.expressions import ExpressionParser
 from agglab.compiler.syntax.lexer import END, Token
+from agglab.compiler.syntax.statements import StatementParser
+from agglab.compiler.syntax.typerefs import TypeParser
 
 _MISPLACED = {
     "table": "a table belongs inside a control",
@@ -21,22 +25,35 @@ _MISPLACED = {
 }
 
 
-class Parser(BlockParser):
+class Parser:
+    """Makes the parts of the parser and reads a program with them."""
+
+    def __init__(self, tokens: list[Token], diagnostics: Diagnostics) -> None:
+        self.cursor = Cursor(tokens, diagnostics)
+        self.types = TypeParser(self.cursor)
+        self.expressions = ExpressionParser(self.cursor, self.types)
+        self.annotations = AnnotationParser(self.cursor, self.expressions)
+        below = self.cursor, self.types, self.expressions, self.annotations
+        self.statements = StatementParser(*below)
+        self.declarations = DeclarationParser(*below, self.statements)
+        self.blocks = BlockParser(*below, self.statements, self.declarations)
+
     def program(self) -> ast.Program:
-        start = self.token.position
+        start = self.cursor.token.position
         declarations: list[ast.Declaration] = []
-        self.extra = []
         recovering = False
-        while not self.at(END):
-            if self.at("}"):
+        while not self.cursor.at(END):
+            if self.cursor.at("}"):
                 if not recovering:
-                    self.diagnostics.error(self.token.position, "this '}' closes nothing")
-                self.advance()
-            elif not self.accept(";"):
+                    self.cursor.diagnostics.error(
+                        self.cursor.token.position, "this '}' closes nothing"
+                    )
+                self.cursor.advance()
+            elif not self.cursor.accept(";"):
                 found = self._one()
                 recovering = found is None
-                declarations.extend([*self.extra, *(found or ())])
-                self.extra = []
+                declarations.extend([*self.declarations.derived, *(found or ())])
+                self.declarations.derived = []
         return ast.Program(start, tuple(declarations))
 
     def _one(self) -> list[ast.Declaration] | None:
@@ -44,46 +61,50 @@ class Parser(BlockParser):
         try:
             declaration = self._top_level()
         except SyntaxFailure:
-            self.skip_item()
+            self.cursor.skip_item()
             return None
         return [] if declaration is None else [declaration]
 
     def _top_level(self) -> ast.Declaration | None:
-        annotations = self.annotations()
-        if annotations and self.at(END):
+        annotations = self.annotations.read()
+        if annotations and self.cursor.at(END):
             return None
-        kind = self.token.kind
+        kind = self.cursor.token.kind
         read = self._readers().get(kind)
-        if read is not None and not (kind == "error" and self.peek().kind != "{"):
+        if read is not None and not (kind == "error" and self.cursor.peek().kind != "{"):
             return read(annotations)
-        if self.at_type() or kind == "void" or (self.at_name() and self.peek().kind != "="):
+        if (
+            self.types.at_type()
+            or kind == "void"
+            or (self.cursor.at_name() and self.cursor.peek().kind != "=")
+        ):
             if kind in _MISPLACED:
-                self.fail(f"'{kind}' outside of its place", hint=_MISPLACED[kind])
-            return self.function(annotations)
-        self._misplaced(self.token)
+                self.cursor.fail(f"'{kind}' outside of its place", hint=_MISPLACED[kind])
+            return self.declarations.function(annotations)
+        self._misplaced(self.cursor.token)
         return None
 
     def _misplaced(self, token: Token) -> None:
         hint = _MISPLACED.get(token.kind, "")
         if hint:
-            self.fail(f"'{token.text}' outside of its place", hint=hint)
-        self._expected("a declaration")
+            self.cursor.fail(f"'{token.text}' outside of its place", hint=hint)
+        self.cursor.fail_expected("a declaration")
 
     def _readers(self) -> dict[str, Callable[[Annotations], ast.Declaration | None]]:
         readers: dict[str, Callable[[Annotations], ast.Declaration | None]] = {
-            "const": self.constant,
-            "extern": self.extern,
-            "action": self.action,
-            "parser": self.parser_declaration,
-            "control": self.control_declaration,
-            "package": self.package,
-            "enum": self.enum,
-            "error": self.members,
-            "match_kind": self.members,
-            "typedef": self.typedef,
-            "type": self.typedef,
+            "const": self.statements.constant,
+            "extern": self.declarations.extern,
+            "action": self.blocks.action,
+            "parser": self.blocks.parser_declaration,
+            "control": self.blocks.control_declaration,
+            "package": self.blocks.package,
+            "enum": self.declarations.enum,
+            "error": self.declarations.members,
+            "match_kind": self.declarations.members,
+            "typedef": self.declarations.typedef,
+            "type": self.declarations.typedef,
         }
-        readers.update(dict.fromkeys(STRUCT_KINDS, self.struct))
+        readers.update(dict.fromkeys(STRUCT_KINDS, self.declarations.struct))
         return readers
 
 

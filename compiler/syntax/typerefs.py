@@ -9,108 +9,113 @@ from agglab.compiler.syntax.lexer import Token
 _TYPE_KEYWORDS = BASE_TYPES | {"tuple", "list", "void"}
 
 
-class TypeParser(Cursor):
+class TypeParser:
+    """Types, type arguments and type parameters."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self.cursor = cursor
+
     def at_type(self, ahead: int = 0) -> bool:
         """Whether the token begins a type: a keyword or the name of a type in scope."""
-        token = self.peek(ahead)
+        token = self.cursor.peek(ahead)
         if token.kind == ".":
-            return self.is_type_name_globally(self.peek(ahead + 1))
+            return self.is_type_name_globally(self.cursor.peek(ahead + 1))
         if token.kind == "list":
-            return self.peek(ahead + 1).kind == "<"
-        return token.kind in BASE_TYPES or token.kind == "tuple" or self.is_type_name(token)
+            return self.cursor.peek(ahead + 1).kind == "<"
+        return token.kind in BASE_TYPES or token.kind == "tuple" or self.cursor.is_type_name(token)
 
     def is_type_name_globally(self, token: Token) -> bool:
-        return self.type_names[0].get(token.text, False)
+        return self.cursor.type_names[0].get(token.text, False)
 
     def type_ref(self) -> ast.TypeRef:
         """typeRef of the grammar, header stacks included."""
-        start = self.token.position
-        with self.nested():
+        start = self.cursor.token.position
+        with self.cursor.nested():
             result = self._plain_type()
-        while self.at("["):
+        while self.cursor.at("["):
             result = self.stack_suffix(result)
-            result.position = self.span(start)
+            result.position = self.cursor.span(start)
         return result
 
     def stack_suffix(self, element: ast.TypeRef) -> ast.StackTypeRef:
-        self.expect("[")
-        self.count_operator()
-        size = self.expression()
-        self.expect("]")
+        self.cursor.expect("[")
+        self.cursor.count_operator()
+        size = self.cursor.expression()
+        self.cursor.expect("]")
         return ast.StackTypeRef(element.position, element, size)
 
     def type_or_void(self) -> ast.TypeRef:
         """Also a name not known as a type: a type parameter declared further right."""
-        if self.at("void"):
-            return ast.BaseTypeRef(self.advance().position, "void")
+        if self.cursor.at("void"):
+            return ast.BaseTypeRef(self.cursor.advance().position, "void")
         return self.type_ref()
 
     def _plain_type(self) -> ast.TypeRef:
-        start = self.token
+        start = self.cursor.token
         kind = start.kind
         if kind in ("bit", "int", "varbit"):
             return self._bits_type()
         if kind in BASE_TYPES:
-            self.advance()
+            self.cursor.advance()
             return ast.BaseTypeRef(start.position, kind)
         if kind == "tuple":
-            self.advance()
+            self.cursor.advance()
             elements = self.type_arguments()
-            return ast.TupleTypeRef(self.span(start.position), elements)
-        if kind == "list" and self.peek().kind == "<":
+            return ast.TupleTypeRef(self.cursor.span(start.position), elements)
+        if kind == "list" and self.cursor.peek().kind == "<":
             return self._list_type()
         return self.named_type()
 
     def _bits_type(self) -> ast.TypeRef:
-        start = self.advance()
-        if not self.at("<"):
+        start = self.cursor.advance()
+        if not self.cursor.at("<"):
             if start.kind == "int":
                 return ast.BaseTypeRef(start.position, "int")
             if start.kind == "varbit":
-                self.expect("<", "after varbit")
+                self.cursor.expect("<", "after varbit")
             return ast.BitsTypeRef(start.position, start.kind, None)
-        self.advance()
-        width = self.type_argument_expression()
-        self.expect(">", f"after the width of {start.kind}")
-        return ast.BitsTypeRef(self.span(start.position), start.kind, width)
+        self.cursor.advance()
+        width = self.cursor.type_argument_expression()
+        self.cursor.expect(">", f"after the width of {start.kind}")
+        return ast.BitsTypeRef(self.cursor.span(start.position), start.kind, width)
 
     def _list_type(self) -> ast.TypeRef:
-        start = self.advance()
+        start = self.cursor.advance()
         arguments = self.type_arguments()
         if len(arguments) != 1:
-            self.fail(f"list takes one type, not {len(arguments)}", start.position)
-        return ast.ListTypeRef(self.span(start.position), arguments[0])
+            self.cursor.fail(f"list takes one type, not {len(arguments)}", start.position)
+        return ast.ListTypeRef(self.cursor.span(start.position), arguments[0])
 
     def named_type(self) -> ast.TypeRef:
         """`Name`, `.Name`, `Name<arguments>`."""
-        start = self.token.position
-        absolute = self.accept(".")
-        if not self.at_name():
-            self._expected("a type")
-        name = self.advance()
-        base = ast.NamedTypeRef(self.span(start), name.text, absolute)
-        if not self.at("<"):
+        start = self.cursor.token.position
+        absolute = self.cursor.accept(".")
+        if not self.cursor.at_name():
+            self.cursor.fail_expected("a type")
+        name = self.cursor.advance()
+        base = ast.NamedTypeRef(self.cursor.span(start), name.text, absolute)
+        if not self.cursor.at("<"):
             return base
         arguments = self.type_arguments()
-        return ast.SpecializedTypeRef(self.span(start), base, arguments)
+        return ast.SpecializedTypeRef(self.cursor.span(start), base, arguments)
 
     def type_arguments(self) -> tuple[ast.TypeRef, ...]:
         """`<A, B>`."""
-        self.expect("<")
-        return self.comma_list(self._type_argument, ">")
+        self.cursor.expect("<")
+        return self.cursor.comma_list(self._type_argument, ">")
 
     def _type_argument(self) -> ast.TypeRef:
-        if self.at("_"):
-            return ast.DontCareTypeRef(self.advance().position)
+        if self.cursor.at("_"):
+            return ast.DontCareTypeRef(self.cursor.advance().position)
         return self.type_or_void()
 
     def type_parameters(self) -> tuple[ast.TypeParameter, ...]:
         """`<T, U>`, or nothing; the names become types of the current scope."""
-        if not self.accept("<"):
+        if not self.cursor.accept("<"):
             return ()
-        return self.comma_list(self._type_parameter, ">")
+        return self.cursor.comma_list(self._type_parameter, ">")
 
     def _type_parameter(self) -> ast.TypeParameter:
-        name = self.name("of a type parameter")
-        self.declare(name.text, is_type=True)
+        name = self.cursor.name("of a type parameter")
+        self.cursor.declare(name.text, is_type=True)
         return ast.TypeParameter(name.position, name.text, ())

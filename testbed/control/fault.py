@@ -56,7 +56,7 @@ class FaultProcess:
         told = {"number": self._fault.number, "fault": self._fault.kind, "target": state.target}
         self._tell("fault", **told)
         yield from self._happen(state.began_ns)
-        state.ended = True
+        state.ended_ns = self._clock.now_ns()
         self._tell("fault_end", **told)
 
     def _until_trigger(self) -> Process[None]:

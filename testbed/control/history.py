@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 
 from agglab.testbed.backend import WorkerId
@@ -20,11 +20,12 @@ def concerns(action: AgentFault, agent: WorkerId) -> bool:
 
 @dataclass
 class FaultState:
-    """One fault. sent: an attack's frames, by kind."""
+    """One fault. ended_ns: when its end was over, with all that it starts again. sent: an attack's
+    frames, by kind."""
 
     fault: Fault
     began_ns: int | None = None
-    ended: bool = False
+    ended_ns: int | None = None
     sent: Counter[str] = field(default_factory=Counter)
 
     def __str__(self) -> str:
@@ -58,16 +59,27 @@ class FaultHistory:
             if isinstance(trigger, AtChunk) and (trigger.job, trigger.round) == (job.number, number)
         ]
 
-    def comes_back(self, agent: WorkerId) -> bool | None:
-        """Of an agent that a fault has killed: whether it will be started again; None if no fault
-        has, or it has been."""
+    def comes_back(self, agent: WorkerId, died_ns: int) -> bool | None:
+        """Of an agent that died then: whether a fault starts it again, or has since; None if no
+        fault killed it."""
+        for state in self._crashes(agent):
+            if state.ended_ns is None:
+                return state.fault.duration_s is not None
+            if state.ended_ns >= died_ns:
+                return True
+        return None
+
+    def keeps_out(self, agent: WorkerId) -> bool:
+        """Whether a fault that has begun has yet to start it again."""
+        return any(state.ended_ns is None for state in self._crashes(agent))
+
+    def _crashes(self, agent: WorkerId) -> Iterator[FaultState]:
+        """The faults that have killed it."""
         for state in self._states:
             action = state.fault.action
-            if not isinstance(action, AgentCrash) or not concerns(action, agent):
-                continue
-            if state.began_ns is not None and not state.ended:
-                return state.fault.duration_s is not None
-        return None
+            crashed = isinstance(action, AgentCrash) and concerns(action, agent)
+            if crashed and state.began_ns is not None:
+                yield state
 
     def since_s(self, otherwise_ns: int) -> float:
         """Seconds since the last fault began, or since `otherwise_ns` if none has."""

@@ -116,10 +116,12 @@ class Recovery:
         self._result.lost += left_out
 
     def _revive(self, failure: RoundFailure, reason: str) -> Process[None]:
-        """The dead are started again, by us or by their fault's end; the silent may yet answer."""
+        """The dead are started again, by us or by their fault's end, which may have been while we
+        waited for the others; the silent may yet answer."""
+        crew = self._crew
         ours, theirs = [], set()
-        for rank in failure.dead:
-            back = self._history.comes_back(self._crew.agent(rank))
+        for rank in sorted(failure.dead.keys() & crew.dead.keys()):
+            back = self._history.comes_back(crew.agent(rank), crew.dead[rank]["t_ns"])
             if back is False:
                 raise JobFailed(reason, rank)
             if back:
@@ -127,7 +129,7 @@ class Recovery:
             else:
                 ours.append(rank)
         if ours:
-            yield from self._crew.start(ours)
+            yield from crew.start(ours)
         yield from self._until_heard(failure.silent, reason)
         if theirs:
             yield from self._until_back(theirs)
@@ -144,6 +146,6 @@ class Recovery:
 
     def _until_back(self, ranks: Collection[int]) -> Process[None]:
         """Until their fault has ended and they are ready."""
-        while any(self._history.comes_back(self._crew.agent(rank)) for rank in ranks):
+        while any(self._history.keeps_out(self._crew.agent(rank)) for rank in ranks):
             yield FOREVER_NS
         yield from self._crew.until_back(ranks)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
 from agglab.testbed import terminal
-from agglab.testbed.exit_codes import FAILED, INTERRUPTED, PASSED
+from agglab.testbed.errors import MachineLacks
+from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
 from agglab.testbed.figures.page import Shown, page
 from agglab.testbed.figures.variants import CLOCKS, Variant, find, names, variant
 from agglab.testbed.record import ResultsError
@@ -20,25 +21,43 @@ PAGE = "index.html"
 
 
 def main(words: Sequence[str]) -> int:
-    """Exit code 0 if every relation holds, else that of the first run that did not pass."""
+    """Exit code 0 if every relation holds; 1 if one does not; else that of the first run that did
+    not pass, such as 3 where this machine cannot run it."""
     options = _parser().parse_args(words)
     out = terminal.outlet(sys.stdout)
     files = [find(name) for name in options.names or names()]
     clocks = CLOCKS if options.clock == "both" else (options.clock,)
     chosen = [variant(file, clock, options.long) for file in files for clock in clocks]
     root = Path(options.results)
-    code = PASSED
+    codes: dict[Variant, int] = {}
     for each in () if options.draw else chosen:
         print(f"figure {each.name}, {each.clock}", file=out, flush=True)
-        found = _run(each, root, out)
-        if found == INTERRUPTED:
-            return found
-        code = code or found
+        codes[each] = _run(each, root, out)
+        if codes[each] == INTERRUPTED:
+            return INTERRUPTED
     shown = [Shown(each.name, each.clock, latest(root, each)) for each in chosen]
     written = root / PAGE
     written.write_text(page(shown), encoding="utf-8")
+    for line in _endings(codes):
+        print(terminal.plain(line), file=out)
     print(terminal.plain(f"page  {written}"), file=out)
-    return code
+    return _together(codes.values())
+
+
+def _endings(codes: Mapping[Variant, int]) -> Iterator[str]:
+    """Of what was run and did not pass: far above it is told why."""
+    for each, code in codes.items():
+        if code != PASSED:
+            what = "this machine lacks something" if code == LACKING else "FAILED"
+            yield f"figure {each.name}, {each.clock}: {what} (see above)"
+
+
+def _together(codes: Iterable[int]) -> int:
+    """The exit code of several runs: that a relation does not hold weighs most."""
+    others = [code for code in codes if code != PASSED]
+    if not others:
+        return PASSED
+    return FAILED if FAILED in others else others[0]
 
 
 def latest(root: Path, chosen: Variant) -> Path:
@@ -53,6 +72,9 @@ def _run(chosen: Variant, root: Path, out: TextIO) -> int:
         file = folder / f"{chosen.name}.yaml"
         file.write_text(chosen.text, encoding="utf-8")
         return run(load(file, chosen.settings), folder, chosen.settings, out)
+    except MachineLacks as error:
+        print(terminal.plain(str(error)), file=sys.stderr)
+        return LACKING
     except (OSError, ResultsError) as error:
         print(terminal.plain(f"cannot write results: {error}"), file=sys.stderr)
         return FAILED

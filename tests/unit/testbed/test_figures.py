@@ -7,15 +7,17 @@ import io
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agglab.testbed import cli
+from agglab.testbed.errors import MachineLacks
 from agglab.testbed.figures import command
 from agglab.testbed.figures.variants import CLOCKS, REAL, VIRTUAL, find, names, variant
 from agglab.testbed.report import chart
 from agglab.testbed.run import run
-from agglab.testbed.scenario import ScenarioError, load
+from agglab.testbed.scenario import ScenarioError, Suite, load
 
 BASE = """
 name: small
@@ -121,6 +123,31 @@ def test_a_figure_is_drawn_from_its_folder_alone(tmp_path: Path) -> None:
     metrics.write_text(json.dumps(tree))
     assert command.main([*options, "--draw"]) == 0
     assert page.read_text() != before
+
+
+def test_a_figure_that_cannot_run_here_does_not_end_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relation that does not hold weighs more than a machine that lacks something."""
+    files = []
+    for name, expected in (("lacking", ""), ("wrong", "\nexpect: {exact: false}\n"), ("fine", "")):
+        path = written(tmp_path, (BASE + FIGURE + expected).replace("small", name))
+        files.append(str(path.rename(tmp_path / f"{name}.yaml")))
+    real_run = command.run
+
+    def run_or_lack(suite: Suite, *rest: Any) -> int:
+        if suite.name == "lacking":
+            raise MachineLacks("a queue", "get one")
+        return real_run(suite, *rest)
+
+    monkeypatch.setattr(command, "run", run_or_lack)
+    options = ["--clock", "virtual", "--results", str(tmp_path / "out")]
+    for chosen, code in ((files, 1), ((files[0], files[2]), 3), ((files[2],), 0)):
+        assert command.main([*chosen, *options]) == code
+    told = capsys.readouterr()
+    assert "this machine lacks a queue: get one" in told.err
+    assert "figure lacking, virtual: this machine lacks something" in told.out
+    assert "figure wrong, virtual: FAILED" in told.out
 
 
 def test_a_logarithmic_axis_tells_small_values_apart(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ class Rig(Parts):
 
     def fail(self, event: str, rank: int, **content: Any) -> None:
         """A round fails by this event."""
-        said = {"event": event, "job": 1, "rank": rank, **content}
+        said = {"event": event, "job": 1, "rank": rank, "t_ns": self.clock.now_ns(), **content}
         self.crew.note(said)
         failure = failure_of(said, self.crew, self.job.on_failure)
         assert isinstance(failure, RoundFailure)
@@ -148,9 +148,43 @@ def test_whom_a_fault_starts_again_is_waited_for(tmp_path: Path) -> None:
     rig.fail("ended", 3, status=-9)
     rig.answer(0, 1, 2)
     assert rig.orders() == ["h1 abort", "h2 abort", "h3 abort"]
-    rig.states[0].ended = True
+    rig.states[0].ended_ns = rig.clock.now_ns()
     rig.event("ready", 3)
     assert rig.orders()[-1] == "h4-server-3 configure"
+
+
+def test_whom_a_fault_has_started_meanwhile_is_not_started_twice(tmp_path: Path) -> None:
+    """The others answer late: when they do, the fault is over and the program starts."""
+    rig = Rig(tmp_path, "restart", ("h2", 0.5))
+    rig.fail(*DIED, status=-9)
+    rig.wait(0.5)
+    rig.states[0].ended_ns = rig.clock.now_ns()
+    rig.wait(0.1)
+    rig.answer(0, 2, 3)
+    assert "start h2" not in rig.orders() and not rig.ended
+    rig.event("ready", 1)
+    assert rig.orders()[-1] == "h4-server-3 configure"
+
+
+def test_who_is_back_before_the_others_answer_is_not_started_again(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, "restart", ("h2", 0.5))
+    rig.fail(*DIED, status=-9)
+    rig.wait(0.5)
+    rig.states[0].ended_ns = rig.clock.now_ns()
+    rig.event("ready", 1)
+    rig.answer(0, 2, 3)
+    orders = rig.orders()
+    assert "start h2" not in orders and orders[-1] == "h4-server-3 configure"
+
+
+def test_who_dies_by_itself_after_a_fault_is_started_by_us(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, "restart", ("h2", 0.5))
+    rig.wait(0.5)
+    rig.states[0].ended_ns = rig.clock.now_ns()
+    rig.wait(0.1)
+    rig.fail(*DIED, status=1)
+    rig.answer(0, 2, 3)
+    assert rig.orders()[-1] == "start h2"
 
 
 def test_whom_a_fault_killed_for_good_ends_the_job(tmp_path: Path) -> None:

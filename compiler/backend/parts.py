@@ -1,0 +1,26 @@
+"""The parts that lower the code of any block: of a parser, a control or a deparser."""
+
+from __future__ import annotations
+
+from agglab.compiler.backend.assignments import Assignments
+from agglab.compiler.backend.calls import Calls
+from agglab.compiler.backend.comparisons import Comparisons
+from agglab.compiler.backend.expressions import Expressions
+from agglab.compiler.backend.externs import Externs
+from agglab.compiler.backend.scope import Frame, Scope, Unit
+from agglab.compiler.backend.statements import Statements
+
+
+class Parts:
+    """Makes the parts for one block, each with those that it needs."""
+
+    def __init__(self, unit: Unit, frame: Frame) -> None:
+        self.scope = scope = Scope(unit, frame)
+        self.expressions = Expressions(scope)
+        self.comparisons = Comparisons(scope, self.expressions)
+        self.assignments = Assignments(scope, self.expressions, self.comparisons)
+        self.calls = Calls(scope, self.expressions, self.assignments)
+        self.statements = Statements(
+            scope, self.expressions, self.comparisons, self.assignments, self.calls
+        )
+        self.externs = Externs(scope, self.expressions, self.assignments)
