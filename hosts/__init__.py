@@ -1,9 +1,22 @@
 """Worker agents: all-reduce of NumPy arrays through an aggregating switch.
 
-The public names are here; see docs/hosts.md. This folder imports NumPy and itself only.
+The public names are here; see docs/hosts.md. This folder imports NumPy and itself only. The names
+are looked up when they are used: `import torch` imports this package for the backend's name
+(training/autoload.py), and must not fail where NumPy is broken.
 """
 
-from agglab.hosts.all_reduce import AllReducer
-from agglab.hosts.errors import AllReduceError, NotFinite, RoundTimeout, ShapeMismatch
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agglab.hosts.all_reduce import AllReducer
+    from agglab.hosts.errors import AllReduceError, NotFinite, RoundTimeout, ShapeMismatch
 
 __all__ = ["AllReduceError", "AllReducer", "NotFinite", "RoundTimeout", "ShapeMismatch"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = "all_reduce" if name == "AllReducer" else "errors"
+    return getattr(import_module(f"{__name__}.{home}"), name)

@@ -23,9 +23,12 @@ from agglab.hosts.agent_core import AgentCore, one_line
 from agglab.hosts.all_reduce import Reducer
 from agglab.hosts.control import Control, Stopped
 from agglab.hosts.errors import AllReduceError
+from agglab.hosts.iteration import reducer_of
 from agglab.hosts.library import BuildError
 from agglab.hosts.part import Hooks, Part
 from agglab.hosts.recording import Recorder
+from agglab.hosts.script_round import ScriptRound
+from agglab.hosts.workloads import Torch
 
 NUMBERS = "biufc"
 """Kinds of NumPy's dtypes."""
@@ -45,6 +48,7 @@ class Agent:
         self._config, self._control = config, control
         self.core = AgentCore(config, self, control.send, time.monotonic_ns)
         self._recorder = _recorder(config)
+        self._script: ScriptRound | None = None
         self._prepare(0)
 
     def _prepare(self, number: int) -> None:
@@ -67,10 +71,7 @@ class Agent:
     def open(self, system: ModuleType, part: Part) -> Reducer:
         """A reducer of the system's own, which may be the user's, or one around its endpoint."""
         hooks = Hooks(self._progress, self._after_batch, self._record if self._recorder else None)
-        made = getattr(system, "reducer", None)
-        self._reducer = (
-            made(part, hooks) if made else Reducer(system.endpoint(part), part.bind, hooks)
-        )
+        self._reducer = reducer_of(system, part, hooks)
         return self._reducer
 
     def begin_round(self, number: int) -> None:
@@ -80,7 +81,7 @@ class Agent:
         cpu_s, start_ns = time.process_time(), time.monotonic_ns()
         self._record(at_once=True)
         try:
-            returned = self._reduce()
+            received = self._train(number) if self._is_training else self._reduce()
         except Aborted:
             return
         except AllReduceError as error:
@@ -90,16 +91,50 @@ class Agent:
         self._record(at_once=True)
         self._keep_records()
         # Before the report, so that the next command finds every agent prepared.
-        self._save(number, returned)
+        self._save(number, received)
         self._prepare(number + 1)
         self.core.finish(start_ns, end_ns, cpu_s)
 
-    def _reduce(self) -> Any:
-        """What a caller is given: of an all-reduce whatever a worker of one's own returns."""
-        if self._config.work.in_place:
-            return self._reducer.all_reduce(self._values, out=self._out, sums=self._sums)
-        self._reducer.run(self._values, self._out, self._sums)
-        return self._out
+    def _reduce(self) -> Mapping[str, Any]:
+        """What a caller would have now: of an all-reduce whatever a worker of one's own returns,
+        which may be anything."""
+        if not self._config.work.in_place:
+            self._reducer.run(self._values, self._out, self._sums)
+            return {"result": self._out, "sums": self._sums}
+        returned = self._reducer.all_reduce(self._values, out=self._out, sums=self._sums)
+        own = {} if returned is self._out else {"out": self._out}
+        return {"result": returned, "sums": self._sums, **own}
+
+    @property
+    def _is_training(self) -> bool:
+        """A round is a script's run."""
+        return isinstance(self._config.work, Torch)
+
+    def _train(self, number: int) -> Mapping[str, Any]:
+        """See ScriptRound.run."""
+        config = self._config
+        self._script = ScriptRound(
+            self.core.part,
+            f"{config.seed}/job{config.job}/round{number}",
+            self._reducer,
+            self._control.fileno(),
+            self._obey,
+            self._report,
+            self.core.sums_integers,
+        )
+        try:
+            return self._script.run()
+        finally:
+            self._script = None
+
+    def _obey(self) -> None:
+        for command in self._control.arrived():
+            self.core.obey(command)
+
+    def _report(self, report: Mapping[str, Any]) -> None:
+        """The first rank's epochs are told."""
+        if "epoch" in report and self.core.part.rank == 0:
+            self.core.tell("trained", round=self.core.round, **report)
 
     def leave_round(self) -> None:
         """Out of `all_reduce`, which called `_progress`."""
@@ -112,8 +147,7 @@ class Agent:
     # What happens within a round.
 
     def _progress(self, now_ns: int) -> None:
-        for command in self._control.arrived():
-            self.core.obey(command)
+        self._obey()
         self._control.send(self.core.progress())
         self._keep_records()
 
@@ -132,20 +166,19 @@ class Agent:
 
     def _after_batch(self) -> None:
         self._record()
+        if self._script is not None:
+            self._script.check()
         if self.core.marks:
             self.core.after_batch()
         if self.core.slow_s:
             time.sleep(self.core.slow_s)
 
-    def _save(self, number: int, returned: Any) -> None:
-        """Leave the arrays that a caller would have now to the testbed. A worker of one's own may
-        return anything; what is no array of numbers is left out and found missing."""
+    def _save(self, number: int, received: Mapping[str, Any]) -> None:
+        """Leave arrays to the testbed. What is no array of numbers is left out and found
+        missing."""
         config = self._config
         if config.sums_dir is None:
             return
-        received: dict[str, Any] = {"result": returned, "sums": self._sums}
-        if returned is not self._out:
-            received["out"] = self._out
         _put(received, Path(config.sums_dir) / f"job{config.job}-rank{config.rank}-round{number}")
 
 

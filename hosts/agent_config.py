@@ -14,6 +14,7 @@ from agglab.hosts.endpoint import Address
 from agglab.hosts.part import ROLES, WORKER, Part
 from agglab.hosts.workloads import InputKey, Work, read
 
+MAY_BE_ABSENT = ("worker", "sample_ns", "hosts")
 INTEGERS = ("job", "rank", "workers", "seed", "sample_ns")
 
 
@@ -26,7 +27,8 @@ class Config:
     """The configuration file's keys. system: the module of its endpoints (systems/__init__.py);
     settings: what that asks for; role: one of hosts.part.ROLES; work: what a round of a worker is
     (workloads/). May be absent: `worker` (own_worker.py); `sample_ns`, how far apart samples of
-    what the agent does are at least, 0 for none (recording.py)."""
+    what the agent does are at least, 0 for none (recording.py); `hosts`, the address of each
+    worker's host, by rank."""
 
     name: str
     system: str
@@ -44,6 +46,7 @@ class Config:
     sums_dir: str | None
     worker: str = ""
     sample_ns: int = 0
+    hosts: Sequence[str] = ()
 
     @classmethod
     def read(cls, path: Path) -> Config:
@@ -54,7 +57,7 @@ class Config:
             raise ConfigError(f"{path}: {error}") from error
         if not isinstance(given, dict):
             raise ConfigError(f"{path}: not an object")
-        wrong = {field.name for field in fields(cls)} ^ {"worker", "sample_ns", *given}
+        wrong = {field.name for field in fields(cls)} ^ {*MAY_BE_ABSENT, *given}
         if wrong:
             raise ConfigError(f"{path}: missing or unknown keys: {', '.join(sorted(wrong))}")
         given.setdefault("sample_ns", 0)
@@ -103,6 +106,7 @@ class Config:
             self.give_up_s,
             {**self.settings, **changed},
             self.worker,
+            tuple(self.hosts[member] for member in members) if self.hosts else (),
         )
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from agglab.hosts import histogram, recording
 from agglab.hosts.agent_config import Config
 from agglab.hosts.endpoint import Endpoint
-from agglab.hosts.errors import AllReduceError, RoundTimeout
+from agglab.hosts.errors import AllReduceError, ProgramFailed, RoundTimeout
 from agglab.hosts.own_worker import load_module
 from agglab.hosts.part import Part
 
@@ -86,6 +86,7 @@ class AgentCore:
         self._config, self._driver = config, driver
         self._send, self._now_ns = tell, now_ns
         self._session: Session | None = None
+        self._part: Part | None = None
         self._before: Mapping[str, int] = {}
         self._counted_before = [0] * len(recording.COUNTED)
         self._latencies_before = histogram.none()
@@ -99,6 +100,12 @@ class AgentCore:
     def sums_integers(self) -> bool:
         """Whether floats are summed as integers, which are judged too."""
         return self._config.work.dtype == "float32" and getattr(self.system, "QUANTISES", False)
+
+    @property
+    def part(self) -> Part:
+        """In the session."""
+        assert self._part is not None, "the core has been started"
+        return self._part
 
     @property
     def session(self) -> Session:
@@ -151,7 +158,8 @@ class AgentCore:
         self.failed = True
         missing = error.missing if isinstance(error, RoundTimeout) else None
         listed = None if missing is None else [list(pair) for pair in missing]
-        self._leave("failed", error=one_line(error), missing=listed)
+        gone = {"gone": True} if isinstance(error, ProgramFailed) else {}
+        self._leave("failed", error=one_line(error), missing=listed, **gone)
 
     def progress(self) -> Event:
         """How far the round is, as an event that nobody has been told yet."""
@@ -216,8 +224,8 @@ class AgentCore:
             self._counted_before = list(self.sample()[1 : 1 + len(recording.COUNTED)])
             self._latencies_before = self.latencies
             self._session.close()
-        part = self._config.part(members, settings)
-        self._session = self._driver.open(self.system, part)
+        self._part = self._config.part(members, settings)
+        self._session = self._driver.open(self.system, self._part)
         stats = self._session.stats
         self._before = {name: count - untold.get(name, 0) for name, count in stats.items()}
         self.broken_off = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TypeVar
 
@@ -19,6 +19,8 @@ from agglab.hosts.part import NO_HOOKS, Hooks
 from agglab.hosts.worker import Job, Timing, Worker
 
 R = TypeVar("R", bound="Reducer")
+DTYPES = (np.dtype(np.int32), np.dtype(np.float32))
+"""What every system sums; an endpoint that sums more has `dtypes` of its own."""
 
 
 class Reducer:
@@ -40,7 +42,8 @@ class Reducer:
     ) -> NDArray:
         """The sum of `array` over all workers of the job: same shape and dtype.
 
-        int32 is summed modulo 2^32; float32 within `hosts.quantise.error_bound` of the exact sum.
+        int32 is summed modulo 2^32; float32 within `hosts.quantise.error_bound` of the exact sum;
+        float16, by switches that do it, exactly and then rounded (docs/numbers.md).
         `out` takes the result and may be `array`; `sums`, flat, contiguous and aligned, takes the
         integers that the switch returned. Raises TypeError for other dtypes and for an `out` or
         `sums` that is no NumPy array, ValueError for one that does not fit, NotFinite for Inf, NaN
@@ -49,7 +52,7 @@ class Reducer:
         AllReduceError none does.
         """
         array = np.asarray(array)
-        _check_dtype(array)
+        _check_dtype(array, getattr(self.endpoint, "dtypes", DTYPES))
         _check_out(array, out)
         _check_sums(array, out, sums)
         values = np.require(array, requirements=["C", "ALIGNED"]).reshape(-1)
@@ -175,10 +178,11 @@ class AllReducer(Reducer):
         return f"job {self.worker.job.job}"
 
 
-def _check_dtype(array: NDArray) -> None:
-    if array.dtype not in (np.dtype(np.int32), np.dtype(np.float32)):
+def _check_dtype(array: NDArray, dtypes: Sequence[np.dtype]) -> None:
+    if array.dtype not in dtypes:
         raise TypeError(
-            f"cannot reduce dtype {array.dtype}: convert to int32 or float32 (native byte order)"
+            f"cannot reduce dtype {array.dtype}: convert to {' or '.join(map(str, dtypes))} "
+            "(native byte order)"
         )
 
 

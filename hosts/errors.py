@@ -25,6 +25,11 @@ class ShapeMismatch(AllReduceError):
     """The workers of the job did not begin the same round: every one of them raises this."""
 
 
+class ProgramFailed(AllReduceError):
+    """The user's own program of this rank has ended before it was done: the rank has gone, though
+    its agent answers."""
+
+
 class NotFinite(AllReduceError):
     """Inf or NaN in some worker's input, or a sum too large for float32."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,8 @@ class Part:
     """One agent's part in a job. rank: among its members; workers: how many these are; work: what a
     round of a worker is; settings:
     what the system has agreed on for this session, JSON values (its package says which keys);
-    worker: a class of the user's own, `module:Class`, or nothing."""
+    worker: a class of the user's own, `module:Class`, or nothing; hosts: the IPv4 address of each
+    member's host, by rank."""
 
     job: int
     role: str
@@ -32,6 +33,7 @@ class Part:
     give_up_s: float
     settings: Mapping[str, Any]
     worker: str = ""
+    hosts: Sequence[str] = ()
 
     @property
     def elements(self) -> int:

@@ -35,7 +35,7 @@ class SlotRounds:
         assert sums is None or (sums.dtype == np.int32 and sums.shape == values.shape)
         arrays = (values, out) if sums is None else (values, out, sums)
         assert all(array.flags.c_contiguous and array.flags.aligned for array in arrays)
-        state, chunks = self._state, quantise.chunks_of(values.size, self._job.lanes)
+        state, chunks = self._state, self._chunks(values)
         self.values, self.out, self.sums = values, out, sums
         self.exponents = np.zeros(chunks, np.uint8)
         state.elements = values.size
@@ -45,6 +45,9 @@ class SlotRounds:
         state.shape[:] = self._job.shape(values, self.begun).emit()
         self.begun += 1
         return chunks
+
+    def _chunks(self, values: NDArray) -> int:
+        return quantise.chunks_of(values.size, self._job.values_per_chunk(values.dtype))
 
     def waiting(self, most: int) -> list[list[int]]:
         """[chunk, slot, tag] of slots that have no result, at most so many."""

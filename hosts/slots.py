@@ -13,7 +13,8 @@ from agglab.hosts import quantise, wire
 from agglab.hosts.errors import NotFinite, RoundTimeout, ShapeMismatch, check_range
 from agglab.hosts.wire import Kind, Shape
 
-DTYPES: Mapping[int, str] = {Kind.INT32: "int32", Kind.SCALED: "float32"}
+DTYPES: Mapping[int, str] = {Kind.INT32: "int32", Kind.SCALED: "float32", Kind.HALF: "float16"}
+KINDS = {np.dtype(name): Kind(kind) for kind, name in DTYPES.items()}
 DETAILS = {name: name for name in ("lanes", "window", "workers")} | {"round": "round (modulo 256)"}
 """What an error about shapes calls their fields beside elements and dtype."""
 MAX_RANGES = 8
@@ -43,8 +44,12 @@ class Job:
 
     def shape(self, values: NDArray, rounds: int) -> Shape:
         """Of a round that reduces `values`, so many rounds of the session having been before."""
-        kind = Kind.SCALED if values.dtype == np.float32 else Kind.INT32
+        kind = KINDS[values.dtype]
         return Shape(values.size, self.workers, self.lanes, self.window, kind, rounds % 256)
+
+    def values_per_chunk(self, dtype: np.dtype) -> int:
+        """How many values of that type a packet carries: a lane holds two of half precision."""
+        return self.lanes * wire.VALUE_BYTES // dtype.itemsize
 
 
 def mismatch(job: Job, number: int, own: Shape, both: Sequence[Shape]) -> ShapeMismatch:

@@ -71,13 +71,17 @@ def make_tensor(
     start: int = 0,
     sparsity: Sparsity | None = None,
 ) -> NDArray:
-    """Elements `start` to `start + elements` of worker `rank`'s input: flat, int32 or float32.
+    """Elements `start` to `start + elements` of worker `rank`'s input: flat, of int32, float32 or
+    float16, which is float32's values rounded: some of them subnormal.
 
     int32 covers the whole range. Raises TypeError for other dtypes.
     """
     dtype = np.dtype(dtype)
+    if dtype == np.float16:
+        wide = make_tensor(seed, job, rank, round, elements, np.float32, start, sparsity)
+        return wide.astype(np.float16)
     if dtype not in (np.dtype(np.int32), np.dtype(np.float32)):
-        raise TypeError(f"no tensors of dtype {dtype}: int32 or float32")
+        raise TypeError(f"no tensors of dtype {dtype}: int32, float32 or float16")
     first = start // BLOCK
     blocks = -(-(start + elements) // BLOCK) - first
     bits = _stream((seed, job, round, rank), first * BLOCK // 2, blocks * BLOCK // 2)

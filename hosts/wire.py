@@ -35,6 +35,7 @@ class Kind(enum.IntEnum):
     INT32 = 0
     SCALED = 1
     OPENING = 2
+    HALF = 3
 
 
 HEADER = np.dtype(

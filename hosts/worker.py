@@ -25,8 +25,7 @@ from agglab.hosts import library, quantise, wire
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
 from agglab.hosts.slot_rounds import SlotRounds
-from agglab.hosts.slots import Job
-from agglab.hosts.wire import Kind
+from agglab.hosts.slots import KINDS, Job
 
 SLOT = np.dtype(
     [
@@ -85,6 +84,7 @@ class Worker:
     """The state of one worker; rounds follow one another on the same slots and tags."""
 
     listens = False
+    dtypes = tuple(KINDS)
 
     def __init__(
         self, job: Job, timing: Timing = Timing(), aggregator: Address = wire.AGGREGATOR
@@ -123,8 +123,8 @@ class Worker:
         out: NDArray,
         sums: NDArray[np.int32] | None = None,
     ) -> None:
-        """Start a round: sum `values` (flat, contiguous, aligned, int32 or float32) over all
-        workers into `out`.
+        """Start a round: sum `values` (flat, contiguous, aligned, int32, float32 or float16) over
+        all workers into `out`.
 
         `out` has the same shape and dtype and may be `values` itself; `sums` takes the integers the
         switch returned. All three belong to the worker until the round is done. The round before
@@ -132,7 +132,7 @@ class Worker:
         """
         assert self.done, "a round is under way"
         self._state.chunks = self.rounds.begin(values, out, sums)
-        self._state.kind = Kind.SCALED if values.dtype == np.float32 else Kind.INT32
+        self._state.kind = KINDS[values.dtype]
         self._native.worker_begin(self.address, now_ns)
 
     def on_datagrams(self, now_ns: int, inbox: Inbox) -> int:

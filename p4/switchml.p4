@@ -1,12 +1,17 @@
 // SwitchML-style aggregation (docs/protocol.md): a pool of slots, each with two sets, sums one chunk a slot over the
 // children of this switch in a job: workers, or switches below. A switch with a parent sends its partial sum up and
-// hands the final sum down. Compile-time parameters: LANES (values a packet carries), SLOTS (slots of all jobs).
+// hands the final sum down. Compile-time parameters: LANES (32-bit values a packet carries), SLOTS (slots of all jobs),
+// FLOAT16 (defined: it sums halves too, two a lane).
 //
 // BMv2 locks registers for one action at a time and ignores @atomic, so all aggregation state lives in ingress and each
 // register is read, changed and written within one action.
 #include <core.p4>
 #include <v1model.p4>
 
+#ifdef FLOAT16
+#include "include/lanes.p4"
+#include "include/half.p4"
+#endif
 #include "include/headers.p4"
 #include "include/metadata.p4"
 #include "include/lower_layers.p4"
@@ -60,6 +65,10 @@ parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta
             SCALED: parse_values;
             INT32 | RESULT: parse_values;
             SCALED | RESULT: parse_values;
+#ifdef FLOAT16
+            HALF: parse_halves;
+            HALF | RESULT: parse_halves;
+#endif
             OPENING: parse_opening;
             OPENING | RESULT: parse_opening;
             default: accept;
@@ -75,6 +84,13 @@ parser SwitchmlParser(packet_in packet, out headers_t hdr, inout metadata_t meta
         packet.extract(hdr.values);
         transition accept;
     }
+
+#ifdef FLOAT16
+    state parse_halves {
+        packet.extract(hdr.halves);
+        transition accept;
+    }
+#endif
 }
 
 control SwitchmlVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
@@ -102,6 +118,10 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
     register<shape_t>(CELLS)   largest_shapes;
 #define WORD_REGISTER(name, bits) register<bit<bits>>(CELLS) sum_##name;
     EACH_WORD(WORD_REGISTER)
+#ifdef FLOAT16
+    register<bit<64>>(CELLS * HALF_CELLS) halves;
+    HALF_LOCALS
+#endif
 
     counter(JOBS + 1, CounterType.packets_and_bytes) contribution_new;
     counter(JOBS + 1, CounterType.packets_and_bytes) contribution_duplicate;
@@ -255,6 +275,19 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
         EACH_WORD(GET)
     }
 
+#ifdef FLOAT16
+    // To what the cell holds, or in its place where the cell is fresh.
+    action take_halves() {
+        first_half = meta.cell * HALF_CELLS;
+        EACH_QUAD(TAKE_QUAD)
+    }
+
+    action give_halves() {
+        first_half = meta.cell * HALF_CELLS;
+        EACH_QUAD(GIVE_QUAD)
+    }
+#endif
+
     action answer_all() {
         hdr.aggregation.kind = hdr.aggregation.kind | RESULT;
         standard_metadata.mcast_grp = meta.group;
@@ -281,11 +314,14 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
             || standard_metadata.parser_error != error.NoError
             || standard_metadata.checksum_error == 1
             || hdr.aggregation.version != VERSION
-            || (kind & ~RESULT) > OPENING
+            || (kind & ~RESULT) > LAST_KIND
             || ((kind & RESULT) != 0) != (meta.worker == 0)
             || hdr.aggregation.slot >= meta.slots
             || meta.cell >= CELLS
             || (hdr.values.isValid() && hdr.ipv4.total_len != VALUES_LENGTH)
+#ifdef FLOAT16
+            || (hdr.halves.isValid() && hdr.ipv4.total_len != VALUES_LENGTH)
+#endif
             || (hdr.opening.isValid() && hdr.ipv4.total_len != OPENING_LENGTH)
             || hdr.udp.len + 20 != hdr.ipv4.total_len) {
             refuse();
@@ -293,10 +329,11 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
             settle();
             if (meta.fresh) {
                 final_new.count(meta.job);
+                meta.counted = true;
                 put_exponent();
                 if (hdr.opening.isValid()) {
                     put_shapes();
-                } else {
+                } else if (hdr.values.isValid()) {
                     put_values();
                 }
                 answer_all();
@@ -314,10 +351,11 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
             } else if ((meta.before & meta.worker) != 0) {
                 contribution_duplicate.count(meta.job);
                 if (meta.before == meta.all_workers) {
+                    meta.answered = true;
                     get_exponent();
                     if (hdr.opening.isValid()) {
                         get_shapes();
-                    } else {
+                    } else if (hdr.values.isValid()) {
                         get_values();
                     }
                     if (meta.settled) {
@@ -333,18 +371,19 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                 }
             } else {
                 contribution_new.count(meta.job);
+                meta.counted = true;
                 if (meta.before == 0) {
                     put_exponent();
                     if (hdr.opening.isValid()) {
                         put_shapes();
-                    } else {
+                    } else if (hdr.values.isValid()) {
                         put_values();
                     }
                 } else {
                     raise_exponent();
                     if (hdr.opening.isValid()) {
                         widen_shapes();
-                    } else {
+                    } else if (hdr.values.isValid()) {
                         add_values();
                     }
                 }
@@ -352,6 +391,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                     wait();
                 } else {
                     chunk_complete.count(meta.job);
+                    meta.answered = true;
                     if (meta.parent == NO_PARENT) {
                         answer_all();
                     } else {
@@ -360,6 +400,15 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta,
                 }
             }
         }
+#ifdef FLOAT16
+        // Here, once each: every call is a copy of them. A partial sum is rounded before it goes up, too.
+        if (hdr.halves.isValid() && meta.counted) {
+            take_halves();
+        }
+        if (hdr.halves.isValid() && meta.answered) {
+            give_halves();
+        }
+#endif
     }
 }
 
@@ -434,6 +483,9 @@ control SwitchmlDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.aggregation);
         packet.emit(hdr.opening);
         packet.emit(hdr.values);
+#ifdef FLOAT16
+        packet.emit(hdr.halves);
+#endif
     }
 }
 

@@ -17,6 +17,7 @@ from agglab.testbed.faults import Attack, Fault, Impair, SwitchReprogram, Switch
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.queue_losses import Balance, balances
 from agglab.testbed.scenario import ResolvedScenario
+from agglab.testbed.workloads import KINDS
 from agglab.topologies.graph import COPYING, DELAYING
 
 AGAIN_A_LOSS = 2
@@ -138,9 +139,9 @@ def _in_switches(case: Case) -> Iterator[Finding]:
     left = any(result.lost for result in outcome.jobs)
     if left or case.target == "bmv2" or (emptied and not case.virtual):
         return
-    foreign = bool(outcome.injected) or any(
-        way.corrupted for way in case.measured.statistics.directions
-    )
+    scripted = any(not KINDS[result.job.work.kind].predictable for result in outcome.jobs)
+    foreign = scripted or bool(outcome.injected)
+    foreign |= any(way.corrupted for way in case.measured.statistics.directions)
     slack = 0 if case.virtual else MOVING
     for switch, found in balances(case.resolved, case.measured).items():
         inside = _dropped_inside(case, switch)

@@ -11,10 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from agglab.testbed import workloads
 from agglab.testbed.control.outcome import JobResult
 from agglab.testbed.measurements import Measurements
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.workloads import asked
 
 
 @dataclass
@@ -58,20 +60,22 @@ def _unclear(resolved: ResolvedScenario, measured: Measurements) -> str:
             return f"{result.job.name} failed: its last round sent part of its bytes"
         if result.restarts:
             return f"{result.job.name} ran rounds again: they sent part of their bytes twice"
+        if not workloads.KINDS[result.job.work.kind].predictable:
+            return f"what {result.job.name} reduces its script decides"
     return resolved.system.unpredictable(resolved)
 
 
 def _expected(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Expected]:
-    system, directions = resolved.system, dict[str, Expected]()
+    directions: dict[str, Expected] = {}
     for result in measured.outcome.jobs:
         job = _as_far_as_it_came(resolved, result)
         run_bytes: Counter[str] = Counter()
         for number in range(len(result.rounds)):
-            run_bytes.update(system.round_bytes(resolved, job, number))
+            run_bytes.update(asked.round_bytes(resolved, job, number))
         for name, size in run_bytes.items():
             directions.setdefault(name, Expected()).predicted += size
         more = _more(resolved, job, result, run_bytes)
-        for name, again in system.sent_again(resolved, job, more, measured.counters).items():
+        for name, again in asked.sent_again(resolved, job, more, measured.counters).items():
             way = directions.setdefault(name, Expected())
             way.again_min += again.least
             way.again_max += again.most
@@ -96,7 +100,7 @@ def _more(
         if host in more:
             more[host] -= size
     for host, count in counts.items():
-        explained = resolved.system.beyond(resolved, job, host, count)
+        explained = asked.beyond(resolved, job, host, count)
         more[host] = min(max(more[host], explained.least), explained.most)
     return more
 

@@ -85,7 +85,9 @@ def _targets(suite: Suite) -> dict[str, Any]:
 def _inputs(suite: Suite) -> dict[str, Any]:
     """What the workers' inputs depend on beside the scenario, by the kind of workload."""
     works = {job.work for point in suite.points for job in point.resolved.jobs}
-    found = {work.kind: dict(workloads.KINDS[work.kind].facts(work)) for work in works}
+    found: dict[str, dict[str, Any]] = {}
+    for work in works:
+        found.setdefault(work.kind, {}).update(workloads.KINDS[work.kind].facts(work))
     return {kind: facts for kind, facts in sorted(found.items()) if facts}
 
 

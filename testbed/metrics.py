@@ -21,6 +21,7 @@ from agglab.testbed.series.latency import Counts, percentiles
 from agglab.testbed.statistics import NetworkStatistics, SwitchStatistics
 from agglab.testbed.systems.base import System
 from agglab.testbed.verify import combine
+from agglab.testbed.workloads import asked
 
 NS_PER_S = 1e9
 OF_ALL_JOBS = ("exact", "wrong_sums", "wrong_results")
@@ -100,7 +101,7 @@ def _job(
 ) -> dict[str, Any]:
     """One job's own metrics. One that has not ended a round has no times."""
     job, system = result.job, resolved.system
-    bound = system.bounds(resolved, resolved.whole(job))
+    bound = asked.bounds(resolved, resolved.whole(job))
     times = [done.time_s for done in result.rounds if done.number >= job.warmup]
     verdict = combine([verdict for _, verdict in result.judged])
     judged_floats = result.judged and job.dtype == "float32"
@@ -134,7 +135,7 @@ def _job(
         "elements_per_s": _throughput(result),
         "workers": _workers(system, result),
         **({"servers": _servers(system, result)} if system.abilities.has_servers else {}),
-        **workloads.KINDS[job.work.kind].summary(result.verdicts),
+        **workloads.KINDS[job.work.kind].summary(job.work, times, result.verdicts),
         **({"control": _control(result.control)} if result.control else {}),
     }
 
@@ -275,8 +276,8 @@ def _is_wrong_unexpectedly(result: JobResult, expected: Sequence[Expectation]) -
         _is_expected(result, expected, flag, count)
         for flag, count in (("exact", "wrong_sums"), ("error.within", "wrong_results"))
     )
-    if result.job.dtype == "int32":
-        sums = sums or results  # an integer result is the sum
+    if result.job.dtype != "float32":
+        sums = sums or results  # the result is the sum
     results = results or (sums and verdict.wrong_sums > 0)
     return bool(verdict.wrong_sums and not sums) or bool(verdict.wrong_results and not results)
 

@@ -27,6 +27,9 @@ P4_FOLDER = SHARED / "p4"
 SCENARIO_FOLDER = SHARED / "scenarios"
 FIGURE_FOLDER = SHARED / "figures"
 IS_CHECKOUT = SHARED == REPOSITORY
+PYTHON = ".venv/bin/python" if IS_CHECKOUT else "python"
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+INSTALL_TORCH = f"{PYTHON} -m pip install torch --index-url {CPU_INDEX} (200 MB, without CUDA)"
 SETUP = "run `make setup`" if IS_CHECKOUT else ""
 """What installs everything; an installed wheel has no such thing."""
 PYTHON_PACKAGES = {

@@ -96,6 +96,14 @@ class Progress:
             state.retransmitted = event["stats"]["retransmitted"]
             state.elapsed_s = max(1e-9, (event["end_ns"] - event["start_ns"]) / 1e9)
 
+    def trained(self, event: Event) -> None:
+        """A line for an epoch of a training, as its script has reported it."""
+        job = self._jobs[event["job"]]
+        since_s = (event["t_ns"] - job.began_ns) / 1e9
+        told = [f"epoch {event['epoch']:g}"]
+        told += [f"{name} {event[name]:.4g}" for name in ("loss", "accuracy") if name in event]
+        self.say(f"{self._prefix(job)}{', '.join(told)} after {since_s:.1f} s")
+
     def due(self, now_s: float | None = None) -> bool:
         """Whether it is time to draw."""
         now_s = self._clock() if now_s is None else now_s

@@ -12,7 +12,6 @@ import socket
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -38,7 +37,8 @@ from agglab.testbed.statistics import NetworkStatistics
 from agglab.testbed.usage import Usage
 from agglab.topologies import Topology, interface_name
 
-ARRAYS = [field.name for field in fields(Received)]
+ARRAYS = ("result", "sums", "out")
+"""Of every kind of workload: fields of Received."""
 NPY_HEADER_BYTES = 128
 WATCH_S = 0.1
 """How often the processes are looked at."""
@@ -197,7 +197,9 @@ class RealBackend:
         folder = self._sums / f"job{job}-rank{rank}-round{number}"
         if not folder.is_dir():
             return None
-        received = Received(**{what: _mapped(folder / f"{what}.npy") for what in ARRAYS})
+        arrays = {path.stem: _mapped(path) for path in folder.glob("*.npy")}
+        known = {what: arrays.pop(what, None) for what in ARRAYS}
+        received = Received(**known, more=arrays)
         shutil.rmtree(folder)
         return received
 
@@ -281,10 +283,8 @@ class RealBackend:
         return usage.sample(pids, time.monotonic())
 
 
-def _mapped(path: Path) -> Array | None:
+def _mapped(path: Path) -> Array:
     """A file's array, which stays when the file is gone. One of no elements cannot be mapped."""
-    if not path.is_file():
-        return None
     empty = path.stat().st_size <= NPY_HEADER_BYTES
     array: Array = np.load(path, mmap_mode=None if empty else "r")
     return array

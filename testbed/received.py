@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
@@ -24,12 +24,14 @@ class Received:
 
     result: what `all_reduce` returned, of the tensor's dtype and length. sums: the integers that
     the switch returned, where `result` is not made of them as they are (float32). out: the array
-    that was given for the result, where another one was returned.
+    that was given for the result, where another one was returned. more: what only some kinds of
+    workload leave, by names of their own.
     """
 
     result: Array | None
     sums: Array | None = None
     out: Array | None = None
+    more: Mapping[str, Array] = field(default_factory=dict)
 
     def claims(self, with_sums: bool) -> Iterator[Claim]:
         """All that must be right. with_sums: the worker has to have left sums, too."""

@@ -6,11 +6,12 @@ import hashlib
 import json
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
-from agglab.testbed import elsewhere, report
+from agglab.testbed import elsewhere, report, workloads
 from agglab.testbed.errors import C_COMPILER, MachineLacks, lacks_program
 from agglab.testbed.exit_codes import FAILED, INTERRUPTED, LACKING, PASSED
 from agglab.testbed.machine_facts import manifest, memory_available_bytes
@@ -90,7 +91,9 @@ def _check_machine(suite: Suite) -> None:
     for group in suite.groups:
         runs = [point.resolved for point in group]
         for resolved in runs:
-            for what, remedy in resolved.system.lacks(resolved):
+            wanted = [resolved.system.lacks(resolved)]
+            wanted += [workloads.KINDS[j.work.kind].lacks(j.work) for j in resolved.jobs]
+            for what, remedy in chain.from_iterable(wanted):
                 raise MachineLacks(what, remedy)
         if not runs[0].virtual:
             from agglab.testbed.network import lacks, require_target
@@ -134,8 +137,9 @@ def _complete(suite: Suite, folder: RunFolder, code: int) -> None:
     points = []
     for number, group in enumerate(suite.groups):
         own = RunFolder(folder.path / point_folder(number), new=False) if suite.axes else folder
-        metrics = _of_point(suite, own, code)
-        points.append({"settings": dict(group[0].settings), "metrics": metrics})
+        settings = dict(group[0].settings)
+        metrics = _of_point(suite, own, code, settings)
+        points.append({"settings": settings, "metrics": metrics})
     if suite.axes:
         labels = [group[0].label for group in suite.groups]
         folder.write_json("metrics.json", sweep(points, labels, suite.growth))
@@ -143,12 +147,15 @@ def _complete(suite: Suite, folder: RunFolder, code: int) -> None:
     report.write(folder.path)
 
 
-def _of_point(suite: Suite, folder: RunFolder, code: int) -> dict[str, Any]:
+def _of_point(
+    suite: Suite, folder: RunFolder, code: int, settings: Mapping[str, str]
+) -> dict[str, Any]:
     """The metrics of one point, whose folder may never have been made."""
     runs = {name: _of_run(RunFolder(folder.path / name, new=False), code) for name in _names(suite)}
     if not suite.contenders:
         return runs[""]
-    metrics = comparison(runs, suite.ratios)
+    expected = [each for each in suite.ratios if each.concerns(settings.values())]
+    metrics = comparison(runs, expected)
     if folder.path.is_dir():
         folder.write_json("metrics.json", metrics)
     return metrics

@@ -94,6 +94,12 @@ class OfSeveral:
     def point(self) -> str:
         return ", ".join(f"{path} {value}" for path, value in self.settings.items())
 
+    def line_over(self, axis: str) -> str:
+        """What its line in a figure over a swept key is called: all that it differs in from the
+        runs of other lines."""
+        others = [f"{path} {value}" for path, value in self.settings.items() if path != axis]
+        return ", ".join([*([self.contender] if self.contender else []), *others]) or "all"
+
 
 def contenders_of(metrics: Metrics) -> Mapping[str, Metrics]:
     """Of a comparison's metrics, by name, which is their folder's, too. Raises ValueError for other

@@ -117,11 +117,21 @@ def _largest(error: Metrics) -> float:
     return float(error["max_abs"])
 
 
+def _steps(training: Metrics) -> str:
+    """What the system did for a training script."""
+    reduced = f"{training['reductions']} all-reduces in {training['reducing_s']:.4f} s"
+    step_s = training["step_s"]["median"]
+    return reduced if step_s is None else f"{reduced}; a step takes {step_s:.4f} s"
+
+
 def _time(job: Metrics) -> str:
     times = job["allreduce"]["time_s"]
     if times["median"] is None:
         return "no round ended"
     taken = f"{times['median']:.4f} s a round (from {times['min']:.4f} to {times['max']:.4f})"
+    training = job.get("training", {})
+    if "reductions" in training:
+        return f"{taken}; {_steps(training)}"
     if job["link_bound_ratio"] is None:
         return f"{taken}; nothing crosses a link"
     return (

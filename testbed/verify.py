@@ -153,12 +153,17 @@ def _judge(arrays: Sequence[Judged], truth: Truth) -> Verdict:
 
 
 def _same_bits(a: Array, b: Array) -> bool:
-    return np.array_equal(a.view(np.uint32), b.view(np.uint32))
+    return np.array_equal(_bits(a), _bits(b))
+
+
+def _bits(array: Array) -> Array:
+    """The values' bits as whole numbers."""
+    return array.view(f"u{array.dtype.itemsize}")
 
 
 def _same(array: Array, wanted: Array) -> Array:
     """Element by element, and bit by bit."""
-    return array.view(np.uint32) == wanted.astype(array.dtype).view(np.uint32)
+    return _bits(array) == _bits(wanted.astype(array.dtype))
 
 
 def _compare(one: Judged, truth: Truth) -> Verdict:

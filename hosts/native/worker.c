@@ -8,16 +8,22 @@
 #include "wire.h"
 #include "worker.h"
 
+/* A lane holds two values of half precision, one of any other type. */
+static uint64_t values_per_chunk(const struct worker *w)
+{
+	return w->kind == WIRE_HALF ? 2 * (uint64_t)w->lanes : w->lanes;
+}
+
 static uint64_t first_element(const struct worker *w, uint32_t chunk)
 {
-	return (uint64_t)chunk * w->lanes;
+	return chunk * values_per_chunk(w);
 }
 
 static uint64_t chunk_elements(const struct worker *w, uint32_t chunk)
 {
 	uint64_t left = w->elements - first_element(w, chunk);
 
-	return left < w->lanes ? left : w->lanes;
+	return left < values_per_chunk(w) ? left : values_per_chunk(w);
 }
 
 static uint8_t own_exponent(const struct worker *w, uint64_t chunk)
@@ -26,6 +32,21 @@ static uint8_t own_exponent(const struct worker *w, uint64_t chunk)
 		return 0;
 	return largest_exponent((const float *)w->values + first_element(w, (uint32_t)chunk),
 				chunk_elements(w, (uint32_t)chunk));
+}
+
+/* To or from the wire, which takes the bytes of each other's order. */
+static void turn_halves(const uint16_t *restrict from, uint64_t count, uint16_t *restrict to)
+{
+	for (uint64_t i = 0; i < count; i++)
+		to[i] = htobe16(from[i]);
+}
+
+static void put_halves(const struct worker *w, const struct slot *slot, uint16_t *payload)
+{
+	uint64_t first = first_element(w, slot->chunk), count = chunk_elements(w, slot->chunk);
+
+	turn_halves((const uint16_t *)w->values + first, count, payload);
+	memset(payload + count, 0, (values_per_chunk(w) - count) * sizeof(*payload));
 }
 
 static void put_values(const struct worker *w, const struct slot *slot, uint32_t *payload)
@@ -81,6 +102,8 @@ static void prepare(struct worker *w, uint32_t index)
 	slot->length = WIRE_HEADER_BYTES + body_bytes(w, slot->kind);
 	if (slot->kind == WIRE_OPENING)
 		put_shapes(w, frame + WIRE_HEADER_BYTES);
+	else if (slot->kind == WIRE_HALF)
+		put_halves(w, slot, (uint16_t *)(frame + WIRE_HEADER_BYTES));
 	else
 		put_values(w, slot, (uint32_t *)(frame + WIRE_HEADER_BYTES));
 	slot->pending.weight = slot->kind != WIRE_OPENING;
@@ -99,7 +122,7 @@ void worker_begin(struct worker *w, int64_t now_ns)
 	recovery_begin(&w->recovery, now_ns);
 	for (uint32_t index = 0; index < used; index++) {
 		w->slots[index].chunk = index;
-		w->slots[index].kind = w->kind == WIRE_SCALED || index == 0 ? WIRE_OPENING : WIRE_INT32;
+		w->slots[index].kind = w->kind == WIRE_SCALED || index == 0 ? WIRE_OPENING : (uint8_t)w->kind;
 		prepare(w, index);
 	}
 }
@@ -110,7 +133,9 @@ static void take_values(struct worker *w, const struct slot *slot, const uint8_t
 	uint64_t first = first_element(w, slot->chunk), count = chunk_elements(w, slot->chunk);
 	uint8_t exponent = w->exponents[slot->chunk];
 
-	if (w->kind == WIRE_INT32) {
+	if (w->kind == WIRE_HALF) {
+		turn_halves((const uint16_t *)payload, count, (uint16_t *)w->out + first);
+	} else if (w->kind == WIRE_INT32) {
 		uint32_t *restrict out = (uint32_t *)w->out + first;
 
 		for (uint64_t i = 0; i < count; i++)
@@ -161,7 +186,7 @@ static int well_formed(const struct worker *w, const struct wire_header *header,
 {
 	uint32_t kind = header->kind ^ WIRE_RESULT;
 
-	return header->version == WIRE_VERSION && kind <= WIRE_OPENING &&
+	return header->version == WIRE_VERSION && kind <= WIRE_HALF &&
 	       length == WIRE_HEADER_BYTES + body_bytes(w, (uint8_t)kind) &&
 	       be16toh(header->job) == w->job && be16toh(header->slot) < w->window;
 }

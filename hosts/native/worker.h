@@ -32,7 +32,7 @@ struct worker {
 	uint32_t *queue; /* slots to send, in order */
 	uint64_t frame_stride;
 
-	const void *values; /* float or int32_t; may be the same memory as out */
+	const void *values; /* float, int32_t or half precision; may be the same memory as out */
 	void *out;
 	int32_t *sums;      /* the integer sums, or NULL */
 	uint8_t *exponents; /* agreed, one a chunk */
@@ -41,7 +41,7 @@ struct worker {
 	uint8_t smallest[WIRE_SHAPE_BYTES];  /* of all workers', where they disagreed */
 	uint8_t largest[WIRE_SHAPE_BYTES];
 	uint32_t disagreed;
-	uint32_t kind; /* of the round's values: INT32 or SCALED */
+	uint32_t kind; /* of the round's values: INT32, SCALED or HALF */
 	uint32_t chunks;
 	uint32_t chunks_done;
 	uint32_t queued;

@@ -13,15 +13,17 @@ from agglab.hosts.workloads.base import InputKey, Work
 from agglab.hosts.workloads.calls import Calls
 from agglab.hosts.workloads.dense import Dense
 from agglab.hosts.workloads.embedding import Embedding
+from agglab.hosts.workloads.layers import Layers
 from agglab.hosts.workloads.push_pull import PushPull
 from agglab.hosts.workloads.sparse import Sparse
+from agglab.hosts.workloads.torch import Torch
 
 KINDS: Mapping[str, type[Work]] = {
-    each.kind: each for each in (Dense, Sparse, Embedding, PushPull, Calls, AsyncSgd)
+    each.kind: each for each in (Dense, Sparse, Embedding, Layers, PushPull, Calls, AsyncSgd, Torch)
 }
 """By the name that scenarios and agents' configurations have for it."""
 
-DTYPES = ("int32", "float32")
+DTYPES = ("int32", "float32", "float16")
 
 __all__ = [
     "KINDS",
@@ -30,8 +32,10 @@ __all__ = [
     "Dense",
     "Embedding",
     "InputKey",
+    "Layers",
     "PushPull",
     "Sparse",
+    "Torch",
     "Work",
     "read",
     "told",

@@ -7,6 +7,12 @@
 const bit<8> INT32   = 0;
 const bit<8> SCALED  = 1;
 const bit<8> OPENING = 2;
+const bit<8> HALF    = 3;
+#ifdef FLOAT16
+#define LAST_KIND HALF
+#else
+#define LAST_KIND OPENING
+#endif
 
 struct headers_t {
     ethernet_t      ethernet;
@@ -17,8 +23,15 @@ struct headers_t {
     aggregation_t   aggregation;
     opening_t       opening;
     values_t        values;
+#ifdef FLOAT16
+    halves_t        halves;
+#endif
 }
 
+#ifdef FLOAT16
+#define UDP_CHECKED { HEADERS_CHECKED, BODY_CHECKED EACH_QUAD(QUAD_CHECKED) }
+#else
 #define UDP_CHECKED { HEADERS_CHECKED, BODY_CHECKED }
+#endif
 
 #endif

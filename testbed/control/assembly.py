@@ -29,6 +29,7 @@ from agglab.testbed.record import EventLog
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Job
 from agglab.testbed.systems.base import Absent, ActiveJob
+from agglab.testbed.workloads import KINDS, asked
 
 ROUND_S, LINK_BOUNDS = 60.0, 20.0
 
@@ -70,8 +71,9 @@ def conductor(
     def round_s(active: ActiveJob) -> float:
         if timeouts.round_s:
             return timeouts.round_s
-        bound_s = system.bounds(resolved, active).link_s
-        return ROUND_S + LINK_BOUNDS * bound_s + active.job.give_up_s
+        bound_s = asked.bounds(resolved, active).link_s
+        usual = ROUND_S + LINK_BOUNDS * bound_s + active.job.give_up_s
+        return max(usual, KINDS[active.job.work.kind].round_s)
 
     controls: dict[int, Controlling] = {}
 

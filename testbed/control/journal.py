@@ -45,6 +45,8 @@ class Journal:
         self._log.add(event["event"], **fields)
         if event["event"] in ("progress", "round"):
             self._progress.event(event)
+        if event["event"] == "trained":
+            self._progress.trained(event)
         self._post(event)
 
     def round_begins(self, job: Job, number: int, members: Sequence[int], now_ns: int) -> None:

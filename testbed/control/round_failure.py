@@ -14,15 +14,16 @@ from agglab.testbed.systems.base import Absent
 @dataclass
 class RoundFailure:
     """Why a round cannot end, and what is known of it. hopeless: running it again would not help.
-    emptied: it is a switch that forgot. dead: rank -> how its program ended. silent: ranks that do
-    not answer. waiting, unserved: rank -> what workers and servers wait for, in the words of the
-    system."""
+    emptied: it is a switch that forgot. dead: rank -> how its program ended. left: rank -> how the
+    user's own program ended, whose agent answers. silent: ranks that do not answer. waiting,
+    unserved: rank -> what workers and servers wait for, in the words of the system."""
 
     first: str
     hopeless: bool = False
     emptied: bool = False
     report: str = ""
     dead: dict[int, str] = field(default_factory=dict)
+    left: dict[int, str] = field(default_factory=dict)
     silent: set[int] = field(default_factory=set)
     waiting: dict[int, list[Any]] = field(default_factory=dict)
     unserved: dict[int, list[Any]] = field(default_factory=dict)
@@ -30,7 +31,7 @@ class RoundFailure:
     @property
     def gone(self) -> set[int]:
         """Ranks with which no round can go on as they are."""
-        return self.dead.keys() | self.silent
+        return self.dead.keys() | self.left.keys() | self.silent
 
 
 def failure_of(event: Event, crew: Crew, on_failure: str) -> RoundFailure | None:
@@ -45,6 +46,8 @@ def failure_of(event: Event, crew: Crew, on_failure: str) -> RoundFailure | None
     failure = RoundFailure(how(crew.called(rank), event), report=event.get("report", ""))
     if event["event"] == "ended":
         failure.dead[rank] = how("", event)
+    elif event.get("gone"):
+        failure.left[rank] = event["error"]
     else:
         failure.hopeless = event.get("missing") is None
         failure.waiting[rank] = event.get("waiting", [])
@@ -57,12 +60,14 @@ def explained(
     """One line, and the rank of the agent to name: the dead, the silent, who owes most. absent: by
     host or switch, who owes most first."""
     owing = [rank for name in absent for rank in crew.ranks_at(name)[:1]]
-    named = [*sorted(failure.dead), *sorted(failure.silent), *owing]
+    named = [*sorted(failure.dead), *failure.left, *sorted(failure.silent), *owing]
     if not named:
         switches = [f"switch {name} {owes}" for name, owes in absent.items()]
         where = f"; {switches[0]} of {crew.job.name}" if switches else ""
         return f"{failure.first}{where}", None
     rank = named[0]
+    if rank in failure.left and rank not in failure.dead:
+        return f"{crew.called(rank)}: {failure.left[rank]}", rank
     parts = []
     if rank in failure.dead:
         parts.append(failure.dead[rank].strip())

@@ -76,7 +76,7 @@ def _figure(runs: Sequence[OfSeveral], axis: str, measure: Measure) -> Figure | 
     lines: dict[str, list[OfSeveral]] = {}
     for run in runs:
         if isinstance(lookup(run.metrics, measure.path), (int, float)):
-            lines.setdefault(_line(run, axis), []).append(run)
+            lines.setdefault(run.line_over(axis), []).append(run)
     values = [lookup(run.metrics, measure.path) for own in lines.values() for run in own]
     if not any(values):
         return None
@@ -91,12 +91,6 @@ def _figure(runs: Sequence[OfSeveral], axis: str, measure: Measure) -> Figure | 
         measure.unit,
         tuple(tracks[:LINES_MAX]),
     )
-
-
-def _line(run: OfSeveral, axis: str) -> str:
-    """What a run's line is called: all that it differs in from those of other lines."""
-    others = [f"{key} {value}" for key, value in run.settings.items() if key != axis]
-    return ", ".join([*([run.contender] if run.contender else []), *others]) or "all"
 
 
 def _track(name: str, runs: Sequence[OfSeveral], axis: str, measure: Measure) -> Track:

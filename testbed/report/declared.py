@@ -11,7 +11,17 @@ from agglab.testbed.metrics import lookup
 from agglab.testbed.noise import median_interval
 from agglab.testbed.report.asked import Asked, number
 from agglab.testbed.report.by_axis import MEDIAN, TIMES
-from agglab.testbed.report.chart import NARROW, WIDE, Layout, Mark, Piece, Track, lines
+from agglab.testbed.report.chart import (
+    NARROW,
+    WIDE,
+    Layout,
+    Mark,
+    Piece,
+    Series,
+    Track,
+    bars,
+    lines,
+)
 from agglab.testbed.report.figures import Figure
 from agglab.testbed.side_by_side import OfSeveral, runs_of
 
@@ -44,6 +54,10 @@ class _Declared:
         title, label = str(self.section.get("title", self.y)), self.y
         if self._relative:
             label += ", first point = 1"
+        if self._over:
+            label += f", {self._over} = 1"
+        if not any(number(text) is not None for text in self._positions):
+            return self._bars(title, label, layout)
         ticks = [(at, text) for text, at in self._positions.items()]
         tracks = [self._track(name, runs) for name, runs in self._lines.items()]
         marks = list(self._marks())
@@ -54,10 +68,33 @@ class _Declared:
         return str(self.section.get("x") or next(iter(self.runs[0].settings)))
 
     @property
+    def _over(self) -> str:
+        return str(self.section.get("over", ""))
+
+    def _bars(self, title: str, label: str, layout: Layout) -> str:
+        """Where x is no number: a group of bars for each value."""
+        series = []
+        for name, runs in self._lines.items():
+            values = {run.settings[self._x]: self._value(run) for run in runs}
+            series.append(Series(name, [values.get(text) for text in self._positions]))
+        return bars(title, label, list(self._positions), series, layout=layout)
+
+    def _value(self, run: OfSeveral) -> float | None:
+        """What was measured; over that of another contender at the same point, if that is asked."""
+        value = lookup(run.metrics, self.y)
+        if not _is_number(value):
+            return None
+        if not self._over:
+            return float(value)
+        others = (r for r in self.runs if (r.contender, r.settings) == (self._over, run.settings))
+        other = next((lookup(r.metrics, self.y) for r in others), None)
+        return value / other if _is_number(other) and other else None
+
+    @property
     def _log(self) -> bool:
         """Only where all that is shown is above 0."""
-        values = [lookup(run.metrics, self.y) for run in self.runs]
-        numbers = [value for value in values if _is_number(value)]
+        values = [self._value(run) for run in self.runs]
+        numbers = [value for value in values if value is not None]
         return self.section.get("y_scale") == "log" and min(numbers, default=0) > 0
 
     @property
@@ -69,9 +106,7 @@ class _Declared:
         """The runs that differ in nothing but x, under what they differ in from those of others."""
         found: dict[str, list[OfSeveral]] = {}
         for run in self.runs:
-            others = [f"{key} {value}" for key, value in run.settings.items() if key != self._x]
-            name = ", ".join([*([run.contender] if run.contender else []), *others])
-            found.setdefault(name or "all", []).append(run)
+            found.setdefault(run.line_over(self._x), []).append(run)
         return found
 
     @cached_property
@@ -88,11 +123,11 @@ class _Declared:
         points: list[Point] = []
         band = []
         for run in runs:
-            at, value = self._positions[run.settings[self._x]], lookup(run.metrics, self.y)
-            if not _is_number(value):
+            at, value = self._positions[run.settings[self._x]], self._value(run)
+            if value is None:
                 continue
-            points.append((at, float(value)))
-            sample = lookup(run.metrics, TIMES) if self.y == MEDIAN else ()
+            points.append((at, value))
+            sample = lookup(run.metrics, TIMES) if self.y == MEDIAN and not self._over else ()
             if interval := median_interval(sample or ()):
                 band.append((at, interval.low, interval.high))
         unit = points[0][1] if self._relative and points and points[0][1] else 1.0

@@ -33,8 +33,8 @@ def judged(asked: Asked, metrics: Metrics) -> list[Judged]:
 def _is_about(expectation: Expectation, metrics: Metrics) -> bool:
     if "points" in metrics:
         return expectation.metric.startswith(GROWTH)
-    if "contenders" in metrics:
-        return expectation.metric.startswith(RATIO)
+    if "contenders" in metrics:  # which do not tell of which point they are
+        return expectation.metric.startswith(RATIO) and not expectation.at
     return "totals" in metrics and not expectation.metric.startswith((GROWTH, RATIO))
 
 

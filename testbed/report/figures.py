@@ -97,12 +97,18 @@ def _name(run: OfSeveral) -> str:
 
 def _training(runs: Mapping[str, Metrics]) -> list[Figure]:
     """Of jobs or contenders by name; none if none has trained."""
-    trained = training.trained(runs)
-    if not trained:
-        return []
-    curves = training.curves(trained)
-    loss = _lines("loss.svg", "Loss of the model, first run", "seconds", "hinge loss", curves)
-    return [loss, _drawn("delays.svg", partial(training.delays, trained))]
+    found = []
+    for metric, file, what in (
+        (training.LOSS, "loss.svg", "loss"),
+        (training.ACCURACY, "accuracy.svg", "accuracy"),
+    ):
+        if trained := training.having(metric, runs):
+            title = f"{what.capitalize()} of the model, first run"
+            curves = training.curves(metric, trained)
+            found.append(_lines(file, title, "seconds", what, curves))
+    if delayed := training.having(training.DELAYS, runs):
+        found.append(_drawn("delays.svg", partial(training.delays, delayed)))
+    return found
 
 
 def _bars_of_several(runs: Sequence[OfSeveral], layout: Layout) -> str:

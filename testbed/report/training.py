@@ -1,5 +1,5 @@
-"""What the figures of asynchronous training show: the model's loss over time, and how old updates
-are."""
+"""What the figures of training show: a model's loss and accuracy over time, and how old updates of
+asynchronous training are."""
 
 from __future__ import annotations
 
@@ -12,19 +12,23 @@ from agglab.testbed.report.chart import Layout, Piece, Series, Track, bars
 Metrics = Mapping[str, Any]
 
 
-def trained(runs: Mapping[str, Metrics]) -> dict[str, Metrics]:
-    """Of jobs or contenders by name, those that have trained a model."""
-    return {name: run for name, run in runs.items() if lookup(run, "training.curve")}
+LOSS, ACCURACY = "training.curve", "training.accuracy_curve"
+DELAYS = "training.delay.counts"
 
 
-def curves(runs: Mapping[str, Metrics]) -> list[Track]:
-    """A step at each model that was judged: its loss counts until the next."""
+def having(metric: str, runs: Mapping[str, Metrics]) -> dict[str, Metrics]:
+    """Of jobs or contenders by name, those that have such a list, and something in it."""
+    return {name: run for name, run in runs.items() if lookup(run, metric)}
+
+
+def curves(metric: str, runs: Mapping[str, Metrics]) -> list[Track]:
+    """A step at each model that was judged: what was found counts until the next."""
     tracks = []
     for name, run in runs.items():
-        (at_s, loss), *later = lookup(run, "training.curve")
-        points = [(at_s, loss)]
-        for at_s, loss in later:
-            points += [(at_s, points[-1][1]), (at_s, loss)]
+        (at_s, value), *later = lookup(run, metric)
+        points = [(at_s, value)]
+        for at_s, value in later:
+            points += [(at_s, points[-1][1]), (at_s, value)]
         tracks.append(Track(name, [Piece(points)]))
     return tracks
 
@@ -32,7 +36,7 @@ def curves(runs: Mapping[str, Metrics]) -> list[Track]:
 def delays(runs: Mapping[str, Metrics], layout: Layout) -> str:
     """SVG of the shares of updates that were 0, 1, 2, ... versions old: shares, as contenders do
     not commit equally many."""
-    counts = {name: lookup(run, "training.delay.counts") for name, run in runs.items()}
+    counts = {name: lookup(run, DELAYS) for name, run in runs.items()}
     largest = max(map(len, counts.values()))
     series = []
     for name, found in counts.items():

@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from agglab.hosts import wire
+from agglab.hosts.workloads import Layers
 from agglab.testbed import workloads
 from agglab.testbed.places import P4_FOLDER
 from agglab.testbed.scenario import expected_names, faults, graph
@@ -75,13 +76,17 @@ def _abilities(scenario: Scenario, reader: Reader) -> Iterator[Finding]:
     sections = [("workload", scenario.workload)]
     sections += [(f"jobs[{i}].workload", job.workload) for i, job in enumerate(scenario.jobs)]
     for path, workload in sections:
-        wanted.append((f"{path}.kind", workload.kind, able.workloads))
+        wanted.append((f"{path}.kind", workload.kind, workloads.done_with(able.workloads)))
         wanted.append((f"{path}.dtype", workload.dtype, able.dtypes))
     for path, value, allowed in wanted:
         if value not in allowed and trust(path):
             yield path, f"{system.name} does not do {value}", ", ".join(allowed)
     for path, workload in sections:
         yield from _keys_of_kind(path, workload, reader)
+        clocks = workloads.KINDS[workload.kind].clocks
+        if scenario.backend not in clocks and trust(f"{path}.kind", "backend"):
+            what = f"{workload.kind} runs programs of the user's own, which have no virtual time"
+            yield f"{path}.kind", what, f"backend: {' or '.join(clocks)}"
     for path in SHARED_KEYS:
         for given in _places(path, len(scenario.jobs)) if path not in able.keys else ():
             if reader.given(given):
@@ -280,13 +285,15 @@ def _nobody(known: Known, graph: Topology, i: int) -> Finding:
 
 
 def _tensors(known: Known, i: int, job: Job) -> Iterator[Finding]:
-    path = f"jobs[{i}].workload.elements" if known.scenario.jobs else "workload.elements"
+    key = "scale" if isinstance(job.work, Layers) else "elements"
+    path = f"jobs[{i}].workload.{key}" if known.scenario.jobs else f"workload.{key}"
     workers = len(job.hosts)
     needed = job.elements * workers * wire.VALUE_BYTES
-    if needed > TENSORS_MAX_BYTES and known.workload_known(job, "elements"):
+    if needed > TENSORS_MAX_BYTES and known.workload_known(job, key):
         most = TENSORS_MAX_BYTES // (wire.VALUE_BYTES * workers)
         what = f"the tensors of {workers} workers need more than 8 GiB"
-        yield path, what, f"at most {most} for so many workers"
+        unit = " values" if key == "scale" else ""
+        yield path, what, f"at most {most}{unit} for so many workers"
 
 
 def _overrides(scenario: Scenario, built: Topology, trust: Trust) -> Iterator[Finding]:

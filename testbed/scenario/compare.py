@@ -14,7 +14,7 @@ from agglab.testbed.scenario.key import JOB_NAME, yaml_name
 from agglab.testbed.scenario.kinds import Wrong
 from agglab.testbed.scenario.metric_names import GROWTH, RATIO
 from agglab.testbed.scenario.schema import Contender, Scenario, Workload
-from agglab.testbed.workloads import OWN_KEYS
+from agglab.testbed.workloads import FREE_KEYS, OWN_KEYS
 from agglab.topologies import Topology
 
 CONTENDERS_MAX = 16
@@ -27,7 +27,11 @@ FIXED = (
     "faults",
     "jobs",
     "workload.kind",
-    *(f"workload.{yaml_name(item)}" for item in fields(Workload) if item.name in OWN_KEYS),
+    *(
+        f"workload.{yaml_name(item)}"
+        for item in fields(Workload)
+        if item.name in OWN_KEYS and item.name not in FREE_KEYS
+    ),
     "workload.elements",
     "workload.dtype",
     "workload.rounds",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar
@@ -25,13 +25,16 @@ MATCHERS = ("equals", "min", "max")
 FINDINGS = "findings"
 """A list of kinds, each of which the run has to show, and no other; or those that it may show."""
 MAY = "may"
+AT = "at"
 OF_FAILURE = ("worker", "job", "within")
 
 
 @dataclass(frozen=True)
 class Expectation:
     """The metric at a dotted path equals a value, or lies within [minimum, maximum], or is one of
-    those listed (the findings: all of those; or, where `optional`, none but those)."""
+    those listed (the findings: all of those; or, where `optional`, none but those). at: of a ratio
+    in a sweep, values of swept keys: it is expected of points that have one of them, of all points
+    if there are none."""
 
     metric: str
     equals: Value | None = None
@@ -39,6 +42,11 @@ class Expectation:
     maximum: float | None = None
     listed: tuple[str, ...] = ()
     optional: bool = False
+    at: tuple[str, ...] = ()
+
+    def concerns(self, settings: Iterable[str]) -> bool:
+        """Whether it is expected of a point with these values of the swept keys."""
+        return not self.at or not set(self.at).isdisjoint(settings)
 
     def holds(self, value: Any) -> bool:
         if self.listed:
@@ -59,14 +67,16 @@ class Expectation:
             shown = str(self.equals).lower() if isinstance(self.equals, bool) else self.equals
             return f"{self.metric} = {shown}"
         limits = [(">=", self.minimum), ("<=", self.maximum)]
-        return f"{self.metric} " + " and ".join(f"{s} {v:g}" for s, v in limits if v is not None)
+        where = f" at {' or '.join(self.at)}" if self.at else ""
+        bounds = " and ".join(f"{s} {v:g}" for s, v in limits if v is not None)
+        return f"{self.metric} {bounds}{where}"
 
     def to_yaml(self) -> Any:
         if self.listed:
             return {MAY: list(self.listed)} if self.optional else list(self.listed)
         if self.equals is not None:
             return self.equals
-        limits = {"min": self.minimum, "max": self.maximum}
+        limits = {"min": self.minimum, "max": self.maximum, AT: list(self.at) or None}
         return {name: value for name, value in limits.items() if value is not None}
 
 
@@ -223,13 +233,27 @@ def _expectation(metric: str, node: Node, kind: str) -> Expectation:
     if isinstance(node, Items) or not node.entries:
         raise ValueError("is not a value")
     limits: dict[str, Node] = {}
+    at: tuple[str, ...] = ()
     for name, value in node.entries:
+        if name.text == AT and metric.startswith(RATIO):
+            at = _words(value)
+            continue
         if name.text not in MATCHERS:
             raise ValueError(f"unknown key {quote(name.text)}{nearest(name.text, MATCHERS)}")
         if name.text in limits:
             raise ValueError(f"{quote(name.text)} is given twice")
         limits[name.text] = value
-    return _limited(metric, limits, kind)
+    if not limits:
+        raise ValueError("is not a value")
+    return replace(_limited(metric, limits, kind), at=at)
+
+
+def _words(node: Node) -> tuple[str, ...]:
+    """Of `at`."""
+    items = node.items if isinstance(node, Items) else (node,)
+    if not items or not all(isinstance(item, Scalar) for item in items):
+        raise ValueError(f"'{AT}' is not a list of values of swept keys")
+    return tuple(item.text for item in items if isinstance(item, Scalar))
 
 
 def _limited(metric: str, limits: dict[str, Node], kind: str) -> Expectation:

@@ -17,6 +17,7 @@ from agglab.testbed.scenario.key import yaml_name
 from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.link_values import matches
 from agglab.testbed.scenario.schema import Scenario
+from agglab.testbed.workloads import asked
 from agglab.topologies import Topology
 
 
@@ -159,7 +160,7 @@ def _mark_problems(mark: ChunkMark, known: Known, path: str) -> Iterator[Finding
         yield f"{path}.round", what, f"0 to {job.rounds - 1}"
     if not (trust("switch.lanes", "links.mtu") and known.workload_known(job, "elements")):
         return
-    chunks = known.system.chunks(scenario, job)
+    chunks = asked.chunks(known.system, scenario, job)
     if mark.chunk >= chunks:
         what = f"is after the end: a round of {job.name} has {chunks} chunks"
         yield f"{path}.chunk", what, f"0 to {chunks - 1}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -53,6 +53,12 @@ class Figure:
     relative: bool = key(
         "relative", Flag(), False, "as multiples of each line's value at its first point"
     )
+    over: str = key(
+        "over",
+        Text("a contender", PATH, 200),
+        "",
+        "as multiples of this contender's value at the same point",
+    )
     scale: str = key(
         "scale",
         Choice(("linear", "steps")),
@@ -69,7 +75,7 @@ class Figure:
 
 
 def problems(
-    figure: Figure, axes: tuple[Axis, ...], system: System
+    figure: Figure, axes: tuple[Axis, ...], contenders: Sequence[str], system: System
 ) -> Iterator[tuple[str, str, str]]:
     """What is wrong with the figure of a sweep over `axes`: key path, what, what is allowed."""
     if not figure.title:
@@ -79,6 +85,9 @@ def problems(
         yield "figure", "shows nothing without a sweep", "sweep: {key: [value, ...]}"
     elif figure.x and figure.x not in paths:
         yield "figure.x", f"{quote(figure.x)} is not swept", ", ".join(paths)
+    if figure.over and figure.over not in contenders:
+        what = f"no contender {quote(figure.over)}{nearest(figure.over, contenders)}"
+        yield "figure.over", what, ", ".join(contenders) or "compare"
     named = [(f"figure.y[{i}]", path) for i, path in enumerate(figure.y)]
     if figure.mark:
         named.append(("figure.mark.metric", figure.mark.metric))

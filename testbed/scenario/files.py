@@ -10,6 +10,7 @@ from agglab.hosts import own_worker
 from agglab.testbed import systems
 from agglab.testbed.places import P4_FOLDER
 from agglab.testbed.scenario.document import Node, Scalar, changed
+from agglab.testbed.workloads import models
 
 Folders = Sequence[Path]
 """Where paths count from: the scenario's folder, and where the user is."""
@@ -36,6 +37,10 @@ def _paths(contenders: Sequence[str]) -> Iterator[tuple[list[str], Callable[[str
         "switch.entries": _path,
         "workload.worker": own_worker.find,
         "jobs[].workload.worker": own_worker.find,
+        "workload.model": models.find,
+        "jobs[].workload.model": models.find,
+        "workload.script": _path,
+        "jobs[].workload.script": _path,
         "topology.file": _path,
     }
     for before in ([], *(["compare", name] for name in contenders)):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from agglab.hosts.workloads import Work
+from agglab.hosts.workloads import Layers, Work
 from agglab.testbed import workloads
 from agglab.testbed.scenario.schema import JobSection, Scenario
 from agglab.testbed.systems.base import System
@@ -51,6 +51,11 @@ class Job:
     def elements(self) -> int:
         """Values of a worker's input, at most."""
         return self.work.elements
+
+    @property
+    def all_reduces(self) -> int:
+        """How many a round has, one after the other (Layers); 1 of other kinds."""
+        return len(self.work.buckets) if isinstance(self.work, Layers) else 1
 
     @property
     def dtype(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import islice, product
 from math import prod
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from agglab.hosts import own_worker
 from agglab.hosts.own_worker import WorkerError
+from agglab.hosts.workloads import Torch
 from agglab.testbed import systems
 from agglab.testbed.places import SCENARIO_FOLDER
 from agglab.testbed.scenario import checks, chosen, compare, figure, files, sweep
@@ -47,6 +48,8 @@ from agglab.testbed.scenario.schema import (
     Workload,
 )
 from agglab.testbed.systems.base import System
+from agglab.testbed.workloads import models
+from agglab.testbed.workloads.models import ModelError
 
 POINTS_MAX = 4096
 
@@ -91,6 +94,17 @@ class Suite:
         return [self.points[i : i + size] for i in range(0, len(self.points), size)]
 
 
+def _at_nowhere(base: Scenario, place: Callable[[str], Where]) -> Iterator[Problem]:
+    """Expectations of points that the sweep does not have."""
+    values = [value.text for axis in base.sweep for value in axis.values]
+    for expectation in base.expect:
+        for value in expectation.at:
+            if value not in values:
+                path = f"expect.{expectation.metric}.at"
+                what = f"no swept key has the value {quote(value)}{nearest(value, values)}"
+                yield Problem(place(path), path, what, ", ".join(values) or "a sweep")
+
+
 def find(name_or_path: str) -> Path:
     """The file a user means: a path, or the name of a file in scenarios/."""
     path = Path(name_or_path)
@@ -126,8 +140,11 @@ def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -
         allowed, key = f"at most {POINTS_MAX}", "sweep" if base.sweep else "compare"
         problems.append(Problem(first.place(key), key, f"makes {count} runs", allowed))
     problems += compare.unfair(base, first.place)
+    problems += _at_nowhere(base, first.place)
     if base.figure:
-        for key, what, allowed in figure.problems(base.figure, base.sweep, first.system):
+        for key, what, allowed in figure.problems(
+            base.figure, base.sweep, [each.name for each in base.compare], first.system
+        ):
             problems.append(Problem(first.place(key), key, what, allowed))
     points, wrong = _points(layers, base, path, home)
     problems += wrong
@@ -286,7 +303,8 @@ def _completed(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
         for i in range(len(scenario.jobs))
     ]
     scenario = _with_workers(inherited(scenario, given), reader, folder)
-    scenario = _with_entries(scenario, reader, folder)
+    scenario = _with_models(scenario, reader, folder)
+    scenario = _with_scripts(_with_entries(scenario, reader, folder), reader, folder)
     spec = systems.located(scenario.system, (folder, Path.cwd()))
     scenario = replace(scenario, system=spec)
     shape = scenario.topology
@@ -332,12 +350,57 @@ def _with_workers(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
     return replace(scenario, workload=own, jobs=tuple(jobs))
 
 
+def _with_models(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
+    """Each table of layers as the file it was found in."""
+
+    def found(workload: Workload, path: str) -> Workload:
+        model = models.find(workload.model, (folder, Path.cwd()))
+        try:
+            if reader.given(path):
+                models.read(model)
+        except ModelError as error:
+            what = f"{error}{nearest(workload.model, models.names())}"
+            allowed = f"{', '.join(models.names())}, or a path (docs/scenarios.md, Layers)"
+            reader.problem(reader.place(path), path, what, allowed)
+        return replace(workload, model=model)
+
+    jobs = (
+        replace(job, workload=found(job.workload, f"jobs[{i}].workload.model"))
+        for i, job in enumerate(scenario.jobs)
+    )
+    own = found(scenario.workload, "workload.model")
+    return replace(scenario, workload=own, jobs=tuple(jobs))
+
+
 def _nearest_module(spec: str, folder: Path) -> str:
     """What a worker's module may have been meant to be, if there is no such file."""
     module = spec.rpartition(":")[0]
     if os.path.isfile(module):
         return ""
     return nearest_file(module.removesuffix(".py") + ".py", (folder, Path.cwd()), "*.py")
+
+
+def _with_scripts(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
+    """Each training script as the file it was found in."""
+
+    def found(workload: Workload, path: str) -> Workload:
+        given, folders = workload.script, (folder, Path())
+        if not given:
+            if workload.kind == Torch.kind and reader.trust()(path):
+                reader.problem(reader.place(path), path, "is missing", "the path of a .py file")
+            return workload
+        file = next((each / given for each in folders if os.path.isfile(each / given)), None)
+        if file is None and reader.given(path):
+            what = f"no such file {quote(given)}{nearest_file(given, folders, '*.py')}"
+            allowed = "a path from the scenario's folder or from where you are"
+            reader.problem(reader.place(path), path, what, allowed)
+        return replace(workload, script=str(file.resolve()) if file else given)
+
+    if not scenario.jobs:
+        return replace(scenario, workload=found(scenario.workload, "workload.script"))
+    own = (found(job.workload, f"jobs[{i}].workload.script") for i, job in enumerate(scenario.jobs))
+    jobs = (replace(job, workload=each) for job, each in zip(scenario.jobs, own, strict=True))
+    return replace(scenario, jobs=tuple(jobs))
 
 
 def _with_entries(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:

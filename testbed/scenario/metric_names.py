@@ -176,6 +176,7 @@ _LISTS = {
     "fidelity.reasons",
     "lost_workers",
     "training.curve",
+    "training.accuracy_curve",
     "training.delay.counts",
 }
 _TEXTS = {
@@ -216,7 +217,7 @@ def of_job(system: System) -> Mapping[str, str]:
     if system.abilities.has_servers:
         meaning = "as a worker's, of a server or scheduler"
         paths |= {p.replace("workers", "servers"): meaning for p in counted}
-    for kind in system.abilities.workloads:
+    for kind in workloads.done_with(system.abilities.workloads):
         paths |= workloads.KINDS[kind].metrics
     return {**paths, **_OF_CONTROLLER} if system.abilities.has_controller else paths
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from agglab.testbed import systems
+from agglab.testbed import systems, workloads
 from agglab.testbed.faults import Fault
 from agglab.testbed.places import P4_FOLDER
 from agglab.testbed.scenario import graph
@@ -15,6 +15,7 @@ from agglab.testbed.scenario.faults import expand
 from agglab.testbed.scenario.jobs import Job, jobs_of
 from agglab.testbed.scenario.schema import Scenario
 from agglab.testbed.systems.base import ActiveJob, Choices, Share, Source, System
+from agglab.testbed.workloads import asked
 from agglab.topologies import Topology
 
 SAMPLE_S = 0.010
@@ -84,7 +85,7 @@ class ResolvedScenario:
 
     def chunks(self, job: Job) -> int:
         """How many chunks a worker of the job has in a round."""
-        return self.system.chunks(self.scenario, job)
+        return asked.chunks(self.system, self.scenario, job)
 
 
 def resolve(
@@ -95,9 +96,16 @@ def resolve(
     makes it, where that is known already."""
     system = systems.of(scenario)
     bare = bare or graph.bare(scenario.topology)
-    choices = system.resolve(scenario, graph.slowest_bps(bare, scenario))
+    slowest_bps = graph.slowest_bps(bare, scenario)
+    choices = system.resolve(scenario, slowest_bps)
     jobs = tuple(
-        replace(job, window=own.window, first_slot=own.first_slot, slots=own.slots)
+        replace(
+            job,
+            work=workloads.KINDS[job.work.kind].on_links(job.work, slowest_bps),
+            window=own.window,
+            first_slot=own.first_slot,
+            slots=own.slots,
+        )
         for job, own in zip(jobs_of(scenario, bare, system), choices.jobs, strict=True)
     )
     complete = _complete(scenario, system, choices, jobs)

@@ -29,6 +29,7 @@ from agglab.testbed.scenario.kinds import (
     size,
 )
 from agglab.testbed.systems.base import TARGETS
+from agglab.testbed.workloads.models import PEAK_FLOPS
 from agglab.topologies.kinds import KINDS, parameters
 
 WORKERS_MAX = 64  # a program that sums in switches has a bit for each
@@ -216,7 +217,56 @@ class Workload:
         "allreduce",
         "what the workers do; sparse: most blocks of their tensors are zero; embedding: most rows "
         "of a gradient are, as few words are in a batch; push_pull: values under keys, of which "
-        "each worker has others; calls: what an application does; async_sgd: training",
+        "each worker has others; calls: what an application does; async_sgd: training; torch: a "
+        "PyTorch script of your own (training.md)",
+    )
+    script: str = key(
+        "script",
+        Text("the path of a .py file", r"(|[^\x00\n]+\.py)", 1000),
+        "",
+        "of `torch`: a training script, from the scenario's folder or where you are; each worker "
+        "runs it once a round",
+    )
+    arguments: tuple[str, ...] = keys_list(
+        "arguments", Text("one argument", r"[^\x00\n]*", 1000), "of `torch`: the script's own"
+    )
+    model: str = key(
+        "model",
+        Text("a name, or path/to/model.yaml", r"[^\x00\n]+", 1000),
+        "resnet50",
+        "of `layers`: a table of layers that comes with the laboratory, or your own",
+    )
+    accelerator: str = key(
+        "accelerator",
+        Choice(tuple(PEAK_FLOPS)),
+        "v100",
+        "of `layers`: what computes at each worker; its peak in float32 scales the times",
+    )
+    stands_for_bps: int | None = key(
+        "stands_for",
+        AutoOr(rate(), "the rate that it has"),
+        None,
+        "of `layers`: the rate that the slowest link stands for; computing takes as much longer as "
+        "that is faster",
+    )
+    scale: float = key(
+        "scale",
+        Number(1, 1e9),
+        1.0,
+        "of `layers`: by which the values of layers and buckets, and the times, are divided",
+    )
+    bucket_bytes: int = key(
+        "bucket",
+        size(low="4B"),
+        25 * 2**20,
+        "of `layers`: gradients are summed in buckets of so many bytes, before `scale`",
+    )
+    priorities: bool = key(
+        "priorities",
+        Flag(),
+        False,
+        "of `layers`: of the buckets that are ready, the one nearest to the input is summed first, "
+        "and layers that are larger than a bucket are cut",
     )
     application: str = key(
         "application",
@@ -314,10 +364,13 @@ class Workload:
         Whole(1, 1_000_000_000),
         1_000_000,
         "values in the tensor of each worker; of `push_pull`: keys that each worker draws in a "
-        "round, and pushes once each",
+        "round, and pushes once each; of `torch`: of one all-reduce at most, larger ones are cut",
     )
     dtype: str = key(
-        "dtype", Choice(("float32", "int32")), "float32", "their type; int32 is summed exactly"
+        "dtype",
+        Choice(("float32", "int32", "float16")),
+        "float32",
+        "their type; int32 is summed exactly, float16 exactly and then rounded",
     )
     rounds: int = key("rounds", Whole(1, 10_000), 3, "all-reduces, one after the other")
     warmup: int = key(
@@ -402,7 +455,10 @@ class Timeouts:
     )
     round_s: float | None = key(
         "round",
-        AutoOr(duration("1s"), "60 s, 20 times the link bound and `workload.give_up`"),
+        AutoOr(
+            duration("1s"),
+            "60 s, 20 times the link bound and `workload.give_up`; an hour for a training script",
+        ),
         None,
         "for one round",
     )

@@ -52,8 +52,8 @@ SERIES = (
         "switch",
         "slots_in_use",
         "slots",
-        "of its aggregation memory: taken by sums that are not complete; absent where a system "
-        "does not tell",
+        "of its aggregation memory: taken by sums that are not complete, or that keep their slot "
+        "until they are answered; absent where a system does not tell",
         "the registers of its program",
     ),
     SeriesMetric("job", "sent_rate", "bit/s", "frames sent by all its agents", _SUM),

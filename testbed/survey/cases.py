@@ -68,6 +68,19 @@ WRITTEN = (
         on_page=False,
     ),
     Case(
+        "layers",
+        "Iterations of training",
+        "AlexNet at a thousandth of its size, on links that stand for 10 Gbit/s: a round is an "
+        "iteration, whose passes take 2.1 ms. Gradients are summed meanwhile, in buckets; the rest "
+        "of the time is what the passes do not hide of that.",
+        (
+            "workload.model=alexnet",
+            "workload.accelerator=p100",
+            "workload.stands_for=10gbit",
+            "workload.scale=1000",
+        ),
+    ),
+    Case(
         "push_pull",
         "Pushes and pulls of keys",
         "Each worker draws 20,000 keys, some of them far more often than others (Zipf's law), "

@@ -35,8 +35,9 @@ Cells = Mapping[int, tuple[int, int]]
 """A switch's counter: index -> (packets, bytes)."""
 
 
-ALL_REDUCES = ("allreduce", "sparse_allreduce", "embedding_allreduce")
-"""Values of `workload.kind` whose result is the sum of one tensor of each worker."""
+ALL_REDUCES = ("allreduce", "sparse_allreduce", "embedding_allreduce", "layers")
+"""Values of `workload.kind` whose result is the sum of one tensor of each worker, which `layers`
+sums in parts."""
 P4_TARGETS = ("native", "bmv2")
 """Values of `switch.target` that run a P4 program."""
 TARGETS = (*P4_TARGETS, "bridge")

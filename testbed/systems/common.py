@@ -8,6 +8,7 @@ from typing import Any
 
 from agglab.hosts import wire, workloads
 from agglab.hosts.part import WORKER
+from agglab.hosts.workloads import Torch
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job
 from agglab.testbed.scenario.schema import LANES_MAX
@@ -46,7 +47,15 @@ def agent_configuration(
         "give_up_s": job.give_up_s,
         "worker": job.worker,
         "work": workloads.told(job.work),
+        "hosts": _addresses(resolved, job),
     }
+
+
+def _addresses(resolved: ResolvedScenario, job: Job) -> list[str]:
+    """Of the workers' hosts, for scripts that have connections of their own."""
+    if not isinstance(job.work, Torch):
+        return []
+    return [resolved.graph.host(name).ip for name in job.hosts]
 
 
 def lanes_of(scenario: Scenario, header_bytes: int) -> int:

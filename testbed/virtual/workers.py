@@ -17,6 +17,7 @@ from agglab.hosts.agent_config import Config
 from agglab.hosts.agent_core import AgentCore
 from agglab.hosts.endpoint import Address, Endpoint, Inbox, Repeat
 from agglab.hosts.errors import AllReduceError
+from agglab.hosts.iteration import endpoint_of
 from agglab.hosts.part import Part
 from agglab.hosts.recording import Sample
 from agglab.testbed.backend import Command, Event
@@ -157,7 +158,7 @@ class AgentNode:
     def open(self, system: ModuleType, part: Part) -> VirtualSession:
         """A session with another socket."""
         self._throw_away()
-        self._session = VirtualSession(system.endpoint(part))
+        self._session = VirtualSession(endpoint_of(system, part))
         self._opened(self)
         return self._session
 

@@ -3,13 +3,15 @@ know of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from agglab.testbed.workloads.all_reduce import AllReduce, EmbeddingAllReduce, SparseAllReduce
 from agglab.testbed.workloads.async_sgd import AsynchronousTraining
 from agglab.testbed.workloads.base import Workload
 from agglab.testbed.workloads.calls import CallsWorkload
+from agglab.testbed.workloads.layers import LayersWorkload
 from agglab.testbed.workloads.push_pull import PushesAndPulls
+from agglab.testbed.workloads.torch import TrainingScript
 
 KINDS: Mapping[str, Workload] = {
     each.kind: each
@@ -17,14 +19,23 @@ KINDS: Mapping[str, Workload] = {
         AllReduce(),
         SparseAllReduce(),
         EmbeddingAllReduce(),
+        LayersWorkload(),
         PushesAndPulls(),
         CallsWorkload(),
         AsynchronousTraining(),
+        TrainingScript(),
     )
 }
 """By the value of `workload.kind`."""
 OWN_KEYS = tuple(dict.fromkeys(key for each in KINDS.values() for key in each.keys))
 """Fields of a scenario's `workload` that not every kind has."""
+FREE_KEYS = frozenset(key for each in KINDS.values() for key in each.free)
+"""Of these the ones in which contenders may differ."""
+
+
+def done_with(able: Collection[str]) -> tuple[str, ...]:
+    """The kinds that a system does whose abilities name these."""
+    return tuple(kind for kind, each in KINDS.items() if (each.made_of or kind) in able)
 
 
 def having(key: str) -> tuple[str, ...]:

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 
 from agglab.hosts import own_worker
-from agglab.hosts.workloads import Dense, Embedding, InputKey, Sparse, Work
+from agglab.hosts.workloads import Dense, Embedding, InputKey, Layers, Sparse, Torch, Work
+from agglab.hosts.workloads.layers import BucketOf
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob
 from agglab.testbed.verify import Verdict, verify
@@ -25,10 +27,13 @@ def tensor(
     seed: int, job: Job, rank: int, number: int, start: int = 0, count: int | None = None
 ) -> npt.NDArray[Any]:
     """Worker `rank`'s input in the round of that number: `count` elements of it, or all that follow
-    the first. seed: the scenario's."""
+    the first. seed: the scenario's. Of a script, whose input nobody knows, zeros: what they ask of
+    the network any input does."""
     work = job.work
-    assert isinstance(work, (Dense, Sparse, Embedding)), "an all-reduce"
     count = work.elements - start if count is None else count
+    if isinstance(work, Torch):
+        return np.zeros(count, work.dtype)
+    assert isinstance(work, (Dense, Sparse, Embedding, Layers, BucketOf)), "an all-reduce"
     return work.part(InputKey(seed, job.number, rank, number), start, count)
 
 

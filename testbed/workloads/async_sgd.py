@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts.workloads import AsyncSgd, InputKey
+from agglab.hosts.workloads import AsyncSgd, InputKey, Work
 from agglab.hosts.workloads.async_sgd import COMMITTED, LARGE, LOST, SCALE, STALE, UNUSED
 from agglab.testbed.received import Received
 from agglab.testbed.systems.base import ActiveJob, TrainingBounds
@@ -88,7 +88,9 @@ class AsynchronousTraining(Workload):
         bounds = resolved.system.training_bounds(resolved, job)
         return judge(work, documents, held_out, job.members, bounds, received)
 
-    def summary(self, verdicts: Sequence[Verdict]) -> Mapping[str, Any]:
+    def summary(
+        self, work: Work, times_s: Sequence[float], verdicts: Sequence[Verdict]
+    ) -> Mapping[str, Any]:
         runs = [verdict.measures for verdict in verdicts if verdict.measures]
         found: dict[str, Any] = {}
         for path in self.metrics:

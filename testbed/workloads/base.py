@@ -4,7 +4,7 @@ time, because the scenario's keys depend on them."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agglab.hosts.workloads import Work
@@ -19,22 +19,39 @@ if TYPE_CHECKING:
 
 
 class Workload(ABC):
-    """One kind. keys: the fields of the scenario's section that not every kind has; unread: of the
+    """One kind. keys: the fields of the scenario's section that not every kind has; free: of these
+    the ones in which contenders may differ, as inputs do not depend on them; unread: of the
     other fields those that this one does not have. metrics: path -> meaning, of what metrics.json
-    holds of its jobs alone."""
+    holds of its jobs alone. clocks: values of `backend` that it runs on. made_of: the kind that a
+    system has to do for this one, where that is another. predictable: whether the scenario says
+    how often what is reduced. round_s: how long a round may take at least before it is given up."""
 
     kind: str
     keys: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
     metrics: Mapping[str, str] = {}
+    clocks: tuple[str, ...] = ("mininet", "virtual")
+    made_of: str = ""
+    predictable: bool = True
+    round_s: float = 0.0
 
     @abstractmethod
     def work(self, section: Section, workers: int) -> Work:
         """What a section of this kind asks of each worker of a job that has so many."""
 
+    def on_links(self, work: Work, slowest_bps: int) -> Work:
+        """The same on links of which the slowest has this rate."""
+        return work
+
     def facts(self, work: Work) -> Mapping[str, Any]:
         """What identifies its inputs beside the scenario and its seed, for manifest.json."""
         return {}
+
+    def lacks(self, work: Work) -> Iterator[tuple[str, str]]:
+        """What this machine has to have for it and has not: what, and how to get it, a line
+        each."""
+        return iter(())
 
     @abstractmethod
     def verdict(
@@ -48,8 +65,11 @@ class Workload(ABC):
         against a computation from the inputs of all members. A place that is wrong has that rank,
         too."""
 
-    def summary(self, verdicts: Sequence[Verdict]) -> Mapping[str, Any]:
-        """`metrics` of a job whose rounds came to these verdicts, as sections in one another."""
+    def summary(
+        self, work: Work, times_s: Sequence[float], verdicts: Sequence[Verdict]
+    ) -> Mapping[str, Any]:
+        """`metrics` of a job whose rounds came to these verdicts, as sections in one another.
+        times_s: of the rounds, without those to warm up."""
         return {}
 
 

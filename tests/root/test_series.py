@@ -1,11 +1,8 @@
 """Metrics over time on real links, against what the kernel and the agents counted."""
 
-import csv
-from collections import defaultdict
-from pathlib import Path
-
 import pytest
 from conftest import Runs
+from series_file import read
 
 pytestmark = pytest.mark.root
 
@@ -20,15 +17,6 @@ faults:
 - {kind: worker_restart, worker: h1, at_chunk: {round: 1, chunk: 20}, for: 200ms}
 expect: {fidelity.verdict: [network-bound, waiting, starved, cpu-bound]}
 """
-
-
-def read(run: Path) -> dict[tuple[str, str, str], list[tuple[int, float]]]:
-    found = defaultdict(list)
-    with (run / "series.csv").open() as file:
-        for row in csv.DictReader(file):
-            key = (row["kind"], row["name"], row["metric"])
-            found[key].append((int(row["time_ns"]), float(row["value"])))
-    return found
 
 
 def test_links_workers_and_servers_are_recorded_through_a_restart(

@@ -12,7 +12,7 @@ from random import Random
 from agglab.hosts import wire
 from agglab.hosts.part import WORKER
 from agglab.hosts.systems.gloo.counts import HEADER_BYTES, OWN_COUNTERS
-from agglab.testbed.places import IS_CHECKOUT
+from agglab.testbed.places import INSTALL_TORCH
 from agglab.testbed.scenario import ResolvedScenario, Scenario
 from agglab.testbed.scenario.jobs import Finding, Job, stated
 from agglab.testbed.scenario.trust import Trust
@@ -41,9 +41,6 @@ from agglab.topologies import Topology
 ETHERNET_BYTES = 14
 FIN, SYN, RST, PUSH, ACK = 1, 2, 4, 8, 16
 CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
-CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-PYTHON = ".venv/bin/python" if IS_CHECKOUT else "python"
-INSTALL_TORCH = f"{PYTHON} -m pip install torch --index-url {CPU_INDEX} (200 MB, without CUDA)"
 
 
 class Gloo(BetweenHosts):

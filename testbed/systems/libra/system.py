@@ -30,6 +30,7 @@ from agglab.testbed.systems.base import (
     Combine,
     JobChoices,
     Registers,
+    SlotMeter,
     Source,
     Truth,
     TruthOf,
@@ -47,7 +48,7 @@ from agglab.testbed.systems.common import IP_AND_UDP_BYTES, meanings
 from agglab.testbed.systems.forwarding import Flow, rates, slowest_crossing_s, unreachable
 from agglab.testbed.systems.libra.attack import KINDS, forged
 from agglab.testbed.systems.libra.keys import LibraKeys
-from agglab.testbed.systems.libra.load import Load, Setting, crossed, load
+from agglab.testbed.systems.libra.load import Load, Setting, crossed, load, racks_of
 from agglab.testbed.systems.libra.plan import (
     COUNTERS,
     JOBS_MAX,
@@ -58,6 +59,7 @@ from agglab.testbed.systems.libra.plan import (
     tables,
 )
 from agglab.testbed.systems.servers import attacks_from_servers, diagnose, matching
+from agglab.testbed.systems.slot_meter import Part, begun_by_some, slot_meter
 from agglab.topologies import Topology
 
 LANES_MAX = 1024
@@ -248,6 +250,15 @@ class Libra(BetweenHosts):
         return found
 
     # When something is wrong.
+
+    def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
+        parts: dict[str, list[Part]] = {}
+        for job in map(resolved.whole, resolved.jobs):
+            cells = list(range(job.job.first_slot, job.job.first_slot + job.job.slots))
+            for switch, ranks in racks_of(resolved.graph, job).items() if cells else ():
+                everybody = sum(1 << job.members.index(rank) for rank in ranks)
+                parts.setdefault(switch, []).append(begun_by_some("contributors", cells, everybody))
+        return slot_meter(parts)
 
     def diagnose(
         self,

@@ -31,6 +31,7 @@ from agglab.testbed.systems.base import (
     Cells,
     Choices,
     Registers,
+    SlotMeter,
     Source,
     Waiting,
     everywhere,
@@ -39,6 +40,7 @@ from agglab.testbed.systems.common import agent_configuration, meanings
 from agglab.testbed.systems.netrpc import attack, counters, diagnosis, keys, load, plan
 from agglab.testbed.systems.netrpc.keys import NetRpcKeys
 from agglab.testbed.systems.netrpc.sessions import CallSessions, window
+from agglab.testbed.systems.slot_meter import Part, begun_by_some, slot_meter
 from agglab.testbed.systems.summing.attack import Aim
 from agglab.testbed.systems.summing.base import Summing
 from agglab.testbed.systems.summing.bounds import Load
@@ -209,6 +211,15 @@ class NetRpc(Summing):
         return counters.owed(cells, job.index, len(job.members))
 
     # When something is wrong.
+
+    def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
+        parts: dict[str, list[Part]] = {}
+        for job in map(resolved.whole, resolved.jobs):
+            first, used = job.job.first_slot, min(job.job.slots, wire.POSITIONS)
+            cells = list(range(2 * first, 2 * (first + used)))
+            root = tree_of(resolved.graph, job).root
+            parts.setdefault(root, []).append(begun_by_some("arrivals", cells, len(job.members)))
+        return slot_meter(parts)
 
     def diagnose(
         self,

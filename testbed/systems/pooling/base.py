@@ -31,6 +31,7 @@ from agglab.testbed.systems.base import (
     Combine,
     JobChoices,
     Registers,
+    SlotMeter,
     Source,
     System,
     TruthOf,
@@ -55,6 +56,7 @@ from agglab.testbed.systems.pooling.keys import (
 from agglab.testbed.systems.pooling.plan import MAX_JOBS, SERVER_PORT_BASE, tables
 from agglab.testbed.systems.pooling.trees import server_of, tree_of
 from agglab.testbed.systems.pooling.truth import truth_of
+from agglab.testbed.systems.slot_meter import Part, slot_meter
 from agglab.testbed.systems.summing import attack
 from agglab.testbed.systems.summing.attack import Aim
 from agglab.topologies import Topology
@@ -267,6 +269,16 @@ class Pooling(System):
         return counted.owed(counters, job.index, len(branch.children)) if branch else 0
 
     # When something is wrong.
+
+    def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
+        """A slot is taken until its sum has left for the server, and in atp until the answer."""
+        cells = list(range(resolved.scenario.switch.slots))
+        part = Part(
+            ("owners", "contributors"), cells, lambda owner, members: owner != 0 and members != 0
+        )
+        jobs = map(resolved.whole, resolved.jobs)
+        switches = {switch for job in jobs for switch in tree_of(resolved.graph, job).branches}
+        return slot_meter({switch: [part] for switch in switches})
 
     def diagnose(
         self,

@@ -71,7 +71,8 @@ def unpredictable(resolved: ResolvedScenario, own: PoolingKeys) -> str:
     jobs, taken = resolved.jobs, set[int]()
     for index, job in enumerate(jobs):
         first, slots = part_of_pool(own, resolved.slots, index, len(jobs))
-        used = min(job.window, chunks_of_round(job.elements, resolved.lanes) * job.rounds)
+        chunks = chunks_of_round(job.elements, resolved.lanes) + job.all_reduces - 1  # at most
+        used = min(job.window, chunks * job.rounds)
         found = set(places(job.number, job.window, first, slots)[:used].tolist())
         if used > slots or taken & found:
             return CLASH

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agglab.hosts import wire
 from agglab.testbed.plan import Tree
 from agglab.testbed.scenario import ResolvedScenario
 from agglab.testbed.scenario.jobs import Job
@@ -51,7 +50,7 @@ def bounds(resolved: ResolvedScenario, job: Job, tree: Tree, load: Load, sizes: 
     trips_s = load.steps * trip_s + _trip_s(graph, tree, sizes.opening)
     filled = job.window * frame * 8 / slowest_bps / trip_s if load.chunks > job.window else 1.0
     return Bounds(
-        job.elements * wire.VALUE_BYTES * 8 / slowest_bps,
+        job.elements * np.dtype(job.dtype).itemsize * 8 / slowest_bps,
         max(crossing_s.values()),
         _lossy_s(graph, tree, crossing_s, trips_s),
         min(1.0, filled),

@@ -52,7 +52,7 @@ class SlotSessions:
         _, slots = held
         window = min(job.window, slots)
         chunks = -(-job.elements // self._lanes)
-        first_tag = self._next_first_tag((2 + chunks // window) * job.rounds)
+        first_tag = self._next_first_tag((2 * job.all_reduces + chunks // window) * job.rounds)
         return {"first_tag": first_tag, "slots": slots, "window": window}
 
     def _next_first_tag(self, tags: int) -> int:

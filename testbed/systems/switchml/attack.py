@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from agglab.hosts import wire
+from agglab.hosts.slots import KINDS
 from agglab.testbed.systems.summing.attack import Aim
 
 
 def forge(aim: Aim, result: int, overhead: int) -> bytes:
     """See summing.attack.Forge; without values if there is no room."""
-    values = wire.Kind.INT32 if aim.victim.dtype == "int32" else wire.Kind.SCALED
+    values = KINDS[np.dtype(aim.victim.dtype)]
     kind = values if aim.aims() else aim.chance.choice(list(wire.Kind))
     if not aim.fits(wire.datagram_bytes(aim.lanes), overhead):
         kind = wire.Kind.OPENING

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
 from agglab.hosts import wire
-from agglab.testbed.scenario import ResolvedScenario
-from agglab.testbed.systems.base import SHARED_KEYS, Abilities, ActiveJob
+from agglab.testbed.scenario import ResolvedScenario, Scenario
+from agglab.testbed.scenario.jobs import Finding, Job
+from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems.base import (
+    SHARED_KEYS,
+    Abilities,
+    ActiveJob,
+    Choices,
+    Combine,
+    Source,
+    TruthOf,
+    everywhere,
+)
 from agglab.testbed.systems.summing import trees
 from agglab.testbed.systems.summing.attack import Aim
 from agglab.testbed.systems.summing.base import Summing
 from agglab.testbed.systems.summing.bounds import Load
 from agglab.testbed.systems.summing.sizes import Sizes
-from agglab.testbed.systems.switchml import attack
+from agglab.testbed.systems.switchml import attack, halves
 
 
 class SwitchML(Summing):
@@ -21,9 +35,41 @@ class SwitchML(Summing):
         "Take it for dense tensors where switches can sum: a link carries a tensor once in each "
         "direction, however many workers there are."
     )
-    abilities = Abilities(keys=frozenset(SHARED_KEYS))
+    abilities = Abilities(keys=frozenset(SHARED_KEYS), dtypes=("float32", "int32", halves.DTYPE))
     endpoints = "agglab.hosts.systems.switchml"
     sizes = Sizes(wire.HEADER_BYTES)
+
+    def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+        yield from super().check(scenario, trust)
+        yield from halves.check(scenario, trust)
+
+    def lanes(self, scenario: Scenario) -> int:
+        lanes = super().lanes(scenario)
+        return halves.even(lanes) if halves.used(scenario) else lanes
+
+    def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
+        if halves.used(scenario):
+            lanes = self.lanes(scenario)
+            scenario = replace(scenario, switch=replace(scenario.switch, lanes=lanes))
+        return super().resolve(scenario, slowest_bps)
+
+    def chunks(self, scenario: Scenario, job: Job) -> int:
+        return -(-job.elements // halves.values_per_chunk(self.lanes(scenario), job.dtype))
+
+    def memory_bytes(self, resolved: ResolvedScenario) -> int:
+        sums = super().memory_bytes(resolved)
+        return sums + halves.FACTOR * sums if halves.used(resolved.scenario) else sums
+
+    def sources(self, scenario: Scenario) -> Mapping[str, Source]:
+        parameters = {"LANES": self.lanes(scenario), "SLOTS": scenario.switch.slots}
+        if halves.used(scenario):
+            parameters["FLOAT16"] = 1
+        return everywhere(Source(self.name, parameters))
+
+    def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
+        if job.job.dtype == halves.DTYPE:
+            return halves.truth_of(trees.tree_of(resolved.graph, job), job)
+        return super().truth(resolved, job, combine)
 
     def load(self, resolved: ResolvedScenario, job: ActiveJob, number: int) -> Load:
         """Every chunk once over each link, each way, whatever is below, and an OPENING: for floats

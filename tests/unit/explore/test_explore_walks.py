@@ -20,6 +20,8 @@ from agglab.verification.explore.search import Subject, minimal_walk, replay, tr
 
 PROGRAM = REPOSITORY / "p4" / "switchml.p4"
 SEEDS = range(0, 160, 2)
+KEPT = (1_000_068,)
+"""Found wrong once: what a first gap makes due is due at once."""
 STALE = ("meta.stale = used && ahead[31:31] == 1;", "meta.stale = false;")
 
 
@@ -38,7 +40,7 @@ def subject() -> Subject:
 
 
 def test_nothing_is_wrong(subject: Subject) -> None:
-    found = {seed: try_seed(seed, subject).finding for seed in SEEDS}
+    found = {seed: try_seed(seed, subject).finding for seed in (*SEEDS, *KEPT)}
     assert {seed: finding for seed, finding in found.items() if finding} == {}
 
 

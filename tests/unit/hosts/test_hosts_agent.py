@@ -4,18 +4,14 @@ import json
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import quantise_model
-from loopback import LoopbackSwitch
-from switch_model import JobEntry
+from agents import ELEMENTS, LANES, ROOT, SLOTS, agents, arrays, work
 
 from agglab.hosts.tensors import make_tensor
 
-ROOT = Path(__file__).parents[3]
-LANES, SLOTS, ELEMENTS = 32, 16, 10_000
 STATS = {
     "sent",
     "received",
@@ -29,94 +25,10 @@ STATS = {
 }
 
 
-def work(elements=ELEMENTS, dtype="float32"):
-    """As a configuration has it."""
-    return {"kind": "allreduce", "elements": elements, "dtype": dtype}
-
-
-class Handle:
-    """One agent process and the testbed's end of its control socket."""
-
-    def __init__(self, folder, number, switch, **changes):
-        path = str(folder / f"control{number}")
-        listener = socket.socket(socket.AF_UNIX)
-        listener.bind(path)
-        listener.listen()
-        config = {
-            "name": f"h{number + 1}",
-            "job": 2,
-            "rank": number,
-            "workers": 2,
-            "system": "agglab.hosts.systems.switchml",
-            "role": "worker",
-            "settings": {
-                "lanes": changes.pop("lanes", LANES),
-                "slots": SLOTS,
-                "window": changes.pop("window", None),
-                "first_tag": 1,
-                "aggregator": list(switch.address),
-            },
-            "bind": [f"127.0.0.{number + 1}", 0],
-            "link_rate_bps": 100e6,
-            "work": work(),
-            "seed": 7,
-            "give_up_s": 5,
-            "control": path,
-            "sums_dir": str(folder),
-        }
-        file = folder / f"agent{number}.json"
-        file.write_text(json.dumps(config | changes))
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "agglab.hosts.agent", str(file)],
-            cwd=ROOT,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        listener.settimeout(30)
-        self.socket, _ = listener.accept()
-        self.socket.settimeout(30)
-        self._lines = self.socket.makefile("rb")
-        listener.close()
-
-    def send(self, **command):
-        self.socket.sendall(json.dumps(command).encode() + b"\n")
-
-    def event(self):
-        """The next event that is not progress."""
-        while True:
-            line = self._lines.readline()
-            assert line, "the agent closed the control socket"
-            event = json.loads(line)
-            if event["event"] != "progress":
-                return event
-
-    def end(self):
-        """Exit code and standard error, once it has ended by itself."""
-        _, errors = self.process.communicate(timeout=30)
-        self.close()
-        return self.process.returncode, errors
-
-    def close(self):
-        self._lines.close()
-        self.socket.close()
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.communicate()
-
-
 @pytest.fixture
 def start(tmp_path):
-    """Starts agents around one loopback switch; ends what a failing test leaves."""
-    handles = []
-    with LoopbackSwitch(LANES, {2: JobEntry(2, SLOTS)}) as switch:
-
-        def launch(ranks=(0, 1), **changes):
-            handles.extend(Handle(tmp_path, rank, switch, **changes) for rank in ranks)
-            return handles
-
+    with agents(tmp_path) as launch:
         yield launch
-        for handle in handles:
-            handle.close()
 
 
 def expected_sums(round):
@@ -138,12 +50,6 @@ def expected_floats(round):
         exponent = max(quantise_model.chunk_exponent(t[chunk].tolist()) for t in tensors)
         values.append(quantise_model.dequantise(total, exponent, 2))
     return np.array(values, np.float32)
-
-
-def arrays(folder, rank, round):
-    """What an agent has left of a round, by name."""
-    files = (folder / f"job2-rank{rank}-round{round}").glob("*.npy")
-    return {path.stem: np.load(path) for path in files}
 
 
 def test_two_agents_run_float_rounds_report_them_and_save_the_sums(start, tmp_path):

@@ -88,8 +88,8 @@ def test_a_shape_has_the_documented_layout():
         KNOWN * 100,
         b"\0" + KNOWN[1:],
         b"\2" + KNOWN[1:],
-        KNOWN[:1] + b"\3" + KNOWN[2:],
-        KNOWN[:1] + b"\x83" + KNOWN[2:],
+        KNOWN[:1] + b"\4" + KNOWN[2:],
+        KNOWN[:1] + b"\x84" + KNOWN[2:],
         KNOWN[:1] + b"\xff" + KNOWN[2:],
     ],
 )

@@ -19,10 +19,10 @@ from agglab.hosts.systems.pooling import wire as pooling
 ROOT = Path(__file__).parents[3]
 
 
-def header_types(tmp_path, program, lanes):
+def header_types(tmp_path, program, lanes, *options):
     product = tmp_path / f"{program}.json"
     command = [sys.executable, "-m", "agglab.compiler", f"p4/{program}.p4", "-I", "p4"]
-    command += ["-o", str(product), f"-DLANES={lanes}", "-DSLOTS=4"]
+    command += ["-o", str(product), f"-DLANES={lanes}", "-DSLOTS=4", *options]
     subprocess.run(command, cwd=ROOT, check=True)
     return {
         header["name"]: {name: bits for name, bits, *_ in header["fields"]}
@@ -38,6 +38,12 @@ def test_the_compiled_program_has_the_same_header(tmp_path, program, lanes):
     shape_bits = sum(wire.field_bits(wire.SHAPE).values())
     assert headers["opening_t"] == {"smallest": shape_bits, "largest": shape_bits}
     assert sum(headers["values_t"].values()) == 8 * (wire.datagram_bytes(lanes) - wire.HEADER_BYTES)
+
+
+def test_halves_take_the_place_of_values(tmp_path):
+    headers = header_types(tmp_path, "switchml", 6, "-DFLOAT16=1")
+    assert sum(headers["halves_t"].values()) == sum(headers["values_t"].values()) == 6 * 32
+    assert set(headers["halves_t"].values()) == {64}
 
 
 def test_the_column_follows_the_header(tmp_path):

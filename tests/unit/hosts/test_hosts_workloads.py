@@ -16,6 +16,7 @@ from agglab.hosts.workloads import (
     Dense,
     Embedding,
     InputKey,
+    Layers,
     PushPull,
     Sparse,
     Work,
@@ -34,6 +35,7 @@ WORKS: tuple[Work, ...] = (
     Calls(1000, "int32", "wordcount", 4),
     Calls(1000, "int32", "lock", 4),
     AsyncSgd(64, 4, 32, 4, 100, 1000, 20, 0),
+    Layers("float32", (9, 900, 90), (1, 2, 3), (4, 5, 6), (1,), 0.5, 8, "none", 4, 100, True, 1e6),
 )
 DENSE: dict[str, Any] = {"kind": "allreduce", "elements": 9, "dtype": "int32"}
 

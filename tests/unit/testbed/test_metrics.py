@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from agglab.hosts import histogram
-from agglab.testbed import systems
+from agglab.testbed import systems, workloads
 from agglab.testbed.backend import WorkerId
 from agglab.testbed.control.outcome import Failure, JobResult, Outcome, Round, Span
 from agglab.testbed.measurements import Measurements
@@ -286,12 +286,24 @@ def test_every_metric_is_documented_and_every_documented_one_exists(tmp_path: Pa
     measured.outcome.attacked = {"result": 3}
     metrics = {"ok": True, "reason": "", **compute(s, measured)}
     found = leaves(metrics)
-    assert {pattern_of(path, SWITCHML) for path in found} == set(metrics_of(SWITCHML))
+    others = {
+        p for kind in workloads.KINDS.values() if kind.kind != "allreduce" for p in kind.metrics
+    }
+    others |= {f"jobs.*.{path}" for path in others}
+    assert {pattern_of(path, SWITCHML) for path in found} == set(metrics_of(SWITCHML)) - others
     missing = {"links_as_predicted", "accounts.balanced", "fidelity.waited_for"}
     missing |= {p for p in found if p.endswith("predicted_bytes")}
     for path in set(found) - missing:
         kinds = {"flag": bool, "text": str, "list": list, "number": (int, float)}
         assert isinstance(lookup(metrics, path), kinds[type_of(pattern_of(path, SWITCHML))]), path
+
+
+def test_an_iteration_has_the_metrics_that_are_declared(tmp_path: Path) -> None:
+    path = tmp_path / "layers.yaml"
+    path.write_text("name: layers\nworkload: {kind: layers, model: alexnet, scale: 1e5}\n")
+    work = load(path).points[0].resolved.jobs[0].work
+    found = leaves(workloads.KINDS[work.kind].summary(work, [0.25], []))
+    assert set(found) == set(workloads.KINDS[work.kind].metrics)
 
 
 def test_a_failed_job_and_a_fault_that_never_began_are_shortcomings_unless_expected(

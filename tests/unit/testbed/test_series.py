@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from series_file import read
 
 from agglab.testbed.backend import WorkerId
 from agglab.testbed.cli import main
@@ -36,16 +37,6 @@ def ran(folder: Path, text: str = TEXT) -> Path:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return ran(tmp_path_factory.mktemp("series"))
-
-
-def read(run: Path) -> dict[tuple[str, str, str], list[tuple[int, float]]]:
-    """(kind, name, metric) -> (time, value) in the file's order."""
-    found = defaultdict(list)
-    with (run / "series.csv").open() as file:
-        for row in csv.DictReader(file):
-            key = (row["kind"], row["name"], row["metric"])
-            found[key].append((int(row["time_ns"]), float(row["value"])))
-    return found
 
 
 def carried(series: list[tuple[int, float]], begin_ns: int) -> float:
@@ -85,6 +76,30 @@ def test_looks_are_a_millisecond_apart_and_no_rate_is_above_the_links(run: Path)
     assert max(rate for _, rate in series["link", "h1->s1", "rate"]) <= 10e6 * 1.5
     assert 0 < max(value for _, value in series["worker", "job1 h1", "in_flight"]) <= 16
     assert 0 < max(value for _, value in series["switch", "s1", "slots_in_use"]) <= 32
+
+
+LATE = """
+name: short
+backend: virtual
+system: {system}
+topology: {{workers: 2, servers: 1}}
+links: {{rate: 10mbit, overrides: [{{match: h2-s1, delay: 20ms}}]}}
+switch: {{lanes: 32{slots}}}
+workload: {{{workload}, window: 8, dtype: int32}}
+series: {{every: 1ms}}
+expect: {{findings: {{may: [sent-again, slow, small-window]}}}}
+"""
+
+
+@pytest.mark.parametrize("system", ["switchml", "omnireduce", "atp", "esa", "netrpc", "libra"])
+def test_slots_hold_what_waits_for_the_worker_that_is_far_away(tmp_path: Path, system: str) -> None:
+    """All that the other one may have under way, and nothing when the run is over."""
+    keys = system == "libra"
+    workload = "elements: 2000" if not keys else "kind: push_pull, vocabulary: 500, elements: 5000"
+    text = LATE.format(system=system, slots="" if keys else ", slots: 64", workload=workload)
+    series = read(ran(tmp_path, text + ("libra: {hot: 256}\n" if keys else "")))
+    in_use = [value for _, value in series["switch", "s1", "slots_in_use"]]
+    assert (max(in_use), in_use[-1]) == (8, 0)
 
 
 def test_every_answer_is_in_the_histogram(run: Path) -> None:

@@ -308,7 +308,7 @@ class WorkerModel:
             return None
         self._queue = []
         sent += self._again(now_ns, waiting)
-        dues = [self._due_ns(self.slots[number]) for number in waiting]
+        dues = [max(now_ns, self._due_ns(self.slots[number])) for number in waiting]
         self.deadline_ns = min([self.deadline_ns, *dues])
         return sent
 

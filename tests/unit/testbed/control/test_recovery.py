@@ -225,3 +225,31 @@ def test_restarts_have_an_end(tmp_path: Path) -> None:
     rig.fail(*DIED, status=1)
     rig.answer(0, 2, 3)
     assert rig.reason()[0].endswith("given up after 10 restarts")
+
+
+SCRIPT_FAILED: Any = ("failed", 1)
+SAID: Any = {"error": "train.py: ValueError: no", "missing": None, "gone": True}
+
+
+def test_a_script_that_has_failed_is_the_reason(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, "fail")
+    rig.fail(*SCRIPT_FAILED, **SAID)
+    rig.answer(0, 1, 2, 3)
+    assert rig.reason() == ("h2: worker 1: train.py: ValueError: no", 1)
+
+
+def test_who_lost_its_script_begins_again_with_the_others(tmp_path: Path) -> None:
+    """Its agent answers: it is not started again."""
+    rig = Rig(tmp_path, "restart")
+    rig.fail(*SCRIPT_FAILED, **SAID)
+    assert "h2 abort" in rig.orders()
+    rig.answer(0, 1, 2, 3)
+    assert [order for order in rig.orders() if "configure" not in order] == []
+    assert rig.crew.members == (0, 1, 2) and not rig.result.lost
+
+
+def test_survivors_go_on_without_who_lost_its_script(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, "survivors")
+    rig.fail(*SCRIPT_FAILED, **SAID)
+    rig.answer(0, 1, 2, 3)
+    assert rig.result.lost == [1] and rig.crew.members == (0, 2)

@@ -1,0 +1,98 @@
+"""What an agent keeps of the reductions that it made for a script: when, of what, a hash of every
+result, and of a sample all values. The testbed judges a training by it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+DIGEST_BYTES = 16
+REDUCTION = np.dtype(
+    [
+        ("elements", "i8"),
+        ("is_float", "i8"),
+        ("begin_ns", "i8"),
+        ("end_ns", "i8"),
+        ("digest", "u1", (DIGEST_BYTES,)),
+    ]
+)
+"""One reduction. is_float: of float32, not int32. digest: BLAKE2b of the result's bytes."""
+FIRST = 2
+"""So many reductions are in the sample, whatever their numbers."""
+ONE_IN = 8
+"""Of the others, so many on average."""
+SAMPLE_BYTES_MAX = 64 << 20
+"""Of the results in a sample. With inputs and sums it is three times as much."""
+ROWS, TOLD = "result", "told"
+"""Names of what an agent leaves of a round, as bytes: REDUCTION by number; and JSON: `began_ns`,
+`ended_ns`, `reports` (what the script has reported, each with `t_ns`) and `counts` (what its
+process group has counted)."""
+INPUT, RESULT, SUMS = "input", "result", "sums"
+"""What a sample has of a reduction."""
+
+
+def sample_name(what: str, number: int) -> str:
+    """Of the array in what an agent leaves: `input-17`."""
+    return f"{what}-{number}"
+
+
+class Ledger:
+    """Of one run of a script at one rank. key: names the run; ranks with the same key sample the
+    same reductions, if they make the same ones."""
+
+    def __init__(self, key: str) -> None:
+        self._chance = Random(f"{key}/sample")
+        self._rows: list[tuple[int, bool, int, int, bytes]] = []
+        self._sample: dict[str, NDArray] = {}
+        self._sampled_bytes = 0
+        self._samples_next = True
+
+    @property
+    def samples_next(self) -> bool:
+        """Whether the next reduction is part of the sample."""
+        return self._samples_next
+
+    @property
+    def rows(self) -> NDArray[np.void]:
+        """REDUCTION of shape (reductions so far,)."""
+        rows = np.zeros(len(self._rows), REDUCTION)
+        for row, (elements, is_float, begin_ns, end_ns, digest) in zip(
+            rows, self._rows, strict=True
+        ):
+            row["elements"], row["is_float"] = elements, is_float
+            row["begin_ns"], row["end_ns"] = begin_ns, end_ns
+            row["digest"] = np.frombuffer(digest, np.uint8)
+        return rows
+
+    @property
+    def sample(self) -> Mapping[str, NDArray]:
+        """`sample_name` -> values."""
+        return self._sample
+
+    def add(
+        self,
+        values: NDArray | None,
+        result: NDArray,
+        sums: NDArray[np.int32] | None,
+        begin_ns: int,
+        end_ns: int,
+    ) -> None:
+        """A reduction has ended. values: what went in, if the sample is to have it; result: int32
+        or float32, flat; sums: the integers that travelled, where an endpoint hands these out."""
+        number = len(self._rows)
+        digest = hashlib.blake2b(result.tobytes(), digest_size=DIGEST_BYTES).digest()
+        is_float = result.dtype == np.float32
+        self._rows.append((result.size, is_float, begin_ns, end_ns, digest))
+        if values is not None:
+            given = {INPUT: values, RESULT: result, SUMS: sums}
+            for what, array in given.items():
+                if array is not None:
+                    self._sample[sample_name(what, number)] = array.copy()
+            self._sampled_bytes += result.nbytes
+        drawn = self._chance.randrange(ONE_IN) == 0
+        has_room = self._sampled_bytes < SAMPLE_BYTES_MAX
+        self._samples_next = has_room and (drawn or number + 1 < FIRST)

@@ -1,0 +1,119 @@
+"""A user's training script as a process beside the agent, and how it ended."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from agglab.hosts.part import Part
+from agglab.hosts.training.environment import script_environment
+
+STORE_PORT = 29500
+"""Where torchrun has the first rank's store. Jobs have the ports from here on."""
+SIOCGIFADDR = 0x8915
+
+
+class Script:
+    """A running script. environment: added to the agent's own. What it prints goes where the
+    agent's own output goes."""
+
+    def __init__(
+        self, script: str, arguments: Sequence[str], environment: Mapping[str, str]
+    ) -> None:
+        self.name = Path(script).name
+        self._folder = tempfile.TemporaryDirectory(prefix="agglab-script-")
+        self._outcome = Path(self._folder.name) / "outcome.json"
+        command = [sys.executable, "-m", "agglab.hosts.script_run", str(self._outcome), script]
+        told = {**os.environ, **environment, "AGGLAB_AGENT": str(os.getpid())}
+        self._process = subprocess.Popen(
+            [*command, *arguments], stdin=subprocess.DEVNULL, env=told, start_new_session=True
+        )
+        self._pidfd = os.pidfd_open(self._process.pid)
+
+    def fileno(self) -> int:
+        """Can be read when the script has ended."""
+        return self._pidfd
+
+    @property
+    def ended(self) -> bool:
+        return self._status() is not None
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether it has ended, after waiting for it no longer than this."""
+        select.select([self._pidfd], [], [], timeout_s)
+        return self.ended
+
+    def _status(self) -> int | None:
+        """Negative where a signal ended it; None while it runs. It stays a zombie, so that no other
+        group of processes can get its number before `kill`."""
+        how = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if how is None:
+            return None
+        return how.si_status if how.si_code == os.CLD_EXITED else -how.si_status
+
+    def error(self) -> str:
+        """Of one that has ended: why it failed, in one line; empty if it did not."""
+        status = self._status()
+        assert status is not None, "it has ended"
+        try:
+            told = json.loads(self._outcome.read_text())["error"]
+        except (OSError, ValueError, KeyError):
+            how = f"was killed by {_signal(-status)}" if status < 0 else f"ended with {status}"
+            return f"{self.name} {how}"
+        return f"{self.name}: {told}" if told else ""
+
+    def kill(self) -> None:
+        """End it and what it has started. May be called twice."""
+        if self._pidfd < 0:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        os.close(self._pidfd)
+        self._pidfd = -1
+        self._folder.cleanup()
+
+
+def environment(part: Part, run: str, agent: str) -> dict[str, str]:
+    """What the script finds beside the agent's own. run: names the training, the same at all ranks;
+    agent: the Unix socket at which the agent waits."""
+    master = (part.hosts[0], STORE_PORT + part.job)
+    return {
+        **script_environment(part.rank, part.workers, master, run, agent),
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+        "GLOO_SOCKET_IFNAME": interface_of(part.bind[0]),  # what Gloo listens at, of its own accord
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def interface_of(address: str) -> str:
+    """The interface that has this IPv4 address. `lo` has many and tells one: it is the answer where
+    no other is."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        for _, name in socket.if_nameindex():
+            request = struct.pack("256s", name.encode())
+            try:
+                answer = fcntl.ioctl(probe.fileno(), SIOCGIFADDR, request)
+            except OSError:
+                continue  # it has no address
+            if socket.inet_ntoa(answer[20:24]) == address:
+                return name
+    return "lo"
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

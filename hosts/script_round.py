@@ -1,0 +1,130 @@
+"""One round that is the run of a user's training script, from its start to its end. The agent makes
+the reductions that the script asks for, over the session that it has."""
+
+from __future__ import annotations
+
+import json
+import select
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.errors import AllReduceError, ProgramFailed
+from agglab.hosts.part import Part
+from agglab.hosts.script_ledger import ROWS, TOLD, Ledger
+from agglab.hosts.script_process import Script, environment
+from agglab.hosts.training.service import Service, Terms
+from agglab.hosts.workloads import Torch
+
+REPORTS_MAX = 200_000
+LAST_WORDS_S = 1.0
+"""How long a script that was told of an error may take to end by itself, and to say of what."""
+
+
+class Reductions(Protocol):
+    """What makes the reductions (all_reduce.Reducer)."""
+
+    def run(self, values: NDArray, total: NDArray, sums: NDArray[np.int32] | None) -> None: ...
+
+    def serve(self, interrupt: int) -> None: ...
+
+
+class ScriptRound:
+    """key: names the round, the same at all ranks. control: a descriptor that can be read when the
+    testbed has said something, which `obey` then does. on_report: is given what the script reports.
+    with_sums: float32 travels as integers, which are judged too."""
+
+    def __init__(
+        self,
+        part: Part,
+        key: str,
+        reducer: Reductions,
+        control: int,
+        obey: Callable[[], None],
+        on_report: Callable[[Mapping[str, Any]], None],
+        with_sums: bool,
+    ) -> None:
+        work = part.work
+        assert isinstance(work, Torch)
+        self._part, self._key, self._work = part, key, work
+        self._reducer, self._control, self._obey = reducer, control, obey
+        self._on_report = on_report
+        self._sums = np.full(work.elements, 1, np.int32) if with_sums else None
+        self._ledger = Ledger(key)
+        self._reports: list[Mapping[str, Any]] = []
+        self._script: Script | None = None
+
+    def run(self) -> Mapping[str, NDArray]:
+        """All of it: what the testbed is to have, by name. Raises ProgramFailed where the script
+        has failed, AllReduceError where a reduction has, and what `obey` raises."""
+        began_ns = time.monotonic_ns()
+        with tempfile.TemporaryDirectory(prefix="agglab-training-") as folder:
+            path = str(Path(folder) / "agent.sock")
+            service = Service(path, self._terms(), self._reduce, self._note)
+            try:
+                self._script = self._start(path)
+                self._serve(service, self._script)
+            finally:
+                if self._script:
+                    self._script.kill()
+                service.close()
+        told = {
+            "began_ns": began_ns,
+            "ended_ns": time.monotonic_ns(),
+            "reports": self._reports,
+            "counts": service.counts,
+        }
+        text = np.frombuffer(json.dumps(told).encode(), np.uint8)
+        return {ROWS: self._ledger.rows.view(np.uint8), TOLD: text, **self._ledger.sample}
+
+    def check(self) -> None:
+        """While a reduction is under way: raises ProgramFailed when the script has failed. Others
+        may want the sum even when it has ended well."""
+        if self._script is not None and self._script.ended and (error := self._script.error()):
+            raise ProgramFailed(error)
+
+    def _terms(self) -> Terms:
+        part = self._part
+        return Terms(part.rank, part.workers, self._work.elements, part.bind[0])
+
+    def _start(self, path: str) -> Script:
+        own = environment(self._part, self._key, path)
+        return Script(self._work.script, self._work.arguments, own)
+
+    def _serve(self, service: Service, script: Script) -> None:
+        """Until the script has ended."""
+        with select.epoll() as waiting:
+            for source in (self._control, service.fileno(), script.fileno()):
+                waiting.register(source, select.EPOLLIN)
+            while not script.ended:
+                self._reducer.serve(waiting.fileno())
+                self._obey()
+                try:
+                    service.step()
+                except AllReduceError:
+                    script.wait(LAST_WORDS_S)
+                    raise
+        if error := script.error():
+            raise ProgramFailed(error)
+        while select.select([service], [], [], 0)[0]:  # its last words
+            service.step()
+
+    def _reduce(self, values: NDArray, out: NDArray) -> None:
+        """One reduction; `out` may be `values`. Raises what Reducer.run raises."""
+        given = values.copy() if self._ledger.samples_next else None
+        sums = None
+        if self._sums is not None and values.dtype == np.float32:
+            sums = self._sums[: values.size]
+        begin_ns = time.monotonic_ns()
+        self._reducer.run(values, out, sums)
+        self._ledger.add(given, out, sums, begin_ns, time.monotonic_ns())
+
+    def _note(self, report: Mapping[str, Any]) -> None:
+        if len(self._reports) < REPORTS_MAX:
+            self._reports.append({**report, "t_ns": time.monotonic_ns()})
+        self._on_report(report)

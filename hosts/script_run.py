@@ -1,0 +1,63 @@
+"""Runs a user's training script: `python -m agglab.hosts.script_run OUTCOME SCRIPT ARGUMENT...`.
+
+The script finds what it would find under `python SCRIPT ARGUMENT...`. How it ended is left as JSON
+in OUTCOME, because exit statuses do not tell: libraries may abort a process that has done all its
+work. The process ends with the agent that started it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import runpy
+import signal
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+PR_SET_PDEATHSIG = 1
+NICENESS = 5
+"""Beside that of the agents and switches, whose packets are in a hurry."""
+
+
+def end_with(parent: int) -> None:
+    """Have the kernel kill this process when its parent has ended."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it had ended before
+        os._exit(1)
+
+
+def outcome_of(script: str) -> dict[str, Any]:
+    """Run the script to its end: `error`, one line, is empty if it was a good one."""
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as exit_:
+        if exit_.code in (None, 0):
+            return {"error": ""}
+        return {"error": f"it called sys.exit({exit_.code!r})"}
+    except BaseException as error:  # whatever a user's script raises
+        traceback.print_exc()
+        words = " ".join(str(error).split())
+        return {"error": f"{type(error).__name__}: {words}" if words else type(error).__name__}
+    return {"error": ""}
+
+
+def main(arguments: list[str]) -> int:
+    """Returns the exit code: 0, or 1 where the script has failed."""
+    end_with(int(os.environ.pop("AGGLAB_AGENT")))
+    os.nice(NICENESS)
+    outcome, script, *own = arguments
+    sys.argv = [script, *own]
+    sys.path[0] = str(Path(script).parent)
+    found = outcome_of(script)
+    sys.stdout.flush()
+    part = Path(f"{outcome}.part")
+    part.write_text(json.dumps(found))
+    part.replace(outcome)
+    return 1 if found["error"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

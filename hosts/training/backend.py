@@ -1,0 +1,220 @@
+"""PyTorch's backend "agglab": all-reduces of groups of all ranks go through the system, by the
+agent of the host; everything else goes to a Gloo group inside. See docs/training.md.
+
+The entry point (autoload.py) makes the name known, and so does an import of torch.py.
+PyTorch from 2.4 on: where a release lacks a method that is named here, so does the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch import distributed
+from torch._C._distributed_c10d import Work
+
+from agglab.hosts.training import client, tensors
+from agglab.hosts.training.client import Client, Job, TrainingError
+from agglab.hosts.training.environment import BACKEND
+
+DELEGATED = (
+    *("broadcast", "reduce", "scatter", "barrier", "monitored_barrier"),
+    *("gather", "gather_into_tensor", "gather_single"),
+    *("allgather", "_allgather_base", "allgather_coalesced", "allgather_into_tensor_coalesced"),
+    *("all_gather_single", "all_gather_single_coalesced"),
+    *("reduce_scatter", "_reduce_scatter_base", "reduce_scatter_tensor_coalesced"),
+    *("reduce_scatter_single", "reduce_scatter_single_coalesced"),
+    *("alltoall", "alltoall_base", "all_to_all_single"),
+    *("send", "recv", "recv_anysource"),
+)
+"""Every collective but all-reduce. C++ would send those that are not named to Gloo as well, but
+while it holds Python's lock: then a collective that waits stops all threads."""
+OWN = ("allreduce", "allreduce_coalesced", "abort", "shutdown", "set_timeout", "get_group_store")
+KEPT = (
+    *("rank", "size", "name", "group_name", "group_desc", "boxed", "unbox", "bound_device_id"),
+    *("split_group", "merge_remote_group", "use_pg_for_symm_mem_rendezvous"),
+    *("_register_backend", "_get_backend", "_get_backend_name", "_device_types", "_id"),
+    *("_set_default_backend", "_backend_id", "_has_hooks", "_register_on_completion_hook"),
+    *("_start_coalescing", "_end_coalescing", "_enable_collectives_timing"),
+    *("_set_group_name", "_set_group_desc", "_wait_for_pending_works"),
+    *("_get_sequence_number_for_group", "_set_sequence_number_for_group"),
+    *("get_backend", "_add_ephemeral_timeout", "supports_window", "new_window"),
+    *("supports_reconfigure", "get_reconfigure_handle", "reconfigure"),
+    *("register_abort_hook", "register_pre_hook", "register_post_hook"),
+    *("unregister_abort_hook", "unregister_pre_hook", "unregister_post_hook"),
+)
+"""No collectives: PyTorch's own will do. A test compares all names with those of the class."""
+
+
+class ReducedWork(Work):
+    """An all-reduce under way. C++ and callbacks ask its future."""
+
+    def __init__(self, result: list[Any]) -> None:
+        super().__init__()
+        self._result = result
+        self._error: str | None = None
+        self._raw: Any = torch.futures.Future()
+        self._future = self._raw.then(self._outcome)
+
+    def end(self, error: str | None) -> None:
+        """Complete it; callbacks run here."""
+        self._error = error
+        self._raw.set_result(None)
+
+    def get_future(self) -> Any:
+        """Of the list of tensors."""
+        return self._future
+
+    def wait(self, timeout: timedelta = timedelta(0)) -> bool:
+        """Until it has ended. Raises RuntimeError, one line. The agent's patience is what limits
+        the time, not `timeout`."""
+        self._raw.wait()
+        if self._error:
+            raise RuntimeError(self._error)
+        return True
+
+    def synchronize(self) -> None:
+        """As `wait`: there are no streams."""
+        self.wait()
+
+    def is_completed(self) -> bool:
+        """It has ended, with or without a result."""
+        return self._raw.done()
+
+    def is_success(self) -> bool:
+        """It has ended with a result."""
+        return self._raw.done() and self._error is None
+
+    def result(self) -> list[Any]:
+        """The tensors, once it has ended."""
+        return self._result
+
+    def _outcome(self, _: Any) -> list[Any]:
+        # A future's set_exception is for Python's eyes alone: C++ would take it for a result.
+        if self._error:
+            raise RuntimeError(self._error)
+        return self._result
+
+
+class ProcessGroup(distributed.ProcessGroup):
+    """One group. gloo: the backend of the group inside. Where not all ranks of the job are members,
+    all goes there."""
+
+    def __init__(self, store: Any, rank: int, size: int, gloo: Any, agent: Client) -> None:
+        super().__init__(rank, size)
+        self._store, self._agent = store, agent
+        self._is_whole = size == agent.terms.workers
+        self._inner = distributed.ProcessGroup(rank, size)
+        cpu, kind = torch.device("cpu"), distributed.ProcessGroup.BackendType.GLOO
+        for group in (self._inner, self):
+            # The names of groups are kept by backends: functional collectives look for them there.
+            group._register_backend(cpu, kind, gloo)
+
+    def getBackendName(self) -> str:
+        """C++ asks for it by this name."""
+        return BACKEND
+
+    def get_group_store(self) -> Any:
+        """What members find each other by."""
+        return self._store
+
+    def allreduce(self, given: Any, *arguments: Any, **named: Any) -> Any:
+        """Of one tensor or a list, with options or with `op=`, as c10d's."""
+        return self._all_reduce("allreduce", given, arguments, named)
+
+    def allreduce_coalesced(self, given: Any, *arguments: Any, **named: Any) -> Any:
+        """Of a list of tensors: they go as one."""
+        return self._all_reduce("allreduce_coalesced", given, arguments, named)
+
+    def _all_reduce(self, name: str, given: Any, arguments: Sequence[Any], named: Any) -> Any:
+        listed = [given] if isinstance(given, torch.Tensor) else list(given)
+        op = _operation(arguments, named)
+        is_average = op == distributed.ReduceOp.AVG
+        why = self._why_by_gloo(listed, op, is_average)
+        self._count(f"{name}.{why or 'system'}", listed)
+        if why:
+            return getattr(self._inner, name)(given, *arguments, **named)
+        return start(self._agent, listed, self.size() if is_average else 1)
+
+    def _why_by_gloo(self, listed: Sequence[Any], op: Any, is_average: bool) -> str | None:
+        """In one word; None for what goes through the system."""
+        if not self._is_whole:
+            return "group"
+        if not is_average and op != distributed.ReduceOp.SUM:
+            return "op"
+        return tensors.why_not(listed, is_average) if listed else "empty"
+
+    def _count(self, name: str, listed: Sequence[Any]) -> None:
+        self._agent.count(name)
+        self._agent.count(
+            f"{name}.bytes", sum(each.numel() * each.element_size() for each in listed)
+        )
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Of what goes by Gloo."""
+        self._inner.set_timeout(timeout)
+
+    def abort(self) -> None:
+        """What is under way has no result."""
+        self._inner.abort()
+
+    def shutdown(self) -> None:
+        """The agent hears of the counts at the end of the process; other groups may still live."""
+        self._inner.shutdown()
+
+
+def start(agent: Client, listed: Sequence[Any], divide_by: int) -> ReducedWork:
+    """Begin to sum tensors over all ranks in their places. Raises RuntimeError for a tensor whose
+    elements share memory with each other."""
+    for tensor in listed:
+        if torch._debug_has_internal_overlap(tensor) == 1:
+            raise RuntimeError("cannot reduce a tensor whose elements share memory (expand?)")
+    work = ReducedWork(list(listed))
+    made = tensors.pieces(listed, agent.terms.elements, divide_by, agent.terms.dtypes)
+    if made:
+        agent.submit(Job(made, work.end))
+    else:
+        work.end(None)
+    return work
+
+
+def create(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGroup:
+    """What `init_process_group` and `new_group` call. Raises TrainingError (a RuntimeError) outside
+    an agent."""
+    agent = client.connect()
+    terms = agent.terms
+    if size == terms.workers and rank != terms.rank:
+        raise TrainingError(f"the script's rank is {rank}; that of its agent is {terms.rank}")
+    return ProcessGroup(store, rank, size, _gloo(store, rank, size, timeout, terms.address), agent)
+
+
+def _gloo(store: Any, rank: int, size: int, timeout: timedelta, address: str) -> Any:
+    options = distributed.ProcessGroupGloo._Options()
+    options._devices = [distributed.ProcessGroupGloo.create_device(hostname=address)]
+    options._threads, options._timeout = 2, timeout
+    made = distributed.ProcessGroupGloo(store, rank, size, options)
+    made._set_sequence_number_for_group()
+    return made
+
+
+def _operation(arguments: Sequence[Any], named: dict[str, Any]) -> Any:
+    """The operation of an all-reduce, from whichever of c10d's overloads was used."""
+    given = named.get("opts", named.get("op", arguments[0] if arguments else None))
+    if given is None:
+        return distributed.ReduceOp.SUM
+    return getattr(given, "reduceOp", given)
+
+
+def _delegate(name: str) -> Any:
+    def delegated(self: ProcessGroup, *arguments: Any, **named: Any) -> Any:
+        return getattr(self._inner, name)(*arguments, **named)
+
+    delegated.__name__ = name
+    return delegated
+
+
+for _name in DELEGATED:
+    if hasattr(distributed.ProcessGroup, _name):
+        setattr(ProcessGroup, _name, _delegate(_name))

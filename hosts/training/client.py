@@ -1,0 +1,289 @@
+"""The script's end of a training: hands reductions to the agent of the host and takes the results.
+Without PyTorch; backend.py makes tensors into pieces.
+
+One thread fills slots of the shared memory and asks, another takes results and empties slots, and a
+pool (pool.py) tells who waits. Reductions are asked for in the order of `submit`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import mmap
+import os
+import queue
+import socket
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.training import protocol
+from agglab.hosts.training.environment import SOCKET
+from agglab.hosts.training.pool import Pool
+from agglab.hosts.training.protocol import ProtocolError
+
+CONNECT_S = 60.0
+"""The agent may be busy; it answers at once where it is not."""
+END_S = 1.0
+GONE = "the agent of this host has ended; its log says why"
+
+
+class TrainingError(RuntimeError):
+    """There is no agent, or it gives no more results; one line."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What one reduction sums. fill(slot) puts the values there; drain(slot) takes the sums."""
+
+    elements: int
+    dtype: str
+    fill: Callable[[NDArray], object]
+    drain: Callable[[NDArray], object]
+
+
+@dataclass
+class Job:
+    """One all-reduce as the script sees it. ended: called in a thread of its own, with None or the
+    line that says why there is no result."""
+
+    pieces: Sequence[Piece]
+    ended: Callable[[str | None], None]
+    left: int = 0
+    error: str | None = None
+
+
+class Client:
+    """Talks to the agent at the Unix socket `path`. Raises TrainingError if there is none."""
+
+    def __init__(self, path: str) -> None:
+        self._socket, self.terms, self._memory = _join(path)
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._free: queue.SimpleQueue[int | None] = queue.SimpleQueue()
+        for slot in range(self.terms.slots):
+            self._free.put(slot)
+        self._pending: deque[tuple[int, int, Piece, Job]] = deque()
+        self._open: dict[int, Job] = {}
+        self._lock = threading.Lock()
+        self._error: str | None = None
+        self._counts: dict[str, int] = {}
+        self._pool = Pool()
+        self._threads = [
+            threading.Thread(target=call, name=f"agglab-{call.__name__[1:]}", daemon=True)
+            for call in (self._ask, self._hear)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, job: Job) -> None:
+        """Have a job done after those before it."""
+        with self._lock:
+            if self._error is None:
+                job.left = len(job.pieces)
+                self._open[id(job)] = job
+                self._jobs.put(job)
+                return
+            error = self._error
+        self._pool.run(lambda: job.ended(error))
+
+    def count(self, name: str, by: int = 1) -> None:
+        """Count something that the agent is told of at the next `report` or at the end."""
+        with self._lock:
+            self._counts[name] = self._counts.get(name, 0) + by
+
+    def report(self, values: Mapping[str, Any]) -> None:
+        """Tell the agent of progress. Raises ProtocolError for what is no number and no text, and
+        TrainingError if the agent has ended."""
+        self._send(protocol.Report(dict(values)))
+        self._tell_counts()
+
+    def close(self) -> None:
+        """Say goodbye. Reductions that nobody has waited for get a moment to be asked for. May be
+        called twice."""
+        with self._lock:
+            first, self._error = self._error is None, self._error or "the process group was closed"
+        self._jobs.put(None)
+        self._threads[0].join(END_S)
+        if first:
+            with contextlib.suppress(TrainingError):
+                self._tell_counts()
+                self._send(protocol.Goodbye())
+        self.forget()
+        self._threads[1].join(END_S)
+        self._pool.close(END_S)
+
+    def forget(self) -> None:
+        """Break the connection off."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def drop(self) -> None:
+        """Let go of the socket without a word."""
+        self._socket.close()
+
+    # The thread that asks.
+
+    def _ask(self) -> None:
+        number = 0
+        while (job := self._jobs.get()) is not None:
+            for piece in job.pieces:
+                slot = self._free.get()
+                if slot is None:
+                    return
+                try:
+                    self._ask_for(number, slot, piece, job)
+                except Exception as error:
+                    self._break_off(f"{type(error).__name__}: {first_line(error)}")
+                    return
+                number += 1
+
+    def _ask_for(self, number: int, slot: int, piece: Piece, job: Job) -> None:
+        piece.fill(self._place(slot, piece))
+        self._pending.append((number, slot, piece, job))
+        self._send(protocol.Reduce(number, slot, piece.elements, piece.dtype))
+
+    def _place(self, slot: int, piece: Piece) -> NDArray:
+        return np.frombuffer(
+            self._memory, piece.dtype, piece.elements, slot * self.terms.slot_bytes
+        )
+
+    # The thread that hears.
+
+    def _hear(self) -> None:
+        error = GONE
+        try:
+            while packet := self._socket.recv(protocol.MESSAGE_BYTES_MAX + 1):
+                message = protocol.unpack(
+                    packet, (protocol.Done, protocol.Failed, protocol.Refused)
+                )
+                if isinstance(message, protocol.Refused):
+                    error = message.error
+                    break
+                self._take(message)
+                if isinstance(message, protocol.Failed) and message.fatal:
+                    error = message.error
+                    break
+        except OSError:
+            pass
+        except Exception as wrong:
+            error = f"{type(wrong).__name__}: {first_line(wrong)}"
+        self._break_off(error)
+
+    def _take(self, message: protocol.Done | protocol.Failed) -> None:
+        if not self._pending or self._pending[0][0] != message.number:
+            raise ProtocolError(f"the agent answers reduction {message.number}, not asked for")
+        _, slot, piece, job = self._pending.popleft()
+        if isinstance(message, protocol.Done):
+            piece.drain(self._place(slot, piece))
+        else:
+            job.error = job.error or message.error
+        self._free.put(slot)
+        job.left -= 1
+        if not job.left:
+            self._end(job, job.error)
+
+    # Both.
+
+    def _break_off(self, error: str) -> None:
+        """Nothing that is under way or comes later has a result."""
+        with self._lock:
+            self._error = self._error or error
+            error = self._error
+            failed = list(self._open.values())
+        self._free.put(None)
+        self._jobs.put(None)
+        self.forget()
+        for job in failed:
+            self._end(job, error)
+
+    def _end(self, job: Job, error: str | None) -> None:
+        """Once, whoever is first."""
+        with self._lock:
+            mine = self._open.pop(id(job), None)
+        if mine:
+            self._pool.run(lambda: mine.ended(error))
+
+    def _tell_counts(self) -> None:
+        with self._lock:
+            counts, self._counts = self._counts, {}
+        if counts:
+            self._send(protocol.Counts(counts))
+
+    def _send(self, message: protocol.Message) -> None:
+        packet = protocol.pack(message)
+        try:
+            self._socket.send(packet)
+        except OSError:
+            raise TrainingError(GONE) from None
+
+
+_lock = threading.Lock()
+_connected: Client | None = None
+
+
+def connect() -> Client:
+    """The agent of this host; the same connection for all of the process. Raises TrainingError, one
+    line, where there is none."""
+    global _connected
+    with _lock:
+        if _connected is None:
+            path = os.environ.get(SOCKET)
+            if not path:
+                raise TrainingError(
+                    f"no agent: {SOCKET} is not set. Start the script by a scenario with "
+                    "`workload: {kind: torch, script: ...}`, or use the backend gloo"
+                )
+            _connected = Client(path)
+            atexit.register(_connected.close)
+        return _connected
+
+
+def first_line(error: Exception) -> str:
+    """Of an error's text."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def _join(path: str) -> tuple[socket.socket, protocol.Welcome, mmap.mmap]:
+    connected = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    descriptors: list[int] = []
+    try:
+        connected.settimeout(CONNECT_S)
+        connected.connect(path)
+        packet, descriptors, _, _ = socket.recv_fds(connected, protocol.MESSAGE_BYTES_MAX, 1)
+        if not packet:
+            raise TrainingError(GONE)
+        terms = protocol.unpack(packet, (protocol.Welcome, protocol.Refused))
+        if isinstance(terms, protocol.Refused):
+            raise TrainingError(terms.error)
+        if len(descriptors) != 1:
+            raise ProtocolError("the agent's welcome came without its memory")
+        memory = mmap.mmap(descriptors[0], terms.slots * terms.slot_bytes)
+        connected.settimeout(None)
+        return connected, terms, memory
+    except (OSError, ValueError) as error:
+        connected.close()
+        raise TrainingError(f"cannot talk to the agent at {path}: {first_line(error)}") from None
+    except TrainingError:
+        connected.close()
+        raise
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _forget_in_child() -> None:
+    """A process that was forked off has nothing to do with the agent: its parent has."""
+    global _connected, _lock
+    _lock = threading.Lock()
+    if _connected is not None:
+        atexit.unregister(_connected.close)
+        _connected.drop()
+        _connected = None
+
+
+os.register_at_fork(after_in_child=_forget_in_child)

@@ -1,0 +1,37 @@
+"""What a training script finds in its environment. Imports nothing of `hosts`."""
+
+from __future__ import annotations
+
+BACKEND = "agglab"
+"""The name of the backend in PyTorch."""
+SOCKET = "AGGLAB_TRAINING"
+"""Names the Unix socket at which the agent of the host waits for the script."""
+NO_NAMES = "timeout:1 attempts:1"
+"""For resolv.conf(5): PyTorch looks for the names of addresses, which nobody has here."""
+
+
+def script_environment(
+    rank: int, workers: int, master: tuple[str, int], run: str, socket_path: str
+) -> dict[str, str]:
+    """What `torchrun` gives to a script of which each host runs one process, and where the agent
+    is. master: address and free port of rank 0's host, for PyTorch's store. run: any name, the same
+    at all ranks."""
+    host, port = master
+    return {
+        "RANK": str(rank),
+        "WORLD_SIZE": str(workers),
+        "LOCAL_RANK": "0",
+        "LOCAL_WORLD_SIZE": "1",
+        "GROUP_RANK": str(rank),
+        "GROUP_WORLD_SIZE": str(workers),
+        "ROLE_NAME": "default",
+        "ROLE_RANK": str(rank),
+        "ROLE_WORLD_SIZE": str(workers),
+        "MASTER_ADDR": host,
+        "MASTER_PORT": str(port),
+        "TORCHELASTIC_RUN_ID": run,
+        "TORCHELASTIC_RESTART_COUNT": "0",
+        "TORCHELASTIC_MAX_RESTARTS": "0",
+        "RES_OPTIONS": NO_NAMES,
+        SOCKET: socket_path,
+    }

@@ -1,0 +1,51 @@
+"""Threads for what may wait for each other. Imports nothing of `hosts`."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+
+
+class Pool:
+    """Runs every call at once, in an idle thread or a new one: a callback of a finished reduction
+    may wait for a reduction that comes later, so that no fixed number of threads is enough. They
+    keep no interpreter from ending."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle = 0
+        self._closed = False
+        self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+
+    def run(self, call: Callable[[], None]) -> None:
+        """Begin it, in the order of the `run`s."""
+        with self._lock:
+            needed = self._idle == 0 and not self._closed
+            self._idle -= not needed
+            closed = self._closed
+        if closed:
+            threading.Thread(target=call, name="agglab-callback", daemon=True).start()
+            return
+        self._calls.put(call)
+        if needed:
+            thread = threading.Thread(target=self._work, name="agglab-callback", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def close(self, within_s: float) -> None:
+        """End the threads that are or become idle, waiting at most so long for each."""
+        with self._lock:
+            self._closed = True
+        for _ in self._threads:
+            self._calls.put(None)
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(within_s)
+
+    def _work(self) -> None:
+        while (call := self._calls.get()) is not None:
+            call()
+            with self._lock:
+                self._idle += 1

@@ -1,0 +1,225 @@
+"""What a training script and the agent of its host say to each other: JSON objects, one a packet of
+a Unix socket of type SEQPACKET. Tensors lie in shared memory, whose descriptor comes with Welcome.
+
+    agent   Welcome                          once, with the descriptor; or Refused, and the end
+    script  Reduce                           any number of times; at most one for each slot
+    agent   Done or Failed                   for each, in the order of the Reduces
+    script  Report, Counts                   at any time, unanswered
+    script  Goodbye                          the script needs no more reductions
+
+Both sides check every field: ProtocolError says in one line what is wrong. Imports nothing of
+`hosts`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, TypeVar
+
+VERSION = 1
+MESSAGE_BYTES_MAX = 65536
+ITEM_BYTES = {"float32": 4, "int32": 4, "float16": 2}
+"""Types of values that a service may reduce. bfloat16 has no name in NumPy: it goes as float32."""
+LARGEST_ITEM_BYTES = 4
+SLOTS_MAX = 64
+NAME_CHARACTERS_MAX = 64
+NAMES_MAX = 256
+
+
+class ProtocolError(ValueError):
+    """A message that the protocol does not have; one line."""
+
+
+@dataclass(frozen=True)
+class Welcome:
+    """rank, workers: of the job. elements: the most that one reduction has. slots: how many
+    reductions may be under way. dtypes: those that the system takes, of ITEM_BYTES. address: the
+    IPv4 address of this host, for connections to other hosts."""
+
+    kind: ClassVar[str] = "welcome"
+    version: int
+    rank: int
+    workers: int
+    elements: int
+    slots: int
+    dtypes: list[str]
+    address: str
+
+    def check(self) -> None:
+        _require(self.version == VERSION, f"version is {self.version}; this is {VERSION}")
+        _require(self.workers >= 1, "workers must be at least 1")
+        _require(0 <= self.rank < self.workers, "rank must be from 0 to workers - 1")
+        _require(self.elements >= 1, "elements must be at least 1")
+        _require(1 <= self.slots <= SLOTS_MAX, f"slots must be 1 to {SLOTS_MAX}")
+        known = all(isinstance(dtype, str) and dtype in ITEM_BYTES for dtype in self.dtypes)
+        _require(
+            known and "float32" in self.dtypes, "dtypes must be known ones, float32 among them"
+        )
+
+    @property
+    def slot_bytes(self) -> int:
+        """Of shared memory, for each slot."""
+        return self.elements * LARGEST_ITEM_BYTES
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Why the agent will not talk to this process."""
+
+    kind: ClassVar[str] = "refused"
+    error: str
+
+    def check(self) -> None:
+        _require(bool(self.error), "error must say something")
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """Sum `elements` values of `dtype` in a slot of the shared memory, over all ranks, in place."""
+
+    kind: ClassVar[str] = "reduce"
+    number: int
+    slot: int
+    elements: int
+    dtype: str
+
+    def check(self) -> None:
+        _require(self.number >= 0, "number must be at least 0")
+        _require(0 <= self.slot < SLOTS_MAX, f"slot must be below {SLOTS_MAX}")
+        _require(self.elements >= 1, "elements must be at least 1")
+        _require(self.dtype in ITEM_BYTES, f"dtype must be one of {', '.join(ITEM_BYTES)}")
+
+
+@dataclass(frozen=True)
+class Done:
+    """The sum is where the values were."""
+
+    kind: ClassVar[str] = "done"
+    number: int
+
+    def check(self) -> None:
+        _require(self.number >= 0, "number must be at least 0")
+
+
+@dataclass(frozen=True)
+class Failed:
+    """There is no sum. fatal: nor will there be of any reduction after it."""
+
+    kind: ClassVar[str] = "failed"
+    number: int
+    error: str
+    fatal: bool
+
+    def check(self) -> None:
+        _require(self.number >= 0, "number must be at least 0")
+        _require(bool(self.error), "error must say something")
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the script tells of its progress: finite numbers, or short texts, by name."""
+
+    kind: ClassVar[str] = "report"
+    values: dict[str, Any]
+
+    def check(self) -> None:
+        _check_names(self.values)
+        for name, value in self.values.items():
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            _require(number or isinstance(value, str), f"{name} must be a number or a text")
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What the script's process group did, by name, since it last said so: more to be added up."""
+
+    kind: ClassVar[str] = "counts"
+    values: dict[str, Any]
+
+    def check(self) -> None:
+        _check_names(self.values)
+        for name, value in self.values.items():
+            _require(type(value) is int and 0 <= value < 2**63, f"{name} must be a count")
+
+
+@dataclass(frozen=True)
+class Goodbye:
+    """The script's process group was closed, or its interpreter ends."""
+
+    kind: ClassVar[str] = "goodbye"
+
+    def check(self) -> None:
+        """There is nothing to check."""
+
+
+Message = Welcome | Refused | Reduce | Done | Failed | Report | Counts | Goodbye
+FROM_AGENT: tuple[type, ...] = (Welcome, Refused, Done, Failed)
+FROM_SCRIPT: tuple[type, ...] = (Reduce, Report, Counts, Goodbye)
+FIELD_TYPES: dict[str, type] = {
+    "int": int,
+    "str": str,
+    "bool": bool,
+    "list[str]": list,
+    "dict[str, Any]": dict,
+}
+M = TypeVar("M", bound=Message)
+
+
+def pack(message: Message) -> bytes:
+    """A packet. Raises ProtocolError for a message that its reader would refuse."""
+    message.check()
+    try:
+        packet = json.dumps({"kind": message.kind, **asdict(message)}, allow_nan=False).encode()
+    except ValueError:
+        raise ProtocolError(f"{message.kind}: numbers must be finite") from None
+    if len(packet) > MESSAGE_BYTES_MAX:
+        raise ProtocolError(f"{message.kind}: {len(packet)} bytes; at most {MESSAGE_BYTES_MAX}")
+    return packet
+
+
+def unpack(packet: bytes, allowed: tuple[type, ...]) -> Any:
+    """The message of one of these types that is in a packet. Raises ProtocolError."""
+    if len(packet) > MESSAGE_BYTES_MAX:
+        raise ProtocolError(f"a message of {len(packet)} bytes; at most {MESSAGE_BYTES_MAX}")
+    try:
+        given = json.loads(packet, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise ProtocolError("a message that is no JSON") from None
+    kinds = {each.kind: each for each in allowed}  # type: ignore[attr-defined]
+    kind = given.pop("kind", None) if isinstance(given, dict) else None
+    if not isinstance(kind, str) or kind not in kinds:
+        raise ProtocolError(f"a message of kind {kind!r:.40}; expected {', '.join(kinds)}")
+    return _read(kinds[kind], given)
+
+
+def _read(made: type[M], given: dict[str, Any]) -> M:
+    fields = made.__dataclass_fields__
+    names = [name for name, field in fields.items() if "ClassVar" not in str(field.type)]
+    if set(given) != set(names):
+        raise ProtocolError(f"{made.kind}: its fields must be {', '.join(names) or 'none'}")
+    for name in names:
+        if type(given[name]) is not FIELD_TYPES[str(fields[name].type)]:
+            raise ProtocolError(f"{made.kind}: {name} must be of type {fields[name].type}")
+    message = made(**given)
+    message.check()
+    return message
+
+
+def _check_names(values: dict[str, Any]) -> None:
+    _require(len(values) <= NAMES_MAX, f"{len(values)} values; at most {NAMES_MAX}")
+    for name, value in values.items():
+        fits = isinstance(name, str) and 0 < len(name) <= NAME_CHARACTERS_MAX and name.isprintable()
+        _require(fits, f"{name!r:.80} is no name of 1 to {NAME_CHARACTERS_MAX} characters")
+        finite = not isinstance(value, float) or math.isfinite(value)
+        _require(finite, f"{name} is {value}; it must be finite")
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(word)
+
+
+def _require(holds: bool, text: str) -> None:
+    if not holds:
+        raise ProtocolError(text)

@@ -1,0 +1,266 @@
+"""The agent's end of a training: it performs the reductions that the script of its host asks for,
+in the order in which they are asked for, by a callable. Without threads and without PyTorch:
+
+    service = Service(path, terms, reduce, on_report, records)
+    start the script with AGGLAB_TRAINING=path
+    while the script runs:
+        wait until service.fileno() can be read       # Reducer.serve(interrupt) does
+        service.step()
+    service.close()
+
+What comes over the socket is checked (protocol.py). A script that breaks the protocol is told so
+and left; the shared memory is the service's own and cannot be made smaller.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import mmap
+import os
+import select
+import socket
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.errors import AllReduceError, NotFinite
+from agglab.hosts.training import protocol
+from agglab.hosts.training.protocol import ProtocolError
+from agglab.hosts.training.records import Records
+
+SLOTS = 2
+"""One is filled or emptied by the script while the other is reduced."""
+BACKLOG = 8
+
+ReduceCall = Callable[[NDArray, NDArray], object]
+"""reduce(values, out): the sum of `values`, flat, over all ranks into `out`, which is `values`
+itself. Raises AllReduceError."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the script is told. rank, workers: of the job; elements: the most one reduction can
+    have; address: this host's IPv4 address; dtypes: those `reduce` takes."""
+
+    rank: int
+    workers: int
+    elements: int
+    address: str
+    dtypes: tuple[str, ...] = ("float32", "int32")
+
+    def welcome(self) -> protocol.Welcome:
+        """As a message."""
+        return protocol.Welcome(
+            protocol.VERSION,
+            self.rank,
+            self.workers,
+            self.elements,
+            SLOTS,
+            list(self.dtypes),
+            self.address,
+        )
+
+
+class Service:
+    """Waits for one script at the Unix socket `path`, which it makes. Raises OSError if it cannot,
+    ProtocolError for impossible terms."""
+
+    def __init__(
+        self,
+        path: str,
+        terms: Terms,
+        reduce: ReduceCall,
+        on_report: Callable[[Mapping[str, Any]], None],
+        records: Records | None = None,
+        clock_ns: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._welcome = terms.welcome()
+        self._first_packet = protocol.pack(self._welcome)
+        self._path, self._reduce, self._on_report = path, reduce, on_report
+        self._records, self._clock_ns = records, clock_ns
+        self._memory, self._descriptor = _shared_memory(SLOTS * self._welcome.slot_bytes)
+        self._listener = _listen(path)
+        self._events = select.epoll()
+        self._events.register(self._listener, select.EPOLLIN)
+        self._script: socket.socket | None = None
+        self._closed = False
+        self._next = 0
+        self.reductions = 0
+        """How many have ended with a result."""
+        self.counts: dict[str, int] = {}
+        """What the script counted: what went by Gloo, and why."""
+        self.refused = 0
+        """Connections and messages that were refused."""
+        self.goodbye = False
+        """The script has said that it needs no more."""
+        self.left = False
+        """The script was connected and is no more."""
+
+    def fileno(self) -> int:
+        """Can be read whenever `step` has something to do."""
+        return self._events.fileno()
+
+    def wait(self, seconds: float) -> bool:
+        """Until `step` has something to do, at most so long; whether it has."""
+        return bool(self._events.poll(seconds))
+
+    def step(self) -> None:
+        """Do what the script asks, at most one thing. Raises what `reduce` raises, after the script
+        has been told, but for NotFinite, after which the next reduction works."""
+        for descriptor, _ in self._events.poll(0):
+            if descriptor == self._listener.fileno():
+                self._accept()
+            else:
+                self._hear()
+            return
+
+    def close(self, error: str = "the agent has ended the training") -> None:
+        """End the connection, telling the script why. May be called twice."""
+        if self._closed:
+            return
+        self._closed = True
+        self._leave(error)
+        self._events.close()
+        self._listener.close()
+        os.close(self._descriptor)
+        with contextlib.suppress(OSError):
+            os.unlink(self._path)
+
+    @property
+    def digest(self) -> str | None:
+        """Of all results so far; None where nothing is recorded."""
+        return self._records.digest if self._records else None
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            connected, _ = self._listener.accept()
+            if self._script is not None or self.left:
+                self.refused += 1
+                error = "another process of this host's script talks to the agent, or has done so"
+                _send(connected, protocol.pack(protocol.Refused(error)))
+                connected.close()
+                return
+            self._script = connected
+            connected.setblocking(False)
+            socket.send_fds(connected, [self._first_packet], [self._descriptor])
+            self._events.register(connected, select.EPOLLIN)
+
+    def _hear(self) -> None:
+        assert self._script is not None, "an event of a connection"
+        try:
+            packet = self._script.recv(protocol.MESSAGE_BYTES_MAX + 1)
+        except BlockingIOError:
+            return
+        except OSError:
+            packet = b""
+        if not packet:
+            self._leave(None)
+            return
+        try:
+            self._obey(protocol.unpack(packet, protocol.FROM_SCRIPT))
+        except ProtocolError as error:
+            self.refused += 1
+            self._leave(f"the agent does not understand the script: {error}")
+
+    def _obey(self, message: protocol.Message) -> None:
+        if isinstance(message, protocol.Reduce):
+            self._perform(message)
+        elif isinstance(message, protocol.Report):
+            self._on_report(message.values)
+        elif isinstance(message, protocol.Counts):
+            for name, count in message.values.items():
+                self.counts[name] = self.counts.get(name, 0) + count
+        else:
+            self.goodbye = True
+
+    def _perform(self, asked: protocol.Reduce) -> None:
+        values = self._values(asked)
+        self._next += 1
+        start_ns = self._clock_ns()
+        if self._records:
+            self._records.before(asked.number, values)
+        try:
+            self._reduce(values, values)
+        except AllReduceError as error:
+            fatal = not isinstance(error, NotFinite)
+            self._tell(protocol.Failed(asked.number, one_line(error), fatal))
+            if fatal:
+                raise
+            if self._records:
+                self._records.failed(asked.number)
+            return
+        if self._records:
+            self._records.after(asked.number, values, start_ns, self._clock_ns())
+        self.reductions += 1
+        self._tell(protocol.Done(asked.number))
+
+    def _values(self, asked: protocol.Reduce) -> NDArray:
+        """Where the script has put them. Raises ProtocolError."""
+        terms = self._welcome
+        if asked.number != self._next:
+            raise ProtocolError(f"reduce: number {asked.number}; expected {self._next}")
+        if asked.slot >= terms.slots or asked.elements > terms.elements:
+            raise ProtocolError(
+                f"reduce: slot {asked.slot} with {asked.elements} elements; "
+                f"there are {terms.slots} slots of {terms.elements}"
+            )
+        if asked.dtype not in terms.dtypes:
+            raise ProtocolError(f"reduce: {asked.dtype} is none of {', '.join(terms.dtypes)}")
+        start = asked.slot * terms.slot_bytes
+        return np.frombuffer(self._memory, asked.dtype, asked.elements, start)
+
+    def _tell(self, message: protocol.Message) -> None:
+        if self._script is not None and not _send(self._script, protocol.pack(message)):
+            self._leave(None)
+
+    def _leave(self, error: str | None) -> None:
+        """Of the connection, if there is one; error: what the script is told."""
+        if self._script is None:
+            return
+        if error is not None:
+            _send(self._script, protocol.pack(protocol.Refused(error)))
+        if not self._closed:
+            self._events.unregister(self._script)
+        self._script.close()
+        self._script, self.left = None, True
+
+
+def one_line(error: Exception) -> str:
+    """An error's text, for a message."""
+    return " ".join((str(error).strip() or type(error).__name__).split())[:1000]
+
+
+def _shared_memory(size: int) -> tuple[mmap.mmap, int]:
+    """Memory that another process can map and nobody can resize, and its descriptor."""
+    descriptor = os.memfd_create("agglab-training", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(descriptor, size)
+    seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
+    return mmap.mmap(descriptor, size), descriptor
+
+
+def _listen(path: str) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        listener.bind(path)
+        os.chmod(path, 0o600)
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _send(connected: socket.socket, packet: bytes) -> bool:
+    """Whether it went. A script that reads nothing while its socket's buffer fills up is left."""
+    try:
+        connected.send(packet)
+    except OSError:
+        return False
+    return True

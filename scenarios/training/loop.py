@@ -1,0 +1,77 @@
+"""What the training scripts share: data-parallel training with PyTorch's DistributedDataParallel.
+
+Nothing in here knows of Agglab but the backend's name, which the environment can replace, and the
+reports. Every chance has a seed, so that two runs differ in their reductions alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor, distributed, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from agglab.hosts.training import report
+
+Batch = tuple[Tensor, Tensor]
+
+
+def arguments(**defaults: float) -> argparse.Namespace:
+    """Of the command line: epochs, batch (of one rank), rate and seed, whose defaults may be
+    given."""
+    usual = {"epochs": 3, "batch": 48, "rate": 0.001, "seed": 1, **defaults}
+    parser = argparse.ArgumentParser()
+    for name, value in usual.items():
+        parser.add_argument(f"--{name}", type=type(value), default=value)
+    return parser.parse_args()
+
+
+class Examples:
+    """Inputs and their targets; every rank goes through a part of its own, in an order that each
+    epoch changes."""
+
+    def __init__(self, inputs: Tensor, targets: Tensor, batch: int, seed: int) -> None:
+        self._inputs, self._targets, self._batch, self._seed = inputs, targets, batch, seed
+
+    def batches(self, epoch: int) -> Iterator[Batch]:
+        """Of this rank; every rank has as many, and what is left over is left out."""
+        order = torch.Generator().manual_seed(self._seed * 1000 + epoch)
+        places = torch.randperm(len(self._inputs), generator=order)
+        rank, ranks = distributed.get_rank(), distributed.get_world_size()
+        for begin in range(0, len(places) - self._batch * ranks + 1, self._batch * ranks):
+            own = places[begin + rank * self._batch :][: self._batch]
+            yield self._inputs[own], self._targets[own]
+
+
+def train(
+    model: nn.Module,
+    examples: Examples,
+    accuracy: Callable[[nn.Module], float],
+    asked: argparse.Namespace,
+) -> None:
+    """All epochs, by Adam on the cross entropy. Joins the other ranks
+    first, and reports every step and epoch."""
+    distributed.init_process_group(os.environ.get("BACKEND", "agglab"))
+    whole = DistributedDataParallel(model)
+    optimiser = torch.optim.Adam(whole.parameters(), asked.rate)
+    step = 0
+    for epoch in range(1, asked.epochs + 1):
+        for inputs, targets in examples.batches(epoch):
+            loss = nn.functional.cross_entropy(whole(inputs), targets)
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            step += 1
+            report(step=step, loss=loss.item())
+        with torch.no_grad():
+            report(epoch=epoch, loss=loss.item(), accuracy=accuracy(model))
+    report(parameters=model)
+    distributed.destroy_process_group()
+
+
+def share_right(model: nn.Module, inputs: Tensor, targets: Tensor) -> float:
+    """Of the examples, how many the model gets right, from 0 to 1."""
+    return (model(inputs).argmax(1) == targets).float().mean().item()

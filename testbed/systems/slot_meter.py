@@ -1,0 +1,51 @@
+"""How many slots hold sums that are under way, from the registers of a switch's program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from agglab.testbed.systems.base import Registers, SlotMeter
+
+CELLS_MAX = 2048
+"""That are read of a switch at a look; to read more would take longer than the run."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Cells of one switch. under_way: whether a cell holds a sum that is, from what each of the
+    `registers` has there."""
+
+    registers: tuple[str, ...]
+    cells: list[int]
+    under_way: Callable[..., bool]
+
+    def count(self, source: Registers, switch: str) -> int | None:
+        """None where the switch cannot be read now."""
+        columns = []
+        for name in self.registers:
+            read = source.registers(switch, name, self.cells)
+            if read is None:
+                return None
+            columns.append(read)
+        return sum(self.under_way(*row) for row in zip(*columns, strict=True))
+
+
+def begun_by_some(register: str, cells: list[int], everybody: int) -> Part:
+    """Where a register says who or how many are in the sum; everybody: what it says of a complete
+    one."""
+    return Part((register,), cells, lambda so_far: so_far not in (0, everybody))
+
+
+def slot_meter(parts: Mapping[str, Sequence[Part]]) -> SlotMeter | None:
+    """Counts them by switch; None where there are too many cells to look at all, or none."""
+    cells = [sum(len(part.cells) * len(part.registers) for part in own) for own in parts.values()]
+    if not 0 < max(cells, default=0) <= CELLS_MAX:
+        return None
+
+    def count(source: Registers, switch: str) -> int | None:
+        found = [part.count(source, switch) for part in parts.get(switch, ())]
+        known = [slots for slots in found if slots is not None]
+        return sum(known) if known and len(known) == len(found) else None
+
+    return count

@@ -1,0 +1,76 @@
+"""Half precision as switches sum it (docs/numbers.md): what a scenario may ask, and what is right.
+
+The truth is NumPy's and shares nothing with the P4 program: values are exact in float64, and so is
+the sum of fewer than 8,192 of them; a cast from float64 rounds to nearest, ties to even.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from agglab.hosts.wire import VALUE_BYTES
+from agglab.testbed.plan import Tree
+from agglab.testbed.scenario import Scenario
+from agglab.testbed.scenario.jobs import Finding, stated
+from agglab.testbed.scenario.trust import Trust
+from agglab.testbed.systems.base import ActiveJob, Array, Truth, TruthOf
+
+DTYPE = "float16"
+NAN = np.array(0x7E00, np.uint16).view(np.float16)
+"""The only NaN that switches send."""
+FACTOR = 8
+"""Memory of the sums of halves, against that of a lane's 32-bit sums: two values a lane, 64 bits
+each, in a register that is twice as long as it need be."""
+
+
+def used(scenario: Scenario) -> bool:
+    """Whether some job's values are halves."""
+    return any(job.workload.dtype == DTYPE for job in stated(scenario))
+
+
+def even(lanes: int) -> int:
+    """Lanes of a program that sums halves, which come four to a word of two lanes."""
+    return max(2, lanes - lanes % 2)
+
+
+def values_per_chunk(lanes: int, dtype: str) -> int:
+    """How many values a packet carries."""
+    return lanes * VALUE_BYTES // np.dtype(dtype).itemsize
+
+
+def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
+    """What a scenario with halves cannot have."""
+    if not trust("switch.lanes") or not used(scenario):
+        return
+    lanes = scenario.switch.lanes
+    if lanes is not None and lanes % 2:
+        yield "switch.lanes", f"{lanes} is odd; float16 takes lanes in pairs", "an even number"
+
+
+def truth_of(tree: Tree, job: ActiveJob) -> TruthOf:
+    """See System.truth: every switch rounds the exact sum of what its children sent it."""
+    ranks = [job.job.hosts[rank] for rank in job.members]
+
+    def truth(start: int, inputs: Sequence[Array]) -> Truth:
+        return Truth(_summed(tree, tree.root, dict(zip(ranks, inputs, strict=True))))
+
+    return truth
+
+
+def _summed(tree: Tree, node: str, inputs: Mapping[str, Array]) -> Array:
+    if node in inputs:
+        return inputs[node]
+    return rounded_sum([_summed(tree, child, inputs) for _, child in tree.branches[node].children])
+
+
+def rounded_sum(parts: Sequence[Array]) -> Array:
+    """float16 nearest to the exact sum of float16 arrays, ties to even; docs/numbers.md says what
+    zeros, infinities and NaN make."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        wide = np.sum([part.astype(np.float64) for part in parts], axis=0)
+        total: Array = wide.astype(np.float16)
+    total[np.all([part.view(np.uint16) == 0x8000 for part in parts], axis=0)] = -0.0
+    total[np.isnan(total)] = NAN
+    return total

@@ -1,0 +1,95 @@
+"""What a round asks of a system: one all-reduce, or several one after the other, each of which is a
+job of its own to the system."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from agglab.hosts.workloads import Layers
+from agglab.testbed.systems.base import ActiveJob, Again, Bounds, Cells, System
+
+if TYPE_CHECKING:
+    from agglab.testbed.scenario import ResolvedScenario
+    from agglab.testbed.scenario.jobs import Job
+    from agglab.testbed.scenario.schema import Scenario
+
+NS_PER_S = 1_000_000_000
+
+
+def all_reduces(job: Job) -> list[Job]:
+    """Of a round: the job itself; of layers, one for each of `Layers.buckets`."""
+    if not isinstance(job.work, Layers):
+        return [job]
+    return [replace(job, work=work) for work in job.work.all_reduces()]
+
+
+def active(job: ActiveJob) -> list[ActiveJob]:
+    """The same of a job with its members."""
+    return [replace(job, job=each) for each in all_reduces(job.job)]
+
+
+def chunks(system: System, scenario: Scenario, job: Job) -> int:
+    """How many chunks a worker has in a round."""
+    return sum(system.chunks(scenario, each) for each in all_reduces(job))
+
+
+def round_bytes(resolved: ResolvedScenario, job: ActiveJob, number: int) -> Mapping[str, int]:
+    """See System.round_bytes."""
+    found: Counter[str] = Counter()
+    for each in active(job):
+        found.update(resolved.system.round_bytes(resolved, each, number))
+    return found
+
+
+def bounds(resolved: ResolvedScenario, job: ActiveJob) -> Bounds:
+    """See System.bounds. An iteration takes no less than it would if each bucket took its bound."""
+    found, work = [resolved.system.bounds(resolved, each) for each in active(job)], job.job.work
+    if not isinstance(work, Layers):
+        return found[0]
+
+    def iteration_s(of: Callable[[Bounds], float]) -> float:
+        return work.iteration_ns([of(each) * NS_PER_S for each in found]) / NS_PER_S
+
+    return Bounds(
+        payload_s=iteration_s(lambda each: each.payload_s),
+        link_s=iteration_s(lambda each: each.link_s),
+        lossy_s=iteration_s(lambda each: each.lossy_s),
+        window_share=min(each.window_share for each in found),
+    )
+
+
+def beyond(
+    resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
+) -> Again:
+    """See System.beyond, whose counts are those of all buckets: the first has them."""
+    parts, nothing = active(job), Counter[str]()
+    found = [resolved.system.beyond(resolved, parts[0], host, counts)]
+    found += [resolved.system.beyond(resolved, each, host, nothing) for each in parts[1:]]
+    return _sum(found)
+
+
+def sent_again(
+    resolved: ResolvedScenario,
+    job: ActiveJob,
+    more: Mapping[str, int],
+    counters: Mapping[str, Mapping[str, Cells]],
+) -> Mapping[str, Again]:
+    """See System.sent_again, whose bytes and counters are those of all buckets: the first has
+    them."""
+    parts, system = active(job), resolved.system
+    nothing: Mapping[str, Mapping[str, Cells]] = {switch: {} for switch in counters}
+    found = [system.sent_again(resolved, parts[0], more, counters)]
+    for each in parts[1:]:
+        found.append(system.sent_again(resolved, each, dict.fromkeys(more, 0), nothing))
+    names = dict.fromkeys(name for ways in found for name in ways)
+    return {name: _sum(ways[name] for ways in found if name in ways) for name in names}
+
+
+def _sum(found: Iterable[Again]) -> Again:
+    least = most = 0
+    for each in found:
+        least, most = least + each.least, most + each.most
+    return Again(least, most)

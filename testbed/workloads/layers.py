@@ -1,0 +1,129 @@
+"""`layers`: training without the arithmetic, judged bucket by bucket."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from agglab.hosts.workloads import Layers, Work
+from agglab.testbed.received import Received
+from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.verify import Verdict, combine
+from agglab.testbed.workloads import asked, models
+from agglab.testbed.workloads.all_reduce import AllReduce
+from agglab.testbed.workloads.models import Layer, Model, ModelError
+
+if TYPE_CHECKING:
+    from agglab.testbed.scenario import ResolvedScenario
+    from agglab.testbed.scenario.schema import Workload as Section
+
+NS_PER_S = 1_000_000_000
+VALUE_BYTES = 4
+UNREADABLE = Model("", "", 1, None, (Layer("unknown", 1, 1.0),))
+"""In place of a model that cannot be read, which is a mistake of its own."""
+
+
+class LayersWorkload(AllReduce):
+    kind = Layers.kind
+    keys = (
+        *("model", "accelerator", "bucket_bytes", "priorities", "scale", "stands_for_bps"),
+        *("density", "block", "overlap"),
+    )
+    free = ("bucket_bytes", "priorities")
+    unread = ("elements", "worker")
+    metrics = {  # noqa: RUF012
+        "iteration.time_s": "median time of an iteration, which is a round: the backward pass, the "
+        "sums, and the forward pass that needs them",
+        "iteration.computing_s": "what its passes take",
+        "iteration.exposed_s": "the rest of it: waiting for sums while nothing is computed",
+        "iteration.efficiency": "iteration.computing_s / iteration.time_s",
+        "iteration.buckets": "all-reduces of an iteration",
+    }
+
+    def work(self, section: Section, workers: int) -> Layers:
+        """On links of the rate that they stand for; `on_links` knows the real one."""
+        try:
+            model = models.read(section.model)
+        except ModelError:
+            model = UNREADABLE
+        passes_s = model.passes_s(section.accelerator)
+        forward_ns, backward_ns = (
+            tuple(round(s / section.scale * NS_PER_S) for s in each)
+            for each in zip(*passes_s, strict=True)
+        )
+        return Layers(
+            dtype=section.dtype,
+            sizes=tuple(max(1, round(layer.values / section.scale)) for layer in model.layers),
+            forward_ns=forward_ns,
+            backward_ns=backward_ns,
+            sparse=tuple(n for n, layer in enumerate(model.layers) if layer.is_sparse),
+            density=section.density,
+            block=section.block,
+            overlap=section.overlap,
+            workers=workers,
+            bucket=max(1, round(section.bucket_bytes / VALUE_BYTES / section.scale)),
+            priorities=section.priorities,
+            link_bps=section.stands_for_bps or 0,
+        )
+
+    def on_links(self, work: Work, slowest_bps: int) -> Layers:
+        """Slower than those they stand for: passes take as much longer."""
+        assert isinstance(work, Layers)
+        slower = work.link_bps / slowest_bps if work.link_bps else 1.0
+        return replace(
+            work,
+            forward_ns=tuple(round(ns * slower) for ns in work.forward_ns),
+            backward_ns=tuple(round(ns * slower) for ns in work.backward_ns),
+            link_bps=slowest_bps,
+        )
+
+    def verdict(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        number: int,
+        received: Mapping[int, Received],
+    ) -> Verdict:
+        work, verdicts = job.job.work, []
+        assert isinstance(work, Layers)
+        for bucket, each in zip(work.buckets, asked.active(job), strict=True):
+            place = slice(bucket.start, bucket.start + bucket.elements)
+            own = {rank: _part(one, place, work.elements) for rank, one in received.items()}
+            verdict = super().verdict(resolved, each, number, own)
+            if verdict.first and verdict.first.index is not None:
+                first = replace(verdict.first, index=verdict.first.index + bucket.start)
+                verdict = replace(verdict, first=first)
+            verdicts.append(verdict)
+        return combine(verdicts)
+
+    def summary(
+        self, work: Work, times_s: Sequence[float], verdicts: Sequence[Verdict]
+    ) -> Mapping[str, Any]:
+        assert isinstance(work, Layers)
+        computing_s = work.computing_ns / NS_PER_S
+        time_s = median(times_s) if times_s else None
+        return {
+            "iteration": {
+                "time_s": time_s,
+                "computing_s": computing_s,
+                "exposed_s": None if time_s is None else time_s - computing_s,
+                "efficiency": computing_s / time_s if time_s else None,
+                "buckets": len(work.buckets),
+            }
+        }
+
+
+def _part(one: Received, place: slice, elements: int) -> Received:
+    """What a worker has of one bucket; an array that is not as long as all of them has nothing."""
+
+    def cut(array: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
+        if array is None:
+            return None
+        return array[place] if array.shape == (elements,) else np.empty(0, array.dtype)
+
+    return Received(cut(one.result), cut(one.sums), cut(one.out))

@@ -1,0 +1,153 @@
+"""Models as tables of layers: testbed/workloads/models/*.yaml, or a file of the user's own.
+
+title: what people call it
+source: where its architecture is from
+samples: of a worker, in an iteration
+p100_samples_per_s: how many of them one Tesla P100 trains in a second, where that is known
+layers:  # from the input on: name, values, millions of operations of a forward pass of a sample
+- [conv1, 23296, 140.555]
+- [embedding, 1000000, 0, sparse]  # only the rows of a batch's words have a gradient
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+FOLDER = Path(__file__).parent / "models"
+PEAK_FLOPS = {"p100": 9.3e12, "v100": 15.7e12, "a100": 19.5e12, "h100": 66.9e12}
+"""Operations per second in float32 by the makers' data sheets: Tesla P100 and V100 for PCIe and
+NVLink, A100, H100 SXM, without tensor cores."""
+USUAL_SHARE = 0.5
+"""Of the peak, where nobody has measured what a model reaches."""
+BACKWARD = 2.0
+"""A backward pass takes so many times as long as a forward one: gradients of inputs and of
+weights."""
+NAMED = ("layers", "samples", "p100_samples_per_s", "source", "title")
+VALUES_MAX = 10**10
+LAYERS_MAX = 10_000
+SPARSE = "sparse"
+
+
+class ModelError(ValueError):
+    """A model that cannot be read: one line."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """values: of its gradient; mflop: millions of operations of a forward pass of one sample."""
+
+    name: str
+    values: int
+    mflop: float
+    is_sparse: bool = False
+
+
+@dataclass(frozen=True)
+class Model:
+    """samples: of a worker in an iteration. p100_samples_per_s: None where nobody has measured."""
+
+    title: str
+    source: str
+    samples: int
+    p100_samples_per_s: float | None
+    layers: tuple[Layer, ...]
+
+    @property
+    def values(self) -> int:
+        """Of all layers."""
+        return sum(layer.values for layer in self.layers)
+
+    def computing_s(self, accelerator: str) -> float:
+        """Of an iteration at one worker: as measured on a P100, in the ratio of the peaks; or half
+        of the peak."""
+        flops = self._flop / (PEAK_FLOPS[accelerator] * USUAL_SHARE)
+        if self.p100_samples_per_s is None:
+            return self.samples * flops
+        faster = PEAK_FLOPS[accelerator] / PEAK_FLOPS["p100"]
+        return self.samples / (self.p100_samples_per_s * faster)
+
+    @property
+    def _flop(self) -> float:
+        """Of a sample, both passes."""
+        return sum(layer.mflop for layer in self.layers) * 1e6 * (1 + BACKWARD)
+
+    def passes_s(self, accelerator: str) -> list[tuple[float, float]]:
+        """Seconds of the forward and the backward pass of each layer, in the ratio of their
+        operations."""
+        whole_s = self.computing_s(accelerator)
+        each_s = [whole_s * layer.mflop * 1e6 / self._flop for layer in self.layers]
+        return [(s, BACKWARD * s) for s in each_s]
+
+
+def names() -> list[str]:
+    """The models that come with the laboratory."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def find(given: str, folders: Iterable[Path]) -> str:
+    """A name stays one; a path as it was found, where one of the folders has it."""
+    if given in names():
+        return given
+    found = (folder / given for folder in folders if given and (folder / given).is_file())
+    return str(next((path.resolve() for path in found), given))
+
+
+@lru_cache(maxsize=64)
+def read(name_or_path: str) -> Model:
+    """Raises ModelError."""
+    path = FOLDER / f"{name_or_path}.yaml" if name_or_path in names() else Path(name_or_path)
+    try:
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelError(f"there is no model {name_or_path}") from None
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
+        raise ModelError(f"{path}: {' '.join(str(error).split())}") from None
+    try:
+        return _model(given, path.stem)
+    except ModelError as error:
+        raise ModelError(f"{path}: {error}") from None
+
+
+def _model(given: Any, name: str) -> Model:
+    if not isinstance(given, dict) or (unknown := set(given) - set(NAMED)):
+        what = "not a mapping" if not isinstance(given, dict) else f"unknown key {min(unknown)!r}"
+        raise ModelError(f"{what}; its keys are {', '.join(NAMED)}")
+    rows, speed = given.get("layers"), given.get("p100_samples_per_s")
+    if not isinstance(rows, list) or not 1 <= len(rows) <= LAYERS_MAX:
+        raise ModelError(f"layers: not a list of 1 to {LAYERS_MAX} layers")
+    layers = tuple(_layer(i, row) for i, row in enumerate(rows))
+    if len({layer.name for layer in layers}) < len(layers):
+        raise ModelError("layers: a name is there twice")
+    if sum(layer.mflop for layer in layers) <= 0:
+        raise ModelError("layers: no layer has any operations")
+    return Model(
+        title=str(given.get("title", name)),
+        source=str(given.get("source", "")),
+        samples=int(_number("samples", given.get("samples"), 1, 10**9)),
+        p100_samples_per_s=None if speed is None else _number("p100_samples_per_s", speed, 1e-9),
+        layers=layers,
+    )
+
+
+def _layer(index: int, row: Any) -> Layer:
+    place = f"layers[{index}]"
+    if not isinstance(row, Sequence) or isinstance(row, str) or not 3 <= len(row) <= 4:
+        raise ModelError(f"{place}: not [name, values, millions of operations], or with `sparse`")
+    if len(row) == 4 and row[3] != SPARSE:
+        raise ModelError(f"{place}: {row[3]!r} is not `{SPARSE}`")
+    values = _number(f"{place}: values", row[1], 1, VALUES_MAX)
+    if values != int(values):
+        raise ModelError(f"{place}: values: {row[1]!r} is no whole number")
+    return Layer(str(row[0]), int(values), _number(f"{place}: operations", row[2], 0), len(row) > 3)
+
+
+def _number(where: str, given: Any, least: float, most: float = 1e15) -> float:
+    if not isinstance(given, (int, float)) or isinstance(given, bool) or not least <= given <= most:
+        raise ModelError(f"{where}: {given!r} is no number from {least:g} to {most:g}")
+    return given

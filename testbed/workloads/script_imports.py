@@ -1,0 +1,48 @@
+"""What a training script imports and this machine does not have. The script is read, not run."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+
+from agglab.testbed.places import INSTALL_TORCH, PYTHON
+
+PACKAGES = {"sklearn": "scikit-learn", "mlxtend": "mlxtend", "PIL": "pillow", "yaml": "PyYAML"}
+"""Module -> what it is installed as, where these differ or matter."""
+
+
+def lacks(script: Path) -> Iterator[tuple[str, str]]:
+    """PyTorch, and modules that the script imports as its first act: what, and how to get it."""
+    wanted = dict.fromkeys(["torch", *imported(script)])
+    for module in wanted:
+        if _is_there(module, script.parent):
+            continue
+        if module == "torch":
+            yield "PyTorch, which `workload.kind: torch` needs", INSTALL_TORCH
+        else:
+            package = PACKAGES.get(module, module)
+            remedy = f"{PYTHON} -m pip install {package}"
+            yield f"the Python module {module}, which {script.name} imports", remedy
+
+
+def imported(script: Path) -> list[str]:
+    """Top-level names that the script's own statements import: none from within a function or a
+    `try`, which may do without. Empty for what is no Python: running it tells."""
+    try:
+        tree = ast.parse(script.read_bytes(), str(script))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    names = []
+    for node in tree.body:
+        if isinstance(node, ast.Import):
+            names += [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.append(node.module)
+    return [name.partition(".")[0] for name in names]
+
+
+def _is_there(module: str, folder: Path) -> bool:
+    beside = (folder / f"{module}.py").is_file() or (folder / module).is_dir()
+    return beside or importlib.util.find_spec(module) is not None

@@ -1,0 +1,286 @@
+"""`torch`: training scripts of the user's own, judged by the reductions that the system made for
+them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from agglab.hosts.script_ledger import INPUT, REDUCTION, RESULT, SUMS, TOLD, sample_name
+from agglab.hosts.workloads import Dense, Torch, Work
+from agglab.testbed.received import Received
+from agglab.testbed.systems.base import ActiveJob
+from agglab.testbed.verify import Verdict, Wrong, combine, verify
+from agglab.testbed.workloads import script_imports
+from agglab.testbed.workloads.base import Workload
+
+if TYPE_CHECKING:
+    from agglab.testbed.scenario import ResolvedScenario
+    from agglab.testbed.scenario.schema import Workload as Section
+
+NS_PER_S = 1e9
+VALUE_BYTES = 4
+CURVE_POINTS = 256
+Array = npt.NDArray[Any]
+
+
+class TrainingScript(Workload):
+    kind = Torch.kind
+    keys = ("script", "arguments")
+    unread = ("dtype", "worker")
+    clocks = ("mininet",)
+    made_of = Dense.kind
+    predictable = False
+    round_s = 3600.0
+    metrics = {  # noqa: RUF012
+        "training.loss.first": "the first loss that the script has reported",
+        "training.loss.last": "the last one",
+        "training.accuracy": "the last accuracy that the script has reported",
+        "training.curve": "[seconds since the training began, loss], as reported",
+        "training.accuracy_curve": "[seconds since the training began, accuracy], as reported",
+        "training.steps": "steps that the script has reported",
+        "training.step_s.median": "seconds from one step's report to the next",
+        "training.step_s.min": "the shortest",
+        "training.step_s.max": "the longest",
+        "training.reductions": "all-reduces by the system, of a rank",
+        "training.reduced_bytes": "of the tensors in them",
+        "training.reducing_s": "seconds that they took together",
+        "training.sampled": "of them, those whose sums were computed again and compared",
+        "training.counts.*": "what the script's process group counted at a rank (training.md)",
+        "training.ranks.*.steps": "the same of each rank, as are the others",
+        "training.ranks.*.step_s": "the median",
+        "training.ranks.*.loss": "the last one",
+        "training.ranks.*.reductions": "",
+        "training.ranks.*.reduced_bytes": "",
+        "training.ranks.*.reducing_s": "",
+    }
+
+    def work(self, section: Section, workers: int) -> Torch:
+        return Torch(section.elements, section.script, tuple(section.arguments))
+
+    def facts(self, work: Work) -> Mapping[str, Any]:
+        assert isinstance(work, Torch)
+        content = Path(work.script).read_bytes()
+        return {f"{Path(work.script).name} sha256": hashlib.sha256(content).hexdigest()}
+
+    def lacks(self, work: Work) -> Iterator[tuple[str, str]]:
+        assert isinstance(work, Torch)
+        return script_imports.lacks(Path(work.script))
+
+    def verdict(
+        self,
+        resolved: ResolvedScenario,
+        job: ActiveJob,
+        number: int,
+        received: Mapping[int, Received],
+    ) -> Verdict:
+        """Right are equal results of every reduction at all ranks, sums of a sample as the system
+        has to make them, and equal parameters in the end."""
+        trainings, wrong = {}, []
+        for rank, one in received.items():
+            training = opened(one)
+            if training is None:
+                wrong.append(Wrong("training", rank, None, "an account of it", "none"))
+            else:
+                trainings[rank] = training
+        if wrong or not trainings:
+            return Verdict(len(wrong), len(wrong), wrong[0] if wrong else None)
+        wrong = [*_unlike_results(trainings), *_unlike_parameters(trainings)]
+        verdicts = [Verdict(len(wrong), len(wrong), wrong[0] if wrong else None)]
+        if not wrong and set(job.members) <= trainings.keys():
+            verdicts += _sampled(resolved, job, trainings)
+        return replace(combine(verdicts), measures=measures(trainings))
+
+    def summary(
+        self, work: Work, times_s: Sequence[float], verdicts: Sequence[Verdict]
+    ) -> Mapping[str, Any]:
+        return summary([verdict.measures for verdict in verdicts if verdict.measures])
+
+
+@dataclass(frozen=True)
+class Training:
+    """What one rank has left. reductions: REDUCTION by number; told: see TOLD; arrays: the
+    sample."""
+
+    reductions: npt.NDArray[np.void]
+    told: Mapping[str, Any]
+    arrays: Mapping[str, Array]
+
+    @property
+    def reports(self) -> Sequence[Mapping[str, Any]]:
+        """What the script has reported, each with `t_ns`."""
+        reports: Sequence[Mapping[str, Any]] = self.told["reports"]
+        return reports
+
+    @property
+    def sampled(self) -> list[int]:
+        """Numbers of reductions."""
+        names = (name.partition("-") for name in self.arrays)
+        return sorted(int(number) for what, _, number in names if what == RESULT)
+
+    def curve(self, name: str) -> list[tuple[float, float]]:
+        """(seconds since the training began, value) of each report of such a number."""
+        began_ns = self.told["began_ns"]
+        return [
+            ((one["t_ns"] - began_ns) / NS_PER_S, float(one[name]))
+            for one in self.reports
+            if isinstance(one.get(name), int | float)
+        ]
+
+    def steps_s(self) -> list[float]:
+        """Seconds from one report of a step to the next."""
+        times = [one["t_ns"] for one in self.reports if one.get("step") is not None]
+        return [(b - a) / NS_PER_S for a, b in pairwise(times)]
+
+
+def opened(one: Received) -> Training | None:
+    """None where an agent has left no training."""
+    told = one.more.get(TOLD)
+    if one.result is None or one.result.dtype != np.uint8 or told is None:
+        return None
+    arrays = {name: array for name, array in one.more.items() if name != TOLD}
+    return Training(one.result.view(REDUCTION), json.loads(told.tobytes()), arrays)
+
+
+def _unlike_results(trainings: Mapping[int, Training]) -> Iterator[Wrong]:
+    """Reductions of which some rank has another result than the first, or that it never made."""
+    first, *others = trainings
+    ours = trainings[first].reductions
+    for rank in others:
+        theirs = trainings[rank].reductions
+        if len(theirs) != len(ours):
+            yield Wrong("reductions", rank, None, f"{len(ours)}", f"{len(theirs)}")
+        for number, (a, b) in enumerate(zip(ours, theirs, strict=False)):
+            same = all(np.array_equal(a[n], b[n]) for n in ("elements", "is_float", "digest"))
+            if not same:
+                yield Wrong("reduction", rank, number, _described(a), _described(b))
+
+
+def _described(row: np.void) -> str:
+    dtype = "float32" if row["is_float"] else "int32"
+    return f"{dtype} of {row['elements']} with hash {row['digest'].tobytes().hex()[:16]}"
+
+
+def _unlike_parameters(trainings: Mapping[int, Training]) -> Iterator[Wrong]:
+    """What scripts report of their model's parameters, each time."""
+    found = {
+        rank: [one["parameters"] for one in training.reports if one.get("parameters") is not None]
+        for rank, training in trainings.items()
+    }
+    first, *others = found
+    for rank in others:
+        if found[rank] != found[first]:
+            ours, theirs = (" ".join(map(str, found[n]))[:64] or "none" for n in (first, rank))
+            yield Wrong("parameters", rank, None, ours, theirs)
+
+
+def _sampled(
+    resolved: ResolvedScenario, job: ActiveJob, trainings: Mapping[int, Training]
+) -> Iterator[Verdict]:
+    """Of each reduction of the sample: what all ranks put in, summed by the testbed, against what
+    they got."""
+    for number in trainings[min(trainings)].sampled:
+        yield _one_sampled(resolved, job, trainings, number)
+
+
+def _one_sampled(
+    resolved: ResolvedScenario, job: ActiveJob, trainings: Mapping[int, Training], number: int
+) -> Verdict:
+    row = trainings[min(trainings)].reductions[number]
+    elements, dtype = int(row["elements"]), "float32" if row["is_float"] else "int32"
+    given = [trainings[rank].arrays.get(sample_name(INPUT, number)) for rank in job.members]
+    for rank, values in zip(job.members, given, strict=True):
+        if values is None or (values.dtype, values.size) != (np.dtype(dtype), elements):
+            missing = Wrong("reduction", rank, number, "a sample of it", "none")
+            return Verdict(1, 1, missing)
+    # The system knows it as a round of so many values.
+    work = Dense(elements, dtype)
+    alone = replace(job, job=replace(job.job, work=work))
+
+    def inputs(start: int, count: int) -> list[Array]:
+        return [values[start : start + count] for values in given if values is not None]
+
+    def received(training: Training) -> Received:
+        result, sums = (training.arrays.get(sample_name(w, number)) for w in (RESULT, SUMS))
+        return Received(result, sums)
+
+    system = resolved.system
+    verdict = verify(
+        inputs,
+        system.truth(resolved, alone, None),
+        [received(trainings[rank]) for rank in job.members],
+        elements,
+        dtype,
+        system.block(resolved),
+        system.returns_sums(dtype),
+    )
+    if verdict.first is None:
+        return verdict
+    what = f"{verdict.first.what} of reduction {number}"
+    rank = job.members[verdict.first.rank]
+    return replace(verdict, first=replace(verdict.first, rank=rank, what=what))
+
+
+def measures(trainings: Mapping[int, Training]) -> dict[str, Any]:
+    """`metrics` of one training, by the path without `training.`; None for what no report has."""
+    first = trainings[min(trainings)]
+    steps, losses, accuracies = first.steps_s(), first.curve("loss"), first.curve("accuracy")
+    return {
+        "loss.first": losses[0][1] if losses else None,
+        "loss.last": losses[-1][1] if losses else None,
+        "accuracy": accuracies[-1][1] if accuracies else None,
+        "curve": losses[:: -(-len(losses) // CURVE_POINTS) or 1],
+        "accuracy_curve": accuracies[:: -(-len(accuracies) // CURVE_POINTS) or 1],
+        "step_s.median": median(steps) if steps else None,
+        "step_s.min": min(steps, default=None),
+        "step_s.max": max(steps, default=None),
+        **_of_rank(first),
+        "sampled": len(first.sampled),
+        "counts": {n.replace(".", "_"): count for n, count in first.told["counts"].items()},
+        "ranks": {str(rank): _rank_alone(training) for rank, training in trainings.items()},
+    }
+
+
+def _of_rank(training: Training) -> dict[str, Any]:
+    rows = training.reductions
+    return {
+        "steps": sum(one.get("step") is not None for one in training.reports),
+        "reductions": len(rows),
+        "reduced_bytes": VALUE_BYTES * int(rows["elements"].sum()),
+        "reducing_s": float((rows["end_ns"] - rows["begin_ns"]).sum() / NS_PER_S),
+    }
+
+
+def _rank_alone(training: Training) -> dict[str, Any]:
+    steps, losses = training.steps_s(), training.curve("loss")
+    return {
+        **_of_rank(training),
+        "step_s": median(steps) if steps else None,
+        "loss": losses[-1][1] if losses else None,
+    }
+
+
+def summary(runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The section `training` of a job: numbers are means of its trainings, the rest the first's.
+    Whatever metrics.json has of rounds of one size means nothing here."""
+    if not runs:
+        return {}
+    training: dict[str, Any] = {}
+    for path, value in runs[0].items():
+        *sections, name = path.split(".")
+        place = training
+        for section in sections:
+            place = place.setdefault(section, {})
+        values = [run[path] for run in runs if run[path] is not None]
+        numbers = isinstance(value, int | float) and len(values) > 1
+        place[name] = fmean(values) if numbers else value
+    return {"training": training, "link_bound_ratio": None, "lossy_bound_ratio": None}

@@ -1,0 +1,340 @@
+"""What a script and an agent say to each other, and what an agent makes of anything else. Without
+PyTorch."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import select
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from agglab.hosts.errors import NotFinite, RoundTimeout
+from agglab.hosts.training import client, protocol, reporting
+from agglab.hosts.training.client import Client, Job, Piece, TrainingError
+from agglab.hosts.training.protocol import ProtocolError
+from agglab.hosts.training.records import Records, Sample
+from agglab.hosts.training.service import Service, Terms
+
+MESSAGES: list[protocol.Message] = [
+    protocol.Welcome(1, 0, 2, 100, 2, ["float32"], "127.0.0.1"),
+    protocol.Refused("no"),
+    protocol.Reduce(0, 1, 5, "float32"),
+    protocol.Done(7),
+    protocol.Failed(7, "a worker is missing", True),
+    protocol.Report({"loss": 0.5, "epoch": 3, "parameters": "ab"}),
+    protocol.Counts({"allreduce.op": 2}),
+    protocol.Goodbye(),
+]
+ALL = tuple(type(message) for message in MESSAGES)
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.kind)
+def test_a_message_arrives_as_it_was(message: protocol.Message) -> None:
+    assert protocol.unpack(protocol.pack(message), ALL) == message
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"number": -1}, "number must be at least 0"),
+        ({"number": True}, "number must be of type int"),
+        ({"number": 1.0}, "number must be of type int"),
+        ({"slot": 64}, "slot must be below 64"),
+        ({"slot": -1}, "slot must be below 64"),
+        ({"elements": 0}, "elements must be at least 1"),
+        ({"dtype": "float64"}, "dtype must be one of"),
+        ({"dtype": None}, "dtype must be of type str"),
+        ({"more": 1}, "its fields must be number, slot, elements, dtype"),
+        ({"kind": "done"}, "its fields must be number"),
+        ({"kind": "welcome"}, "a message of kind 'welcome'; expected"),
+        ({"kind": []}, "a message of kind []; expected"),
+    ],
+)
+def test_a_wrong_field_is_named(changed: dict[str, Any], says: str) -> None:
+    fields = {"kind": "reduce", "number": 0, "slot": 0, "elements": 1, "dtype": "float32"}
+    packet = json.dumps({**fields, **changed}).encode()
+    allowed = tuple(each for each in ALL if each is not protocol.Welcome)
+    with pytest.raises(ProtocolError) as caught:
+        protocol.unpack(packet, allowed)
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), True, None, [1], {"a": 1}])
+def test_a_report_holds_finite_numbers_and_texts(value: Any) -> None:
+    with pytest.raises(ProtocolError):
+        protocol.pack(protocol.Report({"loss": value}))
+    packet = json.dumps({"kind": "report", "values": {"loss": value}}).encode()
+    with pytest.raises(ProtocolError):
+        protocol.unpack(packet, ALL)
+
+
+@given(st.binary(max_size=200) | st.text(max_size=100).map(str.encode))
+def test_whatever_comes_is_a_message_or_refused(packet: bytes) -> None:
+    with pytest.raises(ProtocolError) as caught:
+        protocol.unpack(packet, ALL)
+    assert "\n" not in str(caught.value)
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists))
+def test_no_value_of_a_field_is_taken_unchecked(value: Any) -> None:
+    packet = json.dumps({"kind": "done", "number": value}).encode()
+    if type(value) is int and value >= 0:
+        assert protocol.unpack(packet, ALL) == protocol.Done(value)
+    else:
+        with pytest.raises(ProtocolError):
+            protocol.unpack(packet, ALL)
+
+
+# The agent's end.
+
+
+class World:
+    """A service with what it was asked to do. failure: raised by the next reduction."""
+
+    def __init__(self, folder: Path) -> None:
+        self.reports: list[Any] = []
+        self.failure: Exception | None = None
+        self.records = Records(folder / "records", Sample(1, 1, most=2))
+        self.path = str(folder / "socket")
+        terms = Terms(0, 2, 100, "127.0.0.1")
+        times = iter(range(1000))
+        self.service = Service(
+            self.path, terms, self._double, self.reports.append, self.records, lambda: next(times)
+        )
+
+    def _double(self, values: NDArray, out: NDArray) -> None:
+        failure, self.failure = self.failure, None
+        if failure:
+            raise failure
+        assert values.ctypes.data == out.ctypes.data
+        np.add(values, values, out=out)
+
+    def turn(self) -> None:
+        """All that has come."""
+        while select.select([self.service.fileno()], [], [], 0)[0]:
+            self.service.step()
+
+    def connect(self) -> tuple[socket.socket, bytes, list[int]]:
+        connected = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        connected.connect(self.path)
+        connected.settimeout(10)
+        self.turn()
+        packet, descriptors, _, _ = socket.recv_fds(connected, 65536, 4)
+        return connected, packet, descriptors
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.service.close()
+    made.records.close()
+
+
+def test_a_reduction_happens_in_the_shared_memory(world: World, tmp_path: Path) -> None:
+    script, packet, (descriptor,) = world.connect()
+    terms = protocol.unpack(packet, (protocol.Welcome,))
+    assert (terms.elements, terms.slots) == (100, 2)
+    memory = mmap.mmap(descriptor, terms.slots * terms.slot_bytes)
+    for number, dtype in enumerate(("float32", "int32", "int32")):
+        slot = number % 2
+        values = np.frombuffer(memory, dtype, 3, slot * terms.slot_bytes)
+        values[:] = [1, 2, 3]
+        script.send(protocol.pack(protocol.Reduce(number, slot, 3, dtype)))
+        world.turn()
+        assert protocol.unpack(script.recv(65536), ALL) == protocol.Done(number)
+        assert values.tolist() == [2, 4, 6]
+    lines = (tmp_path / "records/reductions.csv").read_text
+    world.records.close()
+    assert lines().splitlines()[1:] == ["0,3,float32,0,1", "1,3,int32,2,3", "2,3,int32,4,5"]
+    kept = tmp_path / "records/reduction1"
+    assert np.load(kept / "input.npy").tolist() == [1, 2, 3]
+    assert np.load(kept / "result.npy").tolist() == [2, 4, 6]
+    assert not (tmp_path / "records/reduction2").exists()  # two at most
+    os.close(descriptor)
+
+
+def test_nobody_can_make_the_memory_smaller(world: World) -> None:
+    *_, (descriptor,) = world.connect()
+    for size in (0, 1 << 20):
+        with pytest.raises(PermissionError):
+            os.ftruncate(descriptor, size)
+    os.close(descriptor)
+
+
+@pytest.mark.parametrize(
+    ("packet", "says"),
+    [
+        (b"", None),
+        (b"nonsense", "a message that is no JSON"),
+        (b"[" * 60000, "a message that is no JSON"),
+        (protocol.pack(protocol.Done(0)), "a message of kind 'done'"),
+        (protocol.pack(protocol.Reduce(1, 0, 5, "float32")), "number 1; expected 0"),
+        (protocol.pack(protocol.Reduce(0, 2, 5, "float32")), "slot 2 with 5 elements"),
+        (protocol.pack(protocol.Reduce(0, 0, 101, "float32")), "slot 0 with 101 elements"),
+        (protocol.pack(protocol.Reduce(0, 0, 5, "float16")), "float16 is none of float32, int32"),
+    ],
+)
+def test_a_script_that_breaks_the_protocol_is_told_and_left(
+    world: World, packet: bytes, says: str | None
+) -> None:
+    script, _, (descriptor,) = world.connect()
+    if packet:
+        script.send(packet)
+    else:
+        script.close()
+    world.turn()
+    assert world.service.left and world.service.reductions == 0
+    assert world.service.refused == (says is not None)
+    if says:
+        assert says in protocol.unpack(script.recv(65536), ALL).error
+        assert script.recv(65536) == b""
+    os.close(descriptor)
+
+
+def test_a_second_process_is_refused_and_the_first_goes_on(world: World) -> None:
+    first, _, (descriptor,) = world.connect()
+    second, packet, none = world.connect()
+    assert "another process" in protocol.unpack(packet, ALL).error
+    assert not none and second.recv(100) == b""
+    first.send(protocol.pack(protocol.Report({"loss": 1.5})))
+    first.send(protocol.pack(protocol.Counts({"a": 1})))
+    first.send(protocol.pack(protocol.Counts({"a": 2})))
+    first.send(protocol.pack(protocol.Goodbye()))
+    world.turn()
+    assert world.reports == [{"loss": 1.5}] and world.service.counts == {"a": 3}
+    assert world.service.goodbye and not world.service.left and world.service.refused == 1
+    os.close(descriptor)
+
+
+def test_a_failed_round_is_told_and_raised_unless_the_next_works(world: World) -> None:
+    script, _, (descriptor,) = world.connect()
+    world.failure = NotFinite("Inf or NaN\nin chunk 3")
+    script.send(protocol.pack(protocol.Reduce(0, 0, 5, "float32")))
+    world.turn()
+    answer = protocol.unpack(script.recv(65536), ALL)
+    assert answer == protocol.Failed(0, "Inf or NaN in chunk 3", False)
+    world.failure = RoundTimeout("nothing came", [(0, 1)])
+    script.send(protocol.pack(protocol.Reduce(1, 0, 5, "float32")))
+    with pytest.raises(RoundTimeout):
+        world.turn()
+    answer = protocol.unpack(script.recv(65536), ALL)
+    assert answer == protocol.Failed(1, "nothing came", True)
+    os.close(descriptor)
+
+
+def test_the_digest_knows_results_numbers_and_types(tmp_path: Path) -> None:
+    def digest(name: str, *results: NDArray) -> str:
+        with Records(tmp_path / name, Sample(1, 0)) as records:
+            for number, result in enumerate(results):
+                records.before(number, result)
+                records.after(number, result, 0, 1)
+            return records.digest
+
+    one, two = np.arange(4, dtype="f4"), np.arange(4, dtype="i4")
+    assert digest("a", one, two) == digest("b", one.copy(), two[::-1][::-1])
+    found = [digest("c", one), digest("d", one.view("i4")), digest("e", one[:3], one[3:])]
+    negative_zero = np.array([-0.0, 1, 2, 3], "f4")
+    assert len({*found, digest("f", negative_zero), digest("g", one, one)}) == 5
+
+
+def test_all_ranks_sample_the_same_and_about_as_often_as_asked() -> None:
+    chosen = [number for number in range(10_000) if Sample(7, 50).holds(number)]
+    assert 130 < len(chosen) < 270
+    assert chosen != [number for number in range(10_000) if Sample(8, 50).holds(number)]
+    assert not any(Sample(7, 0).holds(number) for number in range(100))
+
+
+# The script's end.
+
+
+@pytest.fixture
+def agent(world: World) -> Iterator[World]:
+    """Serves in a thread until the test ends."""
+    import threading
+
+    end, ended = os.pipe()
+    failures: list[Exception] = []
+
+    def serve() -> None:
+        while world.service.fileno() in select.select([world.service.fileno(), end], [], [])[0]:
+            try:
+                world.service.step()
+            except RoundTimeout as error:
+                failures.append(error)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    yield world
+    os.write(ended, b".")
+    thread.join()
+    os.close(end)
+    os.close(ended)
+
+
+def summed(script: Client, values: NDArray, pieces: int = 1) -> tuple[NDArray, str | None]:
+    """By a job of several pieces; waits for it."""
+    import queue
+
+    parts = np.array_split(values, pieces)
+    ended: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    made = [
+        Piece(
+            part.size,
+            part.dtype.name,
+            lambda slot, part=part: np.copyto(slot, part),  # type: ignore[misc]
+            lambda slot, part=part: np.copyto(part, slot),  # type: ignore[misc]
+        )
+        for part in parts
+    ]
+    script.submit(Job(made, ended.put))
+    return values, ended.get(timeout=20)
+
+
+def test_jobs_of_several_pieces_end_with_their_sums(agent: World) -> None:
+    script = Client(agent.path)
+    script.report({"loss": 2.0})
+    for pieces in (1, 2, 7):
+        values, error = summed(script, np.arange(50, dtype="i4"), pieces)
+        assert error is None and values.tolist() == list(range(0, 100, 2))
+    assert agent.reports == [{"loss": 2.0}]
+    script.close()
+    script.close()
+    assert summed(script, np.ones(3, "i4"))[1] == "the process group was closed"
+
+
+def test_nothing_waits_for_an_agent_that_has_failed(agent: World) -> None:
+    script = Client(agent.path)
+    agent.failure = NotFinite("Inf")
+    assert summed(script, np.ones(5, "f4"))[1] == "Inf"
+    assert summed(script, np.ones(5, "f4"))[1] is None
+    agent.failure = RoundTimeout("nothing came", [])
+    assert summed(script, np.ones(50, "f4"), 5)[1] == "nothing came"
+    assert summed(script, np.ones(5, "f4"))[1] == "nothing came"
+
+
+def test_a_piece_that_cannot_be_filled_fails_its_job(agent: World) -> None:
+    script = Client(agent.path)
+    assert summed(script, np.ones(101, "f4"))[1] == (
+        "the agent does not understand the script: "
+        "reduce: slot 0 with 101 elements; there are 2 slots of 100"
+    )
+
+
+def test_where_no_agent_is_the_error_is_one_line(monkeypatch, tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match=r"^cannot talk to the agent at .*No such file"):
+        Client(str(tmp_path / "nobody"))
+    monkeypatch.delenv("AGGLAB_TRAINING", raising=False)
+    with pytest.raises(TrainingError, match="AGGLAB_TRAINING is not set"):
+        client.connect()
+    assert not reporting.report(loss=1.0)
