@@ -133,7 +133,7 @@ def _table_costs(program: Path, kind: str, count: int) -> tuple[float, float]:
     with Pipeline.load(program) as pipeline:
         start = time.process_time()
         for number, (match, _) in enumerate(drawn):
-            pipeline.table_add(f"Work.{kind}_", match, "Work.forward", [2], number)
+            pipeline.tables.add(f"Work.{kind}_", match, "Work.forward", [2], number)
         added = time.process_time() - start
         number = ("exact", "lpm", "ternary", "range").index(kind)
         frames = [bytes([number]) + rng.choice(drawn)[1] + bytes(50) for _ in range(CALLS // 4)]

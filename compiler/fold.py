@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from agglab.compiler import ast, types
+from agglab.compiler.typed import TypedProgram, Value
 
-if TYPE_CHECKING:
-    from agglab.compiler.typed import TypedProgram, Value
-
-    Constants = Mapping[ast.Declaration, Value]
+Constants = Mapping[ast.Declaration, Value]
 
 MAX_SHIFT_BITS = 1 << 14
 MAX_INTEGER_BITS = 1 << 17
@@ -166,7 +163,11 @@ def _to_enum(
 def evaluate(
     program: TypedProgram, expression: ast.Expression, constants: Constants
 ) -> Value | None:
-    """The value of an expression that was checked, with some declarations' values given."""
+    """The compile-time value of a checked expression, or None where it is not known.
+
+    constants: the values of some declarations (constructor parameters of an instance, as in
+    Instance.constants).
+    """
     known = program.const_value.get(expression)
     if known is not None:
         return known

@@ -59,7 +59,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Union
 
-from agglab.compiler import ast, fold, types
+from agglab.compiler import ast, types
 
 Value = Union[bool, int, str, ast.EnumMember, tuple["Value", ...], "Instance"]
 
@@ -189,10 +189,3 @@ class TypedProgram:
     full_name: dict[ast.Declaration, str] = field(default_factory=dict)
     main: Instance | None = None
     globals: dict[ast.Instantiation, Instance] = field(default_factory=dict)
-
-    def evaluate(
-        self, expression: ast.Expression, constants: dict[ast.Declaration, Value]
-    ) -> Value | None:
-        """The compile-time value given those of some declarations (constructor parameters of an
-        instance, type Instance.constants), or None where it is not known."""
-        return fold.evaluate(self, expression, constants)

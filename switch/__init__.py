@@ -3,9 +3,9 @@
 from agglab.switch.detail import Detail
 from agglab.switch.errors import PipelineError, ProgramError
 from agglab.switch.matches import Exact, Group, Lpm, Match, Member, Range, Ternary
+from agglab.switch.meters import MeterRates
 from agglab.switch.pipeline import Entry, Pipeline
 from agglab.switch.program import Program
-from agglab.switch.state import MeterRates
 
 __all__ = [
     "Detail",

@@ -5,9 +5,12 @@ from __future__ import annotations
 import ctypes
 import errno
 import functools
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from agglab.switch.errors import PipelineError
+from agglab.switch.program import Program
 
 ERRORS = {
     errno.EEXIST: "an equal entry exists already",
@@ -30,6 +33,21 @@ class Rate(ctypes.Structure):
     """struct pl_rate"""
 
     _fields_ = (("per_us", ctypes.c_double), ("burst", ctypes.c_uint64))
+
+
+@dataclass
+class Instance:
+    """A loaded program with its own state; what the parts of a Pipeline work on."""
+
+    program: Program
+    library: ctypes.CDLL
+    handle: int
+    """The `struct pipeline *`, as an integer address; 0 once it is closed."""
+
+    def call(self, function: str, *arguments: Any) -> int:
+        """The result of a function of pipeline.h that takes the pipeline first."""
+        result: int = getattr(self.library, function)(self.handle, *arguments)
+        return result
 
 
 U16, U32, U64, I32 = ctypes.c_uint16, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_int32

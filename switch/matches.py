@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agglab.switch.errors import PipelineError
+
 
 @dataclass(frozen=True)
 class Exact:
@@ -52,3 +54,13 @@ class Group:
 
 
 Match = Exact | Lpm | Ternary | Range
+
+GROUP_BIT = 1 << 31
+"""PL_GROUP of pipeline.h."""
+
+
+def target_number(target: Member | Group) -> int:
+    """What pipeline.h calls target."""
+    if not 0 <= target.number < GROUP_BIT:
+        raise PipelineError(f"{target} does not exist")
+    return target.number | (GROUP_BIT if isinstance(target, Group) else 0)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agglab.switch.encoding import decode_match, encode_action, encode_match
 from agglab.switch.errors import PipelineError
-from agglab.switch.library import U64, check
-from agglab.switch.matches import Group, Match, Member
+from agglab.switch.library import U64, Instance, check
+from agglab.switch.matches import Group, Match, Member, target_number
 from agglab.switch.model import Action, Table
-from agglab.switch.program import Program
 
 DEFAULT_ENTRY = (1 << 64) - 1
 """As a handle: the counter and meter of the default entry (PL_DEFAULT_ENTRY of pipeline.h)."""
@@ -33,16 +31,15 @@ class Entry:
 
 
 class Tables:
-    """What `Pipeline` does with tables."""
+    """Entries and defaults; `pipeline.tables`."""
 
-    program: Program
-    library: ctypes.CDLL
-    handle: int
-
-    def _init_tables(self) -> None:
-        self._entries: dict[str, dict[int, Entry]] = {name: {} for name in self.program.tables}
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+        self._entries: dict[str, dict[int, Entry]] = {
+            name: {} for name in self._instance.program.tables
+        }
         self._defaults: dict[str, tuple[str, tuple[int, ...]]] = {}
-        for table in self.program.tables.values():
+        for table in self._instance.program.tables.values():
             self._remember_constants(table)
 
     def _remember_constants(self, table: Table) -> None:
@@ -55,8 +52,8 @@ class Tables:
         if table.default_action:
             self._defaults[table.name] = (table.default_action.name, table.default_args)
 
-    def _table(self, name: str) -> Table:
-        table = self.program.tables.get(name)
+    def find(self, name: str) -> Table:
+        table = self._instance.program.tables.get(name)
         if table is None:
             raise PipelineError(f"no table is called '{name}'")
         return table
@@ -68,7 +65,7 @@ class Tables:
             raise PipelineError(f"table '{table.name}' has no action '{name}' (it has: {allowed})")
         return action
 
-    def table_add(
+    def add(
         self,
         table: str,
         match: Sequence[Match],
@@ -77,71 +74,102 @@ class Tables:
         priority: int = 0,
     ) -> int:
         """Add an entry and return its handle; larger priority wins (ternary, range)."""
-        found = self._table(table)
+        found = self.find(table)
         chosen = self._action(found, action)
         key, mask = encode_match(found, match)
         data = encode_action(chosen, args)
         handle = U64()
-        result = self.library.pl_table_add(
-            self.handle, found.index, key, mask, priority, chosen.index, data, handle
+        result = self._instance.call(
+            "pl_table_add", found.index, key, mask, priority, chosen.index, data, handle
         )
         check(result, f"table '{table}'")
         entry = Entry(handle.value, tuple(match), action, tuple(args), priority, const=False)
         self._entries[table][handle.value] = entry
         return handle.value
 
-    def table_modify(self, table: str, handle: int, action: str, args: Sequence[int] = ()) -> None:
+    def modify(self, table: str, handle: int, action: str, args: Sequence[int] = ()) -> None:
         """Replace an entry's action and arguments."""
-        found = self._table(table)
+        found = self.find(table)
         chosen = self._action(found, action)
         data = encode_action(chosen, args)
-        result = self.library.pl_table_modify(self.handle, found.index, handle, chosen.index, data)
+        result = self._instance.call("pl_table_modify", found.index, handle, chosen.index, data)
         check(result, f"table '{table}'")
         old = self._entries[table][handle]
         self._entries[table][handle] = Entry(
             handle, old.match, action, tuple(args), old.priority, const=False
         )
 
-    def table_delete(self, table: str, handle: int) -> None:
+    def delete(self, table: str, handle: int) -> None:
         """Remove an entry."""
-        found = self._table(table)
-        check(self.library.pl_table_delete(self.handle, found.index, handle), f"table '{table}'")
+        found = self.find(table)
+        check(
+            self._instance.call("pl_table_delete", found.index, handle),
+            f"table '{table}'",
+        )
         del self._entries[table][handle]
 
-    def table_set_default(self, table: str, action: str, args: Sequence[int] = ()) -> None:
+    def set_default(self, table: str, action: str, args: Sequence[int] = ()) -> None:
         """Set what a miss does."""
-        found = self._table(table)
+        found = self.find(table)
         chosen = self._action(found, action)
         data = encode_action(chosen, args)
-        result = self.library.pl_table_set_default(self.handle, found.index, chosen.index, data)
+        result = self._instance.call("pl_table_set_default", found.index, chosen.index, data)
         check(result, f"table '{table}'")
         self._defaults[table] = (action, tuple(args))
 
-    def table_default(self, table: str) -> tuple[str, tuple[int, ...]] | None:
+    def default(self, table: str) -> tuple[str, tuple[int, ...]] | None:
         """The action and arguments of a miss, or None when the table has none."""
-        return self._defaults.get(self._table(table).name)
+        return self._defaults.get(self.find(table).name)
 
-    def table_entries(self, table: str) -> list[Entry]:
+    def entries(self, table: str) -> list[Entry]:
         """All entries, constant ones first, then in the order they were added."""
-        return list(self._entries[self._table(table).name].values())
+        return list(self._entries[self.find(table).name].values())
 
-    def direct_counter_read(self, table: str, handle: int) -> tuple[int, int]:
-        """(packets, bytes) of a table entry; the table must have direct counters."""
-        found = self._table(table)
-        packets, size = U64(), U64()
-        result = self.library.pl_entry_counter_read(self.handle, found.index, handle, packets, size)
-        self._check_direct(result, found)
-        return packets.value, size.value
-
-    def direct_counter_write(self, table: str, handle: int, packets: int, bytes_: int) -> None:
-        """Set the counter of a table entry."""
-        found = self._table(table)
-        result = self.library.pl_entry_counter_write(
-            self.handle, found.index, handle, packets, bytes_
+    def add_indirect(
+        self, table: str, match: Sequence[Match], target: Member | Group, priority: int = 0
+    ) -> int:
+        """Add an entry to a table with an action profile and return its handle."""
+        found = self.find(table)
+        key, mask = encode_match(found, match)
+        number = target_number(target)
+        handle = U64()
+        result = self._instance.call(
+            "pl_table_add_indirect", found.index, key, mask, priority, number, handle
         )
-        self._check_direct(result, found)
+        check(result, f"table '{table}', {target}")
+        entry = Entry(handle.value, tuple(match), "", (), priority, const=False, target=target)
+        self._entries[table][handle.value] = entry
+        return handle.value
 
-    def _check_direct(self, result: int, table: Table) -> None:
-        if result == -errno.EPERM:
-            raise PipelineError(f"table '{table.name}' has no direct counters")
-        check(result, f"table '{table.name}'")
+    def modify_indirect(self, table: str, handle: int, target: Member | Group) -> None:
+        """Make an entry refer to another member or group."""
+        found = self.find(table)
+        number = target_number(target)
+        result = self._instance.call("pl_table_modify_indirect", found.index, handle, number)
+        check(result, f"table '{table}', {target}")
+        old = self._entries[table][handle]
+        self._entries[table][handle] = Entry(
+            handle, old.match, "", (), old.priority, const=False, target=target
+        )
+
+    def set_default_indirect(self, table: str, target: Member | Group) -> None:
+        """Set the member or group that a miss takes."""
+        found = self.find(table)
+        number = target_number(target)
+        result = self._instance.call("pl_table_set_default_indirect", found.index, number)
+        check(result, f"table '{table}', {target}")
+
+    def take_hit(self, table: str, handle: int) -> bool:
+        """Whether a packet has matched an entry since the last call; the table must have
+        support_timeout."""
+        found = self.find(table)
+        hit = int(self._instance.call("pl_entry_take_hit", found.index, handle))
+        check_entry(min(hit, 0), found, "timeouts")
+        return hit > 0
+
+
+def check_entry(result: int, table: Table, what: str) -> None:
+    """Raise what a call for a table's entry says; what: that which the table has to have for it."""
+    if result == -errno.EPERM:
+        raise PipelineError(f"table '{table.name}' has no {what}")
+    check(result, f"table '{table.name}'")

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from agglab.compiler.ast.declarations import Declaration, Parameter, TypeParameter
-from agglab.compiler.ast.expressions import Argument, Expression, NameExpression
-from agglab.compiler.ast.node import Annotation, Node
-from agglab.compiler.ast.statements import Block, Statement
-from agglab.compiler.ast.typerefs import TypeRef
+from agglab.compiler.ast.declarations import Block, Declaration, Parameter, Statement, TypeParameter
+from agglab.compiler.ast.expressions import (
+    Annotation,
+    Argument,
+    Expression,
+    NameExpression,
+    TypeRef,
+)
+from agglab.compiler.ast.node import Node
 
 
 @dataclass(eq=False, slots=True)

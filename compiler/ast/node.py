@@ -1,35 +1,16 @@
-"""What all nodes of the tree are, annotations, and how to walk over them."""
+"""What all nodes of the tree are, and how to walk over them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 from agglab.compiler.source import Position
-
-if TYPE_CHECKING:
-    from agglab.compiler.ast.expressions import Expression
 
 
 @dataclass(eq=False, slots=True)
 class Node:
     position: Position
-
-
-@dataclass(eq=False, slots=True)
-class Annotation(Node):
-    """`@name`, `@name(...)`, `@name[...]`; `@pragma name ...` is an annotation as well.
-
-    arguments: the body read as an expression list (empty when it is none); pairs: the body
-    read as `key = value` list; text: the body's tokens, as written.
-    """
-
-    name: str
-    text: tuple[str, ...] = ()
-    arguments: tuple[Expression, ...] = ()
-    pairs: tuple[tuple[str, Expression], ...] = ()
-    structured: bool = False
 
 
 def children(node: Node) -> Iterator[Node]:

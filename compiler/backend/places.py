@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -118,7 +119,7 @@ class StructPlace(Place):
 
 
 @dataclass
-class WithFields(Place):
+class WithFields(Place, ABC):
     """A header whose fields can be read one by one."""
 
     def member(self, name: str) -> Place:
@@ -137,11 +138,13 @@ class WithFields(Place):
             return self._variable(".".join(path), shape, held.width)
         return Scalar(shape, self._reference(".".join(path), shape))
 
+    @abstractmethod
     def _reference(self, field_name: str, shape: types.Type) -> ir.Expr:
-        raise NotImplementedError
+        """The scalar field of that name."""
 
+    @abstractmethod
     def _variable(self, field_name: str, shape: types.Type, width: int) -> Place:
-        raise NotImplementedError
+        """The varbit field of that name."""
 
     def fields(self) -> list[Place]:
         return [self.member(name) for name, _ in members_of(self.type)]

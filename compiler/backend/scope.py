@@ -12,6 +12,7 @@ from agglab.compiler.backend import ir
 from agglab.compiler.backend.places import Place, StackPlace
 from agglab.compiler.backend.storage import Names, Storage, Unsupported
 from agglab.compiler.diagnostics import Diagnostics
+from agglab.compiler.fold import evaluate
 from agglab.compiler.source import NOWHERE, Position
 from agglab.compiler.typed import CallInfo, CallKind, Instance, TypedProgram, Value
 
@@ -199,7 +200,7 @@ class Scope:
         """constant(), of expressions built from constructor parameters, too."""
         known = self.constant(expression)
         if known is None and self.frame.instance is not None:
-            known = self.typed.evaluate(expression, self.frame.instance.constants)
+            known = evaluate(self.typed, expression, self.frame.instance.constants)
         return known
 
     def instance_of(self, receiver: ast.Expression) -> Instance:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agglab.compiler import ast, types
 from agglab.compiler.diagnostics import Diagnostics
+from agglab.compiler.fold import evaluate
 from agglab.compiler.typed import (
     BoundArgument,
     ConstructionInfo,
@@ -84,7 +85,7 @@ class _Elaborator:
             child = self.build(node, info, outer, info.target.name, owner)
             owner.children[node] = child
             return child
-        return self.program.evaluate(node, {**self.globals, **outer})
+        return evaluate(self.program, node, {**self.globals, **outer})
 
     def _unnamed(self) -> str:
         """What p4c calls the action profiles that tables make without a name."""

@@ -32,7 +32,10 @@ class PacketLoopError(Exception):
 class Drivable(Protocol):
     """What the loop needs of a compiled program: `switch.Pipeline` has it."""
 
-    handle: int
+    @property
+    def handle(self) -> int:
+        """The `struct pipeline *`, as an integer address."""
+        ...
 
     def function_address(self, name: str) -> int:
         """The address of a function of pipeline.h."""

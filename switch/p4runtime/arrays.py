@@ -51,7 +51,7 @@ class Counters:
         if not message.HasField("data"):
             return
         for index in cells:
-            self._pipeline.counter_write(
+            self._pipeline.counters.write(
                 array.name, index, message.data.packet_count, message.data.byte_count
             )
 
@@ -62,7 +62,7 @@ class Counters:
             arrays = [find(self._arrays, "counter", query.counter_id)]
         for array in arrays:
             for index in indexes(array, query):
-                packets, bytes_ = self._pipeline.counter_read(array.name, index)
+                packets, bytes_ = self._pipeline.counters.read(array.name, index)
                 entity = Entity()
                 entry = entity.counter_entry
                 entry.counter_id = array.id
@@ -87,7 +87,7 @@ class DirectCounters:
         check_counts(table.name, message.data)
         stored = self._entries.find(table, message.table_entry)
         if message.HasField("data"):
-            self._pipeline.direct_counter_write(
+            self._pipeline.counters.write_entry(
                 table.name, stored.handle, message.data.packet_count, message.data.byte_count
             )
 
@@ -98,7 +98,7 @@ class DirectCounters:
             tables = [self._table(query.table_entry)]
         for table in tables:
             for stored in self._entries.chosen(table, query.table_entry):
-                packets, bytes_ = self._pipeline.direct_counter_read(table.name, stored.handle)
+                packets, bytes_ = self._pipeline.counters.read_entry(table.name, stored.handle)
                 entity = Entity()
                 entry = entity.direct_counter_entry
                 entry.table_entry.CopyFrom(stored.message)
@@ -128,7 +128,7 @@ class Registers:
         cells = indexes(array, message)
         value = _decode_cell(array, message.data)
         for index in cells:
-            self._pipeline.register_write(array.name, index, value)
+            self._pipeline.registers.write(array.name, index, value)
 
     def read(self, query: p4runtime_pb2.RegisterEntry) -> Iterator[Entity]:
         """One cell, one array or (register_id 0) all arrays."""
@@ -141,7 +141,7 @@ class Registers:
                 entry = entity.register_entry
                 entry.register_id = array.id
                 entry.index.index = index
-                _encode_cell(array, self._pipeline.register_read(array.name, index), entry.data)
+                _encode_cell(array, self._pipeline.registers.read(array.name, index), entry.data)
                 yield entity
 
 

@@ -132,7 +132,7 @@ class Digests:
         """Take the samples of the data plane; the lists to be sent now."""
         now_ns = self._clock_ns()
         by_name = {stream.digest.name: stream for stream in self._streams.values()}
-        for name, sample in self._pipeline.take_digests():
+        for name, sample in self._pipeline.digests.take():
             if name in by_name:
                 by_name[name].add(sample, now_ns)
         return [message for stream in by_name.values() for message in stream.due(now_ns)]

@@ -33,7 +33,7 @@ class Meters:
         if message.HasField("config"):
             rates = decode_rates(f"meter {array.name}", message.config)
         for index in cells:
-            self._pipeline.meter_write(array.name, index, rates)
+            self._pipeline.meters.write(array.name, index, rates)
 
     def read(self, query: p4runtime_pb2.MeterEntry) -> Iterator[Entity]:
         """One cell, one array or (meter_id 0) all arrays."""
@@ -45,7 +45,7 @@ class Meters:
                 entity = Entity()
                 entity.meter_entry.meter_id = array.id
                 entity.meter_entry.index.index = index
-                rates = self._pipeline.meter_read(array.name, index)
+                rates = self._pipeline.meters.read(array.name, index)
                 if rates is not None:
                     entity.meter_entry.config.CopyFrom(encode_rates(rates))
                 yield entity
@@ -67,7 +67,7 @@ class DirectMeters:
         rates = None
         if message.HasField("config"):
             rates = decode_rates(f"direct meter of table {table.name}", message.config)
-        self._pipeline.direct_meter_write(table.name, stored.handle, rates)
+        self._pipeline.meters.write_entry(table.name, stored.handle, rates)
 
     def read(self, query: p4runtime_pb2.DirectMeterEntry) -> Iterator[Entity]:
         """The meter of one entry; of all entries of a table without match; of all tables."""
@@ -80,7 +80,7 @@ class DirectMeters:
                 entry = entity.direct_meter_entry
                 entry.table_entry.CopyFrom(stored.message)
                 entry.table_entry.ClearField("action")
-                rates = self._pipeline.direct_meter_read(table.name, stored.handle)
+                rates = self._pipeline.meters.read_entry(table.name, stored.handle)
                 if rates is not None:
                     entry.config.CopyFrom(encode_rates(rates))
                 yield entity

@@ -98,11 +98,11 @@ class ActionProfiles:
             return
         name, args = self._decode(profile, message.action)
         if kind == Update.INSERT:
-            member = self._pipeline.profile_add_member(profile.name, name, args)
+            member = self._pipeline.profiles.add_member(profile.name, name, args)
             members[message.member_id] = _Member(ActionProfileMember(), member)
         else:
             member = members[message.member_id].member
-            self._pipeline.profile_modify_member(profile.name, member, name, args)
+            self._pipeline.profiles.modify_member(profile.name, member, name, args)
         stored = members[message.member_id].message
         stored.CopyFrom(message)
         action = self._index.actions[message.action.action_id]
@@ -116,7 +116,7 @@ class ActionProfiles:
         if users:
             raise StatusError(Code.FAILED_PRECONDITION, f"{where}: group_id {users[0]} has it")
         with _in_use(where):
-            self._pipeline.profile_delete_member(profile.name, member)
+            self._pipeline.profiles.delete_member(profile.name, member)
         del self._members[profile.id][id_]
 
     def read_members(self, query: ActionProfileMember) -> Iterator[Entity]:
@@ -137,18 +137,18 @@ class ActionProfiles:
         _check_existence(where, message.group_id, kind, message.group_id in groups)
         if kind == Update.DELETE:
             with _in_use(where):
-                self._pipeline.profile_delete_group(profile.name, groups[message.group_id].group)
+                self._pipeline.profiles.delete_group(profile.name, groups[message.group_id].group)
             del groups[message.group_id]
             return
         choices = self._group_choices(profile, where, message)
         if kind == Update.INSERT:
-            group = self._pipeline.profile_add_group(profile.name, self._active(choices))
+            group = self._pipeline.profiles.add_group(profile.name, self._active(choices))
             groups[message.group_id] = _Group(ActionProfileGroup(), group, choices)
         else:
             old = groups[message.group_id]
             if message.max_size and message.max_size != old.message.max_size:
                 raise invalid(f"{where}: max_size cannot be changed")
-            self._pipeline.profile_set_group(profile.name, old.group, self._active(choices))
+            self._pipeline.profiles.set_group(profile.name, old.group, self._active(choices))
             old.choices = choices
         max_size = message.max_size or groups[message.group_id].message.max_size
         groups[message.group_id].message.CopyFrom(message)
@@ -173,7 +173,7 @@ class ActionProfiles:
 
     def _update(self, profile: Profile, group: Group, choices: Sequence[Choice]) -> None:
         if any(choice.watched is not None for choice in choices):
-            self._pipeline.profile_set_group(profile.name, group, self._active(choices))
+            self._pipeline.profiles.set_group(profile.name, group, self._active(choices))
 
     def _group_choices(
         self, profile: Profile, where: str, message: ActionProfileGroup
@@ -247,9 +247,9 @@ class ActionProfiles:
         asked = [self._choice(where, nobody, item) for item in message.action_profile_actions]
         _check_size(profile, where, sum(choice.weight for choice in asked), 0)
         wanted = [self._decode(profile, a.action) for a in message.action_profile_actions]
-        members = [self._pipeline.profile_add_member(profile.name, *w) for w in wanted]
+        members = [self._pipeline.profiles.add_member(profile.name, *w) for w in wanted]
         choices = tuple(replace(c, member=m) for c, m in zip(asked, members, strict=True))
-        group = self._pipeline.profile_add_group(profile.name, self._active(choices))
+        group = self._pipeline.profiles.add_group(profile.name, self._active(choices))
         canonical = p4runtime_pb2.TableAction(action_profile_action_set=message)
         for item, (_, args) in zip(
             canonical.action_profile_action_set.action_profile_actions, wanted, strict=True
@@ -262,9 +262,9 @@ class ActionProfiles:
     def release(self, made: ActionSet) -> None:
         """Give back what make_set made; nothing refers to it any more."""
         del self._sets[made.profile.id, made.group]
-        self._pipeline.profile_delete_group(made.profile.name, made.group)
+        self._pipeline.profiles.delete_group(made.profile.name, made.group)
         for choice in made.choices:
-            self._pipeline.profile_delete_member(made.profile.name, choice.member)
+            self._pipeline.profiles.delete_member(made.profile.name, choice.member)
 
 
 class Members:

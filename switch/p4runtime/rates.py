@@ -5,8 +5,8 @@ from __future__ import annotations
 from p4.v1.p4runtime_pb2 import CounterData, MeterConfig
 
 from agglab.switch import MeterRates
+from agglab.switch.meters import MAX_PER_S
 from agglab.switch.p4runtime.status import invalid
-from agglab.switch.state import MAX_PER_S
 
 
 def check_counts(where: str, data: CounterData) -> None:

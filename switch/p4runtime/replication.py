@@ -44,10 +44,10 @@ class Replication:
         _check_id(where, group, MAX_GROUP)
         _check_existence(where, kind, group in self._groups)
         if kind == Update.DELETE:
-            self._pipeline.set_multicast_group(group, [])
+            self._pipeline.replication.set_multicast_group(group, [])
             del self._groups[group]
             return
-        self._pipeline.set_multicast_group(group, _replicas(where, message.replicas))
+        self._pipeline.replication.set_multicast_group(group, _replicas(where, message.replicas))
         self._groups[group] = MulticastGroupEntry()
         self._groups[group].CopyFrom(message)
 
@@ -57,14 +57,14 @@ class Replication:
         _check_id(where, session, MAX_SESSION)
         _check_existence(where, kind, session in self._sessions)
         if kind == Update.DELETE:
-            self._pipeline.set_clone_session(session, [])
+            self._pipeline.replication.set_clone_session(session, [])
             del self._sessions[session]
             return
         if message.class_of_service:
             raise unsupported(f"{where}: class_of_service")
         if message.packet_length_bytes < 0:
             raise invalid(f"{where}: packet_length_bytes is negative")
-        self._pipeline.set_clone_session(
+        self._pipeline.replication.set_clone_session(
             session, _replicas(where, message.replicas), message.packet_length_bytes
         )
         self._sessions[session] = CloneSessionEntry()

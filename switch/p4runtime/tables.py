@@ -73,7 +73,7 @@ class TableEntries:
 
     def _initial(self, table: Table) -> Contents:
         contents = Contents()
-        initial = self._pipeline.table_entries(table.name)
+        initial = self._pipeline.tables.entries(table.name)
         # The program's own entries have -1, -2, ... in their order; clients see N, N-1, ..., 1.
         lowest = min((entry.priority for entry in initial), default=0)
         for entry in initial:
@@ -86,7 +86,7 @@ class TableEntries:
             )
             key = (tuple(entry.match), message.priority)
             contents.entries[key] = Stored(message, entry.handle)
-        default = self._pipeline.table_default(table.name)
+        default = self._pipeline.tables.default(table.name)
         if default and default[0] in self._by_name:
             contents.original = encode_action(self._by_name[default[0]], default[1])
         contents.default = _default_entry(table, contents.original)
@@ -146,9 +146,11 @@ class TableEntries:
 
     def _add(self, table: Table, match: tuple[Match, ...], chosen: Chosen, priority: int) -> int:
         if chosen.target is None:
-            return self._pipeline.table_add(table.name, match, chosen.action, chosen.args, priority)
+            return self._pipeline.tables.add(
+                table.name, match, chosen.action, chosen.args, priority
+            )
         try:
-            return self._pipeline.table_add_indirect(table.name, match, chosen.target, priority)
+            return self._pipeline.tables.add_indirect(table.name, match, chosen.target, priority)
         except PipelineError:
             self._release(chosen.made)
             raise
@@ -173,9 +175,9 @@ class TableEntries:
 
     def _change(self, table: Table, stored: Stored, chosen: Chosen) -> None:
         if chosen.target is None:
-            self._pipeline.table_modify(table.name, stored.handle, chosen.action, chosen.args)
+            self._pipeline.tables.modify(table.name, stored.handle, chosen.action, chosen.args)
         else:
-            self._pipeline.table_modify_indirect(table.name, stored.handle, chosen.target)
+            self._pipeline.tables.modify_indirect(table.name, stored.handle, chosen.target)
         self._release(stored.made)
         stored.made = chosen.made
         stored.message.action.CopyFrom(chosen.message)
@@ -184,7 +186,7 @@ class TableEntries:
         stored = self.find(table, message)
         if stored.message.is_const:
             raise StatusError(Code.PERMISSION_DENIED, f"table {table.name}: a const entry")
-        self._pipeline.table_delete(table.name, stored.handle)
+        self._pipeline.tables.delete(table.name, stored.handle)
         self._release(stored.made)
         del self._contents[table.id].entries[_key(table, message)]
 
@@ -210,7 +212,7 @@ class TableEntries:
         if wanted is None:
             raise invalid(f"table {table.name}: the program declares no default to go back to")
         action, args = decode_action(self._index, table, wanted, default=True)
-        self._pipeline.table_set_default(table.name, action.name, args)
+        self._pipeline.tables.set_default(table.name, action.name, args)
         contents.default = _default_entry(table, encode_action(action, args))
         if message.HasField("action"):
             _with_cookies(contents.default, message)
@@ -274,18 +276,18 @@ class TableEntries:
         """An entry with the counter and meter that the query asks for."""
         entity = Entity(table_entry=stored.message)
         if query.HasField("counter_data") and table.direct_counter:
-            packets, bytes_ = self._pipeline.direct_counter_read(table.name, stored.handle)
+            packets, bytes_ = self._pipeline.counters.read_entry(table.name, stored.handle)
             entity.table_entry.counter_data.packet_count = packets
             entity.table_entry.counter_data.byte_count = bytes_
         if query.HasField("meter_config") and table.direct_meter:
-            rates = self._pipeline.direct_meter_read(table.name, stored.handle)
+            rates = self._pipeline.meters.read_entry(table.name, stored.handle)
             if rates is not None:
                 entity.table_entry.meter_config.CopyFrom(encode_rates(rates))
         return entity
 
     def _touch(self, table: Table, stored: Stored) -> None:
         """Note the time if the entry was hit since it was last asked."""
-        if self._pipeline.entry_take_hit(table.name, stored.handle):
+        if self._pipeline.tables.take_hit(table.name, stored.handle):
             stored.last_hit_ns = stored.noticed_ns = self._clock_ns()
 
     def idle(self) -> list[p4runtime_pb2.TableEntry]:
@@ -342,11 +344,11 @@ class TableEntries:
         """A counter that is not given stays; a meter that is not given is none any more."""
         if message.HasField("counter_data"):
             data = message.counter_data
-            self._pipeline.direct_counter_write(
+            self._pipeline.counters.write_entry(
                 table.name, handle, data.packet_count, data.byte_count
             )
         if table.direct_meter:
-            self._pipeline.direct_meter_write(table.name, handle, rates)
+            self._pipeline.meters.write_entry(table.name, handle, rates)
 
 
 def _key(table: Table, message: p4runtime_pb2.TableEntry) -> Key:

@@ -35,7 +35,7 @@ class ValueSets:
         keys = [decode_key(where, value_set.fields, member.match) for member in message.members]
         if len(set(keys)) != len(keys):
             raise invalid(f"{where}: a member is given twice")
-        self._pipeline.value_set_write(value_set.name, keys)
+        self._pipeline.value_sets.write(value_set.name, keys)
         self._stored[value_set.id] = ValueSetEntry(
             value_set_id=value_set.id,
             members=[ValueSetMember(match=encode_key(value_set.fields, key)) for key in keys],

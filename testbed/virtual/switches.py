@@ -46,10 +46,10 @@ class CompiledProgram:
         table, keys, action, names = self._place(entry.table, entry.action)
         arguments = [entry.parameters[name] for name in names]
         if entry.default:
-            pipeline.table_set_default(table, action, arguments)
+            pipeline.tables.set_default(table, action, arguments)
             return NO_HANDLE
         match = [_match(key, entry.match) for key in keys]
-        return pipeline.table_add(table, match, action, arguments, entry.priority)
+        return pipeline.tables.add(table, match, action, arguments, entry.priority)
 
     def _place(self, table: str, action: str) -> Place:
         place = self._places.get((table, action))
@@ -163,7 +163,7 @@ class SwitchNode:
         for key, (old, handle) in list(self._installed.items()):
             if wanted.get(key) != old:
                 assert handle != NO_HANDLE, "default entries stay for the whole run"
-                self._pipeline.table_delete(
+                self._pipeline.tables.delete(
                     full_name(self._compiled.program.tables, old.table), handle
                 )
                 del self._installed[key]
@@ -171,10 +171,12 @@ class SwitchNode:
             if key not in self._installed:
                 self._installed[key] = (entry, self._compiled.add(self._pipeline, entry))
         for kind, group, replicas in group_changes(self._replication, entries):
-            self._pipeline.set_multicast_group(group, [] if kind == "DELETE" else replicas)
+            self._pipeline.replication.set_multicast_group(
+                group, [] if kind == "DELETE" else replicas
+            )
         for kind, number, session in session_changes(self._replication, entries):
             copies = () if kind == "DELETE" else session.replicas
-            self._pipeline.set_clone_session(number, copies, session.max_bytes)
+            self._pipeline.replication.set_clone_session(number, copies, session.max_bytes)
         self._replication = entries
 
     def stop(self) -> None:
@@ -211,7 +213,7 @@ class SwitchNode:
 
     def _count(self, pipeline: Pipeline | None, name: str, index: int) -> Count:
         before = self._counted.get((name, index), (0, 0))
-        now = pipeline.counter_read(name, index) if pipeline else (0, 0)
+        now = pipeline.counters.read(name, index) if pipeline else (0, 0)
         return before[0] + now[0], before[1] + now[1]
 
     def counters(self, last: str) -> dict[int, Count] | None:
@@ -231,7 +233,7 @@ class SwitchNode:
             name = full_name(self._compiled.program.registers, last)
         except KeyError:
             return None
-        return self._pipeline.registers_read(name, indices)
+        return self._pipeline.registers.read_many(name, indices)
 
     def account(self) -> NodeStatistics:
         """What became of the frames that arrived, and what was sent."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,6 +52,7 @@ def modules() -> dict[str, Path]:
 
 
 MODULES = modules()
+TREES = {name: ast.parse(path.read_text()) for name, path in MODULES.items()}
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
@@ -62,14 +64,14 @@ def statements(node: ast.AST) -> Iterator[ast.AST]:
         yield from statements(child)
 
 
-def imported(path: Path) -> set[str]:
-    """The modules of ours that a file imports, in-function imports included."""
+def imported(module: str) -> set[str]:
+    """The modules of ours that one imports, in-function imports included."""
     names: set[str] = set()
-    for node in statements(ast.parse(path.read_text())):
+    for node in statements(TREES[module]):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            assert node.level == 0, f"{path}: a relative import"
+            assert node.level == 0, f"{module}: a relative import"
             names |= {_held(node.module, alias.name) for alias in node.names}
     ours = {name.removeprefix("agglab.") for name in names}
     return {name for name in ours if name in MODULES}
@@ -80,7 +82,7 @@ def _held(module: str, name: str) -> str:
     return f"{module}.{name}" if f"{module}.{name}".removeprefix("agglab.") in MODULES else module
 
 
-IMPORTS = {name: imported(path) - {name} for name, path in MODULES.items()}
+IMPORTS = {name: imported(name) - {name} for name in MODULES}
 
 
 @pytest.mark.parametrize("folder", sorted(ALLOWED))
@@ -121,6 +123,65 @@ def test_no_import_leads_back() -> None:
     for name in MODULES:
         visit(name, ())
     assert len(order) == len(MODULES)
+
+
+def test_the_compilers_types_are_no_circle_either() -> None:
+    """An import for type checkers alone is how a circle is hidden from the test above."""
+    for name, path in MODULES.items():
+        if folder_of(name) == "compiler":
+            assert "TYPE_CHECKING" not in path.read_text(), name
+
+
+def classes(module: str) -> dict[str, ast.ClassDef]:
+    return {node.name: node for node in TREES[module].body if isinstance(node, ast.ClassDef)}
+
+
+CLASSES = {module: classes(module) for module in MODULES}
+
+
+@functools.cache
+def origins(module: str) -> dict[str, str]:
+    """The module of each class that a module defines or imports by name."""
+    known = dict.fromkeys(CLASSES[module], module)
+    for statement in TREES[module].body:
+        if isinstance(statement, ast.ImportFrom) and statement.module:
+            source = statement.module.removeprefix("agglab.")
+            known |= {a.asname or a.name: source for a in statement.names}
+    return known
+
+
+def inherited(module: str, node: ast.ClassDef) -> dict[tuple[str, str], ast.ClassDef]:
+    """The classes of ours that a class inherits from, at any distance, by module and name."""
+    found: dict[tuple[str, str], ast.ClassDef] = {}
+    known = origins(module)
+    for base in node.bases:
+        name = base.value if isinstance(base, ast.Subscript) else base
+        if isinstance(name, ast.Name):
+            source = known.get(name.id, "")
+            parent = CLASSES.get(source, {}).get(name.id)
+            if parent is not None and parent is not node:
+                found |= {(source, name.id): parent, **inherited(source, parent)}
+    return found
+
+
+@pytest.mark.parametrize("folder", sorted(ALLOWED))
+def test_classes_are_parts_and_not_pages_of_one_class(folder: str) -> None:
+    """A class that inherits from a class that inherits, and so on, is one object in many files."""
+    seen = 0
+    for module in (name for name in MODULES if folder_of(name) == folder):
+        for node in CLASSES[module].values():
+            above = inherited(module, node)
+            assert len(above) <= 2, f"{module}: {node.name} inherits from {sorted(above)}"
+            lines = sum(n.end_lineno - n.lineno + 1 for n in (node, *above.values()))
+            assert lines <= 600, f"{module}: {node.name} has {lines} lines with what it inherits"
+            seen += 1
+    assert seen
+
+
+def test_no_part_of_compiler_or_switch_waits_for_a_subclass() -> None:
+    for name, path in MODULES.items():
+        if folder_of(name) in ("compiler", "switch"):
+            assert "NotImplementedError" not in path.read_text(), name
 
 
 def test_only_agglab_is_imported_by_name() -> None:

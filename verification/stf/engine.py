@@ -50,40 +50,40 @@ class Library:
         self, table: str, keys: list[Match], action: str, args: list[int], priority: int
     ) -> int:
         match = [_pipeline_key(k) for k in keys]
-        return self.pipeline.table_add(table, match, action, args, priority=priority)
+        return self.pipeline.tables.add(table, match, action, args, priority=priority)
 
     def add_indirect(
         self, table: str, keys: list[Match], group: bool, target: int, priority: int
     ) -> int:
         match = [_pipeline_key(k) for k in keys]
         chosen = switch.Group(target) if group else switch.Member(target)
-        return self.pipeline.table_add_indirect(table, match, chosen, priority)
+        return self.pipeline.tables.add_indirect(table, match, chosen, priority)
 
     def add_member(self, profile: str, action: str, args: list[int]) -> int:
-        return self.pipeline.profile_add_member(profile, action, args).number
+        return self.pipeline.profiles.add_member(profile, action, args).number
 
     def add_group(self, profile: str, members: list[int]) -> int:
-        return self.pipeline.profile_add_group(profile, [switch.Member(m) for m in members]).number
+        return self.pipeline.profiles.add_group(profile, [switch.Member(m) for m in members]).number
 
     def set_default(self, table: str, action: str, args: list[int]) -> None:
-        self.pipeline.table_set_default(table, action, args)
+        self.pipeline.tables.set_default(table, action, args)
 
     def remove(self, table: str, handle: int) -> None:
-        self.pipeline.table_delete(table, handle)
+        self.pipeline.tables.delete(table, handle)
 
     def set_meter(self, name: str, index: int, rates: tuple[tuple[float, int], ...]) -> None:
-        self.pipeline.meter_write(name, index, _in_seconds(rates))
+        self.pipeline.meters.write(name, index, _in_seconds(rates))
 
     def set_direct_meter(
         self, table: str, name: str, handle: int, rates: tuple[tuple[float, int], ...]
     ) -> None:
-        self.pipeline.direct_meter_write(table, handle, _in_seconds(rates))
+        self.pipeline.meters.write_entry(table, handle, _in_seconds(rates))
 
     def counter(self, name: str, index: int) -> tuple[int, int]:
-        return self.pipeline.counter_read(name, index)
+        return self.pipeline.counters.read(name, index)
 
     def register(self, name: str, index: int) -> int:
-        return self.pipeline.register_read(name, index)
+        return self.pipeline.registers.read(name, index)
 
     def send(self, port: int, frame: bytes) -> None:
         self.now_us += 1000
@@ -114,20 +114,20 @@ class Library:
                 self.groups[first].append(self._node(rest[0]))
                 self._write_groups([first])
             case "mirroring_add":
-                self.pipeline.set_clone_session(first, [(rest[0], 0)])
+                self.pipeline.replication.set_clone_session(first, [(rest[0], 0)])
             case "mirroring_add_mc":
-                self.pipeline.set_clone_session(first, self._replicas(rest[0]))
+                self.pipeline.replication.set_clone_session(first, self._replicas(rest[0]))
             case "mirroring_delete":
-                self.pipeline.set_clone_session(first, [])
+                self.pipeline.replication.set_clone_session(first, [])
             case "register_read":
                 return f"{name}[{first}] = {self.register(name, first)}"
             case "register_write":
-                self.pipeline.register_write(name, first, rest[0])
+                self.pipeline.registers.write(name, first, rest[0])
             case "counter_read":
                 packets, size = self.counter(name, first)
                 return f"{name}[{first}] = {packets} packets, {size} bytes"
             case "counter_write":
-                self.pipeline.counter_write(name, first, rest[0], rest[1])
+                self.pipeline.counters.write(name, first, rest[0], rest[1])
             case _:
                 raise StfError(f"`{verb}` is not supported by the switch library")
         return ""
@@ -139,7 +139,7 @@ class Library:
 
     def _write_groups(self, groups: Iterable[int]) -> None:
         for group in groups:
-            self.pipeline.set_multicast_group(group, self._replicas(group))
+            self.pipeline.replication.set_multicast_group(group, self._replicas(group))
 
     def _replicas(self, group: int) -> list[tuple[int, int]]:
         if group not in self.groups:

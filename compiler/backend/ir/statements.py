@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from agglab.compiler.backend.ir.expressions import Const, Expr, FieldRef
 from agglab.compiler.source import Position
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass

@@ -206,8 +206,8 @@ def test_an_object_given_as_a_parameter(tmp_path: Path) -> None:
     pipeline = load(document, tmp_path)
     for _ in range(2):
         pipeline.process(1, bytes(4), 0)
-    assert [pipeline.register_read("I.one", i) for i in range(4)] == [0, 6, 0, 0]
-    assert [pipeline.register_read("I.two", i) for i in range(4)] == [0, 0, 6, 0]
+    assert [pipeline.registers.read("I.one", i) for i in range(4)] == [0, 6, 0, 0]
+    assert [pipeline.registers.read("I.two", i) for i in range(4)] == [0, 0, 6, 0]
 
 
 def test_a_wide_register_keeps_every_bit(tmp_path: Path) -> None:
@@ -309,7 +309,7 @@ def test_signed_registers(tmp_path: Path) -> None:
     pipeline = load(document, tmp_path)
     ((_, out),) = pipeline.process(1, bytes.fromhex("fd00"), 0)
     assert out.hex() == "fd03"
-    assert pipeline.register_read("I.r", 1) == 0xFD
+    assert pipeline.registers.read("I.r", 1) == 0xFD
     ((_, written),) = [
         p
         for a in document["actions"]

@@ -115,10 +115,10 @@ def test_packets_and_registers_are_what_the_program_says(name: str, tmp_path: Pa
     pipeline, model, source = Pipeline.load(path, seed=0), Model(), random.Random(name)
     model.r = [source.getrandbits(80) for _ in range(4)]
     for index, value in enumerate(model.r):
-        pipeline.register_write("I.r", index, value)
+        pipeline.registers.write("I.r", index, value)
     for _ in range(40):
         packet = source.randrange(3), source.randrange(256), source.getrandbits(80)
         ((_, out),) = pipeline.process(1, bytes(packet[:2]) + packet[2].to_bytes(10, "big"), 0)
         at, other, value = model.run(name, *packet)
         assert out == bytes((at, other)) + value.to_bytes(10, "big")
-        assert [pipeline.register_read("I.r", index) for index in range(4)] == model.r
+        assert [pipeline.registers.read("I.r", index) for index in range(4)] == model.r

@@ -59,19 +59,19 @@ class Setup:
 def install(pipeline: Pipeline, setup: Setup) -> None:
     """Our switch gets the groups and the entries."""
     for group, ports in setup.groups.items():
-        pipeline.set_multicast_group(group, [(port, 0) for port in ports])
+        pipeline.replication.set_multicast_group(group, [(port, 0) for port in ports])
     for group, copies in setup.copies.items():
-        pipeline.set_multicast_group(group, list(copies))
+        pipeline.replication.set_multicast_group(group, list(copies))
     for (register, index), value in setup.registers.items():
         name = _ending(pipeline.program.registers, register)
-        pipeline.register_write(name, index, value)
+        pipeline.registers.write(name, index, value)
     tables = pipeline.program.tables
     for entry in setup.entries:
         table = tables[_ending(tables, entry.table)]
         action = _ending([action.name for action in table.actions], entry.action)
         values = entry.key.values()
         key = [Exact(value) if isinstance(value, int) else Lpm(*value) for value in values]
-        pipeline.table_add(table.name, key, action, list(entry.arguments.values()))
+        pipeline.tables.add(table.name, key, action, list(entry.arguments.values()))
 
 
 def lines(setup: Setup) -> Iterator[str]:

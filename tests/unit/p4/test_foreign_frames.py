@@ -31,7 +31,7 @@ def pipeline(programmed: Callable[[int], Pipeline]) -> Pipeline:
     pipeline = programmed(LANES)
     owner = int.from_bytes(worker_address(4), "big")
     sources, belong_to = (f"SwitchmlIngress.forwarding.{n}" for n in ("sources", "belong_to"))
-    pipeline.table_add(sources, [Exact(ATTACKER_PORT)], belong_to, [owner])
+    pipeline.tables.add(sources, [Exact(ATTACKER_PORT)], belong_to, [owner])
     return pipeline
 
 
@@ -40,7 +40,7 @@ def counts(pipeline: Pipeline) -> dict[str, int]:
     for kind in REFUSALS:
         (name,) = (n for n in pipeline.program.counters if n.endswith(f".{COUNTERS[kind].name}"))
         size = pipeline.program.counters[name].size
-        found[kind] = sum(pipeline.counter_read(name, index)[0] for index in range(size))
+        found[kind] = sum(pipeline.counters.read(name, index)[0] for index in range(size))
     return found
 
 

@@ -66,8 +66,8 @@ def test_a_final_sum_nobody_asked_for_is_dropped(tree: Callable[[list], Tree]) -
     upward = Contribution(JOB, 0, 1, INT32, 0, value(0, 0, 1))
     assert rack.pipeline.process(UPLINK, contribution(9, upward)) == []
     counters = "SwitchmlIngress.aggregation."
-    assert rack.pipeline.counter_read(counters + "final_unneeded", 0)[0] == 3
-    assert rack.pipeline.counter_read(counters + "contribution_refused", 0)[0] == 1
+    assert rack.pipeline.counters.read(counters + "final_unneeded", 0)[0] == 3
+    assert rack.pipeline.counters.read(counters + "contribution_refused", 0)[0] == 1
     assert len(rack.pipeline.process(UPLINK, contribution(9, forged))) == 2
 
 
@@ -77,7 +77,9 @@ def test_a_child_cannot_conclude(tree: Callable[[list], Tree]) -> None:
         rack.pipeline.process(rank + 1, contribution(rank + 1, packet(rank, 0, 1)))
     forged = Contribution(JOB, 0, 1, INT32 | RESULT, 0, value(0, 0, 1))
     assert rack.pipeline.process(1, contribution(1, forged)) == []
-    assert rack.pipeline.counter_read("SwitchmlIngress.aggregation.contribution_refused", 0)[0] == 1
+    assert (
+        rack.pipeline.counters.read("SwitchmlIngress.aggregation.contribution_refused", 0)[0] == 1
+    )
 
 
 def test_the_first_child_alone_makes_a_switch_ask_again(tree: Callable[[list], Tree]) -> None:
@@ -88,8 +90,8 @@ def test_the_first_child_alone_makes_a_switch_ask_again(tree: Callable[[list], T
     assert rack.pipeline.process(2, frames[1]) == rack.pipeline.process(3, frames[2]) == []
     assert rack.pipeline.process(1, frames[0]) == [partial]
     counters = "SwitchmlIngress.aggregation."
-    assert rack.pipeline.counter_read(counters + "partial_repeated", 0)[0] == 1
-    assert rack.pipeline.counter_read(counters + "contribution_duplicate", 0)[0] == 3
+    assert rack.pipeline.counters.read(counters + "partial_repeated", 0)[0] == 1
+    assert rack.pipeline.counters.read(counters + "contribution_duplicate", 0)[0] == 3
     final = Contribution(JOB, 0, 1, INT32 | RESULT, 0, value(0, 0, 1))
     assert len(rack.pipeline.process(UPLINK, contribution(9, final))) == 3
     assert [port for port, _ in rack.pipeline.process(3, frames[2])] == [3]
@@ -103,5 +105,5 @@ def test_a_final_sum_is_handed_down_once(tree: Callable[[list], Tree]) -> None:
     assert len(rack.pipeline.process(UPLINK, final)) == 2
     assert rack.pipeline.process(UPLINK, final) == []
     counters = "SwitchmlIngress.aggregation."
-    assert rack.pipeline.counter_read(counters + "final_new", 0)[0] == 1
-    assert rack.pipeline.counter_read(counters + "final_unneeded", 0)[0] == 1
+    assert rack.pipeline.counters.read(counters + "final_new", 0)[0] == 1
+    assert rack.pipeline.counters.read(counters + "final_unneeded", 0)[0] == 1

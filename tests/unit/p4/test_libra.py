@@ -55,14 +55,14 @@ def switch(resolved: ResolvedScenario) -> Iterator[Pipeline]:
         for entry in entries.tables:
             program.add(pipeline, entry)
         for group, replicas in entries.groups.items():
-            pipeline.set_multicast_group(group, replicas)
+            pipeline.replication.set_multicast_group(group, replicas)
         yield pipeline
 
 
 @pytest.fixture
 def counted(switch: Pipeline) -> Counted:
     def packets(name: str, index: int = 0) -> int:
-        return switch.counter_read(f"LibraIngress.{name}", index)[0]
+        return switch.counters.read(f"LibraIngress.{name}", index)[0]
 
     return packets
 

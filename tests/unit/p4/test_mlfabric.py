@@ -52,7 +52,7 @@ def pipeline(mlfabric: Path) -> Pipeline:
 
 
 def counted(pipeline: Pipeline) -> dict[str, int]:
-    return {name: pipeline.counter_read(at, INDEX)[0] for name, at in COUNTERS.items()}
+    return {name: pipeline.counters.read(at, INDEX)[0] for name, at in COUNTERS.items()}
 
 
 def sent(pipeline: Pipeline, push: Push, port: int | None = None) -> list[tuple[int, bytes]]:
@@ -132,7 +132,7 @@ def test_who_comes_by_another_port_is_no_member(pipeline: Pipeline) -> None:
     """It is forged, as its port is another's."""
     assert sent(pipeline, Push(1, 9, 0b11, ONES), port=2) == []
     assert counted(pipeline)["new"] == 0
-    assert pipeline.counter_read(FORWARD + "forged", 0)[0] == 1
+    assert pipeline.counters.read(FORWARD + "forged", 0)[0] == 1
 
 
 @pytest.mark.parametrize(

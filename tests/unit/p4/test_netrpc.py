@@ -75,8 +75,8 @@ def pipeline(netrpc: Path) -> Pipeline:
 
 
 def counted(pipeline: Pipeline) -> dict[str, int]:
-    found = {w: pipeline.counter_read(CALLS + name, INDEX)[0] for w, name in COUNTERS.items()}
-    found["refused"] += pipeline.counter_read(CALLS + "call_refused", 16)[0]
+    found = {w: pipeline.counters.read(CALLS + name, INDEX)[0] for w, name in COUNTERS.items()}
+    found["refused"] += pipeline.counters.read(CALLS + "call_refused", 16)[0]
     return {what: count for what, count in found.items() if count}
 
 
@@ -233,7 +233,7 @@ def test_a_lock_has_one_holder_and_a_repeated_release_takes_it_from_nobody(
 def test_a_counter_stops_at_its_largest(pipeline: Pipeline) -> None:
     opened(pipeline)
     name, at = CALLS + "tallies", CELLS + 5
-    pipeline.register_write(name, at, (NOW_US | 1) << 32 | 0xFFFE)
+    pipeline.registers.write(name, at, (NOW_US | 1) << 32 | 0xFFFE)
     for sequence, count in ((1, 0xFFFF), (2, 0xFFFF)):
         assert send(pipeline, 1, touch(ACQUIRE, {0: (5, 0)}, sequence))[1].count == count
 
@@ -321,8 +321,8 @@ def test_every_kind_of_attack_is_counted_by_its_counter_and_none_is_answered(
     """10,000 frames from port 4, which leads to a host of no job, change no register."""
     sources, belong_to = (f"NetrpcIngress.forwarding.{n}" for n in ("sources", "belong_to"))
     owner = int.from_bytes(worker_address(4), "big")
-    pipeline.table_add(sources, [Exact(4)], belong_to, [owner])
-    pipeline.set_multicast_group(1, [(port, 0) for port in (*PORTS, 4)])
+    pipeline.tables.add(sources, [Exact(4)], belong_to, [owner])
+    pipeline.replication.set_multicast_group(1, [(port, 0) for port in (*PORTS, 4)])
     opened(pipeline)
     switch, victim = SwitchKeys(lanes=LANES, slots=SLOTS), JobSection(name="a", workers=("h[123]",))
     scenario = Scenario(name="attacked", system="netrpc", switch=switch, jobs=(victim,))
@@ -334,7 +334,7 @@ def test_every_kind_of_attack_is_counted_by_its_counter_and_none_is_answered(
 
     def counts() -> dict[str, int]:
         return {
-            k: sum(pipeline.counter_read(name, i)[0] for i in range(counters[name].size))
+            k: sum(pipeline.counters.read(name, i)[0] for i in range(counters[name].size))
             for k, name in places.items()
         }
 
@@ -342,7 +342,7 @@ def test_every_kind_of_attack_is_counted_by_its_counter_and_none_is_answered(
         names = (*("epochs", "turns", "arrivals", "words", "sum_tail"), "map_a0", "tallies")
         registers = pipeline.program.registers
         return [
-            pipeline.register_read(CALLS + name, i)
+            pipeline.registers.read(CALLS + name, i)
             for name in names
             for i in range(registers[CALLS + name].size)
         ]

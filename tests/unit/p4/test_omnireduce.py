@@ -64,9 +64,9 @@ def omnireduce(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def counted(pipeline: Pipeline) -> dict[str, int]:
     found = {
-        what: pipeline.counter_read(INGRESS + name, INDEX)[0] for what, name in COUNTERS.items()
+        what: pipeline.counters.read(INGRESS + name, INDEX)[0] for what, name in COUNTERS.items()
     }
-    found["refused"] += pipeline.counter_read(INGRESS + "contribution_refused", 16)[0]
+    found["refused"] += pipeline.counters.read(INGRESS + "contribution_refused", 16)[0]
     return {what: count for what, count in found.items() if count}
 
 
@@ -335,8 +335,8 @@ def test_every_kind_of_attack_is_counted_by_its_counter_and_none_is_answered(
     """From port 4, which leads to a host of no job."""
     sources, belong_to = (f"OmnireduceIngress.forwarding.{n}" for n in ("sources", "belong_to"))
     owner = int.from_bytes(worker_address(4), "big")
-    pipeline.table_add(sources, [Exact(4)], belong_to, [owner])
-    pipeline.set_multicast_group(1, [(port, 0) for port in (*PORTS, 4)])
+    pipeline.tables.add(sources, [Exact(4)], belong_to, [owner])
+    pipeline.replication.set_multicast_group(1, [(port, 0) for port in (*PORTS, 4)])
     switch, victim = SwitchKeys(lanes=LANES, slots=SLOTS), JobSection(name="a", workers=("h[123]",))
     scenario = Scenario(name="attacked", system="omnireduce", switch=switch, jobs=(victim,))
     kinds = OmniReduce.attack_kinds
@@ -346,7 +346,7 @@ def test_every_kind_of_attack_is_counted_by_its_counter_and_none_is_answered(
         counters = pipeline.program.counters
         places = {k: next(c for c in counters if c.endswith(f".{n}")) for k, n in sums.items()}
         return {
-            k: sum(pipeline.counter_read(name, i)[0] for i in range(counters[name].size))
+            k: sum(pipeline.counters.read(name, i)[0] for i in range(counters[name].size))
             for k, name in places.items()
         }
 

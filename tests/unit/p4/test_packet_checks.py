@@ -25,11 +25,11 @@ def pipeline(programmed: Callable[[int], Pipeline]) -> Pipeline:
 
 def accepted(pipeline: Pipeline, job: int = 0) -> int:
     kinds = ("contribution_new", "contribution_duplicate")
-    return sum(pipeline.counter_read(AGGREGATION + kind, job)[0] for kind in kinds)
+    return sum(pipeline.counters.read(AGGREGATION + kind, job)[0] for kind in kinds)
 
 
 def refused(pipeline: Pipeline, job: int = 0) -> int:
-    return pipeline.counter_read(AGGREGATION + "contribution_refused", job)[0]
+    return pipeline.counters.read(AGGREGATION + "contribution_refused", job)[0]
 
 
 def rewritten(frame: bytes, extra: int = 0, udp_extra: int = 0, fragment: int = 0) -> bytes:
@@ -83,7 +83,7 @@ def test_fragments_are_not_summed(pipeline: Pipeline, fragment: int) -> None:
 
 def test_a_cell_that_does_not_exist_is_refused(pipeline: Pipeline) -> None:
     """Entries promise a job four slots from the last one on."""
-    pipeline.table_add(
+    pipeline.tables.add(
         AGGREGATION + "members", [Exact(9), Exact(5)], AGGREGATION + "contribute",
         [3, 1, 1, SLOTS - 1, 4, 10, 511],
     )  # fmt: skip

@@ -28,14 +28,14 @@ def switch() -> Iterator[Pipeline]:
         for entry in entries.tables:
             program.add(pipeline, entry)
         for group, replicas in entries.groups.items():
-            pipeline.set_multicast_group(group, replicas)
+            pipeline.replication.set_multicast_group(group, replicas)
         yield pipeline
 
 
 @pytest.fixture
 def counted(switch: Pipeline) -> Counted:
     def packets(counter: str) -> int:
-        return switch.counter_read(f"ForwardingIngress.forwarding.{counter}", 0)[0]
+        return switch.counters.read(f"ForwardingIngress.forwarding.{counter}", 0)[0]
 
     return packets
 

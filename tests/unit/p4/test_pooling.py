@@ -99,7 +99,7 @@ def result(members: int = 7, **fields: int) -> Packet:
 def counter(pipeline: Pipeline, name: str, index: int = 1) -> int:
     """index: 1 that of JOB, 2 that of OTHER."""
     (full,) = (c for c in pipeline.program.counters if c.endswith(f".{name}"))
-    return pipeline.counter_read(full, index)[0]
+    return pipeline.counters.read(full, index)[0]
 
 
 def test_a_sum_goes_to_the_server_when_all_are_in(both: Pipeline) -> None:

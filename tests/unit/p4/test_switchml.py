@@ -28,11 +28,11 @@ JOB_COUNTERS = ("new", "duplicate", "stale", "refused", "complete", "repeated")
 
 
 def counted(pipeline: Pipeline, what: str, job: int) -> int:
-    return pipeline.counter_read(f"SwitchmlIngress.aggregation.{COUNTERS[what]}", job)[0]
+    return pipeline.counters.read(f"SwitchmlIngress.aggregation.{COUNTERS[what]}", job)[0]
 
 
 def malformed(pipeline: Pipeline) -> int:
-    return pipeline.counter_read("SwitchmlIngress.forwarding.malformed", 0)[0]
+    return pipeline.counters.read("SwitchmlIngress.forwarding.malformed", 0)[0]
 
 
 @pytest.fixture
@@ -272,7 +272,7 @@ def test_unknown_address_is_flooded_but_not_back(pipeline: Pipeline) -> None:
 
 def test_known_address_is_forwarded_untouched(pipeline: Pipeline) -> None:
     key = Exact(int.from_bytes(worker_mac(2), "big"))
-    pipeline.table_add(
+    pipeline.tables.add(
         "SwitchmlIngress.forwarding.macs", [key], "SwitchmlIngress.forwarding.forward", [2]
     )
     plain = struct.pack("!6s6sH", worker_mac(2), worker_mac(1), 0x0800)
@@ -282,7 +282,7 @@ def test_known_address_is_forwarded_untouched(pipeline: Pipeline) -> None:
 
 
 def test_routing(pipeline: Pipeline) -> None:
-    pipeline.table_add(
+    pipeline.tables.add(
         "SwitchmlIngress.forwarding.routes",
         [Lpm(0x0A000003, 32)],
         "SwitchmlIngress.forwarding.route",
@@ -338,6 +338,6 @@ def test_errors_of_hosts_have_a_counter_of_their_own(pipeline: Pipeline) -> None
     for source, errors, lies in ((worker_address(1), 1, 0), (AGGREGATOR, 1, 1)):
         frame = head + ipv4(unreachable, source, AGGREGATOR, protocol=1)
         assert pipeline.process(1, frame) == []
-        assert pipeline.counter_read("SwitchmlIngress.forwarding.host_errors", 0)[0] == errors
-        assert pipeline.counter_read("SwitchmlIngress.forwarding.forged", 0)[0] == lies
+        assert pipeline.counters.read("SwitchmlIngress.forwarding.host_errors", 0)[0] == errors
+        assert pipeline.counters.read("SwitchmlIngress.forwarding.forged", 0)[0] == lies
         assert malformed(pipeline) == 0

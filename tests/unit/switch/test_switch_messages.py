@@ -56,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def said(folder: Path, detail: Detail, *starts: bytes) -> list[str]:
     with Pipeline.load(folder / "test.json", detail=detail) as p:
-        p.table_add("I.t", [Exact(5), Exact(7)], "I.set", [2, 300])
+        p.tables.add("I.t", [Exact(5), Exact(7)], "I.set", [2, 300])
         for start in starts:
             p.process(3, start + REST)
         return p.take_messages()
@@ -180,7 +180,7 @@ def test_source_text_cannot_end_a_comment_or_a_string(folder: Path) -> None:
         text.replace("hdr.h.b = v;", evil.replace("\\", "\\\\").replace('"', '\\"'))
     )
     with Pipeline.of(program, detail=Detail.TRACE) as p:
-        p.table_add("I.t", [Exact(5), Exact(7)], "I.set", [2, 3])
+        p.tables.add("I.t", [Exact(5), Exact(7)], "I.set", [2, 3])
         p.process(0, b"\x05\0\0\0" + REST)
         assert any("*/ int x;" in line and line.endswith("%s") for line in p.take_messages())
     assert "*/ int x" not in translate(program, sources=True)

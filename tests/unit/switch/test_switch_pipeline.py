@@ -43,24 +43,26 @@ def test_registers_keep_their_width_and_their_index() -> None:
     p = pipeline()
     for name, bits in (("narrow", 12), ("wide", 70)):
         for index in range(3):
-            p.register_write(name, index, (1 << bits + 4) - 1 - index)
-        assert [p.register_read(name, i) for i in range(3)] == [
+            p.registers.write(name, index, (1 << bits + 4) - 1 - index)
+        assert [p.registers.read(name, i) for i in range(3)] == [
             (1 << bits) - 1 - i for i in range(3)
         ]
-        assert p.registers_read(name, [2, 0, 0]) == [p.register_read(name, i) for i in (2, 0, 0)]
-        assert p.registers_read(name, []) == []
+        assert p.registers.read_many(name, [2, 0, 0]) == [
+            p.registers.read(name, i) for i in (2, 0, 0)
+        ]
+        assert p.registers.read_many(name, []) == []
         for beyond in ([3], [0, 3], [-1, 0]):
             with pytest.raises(PipelineError, match=f"'{name}' has the indexes 0 to 2"):
-                p.registers_read(name, beyond)
+                p.registers.read_many(name, beyond)
         with pytest.raises(PipelineError, match=f"'{name}' has the indexes 0 to 2"):
-            p.register_read(name, 3)
+            p.registers.read(name, 3)
     with pytest.raises(PipelineError, match="no register is called 'x'"):
-        p.register_write("x", 0, 0)
+        p.registers.write("x", 0, 0)
 
 
 def test_a_pipeline_sees_what_its_user_wrote_into_a_register() -> None:
     p = pipeline(call("register_read", field("h", "x"), ref("register_array", "wide"), hexstr(1)))
-    p.register_write("wide", 1, 0x1234)
+    p.registers.write("wide", 1, 0x1234)
     assert p.process(0, b"\0rest") == [(0, b"\x34rest")]
 
 
@@ -68,24 +70,24 @@ def test_counters_count_packets_and_received_bytes() -> None:
     p = pipeline(call("count", ref("counter_array", "c"), field("h", "x")))
     for frame in (b"\1ab", b"\1", b"\0", b"\2"):
         p.process(0, frame)
-    assert (p.counter_read("c", 0), p.counter_read("c", 1)) == ((1, 1), (2, 4))
-    p.counter_write("c", 1, 70, 80)
+    assert (p.counters.read("c", 0), p.counters.read("c", 1)) == ((1, 1), (2, 4))
+    p.counters.write("c", 1, 70, 80)
     p.process(0, b"\1")
-    assert p.counter_read("c", 1) == (71, 81)
+    assert p.counters.read("c", 1) == (71, 81)
     with pytest.raises(PipelineError, match="'c' has the indexes 0 to 1"):
-        p.counter_read("c", 2)
+        p.counters.read("c", 2)
 
 
 def test_multicast_in_order_of_rids_then_ports() -> None:
     rid = call("assign", field("h", "x"), field("standard_metadata", "egress_rid"))
     p = pipeline(assign("mcast_grp", 3), egress=[rid])
-    p.set_multicast_group(3, [(4, 2), (1, 9), (3, 2)])
+    p.replication.set_multicast_group(3, [(4, 2), (1, 9), (3, 2)])
     assert p.process(0, b"\0!") == [(3, b"\2!"), (4, b"\2!"), (1, b"\x09!")]
-    p.set_multicast_group(3, [])
+    p.replication.set_multicast_group(3, [])
     assert p.process(0, b"\0!") == []
     assert {k: v for k, v in p.drops().items() if v} == {"no_group": 1}
     with pytest.raises(PipelineError, match="multicast group 0"):
-        p.set_multicast_group(0, [(1, 1)])
+        p.replication.set_multicast_group(0, [(1, 1)])
 
 
 def test_ingress_clone_is_the_packet_as_it_came_with_the_listed_fields() -> None:
@@ -105,7 +107,7 @@ def test_ingress_clone_is_the_packet_as_it_came_with_the_listed_fields() -> None
         call("clone_ingress_pkt_to_egress", hexstr(5), hexstr(1)),
     ]  # fmt: skip
     p = pipeline(*steps, egress=egress)
-    p.set_clone_session(5, [(7, 0)])
+    p.replication.set_clone_session(5, [(7, 0)])
     assert p.process(0, b"\1!") == [(7, b"\x41!"), (2, b"\x40!")]
 
 
@@ -123,11 +125,11 @@ def test_a_clone_session_cuts_its_copies_but_not_the_packet(way: str) -> None:
     b.condition("e_if", first, "e", None, "egress")
     b.run("e", b.action("egress_a", egress), None, "egress")
     p = Pipeline.of(Program.parse(b.json()))
-    p.set_clone_session(3, [(8, 0), (9, 1)], max_bytes=3)
+    p.replication.set_clone_session(3, [(8, 0), (9, 1)], max_bytes=3)
     frame = bytes(range(60))
     assert sorted(p.process(0, frame)) == [(2, frame), (8, frame[:3]), (9, frame[:3])]
     assert sorted(p.process(0, b"\1\2")) == [(2, b"\1\2"), (8, b"\1\2"), (9, b"\1\2")]
-    p.set_clone_session(3, [(8, 0)])
+    p.replication.set_clone_session(3, [(8, 0)])
     assert sorted(p.process(0, frame)) == [(2, frame), (8, frame)]
 
 
@@ -157,7 +159,7 @@ def test_wide_metadata_of_a_field_list_is_kept(way: str) -> None:
         steps = second if pipeline_name == "egress" else []
         b.run(names[2], b.action(f"{names[2]}_a", steps), None, pipeline_name)
     p = Pipeline.of(Program.parse(b.json()))
-    p.set_clone_session(1, [(5, 0)])
+    p.replication.set_clone_session(1, [(5, 0)])
     frame = bytes(range(10, 20)) + b"rest"
     assert frame in [copy for _, copy in p.process(0, frame)]
 
@@ -204,8 +206,8 @@ def test_random_is_repeated_by_the_seed_and_keeps_its_bounds() -> None:
 def test_two_instances_share_nothing() -> None:
     program = Program.parse(builder().json())
     one, other = Pipeline.of(program), Pipeline.of(program)
-    one.register_write("narrow", 0, 5)
-    assert (one.handle != other.handle, other.register_read("narrow", 0)) == (True, 0)
+    one.registers.write("narrow", 0, 5)
+    assert (one.handle != other.handle, other.registers.read("narrow", 0)) == (True, 0)
 
 
 def test_frames_above_the_limit_are_an_error_of_use() -> None:

@@ -60,9 +60,9 @@ def sent(p: Pipeline, text: str) -> tuple[int, str]:
 
 
 def test_the_hash_chooses_among_a_groups_members_in_the_order_of_their_numbers(p: Pipeline) -> None:
-    members = [p.profile_add_member("I.sel", "I.set", [16 * i, i]) for i in range(6)]
-    group = p.profile_add_group("I.sel", [members[5], members[2], members[3]])
-    p.table_add_indirect("I.t", [Exact(1)], group)
+    members = [p.profiles.add_member("I.sel", "I.set", [16 * i, i]) for i in range(6)]
+    group = p.profiles.add_group("I.sel", [members[5], members[2], members[3]])
+    p.tables.add_indirect("I.t", [Exact(1)], group)
     seen = set()
     for c in (0, 1, 2, 3, 0x100, 0x1234, 0xFFFF):
         chosen = (2, 3, 5)[crc16(c.to_bytes(2, "big")) % 3]
@@ -72,90 +72,90 @@ def test_the_hash_chooses_among_a_groups_members_in_the_order_of_their_numbers(p
 
 
 def test_a_member_that_is_given_twice_is_taken_twice_as_often(p: Pipeline) -> None:
-    one, two = (p.profile_add_member("I.sel", "I.set", [i, i]) for i in (1, 2))
-    group = p.profile_add_group("I.sel", [two, one, two])
-    p.table_add_indirect("I.t", [Exact(1)], group)
+    one, two = (p.profiles.add_member("I.sel", "I.set", [i, i]) for i in (1, 2))
+    group = p.profiles.add_group("I.sel", [two, one, two])
+    p.tables.add_indirect("I.t", [Exact(1)], group)
     ports = [sent(p, f"0100{c:04x}")[0] for c in range(64)]
     assert ports == [(1, 2, 2)[crc16(c.to_bytes(2, "big")) % 3] for c in range(64)]
 
 
 def test_an_empty_group_is_a_hit_that_does_nothing(p: Pipeline) -> None:
-    p.table_add_indirect("I.t", [Exact(1)], p.profile_add_group("I.sel"))
+    p.tables.add_indirect("I.t", [Exact(1)], p.profiles.add_group("I.sel"))
     assert sent(p, "01770000") == (0, "80770000")
 
 
 def test_entries_follow_changes_of_their_member_and_of_their_group(p: Pipeline) -> None:
-    first, second = (p.profile_add_member("I.sel", "I.set", [v, v]) for v in (4, 5))
-    group = p.profile_add_group("I.sel", [first])
-    handle = p.table_add_indirect("I.t", [Exact(1)], group)
+    first, second = (p.profiles.add_member("I.sel", "I.set", [v, v]) for v in (4, 5))
+    group = p.profiles.add_group("I.sel", [first])
+    handle = p.tables.add_indirect("I.t", [Exact(1)], group)
     assert sent(p, "01000000") == (4, "80040000")
-    p.profile_modify_member("I.sel", first, "I.mark")
+    p.profiles.modify_member("I.sel", first, "I.mark")
     assert sent(p, "01000000") == (2, "8000beef")
-    p.profile_set_group("I.sel", group, [second])
+    p.profiles.set_group("I.sel", group, [second])
     assert sent(p, "01000000") == (5, "80050000")
-    p.table_modify_indirect("I.t", handle, first)
+    p.tables.modify_indirect("I.t", handle, first)
     assert sent(p, "01000000") == (2, "8000beef")
-    assert p.table_entries("I.t")[0].target == first
+    assert p.tables.entries("I.t")[0].target == first
 
 
 def test_tables_share_a_profile_and_misses_take_the_default_member(p: Pipeline) -> None:
-    low, high = (p.profile_add_member("I.prof", "I.set", [v, v]) for v in (6, 7))
-    mark = p.profile_add_member("I.prof", "I.mark")
-    p.table_add_indirect("I.u", [Ternary(0x80, 0x80)], low, priority=1)
-    p.table_add_indirect("I.u", [Ternary(0xC0, 0xC0)], high, priority=2)
-    p.table_add_indirect("I.w", [Exact(7)], mark)
+    low, high = (p.profiles.add_member("I.prof", "I.set", [v, v]) for v in (6, 7))
+    mark = p.profiles.add_member("I.prof", "I.mark")
+    p.tables.add_indirect("I.u", [Ternary(0x80, 0x80)], low, priority=1)
+    p.tables.add_indirect("I.u", [Ternary(0xC0, 0xC0)], high, priority=2)
+    p.tables.add_indirect("I.w", [Exact(7)], mark)
     assert sent(p, "81000000") == (6, "81060000")
     assert sent(p, "c1000000") == (2, "c107beef")
     assert sent(p, "01000000") == (0, "01000000")
-    p.table_set_default_indirect("I.u", low)
+    p.tables.set_default_indirect("I.u", low)
     assert sent(p, "01000000") == (6, "01060000")
 
 
 def test_what_is_in_use_cannot_be_deleted(p: Pipeline) -> None:
-    member, other = (p.profile_add_member("I.sel", "I.set", [v, v]) for v in (1, 2))
-    group = p.profile_add_group("I.sel", [member])
-    handle = p.table_add_indirect("I.t", [Exact(1)], group)
+    member, other = (p.profiles.add_member("I.sel", "I.set", [v, v]) for v in (1, 2))
+    group = p.profiles.add_group("I.sel", [member])
+    handle = p.tables.add_indirect("I.t", [Exact(1)], group)
     for delete in (
-        lambda: p.profile_delete_member("I.sel", member),
-        lambda: p.profile_delete_group("I.sel", group),
+        lambda: p.profiles.delete_member("I.sel", member),
+        lambda: p.profiles.delete_group("I.sel", group),
     ):
         with pytest.raises(PipelineError, match="it is in use"):
             delete()
-    p.table_modify_indirect("I.t", handle, other)
+    p.tables.modify_indirect("I.t", handle, other)
     with pytest.raises(PipelineError, match="in use"):
-        p.profile_delete_member("I.sel", other)
-    p.profile_delete_group("I.sel", group)
-    p.profile_delete_member("I.sel", member)
-    p.table_delete("I.t", handle)
-    p.profile_delete_member("I.sel", other)
-    assert p.profile_add_member("I.sel", "I.mark") == Member(0)
-    assert p.profile_add_group("I.sel") == Group(0)
+        p.profiles.delete_member("I.sel", other)
+    p.profiles.delete_group("I.sel", group)
+    p.profiles.delete_member("I.sel", member)
+    p.tables.delete("I.t", handle)
+    p.profiles.delete_member("I.sel", other)
+    assert p.profiles.add_member("I.sel", "I.mark") == Member(0)
+    assert p.profiles.add_group("I.sel") == Group(0)
 
 
 def test_a_default_member_stays_in_use_until_another_takes_its_place(p: Pipeline) -> None:
-    one, two = (p.profile_add_member("I.prof", "I.mark") for _ in range(2))
-    p.table_set_default_indirect("I.u", one)
-    p.table_set_default_indirect("I.u", two)
-    p.profile_delete_member("I.prof", one)
+    one, two = (p.profiles.add_member("I.prof", "I.mark") for _ in range(2))
+    p.tables.set_default_indirect("I.u", one)
+    p.tables.set_default_indirect("I.u", two)
+    p.profiles.delete_member("I.prof", one)
     with pytest.raises(PipelineError, match="in use"):
-        p.profile_delete_member("I.prof", two)
+        p.profiles.delete_member("I.prof", two)
 
 
 def test_mistakes_are_said(p: Pipeline) -> None:
     with pytest.raises(PipelineError, match="no action profile is called 'x'"):
-        p.profile_add_member("x", "I.set", [1, 2])
+        p.profiles.add_member("x", "I.set", [1, 2])
     with pytest.raises(PipelineError, match=r"has no action 'y' \(it has: I.set, I.mark"):
-        p.profile_add_member("I.sel", "y")
+        p.profiles.add_member("I.sel", "y")
     with pytest.raises(PipelineError, match=r"'I\.prof' has no selector"):
-        p.profile_add_group("I.prof")
+        p.profiles.add_group("I.prof")
     for target in (Member(0), Group(3), Member(-1), Group(1 << 31)):
         with pytest.raises(PipelineError):
-            p.table_add_indirect("I.t", [Exact(1)], target)
+            p.tables.add_indirect("I.t", [Exact(1)], target)
     with pytest.raises(PipelineError):
-        p.profile_add_group("I.sel", [Member(4)])
-    assert p.profile_add_group("I.sel") == Group(0)
+        p.profiles.add_group("I.sel", [Member(4)])
+    assert p.profiles.add_group("I.sel") == Group(0)
     with pytest.raises(PipelineError, match="not a valid value"):
-        p.table_add("I.t", [Exact(1)], "I.mark")
+        p.tables.add("I.t", [Exact(1)], "I.mark")
 
 
 def test_a_program_whose_tables_disagree_on_an_action_is_refused() -> None:

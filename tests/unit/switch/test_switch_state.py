@@ -55,7 +55,7 @@ def own_colour(p: Pipeline, key: int, length: int = 4) -> int:
 
 def test_a_meter_without_rates_is_green(metered: Pipeline) -> None:
     assert [colour(metered, i) for i in (0, 15, 0x40, 0x44)] == [0] * 4
-    assert metered.meter_read("I.packets", 3) is None
+    assert metered.meters.read("I.packets", 3) is None
 
 
 def test_an_index_beyond_the_meters_leaves_the_colour_as_it_is(metered: Pipeline) -> None:
@@ -66,8 +66,8 @@ def test_packets_are_green_then_yellow_then_red_and_red_ones_take_nothing(
     metered: Pipeline,
 ) -> None:
     rates = MeterRates(1000, 3, 2000, 5)
-    metered.meter_write("I.packets", 2, rates)
-    assert metered.meter_read("I.packets", 2) == rates
+    metered.meters.write("I.packets", 2, rates)
+    assert metered.meters.read("I.packets", 2) == rates
     assert [colour(metered, 2) for _ in range(8)] == [0, 0, 0, 1, 1, 2, 2, 2]
     assert [colour(metered, 1) for _ in range(8)] == [0] * 8
     # After 1 ms: one token of the committed rate, two of the peak rate.
@@ -77,50 +77,50 @@ def test_packets_are_green_then_yellow_then_red_and_red_ones_take_nothing(
 
 
 def test_bytes_are_counted_as_received(metered: Pipeline) -> None:
-    metered.meter_write("I.bytes", 4, MeterRates(0, 150, 0, 250))
+    metered.meters.write("I.bytes", 4, MeterRates(0, 150, 0, 250))
     assert [colour(metered, 0x44, length=100) for _ in range(3)] == [0, 1, 2]
     assert [colour(metered, 0x44, length=n) for n in (51, 50, 4)] == [2, 0, 2]
 
 
 def test_a_clock_that_stands_still_or_goes_back_gives_nothing(metered: Pipeline) -> None:
-    metered.meter_write("I.packets", 0, MeterRates(1e6, 1, 1e6, 1))
+    metered.meters.write("I.packets", 0, MeterRates(1e6, 1, 1e6, 1))
     assert [colour(metered, 0, now_us=t) for t in (50, 50, 40, 51)] == [0, 2, 2, 0]
 
 
 def test_rates_can_be_taken_away(metered: Pipeline) -> None:
-    metered.meter_write("I.packets", 0, MeterRates(0, 0, 0, 0))
+    metered.meters.write("I.packets", 0, MeterRates(0, 0, 0, 0))
     assert colour(metered, 0) == 2
-    metered.meter_write("I.packets", 0, None)
+    metered.meters.write("I.packets", 0, None)
     assert colour(metered, 0) == 0
 
 
 def test_each_entry_has_a_meter_of_its_own(metered: Pipeline) -> None:
-    first, second = (metered.table_add("I.t", [Exact(k)], "I.paint", [7]) for k in (1, 2))
-    metered.direct_meter_write("I.t", second, MeterRates(0, 10, 0, 20))
+    first, second = (metered.tables.add("I.t", [Exact(k)], "I.paint", [7]) for k in (1, 2))
+    metered.meters.write_entry("I.t", second, MeterRates(0, 10, 0, 20))
     assert [own_colour(metered, 2, 10) for _ in range(3)] == [0, 1, 2]
     assert [own_colour(metered, 1, 10) for _ in range(3)] == [0, 0, 0]
     assert own_colour(metered, 5) == 3, "a miss executes no meter"
-    assert metered.direct_meter_read("I.t", first) is None
-    assert metered.direct_meter_read("I.t", second) == MeterRates(0, 10, 0, 20)
+    assert metered.meters.read_entry("I.t", first) is None
+    assert metered.meters.read_entry("I.t", second) == MeterRates(0, 10, 0, 20)
 
 
 def test_a_new_entry_does_not_inherit_the_meter_of_the_one_before(metered: Pipeline) -> None:
-    handle = metered.table_add("I.t", [Exact(1)], "I.leave")
-    metered.direct_meter_write("I.t", handle, MeterRates(0, 0, 0, 0))
+    handle = metered.tables.add("I.t", [Exact(1)], "I.leave")
+    metered.meters.write_entry("I.t", handle, MeterRates(0, 0, 0, 0))
     assert own_colour(metered, 1) == 2
-    metered.table_delete("I.t", handle)
-    metered.table_add("I.t", [Exact(1)], "I.leave")
+    metered.tables.delete("I.t", handle)
+    metered.tables.add("I.t", [Exact(1)], "I.leave")
     assert own_colour(metered, 1) == 0
 
 
 def test_the_default_entry_has_a_meter_once_it_is_configured(metered: Pipeline) -> None:
-    metered.table_add("I.t", [Exact(1)], "I.leave")
+    metered.tables.add("I.t", [Exact(1)], "I.leave")
     unmetered = 3
     assert own_colour(metered, 7) == unmetered
-    metered.direct_meter_write("I.t", DEFAULT_ENTRY, MeterRates(0, 5, 0, 9))
-    assert metered.direct_meter_read("I.t", DEFAULT_ENTRY) == MeterRates(0, 5, 0, 9)
+    metered.meters.write_entry("I.t", DEFAULT_ENTRY, MeterRates(0, 5, 0, 9))
+    assert metered.meters.read_entry("I.t", DEFAULT_ENTRY) == MeterRates(0, 5, 0, 9)
     assert [own_colour(metered, key) for key in (7, 8, 9, 1)] == [0, 1, 2, 0]
-    metered.direct_meter_write("I.t", DEFAULT_ENTRY, None)
+    metered.meters.write_entry("I.t", DEFAULT_ENTRY, None)
     assert own_colour(metered, 7) == unmetered
 
 
@@ -142,15 +142,15 @@ COUNTED = """
 
 def test_the_default_entry_counts_misses(tmp_path: Path) -> None:
     p = instance(tmp_path, ingress=COUNTED)
-    entry = p.table_add("I.t", [Exact(1)], "I.one")
+    entry = p.tables.add("I.t", [Exact(1)], "I.one")
     for key, length in ((1, 10), (2, 20), (3, 30)):
         p.process(0, bytes([key]) + bytes(length - 1))
-    assert p.direct_counter_read("I.t", entry) == (1, 10)
-    assert p.direct_counter_read("I.t", DEFAULT_ENTRY) == (2, 50)
-    assert p.direct_counter_read("I.always", DEFAULT_ENTRY) == (3, 60)
-    p.direct_counter_write("I.t", DEFAULT_ENTRY, 7, 700)
+    assert p.counters.read_entry("I.t", entry) == (1, 10)
+    assert p.counters.read_entry("I.t", DEFAULT_ENTRY) == (2, 50)
+    assert p.counters.read_entry("I.always", DEFAULT_ENTRY) == (3, 60)
+    p.counters.write_entry("I.t", DEFAULT_ENTRY, 7, 700)
     p.process(0, bytes([4, 0, 0, 0]))
-    assert p.direct_counter_read("I.t", DEFAULT_ENTRY) == (8, 704)
+    assert p.counters.read_entry("I.t", DEFAULT_ENTRY) == (8, 704)
 
 
 def test_wrong_rates_and_meters_are_said(metered: Pipeline) -> None:
@@ -162,23 +162,23 @@ def test_wrong_rates_and_meters_are_said(metered: Pipeline) -> None:
         MeterRates(0, 0, 1e13, 0),
     ):
         with pytest.raises(PipelineError, match="a meter's"):
-            metered.meter_write("I.packets", 0, rates)
+            metered.meters.write("I.packets", 0, rates)
     with pytest.raises(PipelineError, match="no meter is called 'x'"):
-        metered.meter_write("x", 0, None)
+        metered.meters.write("x", 0, None)
     with pytest.raises(PipelineError, match="has the indexes 0 to 4"):
-        metered.meter_read("I.bytes", 5)
+        metered.meters.read("I.bytes", 5)
     with pytest.raises(PipelineError, match="no entry has that handle"):
-        metered.direct_meter_write("I.t", 0, None)
+        metered.meters.write_entry("I.t", 0, None)
 
 
 def test_an_entry_says_once_that_it_was_hit(metered: Pipeline) -> None:
-    handle = metered.table_add("I.t", [Exact(1)], "I.leave")
-    assert not metered.entry_take_hit("I.t", handle)
+    handle = metered.tables.add("I.t", [Exact(1)], "I.leave")
+    assert not metered.tables.take_hit("I.t", handle)
     own_colour(metered, 2)
-    assert not metered.entry_take_hit("I.t", handle)
+    assert not metered.tables.take_hit("I.t", handle)
     own_colour(metered, 1)
-    assert metered.entry_take_hit("I.t", handle)
-    assert not metered.entry_take_hit("I.t", handle)
+    assert metered.tables.take_hit("I.t", handle)
+    assert not metered.tables.take_hit("I.t", handle)
 
 
 LEARN = {
@@ -209,8 +209,8 @@ def test_digests_are_taken_in_order_also_of_dropped_packets(tmp_path: Path) -> N
     for port, a, b in ((4, 1, 1), (300, 2, 0), (5, 0, 0), (6, 3, 0)):
         p.process(port, learning(a, b))
     wide = int.from_bytes(bytes(range(10)), "big")
-    assert p.take_digests() == [("one_t", (1, 0xABC, wide)), ("other_t", (300,)), ("other_t", (6,))]
-    assert p.take_digests() == []
+    assert p.digests.take() == [("one_t", (1, 0xABC, wide)), ("other_t", (300,)), ("other_t", (6,))]
+    assert p.digests.take() == []
 
 
 def test_digests_that_nobody_takes_are_dropped_and_counted(tmp_path: Path) -> None:
@@ -219,9 +219,9 @@ def test_digests_that_nobody_takes_are_dropped_and_counted(tmp_path: Path) -> No
     for _ in range(room + 3):
         assert p.process(0, learning(1))
     assert p.drops()["digest"] == 3
-    assert len(p.take_digests()) == room
+    assert len(p.digests.take()) == room
     p.process(0, learning(2))
-    assert p.take_digests() == [("other_t", (0,))]
+    assert p.digests.take() == [("other_t", (0,))]
 
 
 SETS = {
@@ -250,23 +250,23 @@ def port_of(p: Pipeline, text: str) -> int:
 
 def test_the_parser_asks_its_value_sets(choosy: Pipeline) -> None:
     assert port_of(choosy, "05060007") == 0
-    choosy.value_set_write("P.one", [[Exact(5)], [Exact(9)]])
+    choosy.value_sets.write("P.one", [[Exact(5)], [Exact(9)]])
     assert [port_of(choosy, t) for t in ("05060007", "09060007", "06060007")] == [1, 1, 0]
-    choosy.value_set_write(
+    choosy.value_sets.write(
         "P.two", [[Exact(6), Exact(0x123)], [Ternary(0x80, 0x80), Lpm(0x7FF, 4)]]
     )
     assert [port_of(choosy, t) for t in ("0506f123", "00067123", "05060124")] == [3, 2, 1]
     assert [port_of(choosy, t) for t in ("00ff0712", "00ff0812", "007f0712")] == [2, 0, 0]
-    choosy.value_set_write("P.one", [])
+    choosy.value_sets.write("P.one", [])
     assert port_of(choosy, "05060007") == 0
 
 
 def test_wrong_members_are_said(choosy: Pipeline) -> None:
     with pytest.raises(PipelineError, match="no value set is called 'x'"):
-        choosy.value_set_write("x", [])
+        choosy.value_sets.write("x", [])
     with pytest.raises(PipelineError, match="a member has 2 fields, not 1"):
-        choosy.value_set_write("P.two", [[Exact(1)]])
+        choosy.value_sets.write("P.two", [[Exact(1)]])
     with pytest.raises(PipelineError, match="'field 1' has 12 bits, 4096 does not fit"):
-        choosy.value_set_write("P.two", [[Exact(1), Exact(4096)]])
+        choosy.value_sets.write("P.two", [[Exact(1), Exact(4096)]])
     with pytest.raises(PipelineError, match="is matched by Ternary"):
-        choosy.value_set_write("P.one", [[Range(1, 2)]])
+        choosy.value_sets.write("P.one", [[Range(1, 2)]])

@@ -117,7 +117,7 @@ def test_large_tables_equal_a_plain_search(name: str) -> None:
         for goal in (1200, 100, 600, 0, 50):
             while len(rows) > goal:
                 row = rows.pop(rng.randrange(len(rows)))
-                pipeline.table_delete("t", row.handle)
+                pipeline.tables.delete("t", row.handle)
             known = {(row.match, row.priority) for row in rows}
             while len(rows) < goal:
                 drawn = [draw(rng, kind, bits) for kind, bits in KEYS[name]]
@@ -127,7 +127,7 @@ def test_large_tables_equal_a_plain_search(name: str) -> None:
                     continue
                 known.add((match, priority))
                 port = len(rows) % PORTS
-                handle = pipeline.table_add("t", [m for m, _ in drawn], "hit", [port], priority)
+                handle = pipeline.tables.add("t", [m for m, _ in drawn], "hit", [port], priority)
                 rows.append(Row(handle, match, priority, port))
             for _ in range(150):
                 values = near(rng, name, rows)

@@ -72,53 +72,55 @@ def test_lookups_equal_brute_force_while_entries_change(name: str) -> None:
         for step in range(300):
             if entries and rng.random() < 0.3:
                 handle = rng.choice(list(entries))
-                pipeline.table_delete("t", handle)
+                pipeline.tables.delete("t", handle)
                 del entries[handle]
             else:
                 drawn = [draw(rng, kind, bits) for kind, bits in KEYS[name]]
                 plain, priority, port = [d[1] for d in drawn], step, step
                 if plain not in [e[0] for e in entries.values()]:
-                    handle = pipeline.table_add("t", [d[0] for d in drawn], "hit", [port], priority)
+                    handle = pipeline.tables.add(
+                        "t", [d[0] for d in drawn], "hit", [port], priority
+                    )
                     entries[handle] = (plain, priority, "hit", [port])
             model.entries["t"] = list(entries.values())
             for _ in range(3):
                 data = frame(rng, name)
                 assert pipeline.process(1, data) == model.process(1, data), (step, data.hex())
-        assert len(pipeline.table_entries("t")) == len(entries) > 10
+        assert len(pipeline.tables.entries("t")) == len(entries) > 10
 
 
 def test_of_equal_priorities_the_first_slot_wins() -> None:
     with Pipeline.of(Program.parse(builder("ternary").json())) as pipeline:
         matches = [Ternary(0, 0), Exact(0), Lpm(0, 0)]
-        first = pipeline.table_add("t", matches, "hit", [1], 5)
-        pipeline.table_add("t", [Ternary(0, 1), Exact(0), Lpm(0, 0)], "hit", [2], 5)
+        first = pipeline.tables.add("t", matches, "hit", [1], 5)
+        pipeline.tables.add("t", [Ternary(0, 1), Exact(0), Lpm(0, 0)], "hit", [2], 5)
         assert pipeline.process(0, bytes(4))[0][0] == 1
-        pipeline.table_delete("t", first)
+        pipeline.tables.delete("t", first)
         assert pipeline.process(0, bytes(4))[0][0] == 2
 
 
 def test_refusals_name_table_and_reason() -> None:
     with Pipeline.of(Program.parse(builder("lpm", size=1).json())) as pipeline:
         key = [Exact(1), Lpm(0x800, 1)]
-        handle = pipeline.table_add("t", key, "hit", [3])
+        handle = pipeline.tables.add("t", key, "hit", [3])
         cases = [
-            (lambda: pipeline.table_add("t", key, "hit", [3]), "an equal entry exists"),
-            (lambda: pipeline.table_add("t", [Exact(2), Lpm(0, 0)], "hit", [3]), "is full"),
-            (lambda: pipeline.table_add("t", [Exact(32), Lpm(0, 0)], "hit", [3]), "5 bits"),
-            (lambda: pipeline.table_add("t", [Exact(2), Lpm(0, 13)], "hit", [3]), "0 to 12"),
-            (lambda: pipeline.table_add("t", [Exact(2)], "hit", [3]), "2 fields, not 1"),
-            (lambda: pipeline.table_add("t", [Lpm(2, 1), Lpm(0, 0)], "hit", [3]), "by Exact"),
-            (lambda: pipeline.table_add("t", key, "hit", [512]), "9 bits"),
-            (lambda: pipeline.table_add("t", key, "hit", []), "1 arguments, not 0"),
-            (lambda: pipeline.table_add("t", key, "none"), "no action 'none'"),
-            (lambda: pipeline.table_add("x", key, "hit"), "no table is called 'x'"),
-            (lambda: pipeline.table_delete("t", handle + 1), "no entry has that handle"),
-            (lambda: pipeline.table_modify("t", handle + (1 << 32), "miss"), "no entry"),
+            (lambda: pipeline.tables.add("t", key, "hit", [3]), "an equal entry exists"),
+            (lambda: pipeline.tables.add("t", [Exact(2), Lpm(0, 0)], "hit", [3]), "is full"),
+            (lambda: pipeline.tables.add("t", [Exact(32), Lpm(0, 0)], "hit", [3]), "5 bits"),
+            (lambda: pipeline.tables.add("t", [Exact(2), Lpm(0, 13)], "hit", [3]), "0 to 12"),
+            (lambda: pipeline.tables.add("t", [Exact(2)], "hit", [3]), "2 fields, not 1"),
+            (lambda: pipeline.tables.add("t", [Lpm(2, 1), Lpm(0, 0)], "hit", [3]), "by Exact"),
+            (lambda: pipeline.tables.add("t", key, "hit", [512]), "9 bits"),
+            (lambda: pipeline.tables.add("t", key, "hit", []), "1 arguments, not 0"),
+            (lambda: pipeline.tables.add("t", key, "none"), "no action 'none'"),
+            (lambda: pipeline.tables.add("x", key, "hit"), "no table is called 'x'"),
+            (lambda: pipeline.tables.delete("t", handle + 1), "no entry has that handle"),
+            (lambda: pipeline.tables.modify("t", handle + (1 << 32), "miss"), "no entry"),
         ]
         for attempt, message in cases:
             with pytest.raises(PipelineError, match=message):
                 attempt()
-        pipeline.table_modify("t", handle, "hit", [4])
+        pipeline.tables.modify("t", handle, "hit", [4])
         assert pipeline.process(0, bytes([0x0C, 0]) + b"\0")[0][0] == 4
 
 
@@ -137,13 +139,13 @@ def test_constant_entries_win_by_smallest_number_and_cannot_change() -> None:
     ]
     with Pipeline.of(Program.parse(builder("ternary", entries=entries).json())) as pipeline:
         assert pipeline.process(0, bytes(4))[0][0] == 6
-        known = pipeline.table_entries("t")
+        known = pipeline.tables.entries("t")
         assert [(e.args, e.const) for e in known] == [((5,), True), ((6,), True)]
         assert known[0].match == (Ternary(0, 0), Exact(0), Lpm(0, 0))
         for attempt in (
-            lambda: pipeline.table_delete("t", known[0].handle),
-            lambda: pipeline.table_modify("t", known[0].handle, "miss"),
-            lambda: pipeline.table_add("t", known[0].match, "miss"),
+            lambda: pipeline.tables.delete("t", known[0].handle),
+            lambda: pipeline.tables.modify("t", known[0].handle, "miss"),
+            lambda: pipeline.tables.add("t", known[0].match, "miss"),
         ):
             with pytest.raises(PipelineError, match="makes this constant"):
                 attempt()
@@ -153,10 +155,10 @@ def test_direct_counters_count_hits_of_their_entry() -> None:
     b = builder("exact", with_counters=True)
     b.add("counter_arrays", name="hits", size=1024, is_direct=True, binding="t")
     with Pipeline.of(Program.parse(b.json())) as pipeline:
-        handles = [pipeline.table_add("t", [Exact(i), Exact(0)], "hit", [1]) for i in (0, 1)]
+        handles = [pipeline.tables.add("t", [Exact(i), Exact(0)], "hit", [1]) for i in (0, 1)]
         for data in (bytes(10), bytes(12), bytes([0, 0x80]) + bytes(8), b"\xff" * 10):
             pipeline.process(0, data)
-        assert pipeline.counter_read("hits", handles[0]) == (2, 22)
-        assert pipeline.direct_counter_read("t", handles[1]) == (1, 10)
-        pipeline.counter_write("hits", handles[0], 7, 8)
-        assert pipeline.direct_counter_read("t", handles[0]) == (7, 8)
+        assert pipeline.counters.read("hits", handles[0]) == (2, 22)
+        assert pipeline.counters.read_entry("t", handles[1]) == (1, 10)
+        pipeline.counters.write("hits", handles[0], 7, 8)
+        assert pipeline.counters.read_entry("t", handles[0]) == (7, 8)

@@ -66,7 +66,7 @@ def check(bits: int, value: Any, expected: Any) -> str:
             [(_, out)] = pipeline.process(1, frame)
             want = expected(a, b) % (1 << bits)
             assert int.from_bytes(out, "big") == (want << bits | b) << padding
-            assert pipeline.register_read("kept", 2) == want
+            assert pipeline.registers.read("kept", 2) == want
     return translate(parsed)
 
 

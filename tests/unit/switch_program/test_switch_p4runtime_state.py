@@ -147,8 +147,8 @@ def test_an_action_set_belongs_to_its_entry(client: Any, switch_server: Any, id_
     assert client.read(Entity(action_profile_member=ActionProfileMember())) == []
     client.write(("DELETE", entity))
     # Everything was given back: numbers start again.
-    assert switch_server.pipeline.profile_add_group("I.chooser").number == 0
-    assert switch_server.pipeline.profile_add_member("I.chooser", "I.mark").number == 0
+    assert switch_server.pipeline.profiles.add_group("I.chooser").number == 0
+    assert switch_server.pipeline.profiles.add_member("I.chooser", "I.mark").number == 0
 
 
 def test_what_profiles_refuse(client: Any, id_of: Any) -> None:
@@ -408,7 +408,7 @@ def test_an_action_set_watches_ports_too(client: Any, switch_server: Any, id_of:
     assert client.read(entry(id_of, "I.balanced", 5)) == [entity]
     client.write(("DELETE", entity))
     switch_server.links.pull()
-    assert switch_server.pipeline.profile_add_group("I.chooser").number == 0
+    assert switch_server.pipeline.profiles.add_group("I.chooser").number == 0
 
 
 def test_the_default_entry_has_a_meter(client: Any, switch_server: Any, id_of: Any) -> None:

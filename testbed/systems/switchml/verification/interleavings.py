@@ -139,7 +139,7 @@ class Model:
         return [self.packets.of(Packet(True, rank, worker.datagram(slot))) for slot in slots]
 
     def _read_switch(self) -> tuple[int, ...]:
-        return tuple(self._pipeline.register_read(name, index) for name, index in self._registers)
+        return tuple(self._pipeline.registers.read(name, index) for name, index in self._registers)
 
     def packet(self, number: int) -> Packet:
         packet = self.packets.things[number]
@@ -168,7 +168,7 @@ class Model:
             cells = self._switches.things[switch]
             assert isinstance(cells, tuple)
             for (name, index), value in zip(self._registers, cells, strict=True):
-                self._pipeline.register_write(name, index, value)
+                self._pipeline.registers.write(name, index, value)
             packet = self.packet(number)
             frame = self._framings[packet.rank].frame(packet.datagram)
             results = []
@@ -367,6 +367,6 @@ def enumerate_all(program: Path, case: Case, depth: int | None) -> Enumerated:
         for entry in entries.tables:
             compiled.add(pipeline, entry)
         for group, replicas in entries.groups.items():
-            pipeline.set_multicast_group(group, replicas)
+            pipeline.replication.set_multicast_group(group, replicas)
         enumeration = Enumeration(Model(pipeline, case))
         return enumeration.exhaust() if depth is None else enumeration.walk(depth)

@@ -51,15 +51,15 @@ class SwitchPair:
         """Other entries instead of all that were there; registers stay."""
         tables = self._compiled.program.tables
         for table, handle in self._handles:
-            self._pipeline.table_delete(full_name(tables, table), handle)
+            self._pipeline.tables.delete(full_name(tables, table), handle)
         added = [
             (entry.table, self._compiled.add(self._pipeline, entry)) for entry in entries.tables
         ]
         self._handles = added
         for group in self._entries.groups if self._entries else ():
-            self._pipeline.set_multicast_group(group, [])
+            self._pipeline.replication.set_multicast_group(group, [])
         for group, replicas in entries.groups.items():
-            self._pipeline.set_multicast_group(group, replicas)
+            self._pipeline.replication.set_multicast_group(group, replicas)
         self._entries = entries
         self.model.duties = dict(duties)
 
@@ -101,7 +101,7 @@ class SwitchPair:
         for last in COUNTERS:
             name = full_name(self._compiled.program.counters, last)
             for index in [0] if last in OF_FRAMES else [*indices, NO_JOB]:
-                got = self._pipeline.counter_read(name, index)
+                got = self._pipeline.counters.read(name, index)
                 model = self.model
                 must = model.counted[last, index], model.counted_bytes[last, index]
                 if got != must:

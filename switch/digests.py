@@ -1,0 +1,38 @@
+"""Digests that an instance's packets have made."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+
+from agglab.switch.library import Instance
+
+DIGEST_ROOM = 1 << 18
+"""DIGEST_ROOM of state.h: what waits to be taken never has more bytes."""
+LIST = struct.Struct("=H")
+
+
+class Digests:
+    """What waits to be taken; `pipeline.digests`."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+
+    def take(self) -> list[tuple[str, tuple[int, ...]]]:
+        """The (name, fields) of the digests since the last call, in order. What is not taken in
+        time is dropped when 256 KiB wait, counted `digest`."""
+        if not self._instance.program.learn_lists:
+            return []
+        buffer = ctypes.create_string_buffer(DIGEST_ROOM)
+        size = self._instance.call("pl_take_digests", buffer, DIGEST_ROOM)
+        data = buffer.raw[:size]
+        found, at = [], 0
+        while at < size:
+            learned = self._instance.program.learn_lists[LIST.unpack_from(data, at)[0]]
+            at += LIST.size
+            values = []
+            for _, field in learned.fields:
+                values.append(int.from_bytes(data[at : at + field.bytes], "big"))
+                at += field.bytes
+            found.append((learned.name, tuple(values)))
+        return found

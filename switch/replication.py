@@ -1,0 +1,39 @@
+"""What copies of a packet leave: multicast groups and clone sessions of an instance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agglab.switch.errors import PipelineError
+from agglab.switch.library import Instance, Replica, check
+
+
+class Replication:
+    """Multicast groups and clone sessions; `pipeline.replication`."""
+
+    def __init__(self, instance: Instance) -> None:
+        self._instance = instance
+
+    def set_multicast_group(self, group: int, replicas: Sequence[tuple[int, int]]) -> None:
+        """Set a group's (port, rid) copies; an empty list deletes it."""
+        result = self._instance.call(
+            "pl_multicast_group", group % (1 << 32), *self._replicas(replicas)
+        )
+        check(result, f"multicast group {group}")
+
+    def set_clone_session(
+        self, session: int, replicas: Sequence[tuple[int, int]], max_bytes: int = 0
+    ) -> None:
+        """Set a clone session's (port, rid) copies; an empty list deletes it. With max_bytes no
+        copy leaves longer than that."""
+        result = self._instance.call(
+            "pl_clone_session", session % (1 << 32), *self._replicas(replicas), max_bytes
+        )
+        check(result, f"clone session {session}")
+
+    def _replicas(self, replicas: Sequence[tuple[int, int]]) -> tuple[object, int]:
+        for port, rid in replicas:
+            if not (0 <= port < 1 << 16 and 0 <= rid < 1 << 16):
+                raise PipelineError(f"port and rid have 16 bits, not {port} and {rid}")
+        array = (Replica * len(replicas))(*[Replica(port, rid) for port, rid in replicas])
+        return array, len(replicas)
