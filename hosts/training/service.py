@@ -1,7 +1,7 @@
 """The agent's end of a training: it performs the reductions that the script of its host asks for,
 in the order in which they are asked for, by a callable. Without threads and without PyTorch:
 
-    service = Service(path, terms, reduce, on_report, records)
+    service = Service(path, terms, reduce, on_report)
     start the script with AGGLAB_TRAINING=path
     while the script runs:
         wait until service.fileno() can be read       # Reducer.serve(interrupt) does
@@ -20,7 +20,6 @@ import mmap
 import os
 import select
 import socket
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +30,6 @@ from numpy.typing import NDArray
 from agglab.hosts.errors import AllReduceError, NotFinite
 from agglab.hosts.training import protocol
 from agglab.hosts.training.protocol import ProtocolError
-from agglab.hosts.training.records import Records
 
 SLOTS = 2
 """One is filled or emptied by the script while the other is reduced."""
@@ -76,13 +74,10 @@ class Service:
         terms: Terms,
         reduce: ReduceCall,
         on_report: Callable[[Mapping[str, Any]], None],
-        records: Records | None = None,
-        clock_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._welcome = terms.welcome()
         self._first_packet = protocol.pack(self._welcome)
         self._path, self._reduce, self._on_report = path, reduce, on_report
-        self._records, self._clock_ns = records, clock_ns
         self._memory, self._descriptor = _shared_memory(SLOTS * self._welcome.slot_bytes)
         self._listener = _listen(path)
         self._events = select.epoll()
@@ -131,11 +126,6 @@ class Service:
         with contextlib.suppress(OSError):
             os.unlink(self._path)
 
-    @property
-    def digest(self) -> str | None:
-        """Of all results so far; None where nothing is recorded."""
-        return self._records.digest if self._records else None
-
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             connected, _ = self._listener.accept()
@@ -181,9 +171,6 @@ class Service:
     def _perform(self, asked: protocol.Reduce) -> None:
         values = self._values(asked)
         self._next += 1
-        start_ns = self._clock_ns()
-        if self._records:
-            self._records.before(asked.number, values)
         try:
             self._reduce(values, values)
         except AllReduceError as error:
@@ -191,11 +178,7 @@ class Service:
             self._tell(protocol.Failed(asked.number, one_line(error), fatal))
             if fatal:
                 raise
-            if self._records:
-                self._records.failed(asked.number)
             return
-        if self._records:
-            self._records.after(asked.number, values, start_ns, self._clock_ns())
         self.reductions += 1
         self._tell(protocol.Done(asked.number))
 

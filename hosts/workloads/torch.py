@@ -25,6 +25,9 @@ class Torch:
     script: str
     arguments: Sequence[str] = ()
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arguments", tuple(self.arguments))  # JSON makes lists of them
+
     def inputs(self, key: InputKey) -> NDArray[Any]:
         """Nothing: what a worker brings, its script computes."""
         return np.zeros(0, self.dtype)

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from agglab.testbed import systems
 from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar
 
-KEYS = ("system", "program", "entries", "worker", "file", "script")
+KEYS = ("system", "program", "entries", "worker", "file", "script", "model")
 """The last words of keys that may hold a path, or name code."""
 CODE = ".py"
 BESIDE = {".p4": ("*.p4", "*.p4i", "*.h", "include/*"), CODE: ("*.py",)}

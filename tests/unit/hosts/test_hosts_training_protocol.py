@@ -22,7 +22,6 @@ from agglab.hosts.errors import NotFinite, RoundTimeout
 from agglab.hosts.training import client, protocol, reporting
 from agglab.hosts.training.client import Client, Job, Piece, TrainingError
 from agglab.hosts.training.protocol import ProtocolError
-from agglab.hosts.training.records import Records, Sample
 from agglab.hosts.training.service import Service, Terms
 
 MESSAGES: list[protocol.Message] = [
@@ -109,13 +108,9 @@ class World:
     def __init__(self, folder: Path) -> None:
         self.reports: list[Any] = []
         self.failure: Exception | None = None
-        self.records = Records(folder / "records", Sample(1, 1, most=2))
         self.path = str(folder / "socket")
         terms = Terms(0, 2, 100, "127.0.0.1")
-        times = iter(range(1000))
-        self.service = Service(
-            self.path, terms, self._double, self.reports.append, self.records, lambda: next(times)
-        )
+        self.service = Service(self.path, terms, self._double, self.reports.append)
 
     def _double(self, values: NDArray, out: NDArray) -> None:
         failure, self.failure = self.failure, None
@@ -143,10 +138,9 @@ def world(tmp_path: Path) -> Iterator[World]:
     made = World(tmp_path)
     yield made
     made.service.close()
-    made.records.close()
 
 
-def test_a_reduction_happens_in_the_shared_memory(world: World, tmp_path: Path) -> None:
+def test_a_reduction_happens_in_the_shared_memory(world: World) -> None:
     script, packet, (descriptor,) = world.connect()
     terms = protocol.unpack(packet, (protocol.Welcome,))
     assert (terms.elements, terms.slots) == (100, 2)
@@ -159,13 +153,6 @@ def test_a_reduction_happens_in_the_shared_memory(world: World, tmp_path: Path) 
         world.turn()
         assert protocol.unpack(script.recv(65536), ALL) == protocol.Done(number)
         assert values.tolist() == [2, 4, 6]
-    lines = (tmp_path / "records/reductions.csv").read_text
-    world.records.close()
-    assert lines().splitlines()[1:] == ["0,3,float32,0,1", "1,3,int32,2,3", "2,3,int32,4,5"]
-    kept = tmp_path / "records/reduction1"
-    assert np.load(kept / "input.npy").tolist() == [1, 2, 3]
-    assert np.load(kept / "result.npy").tolist() == [2, 4, 6]
-    assert not (tmp_path / "records/reduction2").exists()  # two at most
     os.close(descriptor)
 
 
@@ -236,28 +223,6 @@ def test_a_failed_round_is_told_and_raised_unless_the_next_works(world: World) -
     answer = protocol.unpack(script.recv(65536), ALL)
     assert answer == protocol.Failed(1, "nothing came", True)
     os.close(descriptor)
-
-
-def test_the_digest_knows_results_numbers_and_types(tmp_path: Path) -> None:
-    def digest(name: str, *results: NDArray) -> str:
-        with Records(tmp_path / name, Sample(1, 0)) as records:
-            for number, result in enumerate(results):
-                records.before(number, result)
-                records.after(number, result, 0, 1)
-            return records.digest
-
-    one, two = np.arange(4, dtype="f4"), np.arange(4, dtype="i4")
-    assert digest("a", one, two) == digest("b", one.copy(), two[::-1][::-1])
-    found = [digest("c", one), digest("d", one.view("i4")), digest("e", one[:3], one[3:])]
-    negative_zero = np.array([-0.0, 1, 2, 3], "f4")
-    assert len({*found, digest("f", negative_zero), digest("g", one, one)}) == 5
-
-
-def test_all_ranks_sample_the_same_and_about_as_often_as_asked() -> None:
-    chosen = [number for number in range(10_000) if Sample(7, 50).holds(number)]
-    assert 130 < len(chosen) < 270
-    assert chosen != [number for number in range(10_000) if Sample(8, 50).holds(number)]
-    assert not any(Sample(7, 0).holds(number) for number in range(100))
 
 
 # The script's end.

@@ -130,14 +130,13 @@ def ring_of(workers: int) -> Iterator[list[Reducer]]:
 
 
 @pytest.mark.timeout(60 + COUNT)
-def test_random_collectives_over_a_ring(tmp_path) -> None:
+def test_random_collectives_over_a_ring() -> None:
     with ring_of(3) as reducers:
         ranks = run_ranks(
             collectives,
             workers=3,
             reduces=lambda rank: lambda values, out: reducers[rank].all_reduce(values, out=out),
             elements=ELEMENTS,
-            folder=tmp_path,
             environment={"SEED": str(SEED), "COUNT": str(COUNT)},
             serves=lambda rank: reducers[rank].serve,
             patience_s=60 + COUNT,

@@ -19,6 +19,7 @@ from agglab.hosts.workloads import (
     Layers,
     PushPull,
     Sparse,
+    Torch,
     Work,
     read,
     told,
@@ -37,14 +38,16 @@ WORKS: tuple[Work, ...] = (
     AsyncSgd(64, 4, 32, 4, 100, 1000, 20, 0),
     Layers("float32", (9, 900, 90), (1, 2, 3), (4, 5, 6), (1,), 0.5, 8, "none", 4, 100, True, 1e6),
 )
+SCRIPT = Torch(1000, "train.py", ("--epochs", "2"))
+"""Has no inputs: what it brings, its script computes."""
 DENSE: dict[str, Any] = {"kind": "allreduce", "elements": 9, "dtype": "int32"}
 
 
 def test_every_kind_is_tried_here() -> None:
-    assert {work.kind for work in WORKS} == set(KINDS)
+    assert {work.kind for work in (*WORKS, SCRIPT)} == set(KINDS)
 
 
-@pytest.mark.parametrize("work", WORKS)
+@pytest.mark.parametrize("work", [*WORKS, SCRIPT])
 def test_what_agents_are_told_says_all_of_it(work: Work) -> None:
     assert read(json.loads(json.dumps(told(work)))) == work
 

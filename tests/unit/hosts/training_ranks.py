@@ -3,6 +3,7 @@ their agents are threads of the test, which reduce by a Together or by a system 
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import os
 import select
@@ -10,10 +11,9 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from agglab.hosts.errors import AllReduceError
 from agglab.hosts.training.environment import script_environment
-from agglab.hosts.training.records import Records, Sample
 from agglab.hosts.training.service import ReduceCall, Service, Terms
 
 ELEMENTS = 10_000
@@ -59,6 +58,24 @@ class Together:
             raise AllReduceError("a worker is missing") from None
 
 
+class Noted:
+    """A reduction that remembers what it was asked for, and a hash of all results."""
+
+    def __init__(self, reduce: ReduceCall) -> None:
+        self._reduce, self._hash = reduce, hashlib.blake2b()
+        self.dtypes: list[str] = []
+
+    def __call__(self, values: NDArray, out: NDArray) -> None:
+        self.dtypes.append(values.dtype.name)
+        self._reduce(values, out)
+        self._hash.update(f"{out.size} {out.dtype.name} ".encode() + out.tobytes())
+
+    @property
+    def digest(self) -> str:
+        """Equal where the results were, in their order."""
+        return self._hash.hexdigest()
+
+
 @dataclass
 class Rank:
     """What one rank and its agent have come to."""
@@ -68,7 +85,8 @@ class Rank:
     exit_code: int | None = None
     reports: list[Mapping[str, Any]] = field(default_factory=list)
     counts: Mapping[str, int] = field(default_factory=dict)
-    digest: str | None = None
+    digest: str = ""
+    dtypes: Sequence[str] = ()
     reductions: int = 0
     goodbye: bool = False
     agent_error: str = ""
@@ -85,14 +103,13 @@ def run_ranks(
     workers: int = 2,
     reduces: Callable[[int], ReduceCall] | None = None,
     elements: int = ELEMENTS,
-    folder: Path | None = None,
     dtypes: tuple[str, ...] = ("float32", "int32"),
     environment: Mapping[str, str] | None = None,
     serves: Callable[[int], Callable[[int], None]] | None = None,
     patience_s: float = PATIENCE_S,
 ) -> list[Rank]:
-    """Run a script at all ranks and wait for its end. reduces(rank): its reduction; folder: where
-    the agents keep records; serves(rank): what an agent does between reductions, until a descriptor
+    """Run a script at all ranks and wait for its end. reduces(rank): its reduction;
+    serves(rank): what an agent does between reductions, until a descriptor
     can be read."""
     reduces = reduces or Together(workers).of
     ranks = [Rank() for _ in range(workers)]
@@ -101,13 +118,13 @@ def run_ranks(
         threads = []
         for number, rank in enumerate(ranks):
             path = f"{sockets}/{number}"
-            records = Records(folder / str(number), Sample(1, 3)) if folder else None
+            noted = Noted(reduces(number))
             terms = Terms(number, workers, elements, "127.0.0.1", dtypes)
-            service = Service(path, terms, reduces(number), rank.reports.append, records)
+            service = Service(path, terms, noted, rank.reports.append)
             variables = script_environment(number, workers, ("127.0.0.1", port), "test", path)
             variables |= environment or {}
             serve = serves(number) if serves else None
-            arguments = (script, rank, service, variables, serve, patience_s)
+            arguments = (script, rank, service, noted, variables, serve, patience_s)
             threads.append(threading.Thread(target=_serve, args=arguments))
         for thread in threads:
             thread.start()
@@ -120,6 +137,7 @@ def _serve(
     script: Script,
     rank: Rank,
     service: Service,
+    noted: Noted,
     variables: Mapping[str, str],
     serve: Callable[[int], None] | None,
     patience_s: float,
@@ -155,7 +173,8 @@ def _serve(
         process.kill()
     process.join()
     rank.exit_code = process.exitcode
-    rank.counts, rank.digest, rank.reductions = service.counts, service.digest, service.reductions
+    rank.counts, rank.reductions = service.counts, service.reductions
+    rank.digest, rank.dtypes = noted.digest, noted.dtypes
     rank.goodbye = service.goodbye
 
 
