@@ -7,7 +7,6 @@ reports. Every chance has a seed, so that two runs differ in their reductions al
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable, Iterator
 
 import torch
@@ -20,10 +19,11 @@ Batch = tuple[Tensor, Tensor]
 
 
 def arguments(**defaults: float) -> argparse.Namespace:
-    """Of the command line: epochs, batch (of one rank), rate and seed, whose defaults may be
-    given."""
+    """Of the command line: backend, and epochs, batch (of one rank), rate and seed, whose defaults
+    may be given."""
     usual = {"epochs": 3, "batch": 48, "rate": 0.001, "seed": 1, **defaults}
     parser = argparse.ArgumentParser()
+    parser.add_argument("--backend", default="agglab")
     for name, value in usual.items():
         parser.add_argument(f"--{name}", type=type(value), default=value)
     return parser.parse_args()
@@ -54,7 +54,7 @@ def train(
 ) -> None:
     """All epochs, by Adam on the cross entropy. Joins the other ranks
     first, and reports every step and epoch."""
-    distributed.init_process_group(os.environ.get("BACKEND", "agglab"))
+    distributed.init_process_group(asked.backend)
     whole = DistributedDataParallel(model)
     optimiser = torch.optim.Adam(whole.parameters(), asked.rate)
     step = 0

@@ -20,7 +20,7 @@ from agglab.hosts.training import report  # noqa: E402
 
 
 def start() -> None:
-    dist.init_process_group(os.environ.get("BACKEND", "agglab"))
+    dist.init_process_group(os.environ.get("TESTED_BACKEND", "agglab"))
 
 
 def model() -> nn.Module:
@@ -244,7 +244,7 @@ def collectives(rank: int, workers: int) -> Any:
 
 @pytest.mark.parametrize("name", ["agglab", "cpu:agglab"])
 def test_every_other_collective_and_the_functional_ones(name: str) -> None:
-    ranks = run_ranks(collectives, workers=2, environment={"BACKEND": name})
+    ranks = run_ranks(collectives, workers=2, environment={"TESTED_BACKEND": name})
     assert [rank.error for rank in ranks] == ["", ""]
 
 
