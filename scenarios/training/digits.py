@@ -1,7 +1,7 @@
 """Handwritten digits (scikit-learn's 1,797 images of 8 x 8), and a network of about a million
 parameters.
 
-    python -m torch.distributed.run --nproc-per-node 4 digits.py --backend gloo      # without Agglab
+    python -m torch.distributed.run --nproc-per-node 4 digits.py --backend gloo  # without Agglab
 """
 
 from functools import partial
