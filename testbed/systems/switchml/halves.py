@@ -42,10 +42,14 @@ def values_per_chunk(lanes: int, dtype: str) -> int:
 
 def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
     """What a scenario with halves cannot have."""
-    if not trust("switch.lanes") or not used(scenario):
+    if not used(scenario):
         return
+    for i, job in enumerate(stated(scenario)):
+        path = f"jobs[{i}].workload.worker" if scenario.jobs else "workload.worker"
+        if trust(path) and job.workload.worker and job.workload.dtype == DTYPE:
+            yield path, "float16 is summed by the laboratory's own worker alone", "leave it out"
     lanes = scenario.switch.lanes
-    if lanes is not None and lanes % 2:
+    if trust("switch.lanes") and lanes is not None and lanes % 2:
         yield "switch.lanes", f"{lanes} is odd; float16 takes lanes in pairs", "an even number"
 
 

@@ -237,6 +237,14 @@ WRONG = {
         "topology.racks: has no meaning for rack; allowed: workers",
     ),
     "a ring of two": ("topology: {kind: ring_of_racks, racks: 2}", "topology: racks: 3 to 254"),
+    "halves in odd lanes": (
+        "switch: {lanes: 33}\nworkload: {dtype: float16}",
+        "switch.lanes: 33 is odd; float16 takes lanes in pairs",
+    ),
+    "halves by a worker of one's own": (
+        "workload: {dtype: float16, worker: 'agglab.hosts:AllReducer'}",
+        "workload.worker: float16 is summed by the laboratory's own worker alone",
+    ),
     "an odd fat tree": ("topology: {kind: fat_tree, k: 5}", "topology: a fat tree's k is even"),
     "a custom graph of nothing": ("topology: {kind: custom}", "topology: switches: 1 to 254"),
     "a host with two links": (
