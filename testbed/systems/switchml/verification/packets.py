@@ -16,7 +16,7 @@ TAGS_MAX = 4
 MAPPED = bytes(10) + b"\xff\xff"
 """What IPv6 addresses begin with that hold an IPv4 address (RFC 4291)."""
 VERSION, RESULT = 1, 0x80
-INT32, SCALED, OPENING = 0, 1, 2
+INT32, SCALED, OPENING, HALF = 0, 1, 2, 3
 SHAPE = struct.Struct("!QIHHBB")
 """Elements, workers, lanes, window, dtype, round: compared as one number."""
 
