@@ -7,8 +7,8 @@
 const bit<8> INT32   = 0;
 const bit<8> SCALED  = 1;
 const bit<8> OPENING = 2;
-const bit<8> HALF    = 3;
 #ifdef FLOAT16
+const bit<8> HALF    = 3;
 #define LAST_KIND HALF
 #else
 #define LAST_KIND OPENING

@@ -17,6 +17,8 @@ ELEMENTS_PER_FRAME = 25
 """So that the first of two rounds at 10 Mbit/s takes longer than all foreign frames."""
 ELEMENTS_PER_UPDATE, UPDATES_MIN = 1250, 10
 """A training run with so many updates takes as long."""
+MODEL, MODEL_ELEMENTS = "alexnet", 61_100_840
+"""Of `layers`: scaled to as many values."""
 TEXT = """\
 name: foreign
 backend: virtual
@@ -45,6 +47,8 @@ def resolved(system: str, elements: int, seed: int, frames: int = 0) -> Resolved
     keys = {"kind": kind.kind, "elements": elements, "dtype": dtype}
     if "updates" in kind.keys:
         keys["updates"] = max(UPDATES_MIN, elements // ELEMENTS_PER_UPDATE)
+    if "scale" in kind.keys:
+        keys |= {"model": MODEL, "scale": MODEL_ELEMENTS / elements}
     workload = ", ".join(f"{key}: {keys[key]}" for key in keys if key not in kind.unread)
     text = TEXT.format(seed=seed, system=system, stranger=STRANGER, workload=workload)
     if frames:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agglab.compiler import ast
+from agglab.compiler.fold import evaluate
 
 Check = Callable[[str], Any]
 PROGRAM = """
@@ -119,8 +120,8 @@ def test_evaluate_with_constants_of_an_instance(check: Check) -> None:
     assert checked.program.main is not None
     instance = checked.program.main.arguments["p"]
     assignment = checked.nodes(ast.Assignment)[0]
-    assert checked.program.evaluate(assignment.right, {}) is None
-    assert checked.program.evaluate(assignment.right, instance.constants) == 42
+    assert evaluate(checked.program, assignment.right, {}) is None
+    assert evaluate(checked.program, assignment.right, instance.constants) == 42
 
 
 def test_names_of_objects_made_in_properties_and_of_renamed_blocks(check: Check) -> None:

@@ -52,7 +52,7 @@ ONE_MISTAKE = {
     "yes is not true": ("switch: {pcap: yes}", "s.yaml:1: switch.pcap: 'yes' is not true or false"),
     "unknown choice": (
         "workload: {dtype: float64}",
-        "s.yaml:1: workload.dtype: unknown 'float64', did you mean 'float32'?; allowed: float32,",
+        "s.yaml:1: workload.dtype: unknown 'float64', did you mean 'float16'?; allowed: float32,",
     ),
     "list for a value": ("seed: [1]", "s.yaml:1: seed: is a list, not a value; allowed: a whole"),
     "mapping for a value": ("seed: {a: 1}", "s.yaml:1: seed: is a mapping, not a value"),

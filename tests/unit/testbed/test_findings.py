@@ -23,6 +23,7 @@ from agglab.testbed.run import run
 from agglab.testbed.scenario import Point, ScenarioError, find, load, names, resolve
 from agglab.testbed.side_by_side import runs_of
 from agglab.testbed.virtual import backend, links, switches
+from agglab.testbed.workloads import KINDS
 
 TEXT = """
 name: small
@@ -269,9 +270,13 @@ def in_virtual_time(point: Point) -> Point:
 
 
 def on_both_clocks() -> list[str]:
-    """Of the shipped scenarios those whose systems run in virtual time, too."""
-    systems = {name: [p.resolved.system for p in load(find(name)).points] for name in names()}
-    return [n for n, own in systems.items() if all("virtual" in s.abilities.clocks for s in own)]
+    """Of the shipped scenarios those whose systems and workloads run in virtual time, too."""
+    return [name for name in names() if all(map(runs_in_virtual_time, load(find(name)).points))]
+
+
+def runs_in_virtual_time(point: Point) -> bool:
+    kinds = [KINDS[job.work.kind].clocks for job in point.resolved.jobs]
+    return all("virtual" in clocks for clocks in [point.resolved.system.abilities.clocks, *kinds])
 
 
 def declared(point: Point) -> set[str]:
