@@ -96,7 +96,8 @@ def test_lines_of_code_are_neither_blank_nor_comments(tmp_path: Path) -> None:
 
 
 def test_every_kind_of_workload_has_a_case() -> None:
-    assert {case.kind for case in cases()} == set(KINDS)
+    virtual = {kind for kind, known in KINDS.items() if "virtual" in known.clocks}
+    assert {case.kind for case in cases()} == virtual < set(KINDS)
 
 
 def row(**lossless) -> Row:
