@@ -36,15 +36,16 @@ def imbalances(measured: Measurements) -> list[str]:
 def _of_link(way: DirectionStatistics) -> Iterator[str]:
     if way.packets != way.seen + way.in_flight:
         yield (
-            f"{way.direction}: {way.packets} frames entered, {way.seen} arrived and "
-            f"{way.in_flight} are on their way"
+            f"{way.direction}: {way.packets} frames entered the link, but {way.seen} arrived "
+            f"and {way.in_flight} are still in flight"
         )
     assert way.handed_over is not None, "virtual time counts it"
     gone = way.dropped_injected + way.lost_link_down
     if way.seen + way.duplicated != gone + way.held + way.handed_over:
         yield (
             f"{way.direction}: {way.seen} frames arrived and {way.duplicated} copies were made, "
-            f"but {gone} were lost, {way.held} are held up and {way.handed_over} were handed over"
+            f"but {gone} were lost, {way.held} are being delayed and {way.handed_over} were "
+            "delivered"
         )
 
 
@@ -53,16 +54,19 @@ def _of_node(node: NodeStatistics, ways: dict[str, DirectionStatistics]) -> Iter
         way.handed_over or 0 for name, way in ways.items() if name.endswith(f"->{node.name}")
     )
     if handed_over != node.received:
-        yield f"{node.name}: links handed over {handed_over} frames, it received {node.received}"
+        yield (
+            f"{node.name}: its links delivered {handed_over} frames, but it received "
+            f"{node.received}"
+        )
     if node.received != node.used + node.ignored + node.waiting:
         yield (
-            f"{node.name}: {node.received} frames received, {node.used} used, {node.ignored} "
-            f"ignored and {node.waiting} waiting"
+            f"{node.name}: it received {node.received} frames, but used {node.used}, ignored "
+            f"{node.ignored} and still has {node.waiting} waiting"
         )
     for name, way in ways.items():
         entered, sent = way.packets + way.dropped_by_queue, node.sent.get(name, 0)
         if name.startswith(f"{node.name}->") and entered != sent:
-            yield f"{name}: {node.name} sent {sent} frames, the link was given {entered}"
+            yield f"{name}: {node.name} sent {sent} frames, but {entered} entered the link"
 
 
 def _by_workers(measured: Measurements) -> tuple[dict[str, int], dict[str, int]]:
@@ -92,9 +96,12 @@ def _of_workers(node: NodeStatistics, sent: int, received: int, injected: int) -
     put_out, used = sum(node.sent.values()) + node.local_sent, node.used + node.local_received
     sent, received = sent + node.untold_sent, received + node.untold_received
     if put_out != sent + injected:
-        yield f"{node.name}: its workers counted {sent} frames sent, of {put_out - injected}"
+        yield (
+            f"{node.name}: its workers counted {sent} sent frames, but it put "
+            f"{put_out - injected} on its links"
+        )
     if used != received + node.unread:
         yield (
-            f"{node.name}: its workers counted {received} frames received, of {used} that "
-            f"came and {node.unread} that nobody read"
+            f"{node.name}: its workers counted {received} received frames, but {used} arrived "
+            f"for them and {node.unread} more that nobody read"
         )

@@ -38,7 +38,7 @@ class _Connection:
         self.closed = not data
         *lines, self._pending = (self._pending + data).split(b"\n")
         if len(self._pending) > LINE_MAX_BYTES:
-            raise AgentFailed(f"{self.name()}: sent a line over {LINE_MAX_BYTES} bytes")
+            raise AgentFailed(f"{self.name()}: sent a line longer than {LINE_MAX_BYTES} bytes")
         for line in lines:
             yield self._decoded(line)
 
@@ -120,13 +120,16 @@ class Agents:
     def _identify(self, connection: _Connection, event: Event) -> None:
         job, name = event.get("job", -1), event.get("name", "")
         if not isinstance(job, int) or not isinstance(name, str):
-            raise AgentFailed(f"{connection.name()}: sent a line that is no event")
+            raise AgentFailed(f"{connection.name()}: sent a line that is not an event")
         if not isinstance(event.get("rank"), int) or not isinstance(event.get("event"), str):
-            raise AgentFailed(f"the agent of {name}: sent a line that is no event")
+            raise AgentFailed(f"the agent of {name}: sent a line that is not an event")
         role = str(event.get("role", WORKER))
         worker = WorkerId.of({**event, "job": job, "name": name, "role": role})
         if worker not in self._expected or connection.worker not in (None, worker):
-            raise AgentFailed(f"an agent names itself {worker.host!r} of job {worker.job!r}")
+            raise AgentFailed(
+                f"an agent says that it is {worker.host!r} of job {worker.job!r}, "
+                "which this connection cannot belong to"
+            )
         if connection.worker is None:
             connection.worker = worker
             self._connections[worker] = connection

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 ONES = 0xFFFF
-"""Sums in ones' complement are sums modulo this."""
+"""One's complement sums are sums modulo this number."""
 
 
 def word_sum(data: bytes) -> int:

@@ -26,9 +26,9 @@ from agglab.testbed.terminal import plain
 
 EXIT_CODES = """exit codes:
   0  every expectation of the scenario holds
-  1  one does not, or the run broke off
+  1  an expectation does not hold, or the run was aborted
   2  the scenario, its P4 program or the command line is wrong
-  3  this machine lacks something, which is named
+  3  this machine lacks something; the message names it
   130  interrupted"""
 
 
@@ -64,7 +64,7 @@ def _dispatch(words: list[str]) -> int:
     parser = _parser()
     name = words[0] if words and not words[0].startswith("-") else ""
     if name and name not in COMMANDS:
-        parser.error(f"no command {quote(name)}{nearest(name, COMMANDS)}; {_known()}")
+        parser.error(f"unknown command {quote(name)}{nearest(name, COMMANDS)}; {_known()}")
     if name and (main := COMMANDS[name].main):
         return main(words[1:])
     options = parser.parse_args(words)
@@ -97,7 +97,7 @@ def _systems(options: argparse.Namespace) -> int:
         try:
             print(plain("\n".join(system_lines(systems.find(name)))))
         except systems.UnknownSystem as error:
-            print(plain(f"{name}: cannot be used: {error}"))
+            print(plain(f"{name}: this system cannot be used: {error}"))
     return PASSED
 
 
@@ -199,7 +199,9 @@ def _clean(options: argparse.Namespace) -> int:
     from agglab.testbed.scratch import remove_stale
 
     removed = remove_stale()
-    print("\n".join(f"removed {what}" for what in removed) or "nothing was left behind")
+    print(
+        "\n".join(f"removed {what}" for what in removed) or "no killed run has left anything behind"
+    )
     return PASSED
 
 
@@ -212,7 +214,7 @@ def _report(options: argparse.Namespace) -> int:
         return _fail(INVALID, str(error))
     print(plain(str(page)))
     if options.open and not webbrowser.open(page.resolve().as_uri()):
-        return _fail(LACKING, "no browser was found: open the file above in one")
+        return _fail(LACKING, "no browser was found: open the file named above in a browser")
     return PASSED
 
 
@@ -279,50 +281,58 @@ def _doctor(words: list[str]) -> int:
 
 def _arguments_of_report(command: argparse.ArgumentParser) -> None:
     command.add_argument("folder", help="results/<scenario>/<run-id>")
-    command.add_argument("--open", action="store_true", help="and show it in a browser")
+    command.add_argument("--open", action="store_true", help="also open the page in a browser")
 
 
 def _arguments_of_check(command: argparse.ArgumentParser) -> None:
-    _arguments_of_a_scenario(command, "the problems as one JSON object on stdout")
+    _arguments_of_a_scenario(command, "print the problems as one JSON object on stdout")
 
 
 def _arguments_of_run(command: argparse.ArgumentParser) -> None:
-    _arguments_of_a_scenario(command, "metrics.json on stdout, and on stderr what is for people")
-    command.add_argument("--results", default="results", metavar="DIR", help="where results go")
+    _arguments_of_a_scenario(
+        command, "print metrics.json on stdout, and the summary for people on stderr"
+    )
+    command.add_argument(
+        "--results", default="results", metavar="DIR", help="the folder for results"
+    )
     command.add_argument(
         "--resume",
         type=Path,
         metavar="DIR",
-        help="go on with a sweep's result folder: finished points are kept",
+        help="continue the sweep in this result folder; finished points are kept",
     )
     command.add_argument(
         "--processes",
         type=_count,
         metavar="N",
-        help="how many points of a sweep in virtual time run at once (default: all processors)",
+        help="how many points of a sweep in virtual time to run at once (default: one per "
+        "processor)",
     )
 
     command.add_argument(
         "--scheduler",
         metavar="tcp://HOST:PORT",
-        help="have the points of a sweep run by the workers of this Dask scheduler",
+        help="let the workers of this Dask scheduler run the points of a sweep",
     )
 
 
 def _count(text: str) -> int:
     if not (text.isdecimal() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number greater than 0")
     return int(text)
 
 
 def _arguments_of_a_scenario(command: argparse.ArgumentParser, in_json: str) -> None:
-    command.add_argument("scenario", help="a name from `list`, or the path of a .yaml file")
+    command.add_argument(
+        "scenario", help="a name that `agglab list` prints, or the path of a .yaml file"
+    )
     _argument_of_settings(command)
     command.add_argument(
         "--folder",
         type=Path,
         metavar="DIR",
-        help="where paths in the scenario count from (default: its own folder)",
+        help="the folder that relative paths in the scenario start from (default: the "
+        "scenario's own folder)",
     )
     command.add_argument("--json", action="store_true", help=in_json)
 
@@ -331,10 +341,14 @@ def _arguments_of_systems(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--measure",
         action="store_true",
-        help="run each on every workload that it does, in virtual time, and print tables",
+        help="run each system on every workload that it supports, in virtual time, and print "
+        "tables",
     )
     command.add_argument(
-        "--out", type=Path, metavar="FILE", help="write the tables there, as docs/systems/README.md"
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="write the tables to this file, as in docs/systems/README.md",
     )
     _argument_of_settings(command)
 
@@ -345,7 +359,7 @@ def _argument_of_settings(command: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="change one key, such as links.loss=1%% (may be repeated)",
+        help="change one key, such as links.loss=1%% (can be given several times)",
     )
 
 
@@ -361,31 +375,36 @@ class Command:
 
 
 COMMANDS: Mapping[str, Command] = {
-    "list": Command("the scenarios, a line each", run=_list),
+    "list": Command("list the scenarios, one per line", run=_list),
     "check": Command(
-        "validate a scenario without running it", run=_check, arguments=_arguments_of_check
+        "check that a scenario is valid, without running it",
+        run=_check,
+        arguments=_arguments_of_check,
     ),
     "run": Command("run a scenario", run=_run, arguments=_arguments_of_run),
     "report": Command(
-        "draw a result folder's report again", run=_report, arguments=_arguments_of_report
+        "write the report of a result folder again", run=_report, arguments=_arguments_of_report
     ),
-    "compare": Command("what differs between two results, and is it noise?", main=_compare),
-    "results": Command("the numbers of many runs as one table", main=_results),
-    "figures": Command("the figures of the literature, run and drawn", main=_figures),
-    "pack": Command("results as one file that others can repeat", main=_pack),
-    "repeat": Command("run such a file again: does it agree?", main=_repeat),
-    "clean": Command("remove what killed runs left behind", run=_clean),
-    "doctor": Command("what this machine has and lacks", main=_doctor),
+    "compare": Command(
+        "show what differs between two results, and whether it is more than noise", main=_compare
+    ),
+    "results": Command("write the numbers of many runs as one table", main=_results),
+    "figures": Command("run the figures from the literature and draw them", main=_figures),
+    "pack": Command("write results as one file with which others can repeat the runs", main=_pack),
+    "repeat": Command("run such a file again, and say whether the results agree", main=_repeat),
+    "clean": Command("remove what killed runs have left behind", run=_clean),
+    "doctor": Command("show what this machine has and what it lacks", main=_doctor),
     "calibrate": Command(
-        "find the highest link rate this machine carries, and keep it for `check`", main=_calibrate
+        "find the highest link rate that this machine can carry, and save it for `check`",
+        main=_calibrate,
     ),
     "systems": Command(
-        "the ways of aggregating, what each can do, and how they compare (--measure)",
+        "list the systems and what each supports; with --measure, compare them",
         run=_systems,
         arguments=_arguments_of_systems,
     ),
-    "export": Command("for p4-utils or p4lang's tutorials", main=_export),
-    "fill": Command("fill a running switch over P4Runtime", main=_fill),
+    "export": Command("export a scenario for p4-utils or for p4lang's tutorials", main=_export),
+    "fill": Command("fill a running switch's tables over P4Runtime", main=_fill),
 }
 
 
@@ -409,7 +428,7 @@ def _version() -> str:
     try:
         return metadata.version("agglab")
     except metadata.PackageNotFoundError:
-        return "of a checkout that is not installed"
+        return "(version unknown: this checkout is not installed)"
 
 
 def _fail(code: int, text: str) -> int:
@@ -422,4 +441,4 @@ def _bug(error: Exception) -> str:
         "w", prefix="agglab-", suffix=".log", delete=False, encoding="utf-8"
     ) as log:
         log.write(traceback.format_exc())
-    return f"internal error: {one_line(repr(error), 200)}; the trace is in {log.name}"
+    return f"internal error: {one_line(repr(error), 200)}; the traceback is in {log.name}"

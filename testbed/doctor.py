@@ -61,40 +61,40 @@ class Tool:
     costs: str
     remedy: str
     trouble: Callable[[], str] = str
-    """Why it does not run although it is there; empty if it does."""
+    """Why the tool does not run although it is installed; empty if it does run."""
 
 
 NEEDED = rack(1, Direction(rate_bps=10**8))
-"""What every scenario on a network asks for."""
+"""What every scenario on a real network needs."""
 FEATURES = (
     Feature(
         "eBPF (XDP)",
         rack(1, Direction(impairments=(Corrupt(0.5),))),
-        "bursts, periodic and listed losses, corruption, links that go down; plain `loss` works",
+        "bursts, periodic and listed losses, corruption and links that go down; plain `loss` works",
     ),
     Feature(
         "duplication (eBPF, clsact)",
         rack(1, Direction(impairments=(Duplicate(0.5),))),
-        "duplicated packets on real links; `backend: virtual` has them",
+        "duplicated packets on real links; `backend: virtual` supports them",
     ),
     Feature(
         "link delays (netem)",
         rack(1, Direction(delay_us=1000)),
-        "`delay`, jitter and reordering on real links; `backend: virtual` has them",
+        "`delay`, jitter and reordering on real links; `backend: virtual` supports them",
     ),
 )
 TOOLS = (
     Tool(
         "BMv2",
         ("simple_switch_grpc", "simple_switch"),
-        "`target: bmv2`, and half of the conformance",
+        "`target: bmv2`, and half of the conformance tests",
         bmv2.REMEDY,
         bmv2_trouble,
     ),
     Tool(
         "p4c",
         ("p4c-bm2-ss",),
-        "`compiler: p4c`, and half of the conformance",
+        "`compiler: p4c`, and half of the conformance tests",
         P4C_REMEDY,
         p4c_trouble,
     ),
@@ -107,7 +107,7 @@ TOOLS = (
     Tool(
         "tshark",
         ("tshark",),
-        "reading pcaps on the terminal",
+        "reading pcap files on the terminal",
         " or ".join(filter(None, (PEERS, "apt-get install tshark"))),
     ),
 )
@@ -116,9 +116,12 @@ TOOLS = (
 def main(words: Sequence[str], out: TextIO | None = None) -> int:
     """The command line; 0 when scenarios run here, 3 when something needed is missing."""
     parser = argparse.ArgumentParser(
-        prog="agglab doctor", description="What this machine has, lacks, and how to mend"
+        prog="agglab doctor",
+        description="Show what this machine has and what it lacks, and how to mend that.",
     )
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object instead of a table"
+    )
     options = parser.parse_args(words)
     found = list(checks())
     code = LACKING if any(check.needed and not check.has for check in found) else PASSED
@@ -140,7 +143,7 @@ def checks() -> Iterator[Check]:
 def _basics() -> Iterator[Check]:
     """What `lacks` has found to be there."""
     right = "root" if os.geteuid() == 0 else "user namespaces"
-    yield Check("the right to make networks", True, right, needed=True)
+    yield Check("permission to create network namespaces", True, right, needed=True)
     yield Check("veth, tbf", True, "tried", needed=True)
     yield Check("Mininet", True, metadata.version("mininet"), needed=True)
     for program in PROGRAMS:
@@ -150,7 +153,7 @@ def _basics() -> Iterator[Check]:
 def _needed(lack: MachineLacks) -> Check:
     everything = lack.what == lacks_program(*C_COMPILER).what
     costs = (
-        "every scenario" if everything else "every scenario on a network, not `backend: virtual`"
+        "every scenario" if everything else "every scenario on real links; `backend: virtual` works"
     )
     return Check(lack.what, False, "", True, costs, lack.remedy)
 
@@ -158,7 +161,7 @@ def _needed(lack: MachineLacks) -> Check:
 def _feature(feature: Feature, basic: Sequence[MachineLacks]) -> Check:
     """A machine that lacks basics cannot be asked for the rest."""
     if basic:
-        return Check(feature.name, False, "not tried: see above", costs=feature.costs)
+        return Check(feature.name, False, "not tried, for the reason above", costs=feature.costs)
     missing = lacks(feature.topology)
     if not missing:
         return Check(feature.name, True, "tried")
@@ -176,13 +179,16 @@ def _tool(tool: Tool) -> Check:
 
 
 def _cores(count: int) -> Check:
-    costs = "times: switch and workers share processors, so a fast link is not filled"
+    costs = (
+        "accurate times: the switch and the workers share processors, so a fast link cannot be "
+        "filled"
+    )
     remedy = f"give the machine {CORES_WANTED} processors, or read `fidelity` in the results"
     return Check("processors", count >= CORES_WANTED, f"{count}", False, costs, remedy)
 
 
 def _memory(total_bytes: int) -> Check:
-    costs = "large tensors: a run that would not fit is refused"
+    costs = "large tensors: a run that does not fit into memory is refused"
     remedy = f"give the machine {MEMORY_WANTED_BYTES >> 30} GiB"
     enough, found = total_bytes >= MEMORY_WANTED_BYTES, f"{total_bytes / 2**30:.1f} GiB"
     return Check("memory", enough, found, False, costs, remedy)
@@ -202,13 +208,20 @@ def as_text(found: Sequence[Check], facts: dict[str, Any]) -> str:
         sign = "ok   " if check.has else "lacks"
         lines.append(f"  {sign}  {check.name:<{width}}  {check.found}".rstrip())
         if not check.has:
-            lines += [f"         costs: {check.costs}"] if check.costs else []
-            lines += [f"         mend:  {check.remedy}"] if check.remedy else []
+            lines += [f"without it:  {check.costs}"] if check.costs else []
+            lines += [f"what helps:  {check.remedy}"] if check.remedy else []
     blocking = [check.name for check in found if check.needed and not check.has]
     missing = sum(not check.has for check in found)
     if blocking:
-        lines.append(f"no scenario runs here: {', '.join(blocking)}")
+        lines.append(f"no scenario can run here; missing: {', '.join(blocking)}")
     else:
-        rest = f"; {missing} lacking, see what each costs" if missing else ""
-        lines.append(f"scenarios run here{rest}")
+        rest = (
+            (
+                f", but {missing} optional parts are missing: see above what does not work without "
+                "each"
+            )
+            if missing
+            else ""
+        )
+        lines.append(f"scenarios can run here{rest}")
     return "\n".join(lines)

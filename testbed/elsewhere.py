@@ -43,7 +43,7 @@ class Unusable(Exception):
 def check(scheduler: str, is_sweep: bool) -> None:
     """Raises Unusable, or MachineLacks without Dask."""
     if not is_sweep:
-        raise Unusable("--scheduler is for sweeps, and this scenario sweeps nothing")
+        raise Unusable("--scheduler is for sweeps, and this scenario has no sweep")
     parts = urlsplit(scheduler)
     if parts.scheme not in ("tcp", "tls") or not parts.hostname:
         raise Unusable(f"--scheduler: '{scheduler}' is not tcp://HOST:PORT")
@@ -94,7 +94,7 @@ def _client(dask: Any, scheduler: str) -> Iterator[Any]:
     try:
         client = dask.Client(scheduler, timeout=CONNECT_S)
     except (OSError, ValueError) as error:
-        raise Unusable(f"--scheduler: {scheduler} does not answer: {error}") from None
+        raise Unusable(f"--scheduler: {scheduler} cannot be reached: {error}") from None
     with client:
         yield client
 

@@ -37,7 +37,7 @@ class CouldNotRun(Exception):
     """A program of others' that is on PATH did not run: which, and what it said last."""
 
     def __init__(self, program: str, said: str) -> None:
-        super().__init__(f"{program} could not run: {said}")
+        super().__init__(f"{program} could not be run: {said}")
         self.program, self.said = program, said
 
     def __reduce__(self) -> tuple[type[CouldNotRun], tuple[str, str]]:

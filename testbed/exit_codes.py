@@ -3,10 +3,10 @@
 PASSED = 0
 """Every expectation of the scenario holds."""
 FAILED = 1
-"""One does not, or the run broke off."""
+"""An expectation does not hold, or the run was aborted."""
 INVALID = 2
 """The scenario, its P4 program or the command line is wrong."""
 LACKING = 3
-"""The machine lacks something, which was named."""
+"""The machine lacks something; a message has named it."""
 INTERRUPTED = 130
-"""As shells have it for SIGINT."""
+"""The run was interrupted; shells use the same code for SIGINT."""

@@ -29,7 +29,7 @@ from agglab.topologies import Link, LinkEnd, Topology
 from agglab.topologies.graph import AGGREGATOR_IP, AGGREGATOR_MAC, PREFIX_LENGTH
 
 ANSWER_S = 10.0
-"""So long `fill` waits for a switch."""
+"""How long `fill` waits for a switch to answer."""
 OUR_SWITCH = REPOSITORY / "switch/bin/agglab-switch"
 GRPC_PORT = 9559
 MBIT = 10**6
@@ -64,23 +64,36 @@ class Exported:
 def main(words: Sequence[str]) -> int:
     """The command line; prints the files' folder and what was left out."""
     parser = argparse.ArgumentParser(prog="agglab export", description=__doc__)
-    parser.add_argument("scenario", help="a name from `list`, or the path of a .yaml file")
+    parser.add_argument(
+        "scenario", help="a name that `agglab list` prints, or the path of a .yaml file"
+    )
     parser.add_argument("--to", choices=("p4app", "tutorial"), required=True)
-    parser.add_argument("--out", required=True, metavar="DIR", help="made if it is not there")
+    parser.add_argument(
+        "--out",
+        required=True,
+        metavar="DIR",
+        help="the folder to write to; it is created if it does not exist",
+    )
     parser.add_argument(
         "--switch",
         default=str(OUR_SWITCH),
         metavar="PROGRAM",
-        help="p4app: what runs the program; simple_switch is filled over Thrift (default: ours)",
+        help="for p4app: the program that runs the switch; simple_switch is filled over Thrift "
+        "(default: Agglab's own)",
     )
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
-    parser.add_argument("--contender", default="", metavar="NAME", help="of a comparison")
+    parser.add_argument(
+        "--contender", default="", metavar="NAME", help="export this contender of a comparison"
+    )
     options = parser.parse_args(words)
     suite = load(find(options.scenario), options.set)
     point = next((p for p in suite.points if p.contender == options.contender), None)
     if point is None:
-        known = ", ".join(suite.contenders) or "none, as it compares nothing"
-        what = f"cannot export {options.scenario}: --contender has to be one of its own: {known}"
+        known = ", ".join(suite.contenders) or "none, because the scenario compares nothing"
+        what = (
+            f"cannot export {options.scenario}: --contender must be one of the scenario's "
+            f"contenders: {known}"
+        )
         print(what, file=sys.stderr)
         return INVALID
     resolved = point.resolved
@@ -98,14 +111,17 @@ def main(words: Sequence[str]) -> int:
         else:
             write_p4app(exported, out, options.switch)
     except OSError as error:
-        print(f"cannot export: {error.filename}: {error.strerror}", file=sys.stderr)
+        print(
+            f"cannot export {options.scenario}: {error.filename}: {error.strerror}",
+            file=sys.stderr,
+        )
         return INVALID
     except ValueError as error:
         print(f"cannot export {options.scenario}: {error}", file=sys.stderr)
         return INVALID
     print(out)
     for what in left_out(exported.graph, options.to):
-        print(f"left out: {what}")
+        print(f"not exported: {what}")
     return PASSED
 
 
@@ -113,9 +129,9 @@ def left_out(graph: Topology, to: str) -> Iterator[str]:
     """What the format cannot say, one line each."""
     ways = [way for link in graph.links for *_, way in link.directions()]
     if any(way.impairments for way in ways):
-        yield "losses and other impairments, which are seeded here"
+        yield "losses and other impairments, which are seeded in Agglab"
     if any(link.a_to_b != link.b_to_a for link in graph.links):
-        yield "values that differ between the two directions of a link: those from its first end"
+        yield "the values of the second direction of links whose two directions differ"
     if any(way.queue_bytes or way.queue_packets for way in ways) and to == "tutorial":
         yield "queue lengths"
 
@@ -185,8 +201,10 @@ def write_tutorial(exported: Exported, out: Path) -> None:
     for nodes, first in ((graph.hosts, "h"), (graph.switches, "s")):
         for node in nodes:
             if not node.name.startswith(first):
-                what = f"{node.name} does not begin with {first!r}"
-                raise ValueError(f"the tutorials tell hosts from switches by name, and {what}")
+                what = f"the name of {node.name} does not begin with {first!r}"
+                raise ValueError(
+                    f"the tutorials distinguish hosts from switches by their names, and {what}"
+                )
     copied = exported.copy_programs(out)
     for switch, entries in exported.entries.items():
         p4info, program = copied[switch]
@@ -352,7 +370,7 @@ def fill_main(words: Sequence[str]) -> int:
         client = P4RuntimeClient(options.address, options.device_id, p4info)
         try:
             if not client.answers(ANSWER_S):
-                raise ControlError(f"nobody answers P4Runtime at {options.address}")
+                raise ControlError(f"no switch answers P4Runtime at {options.address}")
             client.become_primary()
             client.set_pipeline(read_bytes(program))
             client.insert(entries)

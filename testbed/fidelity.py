@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agglab.testbed.usage import Usage
 
 OF_THE_MACHINE = ("cpu-bound", "starved")
-"""Verdicts that say nothing of network or program."""
+"""Verdicts under which a run says nothing about the network or the program."""
 RATE_REACHED = 0.90  # of the busiest link's rate: then the link was the limit, whatever else was
 CORE_FULL = 0.80  # of one processor, for a process whose work is one thread's
 MACHINE_FULL = 0.85  # of all processors, by this run's processes
@@ -69,7 +69,7 @@ def short_of_processors(evidence: Evidence) -> str:
         return text
     name, wait = _largest(used.wait_s)
     if wait >= LATE * used.wall_s:
-        return f"{name} waited {_share(wait, evidence)} of the time for a processor"
+        return f"{name} waited for a processor for {_share(wait, evidence)} of the time"
     return ""
 
 
@@ -78,28 +78,30 @@ def _waited_for(evidence: Evidence) -> tuple[str, str]:
     if evidence.unexplained > AGAIN * evidence.sent:
         return (
             "timers",
-            f"workers waited for their retransmission timers: {evidence.unexplained} packets were "
-            "sent again that nobody had lost",
+            f"workers waited for their retransmission timers: {evidence.unexplained} packets "
+            "that were not lost were sent again",
         )
     if evidence.faults:
-        return "faults", f"rounds waited for what faults held up: {', '.join(evidence.faults)}"
+        return "faults", f"rounds waited because of faults: {', '.join(evidence.faults)}"
     if evidence.window_share < RATE_REACHED:
         return (
             "window",
-            "workers waited for results: the window fills "
-            f"{evidence.window_share:.0%} of the bandwidth-delay product",
+            f"workers waited for results: the window fills only {evidence.window_share:.0%} of "
+            "the bandwidth-delay product",
         )
     if evidence.losses:
         return (
             "losses",
-            f"workers waited for what was lost: {evidence.losses} frames were, and "
+            f"workers waited for lost frames: {evidence.losses} frames were lost, and "
             f"{evidence.retransmitted} contributions were sent again",
         )
     if evidence.brief:
-        return "brevity", "rounds are over before their packets have filled the links"
+        return "brevity", (
+            "the rounds are so short that they end before their packets have filled the links"
+        )
     if evidence.delayed:
         return "delay", "rounds waited for the delay of the links"
-    return "unknown", "neither a link nor a processor was busy, and no counter says why"
+    return "unknown", "neither a link nor a processor was busy, and no counter shows why"
 
 
 def _shortages(evidence: Evidence) -> Iterator[tuple[str, str]]:
@@ -138,21 +140,23 @@ def _waited(evidence: Evidence) -> tuple[str, str] | None:
         return None
     capacity = evidence.processors * evidence.usage.wall_s
     others = max(0.0, evidence.usage.busy_s - sum(evidence.usage.cpu_s.values())) / capacity
-    waited = f"{name} waited {_share(wait, evidence)} of the time for a processor"
-    return "starved", f"{waited}; {others:.0%} of the machine was busy outside this run's processes"
+    waited = f"{name} waited for a processor for {_share(wait, evidence)} of the time"
+    return "starved", f"{waited}; processes outside this run used {others:.0%} of the machine"
 
 
 def _stolen(evidence: Evidence) -> tuple[str, str] | None:
     share = evidence.usage.stolen_s / (evidence.processors * evidence.usage.wall_s)
     return (
-        ("starved", f"the hypervisor took {share:.0%} of the machine") if share > STOLEN else None
+        ("starved", f"the hypervisor took away {share:.0%} of the machine")
+        if share > STOLEN
+        else None
     )
 
 
 def _notes(evidence: Evidence) -> list[str]:
     notes = _drops(evidence)
     if not evidence.usage.wall_s:
-        return [*notes, "no processor took part: time is what links and queues make of it"]
+        return [*notes, "this run used no real time: its times follow from links and queues alone"]
     name, cpu = _largest(evidence.usage.cpu_s)
     return [*notes, f"the busiest process, {name}, used {_share(cpu, evidence)} of one processor"]
 
@@ -160,7 +164,9 @@ def _notes(evidence: Evidence) -> list[str]:
 def _drops(evidence: Evidence) -> list[str]:
     notes = []
     if evidence.other_drops:
-        notes.append(f"{evidence.other_drops} packets were lost that nobody dropped on purpose")
+        notes.append(
+            f"{evidence.other_drops} packets were lost although nothing dropped them on purpose"
+        )
     if evidence.injected_drops:
         notes.append(f"{evidence.injected_drops} packets were dropped on purpose")
     return notes

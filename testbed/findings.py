@@ -21,14 +21,17 @@ from agglab.testbed.workloads import KINDS
 from agglab.topologies.graph import COPYING, DELAYING
 
 AGAIN_A_LOSS = 2
-"""On real links: every worker of the job may send a chunk again for a loss, and the next one."""
+"""On real links, every worker of the job may send a chunk and the next one again for each loss."""
 AGAIN_SHARE, AGAIN_A_WORKER = 0.01, 16
-"""On real links: so many more are forgiven, of all sent or for each worker (twice PROBES of
-worker.c): a moment's pause of a process makes all others ask."""
+"""On real links, so many more retransmissions are tolerated, as a share of all frames sent or for
+each worker (twice PROBES of worker.c): when one process pauses for a moment, all the others ask
+again."""
 MOVING = 128
-"""Frames on real links that a switch may have counted and not yet sent, or the other way round."""
+"""On real links, the most frames that a switch may have counted and not yet sent, or sent and not
+yet counted."""
 SLOW_TIMES, SLOW_S = 3.0, 0.1
-"""A round is slow that takes so many times its bound and, on real links, so much longer."""
+"""A round counts as slow if it takes so many times its bound and, on real links, also so much
+longer."""
 WINDOW_SHARE = 0.75
 
 
@@ -83,7 +86,9 @@ def unexpected(
     kinds, known = {finding["kind"] for finding in found}, {*expected, *allowed}
     missed = [f"{f['kind']}: {f['text']}" for f in found if f["kind"] not in known]
     return missed + [
-        f"expected a finding {kind!r}, got none" for kind in expected if kind not in kinds
+        f"expected a finding of kind {kind!r}, but there was none"
+        for kind in expected
+        if kind not in kinds
     ]
 
 
@@ -124,8 +129,8 @@ def _sent_again(case: Case) -> Iterator[Finding]:
     example = f" ({repeats.examples[0]})" if repeats and repeats.examples else ""
     yield Finding(
         "sent-again",
-        f"{unexplained} of {sent} packets were sent again although nothing that they waited for "
-        f"was lost or late{example}",
+        f"{unexplained} of {sent} packets were sent again although neither they nor their "
+        f"answers were lost or late{example}",
         {"unexplained": unexplained, "retransmitted": case.totals["retransmitted"], "sent": sent},
     )
 
@@ -150,7 +155,7 @@ def _in_switches(case: Case) -> Iterator[Finding]:
         if case.virtual and not foreign and found.counted != found.came - stopped:
             yield Finding(
                 "miscounted",
-                f"{switch}'s program was given {found.came - stopped} frames and counted "
+                f"the program of {switch} was given {found.came - stopped} frames, but counted "
                 f"{found.counted}",
                 {"given": found.came - stopped, "counted": found.counted},
             )
@@ -163,14 +168,15 @@ def _sent_by(
     if found.owed - found.went > slack + inside:
         yield Finding(
             "lost-in-switch",
-            f"{switch}'s program should have sent {found.owed} frames by its own counters, and "
-            f"sent {found.went}",
+            f"the program of {switch} should have sent {found.owed} frames by its own counters, "
+            f"but sent {found.went}",
             numbers,
         )
     if found.went - found.owed > slack and not foreign:
         yield Finding(
             "sent-unasked",
-            f"{switch}'s program sent {found.went} frames, {found.owed} by its own counters",
+            f"the program of {switch} sent {found.went} frames, but only {found.owed} by its "
+            "own counters",
             numbers,
         )
 
@@ -204,8 +210,8 @@ def _refused(case: Case) -> Iterator[Finding]:
     found = max(0, found)
     yield Finding(
         "refused",
-        f"{found} packets were refused, and {late} came for chunks that are over, which nothing in "
-        "the scenario explains",
+        f"{found} packets were refused and {late} arrived for chunks that were already "
+        "complete, and nothing in the scenario explains these",
         {"refused": found, "stale": late, "explained": expected},
     )
 
@@ -231,8 +237,8 @@ def slow_rounds(case: Case) -> Iterator[Finding]:
         if median_s > SLOW_TIMES * bound_s and (case.virtual or median_s - bound_s > SLOW_S):
             yield Finding(
                 "slow",
-                f"a round of {name} took {median_s:.4g} s, {median_s / bound_s:.1f} times what the "
-                "links allow, and no packet was lost",
+                f"a round of {name} took {median_s:.4g} s, which is {median_s / bound_s:.1f} "
+                "times what the links allow, although no packet was lost",
                 {"time_s": median_s, "bound_s": bound_s},
             )
 
@@ -251,7 +257,8 @@ def _small_windows(case: Case) -> Iterator[Finding]:
         if job["window_share"] < WINDOW_SHARE:
             yield Finding(
                 "small-window",
-                f"the window of {name} fills {job['window_share']:.0%} of the bandwidth-delay "
-                "product: results cannot come faster than that share of the links' rate",
+                f"the window of {name} fills only {job['window_share']:.0%} of the "
+                "bandwidth-delay product, so results cannot arrive faster than that share of "
+                "the links' rate",
                 {"share": job["window_share"]},
             )

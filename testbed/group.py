@@ -70,7 +70,7 @@ class Run:
         log.write_text("".join(traceback.format_exception(error)))
         what = f"internal error: {one_line(repr(error), 200)}"
         self.folder.fail(what)
-        return f"{what}; the trace is in {log}"
+        return f"{what}; the traceback is in {log}"
 
     def _report_failures(self, measured: Measurements, missed: Sequence[str]) -> None:
         """What a person wants to see of a job's failure that nobody expected."""
@@ -98,7 +98,7 @@ def take_turns(runs: Sequence[Run]) -> int:
             for run, own in turns:
                 if code := _turn(run, own):
                     for other in runs:
-                        other.folder.fail("broken off, as another contender could not start")
+                        other.folder.fail("aborted, because another contender could not start")
                     return code
             while turns := [(run, own) for run, own in turns if not _is_over(own)]:
                 for run, own in turns:

@@ -47,7 +47,7 @@ def compare(
     ways = {name: way for link in links.values() for name, way in link.items()}
     full = next((name for name, way in ways.items() if way["queue_drops"]), None)
     if full and not unclear:
-        unclear = f"the queue of {full} had no room for frames that were counted as sent"
+        unclear = f"the queue of {full} was full and dropped frames that were counted as sent"
     if unclear:
         return None, unclear
     return all(expected.get(n, Expected()).allows(way["bytes"]) for n, way in ways.items()), ""
@@ -57,11 +57,11 @@ def _unclear(resolved: ResolvedScenario, measured: Measurements) -> str:
     """Why nobody can tell what the links should have carried; empty where that is known."""
     for result in measured.outcome.jobs:
         if result.failure:
-            return f"{result.job.name} failed: its last round sent part of its bytes"
+            return f"{result.job.name} failed, so its last round sent only part of its bytes"
         if result.restarts:
-            return f"{result.job.name} ran rounds again: they sent part of their bytes twice"
+            return f"{result.job.name} repeated rounds, so part of their bytes was sent twice"
         if not workloads.KINDS[result.job.work.kind].predictable:
-            return f"what {result.job.name} reduces its script decides"
+            return f"the script of {result.job.name} decides what is reduced"
     return resolved.system.unpredictable(resolved)
 
 

@@ -239,7 +239,9 @@ def shortcomings(
     faults that never began, findings (as in metrics.json)."""
     metrics = {expectation.metric for expectation in expected}
     missed = [_wrong(r) for r in outcome.jobs if _is_wrong_unexpectedly(r, expected)]
-    missed += [f"{fault} never began: the run was over" for fault in outcome.never_begun]
+    missed += [
+        f"{fault} never began, because the run was already over" for fault in outcome.never_begun
+    ]
     if not any(metric.startswith("failure.") for metric in metrics):
         missed += [r.failure.reason for r in outcome.jobs if r.failure]
     stated = [e for e in expected if e.metric == FINDINGS]
@@ -262,9 +264,9 @@ def _wrong(result: JobResult) -> str:
     )
     verdict = combine([verdict for _, verdict in result.judged])
     return (
-        f"{first['worker']}: worker {first['rank']}: {first['job']}, round {first['round']}: "
-        f"{place} is {got}, expected {wanted}{allowed} "
-        f"({verdict.wrong_sums} sums and {verdict.wrong_results} results are wrong)"
+        f"{first['worker']} (worker {first['rank']} of {first['job']}), round {first['round']}: "
+        f"{place} is {got}, but {wanted} was expected{allowed}; {verdict.wrong_sums} sums and "
+        f"{verdict.wrong_results} results are wrong"
     )
 
 
@@ -318,7 +320,7 @@ def failures(metrics: Mapping[str, Any], expected: Sequence[Expectation]) -> lis
             unclear = expectation.metric == "links_as_predicted" and value is None
             why = f": {metrics['links_unclear']}" if unclear else ""
             if expectation.metric == "fidelity.verdict" and value in fidelity.OF_THE_MACHINE:
-                why = ": the machine was too slow"
+                why = ": the machine was too slow for this run"
             missed.append(f"expected {expectation}, got {show(value)}{why}")
     return missed
 

@@ -19,7 +19,8 @@ import numpy as np
 
 DRAWS = 2000
 EXACT_MAX = 10_000
-"""So many ways of dividing the rounds are all tried; of more, as many are drawn."""
+"""Up to this number, every way of dividing the rounds is tried; beyond it, so many are drawn at
+random."""
 LEVEL = 0.95
 SEED = 12
 

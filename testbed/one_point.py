@@ -20,7 +20,10 @@ from agglab.testbed.record import RunFolder
 from agglab.testbed.scenario import Point, load
 from agglab.testbed.scratch import scratch_folder
 
-OTHER_CODE = "this worker has another version of agglab than who asks: install the same on both"
+OTHER_CODE = (
+    "this worker has another version of agglab than the program that asks it: install the same "
+    "version on both"
+)
 
 
 def main(words: Sequence[str]) -> int:

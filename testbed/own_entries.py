@@ -27,7 +27,8 @@ OF_ENTRY = ("table", "match", "action_name", "action_params", "priority", "defau
 WITH_PRIORITY = ("ternary", "range")
 FILE_MAX_BYTES = 16 << 20
 NUMBER_MAX = 32767
-"""Of groups and clone sessions: BMv2's server keeps the numbers above for the sessions."""
+"""The largest number of a group or clone session: BMv2's server uses larger numbers for its own
+sessions."""
 INSTANCE_MAX = 65535
 BYTES_MAX = 65535
 PORT_MAX = 511
@@ -35,12 +36,12 @@ PRIORITY_MAX = 2**31 - 1
 MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
 PAIRS = {
     "lpm": "[value, prefix length]",
-    "ternary": "[value, mask] or a value",
+    "ternary": "[value, mask], or a value",
     "range": "[low, high]",
 }
 
 Fill = Callable[[str, Entries], Entries]
-"""(switch, what was planned for it) -> what it is filled with."""
+"""A function from (switch, the planned entries) to the entries that the switch is filled with."""
 
 
 def as_planned(switch: str, planned: Entries) -> Entries:
@@ -87,7 +88,16 @@ def _files(path: Path, switches: Sequence[str]) -> dict[str, Path]:
     found = {switch: file for switch, file in files.items() if file.is_file()}
     if not found:
         names = ", ".join(file.name for file in files.values())
-        raise ScenarioError([Problem(Where(str(path)), "", "holds entries of no switch", names)])
+        raise ScenarioError(
+            [
+                Problem(
+                    Where(str(path)),
+                    "",
+                    "has no entries for any of the switches: it has none of these files",
+                    names,
+                )
+            ]
+        )
     return found
 
 
@@ -174,7 +184,7 @@ class _Reader:
             raise _Wrong(f"{path}.default_action", f"{default!r} is no flag", "true or false")
         match = content.get("match") or {}
         if default and match:
-            raise _Wrong(f"{path}.match", "a default action matches nothing", "no `match`")
+            raise _Wrong(f"{path}.match", "a default action has no match keys", "no `match`")
         _check_keys(f"{path}.match", match, [key.name for key in table.keys])
         action = _action(f"{path}.action_name", content.get("action_name"), table)
         return TableEntry(
@@ -224,16 +234,16 @@ def _match(path: str, value: Any, key: Key) -> int | tuple[int, int]:
     if key.kind not in PAIRS:
         return _number(path, value, key.bits)
     if not isinstance(value, list) or len(value) != 2:
-        raise _Wrong(path, f"{value!r} is no value of an {key.kind} key", PAIRS[key.kind])
+        raise _Wrong(path, f"{value!r} is not a value of an {key.kind} key", PAIRS[key.kind])
     first = _number(f"{path}[0]", value[0], key.bits)
     if key.kind == "lpm":
         if type(value[1]) is not int or not 0 <= value[1] <= key.bits:
-            raise _Wrong(f"{path}[1]", f"{value[1]!r} is no prefix length", f"0 to {key.bits}")
+            raise _Wrong(f"{path}[1]", f"{value[1]!r} is not a prefix length", f"0 to {key.bits}")
         shift = key.bits - value[1]
         return first >> shift << shift, value[1]
     second = _number(f"{path}[1]", value[1], key.bits)
     if key.kind == "range" and second < first:
-        raise _Wrong(path, f"{second} is below {first}", PAIRS["range"])
+        raise _Wrong(path, f"{second} is less than {first}", PAIRS["range"])
     return (first & second if key.kind == "ternary" else first), second
 
 
@@ -257,8 +267,12 @@ def _priority(path: str, value: Any, table: Table, default: bool) -> int:
     least = int(table.match_type in WITH_PRIORITY and not default)
     most = PRIORITY_MAX if least else 0
     if type(value) is not int or not least <= value <= most:
-        allowed = f"{least} to {most}, the larger wins" if least else f"none: {table.name} has none"
-        raise _Wrong(path, f"{value!r} is no priority here", allowed)
+        allowed = (
+            f"{least} to {most}; a larger priority wins"
+            if least
+            else (f"no priority, because no key of {table.name} needs one")
+        )
+        raise _Wrong(path, f"{value!r} is not a possible priority", allowed)
     return value
 
 
@@ -285,8 +299,8 @@ def _replicas(path: str, content: Any) -> tuple[Replica, ...]:
             _integer(place, each, "instance", (0, INSTANCE_MAX), default=1),
         )
         if replica in replicas:
-            what = f"port {replica.port} with instance {replica.instance} is there twice"
-            raise _Wrong(place, what, "each pair once")
+            what = f"port {replica.port} with instance {replica.instance} is listed twice"
+            raise _Wrong(place, what, "each pair of port and instance once")
         replicas.append(replica)
     return tuple(replicas)
 
@@ -297,7 +311,9 @@ def _integer(
     value = content.get(key, default)
     least, most = bounds
     if type(value) is not int or not least <= value <= most:
-        raise _Wrong(f"{path}.{key}", f"{value!r} does not fit", f"{least} to {most}")
+        raise _Wrong(
+            f"{path}.{key}", f"{value!r} is not a number in the range", f"{least} to {most}"
+        )
     return value
 
 
@@ -306,7 +322,7 @@ def _number(path: str, value: Any, bits: int) -> int:
     number = value if type(value) is int else _from_text(value)
     if number is None or not 0 <= number < 1 << bits:
         allowed = f"0 to {(1 << bits) - 1}, a MAC or an IPv4 address, of {bits} bits"
-        raise _Wrong(path, f"{value!r} does not fit the key or parameter", allowed)
+        raise _Wrong(path, f"{value!r} does not fit into the key or parameter", allowed)
     return number
 
 
@@ -323,7 +339,7 @@ def _from_text(value: Any) -> int | None:
 
 def _check_keys(path: str, content: Any, known: Sequence[str]) -> None:
     if not isinstance(content, dict):
-        raise _Wrong(path, f"{type(content).__name__} is no object", "{...}")
+        raise _Wrong(path, f"{type(content).__name__} is not a JSON object", "{...}")
     for name in content:
         if name not in known:
             what = f"unknown key {name!r}{nearest(name, known)}"
@@ -332,5 +348,5 @@ def _check_keys(path: str, content: Any, known: Sequence[str]) -> None:
 
 def _list(path: str, content: Any) -> list[Any]:
     if not isinstance(content, list):
-        raise _Wrong(path, f"{type(content).__name__} is no list", "[...]")
+        raise _Wrong(path, f"{type(content).__name__} is not a JSON list", "[...]")
     return content

@@ -38,7 +38,7 @@ V1Switch(P(), C(), I(), E(), C(), D()) main;
 def last_line(said: str) -> str:
     """What a program said last, for one line of ours."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return one_line(lines[-1], 200) if lines else "it said nothing"
+    return one_line(lines[-1], 200) if lines else "it printed nothing"
 
 
 def try_p4c() -> None:

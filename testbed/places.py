@@ -31,7 +31,7 @@ PYTHON = ".venv/bin/python" if IS_CHECKOUT else "python"
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 INSTALL_TORCH = f"{PYTHON} -m pip install torch --index-url {CPU_INDEX} (200 MB, without CUDA)"
 SETUP = "run `make setup`" if IS_CHECKOUT else ""
-"""What installs everything; an installed wheel has no such thing."""
+"""The command that installs everything; an installed wheel has none."""
 PYTHON_PACKAGES = {
     "mininet": (
         "apt-get install mininet --no-install-recommends, and use a virtual environment "

@@ -34,7 +34,8 @@ from agglab.testbed.scenario.load import POINTS_MAX
 from agglab.testbed.terminal import plain
 
 DONE = "done.json"
-"""In the folder of a point that is finished: what it was made of. Written last."""
+"""The file in a finished point's folder that says what the point was made of. It is written
+last."""
 SIGNALLED = 128
 
 
@@ -108,7 +109,7 @@ class Points:
         waiting = [group for group in self._groups if not group.is_done]
         if len(waiting) < len(self._groups):
             kept = len(self._groups) - len(waiting)
-            self._say(f"{kept} of {len(self._groups)} points were finished before")
+            self._say(f"{kept} of {len(self._groups)} points were already finished")
         if self._scheduler:
             return elsewhere.run(self._scheduler, waiting, self._code, self._say)
         if self._processes > 1 and len(waiting) > 1:

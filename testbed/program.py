@@ -21,9 +21,9 @@ from agglab.testbed.places import IS_CHECKOUT, P4_FOLDER, REPOSITORY, install_pe
 from agglab.testbed.plan import Entries, TableEntry
 
 CACHE = REPOSITORY / "build" / "programs"
-"""Where products are kept; in the user's cache directory if there is no checkout of his own."""
+"""Where compiled programs are kept; without a checkout, in the user's cache directory."""
 INCLUDES = P4_FOLDER
-P4C_REMEDY = f"{install_peer('p4lang-p4c', 'p4c')}, or leave switch.compiler at agglab"
+P4C_REMEDY = f"{install_peer('p4lang-p4c', 'p4c')}, or set switch.compiler to agglab"
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -45,7 +45,7 @@ class Program:
 
 
 Programs = Mapping[str, Program]
-"""What every switch runs."""
+"""The P4 programs that the switches run."""
 
 
 def compile_program(source: Path, compiler: str, parameters: Mapping[str, int]) -> Program:
@@ -95,15 +95,15 @@ def check_fits(program: Program, entries: Entries) -> None:
         table = _called(tables, entry.table)
         if table is None:
             lines.append(
-                f"cannot take part in an all-reduce: table {entry.table} does not exist; the "
-                f"program has {_names(tables)}; a program with tables of its own needs "
-                f"`switch.entries`"
+                "this program cannot take part in an all-reduce: it has no table "
+                f"{entry.table}, only {_names(tables)}; fill a program's own tables with "
+                "`switch.entries`"
             )
         elif differs := list(_differences(entry, table, description["actions"])):
             lines.append(
-                f"table {table['name']} has the name of one that every switch is filled with, but "
-                f"{' and '.join(differs)}; the plan fills it with {_signature(entry)}: give it "
-                f"these, or another name"
+                f"Agglab fills a table of this name, {table['name']}, in every switch with "
+                f"{_signature(entry)}, but {' and '.join(differs)}: change this, or rename the "
+                "table"
             )
     if lines:
         where = f"{program.source}: "
@@ -171,8 +171,8 @@ def _compile(command: list[str], bmv2: Path, p4info: Path) -> None:
         with tempfile.TemporaryFile(dir=bmv2.parent):
             pass
     except OSError as error:
-        what = f"a folder for compiled programs ({bmv2.parent}: {error.strerror})"
-        raise MachineLacks(what, "set AGGLAB_CACHE to one that can be written") from None
+        what = f"a writable folder for compiled programs ({bmv2.parent}: {error.strerror})"
+        raise MachineLacks(what, "set AGGLAB_CACHE to a folder that is writable") from None
     part = f".{os.getpid()}"
     new_json, new_p4info = Path(f"{bmv2}{part}"), Path(f"{bmv2}{part}.p4info.txtpb")
     outputs = ["-o", str(new_json), "--p4runtime-files", str(new_p4info)]

@@ -26,7 +26,7 @@ from agglab.testbed.exit_codes import FAILED, LACKING, PASSED
 TIMEOUT_S = 600.0
 NAME_MAX = 50
 INTERRUPT_S = 15.0
-"""A run that is told to stop tidies up in less."""
+"""The time within which a run that is asked to stop has cleaned up."""
 
 
 @dataclass(frozen=True)
@@ -147,12 +147,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--agglab-results",
         metavar="DIR",
-        help="where runs of the fixture `scenario` leave their folders (default: the test's own)",
+        help="the folder for the results of the `scenario` fixture (default: the test's own "
+        "folder)",
     )
     group.addoption(
         "--agglab-require",
         action="store_true",
-        help="fail where the fixture `scenario` would skip because the machine lacks something",
+        help="fail, instead of skipping, a test whose `scenario` fixture needs something that "
+        "the machine lacks",
     )
 
 

@@ -38,12 +38,12 @@ from agglab.testbed.usage import Usage
 from agglab.topologies import Topology, interface_name
 
 ARRAYS = ("result", "sums", "out")
-"""Of every kind of workload: fields of Received."""
+"""The fields of Received for every kind of workload."""
 NPY_HEADER_BYTES = 128
 WATCH_S = 0.1
-"""How often the processes are looked at."""
+"""How often the processes are measured."""
 LOOK_SHARE = 30
-"""Of a processor, the inverse of what looking at links may take."""
+"""The inverse of the share of a processor that reading the links' counters may take."""
 
 
 class RealBackend:
@@ -177,7 +177,7 @@ class RealBackend:
 
     def _end_event(self, worker: WorkerId, status: int) -> Event:
         process = self._processes[worker]
-        what = f"the agent ended with status {status}"
+        what = f"the agent exited with status {status}"
         return {
             "event": "ended",
             "job": worker.job,

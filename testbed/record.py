@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-NOT_FINISHED = {"ok": False, "reason": "the run did not finish"}
+NOT_FINISHED = {"ok": False, "reason": "the run was not finished"}
 
 
 class ResultsError(Exception):

@@ -16,7 +16,7 @@ def read_object(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise NoResults(f"{path}: {error.strerror}: not the folder of a run") from None
+        raise NoResults(f"{path}: {error.strerror}: this is not the folder of a run") from None
     except (ValueError, RecursionError):
         raise NoResults(f"{path}: is not JSON") from None
     if not isinstance(value, dict):

@@ -20,9 +20,9 @@ from agglab.testbed.tidy import Row, rows, swept_keys, swept_values
 
 FORMATS = ("csv", "parquet")
 COLUMNS = tuple(each.name for each in fields(Row) if each.name != "settings")
-"""Before the swept keys, each of which has a column."""
+"""The columns that come before those of the swept keys."""
 KINDS = {"point": "int64", "seed": "int64", "index": "int64", "value": "float64"}
-"""Of columns that are no text: Arrow's types."""
+"""The Arrow types of the columns that are not text."""
 NO_PARQUET = MachineLacks("the Python package pyarrow", "pip install 'agglab[parquet]'")
 
 
@@ -97,9 +97,16 @@ def _parquet(table: Sequence[Row], out: Path) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="agglab results",
-        description="Write the numbers of all runs in these folders as one table, a row a number.",
+        description="Write the numbers of all runs in these folders as one table with a row "
+        "for each number.",
     )
-    parser.add_argument("folders", nargs="+", metavar="DIR", help="results, or a folder in it")
-    parser.add_argument("--to", choices=FORMATS, help="what to write (by FILE's name, else csv)")
-    parser.add_argument("--out", metavar="FILE", help="where to (csv: standard output)")
+    parser.add_argument(
+        "folders", nargs="+", metavar="DIR", help="the results folder, or a folder in it"
+    )
+    parser.add_argument(
+        "--to", choices=FORMATS, help="the format (default: from FILE's name, else csv)"
+    )
+    parser.add_argument(
+        "--out", metavar="FILE", help="the file to write (default for csv: standard output)"
+    )
     return parser

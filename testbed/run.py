@@ -74,15 +74,15 @@ def run(
 def _resumed(path: Path, suite: Suite, asked: str) -> RunFolder:
     """The folder of an earlier run of this suite; it has not finished from now on."""
     if not suite.axes:
-        raise ResultsError(f"{path}: only sweeps can be resumed, and {suite.name} is none")
+        raise ResultsError(f"{path}: only sweeps can be resumed, and {suite.name} has no sweep")
     try:
         before = (path / "scenario.yaml").read_text(encoding="utf-8")
         if before != asked:
-            raise ResultsError(f"{path}: is of another scenario than {suite.source}")
+            raise ResultsError(f"{path}: holds results of another scenario than {suite.source}")
         folder = RunFolder(path, new=False)
         folder.write_json("metrics.json", NOT_FINISHED)
     except (OSError, ValueError) as error:
-        raise ResultsError(f"{path}: is no folder of a sweep: {error}") from None
+        raise ResultsError(f"{path}: is not the result folder of a sweep: {error}") from None
     return folder
 
 
@@ -106,8 +106,10 @@ def _check_machine(suite: Suite) -> None:
             raise lacks_program(*C_COMPILER)
         need, free = sum(map(memory_needed_bytes, runs)), memory_available_bytes()
         if need > free:
-            what = f"memory: {need / 2**30:.1f} GiB are needed, {free / 2**30:.1f} GiB are free"
-            raise MachineLacks(what, "take fewer elements, workers or slots")
+            what = (
+                f"memory: the run needs {need / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB are free"
+            )
+            raise MachineLacks(what, "use fewer elements, workers or slots")
 
 
 def _contained(suite: Suite, run: Callable[[Path], int], is_elsewhere: bool) -> int:

@@ -79,7 +79,7 @@ def _guard() -> Iterator[Path]:
     if why:
         raise MachineLacks(
             f"a folder for scratch files ({state}: {why})",
-            "remove it, or set XDG_RUNTIME_DIR to a folder of your own",
+            "remove it, or set XDG_RUNTIME_DIR to a folder that belongs to you",
         )
     try:
         fcntl.flock(guard, fcntl.LOCK_EX)

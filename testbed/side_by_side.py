@@ -26,7 +26,7 @@ CHIEF = (
     "lossy_bound_ratio",
     "totals.retransmitted",
 )
-"""Metrics of which the ratios are always given."""
+"""The metrics whose ratios are always computed."""
 TIMES = "allreduce.time_s.all"
 
 

@@ -11,11 +11,13 @@ from agglab.testbed.side_by_side import OfSeveral, busiest, runs_of
 
 Metrics = Mapping[str, Any]
 REMEDIES = {
-    "cpu-bound": "the machine was the limit, not the links: larger packets (links.mtu), slower "
-    "links or fewer workers need less of it, switch.target native far less than bmv2",
-    "starved": "other programs kept the run from the processors: repeat it on a quieter machine",
+    "cpu-bound": "the machine was the limit, not the links: use larger packets (links.mtu), "
+    "slower links, fewer workers, or switch.target native, which needs far less "
+    "processor time than bmv2",
+    "starved": "other programs kept the processors busy: repeat the run on a quieter machine",
 }
-"""By verdict: what helps where the sums are right and yet an expectation was missed."""
+"""Advice by fidelity verdict, for runs whose sums are right although an expectation does not
+hold."""
 
 
 def summary(name: str, metrics: Metrics, folder: Path) -> str:
@@ -76,9 +78,9 @@ def _facts(metrics: Metrics) -> list[tuple[str, str]]:
         facts.append(("failure", f"after {after_s:.3g} s: {reason}"))
     refused = totals["malformed"] + totals["forged"]
     packets = (
-        f"{totals['retransmitted']} sent again, {totals['injected_drops']} dropped on purpose, "
-        f"{totals['lost_down']} lost on links that were down, "
-        f"{totals['other_drops']} lost otherwise, {refused} refused"
+        f"{totals['retransmitted']} packets sent again, {totals['injected_drops']} dropped on "
+        f"purpose, {totals['lost_down']} lost on links that were down, {totals['other_drops']} "
+        f"lost otherwise, {refused} refused"
     )
     return [
         *facts,
@@ -96,7 +98,7 @@ def _sums(metrics: Metrics) -> str:
     if wrong := [text for text in (_wrong(metrics, "sums"), _wrong(metrics, "results")) if text]:
         return " and ".join(wrong if integers else wrong[-1:]) + " are WRONG"
     if not any(job["rounds"] for job in metrics["jobs"].values()):
-        return "no round ended"
+        return "no round was completed"
     exact = [*(["integer sum"] if integers else []), *(["float received"] if added else [])]
     text = " and ".join(f"every {what}" for what in exact)
     text += f" {'are' if len(exact) > 1 else 'is'} right, bit for bit"
@@ -104,7 +106,7 @@ def _sums(metrics: Metrics) -> str:
     if errors and not added:
         worst = max(errors, key=_largest)
         error = f"{worst['max_abs']:.2g} (allowed {worst['bound']:.2g})"
-        text += f"; every float received is off by at most {error}"
+        text += f"; no float that was received is wrong by more than {error}"
     return text
 
 
@@ -127,7 +129,7 @@ def _steps(training: Metrics) -> str:
 def _time(job: Metrics) -> str:
     times = job["allreduce"]["time_s"]
     if times["median"] is None:
-        return "no round ended"
+        return "no round was completed"
     taken = f"{times['median']:.4f} s a round (from {times['min']:.4f} to {times['max']:.4f})"
     training = job.get("training", {})
     if "reductions" in training:
@@ -135,7 +137,8 @@ def _time(job: Metrics) -> str:
     if job["link_bound_ratio"] is None:
         return f"{taken}; nothing crosses a link"
     return (
-        f"{taken}; the links allow {job['link_bound_s']:.4f} s: ratio {job['link_bound_ratio']:.3f}"
+        f"{taken}; the links alone need {job['link_bound_s']:.4f} s: ratio "
+        f"{job['link_bound_ratio']:.3f}"
     )
 
 
@@ -144,7 +147,7 @@ def _mishaps(name: str, job: Metrics) -> list[str]:
     if not job["restarts"]:
         return []
     count = "1 round was" if job["restarts"] == 1 else f"{job['restarts']} rounds were"
-    text = f"{name + ': ' if name else ''}{count} broken off and run again"
+    text = f"{name + ': ' if name else ''}{count} aborted and run again"
     if job["lost_workers"]:
         text += f", without {', '.join(job['lost_workers'])}"
     return [text]

@@ -14,7 +14,7 @@ from typing import Any, TextIO, TypeGuard, cast
 from agglab.switch.printable import printable
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-"""A file system that takes no more."""
+"""Errors of a file system that is full."""
 
 
 def is_full(error: Exception) -> TypeGuard[OSError]:

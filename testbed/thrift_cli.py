@@ -55,7 +55,7 @@ class ThriftCli:
             self._process.stdin.write(line.encode() + b"\n")
             self._process.stdin.flush()
         except BrokenPipeError:
-            raise ControlError(f"{PROGRAM} has ended before `{line}`") from None
+            raise ControlError(f"{PROGRAM} ended before it could execute `{line}`") from None
         answer = self._answer(line)
         refused = refusal(answer)
         if refused:
@@ -79,11 +79,11 @@ class ThriftCli:
         while not text.endswith(PROMPT):
             ready, _, _ = select.select([descriptor], [], [], max(0, deadline - time.monotonic()))
             if not ready:
-                raise ControlError(f"`{line}`: no answer within {ANSWER_S:g} s")
+                raise ControlError(f"`{line}`: {PROGRAM} did not answer within {ANSWER_S:g} s")
             new = os.read(descriptor, 1 << 16)
             if not new:
                 said = text.decode(errors="replace").strip().splitlines() or ["nothing"]
-                raise ControlError(f"`{line}`: {PROGRAM} ended, saying: {said[-1]}")
+                raise ControlError(f"`{line}`: {PROGRAM} ended with the message: {said[-1]}")
             text += new
         return text[: -len(PROMPT)].decode(errors="replace")
 
@@ -114,5 +114,7 @@ def register(answer: str) -> int:
 def _found(pattern: str, answer: str) -> re.Match[str]:
     found = re.search(pattern, answer)
     if found is None:
-        raise ControlError(f"{PROGRAM} answered what is not understood: {answer.strip()!r}")
+        raise ControlError(
+            f"{PROGRAM} sent an answer that Agglab does not understand: {answer.strip()!r}"
+        )
     return found

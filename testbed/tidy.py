@@ -64,7 +64,9 @@ def rows(folders: Sequence[Path]) -> Iterator[Row]:
     for folder in folders:
         found = _run_folders(folder)
         if not found:
-            raise NoResults(f"{folder}: has no results: no manifest.json in it or below it")
+            raise NoResults(
+                f"{folder}: holds no results: there is no manifest.json in it or below it"
+            )
         for run in found:
             if run not in seen:
                 seen.add(run)
@@ -119,7 +121,7 @@ def _rows_of_run(folder: Path) -> Iterator[Row]:
                 )
                 yield from _rows(make, system, one)
     except (LookupError, TypeError, AttributeError) as error:
-        what = f"metrics.json is damaged or another version's: {error!r}"
+        what = f"metrics.json is damaged or from another version of Agglab: {error!r}"
         raise NoResults(f"{folder}: {what}") from error
 
 

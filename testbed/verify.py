@@ -18,7 +18,7 @@ BLOCK_ELEMENTS = 1 << 16  # a block of every worker stays in the processor's cac
 
 Array = npt.NDArray[Any]
 Inputs = Callable[[int, int], Sequence[Array]]
-"""(start, count) -> that part of each worker's tensor, all int32 or all float32."""
+"""A function from (start, count) to that part of each worker's tensor, all int32 or all float32."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def _same(array: Array, wanted: Array) -> Array:
 def _compare(one: Judged, truth: Truth) -> Verdict:
     if one.what == "sum" or truth.allowed is None:
         wanted = truth.sums if one.what == "sum" else truth.values
-        assert wanted is not None, "a system whose workers leave sums says what these have to be"
+        assert wanted is not None, "a system whose workers leave sums says what these sums must be"
         places = np.flatnonzero(~_same(one.array, wanted))
         if not places.size:
             return Verdict()

@@ -116,9 +116,10 @@ def too_much(resolved: ResolvedScenario, rows: Sequence[Row]) -> str:
     if asked <= carried:
         return ""
     return (
-        f"this scenario asks {asked / carried:.1f} times what this machine carries "
-        f"({rate().write(asked)} for each of {workers} workers, {_shown(carried)} were measured): "
-        f"expect cpu-bound; use links.rate {_shown(carried)} or backend: virtual"
+        f"this scenario asks for {asked / carried:.1f} times what this machine can carry "
+        f"({rate().write(asked)} for each of {workers} workers; {_shown(carried)} was "
+        f"measured), so expect the verdict cpu-bound; use links.rate {_shown(carried)} or "
+        "backend: virtual"
     )
 
 

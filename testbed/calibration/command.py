@@ -19,10 +19,11 @@ from agglab.testbed.scenario import load
 WORKERS, PACKET_BYTES = (2, 4, 8), (576, 1500, 9000)
 BEGIN_BPS = 100_000_000
 ROUND_S, ROUNDS = 0.3, 3
-BUSY = "not even 5 Mbit/s stay network-bound: repeat it on a quieter machine"
+BUSY = "runs are not network-bound even at 5 Mbit/s: repeat the calibration on a quieter machine"
 
 Probe = Callable[[int, int, int], bool]
-"""(workers, packet bytes, rate) -> whether a run is network-bound. Raises Unmeasured."""
+"""A function from (workers, packet bytes, rate) to whether a run is network-bound. It raises
+Unmeasured."""
 
 
 class Unmeasured(Exception):
@@ -44,12 +45,12 @@ def main(words: Sequence[str], probe: Probe | None = None) -> int:
             for workers in options.workers:
                 rows += _row(probe or measured, workers, packet_bytes)
     except Unmeasured as error:
-        print(f"a run broke off: {error}")
+        print(f"a run was aborted: {error}")
         code = error.code
     except KeyboardInterrupt:
         code = INTERRUPTED
     if rows:
-        print(f"kept in {capacity.keep(rows)}")
+        print(f"written to {capacity.keep(rows)}")
     return code if rows or code else FAILED
 
 
@@ -94,7 +95,7 @@ def _numbers(least: int, most: int) -> Callable[[str], tuple[int, ...]]:
         words = text.split(",")
         if not all(word.isdecimal() and least <= int(word) <= most for word in words):
             raise argparse.ArgumentTypeError(
-                f"{text!r} are no whole numbers from {least} to {most} with commas between"
+                f"{text!r} is not a comma-separated list of whole numbers from {least} to {most}"
             )
         return tuple(int(word) for word in words)
 

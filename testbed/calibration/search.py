@@ -8,7 +8,7 @@ from math import sqrt
 LOWEST_BPS, HIGHEST_BPS = 5_000_000, 10_000_000_000
 STEP = 2.0
 NEAR = 1.1
-"""How near the answer is: at this multiple of it a run was not network-bound."""
+"""The search stops when a run at this multiple of the answer was not network-bound."""
 
 
 def highest(carries: Callable[[int], bool], begin_bps: int) -> int | None:

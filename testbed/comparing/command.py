@@ -16,7 +16,7 @@ from agglab.testbed.terminal import plain
 
 EXIT_CODES = """exit codes:
   0  nothing differs by more than noise
-  1  something does, or there are too few rounds to tell
+  1  something differs by more than noise, or there are too few rounds to tell
   2  a folder holds no results, or they are damaged"""
 
 
@@ -35,11 +35,12 @@ def main(words: Sequence[str]) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="agglab compare",
-        description="What differs between two results, and whether it is more than noise.",
+        description="Show what differs between two results, and whether the difference is more "
+        "than noise.",
         epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     for name in ("a", "b"):
         parser.add_argument(name, metavar=name.upper(), help="results/<scenario>/<run-id>")
-    parser.add_argument("--json", action="store_true", help="the same as one JSON object")
+    parser.add_argument("--json", action="store_true", help="print the same as one JSON object")
     return parser

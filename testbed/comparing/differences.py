@@ -15,9 +15,11 @@ from agglab.testbed.side_by_side import runs_of
 
 Metrics = Mapping[str, Any]
 LIKELY = 0.05
-"""A difference that chance makes less often than this is more than noise."""
+"""A difference that chance produces with a smaller probability than this counts as more than
+noise."""
 NOT_OF_THE_RESULT = ("started", "source", "settings", "scenario", "seed", "events_sha256")
-"""Of the manifest: what differs between any two runs, and what the scenario says, too."""
+"""Fields of the manifest that are not compared: they differ between any two runs, or repeat what
+the scenario says."""
 FLAGS = ("ok", "exact", "error.within", "links_as_predicted", "fidelity.verdict", "rounds")
 SHOWN = (
     "allreduce.time_s.median",
@@ -132,7 +134,7 @@ def compare(a: Result, b: Result) -> Comparison:
         both = [label for label in first if label in second]
         pairs = _corrected([_pair(label, first[label], second[label]) for label in both])
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        what = f"metrics.json is damaged or another version's: {error!r}"
+        what = f"metrics.json is damaged or from another version of Agglab: {error!r}"
         raise NoResults(f"{a.folder} or {b.folder}: {what}") from error
     return Comparison(
         a,

@@ -17,7 +17,7 @@ def text(found: Comparison) -> str:
     """For people."""
     lines = [f"A  {found.a.folder}", f"B  {found.b.folder}"]
     lines += ["", "scenario", *_changes(found.scenario)]
-    lines += ["", "made by (manifest)", *_changes(found.made_by)]
+    lines += ["", "produced by (manifest)", *_changes(found.made_by)]
     lines += ["", *(f"only in A: {label}" for label in found.only_a)] if found.only_a else []
     lines += ["", *(f"only in B: {label}" for label in found.only_b)] if found.only_b else []
     for pair in found.pairs:
@@ -76,7 +76,8 @@ def _judged(times: Times) -> str:
         return f"time of a round: the same in all {len(times.a)} rounds"
     if times.difference is None:
         return (
-            f"time of a round: {len(times.a)} and {len(times.b)} rounds ended: nothing to compare"
+            f"time of a round: only {len(times.a)} and {len(times.b)} rounds were completed, so "
+            "there is nothing to compare"
         )
     found = times.difference
     low, high = found.interval.low, found.interval.high
@@ -87,8 +88,9 @@ def _judged(times: Times) -> str:
     if times.more_than_noise is None:
         needed = "workload.rounds: 8"
         return said + (
-            f"too few rounds to tell (the least p they can have is {found.p_least:.2g}, and "
-            f"{LIKELY} is needed); run both with {needed} or more"
+            "too few rounds to tell (the smallest p that so few can give is "
+            f"{found.p_least:.2g}, and {LIKELY} is needed); run both with at least {needed} "
+            "rounds"
         )
     verdict = "more than noise" if times.more_than_noise else "not more than noise"
     return f"{said}{verdict} (p = {times.p:.2g})"
@@ -96,9 +98,9 @@ def _judged(times: Times) -> str:
 
 def _verdict(found: Comparison) -> str:
     if found.alike:
-        return "ALIKE: nothing differs by more than noise"
+        return "ALIKE: no difference is more than noise"
     if any(pair.flags for pair in found.pairs) or found.unmatched or not found.pairs:
         return "DIFFERENT"
     if any(times.more_than_noise for pair in found.pairs for times in pair.times):
-        return "DIFFERENT: times differ by more than noise"
-    return "CANNOT TELL: times differ, and there are too few rounds"
+        return "DIFFERENT: the times differ by more than noise"
+    return "CANNOT TELL: the times differ, but there are too few rounds"

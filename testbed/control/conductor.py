@@ -19,7 +19,7 @@ from agglab.testbed.control.turns import exhaust
 from agglab.testbed.control.verifier import Verifier
 
 IDLE_NS = 100_000_000
-"""How long at most to wait for events, so that progress is drawn."""
+"""The longest time to wait for events before progress is drawn again."""
 
 
 class Conductor:

@@ -50,7 +50,9 @@ class Controlling:
             # Only when its time has come, not within the delivery of events: others take turns.
             if event is None and self._now_ns() >= due_ns:
                 changes = self._controller.step(self._now_ns(), self._switches)
-                assert self._controller.deadline_ns > due_ns, "a deadline that does not move on"
+                assert self._controller.deadline_ns > due_ns, (
+                    "the controller's next deadline is not later than its last one"
+                )
                 self._apply(changes, due_ns)
 
     def _apply(self, changes: Changes | None, due_ns: int | None, **content: int) -> None:
@@ -70,7 +72,7 @@ class Controlling:
 
     def _now_ns(self) -> int:
         """Since the scenario's times count."""
-        assert self._clock.start_ns is not None, "rounds begin after the start"
+        assert self._clock.start_ns is not None, "rounds can only begin after the start"
         return self._clock.now_ns() - self._clock.start_ns
 
     def _due_ns(self) -> int:

@@ -43,7 +43,7 @@ class Crew:
         result.servers = {rank: known.host for rank, known in self._servers.items()}
         self._dead: dict[int, Event] = {}
         self.forgetful = False
-        """An agent has been started again and knows nothing of the session."""
+        """An agent has been restarted and knows nothing of the session."""
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -124,7 +124,7 @@ class Crew:
                 raise JobFailed(how(self.called(rank), event), rank, str(event.get("report", "")))
 
     def _too_late(self, rank: int) -> NoReturn:
-        raise JobFailed(f"{self.called(rank)} not ready after {self._start_s:g} s", rank)
+        raise JobFailed(f"{self.called(rank)} was not ready within {self._start_s:g} s", rank)
 
     def until_back(self, ranks: Collection[int]) -> Process[None]:
         """Until programs that somebody else starts again are ready. Raises JobFailed if that takes
@@ -133,7 +133,9 @@ class Crew:
         while late := set(ranks) & self._dead.keys():
             yield deadline
             if self._clock.now_ns() >= deadline:
-                raise JobFailed(f"{self.called(min(late))} did not come back", min(late))
+                raise JobFailed(
+                    f"{self.called(min(late))} did not come back after its restart", min(late)
+                )
 
     def until_answered(self, ranks: Collection[int], answers: Collection[str]) -> Process[None]:
         """Until each of the ranks has sent one of these events, but not for long."""
@@ -159,5 +161,5 @@ class Crew:
 def how(who: str, event: Event) -> str:
     """How an agent failed: `h2: worker 1 ended early with status -9`, or its own words."""
     if event["event"] == "ended":
-        return f"{who} ended early with status {event['status']}".strip()
+        return f"{who} exited early with status {event['status']}".strip()
     return f"{who}: {event['error']}"

@@ -26,7 +26,7 @@ from agglab.testbed.faults import (
 ATTACK_STEP_NS = 5_000_000
 
 FramesOf = Callable[[Fault], Iterator[tuple[str, bytes]]]
-"""What an attack sends, without end: kinds and frames."""
+"""The endless sequence of what an attack sends, as pairs of kind and frame."""
 
 
 class FaultProcess:

@@ -123,7 +123,9 @@ class JobProcess:
             event = yield deadline
             if event is None:
                 if self._clock.now_ns() >= deadline:
-                    return ended, RoundFailure(f"round {number} not over after {timeout_s:g} s")
+                    return ended, RoundFailure(
+                        f"round {number} was not complete after {timeout_s:g} s"
+                    )
                 continue
             ours = event.get("rank") in crew.members
             if ours and event["event"] == "round" and event["round"] == number:

@@ -17,7 +17,8 @@ from agglab.testbed.systems.base import Absent, ActiveJob, Waiting
 
 WaitingOf: TypeAlias = Mapping[str, Iterable[Waiting]]
 Diagnose: TypeAlias = Callable[[ActiveJob, WaitingOf, WaitingOf], Mapping[str, Absent]]
-"""(job, what workers wait for by host, what servers wait for) -> what each host or switch owes."""
+"""A function from (job, what workers wait for by host, what servers wait for) to what each host or
+switch still owes."""
 
 
 class Recovery:
@@ -49,7 +50,7 @@ class Recovery:
         self._result.restarts += 1
         if self._result.restarts > self._job.restarts_max:
             count = self._job.restarts_max
-            raise JobFailed(f"{reason}; given up after {count} restarts", rank)
+            raise JobFailed(f"{reason}; the job gave up after {count} restarts", rank)
         if self._job.on_failure == "survivors":
             self._go_on_without(failure, reason, rank)
         else:
@@ -110,7 +111,7 @@ class Recovery:
         if lost := gone & crew.servers.keys():
             raise JobFailed(reason, min(lost))
         if len(gone) >= len(crew.members):
-            raise JobFailed(f"{reason}; nobody is left", rank)
+            raise JobFailed(f"{reason}; no worker is left", rank)
         left_out = sorted(gone & set(crew.members))
         self._roster.leave_out(crew.job, left_out)
         self._result.lost += left_out

@@ -39,7 +39,7 @@ def failure_of(event: Event, crew: Crew, on_failure: str) -> RoundFailure | None
     if event["event"] == "switch_emptied":
         if on_failure == "fail":
             return None
-        return RoundFailure(f"switch {event['switch']} has lost what it held", emptied=True)
+        return RoundFailure(f"switch {event['switch']} has lost its state", emptied=True)
     rank = event.get("rank", -1)
     if rank not in crew.needed or event["event"] not in ("failed", "ended"):
         return None

@@ -48,7 +48,11 @@ def _endings(codes: Mapping[Variant, int]) -> Iterator[str]:
     """Of what was run and did not pass: far above it is told why."""
     for each, code in codes.items():
         if code != PASSED:
-            what = "this machine lacks something" if code == LACKING else "FAILED"
+            what = (
+                "this machine lacks something that the figure needs"
+                if code == LACKING
+                else "FAILED"
+            )
             yield f"figure {each.name}, {each.clock}: {what} (see above)"
 
 
@@ -83,17 +87,23 @@ def _run(chosen: Variant, root: Path, out: TextIO) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="agglab figures",
-        description="Run the figures of the literature, each of which states a relation and fails "
-        "if it does not hold, and write a page of what they show.",
+        description="Run the figures from the literature and write a page of what they show. "
+        "Each figure states a relation, and fails if the relation does not hold.",
     )
-    parser.add_argument("names", nargs="*", metavar="FIGURE", help=f"{', '.join(names())}; all")
-    clocks = f"{' or '.join(CLOCKS)}; both"
+    parser.add_argument(
+        "names", nargs="*", metavar="FIGURE", help=f"one of {', '.join(names())} (default: all)"
+    )
+    clocks = f"{' or '.join(CLOCKS)} (default: both)"
     parser.add_argument("--clock", choices=(*CLOCKS, "both"), default="both", help=clocks)
     parser.add_argument(
-        "--long", action="store_true", help="larger tensors and more rounds: for a night"
+        "--long",
+        action="store_true",
+        help="use larger tensors and more rounds, which can take a night",
     )
     parser.add_argument(
-        "--draw", action="store_true", help="run nothing: the page again, from the last results"
+        "--draw",
+        action="store_true",
+        help="run nothing: write the page again from the latest results",
     )
     folder = "results/figures"
     parser.add_argument("--results", default=folder, metavar="DIR", help=folder)

@@ -76,7 +76,7 @@ def _read(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         raise NoResults(f"{folder}/scenario.yaml: {error}") from error
     figure = tree.get("figure") if isinstance(tree, Mapping) else None
     if not isinstance(figure, Mapping):
-        raise NoResults(f"{folder}/scenario.yaml: is no figure's scenario")
+        raise NoResults(f"{folder}/scenario.yaml: is not the scenario of a figure")
     return figure, read_object(folder / "metrics.json")
 
 

@@ -37,7 +37,7 @@ def find(name: str) -> Path:
     if path.suffix in (".yaml", ".yml") or "/" in name:
         return path
     if name not in names():
-        what = f"no such figure{nearest(name, names())}"
+        what = f"unknown figure{nearest(name, names())}"
         raise ScenarioError([Problem(Where(quote(name)), "", what, ", ".join(names()))])
     return FIGURE_FOLDER / f"{name}.yaml"
 
@@ -47,8 +47,10 @@ def variant(path: Path, clock: str, long: bool) -> Variant:
     links, and what is expected of them. Raises ScenarioError where the file is no figure."""
     suite = load(path)
     if suite.figure is None:
-        what = "is no figure"
-        raise ScenarioError([Problem(Where(str(path)), "figure", what, "a sweep with `figure`")])
+        what = "is not a figure"
+        raise ScenarioError(
+            [Problem(Where(str(path)), "figure", what, "a scenario with both `sweep` and `figure`")]
+        )
     root = with_value(suite.document, "backend", Scalar(clock, False, suite.document.where))
     if clock == VIRTUAL:
         root = _without(root, _on_real_links_only(suite))
@@ -76,5 +78,5 @@ def _without(root: Node, contenders: Collection[str]) -> Node:
 
 
 def _filtered(node: Node, keeps: Callable[[str], bool]) -> Node:
-    assert isinstance(node, Mapping), "a scenario that was loaded"
+    assert isinstance(node, Mapping), "the scenario was loaded from a file"
     return Mapping(tuple(entry for entry in node.entries if keeps(entry[0].text)), node.where)

@@ -39,7 +39,7 @@ class Fate:
 
 
 Decider = Callable[[int, int, Fate], None]
-"""(k, frame's bytes, fate so far)"""
+"""A function of (the frame's number k, its bytes, what has been decided so far)."""
 
 
 def deciders(

@@ -111,7 +111,9 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def _bpf(command: int, attributes: bytes) -> int:
     # Zero padded: the kernel takes a longer union as long as the fields it does not know are zero.
     if platform.machine() not in SYS_BPF:
-        raise OSError(errno.ENOSYS, f"bpf: not known how to call it on {platform.machine()}")
+        raise OSError(
+            errno.ENOSYS, f"bpf: this system call's number on {platform.machine()} is not known"
+        )
     buffer = ctypes.create_string_buffer(attributes.ljust(128, b"\0"), 128)
     number = ctypes.c_long(SYS_BPF[platform.machine()])
     result = int(_libc.syscall(number, ctypes.c_int(command), buffer, ctypes.c_uint(128)))

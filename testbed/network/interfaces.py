@@ -44,7 +44,7 @@ def wait_until_running(interfaces: Iterable[str]) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for interface in interfaces:
             while not _flags(any_socket, interface) & IFF_RUNNING:
-                assert time.monotonic() < deadline, f"{interface} does not come up"
+                assert time.monotonic() < deadline, f"interface {interface} did not come up"
                 time.sleep(POLL_S)
 
 

@@ -33,25 +33,25 @@ PROGRAMS = {
     "ifconfig": "apt-get install net-tools",  # Mininet looks for it
     C_COMPILER[0]: C_COMPILER[1],
 }
-PRIVILEGED = "use a machine, or a container started with --privileged, that may make them"
+PRIVILEGED = "use a machine that may create them, or a container started with --privileged"
 TBF = "use a kernel with CONFIG_NET_SCH_TBF (modprobe sch_tbf), or leave `rate` out"
 NETEM = (
     "use a kernel with CONFIG_NET_SCH_NETEM (modprobe sch_netem), leave delay, jitter and reorder "
     "out, or use `backend: virtual`"
 )
 BPF = (
-    "run it as root on Linux 5.12 (x86_64) or 5.18 (arm64), or newer, with CONFIG_BPF_SYSCALL, or "
-    "use `backend: virtual`; without eBPF there is only `loss` for the whole run"
+    "run as root on Linux 5.12 (x86_64) or 5.18 (arm64) or newer with CONFIG_BPF_SYSCALL, or "
+    "use `backend: virtual`; without eBPF the only impairment is `loss` for the whole run"
 )
 COPIES = (
     "use a kernel with CONFIG_NET_SCH_INGRESS and CONFIG_NET_CLS_BPF (modprobe sch_ingress cls_bpf)"
     ", or `backend: virtual`"
 )
 USER_NAMESPACES = (
-    "run it as root, or allow user namespaces (sysctl user.max_user_namespaces, "
+    "run as root, or allow user namespaces (sysctl user.max_user_namespaces, "
     "kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns)"
 )
-VIRTUAL = "use `backend: virtual`, which has it"
+VIRTUAL = "use `backend: virtual`, which supports it"
 VETH = "use a kernel with CONFIG_VETH (modprobe veth)"
 Lack = tuple[str, str]
 
@@ -116,16 +116,16 @@ def _ebpf_uses(
         if isinstance(action, LinkDown):
             yield f"link_down of {action.link}", LinkDown
         elif isinstance(action, Impair) and isinstance(action.impairment, EBPF_KINDS):
-            use = f"{action.impairment.kind} for a time on {', '.join(action.directions)}"
+            use = f"{action.impairment.kind} for part of the run on {', '.join(action.directions)}"
             yield use, type(action.impairment)
 
 
 def _impossible(where: str, impairments: Iterable[Impairment]) -> Iterator[Lack]:
     if any(isinstance(each, Duplicate) and each.delay_us for each in impairments):
-        yield f"a way to delay the copies of frames of a real link ({where})", VIRTUAL
+        yield f"support for delaying copies of frames on a real link ({where})", VIRTUAL
     for each in impairments:
         if not isinstance(each, EBPF_KINDS + DELAYS):
-            yield f"a way to make {each.kind} on a real link ({where})", VIRTUAL
+            yield f"support for {each.kind} on a real link ({where})", VIRTUAL
 
 
 def _basics() -> Iterator[Lack]:
@@ -167,13 +167,16 @@ def _kernel_lacks(needs: Needs) -> Iterator[Lack]:
         try:
             kernel.own_user_namespace()
         except OSError as refused:
-            yield f"root, or user namespaces ({refused.strerror})", USER_NAMESPACES
+            yield (
+                f"root, or permission to create user namespaces ({refused.strerror})",
+                USER_NAMESPACES,
+            )
             return
     try:
         kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWNET)
         kernel.private_mounts()
     except OSError as refused:
-        yield f"the right to make namespaces ({refused.strerror})", PRIVILEGED
+        yield f"permission to create namespaces ({refused.strerror})", PRIVILEGED
         return
     if not _accepts("ip", "link", "add", "probe0", "type", "veth", "peer", "name", "probe1"):
         yield "veth interfaces", VETH
@@ -197,7 +200,10 @@ def _impairment_lacks(needs: Needs) -> Iterator[Lack]:
     if refused is not None:
         yield f"eBPF ({refused}), which {', '.join(needs.ebpf)} need", BPF
     elif needs.copies and (refused := impaired.refused(Duplicate(0.5))) is not None:
-        yield f"copies by eBPF ({refused}), which {', '.join(needs.copies)} need", COPIES
+        yield (
+            f"packet duplication by eBPF ({refused}), which {', '.join(needs.copies)} need",
+            COPIES,
+        )
 
 
 def _accepts(*command: str) -> bool:

@@ -287,8 +287,8 @@ class MininetNetwork:
 
 def _refuse_drops(setting: SwitchSetting, target: Target) -> None:
     if setting.drops and not isinstance(target, NativeTarget):
-        what = "eBPF, without which only `target: native` can lose frames"
-        raise MachineLacks(what, "run as root, or leave `loss` or `target` out")
+        what = "eBPF, without which only `target: native` can drop frames"
+        raise MachineLacks(what, "run as root, or remove `loss` or `target` from the scenario")
 
 
 def _delays_at_times(faults: Sequence[Fault]) -> dict[str, list[links.Delay]]:

@@ -76,7 +76,7 @@ class P4RuntimeClient:
         self._stream = stream
         answer = self._explain("election", lambda: next(stream))
         if answer.arbitration.status.code != 0:
-            raise P4RuntimeError(f"election: {answer.arbitration.status.message}")
+            raise P4RuntimeError(f"mastership election: {answer.arbitration.status.message}")
 
     def set_pipeline(self, program_json: bytes) -> None:
         """Give the switch its program (BMv2 JSON) and this client's P4Info."""
@@ -129,7 +129,7 @@ class P4RuntimeClient:
             )
             return {c.index.index: (c.data.packet_count, c.data.byte_count) for c in cells}
 
-        return self._explain(f"read counter {counter}", read)
+        return self._explain(f"reading counter {counter}", read)
 
     def read_register(self, register: str, indices: Iterable[int]) -> list[int]:
         """The unsigned contents of these cells; the register is named as in TableEntry."""
@@ -148,7 +148,7 @@ class P4RuntimeClient:
             wanted = (entity.register_entry.index.index for entity in request.entities)
             return [int.from_bytes(cells[index].bitstring, "big") for index in wanted]
 
-        return self._explain(f"read register {register}", read) if request.entities else []
+        return self._explain(f"reading register {register}", read) if request.entities else []
 
     def close(self) -> None:
         self._requests.put(None)
@@ -240,7 +240,7 @@ class Names:
 def encode(value: int, bits: int, what: str) -> bytes:
     """P4Runtime's canonical byte string: big endian, as short as possible, at least one byte."""
     if not 0 <= value < 1 << bits:
-        raise ValueError(f"{what}: {value} does not fit {bits} bits")
+        raise ValueError(f"{what}: {value} does not fit into {bits} bits")
     return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
 
 

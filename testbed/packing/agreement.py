@@ -12,9 +12,10 @@ from agglab.testbed.report.answers import OF_THE_MACHINE
 from agglab.testbed.side_by_side import runs_of
 
 SAME_BYTES = ("metrics.json", "events.jsonl", "drops.json", "series.csv", "latency.csv")
-"""What virtual time writes anew exactly; manifest and logs name the machine and the day."""
+"""Files that virtual time reproduces exactly; manifest and logs name the machine and the day."""
 JUDGED = ("ok", "exact", "error.within", "links_as_predicted")
-"""Of a real run: the same on any machine. Its verdict of fidelity is the machine's own."""
+"""Values of a real run that are the same on any machine. Its fidelity verdict depends on the
+machine."""
 
 
 def virtual_differences(packed: Path, again: Path) -> Iterator[str]:
@@ -23,7 +24,7 @@ def virtual_differences(packed: Path, again: Path) -> Iterator[str]:
     for name in sorted(names):
         first, second = packed / name, again / name
         if not first.is_file() or not second.is_file():
-            yield f"{name}: is in only one of the two"
+            yield f"{name}: is in only one of the two results"
         elif first.read_bytes() != second.read_bytes():
             yield f"{name}: differs{_first_difference(first.read_bytes(), second.read_bytes())}"
 
@@ -47,26 +48,31 @@ def real_differences(packed: Path, again: Path, within: float) -> Iterator[str]:
     """What does not agree, a line each. Raises NoResults."""
     found = compare(read(packed), read(again))
     for label in found.unmatched:
-        yield f"{label}: is in only one of the two"
+        yield f"{label}: is in only one of the two results"
     if not found.pairs:
-        yield "no run is in both"
+        yield "no run is in both results"
     for pair in found.pairs:
         for text in _of_pair(pair, within):
             yield f"{pair.label}: {text}" if pair.label else text
     for run in runs_of(found.b.metrics):
         verdict = lookup(run.metrics, "fidelity.verdict")
         if verdict in OF_THE_MACHINE:
-            yield f"this machine was too slow ({verdict}): its times say nothing of the network"
+            yield (
+                f"this machine was too slow ({verdict}), so its times say nothing about the network"
+            )
 
 
 def _of_pair(pair: Pair, within: float) -> Iterator[str]:
     for flag in pair.flags:
         if flag.path in JUDGED:
-            yield f"{flag.path} was {flag.a} and is {flag.b}"
+            yield f"{flag.path} was {flag.a} in the pack and is {flag.b} here"
     for times in pair.times:
         if not _agree(times, within):
             ratio = f"{times.difference.ratio:.3g} times" if times.difference else "not"
-            yield f"{times.job}: a round takes {ratio} as long; it may be {within:.0%} off"
+            yield (
+                f"{times.job}: a round takes {ratio} as long, and the limit of the difference "
+                f"is {within:.0%}"
+            )
 
 
 def _agree(times: Times, within: float) -> bool:

@@ -24,7 +24,8 @@ PIECE = 2**16
 NAME_MAX = 200
 PART = r"[A-Za-z0-9_+=@~,\-][A-Za-z0-9_+=@~,.\- ]*"
 NAME = re.compile(rf"{PART}(/{PART})*")
-"""Of a file: parts without a dot in front, so that none is `..`, and no path is absolute."""
+"""What a file's name looks like: no part begins with a dot, so that none is `..`, and no path is
+absolute."""
 UNREADABLE = (
     OSError,
     zipfile.BadZipFile,
@@ -37,9 +38,9 @@ UNREADABLE = (
     ValueError,
     OverflowError,
 )
-"""What reading an archive raises that was made wrong, or is encrypted."""
+"""The exceptions that reading a malformed or encrypted archive raises."""
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""All members have the same date, so that the same files make the same pack."""
+"""All members have the same date, so that the same files always give the same pack."""
 
 
 class BadPack(Exception):
@@ -79,7 +80,7 @@ def extract(pack: Path, folder: Path) -> dict[str, Any]:
                 _write(archive, members[name], folder / name, described)
             return listing
     except UNREADABLE as error:
-        raise BadPack(f"is no pack, or a damaged one: {_why(error)}") from None
+        raise BadPack(f"is not a pack, or is damaged: {_why(error)}") from None
 
 
 def _why(error: Exception) -> str:
@@ -91,16 +92,16 @@ def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """By name. A name that is there twice would be checked once and read as the other."""
     found = archive.infolist()
     if len(found) > FILES_MAX:
-        raise BadPack(f"has {len(found)} files; at most {FILES_MAX} are read")
+        raise BadPack(f"has {len(found)} files; the limit is {FILES_MAX}")
     members = {member.filename: member for member in found}
     if len(members) < len(found):
-        raise BadPack("has a file twice")
+        raise BadPack("has the same file twice")
     return members
 
 
 def _listing(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]) -> dict[str, Any]:
     if LISTING not in members:
-        raise BadPack(f"is no pack: it has no {LISTING}")
+        raise BadPack(f"is not a pack: it has no {LISTING}")
     with archive.open(members[LISTING]) as file:
         raw = file.read(LISTING_MAX + 1)
     if len(raw) > LISTING_MAX:
@@ -127,15 +128,17 @@ def _listed(
     total = 0
     for name, described in files.items():
         if len(name) > NAME_MAX or not NAME.fullmatch(name) or name == LISTING:
-            raise BadPack(f"lists {name[:NAME_MAX]!r}, which is no name of a file in it")
+            raise BadPack(
+                f"lists {name[:NAME_MAX]!r}, which cannot be the name of a file in a pack"
+            )
         if name not in members:
-            raise BadPack(f"lists {name!r}, which it does not have")
+            raise BadPack(f"lists {name!r}, which the pack does not contain")
         size = described.get("bytes") if isinstance(described, dict) else None
         if type(size) is not int or not 0 <= size <= FILE_MAX:
-            raise BadPack(f"{name} is of no size, or larger than {FILE_MAX} bytes")
+            raise BadPack(f"{name} has no size, or is larger than {FILE_MAX} bytes")
         total += size
     if total > TOTAL_MAX:
-        raise BadPack(f"holds {total} bytes; at most {TOTAL_MAX} are written")
+        raise BadPack(f"holds {total} bytes; the limit is {TOTAL_MAX}")
     return files
 
 
@@ -153,4 +156,4 @@ def _write(
             digest.update(piece)
             file.write(piece)
     if written != size or digest.hexdigest() != described.get("sha256"):
-        raise BadPack(f"{member.filename} is not what {LISTING} says")
+        raise BadPack(f"{member.filename} has other content than {LISTING} says")

@@ -18,9 +18,9 @@ from agglab.testbed.terminal import plain
 SUFFIX = ".agglab.zip"
 REPEAT_CODES = """exit codes:
   0  every run agrees with the packed one
-  1  one does not, or broke off
-  2  the file is no pack, is damaged, or asks for what it may not
-  3  this machine lacks something, which is named"""
+  1  a run does not agree, or was aborted
+  2  the file is not a pack, is damaged, or needs --trust-code
+  3  this machine lacks something; the message names it"""
 
 
 def pack_main(words: Sequence[str]) -> int:
@@ -76,18 +76,20 @@ def _share(text: str) -> float:
 def _pack_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="agglab pack",
-        description="Write results and what repeats them as one file.",
+        description="Write results, and everything that is needed to repeat them, as one file.",
     )
     parser.add_argument("folders", nargs="+", metavar="RUN", help="results/<scenario>/<run-id>")
     parser.add_argument(
-        "--out", metavar="FILE", help=f"(default: <scenario>-<run-id>{SUFFIX} of the first)"
+        "--out",
+        metavar="FILE",
+        help=f"the file to write (default: <scenario>-<run-id>{SUFFIX} of the first)",
     )
     parser.add_argument(
         "--within",
         type=_share,
         default=WITHIN,
         metavar="SHARE",
-        help="how far median times of real runs may be off to agree (default: 10%%)",
+        help="how much median times of real runs may differ and still agree (default: 10%%)",
     )
     return parser
 
@@ -95,15 +97,18 @@ def _pack_parser() -> argparse.ArgumentParser:
 def _repeat_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="agglab repeat",
-        description="Run a pack again, and say whether the results agree.",
+        description="Run the scenarios of a pack again, and say whether the results agree.",
         epilog=REPEAT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("pack", metavar="PACK", help="a file that `agglab pack` wrote")
-    parser.add_argument("--results", default="results", metavar="DIR", help="where results go")
+    parser.add_argument(
+        "--results", default="results", metavar="DIR", help="the folder for results"
+    )
     parser.add_argument(
         "--trust-code",
         action="store_true",
-        help="run the Python that the pack brings: whoever made it can do what you can",
+        help="run Python code that is in the pack: its author can then do everything that you "
+        "can do",
     )
     return parser

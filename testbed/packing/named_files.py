@@ -11,10 +11,10 @@ from agglab.testbed import systems
 from agglab.testbed.scenario.document import Items, Mapping, Node, Scalar
 
 KEYS = ("system", "program", "entries", "worker", "file", "script", "model")
-"""The last words of keys that may hold a path, or name code."""
+"""The last words of keys that may hold a path or name code."""
 CODE = ".py"
 BESIDE = {".p4": ("*.p4", "*.p4i", "*.h", "include/*"), CODE: ("*.py",)}
-"""What a file may include or import: what lies beside it."""
+"""How a file includes or imports another that lies beside it."""
 OWN = "own"
 OWN_FILES_MAX = 500
 OWN_BYTES_MAX = 2**24
@@ -116,6 +116,7 @@ class OwnFiles:
         size = sum(map(len, self.files.values()))
         if len(self.files) > OWN_FILES_MAX or size > OWN_BYTES_MAX:
             raise CannotPack(
-                f"{file.parent}: what lies beside {file.name} is more than {OWN_FILES_MAX} files "
-                f"or {OWN_BYTES_MAX} bytes: move what the scenario needs to a folder of its own"
+                f"{file.parent}: the folder of {file.name} holds more than {OWN_FILES_MAX} "
+                f"files or {OWN_BYTES_MAX} bytes: move what the scenario needs to a folder of "
+                "its own"
             )

@@ -20,9 +20,9 @@ from agglab.testbed.scenario.errors import ScenarioError
 from agglab.testbed.side_by_side import runs_of
 
 LEFT_OUT = ("pcap", "sums")
-"""Folders of a run that are large, and that repeating it makes again."""
+"""Folders of a run that are large, and that repeating the run creates again."""
 DRAWN = (".svg", ".html")
-"""Of a sweep's runs: `agglab report` draws them again."""
+"""Files of a sweep's runs that `agglab report` draws again."""
 WITHIN = 0.1
 PATCH = "changes.patch"
 README = """A pack of Agglab: results, and what made them.
@@ -74,14 +74,16 @@ def _check(files: Mapping[str, bytes]) -> None:
             raise CannotPack(f"{name}: is larger than {archive.FILE_MAX} bytes")
     total = sum(map(len, files.values()))
     if total > archive.TOTAL_MAX or len(files) > archive.FILES_MAX:
-        raise CannotPack(f"{total} bytes in {len(files)} files are too many: pack fewer runs")
+        raise CannotPack(
+            f"{total} bytes in {len(files)} files are too many for one pack: pack fewer runs"
+        )
 
 
 def _run(folder: Path, place: str, within: float) -> tuple[dict[str, Any], dict[str, bytes]]:
     """What pack.json says of a run, and its files by their names in the pack."""
     manifest = read_object(folder / "manifest.json")
     if read_object(folder / "metrics.json") == NOT_FINISHED:
-        raise CannotPack(f"{folder}: the run did not finish: there is nothing to repeat")
+        raise CannotPack(f"{folder}: the run was not finished, so there is nothing to repeat")
     try:
         root = read_file(folder / "scenario.yaml")
     except ScenarioError as error:
@@ -140,9 +142,9 @@ def _notes(folder: Path, described: Mapping[str, Any]) -> list[str]:
     notes = []
     git = described["git"]
     if not git:
-        notes.append(f"{folder}: which commit made it is not known")
+        notes.append(f"{folder}: it is not known which commit produced these results")
     elif git.get("modified"):
-        notes.append(f"{folder}: was made by a checkout that differs from its commit")
+        notes.append(f"{folder}: a checkout with uncommitted changes produced these results")
     if (folder / "pcap").is_dir():
-        notes.append(f"{folder}: pcap/ is left out")
+        notes.append(f"{folder}: the pack does not include pcap/")
     return notes

@@ -55,7 +55,7 @@ def _runs(listing: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if not isinstance(runs, list) or not 0 < len(runs) <= RUNS_MAX:
         raise BadPack(f"{LISTING} has no list of runs")
     if not all(isinstance(described, dict) for described in runs):
-        raise BadPack(f"{LISTING}: a run is not described")
+        raise BadPack(f"{LISTING}: the description of a run is malformed")
     return runs
 
 
@@ -64,7 +64,7 @@ def _packed(described: Mapping[str, Any], scratch: Path) -> Packed:
     if not isinstance(place, str) or not archive.NAME.fullmatch(place):
         raise BadPack(f"{LISTING}: a run has no folder")
     if isinstance(within, bool) or not isinstance(within, (int, float)) or not 0 <= within <= 1:
-        raise BadPack(f"{LISTING}: {place} does not say how far times may be off")
+        raise BadPack(f"{LISTING}: {place} does not say how much times may differ")
     folder = scratch / place
     for name in ("scenario.yaml", "metrics.json"):
         if not (folder / name).is_file():
@@ -86,15 +86,18 @@ def _check(packed: Packed, trusted: bool) -> None:
         raise BadPack(f"{packed.name}: its scenario names {found[0]!r}, which is not in the pack")
     if (code := code_in(root)) and not trusted:
         raise BadPack(
-            f"{packed.name}: runs Python of its author ({', '.join(code)}): read it, and give "
-            "--trust-code to run it"
+            f"{packed.name}: the scenario runs Python code from the pack's author "
+            f"({', '.join(code)}): read that code, then give --trust-code to run it"
         )
 
 
 def _repeat(packed: Packed, results: Path, run: Run, out: TextIO) -> int:
     print(f"repeating {packed.name}", file=out, flush=True)
     if packed.code_sha256 != code_sha256():
-        print(f"  this is not the code that made it: git checkout {packed.commit}", file=out)
+        print(
+            f"this code is not the one that produced the results: git checkout {packed.commit}",
+            file=out,
+        )
     suite = load(packed.folder / "scenario.yaml")
     code = run(suite, results, [], out)
     if code not in (PASSED, FAILED):

@@ -29,7 +29,7 @@ FILES = (
 LOGS_MAX = 200
 BESIDE = "scenario.yaml"
 WRONG_SHAPE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
-"""What drawing raises where a file does not hold what it should."""
+"""The exceptions that drawing raises if a file does not hold what it should."""
 
 
 def write(folder: Path) -> Path:
@@ -61,7 +61,9 @@ def _write(folder: Path, library: dygraphs.Library | None) -> Path:
         files = {figure.file: figure.wide for figure in figures}
         files["report.html"] = page(content, library)
     except WRONG_SHAPE as error:
-        what = f"metrics.json or events.jsonl is damaged or another version's: {error!r}"
+        what = (
+            f"metrics.json or events.jsonl is damaged or from another version of Agglab: {error!r}"
+        )
         raise NoResults(f"{folder}: {what}") from error
     for run in inner:
         _write(run, library)

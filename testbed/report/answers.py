@@ -18,10 +18,11 @@ FEW_ROUNDS = 5
 MANY_ROUNDS = 20
 OF_THE_MACHINE = ("cpu-bound", "starved")
 MEANINGS = {
-    "network-bound": "the links were the limit, so this measured the network",
-    "waiting": "neither a link nor a processor was the limit; the run waited",
-    "cpu-bound": "this machine's processors were the limit, so this did not measure the network",
-    "starved": "other programs kept processors from the run, so this did not measure the network",
+    "network-bound": "the links were the limit, so this run measured the network",
+    "waiting": "neither a link nor a processor was the limit: the run spent its time waiting",
+    "cpu-bound": "this machine's processors were the limit, so this run did not measure the "
+    "network",
+    "starved": "other programs used the processors, so this run did not measure the network",
 }
 
 
@@ -58,11 +59,16 @@ def was_asked(asked: Asked) -> str:
 def did_it_hold(metrics: Metrics, expected: Sequence[Judged]) -> str:
     """The verdict, and how many expectations held."""
     if not metrics["ok"]:
-        return f"No: {metrics['reason'] or 'the run did not finish'}."
+        return f"No: {metrics['reason'] or 'the run was not finished'}."
     held = sum(each.holds for each in expected)
     if not expected:
-        return "Yes: nothing that a run must not show was found. The scenario expects nothing else."
-    return f"Yes: {held} of {len(expected)} expectations hold, and no sum is wrong unexpectedly."
+        return (
+            "Yes: the scenario has no expectations of its own, and nothing was found that no "
+            "run may show."
+        )
+    return (
+        f"Yes: {held} of {len(expected)} expectations hold, and there are no unexpected wrong sums."
+    )
 
 
 def what_limited(metrics: Metrics) -> str:
@@ -73,9 +79,9 @@ def what_limited(metrics: Metrics) -> str:
     text += f" ({reasons[0]})" if reasons else ""
     ratio, lossy = metrics.get("link_bound_ratio"), metrics.get("lossy_bound_ratio")
     if ratio is not None:
-        text += f". The median round took {ratio:.3g} times what the links allow"
+        text += f". The median round took {ratio:.3g} times as long as the links need"
         if lossy is not None and lossy < ratio:
-            text += f", and {lossy:.3g} times what they allow with their losses"
+            text += f", and {lossy:.3g} times as long as they need with their losses"
     return text + "."
 
 
@@ -85,10 +91,10 @@ def where_lost(found: Sequence[Loss]) -> str:
         return "Nowhere: no packet was lost."
     total = sum(loss.packets for loss in found)
     worst = found[0]
-    share = f" ({worst.packets / worst.of:.2%} of those that came by)" if worst.of else ""
+    share = f"({worst.packets / worst.of:.2%} of all packets there)" if worst.of else ""
     return (
-        f"{total:,} packets in {len({loss.where for loss in found})} places, most of them "
-        f"at {worst.where}: {worst.packets:,}{share}, {worst.why}."
+        f"{total:,} packets were lost in {len({loss.where for loss in found})} places, most of "
+        f"them at {worst.where}: {worst.packets:,}{share}, {worst.why}."
     )
 
 
@@ -102,14 +108,18 @@ def _next(run: str, metrics: Metrics, asked: Asked) -> Iterator[Next]:
     virtual = asked.value("backend") == "virtual"
     if metrics.get("exact") is False or metrics.get("wrong_results"):
         pcap = "backend=virtual" if not virtual else "links.loss=0"
-        yield Next(f"{run} --set {pcap}", "sums are wrong: see whether they are without that, too")
+        yield Next(
+            f"{run} --set {pcap}",
+            "sums are wrong: find out whether they are also wrong without this setting",
+        )
     if verdict in OF_THE_MACHINE:
         yield Next(
-            f"{run} --set backend=virtual", "no processor takes part there: the network's own time"
+            f"{run} --set backend=virtual",
+            "this shows the network's own time, without this machine's processors",
         )
         slower = _half(asked.value("links.rate"))
         if slower:
-            yield Next(f"{run} --set links.rate={slower}", "links that this machine can fill")
+            yield Next(f"{run} --set links.rate={slower}", "this machine can fill such links")
     window = decimal(asked.value("switch.slots"))
     if waited == "window" and window:
         yield Next(
@@ -117,23 +127,25 @@ def _next(run: str, metrics: Metrics, asked: Asked) -> Iterator[Next]:
             "a larger window fills more of the bandwidth-delay product",
         )
     if _loss(asked):
-        yield Next(f"{run} --set links.loss=0", "the same without losses: what they cost")
+        yield Next(f"{run} --set links.loss=0", "this shows what the losses cost")
     elements = decimal(asked.value("workload.elements"))
     if waited == "brevity" and elements:
         yield Next(
             f"{run} --set workload.elements={10 * int(elements)}",
-            "rounds long enough to fill the links",
+            "these rounds are long enough to fill the links",
         )
     rounds = decimal(asked.value("workload.rounds"))
     if rounds and rounds < FEW_ROUNDS:
         yield Next(
             f"{run} --set workload.rounds={MANY_ROUNDS}",
-            "more rounds, so that `agglab compare` can tell a difference from noise",
+            "with more rounds, `agglab compare` can tell a difference from noise",
         )
     if virtual and verdict == "network-bound":
-        yield Next(f"{run} --set backend=mininet", "the same on this machine's links")
+        yield Next(f"{run} --set backend=mininet", "this runs the same on this machine's links")
     if not virtual and verdict == "network-bound":
-        yield Next(f"{run} --set backend=virtual", "the same in virtual time, to see both clocks")
+        yield Next(
+            f"{run} --set backend=virtual", "this runs the same in virtual time, for comparison"
+        )
 
 
 def _loss(asked: Asked) -> bool:

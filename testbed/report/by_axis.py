@@ -19,7 +19,8 @@ TIMES = "allreduce.time_s.all"
 MEDIAN = "allreduce.time_s.median"
 LINES_MAX = 24
 PLAIN = re.compile(r"[A-Za-z0-9_.\[\]-]+")
-"""What a key may be that becomes part of a file's name: the folder may be a stranger's."""
+"""What a key that becomes part of a file's name may look like: the folder may come from an
+untrusted source."""
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class Layout:
 
 WIDE = Layout(680, 320, left=70, top=56, legend=41, reference=41, letters=90)
 NARROW = Layout(350, 340, left=58, top=92, legend=80, reference=62, letters=44, right=12)
-"""For a telephone, on which a wide chart's letters are too small to read."""
+"""A chart for phones, on which the letters of a wide chart are too small to read."""
 
 
 @dataclass(frozen=True)

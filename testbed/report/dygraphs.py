@@ -11,14 +11,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 DEBIAN = Path("/usr/share/javascript/dygraphs")
-"""Of the package libjs-dygraphs."""
+"""In the package libjs-dygraphs."""
 WHEEL = "dygraphs"
 SCRIPTS = ("dygraph.min.js", "assets/dygraph-combined.js")
 STYLES = ("dygraph.min.css", "assets/dygraph.css")
 SCRIPT_BYTES_MAX = 1_000_000
 ENDS_TAG = re.compile(r"</(script|style)", re.IGNORECASE)
 SOURCE_MAP = re.compile(r"//# sourceMappingURL=\S*|/\*# sourceMappingURL=\S* \*/")
-"""Browsers would look for it beside the page."""
+"""Files that a browser would look for beside the page."""
 INSTALL = "apt-get install libjs-dygraphs, or python -m pip install dygraphs"
 
 

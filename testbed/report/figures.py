@@ -33,7 +33,7 @@ Metrics = Mapping[str, Any]
 Events = Sequence[Mapping[str, Any]]
 LABELS_MAX = 24
 BARS_MAX = 24
-"""Rounds; more are drawn as a line."""
+"""With more rounds than this, a line is drawn instead of bars."""
 ROUNDS_OF_A_DISTRIBUTION = 10
 TOPOLOGY = "topology.svg"
 MEDIAN, TIME = "allreduce.time_s.median", "median time"
@@ -103,7 +103,7 @@ def _training(runs: Mapping[str, Metrics]) -> list[Figure]:
         (training.ACCURACY, "accuracy.svg", "accuracy"),
     ):
         if trained := training.having(metric, runs):
-            title = f"{what.capitalize()} of the model, first run"
+            title = f"{what.capitalize()} of the model in the first run"
             curves = training.curves(metric, trained)
             found.append(_lines(file, title, "seconds", what, curves))
     if delayed := training.having(training.DELAYS, runs):
@@ -198,7 +198,7 @@ def _distribution(metrics: Metrics) -> list[Figure]:
         curves.append(Track(name, (Piece(steps),)))
     if not curves:
         return []
-    title = "Distribution of the rounds' times: the share that took no longer"
+    title = "Distribution of the rounds' times: the share of rounds that took at most so long"
     return [_lines("distribution.svg", title, "seconds", "share of the rounds", curves)]
 
 
@@ -224,7 +224,7 @@ def _workers(metrics: Metrics, layout: Layout) -> str:
     }
     kept = _most(workers, {name: sum(w[k] for k in AGAIN) for name, w in workers.items()})
     series = [Series(n, [workers[name][k] for name in kept]) for k, n in AGAIN.items()]
-    title = f"Frames beyond the necessary{_of(kept, workers, 'workers')}"
+    title = f"Frames beyond the necessary ones{_of(kept, workers, 'workers')}"
     return bars(title, "frames", kept, series, layout=layout)
 
 
@@ -249,7 +249,9 @@ def _most(names: Iterable[str], sums: Mapping[str, float]) -> list[str]:
 
 def _of(kept: Sequence[str], names: Collection[str], what: str) -> str:
     """What a title adds where not all are shown."""
-    return f" (the {len(kept)} of {len(names)} {what} with most)" if len(kept) < len(names) else ""
+    return (
+        f"(the {len(kept)} of {len(names)} {what} with the most)" if len(kept) < len(names) else ""
+    )
 
 
 def _progress(events: Events, metrics: Metrics) -> list[Figure]:
@@ -264,7 +266,7 @@ def _progress(events: Events, metrics: Metrics) -> list[Figure]:
         return []
     title = "Chunks done"
     if any(piece.dashed for track in drawn for piece in track.pieces):
-        title += " (dashed: in rounds that were broken off)"
+        title += "(dashed: rounds that were aborted)"
     return [_lines("progress.svg", title, "seconds", "chunks", drawn, marks=_marks(events))]
 
 
@@ -283,5 +285,5 @@ def _marks(events: Events) -> list[Mark]:
         elif event["event"] == "fault_end":
             marks.append(Mark(at_s, f"{event['target']} again"))
         elif event["event"] == "round_broken_off":
-            marks.append(Mark(at_s, f"{event['of']} broken off"))
+            marks.append(Mark(at_s, f"{event['of']} aborted"))
     return marks

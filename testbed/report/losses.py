@@ -11,11 +11,11 @@ from agglab.testbed.scenario.link_values import matches
 
 Metrics = Mapping[str, Any]
 DROPPING = ("loss", "gilbert_elliott", "periodic", "drop_list")
-"""Kinds of faults that drop packets of a link."""
+"""Kinds of faults that drop a link's packets."""
 IN_SWITCHES = {
-    "ring_drops": "lost before the switch's program took it up",
+    "ring_drops": "lost before the switch's program received it",
     "queue_drops": "lost in the switch's own queues",
-    "port_errors": "cut short, too long for its port, or for a port that was down",
+    "port_errors": "truncated, too long for its port, or sent to a port that was down",
 }
 
 
@@ -49,12 +49,12 @@ def _on_links(metrics: Metrics, asked: Asked) -> Iterator[Loss]:
                 way.get("packets", seen) + way["queue_drops"],
                 f"its queue ({queue}) was full",
             )
-            yield Loss(name, way.get("lost_down", 0), seen, "the link was down: a fault")
+            yield Loss(name, way.get("lost_down", 0), seen, "a fault had taken the link down")
             yield Loss(
                 name,
                 way.get("corrupted", 0),
                 seen,
-                "a bit was inverted by a fault, so that checksums refuse it",
+                "a fault inverted a bit, so the checksum was wrong and the packet was refused",
             )
 
 
@@ -82,5 +82,5 @@ def _at_hosts(metrics: Metrics) -> Iterator[Loss]:
         for role in ("workers", "servers"):
             for rank, agent in own.get(role, {}).items():
                 name = f"{role[:-1]} {rank}" + (f" of {job}" if len(metrics["jobs"]) > 1 else "")
-                why = "its socket's buffer was full: the program was not fast enough"
+                why = "the socket's buffer was full, because the program was too slow"
                 yield Loss(name, agent.get("kernel_drops", 0), agent.get("received"), why)

@@ -70,7 +70,7 @@ def _chart(kind: str, metric: str, own: dict[str, list[tuple[float, float]]]) ->
     if not any(value for points in own.values() for _, value in points):
         return None
     kept = sorted(own, key=lambda name: -sum(value for _, value in own[name]))[:LINES_MAX]
-    more = f" (the {len(kept)} of {len(own)} with most)" if len(kept) < len(own) else ""
+    more = f"(the {len(kept)} of {len(own)} with the most)" if len(kept) < len(own) else ""
     words = metric.replace("_", " ")
     return Chart(
         f"{kind}-{metric}.svg",
@@ -99,5 +99,5 @@ def _latencies(folder: Path) -> Chart | None:
         lines.append(Track(name, (Piece(points),)))
     if not lines:
         return None
-    title = "Latency of answers: the share that took no longer"
+    title = "Latency of answers: the share of answers that took at most so long"
     return Chart("latency.svg", title, "seconds", "share of the answers", "worker", tuple(lines))

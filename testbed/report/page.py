@@ -62,7 +62,7 @@ def page(content: Content, library: Library | None) -> str:
 def _of_several(metrics: Metrics, expected: Sequence[Judged]) -> list[str]:
     runs = runs_of(metrics)
     held = sum(bool(run.metrics["ok"]) for run in runs)
-    answer = f"<p>{held} of {len(runs)} runs held what was expected of them.</p>"
+    answer = f"In {held} of {len(runs)} runs all expectations hold."
     return [
         _section("Runs", answer + _runs(runs) + _growth(metrics)),
         *_expected(expected),
@@ -138,9 +138,9 @@ def _predicted(metrics: Metrics) -> list[str]:
         return []
     agree = metrics["links_as_predicted"]
     said = {
-        True: "Every direction carried exactly what was predicted and what was sent again.",
-        False: "Some direction carried other bytes than were predicted and sent again.",
-    }.get(agree, f"Not compared to the byte: {metrics.get('links_unclear', '')}")
+        True: "Every direction carried exactly the predicted bytes and those that were sent again.",
+        False: "At least one direction carried other bytes than those predicted and sent again.",
+    }.get(agree, f"The bytes were not compared: {metrics.get('links_unclear', '')}")
     return [
         _section(
             "Bytes, predicted and measured", f"<p>{escape(said)}</p>{table('direction', rows)}"
@@ -151,7 +151,7 @@ def _predicted(metrics: Metrics) -> list[str]:
 def _counters(metrics: Metrics) -> list[str]:
     body = []
     if not anything_again(metrics):
-        body.append("<p>No worker sent or heard anything twice.</p>")
+        body.append("<p>No worker sent or received anything twice.</p>")
     for job, own in metrics["jobs"].items():
         title = "Workers" if len(metrics["jobs"]) == 1 else f"Workers of {job}"
         body.append(_section(title, table("worker", own["workers"])))
@@ -258,10 +258,10 @@ def _job_facts(job: Metrics) -> dict[str, Any]:
         "median time of a round (s)": job["allreduce"]["time_s"]["median"],
         "link bound (s)": job["link_bound_s"],
         "time / link bound": job["link_bound_ratio"],
-        "bound given the loss (s)": job["lossy_bound_s"],
-        "time / bound given the loss": job["lossy_bound_ratio"],
+        "bound given the losses (s)": job["lossy_bound_s"],
+        "time / bound given the losses": job["lossy_bound_ratio"],
         "aggregated elements per second": job["allreduce"]["ate_per_s"],
-        "rounds run again": job["restarts"],
+        "rounds repeated": job["restarts"],
         "workers lost": ", ".join(job["lost_workers"]) or 0,
     }
 

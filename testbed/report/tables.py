@@ -11,9 +11,9 @@ from agglab.testbed.metrics import show
 Metrics = Mapping[str, Any]
 MANY_COLUMNS = 12
 ROWS_OPEN = 64
-"""A longer table is folded."""
+"""A table with more rows than this is folded."""
 OF_THE_NETWORK = ("network-bound", "virtual-time")
-"""Verdicts of fidelity that say that the network was measured."""
+"""The verdicts of fidelity under which a run has measured the network."""
 
 
 def table(first: str, rows: Mapping[str, Metrics], escaped: bool = False) -> str:

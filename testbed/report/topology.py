@@ -13,13 +13,13 @@ from agglab.testbed.report.svg import Canvas
 
 Metrics = Mapping[str, Any]
 ALIKE_MAX = 8
-"""Of more hosts than this below one switch, one is drawn for all."""
+"""If a switch has more hosts than this below it, one symbol stands for all of them."""
 ROW, TOP, BOX = 46, 40, 10
 WIDE, NARROW = 680, 350
 STEP_MAX = 150.0
 TEXT = 290
-"""The width that the words beside a node need, in pixels."""
-TITLE = "Topology: what crossed each link, and what it lost"
+"""The width, in pixels, of the words beside a node."""
+TITLE = "Topology: the bytes that crossed each link, and the packets that it lost"
 LINK, LOSING, NODE, SWITCH = "#888888", "#D55E00", "#0072B2", "#009E73"
 
 

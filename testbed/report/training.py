@@ -43,5 +43,5 @@ def delays(runs: Mapping[str, Metrics], layout: Layout) -> str:
         shares: list[float | None] = [count / sum(found) for count in found]
         series.append(Series(name, shares + [None] * (largest - len(found))))
     ages = [str(age) for age in range(largest)]
-    title = "Updates by how many versions old they were"
+    title = "Updates by their age in versions"
     return bars(title, "share of updates", ages, series, layout=layout)

@@ -80,17 +80,20 @@ def _abilities(scenario: Scenario, reader: Reader) -> Iterator[Finding]:
         wanted.append((f"{path}.dtype", workload.dtype, able.dtypes))
     for path, value, allowed in wanted:
         if value not in allowed and trust(path):
-            yield path, f"{system.name} does not do {value}", ", ".join(allowed)
+            yield path, f"{system.name} does not support {value}", ", ".join(allowed)
     for path, workload in sections:
         yield from _keys_of_kind(path, workload, reader)
         clocks = workloads.KINDS[workload.kind].clocks
         if scenario.backend not in clocks and trust(f"{path}.kind", "backend"):
-            what = f"{workload.kind} runs programs of the user's own, which have no virtual time"
+            what = (
+                f"{workload.kind} runs a program of the user's own, which cannot run in virtual "
+                "time"
+            )
             yield f"{path}.kind", what, f"backend: {' or '.join(clocks)}"
     for path in SHARED_KEYS:
         for given in _places(path, len(scenario.jobs)) if path not in able.keys else ():
             if reader.given(given):
-                yield given, f"has no meaning for {system.name}", "leave it out"
+                yield given, f"has no meaning for {system.name}", "remove this key"
 
 
 def _keys_of_kind(path: str, workload: Workload, reader: Reader) -> Iterator[Finding]:
@@ -99,7 +102,7 @@ def _keys_of_kind(path: str, workload: Workload, reader: Reader) -> Iterator[Fin
         return
     for name in workloads.KINDS[workload.kind].unread:
         if reader.given(f"{path}.{name}"):
-            yield f"{path}.{name}", f"has no meaning for {workload.kind}", "leave it out"
+            yield f"{path}.{name}", f"has no meaning for {workload.kind}", "remove this key"
     own = workloads.KINDS[workload.kind].keys
     for item in fields(workload):
         if item.name not in workloads.OWN_KEYS or item.name in own:
@@ -130,7 +133,10 @@ def own_program(
         return None, None
     if len(sources) > 1:
         roles = " and ".join(sources)
-        return None, (f"this system's switches run several programs: {roles}", "no program")
+        return None, (
+            f"the switches of this system run several programs: give one for each of {roles}",
+            "no program",
+        )
     path = find_program(own, scenario_folder)
     return path, None if path else program_problem(own, scenario_folder)
 
@@ -147,14 +153,14 @@ def program_problem(program: str, scenario_folder: Path) -> tuple[str, str]:
     known = sorted(path.stem for path in P4_FOLDER.glob("*.p4"))
     near = nearest(program, known) or nearest_file(program, (scenario_folder, Path()), "*.p4")
     return (
-        f"no such program '{program}'{near}",
+        f"unknown program '{program}'{near}",
         f"{', '.join(known)} (from p4/), or the path of a .p4 file",
     )
 
 
 def _target(scenario: Scenario) -> Iterator[Finding]:
     if scenario.backend == "virtual" and scenario.switch.target != "native":
-        what = f"{scenario.switch.target} does not run on virtual time"
+        what = f"{scenario.switch.target} does not run in virtual time"
         yield "switch.target", what, "native, or backend: mininet"
 
 
@@ -166,11 +172,15 @@ def _bridge(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
     asked = {"program": switch.program, "entries": switch.entries, "pcap": switch.pcap}
     for name, value in asked.items():
         if value and trust(f"switch.{name}"):
-            yield f"switch.{name}", "a bridge runs no P4 program", "leave it out, or target: native"
+            yield (
+                f"switch.{name}",
+                "a bridge runs no P4 program",
+                "remove this key, or use target: native",
+            )
     for i, fault in enumerate(scenario.faults):
         if fault.kind == "attack" and trust(f"faults[{i}]"):
-            what = "a bridge lets frames under others' addresses through"
-            yield f"faults[{i}].kind", what, "another target, whose program refuses them"
+            what = "a bridge also forwards frames with a forged source address"
+            yield f"faults[{i}].kind", what, "a target that runs a P4 program, which refuses them"
 
 
 def _queues(scenario: Scenario) -> Iterator[Finding]:
@@ -181,8 +191,12 @@ def _queues(scenario: Scenario) -> Iterator[Finding]:
         stated.append((f"links.overrides[{i}].queue", override.queue_bytes))
     for path, queue_bytes in stated:
         if queue_bytes is not None and queue_bytes < frame_bytes:
-            what = f"{queue_bytes} bytes hold no frame of {frame_bytes}"
-            yield path, what, f"at least {frame_bytes}B with an MTU of {scenario.links.mtu_bytes}"
+            what = f"{queue_bytes} bytes are too few for one frame of {frame_bytes} bytes"
+            yield (
+                path,
+                what,
+                (f"at least {frame_bytes}B, because the MTU is {scenario.links.mtu_bytes}"),
+            )
 
 
 def _shape_keys(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
@@ -222,7 +236,10 @@ def _warmup(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         if own.warmup >= own.rounds and trust(
             f"{path}.warmup", f"{path}.rounds", "workload.warmup", "workload.rounds"
         ):
-            what = f"of {own.rounds} rounds {own.warmup} are no measurement: none is left"
+            what = (
+                f"of {own.rounds} rounds, {own.warmup} are for warming up, so none is left to "
+                "measure"
+            )
             yield f"{path}.warmup", what, f"0 to {own.rounds - 1}"
 
 
@@ -235,11 +252,15 @@ def _jobs(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
     names: set[str] = set()
     for i, job in enumerate(scenario.jobs):
         if job.name and job.name in names:
-            yield f"jobs[{i}].name", f"'{job.name}' is the name of another job", "a name of its own"
+            yield (
+                f"jobs[{i}].name",
+                f"'{job.name}' is already the name of another job",
+                "a different name for each job",
+            )
         names.add(job.name)
         times_known = trust(f"jobs[{i}].start", f"jobs[{i}].end")
         if times_known and job.end_s is not None and job.end_s <= job.start_s:
-            yield f"jobs[{i}].end", "is not after 'start'", "a later time"
+            yield f"jobs[{i}].end", "is not later than 'start'", "a later time"
 
 
 def _of_graph(known: Known) -> Iterator[Finding]:
@@ -291,9 +312,9 @@ def _tensors(known: Known, i: int, job: Job) -> Iterator[Finding]:
     needed = job.elements * workers * wire.VALUE_BYTES
     if needed > TENSORS_MAX_BYTES and known.workload_known(job, key):
         most = TENSORS_MAX_BYTES // (wire.VALUE_BYTES * workers)
-        what = f"the tensors of {workers} workers need more than 8 GiB"
+        what = f"the tensors of {workers} workers need more than 8 GiB of memory"
         unit = " values" if key == "scale" else ""
-        yield path, what, f"at most {most}{unit} for so many workers"
+        yield path, what, f"at most {most}{unit} with this number of workers"
 
 
 def _overrides(scenario: Scenario, built: Topology, trust: Trust) -> Iterator[Finding]:

@@ -36,9 +36,10 @@ FIXED = (
     "workload.dtype",
     "workload.rounds",
 )
-"""What makes a comparison fair."""
+"""The keys that must be the same for all contenders, so that a comparison is fair."""
 FOLDERS = ("logs",)
-"""What else a folder of results holds beside the contenders' folders, which have their names."""
+"""Names of a result folder's own files and folders. A contender's folder has the contender's name,
+so it cannot have one of these."""
 CONTENDERS = "name: {the keys in which this contender differs from the scenario}"
 
 
@@ -70,7 +71,7 @@ def _wrong_name(name: Scalar, found: Mapping[str, Contender]) -> tuple[str, str]
     if name.text in found:
         return "is given twice", "each once"
     if name.text in FOLDERS:
-        return "is the name of a folder of results", "another name"
+        return "is a name that the result folder already uses", "another name"
     return None
 
 
@@ -98,28 +99,36 @@ def _allowed(own: Node, path: str, problems: list[Problem]) -> Node:
 def _refused(own: Node) -> Iterator[tuple[Sequence[str], str, str]]:
     """Path, what is wrong with it, what is allowed; of keys that may be absent."""
     for key in OF_THE_SCENARIO:
-        yield (key,), "belongs to the whole scenario", "leave it out"
+        yield (key,), "belongs to the whole scenario, not to one contender", "remove it here"
     for key in FIXED:
-        what = "is the same for all: a comparison is on one network, with one workload"
-        yield key.split("."), what, "state it in the scenario itself"
+        what = (
+            "must be the same for all contenders, because they share one network and one workload"
+        )
+        yield key.split("."), what, "state it outside `compare`"
     for expect in document.nodes_at(own, ("expect",)):
         for name, _ in expect.entries if isinstance(expect, document.Mapping) else ():
             if name.text.startswith((RATIO, GROWTH)):
-                what = "is about several runs, and not this contender's alone"
-                yield ("expect", name.text), what, "in the scenario's `expect`"
+                what = "is about several runs, not about this contender alone"
+                yield ("expect", name.text), what, "in the scenario's own `expect`"
 
 
 def unfair(scenario: Scenario, place: Callable[[str], Where]) -> Iterator[Problem]:
     """What the scenario must not state beside its contenders. place: where a key stands."""
     for i, job in enumerate(scenario.jobs if scenario.compare else ()):
         if job.end_s is not None:
-            path, what = f"jobs[{i}].end", "would end contenders after different numbers of rounds"
-            yield Problem(place(path), path, what, "`workload.rounds` alone, in a comparison")
+            path, what = (
+                f"jobs[{i}].end",
+                ("would end the contenders after different numbers of rounds"),
+            )
+            yield Problem(place(path), path, what, "in a comparison, `workload.rounds` alone")
     for contender in scenario.compare:
         for axis in scenario.sweep:
             for node in document.nodes_at(contender.own, axis.path.split(".")):
-                path, what = f"compare.{contender.name}.{axis.path}", "would hide what is swept"
-                yield Problem(node.where, path, what, "this key here, or in `sweep`")
+                path, what = (
+                    f"compare.{contender.name}.{axis.path}",
+                    "would override a key that `sweep` sets",
+                )
+                yield Problem(node.where, path, what, "this key either here or in `sweep`")
 
 
 def together(found: Mapping[str, Sequence[Problem]]) -> Iterator[Problem]:
@@ -142,9 +151,13 @@ def unlike(
     for other, (its_graph, its_jobs) in zip(contenders[1:], networks[1:], strict=True):
         where, path = other.own.where, f"compare.{other.name}"
         if its_graph != graph:
-            what = f"has other queues than {first.name}, as its window is another"
-            yield Problem(where, path, what, "state `links.queue`")
+            what = f"has other queues than {first.name}, because its window is different"
+            yield Problem(
+                where, path, what, "an explicit `links.queue`, which is then the same for all"
+            )
         hosts, its_hosts = ([job.hosts for job in its] for its in (jobs, its_jobs))
         if its_hosts != hosts:
-            what = f"has other workers than {first.name}: none where a server is"
+            what = (
+                f"has other workers than {first.name}, because hosts with a server have no worker"
+            )
             yield Problem(where, path, what, "`topology.servers`, or jobs that name their workers")

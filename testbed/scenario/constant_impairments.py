@@ -57,7 +57,7 @@ def doubled(
             first = said.setdefault(each.kind, each.path)
             if first != each.path and each.path not in told:
                 told.add(each.path)
-                what = f"{each.kind} of {way} for the whole run is said by {first} already"
+                what = f"{each.kind} of {way} for the whole run is already set by {first}"
                 yield each.path, what, "one of the two"
 
 

@@ -191,7 +191,7 @@ class _Converter:
         where = Where(self.source, node.start_mark.line + 1)
         self.count += 1
         if self.count > NODES_MAX or depth > DEPTH_MAX:
-            raise _error(where, f"more than {NODES_MAX} values or {DEPTH_MAX} levels")
+            raise _error(where, f"has more than {NODES_MAX} values or {DEPTH_MAX} levels")
         if isinstance(node, yaml.ScalarNode):
             _check_tag(node, where)
             return Scalar(node.value, node.style is not None, where)
@@ -209,7 +209,7 @@ class _Converter:
 
 def _check_tag(node: yaml.ScalarNode, where: Where) -> None:
     if node.tag and not node.tag.startswith("tag:yaml.org,2002:"):
-        raise _error(where, f"the tag {quote(node.tag)} is not used in scenarios")
+        raise _error(where, f"the YAML tag {quote(node.tag)} is not allowed in scenarios")
 
 
 def _check_depth(text: str, source: str) -> None:
@@ -223,7 +223,7 @@ def _check_depth(text: str, source: str) -> None:
         if depth > DEPTH_MAX:
             assert event.start_mark is not None
             where = Where(source, event.start_mark.line + 1)
-            raise _error(where, f"nested deeper than {DEPTH_MAX} levels")
+            raise _error(where, f"is nested more than {DEPTH_MAX} levels deep")
 
 
 def _decode(raw: bytes, source: str) -> str:

@@ -23,7 +23,8 @@ from agglab.testbed.systems.base import System
 Value: TypeAlias = "bool | int | float | str"
 MATCHERS = ("equals", "min", "max")
 FINDINGS = "findings"
-"""A list of kinds, each of which the run has to show, and no other; or those that it may show."""
+"""A list of kinds. The run has to show each of them and no other, or it may show them and no
+other."""
 MAY = "may"
 AT = "at"
 OF_FAILURE = ("worker", "job", "within")
@@ -136,7 +137,7 @@ def _read_failure(
         if name.text not in OF_FAILURE:
             return f"unknown key {quote(name.text)}{nearest(name.text, OF_FAILURE)}", allowed
         if not isinstance(value, Scalar) or not value.text:
-            return f"{quote(name.text)} has no value, or several", allowed
+            return f"{quote(name.text)} needs exactly one value", allowed
         if name.text in given:
             return f"{quote(name.text)} is given twice", allowed
         given.add(name.text)
@@ -157,9 +158,9 @@ def _unknown(metric: str, subject: Subject) -> tuple[str, str] | None:
     """Why no run of this subject could meet the expectation, and what is allowed."""
     system, contest = subject.system, subject.contest
     if metric.startswith(RATIO) and not contest.contenders:
-        return f"{quote(metric)} needs `compare`", "metrics of a single run"
+        return f"{quote(metric)} needs `compare`", "a metric of a single run"
     if metric.startswith(GROWTH) and not subject.swept:
-        return f"{quote(metric)} needs a sweep", "metrics of a single run"
+        return f"{quote(metric)} needs a sweep", "a metric of a single run"
     names, path = contest.about(metric)
     if wrong := _wrong_names(names, contest.contenders):
         return wrong
@@ -171,7 +172,7 @@ def _unknown(metric: str, subject: Subject) -> tuple[str, str] | None:
         return f"unknown metric {quote(path)}{near}", "docs/results.md lists them"
     if metric.startswith((RATIO, GROWTH)) and type_of(pattern) != "number":
         compared = "be divided" if metric.startswith(RATIO) else "grow"
-        return f"{quote(path)} is no number, it cannot {compared}", "a number"
+        return f"{quote(path)} is not a number, so it cannot {compared}", "a number"
     return None
 
 
@@ -179,7 +180,7 @@ def _wrong_names(names: Sequence[str], contenders: Sequence[str]) -> tuple[str, 
     """What is wrong with the contenders in a metric's path."""
     for name in names:
         if name not in contenders:
-            return f"no such contender {quote(name)}{nearest(name, contenders)}", ", ".join(
+            return f"unknown contender {quote(name)}{nearest(name, contenders)}", ", ".join(
                 contenders
             )
     if len(set(names)) < len(names):
@@ -200,7 +201,7 @@ def _read_one(
     if metric == FINDINGS or (kind == "text" and isinstance(node, Items)):
         return _read_list(metric, node, found)
     if kind == "list":
-        return "is a list, which cannot be expected", "single values"
+        return "is a list of numbers, for which no expectation can be stated", "single values"
     try:
         found[metric] = _expectation(metric, node, kind)
     except ValueError as error:
@@ -212,7 +213,7 @@ def _read_list(metric: str, node: Node, found: dict[str, Expectation]) -> tuple[
     optional = metric == FINDINGS and isinstance(node, Mapping)
     if isinstance(node, Mapping) and optional:
         if [name.text for name, _ in node.entries] != [MAY]:
-            return "is no list of words", f"[word, ...] or {{{MAY}: [word, ...]}}"
+            return "is not a list of words", f"[word, ...] or {{{MAY}: [word, ...]}}"
         node = node.entries[0][1]
     words = (
         [item.text for item in node.items if isinstance(item, Scalar)]
@@ -222,7 +223,7 @@ def _read_list(metric: str, node: Node, found: dict[str, Expectation]) -> tuple[
     if not isinstance(node, Items) or not words or len(words) != len(node.items):
         return "is not a list of words", "[word, ...]"
     if len(set(words)) < len(words):
-        return "has a word twice", "each once"
+        return "has the same word twice", "each once"
     found[metric] = Expectation(metric, listed=tuple(words), optional=optional)
     return None
 
@@ -259,13 +260,13 @@ def _words(node: Node) -> tuple[str, ...]:
 def _limited(metric: str, limits: dict[str, Node], kind: str) -> Expectation:
     if "equals" in limits:
         if len(limits) > 1:
-            raise ValueError("'equals' stands alone")
+            raise ValueError("'equals' cannot be combined with other keys")
         return Expectation(metric, equals=_value(limits["equals"], kind))
     if kind != "number":
-        raise ValueError("has no order, 'min' and 'max' do not apply")
+        raise ValueError("has no order, so 'min' and 'max' cannot be used")
     low, high = (_number(limits[m]) if m in limits else None for m in ("min", "max"))
     if low is not None and high is not None and low > high:
-        raise ValueError(f"min {low:g} is above max {high:g}")
+        raise ValueError(f"min {low:g} is greater than max {high:g}")
     return Expectation(metric, minimum=low, maximum=high)
 
 

@@ -15,7 +15,7 @@ from agglab.testbed.scenario.known import Known
 from agglab.testbed.scenario.metric_names import of_job
 
 Names = Mapping[str, Sequence[str]]
-"""What may stand after `workers.`, `jobs.` and so on."""
+"""What may follow `workers.`, `jobs.` and so on."""
 
 VERDICTS = ("network-bound", "waiting", "cpu-bound", "starved")
 WAITED_FOR = ("timers", "faults", "window", "losses", "brevity", "delay", "unknown")

@@ -38,7 +38,7 @@ from agglab.topologies.graph import (
 
 WHEN = ("at", "at_chunk", "for", "until")
 ATTACK_S = 1.0
-"""An attack lasts so long if nothing is said."""
+"""How long an attack lasts if the scenario does not say."""
 
 
 @dataclass(frozen=True)
@@ -108,23 +108,23 @@ def _of_agents(role: str) -> dict[str, FaultKind]:
     return {
         f"{role}_pause": FaultKind(
             role,
-            "its program stands still (SIGSTOP)",
+            "its program is suspended (SIGSTOP)",
             action=lambda e, where: AgentPause(where.job, where.host, role),
         ),
         f"{role}_crash": FaultKind(
             role,
-            "its program is killed for good",
+            "its program is killed and is not restarted",
             lasts=False,
             action=lambda e, where: AgentCrash(where.job, where.host, role),
         ),
         f"{role}_restart": FaultKind(
             role,
-            "it is killed, and started again after `for`",
+            "its program is killed, and restarted after `for`",
             action=lambda e, where: AgentCrash(where.job, where.host, role),
         ),
         f"{role}_slow": FaultKind(
             role,
-            "it looks at what has arrived only every so often",
+            "it handles packets that have arrived only once in each interval of this length",
             needs=("delay",),
             action=lambda e, where: AgentSlow(where.job, where.host, role, e.delay_s or 0.0),
         ),
@@ -134,20 +134,21 @@ def _of_agents(role: str) -> dict[str, FaultKind]:
 KINDS: Mapping[str, FaultKind] = {
     "loss": FaultKind(
         "link",
-        "each packet is dropped with this chance",
+        "each packet is dropped with this probability",
         needs=("probability",),
         impairment=lambda e: Drop(e.probability or 0),
     ),
     "gilbert_elliott": FaultKind(
         "link",
-        "bursts: a good and a bad state, which may change at each packet",
+        "packets are lost in bursts: the link is in a good or a bad state, which may change at "
+        "each packet",
         needs=("to_bad", "to_good"),
         may=("bad_loss", "good_loss"),
         impairment=_gilbert_elliott,
     ),
     "periodic": FaultKind(
         "link",
-        "`count` packets of `every` are dropped",
+        "of every `every` packets, `count` are dropped",
         needs=("every",),
         may=("count", "offset"),
         impairment=lambda e: PeriodicDrop(e.every or 1, e.count or 1, e.offset or 0),
@@ -166,25 +167,25 @@ KINDS: Mapping[str, FaultKind] = {
     ),
     "reorder": FaultKind(
         "link",
-        "a packet arrives so much later than others sent after it",
+        "a packet arrives later than others that were sent after it, by this delay",
         needs=("probability", "delay"),
         impairment=lambda e: Reorder(e.probability or 0, _microseconds(e.delay_s)),
     ),
     "corrupt": FaultKind(
         "link",
-        "one bit is inverted; checksums catch it",
+        "one bit is inverted, so that a checksum is wrong",
         needs=("probability",),
         impairment=lambda e: Corrupt(e.probability or 0),
     ),
     "jitter": FaultKind(
         "link",
-        "each packet arrives later by a time up to this",
+        "each packet is delayed by a random time up to this",
         needs=("jitter",),
         impairment=lambda e: Jitter(_microseconds(e.jitter_s)),
     ),
     "link_down": FaultKind(
         "link",
-        "nothing passes, either way",
+        "no packet passes in either direction",
         action=lambda e, where: LinkDown(where.link),
     ),
     "rate": FaultKind(
@@ -197,20 +198,21 @@ KINDS: Mapping[str, FaultKind] = {
     **_of_agents(SERVER),
     "switch_restart": FaultKind(
         "switch",
-        "its program is killed and started again after `for`, with empty registers and tables, "
-        "which are filled again",
+        "its program is killed, and restarted after `for` with empty registers and tables; the "
+        "tables are then filled again",
         action=lambda e, where: SwitchRestart(where.switch, duration_s(e) or 0.0),
     ),
     "switch_reprogram": FaultKind(
         "switch",
-        "it gets its program anew; registers are empty",
+        "it gets its program anew, which empties its registers",
         lasts=False,
         action=lambda e, where: SwitchReprogram(where.switch),
     ),
     "attack": FaultKind(
         "host",
-        "the host spoofs jobs it is no part of, for as long as `for` says (1 s): their agents, the "
-        "aggregator, ICMP messages ([below](#what-an-attack-sends))",
+        "the host sends forged packets of jobs it does not belong to, for as long as `for` "
+        "says (1 s): as their agents, as the aggregator, as ICMP messages "
+        "([below](#what-an-attack-sends))",
         needs=("frames",),
         action=lambda e, where: Attack(where.host, e.frames or 0, duration_s(e) or ATTACK_S),
     ),
@@ -221,7 +223,7 @@ KINDS: Mapping[str, FaultKind] = {
 class ChunkMark:
     """A point in a job's progress."""
 
-    job: str | None = key("job", JOB_NAME, None, "a job's name; the first if not given")
+    job: str | None = key("job", JOB_NAME, None, "a job's name; the first job if absent")
     round: int = key("round", Whole(0, 9_999), 0, "counted from 0")
     chunk: int = key("chunk", Whole(0, 1_000_000_000), 0, "counted from 0 in each round")
 
@@ -231,32 +233,56 @@ class FaultEntry:
     """One entry of `faults`; KINDS says which of the keys a kind has."""
 
     kind: str = key("kind", Choice(tuple(KINDS)), "link_down", "what goes wrong; see Faults")
-    link: str | None = key("link", Pattern(), None, "links by name or pattern, or one direction")
+    link: str | None = key(
+        "link", Pattern(), None, "links by name or pattern; `a->b` is one direction"
+    )
     worker: str | None = key("worker", Pattern(), None, "hosts by name or pattern")
     server: str | None = key("server", Pattern(), None, "hosts with a server, by name or pattern")
     switch: str | None = key("switch", Pattern(), None, "switches by name or pattern")
     host: str | None = key("host", Pattern(), None, "hosts by name or pattern")
     job: str | None = key(
-        "job", JOB_NAME, None, "whose worker or server on that host; of every job if absent"
+        "job",
+        JOB_NAME,
+        None,
+        "the job whose worker or server on that host has the fault; every job if absent",
     )
-    at_s: float | None = key("at", duration(), None, "from the first round's start; 0s if absent")
+    at_s: float | None = key(
+        "at",
+        duration(),
+        None,
+        "when it begins, counted from the start of the first round; 0s if absent",
+    )
     at_chunk: ChunkMark | None = field(default=None, metadata={"section": ChunkMark})
-    for_s: float | None = key("for", duration("1us"), None, "how long; to the run's end if absent")
-    until_s: float | None = key("until", duration("1us"), None, "instead of `for`: when it ends")
-    probability: float | None = key("probability", Fraction(), None, "of each packet")
-    to_bad: float | None = key("to_bad", Fraction(), None, "from the good state, each packet")
-    to_good: float | None = key("to_good", Fraction(), None, "from the bad state, each packet")
-    bad_loss: float | None = key("bad_loss", Share(), None, "in the bad state; all if absent")
+    for_s: float | None = key(
+        "for", duration("1us"), None, "how long it lasts; to the end of the run if absent"
+    )
+    until_s: float | None = key("until", duration("1us"), None, "when it ends, instead of `for`")
+    probability: float | None = key("probability", Fraction(), None, "probability for each packet")
+    to_bad: float | None = key(
+        "to_bad", Fraction(), None, "probability at each packet that a good state becomes bad"
+    )
+    to_good: float | None = key(
+        "to_good", Fraction(), None, "probability at each packet that a bad state becomes good"
+    )
+    bad_loss: float | None = key(
+        "bad_loss", Share(), None, "share of packets lost in the bad state; all if absent"
+    )
     good_loss: float | None = key(
-        "good_loss", Fraction(), None, "in the good state; none if absent"
+        "good_loss", Fraction(), None, "share of packets lost in the good state; none if absent"
     )
-    every: int | None = key("every", Whole(1, 10**9), None, "of so many packets")
-    count: int | None = key("count", Whole(1, 10**9), None, "so many; 1 if absent")
-    offset: int | None = key("offset", Whole(0, 10**9), None, "the first of them; 0 if absent")
+    every: int | None = key("every", Whole(1, 10**9), None, "the number of packets in a period")
+    count: int | None = key(
+        "count", Whole(1, 10**9), None, "how many packets of a period; 1 if absent"
+    )
+    offset: int | None = key(
+        "offset", Whole(0, 10**9), None, "the first of them in a period; 0 if absent"
+    )
     packets: tuple[int, ...] = keys_list(
-        "packets", Whole(0, 10**9), "numbers of packets, counted from 0 in each direction"
+        "packets", Whole(0, 10**9), "the numbers of the packets, counted from 0 in each direction"
     )
-    frames: int | None = key("frames", Whole(1, 10**6), None, "how many, spread over `for`")
+    frames: int | None = key("frames", Whole(1, 10**6), None, "how many frames, spread over `for`")
     delay_s: float | None = key("delay", duration("1us", "10s"), None, "additional time")
-    jitter_s: float | None = key("jitter", duration("1us", "10s"), None, "at most so much more")
+    jitter_s: float | None = key(
+        "jitter", duration("1us", "10s"), None, "the longest additional delay"
+    )
     rate_bps: int | None = key("rate", rate(), None, "the new rate")

@@ -55,7 +55,7 @@ def _entry_problems(entry: FaultEntry, known: Known, path: str) -> Iterator[Find
         return
     kind = KINDS[entry.kind]
     if entry.kind == "attack" and not known.system.attack_kinds:
-        yield f"{path}.kind", f"{known.system.name} has no frames to attack with", "another kind"
+        yield f"{path}.kind", f"{known.system.name} defines no frames for an attack", "another kind"
     if kind.target == SERVER and not known.system.abilities.has_servers:
         yield f"{path}.kind", f"{known.system.name} has no servers", "another kind"
         return
@@ -67,15 +67,19 @@ def _entry_problems(entry: FaultEntry, known: Known, path: str) -> Iterator[Find
         if name not in given and known.trust(f"{path}.{name}"):
             yield path, f"{entry.kind} needs '{name}'", ", ".join(kind.keys)
     if entry.every is not None and (entry.count or 1) > entry.every:
-        yield f"{path}.count", f"{entry.count} packets of every {entry.every}", "at most 'every'"
+        yield (
+            f"{path}.count",
+            f"{entry.count} is more than `every`, which is {entry.every}",
+            "at most `every`",
+        )
     if entry.job is not None and _is_unknown_job(entry.job, known):
         yield f"{path}.job", *_no_such_job(entry.job, known.jobs)
     elif kind.target in given and known.graph is not None and _matches_nothing(entry, known, path):
         pattern = getattr(entry, kind.target)
         names = _targets(kind.target, known.graph, known.jobs)
         if any(fnmatchcase(name, pattern) for name in names) and entry.kind == "attack":
-            what = f"'{pattern}' is in every job, and no stranger to any"
-            yield f"{path}.host", what, "a host that is not in every job"
+            what = f"'{pattern}' takes part in every job, so it cannot attack one from outside"
+            yield f"{path}.host", what, "a host that does not take part in at least one job"
             return
         what = f"'{pattern}' matches no {kind.target}{nearest(pattern, names)}"
         yield f"{path}.{kind.target}", what, f"{', '.join(names)}, or a pattern of them"
@@ -108,13 +112,25 @@ def _no_such_job(name: str | None, jobs: Sequence[Job]) -> tuple[str, str]:
 
 def _time_problems(entry: FaultEntry, known: Known, path: str) -> Iterator[Finding]:
     if entry.at_s is not None and entry.at_chunk is not None:
-        yield f"{path}.at_chunk", "'at' says when already", "one of the two"
+        yield (
+            f"{path}.at_chunk",
+            "'at' already says when the fault begins",
+            "either `at` or `at_chunk`",
+        )
     if entry.for_s is not None and entry.until_s is not None:
-        yield f"{path}.until", "'for' says how long already", "one of the two"
+        yield (
+            f"{path}.until",
+            "'for' already says how long the fault lasts",
+            "either `for` or `until`",
+        )
     if entry.until_s is not None and entry.at_chunk is not None:
-        yield f"{path}.until", "'at_chunk' is at no stated time", "'for'"
+        yield (
+            f"{path}.until",
+            ("cannot be used with 'at_chunk', whose time is not known in advance"),
+            "'for'",
+        )
     elif entry.until_s is not None and entry.until_s <= (entry.at_s or 0):
-        yield f"{path}.until", "is not after 'at'", "a later time"
+        yield f"{path}.until", "is not later than 'at'", "a later time"
     if entry.at_s is not None:
         yield from _too_late(entry.at_s, known, f"{path}.at")
     if entry.at_chunk is not None:
@@ -129,14 +145,14 @@ def _too_late(at_s: float, known: Known, path: str) -> Iterator[Finding]:
     ends = [job.end_s for job in jobs]
     last_s = max((end for end in ends if end is not None), default=0.0)
     if ends_known and None not in ends and at_s > last_s:
-        yield path, f"is after the end of every job, {last_s:g} s", "an earlier time"
+        yield path, f"is later than the end of every job, at {last_s:g} s", "an earlier time"
         return
     lengths_known = (
         trust("jobs", "timeouts.round", *(f"jobs[{i}].start" for i in numbers))
         and all(known.workload_known(job, "rounds") for job in jobs)
     )  # fmt: skip
     if lengths_known and at_s > (latest := latest_end_s(known.scenario, jobs)):
-        yield path, f"is after the run, which {latest:g} s end at the latest", "less"
+        yield path, f"is later than the end of the run, at {latest:g} s at the latest", "less"
 
 
 def latest_end_s(scenario: Scenario, jobs: Sequence[Job]) -> float:
@@ -156,19 +172,19 @@ def _mark_problems(mark: ChunkMark, known: Known, path: str) -> Iterator[Finding
             yield f"{path}.job", *_no_such_job(mark.job, jobs)
         return
     if mark.round >= job.rounds and known.workload_known(job, "rounds"):
-        what = f"is after the end: {job.name} has {job.rounds} rounds"
+        what = f"is too large: {job.name} has only {job.rounds} rounds"
         yield f"{path}.round", what, f"0 to {job.rounds - 1}"
     if not (trust("switch.lanes", "links.mtu") and known.workload_known(job, "elements")):
         return
     chunks = asked.chunks(known.system, scenario, job)
     if mark.chunk >= chunks:
-        what = f"is after the end: a round of {job.name} has {chunks} chunks"
+        what = f"is too large: a round of {job.name} has only {chunks} chunks"
         yield f"{path}.chunk", what, f"0 to {chunks - 1}"
 
 
 Numbered = Sequence[tuple[int, FaultEntry]]
 Span = tuple[float, float, int]
-"""Begin and end in seconds, and the entry's number."""
+"""When a fault begins and ends, in seconds, and the number of its entry."""
 
 
 def _overlaps(entries: Numbered, graph: Topology, jobs: Sequence[Job]) -> Iterator[Finding]:
@@ -182,8 +198,8 @@ def _overlaps(entries: Numbered, graph: Topology, jobs: Sequence[Job]) -> Iterat
         keys = [_what_and_where(action) for action in _actions(entry, graph, jobs)]
         if clash := next(_clashes(spans, keys, start, end), None):
             other, where = clash
-            what = f"begins before faults[{other}] has ended at the same {where}"
-            yield f"faults[{i}].at", what, "spans that do not overlap"
+            what = f"begins before faults[{other}] has ended on the same {where}"
+            yield f"faults[{i}].at", what, "periods that do not overlap"
         for key in keys:
             spans.setdefault(key, []).append((start, end, i))
 

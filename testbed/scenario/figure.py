@@ -26,51 +26,62 @@ class MarkSection:
         "metric",
         Text("a metric that is a number", PATH, 200),
         "",
-        "a line at the first x at which this metric reaches `reaches`, such as `window_share`",
+        "draw a line at the first x at which this metric reaches `reaches`, such as `window_share`",
     )
     reaches: float = key("reaches", Number(0, 1e18), 1.0, "how much")
-    text: str = key("text", Text(), "", "what the line is called")
+    text: str = key("text", Text(), "", "the label of the line")
 
 
 @dataclass(frozen=True)
 class Figure:
     """What is drawn of a sweep. y: a figure for each; long: settings as `--set` has them."""
 
-    title: str = key("title", Text(), "", "of a sweep's figure; without one there is none")
-    source: str = key("source", Text(), "", "whose figure it repeats: paper, section, number")
+    title: str = key(
+        "title", Text(), "", "the title of a sweep's figure; without one, no figure is drawn"
+    )
+    source: str = key(
+        "source", Text(), "", "the published figure that this one repeats: paper, section, number"
+    )
     relation: str = key(
-        "relation", Text(), "", "what it is to show, in a sentence; `expect` has it in numbers"
+        "relation",
+        Text(),
+        "",
+        "the relation that the figure shows, in one sentence; `expect` states it in numbers",
     )
     x: str = key(
-        "x", Text("a key of `sweep`", PATH, 200), "", "the swept key on the x axis; else the first"
+        "x",
+        Text("a key of `sweep`", PATH, 200),
+        "",
+        "the swept key on the x axis; the first one if absent",
     )
     y: tuple[str, ...] = keys_list(
         "y",
         Text("a metric that is a number", PATH, 200),
-        "metrics, a figure for each",
+        "the metrics, one figure for each",
         ("allreduce.time_s.median",),
     )
     relative: bool = key(
-        "relative", Flag(), False, "as multiples of each line's value at its first point"
+        "relative", Flag(), False, "draw multiples of each line's value at its first point"
     )
     over: str = key(
         "over",
         Text("a contender", PATH, 200),
         "",
-        "as multiples of this contender's value at the same point",
+        "draw multiples of this contender's value at the same point",
     )
     scale: str = key(
         "scale",
         Choice(("linear", "steps")),
         "linear",
-        "of the x axis; `steps`: the swept values at equal distances, as for powers of two",
+        "scale of the x axis; `steps`: the swept values at equal distances, for powers of two "
+        "for example",
     )
-    y_scale: str = key("y_scale", Choice(("linear", "log")), "linear", "of the y axis")
+    y_scale: str = key("y_scale", Choice(("linear", "log")), "linear", "scale of the y axis")
     mark: MarkSection | None = field(default=None, metadata={"section": MarkSection})
     long: tuple[str, ...] = keys_list(
         "long",
-        Text("key=value, as --set has it", PATH, 1000),
-        "settings of `agglab figures --long`: a night's run",
+        Text("key=value, as for --set", PATH, 1000),
+        "settings that `agglab figures --long` uses, for runs that may take a night",
     )
 
 
@@ -82,11 +93,11 @@ def problems(
         yield "figure", "has no title", "title: text"
     paths = [axis.path for axis in axes]
     if not paths:
-        yield "figure", "shows nothing without a sweep", "sweep: {key: [value, ...]}"
+        yield "figure", "is only drawn for a sweep", "sweep: {key: [value, ...]}"
     elif figure.x and figure.x not in paths:
-        yield "figure.x", f"{quote(figure.x)} is not swept", ", ".join(paths)
+        yield "figure.x", f"{quote(figure.x)} is not a swept key", ", ".join(paths)
     if figure.over and figure.over not in contenders:
-        what = f"no contender {quote(figure.over)}{nearest(figure.over, contenders)}"
+        what = f"unknown contender {quote(figure.over)}{nearest(figure.over, contenders)}"
         yield "figure.over", what, ", ".join(contenders) or "compare"
     named = [(f"figure.y[{i}]", path) for i, path in enumerate(figure.y)]
     if figure.mark:
@@ -97,4 +108,4 @@ def problems(
             near = nearest(path, metrics(system))
             yield where, f"unknown metric {quote(path)}{near}", "docs/results.md lists them"
         elif type_of(pattern) != "number":
-            yield where, f"{quote(path)} is no number", "a number"
+            yield where, f"{quote(path)} is not a number", "a number"

@@ -13,7 +13,7 @@ from agglab.testbed.scenario.document import Node, Scalar, changed
 from agglab.testbed.workloads import models
 
 Folders = Sequence[Path]
-"""Where paths count from: the scenario's folder, and where the user is."""
+"""Folders from which relative paths are looked up: the scenario's folder, then the current one."""
 
 
 def located(root: Node, folders: Folders, contenders: Sequence[str]) -> Node:

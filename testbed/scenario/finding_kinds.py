@@ -1,15 +1,15 @@
 """The kinds of findings (testbed/findings.py): what `expect: findings:` may list."""
 
 FINDING_KINDS = {
-    "sent-again": "workers sent packets again that no loss, delay or fault explains",
-    "lost-in-switch": "a switch sent fewer frames than its program's own counters say",
-    "sent-unasked": "a switch sent more frames than its program's own counters say",
-    "miscounted": "a program counted another number of frames than it was given",
-    "refused": "packets were refused, or came too late, that no fault, impairment or new session "
-    "explains",
-    "slow": "a round took many times what links, losses and jobs allow, without a fault",
-    "small-window": "the window, not the links, limits the rate: it fills less than "
-    "three quarters of the bandwidth-delay product",
+    "sent-again": "workers sent packets again although no loss, delay or fault explains it",
+    "lost-in-switch": "a switch sent fewer frames than the counters of its own program say",
+    "sent-unasked": "a switch sent more frames than the counters of its own program say",
+    "miscounted": "a switch's program counted a different number of frames than it was given",
+    "refused": "packets were refused, or arrived too late, and no fault, impairment or new "
+    "session explains it",
+    "slow": "without a fault, a round took many times as long as links, losses and jobs require",
+    "small-window": "the window limits the rate, not the links: it fills less than three "
+    "quarters of the bandwidth-delay product",
     "accounts": "the counters of links, hosts and workers contradict each other",
 }
 """Kind -> meaning."""

@@ -17,7 +17,7 @@ NUMBERS = tuple(
     for name in dict.fromkeys(name for kind in kinds.KINDS for name in kinds.parameters(kind))
     if getattr(Shape(), name) is None
 )
-"""Keys that not every kind of topology has, and that stand for a number where they are absent."""
+"""Topology parameters that have a default number where they are absent."""
 
 
 def bare(shape: Shape) -> Topology:

@@ -57,7 +57,7 @@ def decimal(text: str) -> float | None:
 
 def _plain(scalar: Scalar, what: str) -> str:
     if scalar.quoted:
-        raise Wrong(f"{quote(scalar.text)} in quotes is text, not {what}")
+        raise Wrong(f"{quote(scalar.text)} in quotes is text and not {what}")
     return scalar.text
 
 
@@ -172,12 +172,14 @@ class Fraction(Kind):
         percent = text.endswith("%")
         number = decimal(text.rstrip("%").strip() if percent else text)
         if number is None:
-            raise Wrong(f"{quote(scalar.text)} is not a percentage or a fraction")
+            raise Wrong(f"{quote(scalar.text)} is neither a percentage nor a fraction")
         value = number / 100 if percent else number
         if not percent and value > 1:
-            raise Wrong(f"{quote(scalar.text)} would be {number * 100:g} %, a percentage needs '%'")
+            raise Wrong(
+                f"{quote(scalar.text)} would be {number * 100:g} %; write a percentage with '%'"
+            )
         if not 0 <= value <= 1 or (self.below_1 and value == 1):
-            raise Wrong(f"{quote(scalar.text)} is impossible")
+            raise Wrong(f"{quote(scalar.text)} is out of range")
         return value
 
     def write(self, value: float) -> str | float:
@@ -231,7 +233,7 @@ class Choice(Kind):
 
     def read(self, scalar: Scalar) -> str:
         if scalar.text not in self.options:
-            raise Wrong(f"unknown {quote(scalar.text)}{nearest(scalar.text, self.options)}")
+            raise Wrong(f"unknown value {quote(scalar.text)}{nearest(scalar.text, self.options)}")
         return scalar.text
 
 
@@ -249,7 +251,7 @@ class Text(Kind):
 
     def read(self, scalar: Scalar) -> str:
         if len(scalar.text) > self.length_max:
-            raise Wrong(f"{len(scalar.text)} characters are too many")
+            raise Wrong(f"has {len(scalar.text)} characters")
         if not re.fullmatch(self.pattern, scalar.text, re.DOTALL):
             raise Wrong(f"{quote(scalar.text)} is not {self.what}")
         return scalar.text

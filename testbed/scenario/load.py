@@ -115,7 +115,7 @@ def find(name_or_path: str) -> Path:
         return named
     ours = path.parent.resolve() == SCENARIO_FOLDER
     if not path.exists() and (ours or not is_path):
-        what = f"no such scenario{nearest(name, names())}"
+        what = f"unknown scenario{nearest(name, names())}"
         raise ScenarioError([Problem(Where(quote(name_or_path)), "", what, _known())])
     return path
 
@@ -138,7 +138,7 @@ def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -
     problems = [] if base.sweep or base.compare else list(first.problems)
     if (count := _count(base)) > POINTS_MAX:
         allowed, key = f"at most {POINTS_MAX}", "sweep" if base.sweep else "compare"
-        problems.append(Problem(first.place(key), key, f"makes {count} runs", allowed))
+        problems.append(Problem(first.place(key), key, f"results in {count} runs", allowed))
     problems += compare.unfair(base, first.place)
     problems += _at_nowhere(base, first.place)
     if base.figure:
@@ -190,7 +190,9 @@ def with_settings(root: Node, settings: Iterable[str]) -> Node:
         path, equals, text = setting.partition("=")
         where = Where(f"--set {quote(setting)}")
         if not equals or not all(path.split(".")) or not text.strip():
-            problems.append(Problem(where, "", "is not a setting", "key.path=value"))
+            problems.append(
+                Problem(where, "", "does not have the form KEY=VALUE", "key.path=value")
+            )
             continue
         try:
             root = with_value(root, path, _relocated(parse(text, where.source), where))
@@ -392,7 +394,7 @@ def _with_scripts(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
         file = next((each / given for each in folders if os.path.isfile(each / given)), None)
         if file is None and reader.given(path):
             what = f"no such file {quote(given)}{nearest_file(given, folders, '*.py')}"
-            allowed = "a path from the scenario's folder or from where you are"
+            allowed = "a path relative to the scenario's folder or to the current folder"
             reader.problem(reader.place(path), path, what, allowed)
         return replace(workload, script=str(file.resolve()) if file else given)
 
@@ -410,7 +412,7 @@ def _with_entries(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
         return scenario
     found = next((path for path in (folder / given, Path(given)) if os.path.exists(path)), None)
     if found is None:
-        allowed = "a path from the scenario's folder or from where you are"
+        allowed = "a path relative to the scenario's folder or to the current folder"
         near = nearest_file(given, (folder, Path()))
         what = f"no such file or folder {quote(given)}{near}"
         reader.problem(reader.place("switch.entries"), "switch.entries", what, allowed)

@@ -14,135 +14,153 @@ from agglab.testbed import workloads
 from agglab.testbed.systems.base import System
 
 _OF_JOB: dict[str, str] = {
-    "error.max_abs": "float32: largest distance of a result from a float64 sum; null for int32 "
-    "and where a result is Inf or NaN",
-    "error.bound": "float32: what quantisation can cost at most; null for int32",
+    "error.max_abs": "float32: the largest distance of a result from a float64 sum; null for "
+    "int32 and where a result is Inf or NaN",
+    "error.bound": "float32: the largest error that quantisation can cause; null for int32",
     "error.within": "float32: true if every result that a worker received is within its own bound; "
     "null for int32",
-    "allreduce.time_s.median": "seconds from first start to last end, median of the rounds",
+    "allreduce.time_s.median": "seconds from the first worker's start to the last one's end, "
+    "median of the rounds",
     "allreduce.time_s.min": "the fastest round",
     "allreduce.time_s.max": "the slowest round",
-    "allreduce.time_s.all": "each round, in order",
+    "allreduce.time_s.all": "every round's time, in order",
     "allreduce.ate_per_s": "aggregated tensor elements per second: elements / median time",
-    "latency_s.p50": "from a packet's first transmission by a worker or server until its answer, "
-    "half of them at most; known to 1.6 %, null where the system does not tell",
-    "latency_s.p90": "90 % of them at most",
-    "latency_s.p99": "99 % of them at most",
-    "latency_s.p999": "99.9 % of them at most",
+    "latency_s.p50": "median time from a worker's or server's first transmission of a packet "
+    "to its answer; known to 1.6 %, null where the system does not report it",
+    "latency_s.p90": "the time that 90 % of them do not exceed",
+    "latency_s.p99": "the time that 99 % of them do not exceed",
+    "latency_s.p999": "the time that 99.9 % of them do not exceed",
     "latency_s.max": "the longest",
-    "payload_bound_s": "tensor bytes / link rate",
-    "link_bound_s": "bytes with headers across the busiest link, none twice / its rate",
+    "payload_bound_s": "tensor bytes / link rate, in seconds",
+    "link_bound_s": "seconds that the bytes with all headers need on the busiest link, each "
+    "sent once: bytes / its rate",
     "link_bound_ratio": "median time / link_bound_s",
-    "lossy_bound_s": "what losses allow: the links' time, or a round trip for each chunk of a slot "
-    "and each loss",
+    "lossy_bound_s": "the time that a run with these losses needs at least: the links' time, "
+    "or a round trip for each chunk of a slot and each loss",
     "lossy_bound_ratio": "median time / lossy_bound_s",
-    "window_share": "of the busiest link's rate, what a window for each round trip comes to; 1 "
-    "where it is no limit",
-    "rounds": "rounds that ended",
-    "restarts": "how often a round was broken off and run again in a new session",
-    "lost": "workers that the job went on without (`on_failure: survivors`)",
+    "window_share": "the share of the busiest link's rate that one window for each round trip "
+    "reaches; 1 where the window is no limit",
+    "rounds": "rounds that were completed",
+    "restarts": "how often a round was aborted and run again in a new session",
+    "lost": "workers without which the job went on (`on_failure: survivors`)",
     "lost_workers": "their hosts",
-    "elements_per_s": "elements of all rounds / time from the job's start to its last round's end",
+    "elements_per_s": "elements of all rounds / time from the job's start to the end of its "
+    "last round",
     "workers.*.sent": "frames sent by this worker (by rank)",
     "workers.*.received": "frames received",
-    "workers.*.retransmitted": "frames sent again, as their results were late",
-    "workers.*.duplicates": "results received again",
-    "workers.*.late": "results of an earlier chunk",
-    "workers.*.malformed": "frames that are no result of this job",
-    "workers.*.timeouts": "of them, sent again after a silence; the others had been overtaken",
-    "workers.*.kernel_drops": "frames that its socket had no room for",
-    "workers.*.network_errors": "errors that ICMP messages reported to its socket, forged or not",
+    "workers.*.retransmitted": "frames sent again, because their results were late",
+    "workers.*.duplicates": "results that this worker had already received",
+    "workers.*.late": "results for an earlier chunk",
+    "workers.*.malformed": "frames that are not results for this job",
+    "workers.*.timeouts": "retransmissions after a timeout; the other frames were sent again "
+    "because later ones were answered first",
+    "workers.*.kernel_drops": "frames for which its socket's buffer had no room",
+    "workers.*.network_errors": "errors that ICMP messages, genuine or forged, reported to its "
+    "socket",
     "workers.*.bytes_sent": "bytes sent",
     "workers.*.bytes_received": "bytes received",
     "workers.*.cpu_s": "processor seconds during the rounds",
 }
-"""Of each job of any system, and at the top where there is one job only."""
+"""The metrics of each job of any system. A scenario with one job also has them at the top level."""
 
 _METRICS: dict[str, str] = {
-    "ok": "true if the run finished and every expectation holds",
-    "reason": "why not, in one line; empty if ok",
-    "exact": "true if all integer sums of all workers and rounds are right, bit for bit",
+    "ok": "true if the run was finished and every expectation holds",
+    "reason": "why `ok` is false, in one line; empty if it is true",
+    "exact": "true if all integer sums of all workers and rounds are correct, bit for bit",
     "wrong_sums": "integer sums that differ from an independent computation",
-    "wrong_results": "elements of what `all_reduce` returned that are wrong: float32 beyond its "
-    "bound, int32 not equal; all of a result that is missing, of another dtype or length",
-    "first_wrong.job": "where the first wrong sum or result is; `first_wrong` is null if none is",
+    "wrong_results": "elements of `all_reduce`'s results that are wrong: float32 outside its "
+    "bound, int32 not equal; all elements of a result that is missing or has "
+    "another dtype or length",
+    "first_wrong.job": "where the first wrong sum or result is; `first_wrong` is null if there "
+    "is none",
     "first_wrong.worker": "the host of the worker that received it",
     "first_wrong.rank": "that worker's rank",
     "first_wrong.round": "the round, from 0",
-    "first_wrong.what": "`sum`: an integer; `result`: what `all_reduce` returned; `out`: the array "
-    "it was given for that",
-    "first_wrong.index": "the element; null where the whole array is missing or of another shape",
-    "first_wrong.expected": "what it is by float64 or integer arithmetic; or the dtype and length",
-    "first_wrong.allowed": "how far from that a float32 may be; null where it has to be equal",
-    "first_wrong.got": "what it was",
+    "first_wrong.what": "`sum`: an integer sum; `result`: what `all_reduce` returned; `out`: "
+    "the array that it was given to fill",
+    "first_wrong.index": "the element's index; null where the whole array is missing or has "
+    "another shape",
+    "first_wrong.expected": "the correct value by float64 or integer arithmetic; or the "
+    "correct dtype and length",
+    "first_wrong.allowed": "how far a float32 may be from that; null where it has to be equal",
+    "first_wrong.got": "the wrong value",
     **_OF_JOB,
-    "jobs.*.exact": "as `exact`, of one job by name",
-    "jobs.*.wrong_sums": "as `wrong_sums`",
-    "jobs.*.wrong_results": "as `wrong_results`",
+    "jobs.*.exact": "as `exact`, for one job by name",
+    "jobs.*.wrong_sums": "as `wrong_sums`, for one job",
+    "jobs.*.wrong_results": "as `wrong_results`, for one job",
     **{f"jobs.*.{path}": "" for path in _OF_JOB},
-    "fairness.jain": "Jain's index of the jobs' elements_per_s by share: 1 is fair, 1/n is not",
-    "fairness.shares.*": "this job's part of all jobs' elements_per_s",
-    "failure.job": "the job that could not end; `failure` is null if all did",
-    "failure.worker": "the host of the worker that was missing, if one was",
-    "failure.after_s": "seconds from the last fault's begin (or the round's start) to the failure",
-    "failure.reason": "in one line: who is missing, which chunks",
-    "faults.never_begun": "declared faults whose time or chunk never came; the run is not ok then",
+    "fairness.jain": "Jain's index of the jobs' elements_per_s relative to their shares: 1 is "
+    "fair, 1/n is as unfair as possible",
+    "fairness.shares.*": "this job's part of the sum of all jobs' elements_per_s",
+    "failure.job": "the job that could not finish; `failure` is null if all jobs finished",
+    "failure.worker": "the host of the missing worker, if a worker was missing",
+    "failure.after_s": "seconds from the beginning of the last fault (or of the round) to the "
+    "failure",
+    "failure.reason": "who is missing and which chunks, in one line",
+    "faults.never_begun": "declared faults whose time or chunk never came; `ok` is then false",
     "faults.never_begun_faults": "which",
-    "totals.sent": "frames sent, all workers and servers",
-    "totals.retransmitted": "frames sent again, all workers and servers",
-    "totals.injected_drops": "packets dropped on purpose, all links",
-    "totals.lost_down": "packets that arrived at links while these were down",
-    "totals.other_drops": "packets lost that nobody dropped on purpose: queues, rings, sockets",
-    "totals.malformed": "frames refused as malformed or foreign, by workers and switches",
-    "totals.forged": "packets under an address that is not their sender's, refused by switches",
+    "totals.sent": "frames sent by all workers and servers",
+    "totals.retransmitted": "frames sent again by all workers and servers",
+    "totals.injected_drops": "packets dropped on purpose on all links",
+    "totals.lost_down": "packets that arrived at a link while it was down",
+    "totals.other_drops": "packets lost that nothing dropped on purpose: in queues, rings and "
+    "sockets",
+    "totals.malformed": "frames that workers and switches refused as malformed or foreign",
+    "totals.forged": "packets with a source address that is not their sender's, refused by "
+    "switches",
     "totals.network_errors": "errors that ICMP messages reported to workers' sockets",
     "attack.*": "frames that attacks sent, by kind",
     "switches.*.packets.*": "",
-    "switches.*.jobs.*.*": "the same, as far as they have to do with jobs, of one job by name",
-    "switches.*.ring_drops": "packets the switch's packet rings lost",
-    "switches.*.queue_drops": "packets the switch's own egress queues lost (target bmv2)",
-    "switches.*.port_errors": "packets cut short, too long for a port, or for one that is down",
-    "switches.*.register_bits": "bits of all registers of the switch's program",
+    "switches.*.jobs.*.*": "the counters that belong to a job, for one job by name",
+    "switches.*.ring_drops": "packets that the switch's packet rings lost",
+    "switches.*.queue_drops": "packets that the switch's own egress queues lost (target bmv2)",
+    "switches.*.port_errors": "packets that were truncated, too long for a port, or sent to a "
+    "port that was down",
+    "switches.*.register_bits": "the size of all registers of the switch's program, in bits",
     "switches.*.cpu_s": "processor seconds during the rounds",
-    "links.*.*.seen": "packets that arrived at the end of the link, in this direction",
-    "links.*.*.dropped": "of them, dropped by injection",
-    "links.*.*.lost_down": "of them, lost because the link was down",
-    "links.*.*.corrupted": "of them, with a bit inverted by injection",
-    "links.*.*.duplicated": "copies of them that injection made, which `seen` does not count",
-    "links.*.*.packets": "packets that left the sender's queue, or (virtual time) wait in it",
+    "links.*.*.seen": "packets that arrived at the end of the link in this direction",
+    "links.*.*.dropped": "of the packets seen, those that were dropped on purpose",
+    "links.*.*.lost_down": "of the packets seen, those that were lost because the link was down",
+    "links.*.*.corrupted": "of the packets seen, those in which an impairment inverted a bit",
+    "links.*.*.duplicated": "copies of packets that an impairment made, which `seen` does not "
+    "count",
+    "links.*.*.packets": "packets that left the sender's queue; in virtual time, those in the "
+    "queue as well",
     "links.*.*.bytes": "bytes that left the sender's queue",
-    "links.*.*.queue_drops": "packets the link's queue had no room for",
-    "links.*.*.predicted_bytes": "one chunk per slot and tag, whatever is below; null where a "
-    "session was restarted",
-    "links_as_predicted": "true if every direction carried its predicted bytes and what was "
-    "counted as sent again, no more; null where nobody can tell",
-    "links_unclear": "why nobody can tell; empty if it is not null",
-    "accounts.balanced": "virtual time: true if the counters of links, hosts and workers agree, "
-    "frame by frame; null on real links",
-    "accounts.unclear": "why nobody can tell; empty if it is not null",
-    "findings": "what the run should not show, each with `kind`, `text` and `numbers` (below)",
+    "links.*.*.queue_drops": "packets for which the link's queue had no room",
+    "links.*.*.predicted_bytes": "the bytes that one transmission of every chunk needs, for "
+    "each slot and tag; null where a session was restarted",
+    "links_as_predicted": "true if every direction carried exactly its predicted bytes and "
+    "those counted as sent again; null where this cannot be known",
+    "links_unclear": "why `links_as_predicted` is null; empty if it is not",
+    "accounts.balanced": "virtual time: true if the counters of links, hosts and workers agree "
+    "on every frame; null on real links",
+    "accounts.unclear": "why the counters were not compared; empty if they were",
+    "findings": "what the run should not have shown, each with `kind`, `text` and `numbers` "
+    "(below)",
     "fidelity.verdict": "network-bound, waiting, cpu-bound or starved",
-    "fidelity.waited_for": "where it is waiting: timers, faults, window, losses, brevity, delay or "
-    "unknown; else null",
+    "fidelity.waited_for": "what a waiting run waited for: timers, faults, window, losses, "
+    "brevity, delay or unknown; else null",
     "fidelity.reasons": "the evidence, in sentences",
 }
-"""Path -> meaning, of any system; `metrics` adds what a system declares."""
+"""The meaning of each metric that every system has, by its path; `metrics` adds those that a system
+declares."""
 
 _OF_CONTROLLER = {
-    "control.steps": "how often the job's controller was asked, before rounds and at deadlines",
-    "control.deadlines": "how many of its deadlines have come",
-    "control.missed": "of them, those whose table changes were in place later than it allows",
-    "control.entries": "table entries that it had added and taken away, at all switches",
-    "control.latest_s": "the longest time from a deadline until its changes were in place",
+    "control.steps": "how often the job's controller was called, before rounds and at deadlines",
+    "control.deadlines": "how many of its deadlines were reached",
+    "control.missed": "how many deadlines' table changes took longer than the controller allows",
+    "control.entries": "table entries that the controller added and removed, at all switches",
+    "control.latest_s": "the longest time from a deadline until its table changes were complete",
 }
-"""Of jobs whose system has a controller."""
+"""The metrics of jobs whose system has a controller."""
 
 PACKETS = "switches.*.packets."
 GROWTH = "growth."
-"""In a sweep, `growth.<path>` is the value at the last point / the value at the first; in a
-comparison `growth.<contender>.<path>`."""
+"""In a sweep, `growth.<path>` is the value at the last point divided by the value at the first. In
+a comparison it is `growth.<contender>.<path>`."""
 RATIO = "ratio."
-"""In a comparison, `ratio.<a>.<b>.<path>` is the value of contender a / that of b."""
+"""In a comparison, `ratio.<a>.<b>.<path>` is contender a's value divided by contender b's."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +233,7 @@ def of_job(system: System) -> Mapping[str, str]:
     paths = _with(_OF_JOB, "workers.*.cpu_s", own)
     counted = [p for p in paths if p.startswith("workers.*.") and p != "workers.*.cpu_s"]
     if system.abilities.has_servers:
-        meaning = "as a worker's, of a server or scheduler"
+        meaning = "as for a worker, for a server or scheduler"
         paths |= {p.replace("workers", "servers"): meaning for p in counted}
     for kind in workloads.done_with(system.abilities.workloads):
         paths |= workloads.KINDS[kind].metrics

@@ -125,7 +125,7 @@ class Reader:
     def _scalar(self, kind: Kind, node: Node, path: str, default: Any) -> Any:
         if not isinstance(node, Scalar):
             what = "is a list" if isinstance(node, Items) else "is a mapping"
-            self.problem(node.where, path, f"{what}, not a value", kind.allowed)
+            self.problem(node.where, path, f"is {what}, not a single value", kind.allowed)
             return default
         if not node.text and not node.quoted:
             self.problem(node.where, path, "has no value", kind.allowed)
@@ -163,7 +163,9 @@ class Reader:
         known = [p for p, _, _ in keys() if "[" not in p and p not in ("name", "description")] + own
         if name.text not in known:
             what = f"unknown key {quote(name.text)}{nearest(name.text, known)}"
-            self.problem(name.where, key_path, what, "the dotted path of a key, docs/scenarios.md")
+            self.problem(
+                name.where, key_path, what, "the dotted path of a key in docs/scenarios.md"
+            )
             return None
         if isinstance(node, Mapping):
             return self._range(name.text, node, key_path)
@@ -173,7 +175,7 @@ class Reader:
             return None
         scalars = [item for item in node.items if isinstance(item, Scalar)]
         if len(scalars) != len(node.items) or len(scalars) > SWEEP_VALUES_MAX:
-            what = "is no list of values" if len(scalars) < len(node.items) else "is too long"
+            what = "is not a list of values" if len(scalars) < len(node.items) else "is too long"
             self.problem(node.where, key_path, what, f"at most {SWEEP_VALUES_MAX} values")
             return None
         return Axis(name.text, tuple(scalars))

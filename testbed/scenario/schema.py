@@ -49,11 +49,11 @@ NAME = Text(
 NODE = Text(
     "a name of letters and digits that starts with a letter", r"[A-Za-z][A-Za-z0-9]*", NODE_MAX
 )
-CABLE = Text("two names with a '-' between", r"[A-Za-z][A-Za-z0-9]*-[A-Za-z][A-Za-z0-9]*", 32)
+CABLE = Text("two names with a '-' between them", r"[A-Za-z][A-Za-z0-9]*-[A-Za-z][A-Za-z0-9]*", 32)
 OF_KIND = {kind: tuple(parameters(kind)) for kind in KINDS} | {
     "custom": ("switches", "links", "file")
 }
-"""Which keys each kind of topology has."""
+"""The keys of each kind of topology."""
 
 
 def _if_absent(name: str) -> str:
@@ -68,44 +68,48 @@ class Topology:
         "kind",
         Choice(tuple(OF_KIND)),
         "rack",
-        "the graph: `rack` is one switch, a link to each worker; see Topologies",
+        "kind of graph: `rack` is one switch with a link to each worker; see Topologies",
     )
     workers: int = key(
         "workers",
         Whole(1, WORKERS_MAX),
         4,
-        "hosts of each rack (of each edge switch in a `fat_tree`), each with a worker of each job",
+        "hosts of each rack (in a `fat_tree`, of each edge switch); each has a worker of each job",
     )
     servers: int = key(
         "servers",
         Whole(0, WORKERS_MAX),
         0,
-        "further hosts of each rack, p1, p2 ..., without workers; see Topologies",
+        "additional hosts of each rack, p1, p2 ..., without workers; see Topologies",
     )
     racks: int | None = key(
         "racks",
         Whole(1, RACKS_MAX),
         None,
-        f"how many racks; if absent: {_if_absent('racks')}",
+        f"number of racks; if absent: {_if_absent('racks')}",
     )
     spines: int | None = key(
         "spines",
         Whole(1, 16),
         None,
-        f"switches above the racks; if absent: {_if_absent('spines')}",
+        f"number of switches above the racks; if absent: {_if_absent('spines')}",
     )
     k: int | None = key(
-        "k", Whole(2, 8), None, f"ports of a switch, even; if absent: {_if_absent('k')}"
+        "k",
+        Whole(2, 8),
+        None,
+        f"number of ports of each switch, which must be even; if absent: {_if_absent('k')}",
     )
     switches: tuple[str, ...] = keys_list("switches", NODE, "`custom`: the nodes that are switches")
     links: tuple[str, ...] = keys_list(
-        "links", CABLE, "`custom`: cables such as `h1-s1`; what is no switch is a host"
+        "links", CABLE, "`custom`: links such as `h1-s1`; a node that is not a switch is a host"
     )
     file: str = key(
         "file",
         Text("the path of a .yaml file", r"[^\x00\n]*", 1000),
         "",
-        "`custom`: a file with `switches` and `links` instead, from the scenario's folder",
+        "`custom`: a file with `switches` and `links`, in place of these two keys; relative to "
+        "the scenario's folder",
     )
 
 
@@ -125,34 +129,37 @@ class LinkOverride:
         "match",
         Pattern(),
         "*",
-        "which links: a name such as `h1-s1`, one direction such as `h1->s1`, or a shell pattern",
+        "the links: a name such as `h1-s1`, one direction such as `h1->s1`, or a shell pattern",
     )
-    rate_bps: int | None = key("rate", rate(), None, "instead of `links.rate`")
-    loss: float | None = key("loss", Fraction(), None, "instead of `links.loss`")
-    delay_s: float | None = key("delay", duration(high="10s"), None, "instead of `links.delay`")
-    queue_bytes: int | None = key("queue", size(low="2kB"), None, "instead of `links.queue`")
+    rate_bps: int | None = key("rate", rate(), None, "overrides `links.rate`")
+    loss: float | None = key("loss", Fraction(), None, "overrides `links.loss`")
+    delay_s: float | None = key("delay", duration(high="10s"), None, "overrides `links.delay`")
+    queue_bytes: int | None = key("queue", size(low="2kB"), None, "overrides `links.queue`")
 
 
 @dataclass(frozen=True)
 class Links:
     rate_bps: int = key(
-        "rate", rate(), 100_000_000, "bits per second in each direction, Ethernet headers counted"
+        "rate", rate(), 100_000_000, "bits per second in each direction, Ethernet headers included"
     )
     delay_s: float = key(
-        "delay", duration(high="10s"), 0.0, "one way; needs netem, which not every kernel has"
+        "delay",
+        duration(high="10s"),
+        0.0,
+        "one-way delay; real links need netem for it, which not every kernel has",
     )
     loss: float = key(
         "loss",
         Fraction(),
         0.0,
-        "chance that a packet is dropped, in each direction; seeded by `seed`",
+        "probability that a packet is dropped, in each direction; derived from `seed`",
     )
-    mtu_bytes: int = key("mtu", Whole(576, MTU_MAX), 1500, "largest IP packet in bytes")
+    mtu_bytes: int = key("mtu", Whole(576, MTU_MAX), 1500, "size of the largest IP packet in bytes")
     queue_bytes: int | None = key(
         "queue",
         AutoOr(size(low="2kB"), "1000 packets, or twice the window if that is more"),
         None,
-        "bytes that wait in front of a link before the next packet is dropped",
+        "size of the queue in front of a link in bytes; a packet that finds it full is dropped",
     )
     overrides: tuple[LinkOverride, ...] = field(default=(), metadata={"items": LinkOverride})
 
@@ -163,50 +170,57 @@ class Switch:
         "target",
         Choice(TARGETS),
         "native",
-        "what runs the P4 program: our switch, or BMv2's where that is installed; or a bridge of "
-        "the kernel, which runs none, for systems whose switches only forward",
+        "what runs the P4 program: Agglab's switch, or BMv2 if it is installed; `bridge` is a "
+        "bridge of the kernel, which runs no program, for systems whose switches only forward",
     )
     compiler: str = key(
         "compiler",
         Choice(("agglab", "p4c")),
         "agglab",
-        "`p4c` calls p4c-bm2-ss, where that is installed",
+        "the P4 compiler; `p4c` calls p4c-bm2-ss, which must be installed",
     )
     program: str | None = key(
         "program",
         AutoOr(
-            Text("a name from p4/ or a path to a .p4 file", r"[^\x00\n]+", 1000),
-            "the system's own",
+            Text("a name from p4/, or the path of a .p4 file", r"[^\x00\n]+", 1000),
+            "the system's own program",
         ),
         None,
-        "a name from p4/, or a path from the scenario's folder or from where you are",
+        "the P4 program: a name from p4/, or a path relative to the scenario's folder or to "
+        "the current folder",
     )
     entries: str = key(
         "entries",
         Text("a path", r"[^\x00\n]*", 1000),
         "",
-        "table entries of your own: a file for all switches, or a folder of `s1-runtime.json` ...",
+        "additional table entries: a file for all switches, or a folder with `s1-runtime.json` ...",
     )
     lanes: int | None = key(
         "lanes",
-        AutoOr(Whole(1, LANES_MAX), "as many as the MTU holds"),
+        AutoOr(Whole(1, LANES_MAX), "as many as fit into the MTU"),
         None,
-        "32-bit values a packet carries",
+        "number of 32-bit values in a packet",
     )
-    slots: int = key("slots", Whole(1, SLOTS_MAX), 128, "chunks a switch sums at a time, all jobs")
+    slots: int = key(
+        "slots",
+        Whole(1, SLOTS_MAX),
+        128,
+        "number of chunks that a switch can sum at the same time, for all jobs together",
+    )
     partition: str = key(
         "partition",
         Choice(("static", "dynamic")),
         "static",
-        "how jobs share the slots: for the whole run, or anew among those that are running",
+        "how jobs share the slots: `static` divides them once for the whole run, `dynamic` "
+        "among the jobs that are running",
     )
     log: str = key(
         "log",
         Choice(("off", "error", "warn", "info", "debug", "trace")),
         "off",
-        "what switches write to their logs; anything but `off` makes BMv2 several times slower",
+        "log level of the switches; any level but `off` makes BMv2 several times slower",
     )
-    pcap: bool = key("pcap", Flag(), False, "record every packet of every switch port")
+    pcap: bool = key("pcap", Flag(), False, "write a pcap file of every switch port")
 
 
 @dataclass(frozen=True)
@@ -215,199 +229,203 @@ class Workload:
         "kind",
         Choice(tuple(workloads.KINDS)),
         "allreduce",
-        "what the workers do; sparse: most blocks of their tensors are zero; embedding: most rows "
-        "of a gradient are, as few words are in a batch; push_pull: values under keys, of which "
-        "each worker has others; calls: what an application does; async_sgd: training; torch: a "
+        "what the workers do. sparse: an all-reduce in which most blocks of the tensors are "
+        "zero; embedding: one in which most rows of a gradient are zero, because a batch has "
+        "few words; push_pull: pushes and pulls of values under keys, of which each worker has "
+        "others; calls: what an application calls; async_sgd: asynchronous training; torch: a "
         "PyTorch script of your own (training.md)",
     )
     script: str = key(
         "script",
         Text("the path of a .py file", r"(|[^\x00\n]+\.py)", 1000),
         "",
-        "of `torch`: a training script, from the scenario's folder or where you are; each worker "
-        "runs it once a round",
+        "`torch`: a training script, relative to the scenario's folder or to the current "
+        "folder; each worker runs it once in each round",
     )
     arguments: tuple[str, ...] = keys_list(
-        "arguments", Text("one argument", r"[^\x00\n]*", 1000), "of `torch`: the script's own"
+        "arguments", Text("one argument", r"[^\x00\n]*", 1000), "`torch`: arguments for the script"
     )
     model: str = key(
         "model",
         Text("a name, or path/to/model.yaml", r"[^\x00\n]+", 1000),
         "resnet50",
-        "of `layers`: a table of layers that comes with the laboratory, or your own",
+        "`layers`: the table of layers: one that comes with Agglab, or your own file",
     )
     accelerator: str = key(
         "accelerator",
         Choice(tuple(PEAK_FLOPS)),
         "v100",
-        "of `layers`: what computes at each worker; its peak in float32 scales the times",
+        "`layers`: the processor that computes at each worker; its peak in float32 determines "
+        "the times",
     )
     stands_for_bps: int | None = key(
         "stands_for",
-        AutoOr(rate(), "the rate that it has"),
+        AutoOr(rate(), "the slowest link's own rate"),
         None,
-        "of `layers`: the rate that the slowest link stands for; computing takes as much longer as "
-        "that is faster",
+        "`layers`: the rate that the slowest link represents; computing is slowed down by the "
+        "ratio of this rate to the link's own",
     )
     scale: float = key(
         "scale",
         Number(1, 1e9),
         1.0,
-        "of `layers`: by which the values of layers and buckets, and the times, are divided",
+        "`layers`: the sizes of layers and buckets, and the times, are divided by this",
     )
     bucket_bytes: int = key(
         "bucket",
         size(low="4B"),
         25 * 2**20,
-        "of `layers`: gradients are summed in buckets of so many bytes, before `scale`",
+        "`layers`: gradients are summed in buckets of this size in bytes, before `scale` "
+        "divides it",
     )
     priorities: bool = key(
         "priorities",
         Flag(),
         False,
-        "of `layers`: of the buckets that are ready, the one nearest to the input is summed first, "
-        "and layers that are larger than a bucket are cut",
+        "`layers`: whether, of the buckets that are ready, the one nearest to the input is "
+        "summed first; layers that are larger than a bucket are then cut",
     )
     application: str = key(
         "application",
         Choice(APPLICATIONS),
         "wordcount",
-        "of calls: counts of the words of Python's standard library, or critical sections under "
-        "locks",
+        "`calls`: the application: `wordcount` counts the words of Python's standard library, "
+        "`lock` runs critical sections under locks",
     )
     density: float = key(
-        "density", Share(), 0.1, "of a sparse tensor: the share of its blocks that are not zero"
+        "density", Share(), 0.1, "`sparse`: the share of a tensor's blocks that are not zero"
     )
-    block: int = key("block", Whole(1, 1_000_000), 256, "of a sparse tensor: values of one block")
+    block: int = key("block", Whole(1, 1_000_000), 256, "`sparse`: number of values in a block")
     overlap: str = key(
         "overlap",
         Choice(("none", "random", "full")),
         "random",
-        "which blocks of a sparse tensor are not zero: others at each worker as far as possible; "
-        "chosen independently; the same at all",
+        "`sparse`: which blocks are not zero: different ones at each worker as far as possible "
+        "(`none`), independently chosen ones (`random`), or the same at all workers (`full`)",
     )
-    width: int = key("width", Whole(1, 65_536), 64, "of an embedding: values of one row")
+    width: int = key("width", Whole(1, 65_536), 64, "`embedding`: number of values in a row")
     tokens: int = key(
         "tokens",
         Whole(1, 1_000_000),
         512,
-        "of an embedding: words of a worker's batch, from the source text of Python's own standard "
-        "library; each word has a row",
+        "`embedding`: number of words in a worker's batch, which come from the source text of "
+        "Python's own standard library; each word has a row",
     )
     row_order: str = key(
         "row_order",
         Choice(ROW_ORDERS),
         "rank",
-        "of an embedding: which row a word has: the commonest word the first; or by its hash",
+        "`embedding`: which row a word has: `rank` gives the commonest word the first row, "
+        "`hashed` uses the hash of the word",
     )
     source: str = key(
         "source",
         Choice(SOURCES),
         "zipf",
-        "of `push_pull`: where keys are drawn from: by rank, or the identifiers in the source text "
-        "of Python's own standard library",
+        "`push_pull`: where keys come from: a Zipf distribution, or the identifiers in the "
+        "source text of Python's own standard library",
     )
     exponent: float = key(
         "exponent",
         Number(0, 10),
         1.1,
-        "of `zipf`: the key of rank r is drawn with a chance in proportion to r to the power of "
-        "minus this",
+        "`zipf`: the key of rank r is drawn with a probability in proportion to 1/r to the "
+        "power of this",
     )
     vocabulary: int = key(
-        "vocabulary", Whole(1, 100_000_000), 16_384, "of `zipf`: how many different keys there are"
+        "vocabulary", Whole(1, 100_000_000), 16_384, "`zipf`: number of different keys"
     )
     drift: int = key(
         "drift",
         Whole(0, 10_000),
         0,
-        "of `zipf`: after so many rounds every rank has another key; 0 for never",
+        "`zipf`: after so many rounds every rank stands for another key; 0 for never",
     )
     features: int = key(
-        "features", Whole(1, 1_000_000), 1024, "of asynchronous training: words of the vocabulary"
+        "features", Whole(1, 1_000_000), 1024, "`async_sgd`: number of words in the vocabulary"
     )
-    classes: int = key(
-        "classes", Whole(2, 1000), 8, "of asynchronous training: classes of documents"
-    )
+    classes: int = key("classes", Whole(2, 1000), 8, "`async_sgd`: number of classes of documents")
     samples: int = key(
-        "samples", Whole(1, 1_000_000), 512, "of asynchronous training: documents of each worker"
+        "samples", Whole(1, 1_000_000), 512, "`async_sgd`: number of documents at each worker"
     )
-    batch: int = key(
-        "batch", Whole(1, 10_000), 4, "of asynchronous training: documents of one step"
-    )
+    batch: int = key("batch", Whole(1, 10_000), 4, "`async_sgd`: number of documents in a step")
     learning_rate: float = key(
         "learning_rate",
         Number(0.0001, 100.0),
         0.05,
-        "of asynchronous training: by how much a word of a short document moves a weight",
+        "`async_sgd`: the learning rate: how far a word of a short document moves a weight",
     )
     compute_s: float = key(
         "compute",
         duration("1us", "60s"),
         0.02,
-        "of asynchronous training: the mean time of a step, which takes half to one and a half",
+        "`async_sgd`: the mean computing time of a step; each step takes between half and one "
+        "and a half times as long",
     )
     updates: int = key(
         "updates",
         Whole(1, 100_000),
         200,
-        "of asynchronous training: a run ends when so many are committed",
+        "`async_sgd`: a round ends when so many updates are committed",
     )
     time_s: float | None = key(
         "time",
         AutoOr(duration("1ms"), "when all updates are committed"),
         None,
-        "of asynchronous training: a run ends no later than this, counted from its first request",
+        "`async_sgd`: a round ends after this time at the latest, counted from its first request",
     )
     elements: int = key(
         "elements",
         Whole(1, 1_000_000_000),
         1_000_000,
-        "values in the tensor of each worker; of `push_pull`: keys that each worker draws in a "
-        "round, and pushes once each; of `torch`: of one all-reduce at most, larger ones are cut",
+        "number of values in each worker's tensor; for `push_pull`, number of keys that each "
+        "worker draws in a round, and pushes once each; for `torch`, the largest all-reduce, "
+        "into which larger ones are cut",
     )
     dtype: str = key(
         "dtype",
         Choice(("float32", "int32", "float16")),
         "float32",
-        "their type; int32 is summed exactly, float16 exactly and then rounded",
+        "type of the values; sums of int32 are exact, those of float16 are exact and then rounded",
     )
-    rounds: int = key("rounds", Whole(1, 10_000), 3, "all-reduces, one after the other")
+    rounds: int = key("rounds", Whole(1, 10_000), 3, "number of rounds, one after the other")
     warmup: int = key(
         "warmup",
         Whole(0, 1000),
         0,
-        "of these, so many at the beginning are run and judged, and no time of a round is theirs",
+        "how many of the first rounds are run and verified but not counted in any time",
     )
     worker: str = key(
         "worker",
         Text("module:Class, or path/to/file.py:Class", r"(|[^\x00\n:]+:[A-Za-z_]\w*)", 1000),
         "",
-        "a worker class of your own (own-systems.md), from the scenario's folder or where you are",
+        "a worker class of your own (own-systems.md), relative to the scenario's folder or to "
+        "the current folder",
     )
     window: int | None = key(
         "window",
         AutoOr(
             Whole(1, SLOTS_MAX),
-            "10 ms of frames at the slowest link's rate, 16 to all slots; on BMv2 at most 48",
+            "10 ms of frames at the slowest link's rate, from 16 to all slots; on BMv2 at most 48",
         ),
         None,
-        "chunks a worker keeps in flight",
+        "number of chunks that a worker keeps in flight",
     )
     give_up_s: float = key(
         "give_up",
         duration("100ms"),
         10.0,
-        "a worker that hears nothing for so long ends the round, naming what is missing",
+        "a worker that receives nothing for so long ends the round and reports what is missing",
     )
     on_failure: str = key(
         "on_failure",
         Choice(("fail", "restart", "survivors")),
         "fail",
-        "a round that cannot end: the job fails; runs it again; runs it again without the dead",
+        "what happens to a round that cannot end: `fail` ends the job; `restart` runs the "
+        "round again; `survivors` runs it again without the workers that have died",
     )
     restarts_max: int = key(
-        "restarts", Whole(0, 1000), 10, "how often a job runs a round again before it fails"
+        "restarts", Whole(0, 1000), 10, "how often a job may run rounds again before it fails"
     )
 
 
@@ -415,32 +433,37 @@ class Workload:
 class JobSection:
     """One job of several."""
 
-    name: str = key("name", JOB_NAME, "", "`job1`, `job2` ... if not given")
+    name: str = key("name", JOB_NAME, "", "`job1`, `job2` ... if absent")
     workers: tuple[str, ...] = keys_list(
         "workers",
         Pattern(),
-        "hosts, by name or pattern, in order of rank; all if not given",
+        "the workers' hosts, by name or pattern, in order of rank; all hosts if absent",
         ("*",),
     )
     slots: int | None = key(
         "slots",
-        AutoOr(Whole(1, SLOTS_MAX), "what the others leave, by `share`"),
+        AutoOr(Whole(1, SLOTS_MAX), "what the other jobs leave, by `share`"),
         None,
-        "its slots in a static partition",
+        "number of its slots in a static partition",
     )
     first_slot: int | None = key(
         "first_slot",
-        AutoOr(Whole(0, SLOTS_MAX - 1), "the first that is free"),
+        AutoOr(Whole(0, SLOTS_MAX - 1), "the first slot that is free"),
         None,
-        "where its slots begin in a static partition",
+        "its first slot in a static partition",
     )
-    share: int = key("share", Whole(1, 1000), 1, "its weight where slots are divided")
-    start_s: float = key("start", duration(), 0.0, "when its first round starts, from the first's")
+    share: int = key("share", Whole(1, 1000), 1, "its weight when slots are divided")
+    start_s: float = key(
+        "start",
+        duration(),
+        0.0,
+        "when its first round starts, counted from the start of the first job's",
+    )
     end_s: float | None = key(
         "end",
-        AutoOr(duration(), "when its rounds are over"),
+        AutoOr(duration(), "when all its rounds are done"),
         None,
-        "no round of it starts later than this",
+        "when it stops: no round starts later",
     )
     workload: Workload = field(default=Workload(), metadata={"section": Workload})
 
@@ -451,7 +474,7 @@ class Timeouts:
         "start",
         duration("1s"),
         30.0,
-        "for switches and agents to become ready, compiling not counted",
+        "the longest wait until switches and agents are ready, without compiling",
     )
     round_s: float | None = key(
         "round",
@@ -460,20 +483,23 @@ class Timeouts:
             "60 s, 20 times the link bound and `workload.give_up`; an hour for a training script",
         ),
         None,
-        "for one round",
+        "the longest time of a round",
     )
 
 
 @dataclass(frozen=True)
 class Series:
     record: bool = key(
-        "record", Flag(), True, "keep what workers, links and switches do over time, and latencies"
+        "record",
+        Flag(),
+        True,
+        "record over time what workers, links and switches do, and the latencies",
     )
     every_s: float | None = key(
         "every",
         AutoOr(duration("10us", "60s"), "10 ms"),
         None,
-        "how far apart samples are; of a long run they become fewer",
+        "time between two samples; in a long run it grows",
     )
 
 
@@ -502,29 +528,31 @@ class Scenario:
         "name",
         NAME,
         "",
-        "names the result folder; made of the file's name if not given",
+        "name of the result folder; made from the file's name if absent",
     )
-    description: str = key(
-        "description", Text(), "", "one line for `make scenarios` and the report"
-    )
+    description: str = key("description", Text(), "", "one line for `agglab list` and the report")
     seed: int = key(
-        "seed", Whole(0, 2**63 - 1), 1, "every chance in the run derives from it by name"
+        "seed", Whole(0, 2**63 - 1), 1, "every random choice in the run derives from it, by name"
     )
     system: str = key(
         "system",
         Text("a name that `agglab systems` lists, or path/to/mine.py:Mine", r"[^\x00\n]+", 1000),
         systems.default,
-        "the way of aggregating; a class of your own is found from the scenario's folder or where "
-        "you are",
+        "the way of aggregating; the path of a class of your own is relative to the scenario's "
+        "folder or to the current folder",
     )
     backend: str = key(
         "backend",
         Choice(("mininet", "virtual")),
         "mininet",
-        "real packets in namespaces, or virtual time in one process (no root, exactly repeatable)",
+        "real packets in network namespaces (`mininet`), or virtual time in one process "
+        "(`virtual`: no root, exactly repeatable)",
     )
     conformance: bool = key(
-        "conformance", Flag(), False, "`make conformance` runs it with every compiler and target"
+        "conformance",
+        Flag(),
+        False,
+        "`make conformance` runs the scenario with every compiler and target",
     )
     topology: Topology = field(default=Topology(), metadata={"section": Topology})
     links: Links = field(default=Links(), metadata={"section": Links})
@@ -539,7 +567,7 @@ class Scenario:
     compare: tuple[Contender, ...] = field(default=(), metadata={"special": "compare"})
     figure: Figure | None = field(default=None, metadata={"section": Figure})
     options: tuple[tuple[str, Any], ...] = field(default=(), metadata={"special": "options"})
-    """Systems' own sections: the system's name, and an object of its class `options`."""
+    """The systems' own sections: by the system's name, an object of its class `options`."""
 
 
 def keys(cls: type = Scenario, prefix: str = "") -> Iterator[tuple[str, Key, Any]]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from agglab.testbed.scenario.errors import Problem
 
 Settings = tuple[tuple[str, str], ...]
-"""The swept keys' values as written."""
+"""The values of the swept keys, as written."""
 
 
 def label(settings: Settings) -> str:
@@ -53,5 +53,5 @@ def _with(points: Collection[int], labels: Sequence[str]) -> str:
     if not more:
         return f"with {labels[first]}"
     if len(more) == 1:
-        return f"with {labels[first]}, and alike with {labels[more[0]]}"
-    return f"with {labels[first]}, and alike at {len(more)} more points"
+        return f"with {labels[first]}, and also with {labels[more[0]]}"
+    return f"with {labels[first]}, and also at {len(more)} more points"

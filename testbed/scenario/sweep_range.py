@@ -13,7 +13,7 @@ from agglab.testbed.scenario.document import Mapping, Scalar
 ALLOWED = "{from: 2, to: 8}, and step: 2, or count: 4 and scale: linear or log"
 COUNT_MAX = 4096
 DIGITS = 6
-"""Significant ones of a value between the ends, where these are no whole numbers."""
+"""Significant digits of a value between the ends, if the ends are not whole numbers."""
 SCALES = ("linear", "log")
 _NUMBER = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?)\s*([A-Za-z%/]*)")
 
@@ -55,7 +55,7 @@ def _given(node: Mapping) -> dict[str, str]:
         given[name.text] = value.text
     for end in ("from", "to"):
         if end not in given:
-            raise RangeError(f"has no '{end}'")
+            raise RangeError(f"lacks '{end}'")
     if given.get("scale", "linear") not in SCALES:
         raise RangeError(f"scale is '{given['scale']}'")
     if "count" in given and "step" in given:
@@ -70,14 +70,14 @@ def _ends(given: Named[str, str]) -> _Ends:
     if unit != other:
         raise RangeError(f"'{given['from']}' and '{given['to']}' have different units")
     if not first < last:
-        raise RangeError(f"'{given['to']}' is not above '{given['from']}'")
+        raise RangeError(f"'{given['to']}' is not greater than '{given['from']}'")
     return _Ends(first, last, unit)
 
 
 def _number(text: str) -> tuple[Decimal, str]:
     match = _NUMBER.fullmatch(text.strip())
     if not match:
-        raise RangeError(f"'{text}' is no number from 0 on, with or without a unit")
+        raise RangeError(f"'{text}' is not a number from 0 on, with or without a unit")
     return Decimal(match[1].replace("_", "")), match[2]
 
 
@@ -94,10 +94,10 @@ def _stepped(ends: _Ends, given: Named[str, str]) -> list[str]:
 def _counted(ends: _Ends, given: Named[str, str]) -> list[str]:
     text = given["count"]
     if not (text.isdecimal() and 2 <= int(text) <= COUNT_MAX):
-        raise RangeError(f"count is '{text}', and not a whole number from 2 to {COUNT_MAX}")
+        raise RangeError(f"count is '{text}', which is not a whole number from 2 to {COUNT_MAX}")
     count = int(text)
     if given.get("scale") == "log" and not ends.first:
-        raise RangeError("a logarithmic range begins above 0")
+        raise RangeError("a logarithmic range must begin above 0")
     inner = (_between(ends, place / (count - 1), given) for place in range(1, count - 1))
     return [_plain(ends.first), *inner, _plain(ends.last)]
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from agglab.testbed.backend import WorkerId
 
 Agents = Mapping[tuple[int, int], "WorkerId"]
-"""By job and rank."""
+"""Job and rank."""
 
 
 def samples(folder: Path, agents: Agents, stride: int) -> dict[WorkerId, list[NDArray[np.int64]]]:

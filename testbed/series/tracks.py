@@ -23,7 +23,7 @@ AGENT = recording.FIELDS
 LINK = ("time_ns", "bytes", "queue_drops", "queue", "queue_bytes")
 SWITCH = ("time_ns", "slots_in_use")
 VALUES_MAX = 30_000
-"""Numbers that a run keeps, about: half a megabyte of series.csv."""
+"""About how many numbers a run keeps: half a megabyte of series.csv."""
 ROWS_MIN, ROWS_MAX = 64, 1000
 
 Row = tuple[int, ...]
@@ -57,7 +57,7 @@ class Tracks:
         self._rows: dict[Any, list[Row]] = {}
         self._moments: list[int] = []
         self.due_ns = 0
-        """When to look again."""
+        """The time of the next sample."""
 
     def look(self, now_ns: int) -> None:
         """Keep this moment."""

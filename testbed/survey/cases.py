@@ -16,9 +16,10 @@ links: {rate: 100mbit, queue: 2MB}
 workload: {elements: 50_000, rounds: 3}
 expect: {totals.other_drops: 0}
 """
-"""Under all cases. Queues hold whatever a system has in flight: all losses are injected."""
+"""The base of all cases. Queues hold whatever a system has in flight, so that all losses are
+injected."""
 LOSS = "1%"
-"""With which each run is repeated: the chance that a link drops a packet, in each direction."""
+"""The probability with which links drop a packet, in each direction, when each run is repeated."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Case:
     settings: Sequence[str] = ()
     in_tensors: bool = False
     on_page: bool = True
-    """Not where inputs differ between machines, as the source text of Python's library does."""
+    """False where inputs differ between machines, as the source text of Python's library does."""
 
     @property
     def asked(self) -> list[str]:
@@ -45,24 +46,25 @@ WRITTEN = (
     Case(
         "allreduce",
         "Dense all-reduce",
-        "Every worker brings 50,000 floats and receives their sums. A switch that sums sends each "
-        "link the tensor once in each direction, however many workers there are; without one, each "
-        "worker has to send and receive twice the tensor but for a share that shrinks with the "
-        "number of workers (1.5 times with four), or servers carry the difference.",
+        "Every worker contributes 50,000 floats and receives their sums. If a switch sums, "
+        "each link carries the tensor once in each direction, however many workers there are. "
+        "Without a switch that sums, each worker has to send and receive almost twice the "
+        "tensor (1.5 times with four workers, more with more), or servers do part of that.",
         in_tensors=True,
     ),
     Case(
         "sparse_allreduce",
         "Sparse all-reduce",
-        "One block in ten of each tensor is not zero, and each worker has chosen its own. A system "
-        "that sends such blocks alone needs less time and fewer bytes; one that does not know of "
-        "them sends zeros, and its row is that of the dense tensor.",
+        "One block in ten of each tensor is not zero; each worker chooses its own blocks at "
+        "random. A system that sends only these blocks needs less time and fewer bytes. Any "
+        "other system sends the zeros as well, so its numbers are those of the dense tensor.",
         ("workload.density=10%", "workload.block=256", "workload.overlap=random"),
         in_tensors=True,
     ),
     Case(
         "embedding_allreduce",
-        "All-reduce of an embedding's gradient",
+        "The gradient of an embedding has a row for each word. Only the rows of the words in a "
+        "worker's batch are not zero.",
         "Of the rows of an embedding's matrix, a batch of words touches those of its words.",
         in_tensors=True,
         on_page=False,
@@ -70,9 +72,10 @@ WRITTEN = (
     Case(
         "layers",
         "Iterations of training",
-        "AlexNet at a thousandth of its size, on links that stand for 10 Gbit/s: a round is an "
-        "iteration, whose passes take 2.1 ms. Gradients are summed meanwhile, in buckets; the rest "
-        "of the time is what the passes do not hide of that.",
+        "AlexNet at a thousandth of its size, on links that represent 10 Gbit/s. A round is "
+        "one iteration, whose passes take 2.1 ms. Gradients are summed in buckets during the "
+        "passes. What an iteration takes beyond the 2.1 ms is communication that the passes do "
+        "not hide.",
         (
             "workload.model=alexnet",
             "workload.accelerator=p100",
@@ -84,24 +87,24 @@ WRITTEN = (
         "push_pull",
         "Pushes and pulls of keys",
         "Each worker draws 20,000 keys, some of them far more often than others (Zipf's law), "
-        "pushes a value under each different one, and pulls the sums of its own. A switch has no "
-        "room for all keys: what matters is which of them it sums, and who sums the others.",
+        "pushes a value under each different key, and pulls the sums of its own keys. A switch "
+        "has no room for all keys, so it matters which keys it sums and who sums the others.",
         ("workload.elements=20_000",),
     ),
     Case(
         "calls",
         "Calls",
-        "Each worker enters 50 critical sections, one after the other, each under a lock that "
-        "others want, too. Every step waits for an answer, so that times are round trips and "
-        "losses cost whole timeouts, whatever the rate of the links.",
+        "Each worker enters 50 critical sections, one after the other, each under a lock for "
+        "which other workers compete. Every step waits for an answer, so times consist of "
+        "round trips, and each loss costs a whole timeout, whatever the rate of the links.",
         ("workload.application=lock", "workload.elements=50"),
     ),
     Case(
         "async_sgd",
         "Asynchronous training",
-        "Four workers train one model, each at its own pace, until 60 updates of it are "
-        "committed. A round is the whole of that, computing included; `exact` says that the model "
-        "is the one that the log of its updates leads to.",
+        "Four workers train one model, each at its own pace, until 60 updates are committed. A "
+        "round is the whole training, computing included. `exact` says that the model is the "
+        "one to which the log of its updates leads.",
         ("workload.rounds=1", "workload.updates=60"),
     ),
 )

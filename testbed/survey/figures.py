@@ -46,7 +46,7 @@ def figures(metrics: Metrics, jobs: Sequence[Job]) -> Figures:
     ended: list[Metrics] = list(metrics.get("jobs", {}).values())
     rounds = max((job["rounds"] for job in ended), default=0)
     if not rounds:
-        return Figures(broken=str(metrics.get("reason") or "no round ended"))
+        return Figures(broken=str(metrics.get("reason") or "no round was completed"))
     ways = {
         name: way["bytes"] / rounds
         for link in metrics["links"].values()

@@ -64,7 +64,7 @@ def usable(names: Sequence[str], tell: Tell) -> list[System]:
         try:
             found.append(systems.find(name))
         except systems.UnknownSystem as error:
-            tell(f"{name}: left out, as it cannot be used: {error}")
+            tell(f"{name}: skipped, because it cannot be used: {error}")
     return found
 
 

@@ -17,42 +17,43 @@ PAGES = REPOSITORY / "docs" / "systems"
 
 COLUMNS: dict[str, tuple[str, Callable[[Case, Row], object]]] = {
     "time": (
-        "of a round, from the first worker's start to the last one's end; the median of all rounds",
+        "time of a round, from the first worker's start to the last one's end: the median of "
+        "all rounds",
         lambda case, row: _ms(row.lossless.time_s),
     ),
     "x bound": (
-        "that time over what the system's own bytes need on the busiest link, at its rate",
+        "that time divided by the time that the system's own bytes need on the busiest link",
         lambda case, row: row.lossless.times_bound,
     ),
     "up": (
-        "bytes from a worker to the switch in a round, headers counted; without a unit it is a "
-        "multiple of the bytes of the worker's tensor",
+        "bytes that a worker sends to the switch in a round, with headers; a number without a "
+        "unit is a multiple of the size of the worker's tensor",
         lambda case, row: _size(case, row.lossless, row.lossless.up_bytes),
     ),
     "down": (
-        "the same, from the switch to a worker",
+        "bytes that the switch sends to a worker in a round, in the same unit",
         lambda case, row: _size(case, row.lossless, row.lossless.down_bytes),
     ),
     "busiest link": (
-        "the direction that carried most, and how much, likewise",
+        "the direction that carried the most bytes, and how many, in the same unit",
         lambda case, row: _busiest(case, row.lossless),
     ),
     "registers": (
-        "bits that the switch's program keeps from packet to packet",
+        "bits of state that the switch's program keeps between packets",
         lambda case, row: _bits(row.lossless.register_bits),
     ),
     "P4 lines": (
-        "of code in the switch's program and what it includes; plain forwarding has some, too, as "
-        "it checks whose frames it forwards",
+        "lines of code of the switch's program and its includes; plain forwarding also has "
+        "some, because it checks the source of the frames it forwards",
         lambda case, row: row.lines,
     ),
     "packets": (
-        "frames that workers and servers sent in a round, all together",
+        "frames that all workers and servers sent in a round",
         lambda case, row: _count(row.lossless.sent),
     ),
     "exact": (
-        "whether all that all workers received was right: integers that travelled to the bit, "
-        "floats within the bound of their quantisation, or to the bit where hosts add them",
+        "whether everything that all workers received was right: integers bit for bit, floats "
+        "within the bound of their quantisation, or bit for bit where hosts add them",
         lambda case, row: _flag(row.lossless.exact),
     ),
     "error": (
@@ -60,19 +61,19 @@ COLUMNS: dict[str, tuple[str, Callable[[Case, Row], object]]] = {
         lambda case, row: _small(row.lossless.error),
     ),
     f"time, {LOSS} loss": (
-        f"of a round where each link drops {LOSS} of the packets in each direction",
+        f"time of a round if each link drops {LOSS} of the packets in each direction",
         lambda case, row: _ms(row.lossy.time_s),
     ),
     "again": (
-        f"frames of a round that were sent again, with {LOSS} loss",
+        f"frames that were sent again in a round, with {LOSS} loss",
         lambda case, row: _count(row.lossy.again),
     ),
     f"exact, {LOSS} loss": (
-        f"as `exact`, with {LOSS} loss",
+        f"the same as `exact`, with {LOSS} loss",
         lambda case, row: _flag(row.lossy.exact),
     ),
 }
-"""Head -> meaning, and the value."""
+"""Column heading -> the column's meaning and its value."""
 
 
 def page(systems: Sequence[System], tables: Sequence[Table], scenario: str) -> str:
@@ -86,27 +87,29 @@ def head(systems: Sequence[System], scenario: str) -> str:
     parts = [
         "# Systems\n",
         _filled(
-            "A *system* is one way of aggregating: who sums, where, and what travels. This page is "
-            "for a first choice among those that come with Agglab. It is written from runs: "
-            "`agglab systems --measure --out docs/systems/README.md` makes it anew, in virtual "
-            "time, so that the same code gives the same numbers on any machine. `--set` changes "
-            "the scenario: `--set workload.elements=1_000_000`, `--set links.rate=1gbit`."
+            "A *system* is one way of aggregating: it says who sums, where, and what travels. "
+            "This page helps you to choose among the systems that come with Agglab. Its "
+            "numbers come from runs in virtual time, so the same code gives the same numbers "
+            "on any machine: `agglab systems --measure --out docs/systems/README.md` writes it "
+            "again. `--set` changes the scenario: `--set workload.elements=1_000_000`, `--set "
+            "links.rate=1gbit`."
         ),
         "\n## How to choose\n",
         *map(_choice, systems),
         "\n## What is measured\n",
         _filled(
-            "One rack: four workers and four more hosts, which only serve, on one switch. Every "
-            "system has the same links, inputs and seed. Each run is this scenario with the "
-            f"system's name and the keys of its table, and once more with `loss: {LOSS}`:"
+            "The network is one rack: four workers, and four more hosts for servers, on one "
+            "switch. Every system has the same links, inputs and seed. Each run is this "
+            "scenario with the system's name and the keys of its table; it is repeated with "
+            f"`loss: {LOSS}`:"
         ),
         f"\n```yaml\n{scenario}```\n",
         *(_item(f"**{name}**: {meaning}.") for name, (meaning, _) in COLUMNS.items()),
         "\n"
         + _filled(
-            "A dash is a number that a system does not have. Workloads that are made of the source "
-            "text of Python's library, which is another in each version, are left out here; the "
-            "command without `--out` shows them, too."
+            "A dash stands for a number that a system does not have. Workloads made from the "
+            "source text of Python's library differ between versions of Python, so they are "
+            "not on this page; the command without `--out` shows them as well."
         ),
     ]
     return "\n".join(parts) + "\n"
@@ -144,7 +147,7 @@ def _choice(system: System) -> str:
     name = f"[{system.name}]({own.name})" if own.is_file() else system.name
     sentences = [f"**{name}**: {system.summary}.", system.choose_when]
     if not is_measured(system):
-        sentences.append("It runs on real links alone, and so is in no table.")
+        sentences.append("It runs only on real links, so it is in no table.")
     return _item(" ".join(filter(None, sentences)))
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 GROUP = "agglab.systems"
 OWN = ".py:"
-"""In the name of a system that is a class of a file."""
+"""Separates the file from the class in the name of a system that is a class in a file."""
 
 
 class UnknownSystem(ValueError):
@@ -77,7 +77,7 @@ def find(spec: str) -> System:
         raise UnknownSystem(f"{spec}: {type(error).__name__}: {error}") from error
     system = made() if isinstance(made, type) and issubclass(made, System) else made
     if not isinstance(system, System):
-        raise UnknownSystem(f"{spec} is no agglab.testbed.systems.base.System")
+        raise UnknownSystem(f"{spec} is not a subclass of agglab.testbed.systems.base.System")
     return system
 
 
@@ -99,7 +99,7 @@ def _named(name: str) -> Any:
     for point in metadata.entry_points(group=GROUP):
         if point.name == name:
             return point.load()
-    raise UnknownSystem(f"no such system {name!r}")
+    raise UnknownSystem(f"unknown system {name!r}")
 
 
 def _of_file(spec: str) -> Any:

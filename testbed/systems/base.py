@@ -25,23 +25,25 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 Share = Any
-"""What a job has of a resource that jobs share (slots of switches); only its system looks inside.
-It can be compared with ==."""
+"""A job's part of a resource that jobs share, such as the slots of switches. Only its system looks
+inside. Shares can be compared with ==."""
 Waiting = Sequence[int]
-"""One thing that an agent waits for, as its endpoint's `waiting` gives it; the first is a chunk."""
+"""One thing that an agent waits for, as its endpoint's `waiting` returns it; its first item is a
+chunk."""
 Combine = Callable[[Sequence[Array]], Array]
-"""What is made of all workers' values instead of their sum, element by element."""
+"""The function of all workers' values that takes the place of their sum, element by element."""
 Cells = Mapping[int, tuple[int, int]]
 """A switch's counter: index -> (packets, bytes)."""
 
 
 ALL_REDUCES = ("allreduce", "sparse_allreduce", "embedding_allreduce", "layers")
-"""Values of `workload.kind` whose result is the sum of one tensor of each worker, which `layers`
-sums in parts."""
+"""Values of `workload.kind` whose result is the sum of one tensor from each worker; `layers` sums
+it in parts."""
 P4_TARGETS = ("native", "bmv2")
 """Values of `switch.target` that run a P4 program."""
 TARGETS = (*P4_TARGETS, "bridge")
-"""All of them; testbed/network/targets/ has each. A bridge only forwards."""
+"""All values of `switch.target`; testbed/network/targets/ implements each. A bridge only
+forwards."""
 
 
 # What a system declares.
@@ -75,7 +77,7 @@ SHARED_KEYS = (
     "jobs[].first_slot",
     "jobs[].share",
 )
-"""Keys that every scenario may have and not every system reads."""
+"""Keys that every scenario may have and that some systems do not read."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,7 @@ class Source:
 
 
 EVERYWHERE = "switch"
-"""The role of every switch where all run one program."""
+"""The role of every switch in a system with one program."""
 
 
 def everywhere(source: Source) -> Mapping[str, Source]:
@@ -231,7 +233,8 @@ class Truth:
 
 
 TruthOf = Callable[[int, Sequence[Array]], Truth]
-"""(first element, that block of each member's tensor) -> what the block must become."""
+"""A function from (first element, that block of each member's tensor) to what the block must
+become."""
 
 
 @dataclass
@@ -267,12 +270,13 @@ class Readings(Registers, Protocol):
 
 
 SlotMeter = Callable[[Registers, str], "int | None"]
-"""(where switches are read, a switch's name) -> slots; None of a switch without any."""
+"""A function from (how switches are read, a switch's name) to the slots in use; None for a switch
+without slots."""
 
 
 Changes = Mapping[str, Sequence[TableEntry]]
-"""Switch -> all entries that a controller wants there, beside those of `System.tables`. A switch
-that is not named keeps what it has."""
+"""Switch -> all entries that a controller wants there, in addition to those of `System.tables`. A
+switch that is not named keeps its entries."""
 
 
 class Controller(Protocol):
@@ -334,22 +338,23 @@ class System(ABC):
     summary: str
     """One line."""
     is_default: bool = False
-    """Whether a scenario runs it that names none: so for exactly one of those that come with us."""
+    """Whether a scenario that names no system runs this one: true for exactly one of those that
+    come with Agglab."""
     abilities: Abilities = Abilities()
     options: type | None = None
-    """A frozen dataclass of its own keys, made by `scenario.key.key`: they stand in a section
-    that has the system's name."""
+    """A frozen dataclass of the system's own keys, made by `scenario.key.key`. They are in a
+    section of the scenario with the system's name."""
     counters: Mapping[str, Counter]
-    """Word in metrics.json -> counter of the P4 program."""
+    """Name in metrics.json -> counter of the P4 program."""
     host_counters: Mapping[str, HostCounter] = {}
     attack_kinds: Mapping[str, AttackKind] = {}
-    """In the order in which they are sent; empty where the system has nothing to attack."""
+    """In the order in which they are sent; empty if the system has nothing to attack."""
     choose_when: str = ""
-    """One sentence for docs/systems/README.md: when it is the system to take."""
+    """One sentence for docs/systems/README.md: when to choose this system."""
     variants: Mapping[str, Sequence[str]] = {"": ()}
-    """Its rows in the table of all systems: what tells each from the others in a word or two, and
-    the keys that it sets, as `--set` takes them. Beside the four workers, the hosts p1 to p4 are
-    there for servers."""
+    """The system's rows in the table of all systems: a word or two that distinguish each row, and
+    the keys that it sets, as `--set` takes them. Besides the four workers, the hosts p1 to p4 are
+    available for servers."""
 
     # A scenario. Checks are asked while there may be mistakes, of which `trust` knows.
 

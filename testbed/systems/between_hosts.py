@@ -111,7 +111,7 @@ class BetweenHosts(System):
         yield from check_lanes(scenario, trust, self.header_bytes)
         window = scenario.workload.window
         if trust("workload.window") and window is not None and window > self.window_max:
-            what = f"a window of {window} packets is more than {self.name} can have"
+            what = f"a window of {window} packets is more than {self.name} supports"
             yield "workload.window", what, f"at most {self.window_max}"
 
     def refused(self, graph: Topology, job: ActiveJob) -> str:

@@ -17,32 +17,32 @@ SOURCE = Source("forwarding")
 FORWARDING_COUNTERS: dict[str, Counter] = {
     "malformed": Counter(
         "malformed",
-        "packets that the parser could not finish, or that are for the aggregator and are no "
-        "contribution",
+        "packets that the parser could not parse completely, and packets for the aggregator "
+        "that are not contributions",
         tally="malformed",
         of_jobs=False,
     ),
     "host_errors": Counter(
         "host_errors",
-        "hosts' ICMP messages for the aggregator, such as that a result came when its worker's "
-        "program had ended",
+        "hosts' ICMP messages for the aggregator, for example because a result arrived after "
+        "its worker's program had ended",
         of_jobs=False,
     ),
     "forged": Counter(
         "forged",
-        "packets that claim to come from the aggregator, or from another host than the one that "
+        "packets whose source address is the aggregator's, or is not that of the host that "
         "sent them",
         tally="forged",
         of_jobs=False,
     ),
     "forwarded": Counter(
-        "forwarded", "packets that are no aggregation's, forwarded", of_jobs=False
+        "forwarded",
+        "packets that do not belong to an aggregation, which were forwarded",
+        of_jobs=False,
     ),
-    "unroutable": Counter(
-        "unroutable", "packets for the switch to route that it has no way for", of_jobs=False
-    ),
+    "unroutable": Counter("unroutable", "packets for which the switch has no route", of_jobs=False),
 }
-"""Those of p4/include/forwarding.p4."""
+"""The counters of p4/include/forwarding.p4."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def path(graph: Topology, source: str, target: str) -> list[str]:
     while node != target:
         port = wiring.port_to_host(node, target)
         if port is None:
-            raise ValueError(f"no way from {source} to {target}")
+            raise ValueError(f"no path from {source} to {target}")
         following = wiring.ports[node][port]
         crossed.append(f"{node}->{following}")
         node = following

@@ -21,14 +21,14 @@ VLAN, SERVICE_VLAN, OLD_SERVICE_VLAN = 0x8100, 0x88A8, 0x9100
 TAGS_READ_MAX = 4
 """p4/include/lower_headers.p4: MAX_TAGS."""
 FIRST_BYTES = 16
-"""Of UDP in a first fragment."""
+"""Bytes of UDP in a first fragment."""
 NO_OPERATIONS = b"\1\1\1\0"
-"""Options of IPv4 that say nothing."""
+"""IPv4 options without any effect."""
 MAPPED = bytes(10) + b"\xff\xff"
-"""What comes before an address of IPv4 in one of IPv6 that means it."""
+"""The prefix of an IPv6 address that holds an IPv4 address."""
 SNAP = bytes.fromhex("aaaa03000000")
 UNREACHABLE, QUENCH, REDIRECT, EXPIRED, PARAMETER = 3, 4, 5, 11, 12
-"""Kinds of ICMP messages."""
+"""Types of ICMP messages."""
 PORT, TOO_BIG = 3, 4
 """Codes of `UNREACHABLE`."""
 

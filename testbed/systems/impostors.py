@@ -39,10 +39,10 @@ from agglab.testbed.systems.frames import (
 from agglab.topologies import Topology
 
 FORGED, MALFORMED, FORWARDED = "forged", "malformed", "forwarded"
-"""Which of a switch's counters a kind's frames are counted by. What is forwarded a host ignores."""
+"""The switch's counter for each kind of frame. A host ignores the frames that are forwarded."""
 
 Forge = Callable[[random.Random, Agent], bytes]
-"""A payload that the agent would take for a peer's."""
+"""A payload that the agent would accept from a peer."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def _of_another_length(chance: random.Random, payload: bytes) -> bytes:
 
 
 JOB_AT, SESSION_AT = (2, 2), (4, 4)
-"""Where the headers that come with the laboratory have them; of others some bytes are changed."""
+"""Positions in the headers that come with Agglab; for other headers, some bytes are changed."""
 
 KINDS: Mapping[str, Kind] = {
     "peer": Kind(FORGED, _under(_peer)),

@@ -28,12 +28,12 @@ def attacks_from_servers(
         host = fault.host or ""
         serves = any(fnmatchcase(host, pattern) for pattern in patterns)
         if fault.kind == "attack" and serves and trust(f"faults[{index}]", f"{system}.servers"):
-            what = f"{host} is a server of every job, and no stranger to any"
-            yield f"faults[{index}].host", what, "a host that is no server"
+            what = f"{host} is a server of every job, so it cannot attack one from outside"
+            yield f"faults[{index}].host", what, "a host without a server"
 
 
 Pair = tuple[str, str]
-"""Hosts of a worker and of a server between which something is missing."""
+"""The hosts of a worker and of a server between which something is missing."""
 
 
 def diagnose(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from agglab.testbed.systems.base import Registers, SlotMeter
 
 CELLS_MAX = 2048
-"""That are read of a switch at a look; to read more would take longer than the run."""
+"""How many cells are read from a switch at a time; reading more would take longer than the run."""
 
 
 @dataclass(frozen=True)

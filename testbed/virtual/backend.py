@@ -221,7 +221,7 @@ class VirtualBackend:
             limit_ns = until_ns if self._limit_ns is None else min(until_ns, self._limit_ns)
             self._go_on(limit_ns)
             if not self._events and limit_ns < until_ns:
-                raise NeverEnds(f"not over after {limit_ns / 1e9:g} s of virtual time")
+                raise NeverEnds(f"not complete after {limit_ns / 1e9:g} s of virtual time")
         events = list(self._events)
         self._events.clear()
         return events

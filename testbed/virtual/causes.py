@@ -108,7 +108,7 @@ class Causes:
         if len(self._examples) < EXAMPLES_KEPT:
             place = "packet" if repeat.place is None else f"slot {repeat.place}, tag"
             what = f"{host}, job {job}, {place} {repeat.number}"
-            self._examples.append(f"{what}: {waited_ns / 1e6:.3f} ms after it was first sent")
+            self._examples.append(f"{what}: {waited_ns / 1e6:.3f} ms after its first transmission")
 
     def _last_trouble_ns(self, job: int) -> int:
         """When something of the job last went wrong, or was sent again because it had."""

@@ -60,7 +60,7 @@ class AgentNode:
     `peers`, at first and with each session."""
 
     _session: VirtualSession
-    """`open` makes it."""
+    """`open` creates it."""
 
     def __init__(
         self,

@@ -28,9 +28,9 @@ KINDS: Mapping[str, Workload] = {
 }
 """By the value of `workload.kind`."""
 OWN_KEYS = tuple(dict.fromkeys(key for each in KINDS.values() for key in each.keys))
-"""Fields of a scenario's `workload` that not every kind has."""
+"""Fields of a scenario's `workload` that only some kinds have."""
 FREE_KEYS = frozenset(key for each in KINDS.values() for key in each.free)
-"""Of these the ones in which contenders may differ."""
+"""Those of these fields in which contenders may differ."""
 
 
 def done_with(able: Collection[str]) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 NS_PER_S = 1_000_000_000
 CURVE_POINTS = 64
-"""Of a run's models so many are judged by the documents that nobody has seen."""
+"""How many of a run's models are evaluated on documents that no worker has seen."""
 Model = NDArray[np.int64]
 
 
@@ -37,25 +37,28 @@ class AsynchronousTraining(Workload):
     )
     unread = ("elements", "dtype")
     metrics = {  # noqa: RUF012
-        "training.updates": "updates that were committed, mean of all runs, as are the others",
+        "training.updates": "updates that were committed; this and the following metrics are "
+        "means of all runs",
         "training.updates_per_s": "committed per second of a run",
-        "training.delay.mean": "versions between an update's reading and its commit, mean of a run",
+        "training.delay.mean": "age of an update when it is committed, in versions: mean of a run",
         "training.delay.variance": "of these",
-        "training.delay.max": "of these, of all runs",
-        "training.stale": "updates that were dropped because they would have been too old",
+        "training.delay.max": "variance of that age, for all runs together",
+        "training.stale": "updates that were dropped because they were too old",
         "training.large": "updates that were dropped because of their norm",
-        "training.lost": "updates that a server had taken with it, or that were read of its model",
-        "training.divergence": "the largest norm of what the server had committed and its replica "
-        "did not have, as a weight, of all runs; 0 without a replica",
-        "training.taken": "updates that a server that died had told workers of and its replica did "
-        "not have",
-        "training.gap": "the norm of these, as a weight: how far the two were apart then, of all "
-        "runs",
+        "training.lost": "updates that were lost with a server, or were computed from a lost "
+        "version of its model",
+        "training.divergence": "the largest norm, of all runs, of the updates that the server "
+        "had committed and its replica did not have yet, in units of a "
+        "weight; 0 without a replica",
+        "training.taken": "updates whose commit a server had confirmed to workers before it "
+        "died, and that its replica did not have",
+        "training.gap": "the norm of these updates, in units of a weight: how far server and "
+        "replica were apart, of all runs",
         "training.loss.first": "hinge loss of the first model on documents that no worker has",
-        "training.loss.last": "of the last",
-        "training.loss.mean": "of the models over the time of a run",
-        "training.curve": "[seconds since it began, hinge loss from then on] of the first run's "
-        "models",
+        "training.loss.last": "hinge loss of the last model",
+        "training.loss.mean": "mean hinge loss of the models over the time of a run",
+        "training.curve": "[seconds since the start, hinge loss from then on] of the first "
+        "run's models",
         "training.delay.counts": "how many updates of all runs were 0, 1, 2, ... versions old",
     }
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NS_PER_S = 1_000_000_000
 VALUE_BYTES = 4
 UNREADABLE = Model("", "", 1, None, (Layer("unknown", 1, 1.0),))
-"""In place of a model that cannot be read, which is a mistake of its own."""
+"""stand-in for a model that cannot be read, which is reported as a problem of its own"""
 
 
 class LayersWorkload(AllReduce):
@@ -37,12 +37,13 @@ class LayersWorkload(AllReduce):
     free = ("bucket_bytes", "priorities")
     unread = ("elements", "worker")
     metrics = {  # noqa: RUF012
-        "iteration.time_s": "median time of an iteration, which is a round: the backward pass, the "
-        "sums, and the forward pass that needs them",
-        "iteration.computing_s": "what its passes take",
-        "iteration.exposed_s": "the rest of it: waiting for sums while nothing is computed",
+        "iteration.time_s": "median time of an iteration, which is a round: the backward pass, "
+        "the sums, and the forward pass that needs these",
+        "iteration.computing_s": "time that its passes take",
+        "iteration.exposed_s": "the rest of its time, in which nothing is computed because the "
+        "sums are not there yet",
         "iteration.efficiency": "iteration.computing_s / iteration.time_s",
-        "iteration.buckets": "all-reduces of an iteration",
+        "iteration.buckets": "all-reduces in an iteration",
     }
 
     def work(self, section: Section, workers: int) -> Layers:

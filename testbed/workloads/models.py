@@ -21,13 +21,13 @@ import yaml
 
 FOLDER = Path(__file__).parent / "models"
 PEAK_FLOPS = {"p100": 9.3e12, "v100": 15.7e12, "a100": 19.5e12, "h100": 66.9e12}
-"""Operations per second in float32 by the makers' data sheets: Tesla P100 and V100 for PCIe and
-NVLink, A100, H100 SXM, without tensor cores."""
+"""Operations per second in float32 according to the makers' data sheets, without tensor cores:
+Tesla P100 and V100 for PCIe and NVLink, A100, H100 SXM."""
 USUAL_SHARE = 0.5
-"""Of the peak, where nobody has measured what a model reaches."""
+"""The share of the peak that is assumed for a model for which nobody has measured it."""
 BACKWARD = 2.0
-"""A backward pass takes so many times as long as a forward one: gradients of inputs and of
-weights."""
+"""A backward pass takes this many times as long as a forward pass, because it computes the
+gradients of inputs and of weights."""
 NAMED = ("layers", "samples", "p100_samples_per_s", "source", "title")
 VALUES_MAX = 10**10
 LAYERS_MAX = 10_000
@@ -120,10 +120,10 @@ def _model(given: Any, name: str) -> Model:
         raise ModelError(f"{what}; its keys are {', '.join(NAMED)}")
     rows, speed = given.get("layers"), given.get("p100_samples_per_s")
     if not isinstance(rows, list) or not 1 <= len(rows) <= LAYERS_MAX:
-        raise ModelError(f"layers: not a list of 1 to {LAYERS_MAX} layers")
+        raise ModelError(f"layers: is not a list of 1 to {LAYERS_MAX} layers")
     layers = tuple(_layer(i, row) for i, row in enumerate(rows))
     if len({layer.name for layer in layers}) < len(layers):
-        raise ModelError("layers: a name is there twice")
+        raise ModelError("layers: has the same name twice")
     if sum(layer.mflop for layer in layers) <= 0:
         raise ModelError("layers: no layer has any operations")
     return Model(
@@ -138,16 +138,18 @@ def _model(given: Any, name: str) -> Model:
 def _layer(index: int, row: Any) -> Layer:
     place = f"layers[{index}]"
     if not isinstance(row, Sequence) or isinstance(row, str) or not 3 <= len(row) <= 4:
-        raise ModelError(f"{place}: not [name, values, millions of operations], or with `sparse`")
+        raise ModelError(
+            f"{place}: is not [name, values, millions of operations], with or without `sparse`"
+        )
     if len(row) == 4 and row[3] != SPARSE:
         raise ModelError(f"{place}: {row[3]!r} is not `{SPARSE}`")
     values = _number(f"{place}: values", row[1], 1, VALUES_MAX)
     if values != int(values):
-        raise ModelError(f"{place}: values: {row[1]!r} is no whole number")
+        raise ModelError(f"{place}: values: {row[1]!r} is not a whole number")
     return Layer(str(row[0]), int(values), _number(f"{place}: operations", row[2], 0), len(row) > 3)
 
 
 def _number(where: str, given: Any, least: float, most: float = 1e15) -> float:
     if not isinstance(given, (int, float)) or isinstance(given, bool) or not least <= given <= most:
-        raise ModelError(f"{where}: {given!r} is no number from {least:g} to {most:g}")
+        raise ModelError(f"{where}: {given!r} is not a number from {least:g} to {most:g}")
     return given

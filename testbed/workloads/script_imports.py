@@ -10,7 +10,7 @@ from pathlib import Path
 from agglab.testbed.places import INSTALL_TORCH, PYTHON
 
 PACKAGES = {"sklearn": "scikit-learn", "mlxtend": "mlxtend", "PIL": "pillow", "yaml": "PyYAML"}
-"""Module -> what it is installed as, where these differ or matter."""
+"""Module -> the package to install, where the two names differ or the package needs options."""
 
 
 def lacks(script: Path) -> Iterator[tuple[str, str]]:

@@ -81,7 +81,7 @@ def test_a_worker_that_is_killed_is_named_at_once(scenario) -> None:
     ended = scenario.run(scenario.write(text(fault)))
     assert ended.code == 1
     assert ended.metrics["failure"]["worker"] == "h3"
-    assert ended.metrics["reason"].startswith("h3: worker 2 ended early with status -9")
+    assert ended.metrics["reason"].startswith("h3: worker 2 exited early with status -9")
     assert "\n" not in ended.metrics["reason"]
     assert (ended.metrics["rounds"], ended.metrics["exact"]) == (1, True)
     assert scenario.processes() == {}

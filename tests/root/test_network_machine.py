@@ -66,8 +66,8 @@ def test_what_no_real_link_does_is_refused_by_name() -> None:
     at_once = Fault(2, "duplicate", Impair("h2-s1", ("s1->h2",), Duplicate(0.5)), AtTime(1.0))
     found = lacks(rack(2).with_directions("h1->s1", impairments=later), [at_times, at_once])
     assert [lack.what for lack in found] == [
-        "a way to delay the copies of frames of a real link (h1->s1)",
-        "a way to delay the copies of frames of a real link (s1->h2)",
+        "support for delaying copies of frames on a real link (h1->s1)",
+        "support for delaying copies of frames on a real link (s1->h2)",
     ]
     assert all("backend: virtual" in lack.remedy for lack in found)
 
@@ -80,7 +80,7 @@ def test_an_impairment_that_real_links_know_nothing_of_is_refused() -> None:
     impaired: Any = (Mirror(),)
     topology = rack(1).with_directions("h1->s1", impairments=impaired)
     assert [what for what, _ in needs_of(topology).impossible] == [
-        "a way to make mirror on a real link (h1->s1)"
+        "support for mirror on a real link (h1->s1)"
     ]
 
 

@@ -44,7 +44,7 @@ def test_a_server_that_is_killed_for_good_ends_the_job(scenario, kind: str, poli
     assert ended.code == 1, ended.out + ended.err
     assert (ended.metrics["failure"]["worker"], ended.metrics["rounds"]) == (host, 1)
     reason = ended.metrics["reason"]
-    assert reason.startswith(f"{host}: server {number} ended early with status -9")
+    assert reason.startswith(f"{host}: server {number} exited early with status -9")
     assert f"(faults: server_crash {host} " in reason
     assert ended.metrics["exact"] is True
     assert scenario.processes() == {}

@@ -76,12 +76,15 @@ def test_the_window_stays_below_its_queues(scenario, stand_in) -> None:
                 "the switch ended with exit code 1 while starting",
                 "command: simple_switch_grpc -i 1@s1-eth1",
                 "    Could not bind to port 9090",
-                "likely cause: another program has the switch's Thrift port",
+                "likely cause: another program uses the switch's Thrift port",
             ],
         ),
         (
             f"{HELP}echo \"terminate called after throwing 'Json::RuntimeError'\"; kill -ABRT $$",
-            ["was killed by SIGABRT while starting", "likely cause: the program is no JSON"],
+            [
+                "was killed by SIGABRT while starting",
+                "likely cause: the compiled program is not JSON",
+            ],
         ),
         (
             f"{HELP}kill -9 $$",
@@ -107,7 +110,7 @@ def test_our_switch_killed_at_its_start_leaves_nothing(scenario, wait_until) -> 
     said = process.communicate(timeout=60)[1]
     assert process.returncode == 1
     assert "s1: the switch was killed by SIGKILL" in said
-    assert "likely cause: somebody killed it, or the kernel when memory ran out" in said
+    assert "likely cause: somebody killed it, or the kernel did because memory ran out" in said
     scratch = re.search(r"unix:(\S+)/s1.grpc", said)
     assert scratch
     assert not Path(scratch[1]).exists()

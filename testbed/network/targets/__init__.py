@@ -20,8 +20,8 @@ TARGETS: Mapping[str, Any] = {
     "bmv2": bmv2,
     "bridge": bridge,
 }
-"""By `switch.target`, the module with its TARGET, a Target's class; `installed()`, which raises
-MachineLacks; and `facts()`, what manifest.json says of it."""
+"""The module of each `switch.target`. A module has TARGET, a subclass of Target; `installed()`,
+which raises MachineLacks; and `facts()`, which returns what manifest.json says about the target."""
 
 
 def choose(name: str, program_json: Path, p4info: Path, log: str) -> Target:

@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 # How long one question for readiness waits before the program's life is looked at again: twice as
 # long each time, since on a slow machine an answer itself takes longer than the first.
 QUESTION_S, LONGEST_QUESTION_S = 0.2, 5.0
-SILENT = "it hangs, or the machine is slow: timeouts.start says how long to wait"
+SILENT = "the switch hangs, or the machine is slow: increase timeouts.start"
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,7 @@ def _likely_cause(process: NodeProcess, target: Target | None, said: list[str]) 
     """The target's guess from its last lines, or that it was killed; empty for none."""
     guess = "" if target is None else target.likely_cause(said)
     if not guess and process.poll() == -signal.SIGKILL:
-        return "somebody killed it, or the kernel when memory ran out"
+        return "somebody killed it, or the kernel did because memory ran out"
     return guess
 
 

@@ -24,28 +24,32 @@ from agglab.testbed.statistics import SwitchStatistics
 from agglab.testbed.thrift_cli import PROGRAM as CLI
 
 GRPC, THRIFT = "simple_switch_grpc", "simple_switch"
-REMEDY = f"{install_peer('p4lang-bmv2', 'BMv2')}, or leave switch.target at native"
+REMEDY = f"{install_peer('p4lang-bmv2', 'BMv2')}, or set switch.target to native"
 QUEUES = {
     "input_packets": 1024,
     "egress_packets_per_port": 64,
     "resubmit_packets": 1024,
     "output_packets": 128,
 }
-"""BMv2's, which no option changes but the egress queue's; a run leaves them as they are."""
+"""BMv2's own values, which only the option for the egress queue can change; a run does not change
+them."""
 HELP_S = 20.0
 LIKELY_CAUSES = {
-    "Could not bind": "another program has the switch's Thrift port",
-    "Json::": "the program is no JSON",
-    "required by switch target": "the program is no BMv2 JSON of the v1model architecture",
+    "Could not bind": "another program uses the switch's Thrift port",
+    "Json::": "the compiled program is not JSON",
+    "required by switch target": "the compiled program is not BMv2 JSON for the v1model "
+    "architecture",
     "cannot be opened": "the compiled program cannot be read",
-    "first phase of device update": "BMv2 cannot load the program; switch.log: debug says why",
-    "Unexpected error in RPC handling": "the program is no JSON",
+    "first phase of device update": "BMv2 cannot load the program; set switch.log to debug to "
+    "see why",
+    "Unexpected error in RPC handling": "the compiled program is not JSON",
     "JSON version": "the program was compiled for another version of BMv2",
     "Add port operation failed": "an interface of the switch cannot be opened",
-    "Operation not permitted": "the run is not root, or a container forbids packet sockets",
-    "error while loading shared libraries": "BMv2's libraries are not where it looks for them",
+    "Operation not permitted": "the run is not root, or its container forbids packet sockets",
+    "error while loading shared libraries": "the dynamic linker does not find BMv2's libraries",
     "No module named": f"Python packages that {CLI} needs are not installed",
-    "Could not connect": "the switch ended after its start, or another program has its Thrift port",
+    "Could not connect": "the switch ended after it had started, or another program uses its "
+    "Thrift port",
 }
 
 
@@ -56,7 +60,7 @@ def installed() -> str:
     if not shutil.which(THRIFT):
         raise MachineLacks(f"BMv2 ({GRPC} or {THRIFT}), which switch.target asks for", REMEDY)
     if not shutil.which(CLI):
-        raise MachineLacks(f"{CLI}, which fills BMv2's {THRIFT}", REMEDY)
+        raise MachineLacks(f"{CLI}, which fills the tables of BMv2's {THRIFT}", REMEDY)
     return THRIFT
 
 

@@ -25,8 +25,8 @@ INTERFACE = "bridge0"
 MADE_OF = "mcast_snooping 0 stp_state 0"
 PORT = "learning off flood off mcast_flood off bcast_flood off"
 IDLE = ("sleep", "infinity")
-"""A bridge is no process; this one stands for it, so that it can be watched and killed as a switch
-is."""
+"""A bridge is not a process. This process stands for it, so that it can be watched and killed as a
+switch can."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def _places(entries: Entries) -> Iterable[tuple[str, int]]:
     for entry in entries.tables:
         if entry.table == "macs":
             number = entry.match["dst"]
-            assert isinstance(number, int), "an exact key"
+            assert isinstance(number, int), "an exact match key"
             yield (
                 ":".join(f"{byte:02x}" for byte in number.to_bytes(6, "big")),
                 int(entry.parameters["port"]),

@@ -24,8 +24,8 @@ REINSTALL = "python -m pip install --force-reinstall agglab"
 STATISTICS_TIMEOUT_S = 10.0
 LIKELY_CAUSES = {
     "No such device": "an interface of the switch does not exist",
-    "Permission denied": "the run is not root, or a folder cannot be written",
-    "Operation not permitted": "the run is not root, or a container forbids packet sockets",
+    "Permission denied": "the run is not root, or a folder is not writable",
+    "Operation not permitted": "the run is not root, or its container forbids packet sockets",
     "ModuleNotFoundError": f"the virtual environment is incomplete: {SETUP or REINSTALL}",
     "No space left on device": "the disk that holds the cache of compiled programs is full",
     "Address already in use": "another process serves at the switch's address",

@@ -21,9 +21,10 @@ from agglab.testbed.thrift_cli import ThriftCli
 # BMv2's own default; every switch has a network namespace, and so a loopback, of its own.
 THRIFT_PORT = 9090
 LEAST_URGENT = 2**31 - 1
-"""Here the smallest priority wins."""
+"""In this interface the smallest number is the highest priority."""
 FIRST_SESSION_GROUP = 32768
-"""A clone session's copies are those of the group with this number more, as over P4Runtime."""
+"""The copies of a clone session are those of the multicast group with the session's number plus
+this, as over P4Runtime."""
 PROBE_S = 0.01
 _WORD = re.compile(r"[\w.$\[\]:+-]+", re.ASCII)
 Value = int | tuple[int, int]
@@ -131,7 +132,9 @@ class ThriftControl:
 
     def _command(self, line: str) -> str:
         if self._cli is None:
-            raise ControlError(f"`{line.strip()}`: the session has ended")
+            raise ControlError(
+                f"the command `{line.strip()}` came after the session with the switch had ended"
+            )
         return self._cli.command(line.strip())
 
 
@@ -208,13 +211,13 @@ class ProgramNames:
 def _spoken(name: str) -> str:
     """A name as a word of a command; ValueError if the command line would take it for more."""
     if not _WORD.fullmatch(name):
-        raise ValueError(f"simple_switch_CLI has no way to say the name {name!r}")
+        raise ValueError(f"simple_switch_CLI cannot express the name {name!r}")
     return name
 
 
 def _match_word(value: Value, kind: str, bits: int, name: str) -> str:
     if (kind == "exact") == isinstance(value, tuple):
-        raise ValueError(f"key {name} is matched by {kind}, which {value} is no value for")
+        raise ValueError(f"key {name} is a {kind} key, and {value} is not a value of that kind")
     if isinstance(value, tuple) and kind == "lpm":
         return f"{_word(value[0], bits, name)}/{value[1]}"
     if isinstance(value, tuple):
@@ -225,7 +228,7 @@ def _match_word(value: Value, kind: str, bits: int, name: str) -> str:
 
 def _word(value: int, bits: int, what: str) -> str:
     if not 0 <= value < 1 << bits:
-        raise ValueError(f"{what}: {value} does not fit {bits} bits")
+        raise ValueError(f"{what}: {value} does not fit into {bits} bits")
     return f"{value:#x}"
 
 

@@ -15,10 +15,13 @@ class AtpKeys(PoolingKeys):
 
 class Atp(Pooling):
     name = "atp"
-    summary = "slots that all jobs share, found by a hash; a server sums what finds none"
+    summary = (
+        "slots that all jobs share, chosen by a hash; a server sums the chunks that find no "
+        "free slot"
+    )
     choose_when = (
-        "Take it where many jobs share one switch and none may keep slots for itself: a job takes "
-        "what is free, and a server takes what does not fit."
+        "Take it where many jobs share one switch and no job should reserve slots: a job takes "
+        "the slots that are free, and a server sums what does not fit."
     )
     options = AtpKeys
     endpoints = "agglab.hosts.systems.atp"

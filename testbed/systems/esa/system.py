@@ -26,16 +26,18 @@ class EsaKeys(PoolingKeys):
     priorities: tuple[int, ...] = keys_list(
         "priorities",
         Whole(0, PRIORITY_MAX),
-        "of the jobs, in their order; 0 for those that follow",
+        "one for each job, in the order of the jobs; 0 for the jobs that have none",
     )
 
 
 class Esa(Pooling):
     name = "esa"
-    summary = "slots that all jobs share, and that chunks of a higher priority take over"
+    summary = (
+        "slots that all jobs share; a chunk of a higher priority takes over a lower one's slot"
+    )
     choose_when = (
-        "Take it where jobs that share one switch do not matter alike, or the layers of one do "
-        "not: who is urgent gets the slots, and others wait or go to their server."
+        "Take it where jobs that share one switch, or the layers of one job, differ in "
+        "importance: urgent chunks get the slots, and the others wait or go to their server."
     )
     options = EsaKeys
     endpoints = "agglab.hosts.systems.esa"
@@ -53,4 +55,4 @@ class Esa(Pooling):
             return
         if len(own.priorities) > jobs:
             what = f"{len(own.priorities)} priorities for {jobs} jobs"
-            yield f"{self.name}.priorities", what, "one for each job at most"
+            yield f"{self.name}.priorities", what, "at most one for each job"

@@ -18,5 +18,6 @@ class GlooKeys:
         "congestion_control",
         Text("a name in net.ipv4.tcp_available_congestion_control", r"[a-z0-9_-]+", 15),
         DEFAULT_CONTROL,
-        "what TCP sends by: cubic, Linux's default, reno, bbr, or another that the kernel has",
+        "TCP congestion control: cubic (Linux's default), reno, bbr, or another that the "
+        "kernel supports",
     )

@@ -47,11 +47,11 @@ class Gloo(BetweenHosts):
     """Agents bring a transport of their own, so that there is no virtual time for it."""
 
     name = "gloo"
-    summary = "torch.distributed's all-reduce, a ring over TCP; switches only forward"
+    summary = "all-reduce of torch.distributed, a ring over TCP; switches only forward"
     abilities = Abilities(clocks=("mininet",), targets=TARGETS)
     choose_when = (
-        "Take it to know what PyTorch does today: it needs nothing of a switch. TCP repairs and "
-        "paces what it sends, which costs much where links lose packets."
+        "Take it to know what PyTorch does today: it needs nothing from a switch. TCP "
+        "retransmits and controls its rate, which costs much time where links lose packets."
     )
     options = GlooKeys
     host_counters = meanings(OWN_COUNTERS)
@@ -71,7 +71,10 @@ class Gloo(BetweenHosts):
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         for index, fault in enumerate(scenario.faults):
             if fault.kind == "worker_slow" and trust(f"faults[{index}]"):
-                what = "Gloo takes its packets by itself, and nobody can slow that down"
+                what = (
+                    "Gloo's TCP runs in the kernel, so an agent cannot slow down how packets "
+                    "are handled"
+                )
                 yield f"faults[{index}].kind", what, "worker_pause, or another system"
 
     def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
@@ -117,7 +120,7 @@ class Gloo(BetweenHosts):
         return [Flow(a, b, size) for a, b in zip(hosts, before, strict=True) if a != b]
 
     def unpredictable(self, resolved: ResolvedScenario) -> str:
-        return "TCP decides what it acknowledges, how it cuts segments and what it sends again"
+        return "TCP decides what it acknowledges, how it segments and what it retransmits"
 
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
         raise AssertionError("the order of additions is Gloo's own; see `truth`")

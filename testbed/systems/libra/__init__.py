@@ -3,4 +3,4 @@
 from agglab.testbed.systems.libra.system import Libra
 
 SYSTEM = Libra
-"""What the registry finds."""
+"""What the registry of systems finds."""

@@ -15,25 +15,26 @@ class LibraKeys:
     servers: tuple[str, ...] = keys_list(
         "servers",
         Pattern(),
-        "hosts, by name or pattern, that only serve; without any, a server runs beside each worker",
+        "hosts, by name or pattern, that only run servers; without any, a server runs beside "
+        "each worker",
     )
     hot: int = key(
         "hot",
         Whole(0, 100_000),
         1024,
-        "how many keys switches sum, of all servers together; 0: servers alone sum, to which "
-        "workers then send directly",
+        "how many keys switches sum, for all servers together; with 0 only servers sum, and "
+        "workers send directly to them",
     )
     sample_every: int = key(
         "sample_every",
         Whole(1, 1_000_000),
         10,
-        "rounds from one sample to the next, the first included: there all keys are cold, and the "
-        "servers choose the keys that are hot until the next",
+        "number of rounds from one sample to the next. The first round is a sample: all keys "
+        "are cold then, and the servers choose the keys that are hot until the next sample",
     )
     fraction_bits: int = key(
         "fraction_bits",
         Whole(0, 30),
         20,
-        "float32: values are summed as integers, this power of two times as large",
+        "float32: values are multiplied by 2 to the power of this and summed as integers",
     )

@@ -16,24 +16,29 @@ from agglab.testbed.systems.libra.load import racks_of, spokesman
 from agglab.topologies import Topology
 
 SERVER_PORT_BASE = base_wire.WORKER_PORT_BASE - 8192
-"""A server's UDP port is this plus its job's number."""
+"""A server's UDP port is this number plus the number of its job."""
 FIRST_JOB_GROUP = 2
-"""Group 1 is plan.forwarding's."""
+"""Group 1 belongs to plan.forwarding."""
 JOBS_MAX = 16
 SERVERS_MAX = 64
 
 COUNTERS: dict[str, Counter] = {
     "hot_new": Counter("hot_new", "packets of hot keys, summed"),
-    "hot_duplicate": Counter("hot_duplicate", "packets of hot keys that were in a sum before"),
+    "hot_duplicate": Counter("hot_duplicate", "packets of hot keys that had already been summed"),
     "hot_passed": Counter(
-        "hot_passed", "packets of hot keys of another round or shape than the group's, passed on"
+        "hot_passed",
+        "packets of hot keys whose round or shape is not the group's, forwarded to the server",
     ),
-    "passed": Counter("passed", "pushes and pulls of cold keys, passed to their server"),
-    "complete": Counter("group_complete", "sums of all workers at the switch, sent to a server"),
-    "repeated": Counter("sum_repeated", "sums sent to a server again"),
-    "copied": Counter("result_copied", "results copied for all workers at the switch"),
+    "passed": Counter("passed", "pushes and pulls of cold keys, forwarded to their server"),
+    "complete": Counter(
+        "group_complete", "complete sums of all workers at the switch, sent to a server"
+    ),
+    "repeated": Counter("sum_repeated", "complete sums sent to a server again"),
+    "copied": Counter("result_copied", "results copied to all workers at the switch"),
     "refused": Counter(
-        "refused", "packets for the aggregator from nobody it knows, or malformed", "malformed"
+        "refused",
+        "packets for the aggregator that are malformed or have an unknown sender",
+        "malformed",
     ),
     **FORWARDING_COUNTERS,
 }

@@ -67,10 +67,10 @@ LANES_MAX = 1024
 
 class Libra(BetweenHosts):
     name = "libra"
-    summary = "servers of keys and values; switches sum the hot keys on the way"
+    summary = "servers hold keys and values; switches sum the hot keys on the way"
     choose_when = (
-        "Take it for keys and values of which a few are far more frequent than the others, and a "
-        "switch has room for these few alone."
+        "Take it for keys and values if a few keys are far more frequent than the others, and "
+        "a switch has room only for these few."
     )
     abilities = Abilities(
         workloads=("push_pull",),

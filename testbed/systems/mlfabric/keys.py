@@ -18,42 +18,44 @@ class MlfabricKeys:
         "order",
         Choice(tuple(ORDERS)),
         "shortest",
-        "who may send first: whoever asked first, or whose update has the fewest chunks",
+        "who may send first: the worker that asked first, or the one whose update has the "
+        "fewest chunks",
     )
     bound: int = key(
         "bound",
         Whole(0, 1_000_000),
         16,
-        "the most versions that an update may be old when it is committed; 0: any number",
+        "the largest age, in versions, at which an update may be committed; 0: any age",
     )
     group: int = key(
         "group",
         Whole(1, MEMBERS_MAX),
         4,
-        "updates that travel together at most, their sum made by the switch at the server",
+        "the largest number of updates that travel together; the switch at the server sums them",
     )
     ahead: int = key(
         "ahead",
         Whole(1, 64),
         2,
-        "updates of a worker that may be on their way while it computes the next",
+        "how many updates of a worker may be in flight while it computes the next",
     )
-    replica: bool = key("replica", Flag(), True, "whether there is a second server that follows")
+    replica: bool = key("replica", Flag(), True, "whether a second server replicates the first")
     divergence: float = key(
         "divergence",
         Number(0.001, 30_000),
         2.0,
-        "by how much the replica may be behind: the length of what it lacks, as a weight",
+        "how far the replica may fall behind: the norm of the updates that it lacks, in units "
+        "of a weight",
     )
     silence_s: float = key(
         "silence",
         duration("10ms", "60s"),
         0.5,
-        "after which a server that answers nothing is given up for the replica",
+        "how long a server may be silent before the replica takes its place",
     )
     servers: tuple[str, ...] = keys_list(
         "servers",
         Pattern(),
-        "hosts, by name or pattern, that only serve: the server's, then the replica's, where the "
-        "scheduler is, too; without any, these are the first workers'",
+        "hosts, by name or pattern, that only run servers: first the server's host, then that "
+        "of the replica and the scheduler; without any, these are the first workers' hosts",
     )

@@ -16,10 +16,10 @@ from agglab.testbed.systems.forwarding import path
 from agglab.topologies import Topology
 
 Cells = tuple[int, int]
-"""The first of a job, and how many it has."""
+"""The first group of a job, and the number of its groups."""
 SERVER_PORTS, PORTS_OF_JOB = 0xB000, 4
-"""A job's servers and its scheduler listen on this plus four times its number, and after it; the
-program looks into what goes to the 256 ports from there."""
+"""A job's servers and its scheduler listen on this port plus four times the job's number and on the
+following ports; the program inspects packets to the 256 ports from here."""
 JOBS_MAX = 16
 
 

@@ -38,15 +38,18 @@ from agglab.testbed.systems.mlfabric.keys import MlfabricKeys
 from agglab.testbed.systems.servers import attacks_from_servers, matching
 from agglab.topologies import Topology
 
-UNPREDICTABLE = "who sends how much follows from who asks when, and that from the run itself"
+UNPREDICTABLE = "who sends how much depends on the order of requests, and so on the run itself"
 
 
 class Mlfabric(BetweenHosts):
     name = "mlfabric"
-    summary = "asynchronous training: a scheduler orders updates, switches sum those sent together"
+    summary = (
+        "asynchronous training: a scheduler orders the updates, and switches sum those that "
+        "are sent together"
+    )
     choose_when = (
-        "Take it where workers are not to wait for each other, and what they send is what the "
-        "links are busy with: updates arrive younger, and old ones not at all."
+        "Take it where workers should not wait for each other and links are busy with their "
+        "updates: updates arrive younger, and old ones are not sent at all."
     )
     abilities = Abilities(
         workloads=(AsyncSgd.kind,),
@@ -56,15 +59,19 @@ class Mlfabric(BetweenHosts):
     options = MlfabricKeys
     counters = {  # noqa: RUF012
         **BetweenHosts.counters,
-        "new": Counter("push_new", "workers' values that were summed, or the first of a chunk"),
-        "duplicate": Counter("push_duplicate", "values that had come before; they are dropped"),
+        "new": Counter("push_new", "workers' values that were summed, or that opened a chunk"),
+        "duplicate": Counter(
+            "push_duplicate", "values that had already been summed, which were dropped"
+        ),
         "stale": Counter(
-            "push_stale", "values of a group that another has followed in its cell", tally="stale"
+            "push_stale", "values of a group whose cell a later group has taken", tally="stale"
         ),
         "refused": Counter(
-            "push_refused", "values that no worker of the group sends so", tally="malformed"
+            "push_refused",
+            "values that no worker of the group sends in this form",
+            tally="malformed",
         ),
-        "complete": Counter("chunk_complete", "sums that were passed on to a server"),
+        "complete": Counter("chunk_complete", "sums that were sent to a server"),
     }
     host_counters = meanings({**worker.COUNTERS, **server.COUNTERS, **scheduler.COUNTERS})
     endpoints = "agglab.hosts.systems.mlfabric"

@@ -9,21 +9,23 @@ from agglab.testbed.systems.forwarding import FORWARDING_COUNTERS
 
 COUNTERS: dict[str, Counter] = {
     "new": Counter("call_new", "calls executed"),
-    "duplicate": Counter("call_repeated", "calls that had been executed before"),
-    "stale": Counter("call_stale", "calls that their caller has long had an answer to", "stale"),
+    "duplicate": Counter("call_repeated", "calls that had already been executed"),
+    "stale": Counter("call_stale", "calls whose caller received an answer long ago", "stale"),
     "lost": Counter(
         "call_lost",
-        "calls about a state that the switch does not have: of an older round, or from before it "
-        "was restarted",
+        "calls that refer to a state the switch does not have: that of an older round, or of "
+        "the time before a restart",
         tally="stale",
     ),
-    "complete": Counter("gather_complete", "gathers answered to all workers"),
+    "complete": Counter("gather_complete", "gathers that were answered to all workers"),
     "refused": Counter(
-        "call_refused", "packets for the aggregator that are no valid call", tally="malformed"
+        "call_refused", "packets for the aggregator that are not valid calls", tally="malformed"
     ),
-    "repeated": Counter("answer_single", "answers to one worker alone"),
-    "passed": Counter("call_passed", "calls passed on towards the switch that executes them"),
-    "delivered": Counter("answer_passed", "answers of another switch, passed on", of_jobs=False),
+    "repeated": Counter("answer_single", "answers to a single worker"),
+    "passed": Counter("call_passed", "calls forwarded to the switch that executes them"),
+    "delivered": Counter(
+        "answer_passed", "answers of another switch that were forwarded", of_jobs=False
+    ),
     **FORWARDING_COUNTERS,
 }
 
@@ -31,7 +33,7 @@ ARRIVALS = (
     *("new", "duplicate", "stale", "lost", "refused", "passed", "delivered"),
     *FORWARDING_COUNTERS,
 )
-"""Every frame the program takes in is counted by exactly one of these."""
+"""Exactly one of these counts every frame that the program receives."""
 
 
 def owed(counters: Mapping[str, Cells], index: int, workers: int) -> int:

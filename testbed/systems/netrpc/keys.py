@@ -27,14 +27,15 @@ class NetRpcKeys:
         "service",
         Text("a name, or path/to/file.py:Class", r"(|[a-z_]+|[^\x00\n:]+:[A-Za-z_]\w*)", 1000),
         "",
-        "what is called: one that comes with the laboratory (`allreduce`, `wordcount`, `lock`), "
-        "your own, or that of the workload if not given",
+        "the service that is called: one that comes with Agglab (`allreduce`, `wordcount`, "
+        "`lock`), your own, or the workload's if absent",
     )
     cells: int = key(
         "cells",
         Whole(16, 65520),
         1024,
-        "places of a map that a switch has for each of a packet's 32 pairs, for 16 jobs alike",
+        "number of entries of a map that a switch holds for each of a packet's 32 pairs, for "
+        "16 jobs together",
     )
 
 
@@ -78,5 +79,5 @@ def services(scenario: Scenario) -> Iterator[Finding]:
         return
     for job in stated(scenario):
         if named in PROVIDED and named != usual(job):
-            what = f"{named} is not what the workload asks for"
-            yield "netrpc.service", what, f"{usual(job)}, or leave it out"
+            what = f"{named} is not the service that the workload calls"
+            yield "netrpc.service", what, f"{usual(job)}, or no `service`"

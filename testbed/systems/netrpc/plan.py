@@ -20,7 +20,7 @@ from agglab.testbed.systems.summing.trees import tree_of
 from agglab.topologies import Topology
 
 WORKERS_MAX = 64
-"""Of a job: p4/netrpc.p4, CALLERS / JOBS."""
+"""Callers of a job: CALLERS / JOBS of p4/netrpc.p4."""
 
 Groups = dict[int, tuple[Replica, ...]]
 

@@ -51,16 +51,17 @@ from agglab.topologies import Topology
 
 SECTION_CALLS = 4
 SERVER_PORTS_BELOW = 8192
-"""A server's UDP port is so far below its job's workers'."""
+"""A server's UDP port is this much below the port of its job's workers."""
 
 
 class NetRpc(Summing):
     name = "netrpc"
-    summary = "switches execute calls of a service: its methods are rows of a table"
+    summary = "switches execute the calls of a service, whose methods are rows of a table"
     choose_when = (
-        "Take it where the switch is to do more than add up tensors: an application is a "
-        "declaration and a few lines, for maps, counters and locks as well; on ways of several "
-        "switches each worker's packets travel all of it, as one switch executes all calls."
+        "Take it where the switch should do more than add tensors. An application is a "
+        "declaration and a few lines of code, for maps, counters and locks as well. One switch "
+        "executes all calls, so where there are several switches, each worker's packets travel "
+        "all the way to that switch."
     )
     abilities = Abilities(
         workloads=(*ALL_REDUCES, "calls"),
@@ -243,7 +244,7 @@ def _unpredictable(resolved: ResolvedScenario, job: Job) -> str:
     """Why nobody can tell what a job of calls sends."""
     work = job.work
     if not isinstance(work, Calls) or work.application != WORDCOUNT:
-        return "how often a lock is asked for that another worker has is a matter of chance"
+        return "it depends on chance how often a worker asks for a lock that another worker holds"
     active, cells = resolved.whole(job), keys.own(resolved.scenario).cells // MAX_JOBS
     found = [
         load.keys_of(resolved.seed, active, rank, number)
@@ -251,5 +252,8 @@ def _unpredictable(resolved: ResolvedScenario, job: Job) -> str:
         for rank in active.members
     ]
     if load.fullest_bank(np.unique(np.concatenate(found))) > cells:
-        return "which keys have a place, where there are more keys, depends on who comes first"
+        return (
+            "if there are more keys than entries, the order of their arrival decides which "
+            "keys have an entry"
+        )
     return ""

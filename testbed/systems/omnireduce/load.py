@@ -27,10 +27,10 @@ from agglab.testbed.workloads.all_reduce import tensor
 from agglab.topologies import Topology
 
 Blocks = npt.NDArray[np.bool_]
-"""Of each block of a tensor, whether it has a value that is not zero."""
+"""For each block of a tensor, whether it has a value that is not zero."""
 IPV4_AND_UDP_BYTES = 28
 PIECE_BLOCKS = 4096
-"""Of a tensor at a time."""
+"""How many tensors are processed at a time."""
 
 
 @dataclass(frozen=True)

@@ -27,18 +27,19 @@ from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.topologies import Topology
 
 APART_GROUP, NO_LINK = 0xFFFF, 510
-"""p4/omnireduce.p4. The copies leave by no port: they come in again."""
+"""The port of p4/omnireduce.p4 to which copies go. They do not leave by it: they are
+recirculated."""
 APART = (Replica(NO_LINK, 2), Replica(NO_LINK, 3))
-TAKEN_APART = Counter("taken_apart", "times that a fused packet was made two")
+TAKEN_APART = Counter("taken_apart", "how often a fused packet was split into two")
 
 
 class OmniReduce(Summing):
     name = "omnireduce"
     choose_when = (
-        "Take it for tensors of which most blocks are zero: time and bytes follow the blocks that "
-        "are not."
+        "Take it for tensors of which most blocks are zero: time and bytes depend only on the "
+        "blocks that are not."
     )
-    summary = "switches sum in slots what is not zero: a worker sends the blocks that it has"
+    summary = "switches sum in slots; a worker sends only the blocks that are not zero"
     abilities = Abilities(keys=frozenset(SHARED_KEYS) - {"workload.worker"})
     endpoints = "agglab.hosts.systems.omnireduce"
     host_counters = meanings(OWN_COUNTERS)

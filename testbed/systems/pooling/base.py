@@ -63,7 +63,8 @@ from agglab.topologies import Topology
 
 KEYS = frozenset({"switch.lanes", "switch.slots", "workload.window"})
 QUEUE_OF_BMV2 = 48
-"""Packets in flight that the queue of a port of BMv2 holds; testbed/systems/summing/keys.py."""
+"""How many packets in flight fit into the queue of a BMv2 port; see
+testbed/systems/summing/keys.py."""
 
 
 class Pooling(System):
@@ -72,9 +73,9 @@ class Pooling(System):
     abilities = Abilities(has_servers=True, keys=KEYS)
     options: type[PoolingKeys] = PoolingKeys
     endpoints: str
-    """Module of the endpoints."""
+    """The module of the endpoints."""
     preempts = False
-    """Its switches take slots away from chunks of lower priority."""
+    """Whether its switches take slots away from chunks of a lower priority."""
     counters = counted.COUNTERS
     host_counters = common.meanings({**OWN_COUNTERS, **SERVER_COUNTERS})
     attack_kinds = attack.KINDS
@@ -117,13 +118,13 @@ class Pooling(System):
             host = fault.host or ""
             serves = any(fnmatchcase(host, pattern) for pattern in own.servers)
             if fault.kind == "attack" and serves and trust(f"faults[{index}]", self.name):
-                what = f"{host} is a server of jobs, and no stranger to them"
-                yield f"faults[{index}].host", what, "a host that is no server"
+                what = f"{host} has a server of these jobs, so it cannot attack from outside"
+                yield f"faults[{index}].host", what, "a host without a server"
 
     def _check_window(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
         window = scenario.workload.window
         if trust("workload.window") and window is not None and window > MAX_WINDOW:
-            what = f"a window of {window} packets is more than {self.name} can have"
+            what = f"a window of {window} packets is more than {self.name} supports"
             yield "workload.window", what, f"at most {MAX_WINDOW}"
 
     def refused(self, graph: Topology, job: ActiveJob) -> str:

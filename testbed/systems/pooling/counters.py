@@ -9,20 +9,22 @@ from agglab.testbed.systems.forwarding import FORWARDING_COUNTERS
 
 COUNTERS: dict[str, Counter] = {
     "new": Counter("contribution_new", "contributions summed in a slot"),
-    "duplicate": Counter("contribution_duplicate", "contributions that the slot had already"),
+    "duplicate": Counter("contribution_duplicate", "contributions that the slot already contained"),
     "collided": Counter(
-        "contribution_collided", "contributions whose slot another chunk had, sent to the server"
+        "contribution_collided",
+        "contributions sent to the server because another chunk had their slot",
     ),
     "passed": Counter(
         "contribution_passed",
-        "contributions sent again that no slot knew, and floats, sent to the server",
+        "contributions sent again that no slot contained, and floats; both were sent to the server",
     ),
     "released": Counter(
-        "slot_released", "contributions sent again that took with them what the slot had"
+        "slot_released",
+        "contributions sent again, which took the partial sum of the slot to the server",
     ),
     "refused": Counter(
         "contribution_refused",
-        "packets for the aggregator that are of no member and no server of the job",
+        "packets for the aggregator whose sender is neither a member nor a server of the job",
         tally="malformed",
     ),
     "complete": Counter("chunk_complete", "chunks completed, sent to the server"),
@@ -32,14 +34,14 @@ COUNTERS: dict[str, Counter] = {
 }
 EVICTED = Counter(
     "slot_evicted",
-    "sums so far that a chunk of higher priority drove out of their slot, sent to the server",
+    "partial sums that a chunk of a higher priority displaced from their slot, sent to the server",
 )
 
 POOLING = ("new", "duplicate", "collided", "passed", "released", "refused", "to_all", "to_one")
 ARRIVALS = (*POOLING, *FORWARDING_COUNTERS)
-"""Every frame the program takes in is counted by exactly one of these."""
+"""Exactly one of these counts every frame that the program receives."""
 ONE_FRAME = ("complete", "collided", "passed", "released", "to_one", "evicted")
-"""These send one frame; a result handed down to all one for each child."""
+"""Each of these sends one frame; a result sent to all sends one for each child."""
 
 
 def owed(counters: Mapping[str, Cells], index: int, children: int) -> int:

@@ -14,7 +14,7 @@ from agglab.testbed.plan import Tree
 from agglab.testbed.systems.base import Absent, ActiveJob, Registers, Waiting
 
 JOB_AT, TAG_BITS = 96, 0xFFFFFFFF
-"""Where an owner (p4/include/pooling.p4) has them."""
+"""The positions of an owner's fields (p4/include/pooling.p4)."""
 
 
 def diagnose(

@@ -22,26 +22,30 @@ class PoolingKeys:
     servers: tuple[str, ...] = keys_list(
         "servers",
         Pattern(),
-        "hosts, by name or pattern, that only serve, one a job in turn; without any, the "
-        "topology's hosts for servers; without these, a server runs beside each first worker",
+        "hosts, by name or pattern, that only run servers, assigned to the jobs in turn; if "
+        "absent, the topology's hosts for servers; if there are none, a server runs beside "
+        "each job's first worker",
     )
     pool: str = key(
         "pool",
         Choice((SHARED, DIVIDED)),
         lambda: SHARED,
-        "`shared`: a chunk of any job may have any slot; `divided`: each job has an equal part",
+        "`shared`: a chunk of any job may take any slot; `divided`: each job has an equal part "
+        "of the slots",
     )
     scale_log2: int = key(
         "scale_log2",
         Whole(SCALE_MIN, SCALE_MAX),
         SCALE_LOG2,
-        "float32 is multiplied by 2 to this, and summed as integers; what does not fit, as floats",
+        "float32 values are multiplied by 2 to the power of this and summed as integers; those "
+        "that do not fit are sent as floats",
     )
     congestion_control: bool = key(
         "congestion_control",
         Flag(),
         True,
-        "the window shrinks where packets are lost, or marked as they would wait long for a link",
+        "the window shrinks when packets are lost, or are marked because they would wait long "
+        "for a link",
     )
     mark_after_s: float = key(
         "mark_after",

@@ -18,7 +18,9 @@ from agglab.testbed.systems.pooling.scales import unfit_chunks
 from agglab.testbed.systems.pooling.trees import directions, server_of, tree_of
 from agglab.topologies import Topology
 
-CLASH = "chunks that want the same slot at the same time go to the server, and when is chance"
+CLASH = (
+    "which chunks want the same slot at the same time, and so go to the server, depends on chance"
+)
 
 
 def sent(

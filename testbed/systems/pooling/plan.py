@@ -17,7 +17,7 @@ FIRST_JOB_GROUP = 2
 MAX_JOBS = 16
 CONTRIBUTION, RESULT = 0, 1
 SERVER_PORT_BASE = wire.WORKER_PORT_BASE - 8192
-"""A server's UDP port is this plus its job's number."""
+"""A server's UDP port is this number plus the number of its job."""
 
 
 Match = dict[str, int | tuple[int, int]]

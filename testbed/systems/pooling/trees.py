@@ -28,7 +28,7 @@ def tree_of(graph: Topology, job: ActiveJob) -> Tree:
     for host in job.hosts:
         node, above = host, wiring.attached[host][0]
         if above not in before:
-            raise ValueError(f"no way from {host} to {server}")
+            raise ValueError(f"no path from {host} to {server}")
         while node != root and node not in children.setdefault(above, []):
             children[above].append(node)
             node, above = above, before[above]

@@ -15,5 +15,6 @@ class PsKeys:
     servers: tuple[str, ...] = keys_list(
         "servers",
         Pattern(),
-        "hosts, by name or pattern, that only serve; without any, a server runs beside each worker",
+        "hosts, by name or pattern, that only run servers; without any, a server runs beside "
+        "each worker",
     )

@@ -44,17 +44,19 @@ from agglab.testbed.systems.servers import attacks_from_servers, diagnose, match
 from agglab.topologies import Topology
 
 SERVER_PORT_BASE = base_wire.WORKER_PORT_BASE - 8192
-"""A server's UDP port is this plus its job's number."""
+"""A server's UDP port is this number plus the number of its job."""
 
 
 class ParameterServer(BetweenHosts):
     name = "ps"
-    summary = "servers sum what workers push; on hosts of their own, or one beside each worker"
+    summary = (
+        "servers sum what workers push; they run on hosts of their own, or one beside each worker"
+    )
     abilities = Abilities(targets=TARGETS, has_servers=True, keys=KEYS)
     choose_when = (
-        "Take it where switches only forward and hosts are to spare: with as many servers as "
-        "workers a link carries a tensor once in each direction; with fewer, the servers' links "
-        "are the narrow place."
+        "Take it where switches only forward and there are hosts to spare: with as many "
+        "servers as workers, a link carries a tensor once in each direction; with fewer, the "
+        "servers' links are the bottleneck."
     )
     variants: Mapping[str, Sequence[str]] = {
         "four servers": ("ps.servers=p*",),

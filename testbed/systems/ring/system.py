@@ -41,8 +41,8 @@ class Ring(BetweenHosts):
     name = "ring"
     summary = "reduce-scatter and all-gather from host to host; switches only forward"
     choose_when = (
-        "Take it where switches only forward and no host is to spare: each of n workers sends and "
-        "receives 2(n-1)/n of a tensor, in 2(n-1) steps one after the other."
+        "Take it where switches only forward and there is no host to spare: each of n workers "
+        "sends and receives 2(n-1)/n of a tensor, in 2(n-1) consecutive steps."
     )
     host_counters = meanings(OWN_COUNTERS)
     endpoints = "agglab.hosts.systems.ring"

@@ -52,15 +52,15 @@ NO_JOB, JOB_MAX = 1000, 0xFFFF
 AIMED = 0.85
 SESSION = 1 << 20
 OPTIONS = (NO_OPERATIONS, b"\7\7\4\0\0\0\0\0", b"\x94\4\0\0", b"\x44\x0c\5\0" + bytes(8))
-"""None, a recorded route, a router alert, time stamps: all of them are taken by a host."""
+"""No options, a recorded route, a router alert, time stamps: a host accepts each of them."""
 BROADCAST_MAC, GROUP_MAC = b"\xff" * 6, bytes.fromhex("01005e000001")
 NOBODY_MAC = bytes.fromhex("020000ffff01")
 SMALLEST_MTU = 68
 REDIRECT_CODES, UNREACHABLE_CODES = 4, 16
 
 REFUSED, FORGED, MALFORMED, FORWARDED = "refused", "forged", "malformed", "forwarded"
-"""Which of a switch's counters (counters.py) a kind's frames are counted by.
-What is forwarded a host ignores, or counts as one of its `network_errors`."""
+"""The switch's counter (counters.py) for each kind of frame. A host ignores what is forwarded, or
+counts it among its `network_errors`."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Aim:
 
 
 Forge = Callable[[Aim, int, int], bytes]
-"""(aim, the bit of a result or 0, bytes that the frame has more than usual) -> a system's own
+"""A function from (aim, the bit of a result or 0, additional bytes of the frame) to a system's own
 payload."""
 Make = Callable[[Aim], list[bytes]]
 

@@ -38,7 +38,7 @@ from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.testbed.systems.summing.truth import truth_of
 from agglab.topologies import Topology
 
-DYNAMIC = "partition: dynamic changes windows, and so the exponents sent, as jobs come and go"
+DYNAMIC = "partition: dynamic changes the windows, and so the exponents sent, when jobs come and go"
 
 
 class Summing(System):
@@ -46,7 +46,7 @@ class Summing(System):
 
     sizes: Sizes
     endpoints: str
-    """Module of the workers' endpoints."""
+    """The module of the workers' endpoints."""
     counters: Mapping[str, Counter] = counted.COUNTERS
     attack_kinds = attack.KINDS
 

@@ -17,7 +17,8 @@ from agglab.testbed.systems.summing.sizes import Sizes
 from agglab.topologies import Direction, Topology
 
 COUNTED = 256
-"""Losses of one chunk on the way to one worker; more are as good as impossible."""
+"""How many losses of one chunk on the way to one worker are considered; more are practically
+impossible."""
 
 
 @dataclass(frozen=True)

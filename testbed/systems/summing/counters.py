@@ -10,28 +10,31 @@ from agglab.testbed.systems.forwarding import FORWARDING_COUNTERS
 
 COUNTERS: dict[str, Counter] = {
     "new": Counter("contribution_new", "contributions summed"),
-    "duplicate": Counter("contribution_duplicate", "contributions seen before"),
-    "stale": Counter("contribution_stale", "contributions to a chunk that is over", tally="stale"),
+    "duplicate": Counter("contribution_duplicate", "contributions that the slot already contained"),
+    "stale": Counter(
+        "contribution_stale", "contributions to a chunk that was already complete", tally="stale"
+    ),
     "complete": Counter("chunk_complete", "chunks completed"),
     "refused": Counter(
         "contribution_refused",
-        "packets for the aggregator that are no valid contribution",
+        "packets for the aggregator that are not valid contributions",
         tally="malformed",
     ),
     "repeated": Counter("result_repeated", "results sent again to one worker or switch"),
     "partial_repeated": Counter("partial_repeated", "partial sums sent up again"),
-    "final_new": Counter("final_new", "results from the parent switch, handed down"),
+    "final_new": Counter("final_new", "results from the parent switch, sent on to the children"),
     "final_unneeded": Counter(
-        "final_unneeded", "results from the parent switch that were there already"
+        "final_unneeded", "results from the parent switch that were already there"
     ),
     **FORWARDING_COUNTERS,
 }
 
 AGGREGATION = ("new", "duplicate", "stale", "refused", "final_new", "final_unneeded")
 ARRIVALS = (*AGGREGATION, *FORWARDING_COUNTERS)
-"""Every frame the program takes in is counted by exactly one of these."""
+"""Exactly one of these counts every frame that the program receives."""
 ONE_FRAME = ("repeated", "partial_repeated")
-"""These send one frame; a complete chunk one or one for each child, a new final sum the latter."""
+"""Each of these sends one frame. A complete chunk sends one, or one for each child; a new final sum
+sends one for each child."""
 
 
 def owed(counters: Mapping[str, Cells], index: int, tree: Tree, switch: str) -> int:

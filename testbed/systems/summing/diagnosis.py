@@ -39,7 +39,8 @@ def diagnose(
 
 
 Present = Mapping[tuple[str, Waiting], int]
-"""(switch, what is waited for) -> bitmap of the children whose contributions are there."""
+"""A function from (switch, what is waited for) to the bitmap of the children whose contributions
+have arrived."""
 
 
 def _present(

@@ -42,7 +42,7 @@ def _slots_of_jobs(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
 def _window(scenario: Scenario) -> Iterator[Finding]:
     window = scenario.workload.window
     if window is not None and window > scenario.switch.slots:
-        what = f"a window of {window} chunks is more than the switch has slots"
+        what = f"a window of {window} chunks is larger than the number of the switch's slots"
         yield "workload.window", what, f"at most switch.slots, {scenario.switch.slots}"
 
 

@@ -43,7 +43,7 @@ def windows_too_large(scenario: Scenario) -> Iterator[Finding]:
     for i, job in enumerate(scenario.jobs if not wrong else ()):
         window, slots = job.workload.window or 0, ranges[i][1]
         if window > slots and window != scenario.workload.window:
-            what = f"a window of {window} chunks is more than the job has slots"
+            what = f"a window of {window} chunks is larger than the number of the job's slots"
             yield f"jobs[{i}].workload.window", what, f"at most {slots}"
 
 
@@ -101,8 +101,8 @@ def _placed(
 
 
 def _no_gap(i: int, count: int) -> Finding:
-    what = f"there are not {count} free slots in a row left"
-    return f"jobs[{i}]", what, "other places for the jobs with 'first_slot'"
+    what = f"there are not {count} consecutive free slots left"
+    return f"jobs[{i}]", what, "another `first_slot` for the jobs that have one"
 
 
 def _first_gap(taken: Sequence[tuple[int, int, int]], count: int) -> int:
@@ -120,12 +120,12 @@ def _place_problems(
     path = f"jobs[{i}].first_slot"
     if first + count > total:
         what = f"slots {first} to {first + count - 1} are beyond the switch's"
-        yield path, what, f"slots 0 to {total - 1}"
+        yield path, what, f"slots from 0 to {total - 1}"
         return
     for start, end, other in taken:
         if first < end and start < first + count:
             what = f"slots {first} to {first + count - 1} overlap those of jobs[{other}]"
-            yield path, what, f"slots that are not {start} to {end - 1}"
+            yield path, what, f"slots outside {start} to {end - 1}"
             return
 
 

@@ -100,7 +100,9 @@ def _tree(wiring: Wiring, job: PlacedJob, index: int) -> Tree:
     for branch in tree.branches.values():
         if len(branch.children) > MAX_CHILDREN:
             count = f"{len(branch.children)} children at switch {branch.switch}"
-            raise ValueError(f"job {job.number}: {count}, the program has {MAX_CHILDREN} bits")
+            raise ValueError(
+                f"job {job.number}: {count}, but the program has only {MAX_CHILDREN} bits for them"
+            )
     return tree
 
 

@@ -12,9 +12,10 @@ from agglab.testbed.systems.summing.partition import Range
 from agglab.testbed.systems.summing.slots import Slots
 
 SESSION_BITS = 20
-"""A session's first tag is a multiple of 2^20, and 1 (docs/protocol.md, Sessions)."""
+"""A session's first tag is a multiple of 2^20, plus 1 (docs/protocol.md, Sessions)."""
 TAGS_COMPARABLE = 1 << 31
-"""A tag that is so far ahead of one that some cell still holds is taken for one behind it."""
+"""If a tag is this far ahead of one that some cell still holds, it counts as being behind that
+tag."""
 
 
 class SlotSessions:
@@ -60,6 +61,8 @@ class SlotSessions:
         hold."""
         first = self._next_tag
         if first >= TAGS_COMPARABLE:
-            raise NoSession("no tags are left for a new session: the run's sessions used 2^31")
+            raise NoSession(
+                "no tags are left for a new session: the run's sessions have used all 2^31"
+            )
         self._next_tag = (((first + tags) >> SESSION_BITS) + 1 << SESSION_BITS) + 1
         return first

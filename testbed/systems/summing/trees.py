@@ -11,7 +11,8 @@ from agglab.testbed.systems.summing.plan import PlacedJob, job_trees, plan
 from agglab.topologies import Topology
 
 Answers = Callable[[int, int], Again]
-"""(packets, bytes) that asked a switch to send something again -> how many bytes it sent."""
+"""A function from (packets, bytes) that made a switch send something again to the bytes that it
+sent."""
 
 
 def tables(graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:

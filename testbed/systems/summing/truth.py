@@ -13,8 +13,8 @@ import numpy as np
 from agglab.testbed.systems.base import Array, Combine, Truth, TruthOf
 
 FLOAT64_SLACK = 1 + 2.0**-21
-"""The sum of n integers of 31 bits in float64 is off by at most n * 2^-22 of a step, n/2 steps
-being allowed."""
+"""The float64 sum of n integers of 31 bits is off by at most n * 2^-22 of a step; n/2 steps are
+allowed."""
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 

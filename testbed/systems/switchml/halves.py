@@ -21,8 +21,8 @@ DTYPE = "float16"
 NAN = np.array(0x7E00, np.uint16).view(np.float16)
 """The only NaN that switches send."""
 FACTOR = 8
-"""Memory of the sums of halves, against that of a lane's 32-bit sums: two values a lane, 64 bits
-each, in a register that is twice as long as it need be."""
+"""The memory for sums of halves, relative to that for a lane's 32-bit sums: two values in a lane
+with 64 bits each, in a register of twice the necessary length."""
 
 
 def used(scenario: Scenario) -> bool:
@@ -47,10 +47,14 @@ def check(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
     for i, job in enumerate(stated(scenario)):
         path = f"jobs[{i}].workload.worker" if scenario.jobs else "workload.worker"
         if trust(path) and job.workload.worker and job.workload.dtype == DTYPE:
-            yield path, "float16 is summed by the laboratory's own worker alone", "leave it out"
+            yield (
+                path,
+                "float16 is supported only by the worker that comes with Agglab",
+                "remove this key",
+            )
     lanes = scenario.switch.lanes
     if trust("switch.lanes") and lanes is not None and lanes % 2:
-        yield "switch.lanes", f"{lanes} is odd; float16 takes lanes in pairs", "an even number"
+        yield "switch.lanes", f"{lanes} is odd, but float16 uses lanes in pairs", "an even number"
 
 
 def truth_of(tree: Tree, job: ActiveJob) -> TruthOf:

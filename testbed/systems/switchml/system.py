@@ -29,11 +29,13 @@ from agglab.testbed.systems.switchml import attack, halves
 
 class SwitchML(Summing):
     name = "switchml"
-    summary = "switches on a tree sum chunks in slots; floats as integers with a shared exponent"
+    summary = (
+        "switches on a tree sum chunks in slots; floats travel as integers with a shared exponent"
+    )
     is_default = True
     choose_when = (
-        "Take it for dense tensors where switches can sum: a link carries a tensor once in each "
-        "direction, however many workers there are."
+        "Take it for dense tensors where switches can sum: a link carries a tensor once in "
+        "each direction, however many workers there are."
     )
     abilities = Abilities(keys=frozenset(SHARED_KEYS), dtypes=("float32", "int32", halves.DTYPE))
     endpoints = "agglab.hosts.systems.switchml"

@@ -294,7 +294,7 @@ def test_counters_and_registers(control: tuple[ThriftControl, Cli]) -> None:
         (TableEntry("t", ENTRY.match, "forward", {"port": 1}), "other parameters: port, mark"),
         (
             TableEntry("t", ENTRY.match, "forward", {"port": 512, "mark": 0}),
-            "forward.port: 512 does not fit 9 bits",
+            "forward.port: 512 does not fit into 9 bits",
         ),
         (TableEntry("t", {"dst": (1, 2), "kind": (0, 0)}, "forward_all"), "matched by exact"),
     ],

@@ -143,7 +143,7 @@ def test_a_process_stands_for_it() -> None:
     ("text", "says"),
     [
         ("", "switch.target: switchml does not do bridge; allowed: native, bmv2"),
-        ("system: ring\nbackend: virtual\n", "bridge does not run on virtual time"),
+        ("system: ring\nbackend: virtual\n", "bridge does not run in virtual time"),
         ("system: ring\nswitch: {pcap: true, target: bridge}\n", "switch.pcap: a bridge runs no"),
         (
             "system: ring\nswitch: {program: forwarding, target: bridge}\n",
@@ -152,7 +152,7 @@ def test_a_process_stands_for_it() -> None:
         (
             "system: ring\ntopology: {workers: 3}\njobs: [{workers: 'h[12]'}]\n"
             "faults: [{kind: attack, host: h3, at: 1s, for: 1s, frames: 9}]\n",
-            "faults[0].kind: a bridge lets frames under others' addresses through",
+            "faults[0].kind: a bridge also forwards frames with a forged source address",
         ),
     ],
 )

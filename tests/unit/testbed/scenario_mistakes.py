@@ -25,7 +25,7 @@ ONE_MISTAKE = {
     ),
     "number in quotes": (
         "topology: {workers: '4'}",
-        "s.yaml:1: topology.workers: '4' in quotes is text, not a number",
+        "s.yaml:1: topology.workers: '4' in quotes is text and not a number",
     ),
     "half a worker": (
         "topology: {workers: 2.5}",
@@ -46,7 +46,7 @@ ONE_MISTAKE = {
     ),
     "percent without sign": (
         "links: {loss: 5}",
-        "s.yaml:1: links.loss: '5' would be 500 %, a percentage needs '%'",
+        "s.yaml:1: links.loss: '5' would be 500 %; write a percentage with '%'",
     ),
     "negative loss": ("links: {loss: -1%}", "s.yaml:1: links.loss: '-1%' is impossible"),
     "yes is not true": ("switch: {pcap: yes}", "s.yaml:1: switch.pcap: 'yes' is not true or false"),
@@ -74,11 +74,11 @@ ONE_MISTAKE = {
     ),
     "tensors beyond memory": (
         "topology: {workers: 64}\nworkload: {elements: 1e9}",
-        "s.yaml:2: workload.elements: the tensors of 64 workers need more than 8 GiB",
+        "s.yaml:2: workload.elements: the tensors of 64 workers need more than 8 GiB of memory",
     ),
     "unknown program": (
         "switch: {program: switchmk}",
-        "s.yaml:1: switch.program: no such program 'switchmk', did you mean 'switchml'?; allowed:",
+        "s.yaml:1: switch.program: unknown program 'switchmk', did you mean 'switchml'?; allowed:",
     ),
     "a program whose name no file can have": (
         f"switch: {{program: {'a' * 300}}}",
@@ -90,7 +90,7 @@ ONE_MISTAKE = {
     ),
     "missing program file": (
         "switch: {program: no/such.p4}",
-        "s.yaml:1: switch.program: no such program 'no/such.p4'; allowed: atp, esa, forwarding, "
+        "s.yaml:1: switch.program: unknown program 'no/such.p4'; allowed: atp, esa, forwarding, "
         "libra, mlfabric, netrpc, omnireduce, switchml (from p4/), or the path of a .p4 file",
     ),
     "override of nothing": (
@@ -114,7 +114,7 @@ ONE_MISTAKE = {
     "number for a flag": ("expect: {exact: 1}", "s.yaml:1: expect.exact: '1' is not true or false"),
     "min above max": (
         "expect: {link_bound_ratio: {min: 2, max: 1}}",
-        "s.yaml:1: expect.link_bound_ratio: min 2 is above max 1",
+        "s.yaml:1: expect.link_bound_ratio: min 2 is greater than max 1",
     ),
     "growth of one run": (
         "expect: {growth.link_bound_ratio: 1}",
@@ -219,7 +219,7 @@ ONE_MISTAKE = {
     "only a comment": ("# nothing\n", "s.yaml: is empty; allowed: a mapping"),
     "not UTF-8": (b"name: x\ndescription: caf\xe9\n", "s.yaml:2: byte 0xe9 is not UTF-8 text"),
     "huge": ("#" * 100_001, "s.yaml: is larger than 100000 bytes"),
-    "deep": ("[" * 500 + "]" * 500, "s.yaml:1: nested deeper than 12 levels"),
+    "deep": ("[" * 500 + "]" * 500, "s.yaml:1: is nested more than 12 levels deep"),
     "a loop": ("links: &a {overrides: [*a]}", "s.yaml:1: "),
 }
 
@@ -239,11 +239,11 @@ WRONG = {
     "a ring of two": ("topology: {kind: ring_of_racks, racks: 2}", "topology: racks: 3 to 254"),
     "halves in odd lanes": (
         "switch: {lanes: 33}\nworkload: {dtype: float16}",
-        "switch.lanes: 33 is odd; float16 takes lanes in pairs",
+        "switch.lanes: 33 is odd, but float16 uses lanes in pairs",
     ),
     "halves by a worker of one's own": (
         "workload: {dtype: float16, worker: 'agglab.hosts:AllReducer'}",
-        "workload.worker: float16 is summed by the laboratory's own worker alone",
+        "workload.worker: float16 is supported only by the worker that comes with Agglab",
     ),
     "an odd fat tree": ("topology: {kind: fat_tree, k: 5}", "topology: a fat tree's k is even"),
     "a custom graph of nothing": ("topology: {kind: custom}", "topology: switches: 1 to 254"),
@@ -274,7 +274,7 @@ WRONG = {
     "a job of nobody": ("jobs: [{workers: x*}]", "jobs[0].workers: match no host; allowed: h1,"),
     "two jobs of one name": (
         "jobs: [{name: a, workers: h1}, {name: a, workers: h2}]",
-        "jobs[1].name: 'a' is the name of another job",
+        "jobs[1].name: 'a' is already the name of another job",
     ),
     "more slots than the switch has": (
         "switch: {slots: 16}\njobs: [{slots: 10}, {slots: 8}]",
@@ -294,7 +294,7 @@ WRONG = {
     ),
     "no room in a row": (
         "switch: {slots: 16}\njobs: [{slots: 8, first_slot: 4}, {}]",
-        "jobs[1]: there are not 8 free slots in a row left",
+        "jobs[1]: there are not 8 consecutive free slots left",
     ),
     "a place in a dynamic partition": (
         "switch: {partition: dynamic}\njobs: [{slots: 8}]",
@@ -302,15 +302,15 @@ WRONG = {
     ),
     "an end before the start": (
         "jobs: [{start: 2s, end: 1s}]",
-        "jobs[0].end: is not after 'start'; allowed: a later time",
+        "jobs[0].end: is not later than 'start'; allowed: a later time",
     ),
     "a window above the job's slots": (
         "jobs: [{slots: 8, workload: {window: 9}}]",
-        "jobs[0].workload.window: a window of 9 chunks is more than the job has slots",
+        "jobs[0].workload.window: a window of 9 chunks is larger than the number of the job's",
     ),
     "a job's tensors beyond memory": (
         "jobs: [{workload: {elements: 1e9}}]",
-        "jobs[0].workload.elements: the tensors of 4 workers need more than 8 GiB",
+        "jobs[0].workload.elements: the tensors of 4 workers need more than 8 GiB of memory",
     ),
     "an unknown link": (
         fault("kind: link_down, link: h9-s1"),
@@ -331,7 +331,7 @@ WRONG = {
     "a dead server that is paused": (
         "system: ps\nfaults:\n- {kind: server_crash, server: h2}\n"
         "- {kind: worker_pause, worker: h2, at: 1s}\n- {kind: server_pause, server: h2, at: 1s}",
-        "faults[2].at: begins before faults[0] has ended at the same h2",
+        "faults[2].at: begins before faults[0] has ended on the same h2",
     ),
     "an unknown switch": (
         fault("kind: switch_restart, switch: s2"),
@@ -347,7 +347,7 @@ WRONG = {
     ),
     "an attacker that is in every job": (
         fault("kind: attack, host: h1, frames: 5"),
-        "faults[0].host: 'h1' is in every job, and no stranger to any; allowed: a host that is not",
+        "faults[0].host: 'h1' takes part in every job, so it cannot attack one from outside",
     ),
     "an attacker that does not exist": (
         fault("kind: attack, host: k1, frames: 5"),
@@ -365,72 +365,72 @@ WRONG = {
     ),
     "a time and a chunk": (
         fault("kind: link_down, link: h1-s1, at: 1s, at_chunk: {chunk: 3}"),
-        "faults[0].at_chunk: 'at' says when already",
+        "faults[0].at_chunk: 'at' already says when the fault begins",
     ),
     "an end before its begin": (
         fault("kind: link_down, link: h1-s1, at: 2s, until: 1s"),
-        "faults[0].until: is not after 'at'",
+        "faults[0].until: is not later than 'at'",
     ),
     "two ends": (
         fault("kind: link_down, link: h1-s1, until: 1s, for: 1s"),
-        "faults[0].until: 'for' says how long already",
+        "faults[0].until: 'for' already says how long the fault lasts",
     ),
     "a round after the last": (
         fault("kind: link_down, link: h1-s1, at_chunk: {round: 3}"),
-        "faults[0].at_chunk.round: is after the end: job1 has 3 rounds; allowed: 0 to 2",
+        "faults[0].at_chunk.round: is too large: job1 has only 3 rounds; allowed: 0 to 2",
     ),
     "a chunk after the last": (
         fault("kind: link_down, link: h1-s1, at_chunk: {chunk: 2740}", "switch: {lanes: 365}"),
-        "faults[0].at_chunk.chunk: is after the end: a round of job1 has 2740 chunks",
+        "faults[0].at_chunk.chunk: is too large: a round of job1 has only 2740 chunks",
     ),
     "a chunk after the last, as many lanes as fit": (
         fault("kind: link_down, link: h1-s1, at_chunk: {chunk: 2740}"),
-        "faults[0].at_chunk.chunk: is after the end: a round of job1 has 2740 chunks",
+        "faults[0].at_chunk.chunk: is too large: a round of job1 has only 2740 chunks",
     ),
     "more of a period than it has": (
         fault("kind: periodic, link: h1-s1, every: 3, count: 4"),
-        "faults[0].count: 4 packets of every 3; allowed: at most 'every'",
+        "faults[0].count: 4 is more than `every`, which is 3; allowed: at most `every`",
     ),
     "loss said by links already": (
         fault('kind: loss, link: "h1->s1", probability: 1%', "links: {loss: 2%}"),
-        "faults[0]: loss of h1->s1 for the whole run is said by links.loss already",
+        "faults[0]: loss of h1->s1 for the whole run is already set by links.loss",
     ),
     "loss said by an override already": (
         fault(
             "kind: loss, link: h1-s1, probability: 1%",
             "links: {overrides: [{match: h2-s1, loss: 1%}, {match: h1-*, loss: 2%}]}",
         ),
-        "faults[0]: loss of h1->s1 for the whole run is said by links.overrides[1].loss already",
+        "faults[0]: loss of h1->s1 for the whole run is already set by links.overrides[1].loss",
     ),
     "corruption said twice": (
         "faults:\n- {kind: corrupt, link: h1-s1, probability: 1%}\n"
         '- {kind: corrupt, link: "*", probability: 2%}',
-        "faults[1]: corrupt of h1->s1 for the whole run is said by faults[0] already",
+        "faults[1]: corrupt of h1->s1 for the whole run is already set by faults[0]",
     ),
     "a queue that holds no frame": (
         "links: {mtu: 9000, queue: 2kB}",
-        "links.queue: 2000 bytes hold no frame of 9014; allowed: at least 9014B",
+        "links.queue: 2000 bytes are too few for one frame of 9014 bytes; allowed: at least 9014B",
     ),
     "an override's queue that holds no frame": (
         "links: {mtu: 9000, overrides: [{match: h1-s1, queue: 9kB}]}",
-        "links.overrides[0].queue: 9000 bytes hold no frame of 9014",
+        "links.overrides[0].queue: 9000 bytes are too few for one frame of 9014 bytes",
     ),
     "after the end of every job": (
         fault("kind: link_down, link: h1-s1, at: 5s", "jobs: [{end: 4s}]"),
-        "faults[0].at: is after the end of every job, 4 s; allowed: an earlier time",
+        "faults[0].at: is later than the end of every job, at 4 s; allowed: an earlier time",
     ),
     "after every timeout": (
         fault("kind: link_down, link: h1-s1, at: 40s", "timeouts: {round: 10s}"),
-        "faults[0].at: is after the run, which 30 s end at the latest",
+        "faults[0].at: is later than the end of the run, at 30 s at the latest",
     ),
     "twice at once": (
         "faults:\n- {kind: link_down, link: h1-s1, for: 2s}\n"
         "- {kind: link_down, link: h*, at: 1s, for: 1s}",
-        "faults[1].at: begins before faults[0] has ended at the same h1-s1",
+        "faults[1].at: begins before faults[0] has ended on the same h1-s1",
     ),
     "a dead worker that is paused": (
         "faults:\n- {kind: worker_crash, worker: h2}\n- {kind: worker_pause, worker: h2, at: 1s}",
-        "faults[1].at: begins before faults[0] has ended at the same h2",
+        "faults[1].at: begins before faults[0] has ended on the same h2",
     ),
     "a failure that is no mapping": (
         "expect: {failure: h3}",

@@ -112,8 +112,8 @@ READY = {"event": "ready", "job": 1, "name": "h1", "rank": 0}
         (b"[1]", "not a JSON object"),
         (json.dumps(READY | {"name": "h3"}).encode(), "names itself 'h3' of job 1"),
         (json.dumps(READY | {"job": 2}).encode(), "names itself 'h1' of job 2"),
-        (json.dumps(READY | {"rank": None}).encode(), "h1: sent a line that is no event"),
-        (json.dumps(READY | {"event": 1}).encode(), "h1: sent a line that is no event"),
+        (json.dumps(READY | {"rank": None}).encode(), "h1: sent a line that is not an event"),
+        (json.dumps(READY | {"event": 1}).encode(), "h1: sent a line that is not an event"),
         (b"x" * (1 << 20) + b"x" * (1 << 17), "a line over 1048576 bytes"),
     ],
 )

@@ -156,11 +156,11 @@ def test_a_run_answers_programs_in_json(capsys, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["check", "quikstart"], "'quikstart': no such scenario, did you mean 'quickstart'?"),
-        (["run", "quikstart"], "'quikstart': no such scenario, did you mean 'quickstart'?"),
+        (["check", "quikstart"], "'quikstart': unknown scenario, did you mean 'quickstart'?"),
+        (["run", "quikstart"], "'quikstart': unknown scenario, did you mean 'quickstart'?"),
         (
             ["check", "scenarios/quikstart.yaml"],
-            "'scenarios/quikstart.yaml': no such scenario, did",
+            "'scenarios/quikstart.yaml': unknown scenario, did",
         ),
         (["run", "no/such.yaml"], "no/such.yaml: cannot read the file: No such file or directory"),
         (["run", "quickstart", "--set", "seed=x"], "--set 'seed=x': seed: 'x' is not a whole"),
@@ -204,7 +204,7 @@ def test_filling_a_switch_that_is_not_there_ends(capsys, monkeypatch, tmp_path: 
     out = tmp_path / "out"
     assert cli.main(["export", "quickstart", "--to", "tutorial", "--out", str(out)]) == 0
     assert cli.main(["fill", f"unix:{tmp_path}/nobody", "1", f"{out}/s1-runtime.json"]) == 2
-    said = f"{out}/s1-runtime.json: nobody answers P4Runtime at unix:{tmp_path}/nobody\n"
+    said = f"{out}/s1-runtime.json: no switch answers P4Runtime at unix:{tmp_path}/nobody\n"
     assert capsys.readouterr().err == said
     (tmp_path / "empty.json").write_text("{}")
     assert cli.main(["fill", "unix:x", "1", f"{tmp_path}/empty.json"]) == 2
@@ -230,7 +230,7 @@ def test_virtual_time_needs_a_c_compiler(capsys, monkeypatch, tmp_path: Path) ->
 def test_too_little_memory_is_exit_code_3(capsys, fake, monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setattr(run, "memory_available_bytes", lambda: 2**20)
     assert cli.main(["run", "quickstart", "--results", str(tmp_path / "r")]) == 3
-    line = r"this machine lacks memory: 0\.1 GiB are needed, 0\.0 GiB are free: take fewer"
+    line = r"this machine lacks memory: the run needs 0\.1 GiB, and 0\.0 GiB are free: take fewer"
     assert re.match(line, capsys.readouterr().err)
     assert not (tmp_path / "r").exists()
 

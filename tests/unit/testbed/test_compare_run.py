@@ -302,8 +302,8 @@ def test_one_that_cannot_start_ends_the_run(tmp_path: Path, breaking: Break) -> 
     first, second = (point["metrics"]["contenders"] for point in ran.metrics["points"])
     assert "the switch ended" in first["ring"]["reason"]
     others = {first[name]["reason"] for name in NAMES if name != "ring"}
-    assert others == {"broken off, as another contender could not start"}
-    assert {run["reason"] for run in second.values()} == {"the run did not finish"}
+    assert others == {"aborted, because another contender could not start"}
+    assert {run["reason"] for run in second.values()} == {"the run was not finished"}
     assert not any("rounds" in run for run in first.values())
     assert not list(ran.folder.rglob("sums")), "what had been started is torn down"
     assert not (ran.folder / "point-1").exists()

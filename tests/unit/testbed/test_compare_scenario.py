@@ -134,11 +134,14 @@ TWO = "compare: {a: {}, b: {system: ring}}\n"
         ("compare: {a: {}, b: 3}", "1: compare.b: is not a mapping"),
         ("compare: {a: {}, b: {}, a: {}}", "1: compare.a: is given twice"),
         ("compare: {a: {}, b.c: {}}", "1: compare.b.c: 'b.c' is not a name of letters"),
-        ("compare: {a: {}, logs: {}}", "1: compare.logs: is the name of a folder of results"),
+        (
+            "compare: {a: {}, logs: {}}",
+            "1: compare.logs: is a name that the result folder already uses",
+        ),
         (
             "compare:\n  a: {}\n  b: {seed: 4}",
             "3: compare.b.seed: is the same for all: a comparison is on one network, with one "
-            "workload; allowed: state it in the scenario itself",
+            "workload; allowed: state it outside `compare`",
         ),
         ("compare: {a: {}, b: {topology: {workers: 2}}}", "1: compare.b.topology: is the same"),
         ("compare: {a: {}, b: {links: {loss: 1%}}}", "1: compare.b.links: is the same for all"),
@@ -149,8 +152,14 @@ TWO = "compare: {a: {}, b: {system: ring}}\n"
             "compare: {a: {}, b: {workload: {dtype: int32}}}",
             "1: compare.b.workload.dtype: is the same for all",
         ),
-        ("compare: {a: {}, b: {name: c}}", "1: compare.b.name: belongs to the whole scenario"),
-        ("compare: {a: {}, b: {sweep: {}}}", "1: compare.b.sweep: belongs to the whole scenario"),
+        (
+            "compare: {a: {}, b: {name: c}}",
+            "1: compare.b.name: belongs to the whole scenario, not to one contender",
+        ),
+        (
+            "compare: {a: {}, b: {sweep: {}}}",
+            "1: compare.b.sweep: belongs to the whole scenario, not to one contender",
+        ),
         (
             "compare: {a: {}, b: {expect: {ratio.a.b.rounds: 1}}}",
             "1: compare.b.expect.ratio.a.b.rounds: is about several runs",
@@ -173,7 +182,7 @@ TWO = "compare: {a: {}, b: {system: ring}}\n"
         ("expect: {ratio.a.b.rounds: 1}", "1: expect.ratio.a.b.rounds: 'ratio.a.b.rounds' needs"),
         (
             TWO + "expect: {ratio.a.c.rounds: 1}",
-            "2: expect.ratio.a.c.rounds: no such contender 'c'; allowed: a, b",
+            "2: expect.ratio.a.c.rounds: unknown contender 'c'; allowed: a, b",
         ),
         (TWO + "expect: {ratio.a.a.rounds: 1}", "2: expect.ratio.a.a.rounds: compares 'a' with"),
         (
@@ -186,21 +195,21 @@ TWO = "compare: {a: {}, b: {system: ring}}\n"
         ),
         (
             TWO + "expect: {ratio.a.b.exact: 1}",
-            "2: expect.ratio.a.b.exact: 'exact' is no number, it cannot be divided",
+            "2: expect.ratio.a.b.exact: 'exact' is not a number, so it cannot be divided",
         ),
         (TWO + "expect: {ratio.a.b.rounds: {mx: 1}}", "2: expect.ratio.a.b.rounds: unknown key"),
         (TWO + "expect: {growth.a.rounds: 1}", "2: expect.growth.a.rounds: 'growth.a.rounds' nee"),
         (
             TWO + "sweep: {seed: [1, 2]}\nexpect: {growth.rounds: 1}",
-            "3: expect.growth.rounds: no such contender 'rounds'",
+            "3: expect.growth.rounds: unknown contender 'rounds'",
         ),
         (
             "compare: {a: {system: ring}, b: {system: ring, workload: {window: 900}}}",
-            "1: compare.b: has other queues than a, as its window is another; allowed: state",
+            "1: compare.b: has other queues than a, because its window is different; allowed: an",
         ),
         (
             "compare: {a: {}, b: {system: ps, ps: {servers: h4}}}",
-            "1: compare.b: has other workers than a: none where a server is; allowed: `topol",
+            "1: compare.b: has other workers than a, because hosts with a server have no worker",
         ),
         (
             "switch: {slots: 8}\ncompare:\n  a: {}\n  b: {switch: {slots: 1,\n    slots: 2}}",
@@ -212,7 +221,7 @@ TWO = "compare: {a: {}, b: {system: ring}}\n"
         ),
         (
             TWO + "sweep: {system: [ring, switchml]}",
-            "1: compare.b.system: would hide what is swept; allowed: this key here, or in `sweep`",
+            "1: compare.b.system: would override a key that `sweep` sets; allowed: this key",
         ),
         (
             TWO + "jobs: [{name: x}, {name: y}]\nexpect: {ratio.a.b.link_bound_s: 1}",
@@ -223,7 +232,7 @@ TWO = "compare: {a: {}, b: {system: ring}}\n"
         (TWO + "sweep: {seed: []}", "2: sweep.seed: is empty; allowed: a list of values"),
         (
             TWO + "jobs: [{name: x, end: 1s}]",
-            "2: jobs[0].end: would end contenders after different numbers of rounds; allowed: `w",
+            "2: jobs[0].end: would end the contenders after different numbers of rounds; allowed",
         ),
     ],
 )

@@ -73,7 +73,7 @@ def test_slower_rounds_are_more_than_noise(
 
     code, text = told(first(made), other(made, tmp_path, slower), capsys)
     assert code == 1 and "B takes 2 times as long as A" in text
-    assert "DIFFERENT: times differ by more than noise" in text
+    assert "DIFFERENT: the times differ by more than noise" in text
 
 
 def test_other_rounds_of_the_same_kind_are_noise(

@@ -63,7 +63,7 @@ def test_a_dead_worker_fails_the_job_and_is_named_with_what_it_owes(conduct, cap
     failure = ran.metrics["failure"]
     assert (failure["worker"], failure["job"], failure["after_s"]) == ("h3", "job1", 0)
     assert failure["reason"].startswith(
-        "h3: worker 2 ended early with status -9 and never sent chunks 192, 203-"
+        "h3: worker 2 exited early with status -9 and never sent chunks 192, 203-"
     )
     assert "(faults: worker_crash h3 " in failure["reason"]
     assert (ran.metrics["rounds"], ran.metrics["exact"], ran.metrics["ok"]) == (1, True, False)
@@ -100,7 +100,7 @@ def test_survivors_finish_without_the_dead_and_say_so(conduct) -> None:
     assert ran.code == 0, ran.out
     assert ran.metrics["lost_workers"] == ["h3"]
     assert ran.metrics["workers"]["0"]["sent"] > ran.metrics["workers"]["2"]["sent"] > 0
-    assert "1 round was broken off and run again, without h3" in ran.out
+    assert "1 round was aborted and run again, without h3" in ran.out
     assert ran.metrics["links_as_predicted"] is None
 
 
@@ -136,7 +136,7 @@ def test_there_is_an_end_to_restarts(conduct) -> None:
         f"faults: [{{kind: link_down, link: h2-s1, {MID}}}]", "on_failure: restart, restarts: 2"
     )
     assert ran.code == 1
-    assert ran.metrics["failure"]["reason"].endswith("; given up after 2 restarts")
+    assert ran.metrics["failure"]["reason"].endswith("; the job gave up after 2 restarts")
     assert ran.metrics["failure"]["worker"] == "h2"
 
 
@@ -190,7 +190,10 @@ expect: {{exact: true, restarts: 0, rounds: 3, totals.malformed: {{min: 1}}}}
 def test_a_fault_that_never_begins_is_a_failure(conduct) -> None:
     ran = conduct("faults: [{kind: worker_pause, worker: h1, at: 59s, for: 1s}]")
     assert ran.code == 1
-    assert ran.metrics["reason"] == "worker_pause h1 at 59 s never began: the run was over"
+    assert (
+        ran.metrics["reason"]
+        == "worker_pause h1 at 59 s never began, because the run was already over"
+    )
 
 
 def test_the_same_seed_gives_the_same_events(conduct) -> None:

@@ -51,13 +51,13 @@ def test_a_lack_of_what_is_needed_is_exit_code_3_in_the_words_of_a_run(machine, 
     assert code == 3
     assert "lacks  root" in text
     assert "mend:  run it as root, or with sudo" in text
-    assert text.endswith("no scenario runs here: root\n")
+    assert text.endswith("no scenario can run here; missing: root\n")
 
 
 def test_what_cannot_be_tried_is_not_called_missing(machine, capsys) -> None:
     machine(lambda topology: [NO_ROOT])
     row = rows(answer(capsys, "--json")[1])["link delays (netem)"]
-    assert (row["found"], row["remedy"]) == ("not tried: see above", "")
+    assert (row["found"], row["remedy"]) == ("not tried, for the reason above", "")
 
 
 def test_a_lack_that_only_some_scenarios_feel_is_no_failure(machine, capsys) -> None:
@@ -108,6 +108,6 @@ def test_what_a_lack_costs_says_whether_virtual_time_goes_on() -> None:
         for program in ("tc", "cc")
     }
     assert costs == {
-        "tc": "every scenario on a network, not `backend: virtual`",
+        "tc": "every scenario on real links; `backend: virtual` works",
         "cc": "every scenario",
     }

@@ -119,7 +119,7 @@ def test_what_the_tutorials_cannot_name_is_refused(tmp_path: Path, capsys) -> No
     )
     words = ["--to", "tutorial", "--out", str(tmp_path / "out")]
     assert cli.main(["export", str(tmp_path / "odd.yaml"), *words]) == 2
-    assert "alice does not begin with 'h'" in capsys.readouterr().err
+    assert "the name of alice does not begin with 'h'" in capsys.readouterr().err
 
 
 def test_one_contender_of_a_comparison_is_exported(tmp_path: Path, capsys) -> None:

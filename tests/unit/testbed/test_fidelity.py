@@ -71,7 +71,7 @@ def test_where_neither_link_nor_processor_was_busy_something_was_waited_for(
 def test_timers_may_be_late_before_the_machine_is_the_limit() -> None:
     assert short_of_processors(evidence(wait={"h1": 0.4})) == ""
     assert short_of_processors(evidence(wait={"h1": 0.6})) == (
-        "h1 waited 6% of the time for a processor"
+        "h1 waited for a processor for 6% of the time"
     )
     assert short_of_processors(Evidence(0.5, NOTHING, 2, 0, 0)) == ""
 

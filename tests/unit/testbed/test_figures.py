@@ -67,7 +67,7 @@ def test_what_no_figure_can_be_is_refused(tmp_path: Path, section: str, complain
 
 
 def test_a_figure_needs_a_sweep(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match="figure: shows nothing without a sweep"):
+    with pytest.raises(ScenarioError, match="figure: is only drawn for a sweep"):
         load(written(tmp_path, "figure: {title: a}\n"))
 
 
@@ -146,7 +146,7 @@ def test_a_figure_that_cannot_run_here_does_not_end_the_others(
         assert command.main([*chosen, *options]) == code
     told = capsys.readouterr()
     assert "this machine lacks a queue: get one" in told.err
-    assert "figure lacking, virtual: this machine lacks something" in told.out
+    assert "figure lacking, virtual: this machine lacks something that the figure needs" in told.out
     assert "figure wrong, virtual: FAILED" in told.out
 
 

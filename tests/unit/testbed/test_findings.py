@@ -153,7 +153,10 @@ def test_a_window_of_one_and_how_findings_are_expected(ran: Run) -> None:
     expected = "expect: {findings: [small-window]}\n"
     assert ran(small, extra=expected)[0] == PASSED
     code, metrics = ran(extra=expected)
-    assert (code, metrics["reason"]) == (FAILED, "expected a finding 'small-window', got none")
+    assert (code, metrics["reason"]) == (
+        FAILED,
+        "expected a finding of kind 'small-window', but there was none",
+    )
     allowed = "expect: {findings: {may: [small-window]}}\n"
     assert (ran(small, extra=allowed)[0], ran(extra=allowed)[0]) == (PASSED, PASSED)
     code, metrics = ran(small, extra="expect: {findings: {may: [refused]}}\n")

@@ -314,7 +314,7 @@ def test_a_failed_job_and_a_fault_that_never_began_are_shortcomings_unless_expec
     assert shortcomings(outcome, [], s.scenario.expect) == []
     outcome.jobs[0].failure = Failure("job1", "h2: worker 1 is dead", "h2", 1.5)
     outcome.never_begun.append("link_down h1-s1 at 9 s")
-    never = "link_down h1-s1 at 9 s never began: the run was over"
+    never = "link_down h1-s1 at 9 s never began, because the run was already over"
     assert shortcomings(outcome, [], s.scenario.expect) == [never, "h2: worker 1 is dead"]
     expected = [Expectation("failure.worker", equals="h2")]
     assert shortcomings(outcome, [], expected) == [never]
@@ -447,12 +447,12 @@ def test_bytes_are_predicted_and_compared(tmp_path: Path) -> None:
     expected = [Expectation("links_as_predicted", equals=True)]
     assert failures(metrics, expected) == [
         "expected links_as_predicted = true, got nothing: "
-        "job1 ran rounds again: they sent part of their bytes twice"
+        "job1 repeated rounds, so part of their bytes was sent twice"
     ]
     measured.outcome.jobs[0].restarts = 0
     metrics = compute(s, measured)
     assert metrics["links_unclear"] == (
-        "the queue of s1->h1 had no room for frames that were counted as sent"
+        "the queue of s1->h1 was full and dropped frames that were counted as sent"
     )
 
 

@@ -145,13 +145,13 @@ def test_a_ternary_value_alone_means_all_its_bits(program: Program, tmp_path: Pa
         ("table_entries/0/table", "I.sum", "table_entries[0].table: 'I.sum' does not exist"),
         ("table_entries/0/action_name", "gone", "action_name: 'gone' does not exist"),
         ("table_entries/0/prio", 1, "table_entries[0]: unknown key 'prio'"),
-        ("table_entries/0/priority", 0, "table_entries[0].priority: 0 is no priority here"),
-        ("table_entries/0/priority", True, "True is no priority here"),
+        ("table_entries/0/priority", 0, "table_entries[0].priority: 0 is not a possible priority"),
+        ("table_entries/0/priority", True, "True is not a possible priority"),
         ("table_entries/1/priority", 3, "allowed: none: I.plain has none"),
         ("table_entries/0/match/hdr.h.d", None, "match: lacks 'hdr.h.d'"),
         ("table_entries/0/match/hdr.h.e", 1, "match: unknown key 'hdr.h.e'"),
-        ("table_entries/0/match/hdr.h.a", 5, "match.hdr.h.a: 5 is no value of an lpm key"),
-        ("table_entries/0/match/hdr.h.a/1", 33, "hdr.h.a[1]: 33 is no prefix length"),
+        ("table_entries/0/match/hdr.h.a", 5, "match.hdr.h.a: 5 is not a value of an lpm key"),
+        ("table_entries/0/match/hdr.h.a/1", 33, "hdr.h.a[1]: 33 is not a prefix length"),
         ("table_entries/0/match/hdr.h.a/0", "10.0.0.256", "hdr.h.a[0]: '10.0.0.256' does not fit"),
         ("table_entries/0/match/hdr.h.b/1", 65536, "hdr.h.b[1]: 65536 does not fit"),
         ("table_entries/0/match/hdr.h.c", [9, 8], "hdr.h.c: 8 is below 9"),
@@ -159,7 +159,7 @@ def test_a_ternary_value_alone_means_all_its_bits(program: Program, tmp_path: Pa
         ("table_entries/0/action_params/port", 512, "action_params.port: 512 does not fit"),
         ("table_entries/0/action_params/mark", None, "action_params: lacks 'mark'"),
         ("table_entries/1/default_action", "yes", "default_action: 'yes' is no flag"),
-        ("table_entries/1/match", {"hdr.h.a": [0, 1]}, "a default action matches nothing"),
+        ("table_entries/1/match", {"hdr.h.a": [0, 1]}, "a default action has no match keys"),
         ("multicast_group_entries/0/multicast_group_id", 0, "multicast_group_id: 0 does not fit"),
         ("multicast_group_entries/1/replicas/0/egress_port", -1, "replicas[0].egress_port: -1"),
         ("multicast_group_entries/0/replicas/0/instance", 65536, "instance: 65536 does not fit"),
@@ -231,7 +231,9 @@ def test_a_folder_has_a_file_for_each_switch_that_has_own_entries(tmp_path: Path
     assert fill("s1", planned).tables == ()
     assert [entry.parameters for entry in fill("s2", planned).tables] == [{"port": 6}]
     (tmp_path / "s2-runtime.json").unlink()
-    with pytest.raises(ScenarioError, match="holds entries of no switch"):
+    with pytest.raises(
+        ScenarioError, match="has no entries for any of the switches: it has none of these files"
+    ):
         own_entries.filling(str(tmp_path), dict.fromkeys(["s1", "s2"], program.json))
 
 

@@ -62,7 +62,7 @@ def test_its_server_can_be_killed_and_is_named(tmp_path: Path) -> None:
     killed = "faults: [{kind: server_crash, server: h2, at_chunk: {round: 1, chunk: 3}}]\n"
     code, metrics = conducted(tmp_path, TEXT + killed)
     assert (code, metrics["failure"]["worker"]) == (1, "h2")
-    assert metrics["reason"].startswith("h2: server 0 ended early with status -9")
+    assert metrics["reason"].startswith("h2: server 0 exited early with status -9")
     elsewhere = killed.replace("h2", "h1")
     assert complaints(tmp_path, TEXT + elsewhere) == ["faults[0].server: 'h1' matches no server"]
 
@@ -119,7 +119,7 @@ def test_a_server_that_nobody_reaches_ends_the_round(tmp_path: Path) -> None:
     text += "faults: [{kind: link_down, link: h2-*}]\ntimeouts: {round: 2s}\n"
     code, metrics = conducted(tmp_path, text)
     assert code == 1
-    assert metrics["failure"]["reason"].startswith("round 0 not over after 2 s")
+    assert metrics["failure"]["reason"].startswith("round 0 was not complete after 2 s")
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_as_resolved_it_loads_to_the_same_again(tmp_path: Path) -> None:
 
 def test_an_attack_needs_a_system_that_can_be_attacked(tmp_path: Path) -> None:
     text = TEXT + "jobs: [{workers: 'h[12]'}]\nfaults: [{kind: attack, host: h4, frames: 5}]\n"
-    assert "faults[0].kind: gather has no frames to attack with" in complaints(tmp_path, text)
+    assert "faults[0].kind: gather defines no frames for an attack" in complaints(tmp_path, text)
 
 
 def test_an_entry_point_is_a_name(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
@@ -166,5 +166,5 @@ def test_an_entry_point_is_a_name(monkeypatch: pytest.MonkeyPatch, capsys: Any) 
     reduces = ", ".join(ALL_REDUCES)
     assert f"gather: a server adds\n  workloads: {reduces}\n  dtypes: int32\n" in out
     assert "  keys: gather.host, switch.lanes\n" in out
-    assert "broken: cannot be used: broken: ModuleNotFoundError" in out
+    assert "broken: this system cannot be used: broken: ModuleNotFoundError" in out
     systems.find.cache_clear()

@@ -58,24 +58,24 @@ def test_each_peer_says_why_it_could_not_run(install: Install, tmp_path: Path) -
     install(peers.P4C, NO_INCLUDES)
     said = peers.p4c_trouble()
     assert (
-        said == "p4c-bm2-ss could not run: small.p4:1: fatal error: core.p4: No such file or "
+        said == "p4c-bm2-ss could not be run: small.p4:1: fatal error: core.p4: No such file or "
         "directory"
     )
     install(peers.P4C, COMPILES)
     assert peers.p4c_trouble() == ""
     install(peers.SWITCH, NO_LIBRARY)
-    assert "simple_switch could not run: libbm.so.0" in peers.bmv2_trouble()
+    assert "simple_switch could not be run: libbm.so.0" in peers.bmv2_trouble()
     install(CLI, NO_MODULE)
-    assert "simple_switch could not run: libbm.so.0" in peers.bmv2_trouble()
+    assert "simple_switch could not be run: libbm.so.0" in peers.bmv2_trouble()
     install(peers.SWITCH, KILLED)
-    assert peers.bmv2_trouble() == "simple_switch could not run: it said nothing"
+    assert peers.bmv2_trouble() == "simple_switch could not be run: it printed nothing"
     install(peers.SWITCH, LISTENS)
     assert "simple_switch_CLI could not run: " in (said := peers.bmv2_trouble())
     assert said.endswith("No module named 'thrift'")
     install(CLI, "while True: print('RuntimeCmd: ', end='', flush=True); sys.stdin.readline()")
     assert peers.bmv2_trouble() == ""
     (tmp_path / "bin" / peers.SWITCH).write_text("no program")
-    assert peers.bmv2_trouble() == "simple_switch could not run: Exec format error"
+    assert peers.bmv2_trouble() == "simple_switch could not be run: Exec format error"
 
 
 @pytest.mark.parametrize("words", [["--packets", "drop"], ["--random", "1", "--workers", "1"]])
@@ -88,7 +88,9 @@ def test_conformance_with_peers_that_do_not_run_is_no_difference(
     assert conformance.main([*words, "--results", str(tmp_path / "results")]) == 3
     said = capsys.readouterr().out
     assert "pairs: agglab + native\n" in said
-    assert "could not run: p4c (p4c-bm2-ss could not run: small.p4:1: fatal error: core.p4" in said
+    assert (
+        "could not run: p4c (p4c-bm2-ss could not be run: small.p4:1: fatal error: core.p4" in said
+    )
     assert "could not run: bmv2 (simple_switch_CLI could not run: " in said
     assert "differ" not in said and "other sums" not in said
 
@@ -128,7 +130,7 @@ def test_a_switch_that_dies_on_the_way_is_no_difference(dies: None, tmp_path: Pa
     assert found.differs == []
     (text,) = found.not_run
     assert text.endswith(
-        "drop.p4 on agglab + bmv2: simple_switch could not run: it was killed by SIGSEGV"
+        "drop.p4 on agglab + bmv2: simple_switch could not be run: it was killed by SIGSEGV"
     )
     verdict = randomised.judge_seed(1, [FIELDS, OURS], tmp_path, 1.0)
     assert verdict.kind == "not run" and "SIGSEGV" in verdict.lines[0]
@@ -161,4 +163,4 @@ def test_a_scenario_whose_switch_does_not_start_is_not_compared(
 def test_the_command_line_names_it(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
     install(peers.P4C, KILLED)
     assert verification.main(["conformance", "--packets", "drop"]) == 3
-    assert "p4c (p4c-bm2-ss could not run: it said nothing)" in capsys.readouterr().out
+    assert "p4c (p4c-bm2-ss could not be run: it printed nothing)" in capsys.readouterr().out

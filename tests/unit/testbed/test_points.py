@@ -81,7 +81,7 @@ def test_only_what_is_not_finished_runs_again(
     assert again == folder and outcome(folder) == before
     changed = {name for name, at in written(folder).items() if at != times[name]}
     assert changed == {"point-1", "point-2", "point-3"}
-    assert "tiny: 1 of 4 points were finished before" in capsys.readouterr().out
+    assert "tiny: 1 of 4 points were already finished" in capsys.readouterr().out
 
 
 def test_a_point_whose_own_worker_has_changed_runs_again(tmp_path: Path) -> None:

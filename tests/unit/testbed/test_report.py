@@ -389,7 +389,7 @@ def test_many_workers_are_a_figure_and_a_folded_table(folder: Path) -> None:
     assert "<summary>200 rows</summary>" in text
     root = ET.parse(folder / "workers.svg").getroot()
     labels = [t.text for t in root.iter(f"{SVG}text")]
-    assert "Frames beyond the necessary (the 24 of 200 workers with most)" in labels
+    assert "Frames beyond the necessary ones (the 24 of 200 workers with the most)" in labels
     assert "worker 176" in labels
     assert "worker 175" not in labels
 

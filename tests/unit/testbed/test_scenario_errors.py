@@ -57,7 +57,7 @@ def test_an_alias_bomb_is_bounded(tmp_path: Path) -> None:
 def test_a_mistake_on_the_command_line_is_placed_there(tmp_path: Path) -> None:
     found = complaints(tmp_path, "seed: 1", "links.loss=7")
     assert found == [
-        "--set 'links.loss=7': links.loss: '7' would be 700 %, a percentage needs '%'; "
+        "--set 'links.loss=7': links.loss: '7' would be 700 %; write a percentage with '%'; "
         "allowed: a percentage or a fraction from 0 to below 100% (0.1% is 0.001)"
     ]
     assert complaints(tmp_path, "seed: 1", "switch={slots: 1, slots: 2}") == [

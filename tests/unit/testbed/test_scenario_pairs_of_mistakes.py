@@ -136,10 +136,10 @@ def test_a_sweep_tells_each_mistake_once(tmp_path: Path) -> None:
         (
             "switch.lanes",
             "366 lanes do not fit an MTU of 1500 bytes "
-            "(with mtu 1500, workers 3, and alike at 5 more points)",
+            "(with mtu 1500, workers 3, and also at 5 more points)",
         ),
-        ("jobs[1].workers", "match no host (with mtu 1500, workers 3, and alike at 5 more points)"),
-        ("jobs[0].workers", "match no host (with mtu 1500, workers 2, and alike at 2 more points)"),
+        ("jobs[1].workers", "match no host (with mtu 1500, workers 3, and also at 5 more points)"),
+        ("jobs[0].workers", "match no host (with mtu 1500, workers 2, and also at 2 more points)"),
         ("topology.workers", "'0' is too small"),
     ]
 
@@ -148,7 +148,7 @@ def test_two_mistakes_of_one_point_are_not_taken_for_one() -> None:
     first, second, third = (Problem(Where("s.yaml", 3), "faults[0]", what) for what in "abc")
     found = [((("seed", "1"),), [first]), ((("seed", "2"),), [second, third])]
     told = [problem.what for problem in together(found)]
-    assert told == ["a (with seed 1, and alike with seed 2)", "c (with seed 2)"]
+    assert told == ["a (with seed 1, and also with seed 2)", "c (with seed 2)"]
 
 
 def paths(folder: Path, text: str) -> list[str]:

@@ -90,7 +90,7 @@ def test_each_session_of_a_job_has_another_number(tmp_path: Path) -> None:
 
 def test_a_window_or_packet_that_cannot_be_is_refused(tmp_path: Path) -> None:
     assert resolved(tmp_path, "workload: {window: 4096}\n").window == 4096
-    with pytest.raises(ScenarioError, match="a window of 4097 packets is more than ring can have"):
+    with pytest.raises(ScenarioError, match="a window of 4097 packets is more than ring supports"):
         resolved(tmp_path, "workload: {window: 4097}\n")
     most = (576 - 28 - RING_HEADER_BYTES) // 4
     assert resolved(tmp_path, "links: {mtu: 576}\n", most).lanes == most

@@ -287,7 +287,7 @@ def test_a_worker_that_died_is_named(tried: Run, kind: str) -> None:
     assert (code, metrics["rounds"], metrics["exact"]) == (1, 1, True)
     assert metrics["failure"]["worker"] == "h2" and metrics["failure"]["after_s"] < 1
     says = "" if kind == "beside" else " and never sent"
-    assert metrics["reason"].startswith(f"h2: worker 1 ended early with status -9{says}")
+    assert metrics["reason"].startswith(f"h2: worker 1 exited early with status -9{says}")
 
 
 @pytest.mark.parametrize("pause", ["300ms", "5s"])
@@ -328,7 +328,7 @@ def test_a_server_dies(tried: Run, monkeypatch: pytest.MonkeyPatch, kind: str, p
         return
     number = 0 if kind == "dedicated" else 1
     assert (code, metrics["rounds"], metrics["failure"]["worker"]) == (1, 1, host)
-    assert metrics["reason"].startswith(f"{host}: server {number} ended early with status -9")
+    assert metrics["reason"].startswith(f"{host}: server {number} exited early with status -9")
 
 
 @pytest.mark.parametrize("policy", ["fail", "restart", "survivors"])
@@ -353,7 +353,7 @@ def test_a_server_that_is_killed_for_good_ends_the_job(tried: Run, kind: str, po
     code, metrics = faulty(tried, kind, f"{{kind: server_crash, server: {host}, {AT}}}", policy)
     assert (code, metrics["rounds"], metrics["failure"]["worker"]) == (1, 1, host)
     assert metrics["exact"] is metrics["accounts"]["balanced"] is True
-    assert metrics["reason"].startswith(f"{host}: server {number} ended early with status -9")
+    assert metrics["reason"].startswith(f"{host}: server {number} exited early with status -9")
     assert f"(faults: server_crash {host} " in metrics["reason"]
 
 

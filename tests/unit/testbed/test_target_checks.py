@@ -30,5 +30,5 @@ def test_a_window_that_is_asked_for_stays(tmp_path: Path) -> None:
 
 
 def test_virtual_time_has_only_our_switch(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match="bmv2 does not run on virtual time"):
+    with pytest.raises(ScenarioError, match="bmv2 does not run in virtual time"):
         scenario(tmp_path, "backend: virtual\n")

@@ -9,7 +9,7 @@ from agglab.testbed.systems.pooling.keys import DIVIDED, SHARED
 from agglab.verification.proofs import Proofs
 
 SCALES = (24, 30)
-"""By the second one, many tensors have chunks that do not fit."""
+"""With the second value, many tensors have chunks that do not fit."""
 
 
 def options(chance: Random) -> AtpKeys:

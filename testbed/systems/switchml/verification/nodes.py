@@ -93,7 +93,9 @@ class SwitchPair:
         """Whatever the model says, nothing that is forwarded may pass for the aggregator's."""
         for out, copy in outs:
             if out in self._below and packets.AGGREGATOR_IP in packets.addresses(copy):
-                raise Wrong("forged", f"{self.name} forwards a result of nobody's to port {out}")
+                raise Wrong(
+                    "forged", f"{self.name} forwards a result that belongs to no job to port {out}"
+                )
 
     def check_counters(self) -> None:
         """Packets and bytes of every counter that the model knows."""
@@ -105,7 +107,10 @@ class SwitchPair:
                 model = self.model
                 must = model.counted[last, index], model.counted_bytes[last, index]
                 if got != must:
-                    text = f"{self.name}: {last} of {index} is {got}, not {must} (packets, bytes)"
+                    text = (
+                        f"{self.name}: {last} of {index} is {got} instead of {must} (packets, "
+                        "bytes)"
+                    )
                     raise Wrong("counter", text)
 
     def close(self) -> None:
@@ -160,9 +165,14 @@ class WorkerPair:
         real = self.real.on_datagrams(now_ns, Batch.of(datagrams, self._lanes))
         must = self.model.take(now_ns, datagrams)
         if real != must:
-            raise Wrong("worker", f"{self.name} takes {real} of {len(datagrams)}, not {must}")
+            raise Wrong(
+                "worker",
+                f"{self.name} accepts {real} of {len(datagrams)} datagrams instead of {must}",
+            )
         if self.real.done != self.model.over:
-            raise Wrong("worker", f"{self.name} takes its round for over too soon or too late")
+            raise Wrong(
+                "worker", f"{self.name} regards its round as complete too early or too late"
+            )
         return self.poll(now_ns)
 
     def poll(self, now_ns: int) -> list[bytes] | None:
@@ -173,19 +183,24 @@ class WorkerPair:
             queue = self.real.poll(now_ns).tolist()
         except (RoundTimeout, ShapeMismatch) as error:
             if must is not None or isinstance(error, ShapeMismatch) != self.model.disagreed:
-                raise Wrong("worker", f"{self.name} ends its round: {error}") from None
+                raise Wrong(
+                    "worker", f"{self.name} ends its round with an unexpected error: {error}"
+                ) from None
             return None
         if must is None:
-            raise Wrong("worker", f"{self.name} does not end its round with an error")
+            raise Wrong("worker", f"{self.name} does not end its round with the expected error")
         sent = [(slot, self.real.datagram(slot)) for slot in queue]
         if sent != must:
             raise Wrong("worker", f"{self.name} sends {_told(sent)}; must send {_told(must)}")
         if self.real.deadline_ns != self.model.deadline_ns:
             ours, theirs = self.real.deadline_ns, self.model.deadline_ns
-            raise Wrong("timer", f"{self.name}: due at {ours} ns, not {theirs} (now {now_ns})")
+            raise Wrong(
+                "timer",
+                f"{self.name}: its deadline is {ours} ns instead of {theirs} (now {now_ns})",
+            )
         if self.real.rto_ns != self.model.rto_ns:
             ours, theirs = self.real.rto_ns, self.model.rto_ns
-            raise Wrong("timer", f"{self.name}: its timeout is {ours} ns, not {theirs}")
+            raise Wrong("timer", f"{self.name}: its timeout is {ours} ns instead of {theirs}")
         if self.model.over:
             self._check_over()
         return [datagram for _, datagram in sent]
@@ -196,7 +211,7 @@ class WorkerPair:
         for name in WORKER_COUNTERS:
             if counted[name] != self.model.counters[name]:
                 must = self.model.counters[name]
-                raise Wrong("counter", f"{self.name}: {name} is {counted[name]}, not {must}")
+                raise Wrong("counter", f"{self.name}: {name} is {counted[name]} instead of {must}")
 
     def _check_over(self) -> None:
         self.check_counters()
@@ -208,10 +223,12 @@ class WorkerPair:
             index = INDEX.search(str(error))
             if (int(index[1]) if index else None) != self.model.first_not_finite:
                 must = self.model.first_not_finite
-                raise Wrong("worker", f"{self.name} tells {error}; it is index {must}") from None
+                raise Wrong(
+                    "worker", f"{self.name} reports {error}; it is at index {must}"
+                ) from None
         if self.real.rounds.exponents.tolist() != self.model.exponents:
             ours, theirs = self.real.rounds.exponents.tolist(), self.model.exponents
-            raise Wrong("worker", f"{self.name} agreed on exponents {ours}, not {theirs}")
+            raise Wrong("worker", f"{self.name} agreed on exponents {ours} instead of {theirs}")
         if told != self.model.not_finite:
             raise Wrong("worker", f"{self.name}: {'' if told else 'no '}error of Inf or NaN")
         self._compare("sum", self._sums, self.model.sums)
@@ -228,7 +245,7 @@ class WorkerPair:
         different = np.flatnonzero(got.view(np.uint32) != must.view(np.uint32))
         if different.size:
             first = int(different[0])
-            text = f"{self.name}: {what} {first} is {got[first]}, not {must[first]}"
+            text = f"{self.name}: {what} {first} is {got[first]} instead of {must[first]}"
             raise Wrong("wrong sum", text)
 
 

@@ -14,11 +14,11 @@ ICMP, UDP = 1, 17
 TAGS = (b"\x81\0", b"\x88\xa8", b"\x91\0")
 TAGS_MAX = 4
 MAPPED = bytes(10) + b"\xff\xff"
-"""What IPv6 addresses begin with that hold an IPv4 address (RFC 4291)."""
+"""The prefix of IPv6 addresses that hold an IPv4 address (RFC 4291)."""
 VERSION, RESULT = 1, 0x80
 INT32, SCALED, OPENING, HALF = 0, 1, 2, 3
 SHAPE = struct.Struct("!QIHHBB")
-"""Elements, workers, lanes, window, dtype, round: compared as one number."""
+"""Elements, workers, lanes, window, dtype and round, which are compared as one number."""
 
 IP_AT, UDP_AT, HEADER_AT, BODY_AT = 14, 34, 42, 54
 HEADER = struct.Struct("!BBHHBBI")

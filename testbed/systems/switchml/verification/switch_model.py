@@ -19,7 +19,7 @@ from agglab.testbed.systems.switchml.verification.packets import (
 )
 
 NO_JOB = 16
-"""Where packets are counted that belong to no job."""
+"""The index at which packets that belong to no job are counted."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,8 @@ COUNTED = {
 }
 COUNTERS = sorted({*(name for names in COUNTED.values() for name in names), "chunk_complete"})
 OF_FRAMES = ("forged", "host_errors", "malformed", "forwarded", "unroutable")
-"""Counters of what is no aggregation; the others have an index for each job."""
+"""Counters of packets that do not belong to an aggregation; the other counters have an index for
+each job."""
 HARMLESS = {
     Decision.FORGED,
     Decision.HOST_ERROR,
@@ -107,7 +108,7 @@ HARMLESS = {
     Decision.UNNEEDED,
     Decision.WAITS,
 }
-"""Change nothing and are answered by nothing."""
+"""Decisions that change nothing and send nothing."""
 
 
 class SwitchModel:

@@ -78,7 +78,7 @@ class WorkerModel:
         self.counters: Counter[str] = Counter()
         self._orders = self._answered = 0
         self._sampled = self._of_values = self._lossy = False
-        """Whether a round trip is known, and whether it is that of a packet with values."""
+        """Whether a round-trip time is known, and whether it is that of a packet with values."""
         self._srtt = self._rttvar = self._late = self._probed_ns = self._progress_ns = 0
         self.rto_ns, self._backoff = times.initial_rto_ns, 0
         self.deadline_ns = 0

@@ -48,14 +48,14 @@ def test_who_is_not_ready_in_time_is_named(parts: Parts) -> None:
     assert not parts.ended
     parts.wait(0.1)
     error = failure(parts)
-    assert (error.reason, error.rank) == ("h4: server 0 not ready after 10 s", 3)
+    assert (error.reason, error.rank) == ("h4: server 0 was not ready within 10 s", 3)
 
 
 def test_who_ends_instead_is_named_with_what_there_is_to_show(parts: Parts) -> None:
     parts.begin(lambda: parts.crew.start([0, 3]))
     parts.event("ended", 3, status=-9, report="the log")
     error = failure(parts)
-    assert (error.reason, error.rank) == ("h4: server 0 ended early with status -9", 3)
+    assert (error.reason, error.rank) == ("h4: server 0 exited early with status -9", 3)
     assert error.report == "the log"
 
 

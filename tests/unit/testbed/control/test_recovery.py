@@ -93,7 +93,7 @@ def test_all_leave_the_round_and_the_dead_is_named(tmp_path: Path) -> None:
     assert rig.orders() == ["h1 abort", "h3 abort", "h4-server-3 report"]
     rig.answer(0, 2, 3)
     assert rig.reason() == (
-        "h2: worker 1 ended early with status -9 and never sent chunks 4-5 of job1",
+        "h2: worker 1 exited early with status -9 and never sent chunks 4-5 of job1",
         1,
     )
     assert rig.rounds.asked == [(0, 1, 2)] and rig.orders() == []
@@ -192,7 +192,7 @@ def test_whom_a_fault_killed_for_good_ends_the_job(tmp_path: Path) -> None:
     rig.fail("ended", 3, status=-9)
     rig.answer(0, 1, 2)
     reason, rank = rig.reason()
-    assert rank == 3 and reason.startswith("h4: server 0 ended early with status -9 (faults: ")
+    assert rank == 3 and reason.startswith("h4: server 0 exited early with status -9 (faults: ")
 
 
 def test_survivors_go_on_without_the_dead(tmp_path: Path) -> None:
