@@ -1,4 +1,5 @@
-"""`agglab`: see cli.py, which does not load without PyYAML and NumPy."""
+"""`agglab`: the command line. cli.py does the work; it cannot be imported without PyYAML and
+NumPy."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from agglab.testbed.places import SETUP, install_module
 
 
 def run() -> int:
-    """The exit code of the command line; a Python module that is not installed is named."""
+    """Runs the command line and returns its exit code. If a Python module is not installed, the
+    message names it."""
     try:
         from agglab.testbed.cli import main
 

@@ -1,9 +1,11 @@
-"""Do the counters agree? What one part counts as sent, the next one has to have counted.
+"""Checks that the counters of a run agree: what one part counts as sent, the next must have
+counted.
 
-For each direction of each link: what its sender sent is what entered the link and what the queue
-refused; what entered has reached the far end or is on its way; what reached it was dropped, lost to
-a pulled link or handed over. For each host: what its workers counted. Only virtual time counts all
-of this at one moment, and so that nothing is left over.
+For each direction of each link, the frames that the sender sent are those that entered the link
+plus those that its queue refused. The frames that entered have reached the far end or are still in
+flight. Those that reached it were dropped, lost because the link was down, or delivered. For each
+host, the workers' own counts must match. Only virtual time can read all counters at the same
+moment, so that no frame is unaccounted for.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ ON_REAL_LINKS = "on real links parts are counted one after the other, while fram
 
 
 def imbalances(measured: Measurements) -> list[str]:
-    """Each account that does not balance, in a sentence; for runs in virtual time."""
+    """Returns a sentence for each account that does not balance; for runs in virtual time."""
     statistics = measured.statistics
     assert statistics.nodes, "a run in virtual time"
     ways = {way.direction: way for way in statistics.directions}
@@ -70,7 +72,8 @@ def _of_node(node: NodeStatistics, ways: dict[str, DirectionStatistics]) -> Iter
 
 
 def _by_workers(measured: Measurements) -> tuple[dict[str, int], dict[str, int]]:
-    """Frames that all agents of a host counted as sent, and as received."""
+    """Returns by host the frames that all its agents counted as sent, and those counted as
+    received."""
     sent: dict[str, int] = {}
     received: dict[str, int] = {}
     for result in measured.outcome.jobs:

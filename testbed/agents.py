@@ -17,11 +17,12 @@ BACKLOG = 1024
 
 
 class AgentFailed(Exception):
-    """An agent does not keep to the protocol; one line that names it."""
+    """An agent has violated the protocol; the message is one line that names the agent."""
 
 
 class _Connection:
-    """One agent's end of the control socket; `worker` is known once it has said anything."""
+    """One agent's connection to the control socket. `worker` is known once the agent has sent
+    anything."""
 
     def __init__(self, peer: socket.socket) -> None:
         self.peer = peer
@@ -30,7 +31,7 @@ class _Connection:
         self._pending = b""
 
     def receive(self) -> Iterator[Event]:
-        """Complete lines that have arrived."""
+        """Yields the complete lines that have arrived."""
         try:
             data = self.peer.recv(65536)
         except ConnectionResetError:
@@ -55,15 +56,15 @@ class _Connection:
         return event
 
     def name(self) -> str:
-        """For messages."""
+        """Returns the agent's name for messages."""
         return f"the agent of {self.worker.host}" if self.worker else "an agent"
 
 
 class Agents:
-    """The control socket and everyone connected to it. A context manager."""
+    """The control socket and all agents connected to it. A context manager."""
 
     def __init__(self, path: Path) -> None:
-        """path: of the socket, at most 107 bytes."""
+        """path: the socket's path, at most 107 bytes."""
         self.path = path
         self._expected: set[WorkerId] = set()
         self._connections: dict[WorkerId, _Connection] = {}
@@ -84,19 +85,20 @@ class Agents:
         self._server.close()
 
     def expect(self, worker: WorkerId) -> None:
-        """A program for this worker has been started; whoever connects next as it is it."""
+        """Announces that a program for this worker was started: the next connection that identifies
+        itself as this worker is accepted."""
         self._expected.add(worker)
         self._connections.pop(worker, None)
 
     def send(self, worker: WorkerId, command: Command) -> None:
-        """Nothing happens if the agent has gone."""
+        """Sends a command; does nothing if the agent is gone."""
         connection = self._connections.get(worker)
         if connection is not None:
             with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 connection.send(command)
 
     def poll(self, timeout_s: float) -> list[Event]:
-        """What has been said, after waiting at most so long for the first of it."""
+        """Returns the events that have arrived; waits up to `timeout_s` seconds for the first."""
         events: list[Event] = []
         for ready, _ in self._selector.select(max(0.0, timeout_s)):
             events += self._serve(ready.data)

@@ -1,13 +1,13 @@
-"""What the control of a run needs from a network, on real or on virtual time.
+"""The interface through which a run's control uses a network, in real or in virtual time.
 
-`testbed/control/` is written against this alone: it starts workers, sends them commands, waits
-for events, begins and ends faults. A Backend knows no jobs' rounds, no recovery and no results.
+`testbed/control/` uses nothing else: it starts workers, sends them commands, waits for events, and
+begins and ends faults. A Backend knows nothing about rounds, recovery or results.
 
 Commands and events are those of hosts.agent (docs/architecture.md). Each event carries `job` and
-`name` (the host), and `t_ns` on the backend's clock. A backend adds one of its own:
-`{"event": "ended", "job", "name", "rank", "status"}` when a worker's program ended unasked, with
-the `stats` of a round under way where they are still known (in virtual time). A switch that ends
-unasked is an exception (NodeFailed) from `wait`.
+`name` (the host), and `t_ns` on the backend's clock. A backend adds one event of its own:
+`{"event": "ended", "job", "name", "rank", "status"}` when a worker's program ended without being
+told to. In virtual time this event also has the `stats` of the current round. A switch that ends
+without being told to makes `wait` raise NodeFailed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Command = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class WorkerId:
-    """One agent of one job. A host has at most one worker of a job, and any number of its servers
-    and schedulers, which their ranks tell apart (0 for workers)."""
+    """Identifies one agent of one job. A host has at most one worker of a job. It may have several
+    of its servers and schedulers, which their ranks distinguish (a worker's rank here is 0)."""
 
     job: int
     host: str
@@ -41,20 +41,20 @@ class WorkerId:
 
     @classmethod
     def of(cls, event: Event) -> WorkerId:
-        """Whose event it is."""
+        """Returns the agent that sent the event."""
         role = event.get("role", WORKER)
         return cls(event["job"], event["name"], role, 0 if role == WORKER else event["rank"])
 
     @property
     def name(self) -> str:
-        """For files and messages: `h2`, `h2-job2`, `h2-server-4`."""
+        """Returns the agent's name for files and messages: `h2`, `h2-job2`, `h2-server-4`."""
         job = f"-job{self.job}" if self.job > 1 else ""
         return f"{self.host}{job}" + ("" if self.role == WORKER else f"-{self.role}-{self.rank}")
 
 
 class Backend(Protocol):
-    """A network with its switches and workers. A context manager: entering builds everything and
-    starts the switches with their program, empty; leaving ends and removes all."""
+    """A network with its switches and workers. A context manager: entering it builds everything and
+    starts the switches with empty programs; leaving it stops and removes everything."""
 
     def __enter__(self) -> Backend: ...
 
@@ -66,70 +66,74 @@ class Backend(Protocol):
     ) -> None: ...
 
     def now_ns(self) -> int:
-        """Of the clock that all events' times are of."""
+        """Returns the time on the clock that all events use, in nanoseconds."""
 
     def install(self, switch: str, entries: Entries) -> None:
-        """Replace all entries and groups of a switch; its registers stay."""
+        """Replaces all entries and groups of a switch; its registers keep their values."""
 
     def start_worker(self, worker: WorkerId, configuration: Mapping[str, Any]) -> None:
-        """Start a worker (again) with hosts.agent's configuration, but for `control` and
-        `sums_dir`, which the backend adds. Its `ready` event follows."""
+        """Starts a worker, or starts it again, with hosts.agent's configuration except `control`
+        and `sums_dir`, which the backend adds. Its `ready` event follows."""
 
     def command(self, worker: WorkerId, command: Command) -> None:
-        """Send a command; nothing happens if the worker has ended."""
+        """Sends a command; does nothing if the worker has ended."""
 
     def wait(self, until_ns: int) -> list[Event]:
-        """Events in the order they happened: returns as soon as there is one, or at `until_ns`."""
+        """Returns events in the order in which they happened, as soon as there is one, or at
+        `until_ns`."""
 
     def progress(self) -> list[Event]:
-        """`progress` events for the screen alone, of workers that send none by themselves."""
+        """Returns `progress` events, for the screen only, of workers that do not send them."""
 
     def received(self, job: int, rank: int, number: int) -> Received | None:
-        """What a worker had at the end of a round, once; None if it has not come to that end."""
+        """Returns what a worker had at the end of a round, and forgets it; None if the worker did
+        not complete the round."""
 
     def pause_worker(self, worker: WorkerId, paused: bool) -> None:
-        """SIGSTOP, or SIGCONT."""
+        """Sends the worker's program SIGSTOP, or SIGCONT if `paused` is false."""
 
     def kill_worker(self, worker: WorkerId) -> None:
-        """SIGKILL; its `ended` event follows."""
+        """Sends the worker's program SIGKILL; its `ended` event follows."""
 
     def begin(self, fault: Fault) -> None:
-        """A fault of a link: from now on."""
+        """Begins a link's fault immediately."""
 
     def end(self, fault: Fault) -> None:
-        """As if the fault of a link had never begun."""
+        """Ends a link's fault, as if it had never begun."""
 
     def inject(self, host: str, frames: Sequence[bytes]) -> None:
-        """Send Ethernet frames as they are from a host, past its workers."""
+        """Sends Ethernet frames unchanged from a host, bypassing its workers."""
 
     def stop_switch(self, switch: str) -> None:
-        """Kill the switch's program; no `switch_ended` follows."""
+        """Kills the switch's program; no event follows."""
 
     def start_switch(self, switch: str) -> None:
-        """Start the program of a stopped switch again, empty."""
+        """Starts the program of a stopped switch again, with empty registers and tables."""
 
     def reprogram_switch(self, switch: str) -> None:
-        """Give the running switch its program anew: registers, entries, counters are empty."""
+        """Loads the running switch's program again, which empties registers, entries and
+        counters."""
 
     def counters(self, switch: str, counter: str) -> dict[int, tuple[int, int]] | None:
-        """Packets and bytes by index (a job's index in the plan); None if the program has no such
-        counter.
+        """Returns packets and bytes by index (a job's index in the plan), or None if the program
+        has no such counter.
 
-        Since the switch was first started: a restart loses what a switch had counted, which the
-        backend adds up from what it read before `stop_switch` and `reprogram_switch`.
+        The counts start when the switch was first started. A restart clears the switch's counters,
+        so the backend reads them before `stop_switch` and `reprogram_switch` and adds them up.
         """
 
     def registers(self, switch: str, register: str, indices: list[int]) -> list[int] | None:
-        """The cells of a register; None if it cannot be read."""
+        """Returns the cells of a register, or None if it cannot be read."""
 
     def statistics(self) -> NetworkStatistics:
-        """Every counter of links and switches so far."""
+        """Returns every counter of links and switches so far."""
 
     def record(self) -> Record:
-        """What was looked at while the run went on; nothing where that was not asked for."""
+        """Returns the samples taken during the run; empty if none were asked for."""
 
     def carried_bytes(self) -> dict[str, int]:
-        """By direction, bytes that have left the sender's queue so far."""
+        """Returns by direction the bytes that have left the sender's queue so far."""
 
     def usage(self) -> Usage:
-        """Processor time so far, by names of switches and hosts; NOTHING on virtual time."""
+        """Returns the processor time so far, by names of switches and hosts; NOTHING in virtual
+        time."""

@@ -7,11 +7,12 @@ ONES = 0xFFFF
 
 
 def word_sum(data: bytes) -> int:
-    """Ones' complement sum of big-endian words; a last odd byte is the upper half of one."""
+    """Returns the one's complement sum of big-endian words; a last odd byte is the upper half of a
+    word."""
     value = int.from_bytes(data, "big")
     return (value << 8 if len(data) & 1 else value) % ONES
 
 
 def is_zero_sum(data: bytes) -> bool:
-    """Whether data that includes its own checksum is as it was sent."""
+    """Returns whether the checksum that is part of the data is correct."""
     return word_sum(data) == 0

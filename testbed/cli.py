@@ -1,4 +1,5 @@
-"""The command line: an error a user can cause is one line on stderr and a documented exit code."""
+"""The command line. Every error that a user can cause is one line on stderr and a documented exit
+code."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def guarded(dispatch: Callable[[list[str]], int], words: list[str]) -> int:
-    """The exit code of `dispatch(words)`; what it raises is one line on stderr, and a code."""
+    """Returns the exit code of `dispatch(words)`. An exception becomes one line on stderr and an
+    exit code."""
     terminal.prepare()
     try:
         code = dispatch(words)
@@ -85,7 +87,8 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _systems(options: argparse.Namespace) -> int:
-    """What `system:` may name; one that an installed package brings may be broken, and says so."""
+    """Prints what `system:` may name; a system of an installed package that cannot be loaded is
+    reported as such."""
     if options.measure:
         from agglab.testbed.survey import command
 
@@ -102,7 +105,7 @@ def _systems(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    """Reads and compiles the user's files and runs none of them."""
+    """Reads and compiles the user's files without running them."""
     from agglab.testbed.prepare import compile_points
 
     try:
@@ -124,7 +127,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _notes(suite: Suite) -> Iterator[str]:
-    """What its runs ask of this machine beyond what it carries, each once."""
+    """Yields once each line that says what the runs need beyond what this machine can carry."""
     from agglab.testbed.calibration.capacity import kept, too_much
 
     rows = kept()
@@ -135,14 +138,14 @@ def _notes(suite: Suite) -> Iterator[str]:
 
 
 def _groups(suite: Suite) -> Iterator[str]:
-    """What a comparison will run: a line for each point, with those that take turns."""
+    """Yields for each point of a comparison a line with the contenders that take turns."""
     for group in suite.groups if suite.contenders else ():
         names = ", ".join(suite.contenders)
         yield f"  {group[0].label}: {names}" if suite.axes else f"  {names}"
 
 
 def _problems(error: ScenarioError | CompileError) -> list[dict[str, Any]]:
-    """As objects; what a compiler printed is one problem."""
+    """Returns the problems as objects; the whole output of a compiler is one problem."""
     if isinstance(error, CompileError):
         return [{"file": None, "line": None, "path": "switch.program", "what": str(error)}]
     return [
@@ -158,7 +161,8 @@ def _problems(error: ScenarioError | CompileError) -> list[dict[str, Any]]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """The network's modules are imported only now: `check` and `list` need no Mininet."""
+    """Runs the scenario. The network's modules are imported only here, so `check` and `list` do not
+    need Mininet."""
     suite = load(find(options.scenario), options.set, options.folder)
     from agglab.testbed.elsewhere import Unusable
     from agglab.testbed.record import ResultsError
@@ -187,7 +191,8 @@ def _run(options: argparse.Namespace) -> int:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """SIGTERM is as Ctrl-C: the run concludes, with a summary and a folder that says so."""
+    """Treats SIGTERM like Ctrl-C: the run ends with a summary, and its folder says that it was
+    interrupted."""
     previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -365,8 +370,9 @@ def _argument_of_settings(command: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class Command:
-    """help: its line of `agglab --help`. Either `main` is given the words after its name, and
-    imports its module only then; or `run` the options that `arguments` declares."""
+    """A command of `agglab`. help: its line in `agglab --help`. A command has either `main`, which
+    is called with the words after the command's name and imports its module only then, or `run`,
+    which is called with the options that `arguments` declares."""
 
     help: str
     main: Callable[[list[str]], int] | None = None

@@ -1,6 +1,8 @@
-"""`agglab doctor`: what this machine has, what each lack costs, and what mends it.
+"""`agglab doctor`: shows what this machine has, what does not work without the rest, and how to get
+it.
 
-What a run needs is asked of `agglab.testbed.network.lacks`, as a run does: same probes, same words.
+The requirements of a run come from `agglab.testbed.network.lacks`, so that doctor and run use the
+same probes and messages.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ PEERS = "run `./setup.sh --peers`" if IS_CHECKOUT else ""
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the answer. needed: without it no scenario runs on a network at all."""
+    """One line of the answer. needed: whether no scenario can run on real links without it."""
 
     name: str
     has: bool
@@ -45,7 +47,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Feature:
-    """What a kind of scenario asks of the kernel, as a topology that asks for it."""
+    """A kernel feature that some scenarios need, expressed as a topology that needs it."""
 
     name: str
     topology: Topology
@@ -54,7 +56,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Tool:
-    """Something that adds to this toolkit; any of its programs will do."""
+    """An optional tool; any one of its programs is enough."""
 
     name: str
     programs: tuple[str, ...]
@@ -114,7 +116,8 @@ TOOLS = (
 
 
 def main(words: Sequence[str], out: TextIO | None = None) -> int:
-    """The command line; 0 when scenarios run here, 3 when something needed is missing."""
+    """Runs the command; returns 0 if scenarios can run here, 3 if something necessary is
+    missing."""
     parser = argparse.ArgumentParser(
         prog="agglab doctor",
         description="Show what this machine has and what it lacks, and how to mend that.",
@@ -131,7 +134,7 @@ def main(words: Sequence[str], out: TextIO | None = None) -> int:
 
 
 def checks() -> Iterator[Check]:
-    """Everything, most basic first."""
+    """Yields all checks, the most basic first."""
     basic = lacks(NEEDED)
     yield from (_needed(lack) for lack in basic) if basic else _basics()
     yield from (_feature(feature, basic) for feature in FEATURES)
@@ -141,7 +144,7 @@ def checks() -> Iterator[Check]:
 
 
 def _basics() -> Iterator[Check]:
-    """What `lacks` has found to be there."""
+    """Yields the basics that `lacks` found."""
     right = "root" if os.geteuid() == 0 else "user namespaces"
     yield Check("permission to create network namespaces", True, right, needed=True)
     yield Check("veth, tbf", True, "tried", needed=True)
@@ -159,7 +162,7 @@ def _needed(lack: MachineLacks) -> Check:
 
 
 def _feature(feature: Feature, basic: Sequence[MachineLacks]) -> Check:
-    """A machine that lacks basics cannot be asked for the rest."""
+    """Checks one feature. A machine that lacks basics cannot be probed for the rest."""
     if basic:
         return Check(feature.name, False, "not tried, for the reason above", costs=feature.costs)
     missing = lacks(feature.topology)

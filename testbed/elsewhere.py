@@ -1,10 +1,10 @@
-"""Points of a sweep on other machines: `agglab run SWEEP --scheduler tcp://HOST:PORT`.
+"""Runs the points of a sweep on other machines: `agglab run SWEEP --scheduler tcp://HOST:PORT`.
 
-The scheduler and its workers are Dask's (`agglab[dask]`); each worker needs the same version of the
-laboratory, and files of the user's own at the same path. A point is sent as its resolved scenario,
-runs in a process of its own (`python -m agglab.testbed.one_point`), and comes back as the files of
-its folder. Where a worker ends midway, the scheduler gives its point to another. On a machine one
-real run is under way at a time, however many workers it has.
+The scheduler and its workers are Dask's (`agglab[dask]`). Each worker needs the same version of
+Agglab, and the user's own files at the same path. A point is sent as its resolved scenario, runs in
+a process of its own (`python -m agglab.testbed.one_point`), and comes back as the files of its
+folder. If a worker ends before its point is finished, the scheduler gives the point to another
+worker. Each machine runs only one real run at a time, however many workers it has.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ LINES_KEPT = 5
 
 
 class Unusable(Exception):
-    """The scheduler cannot be used; one line."""
+    """The scheduler cannot be used; the message is one line."""
 
 
 def check(scheduler: str, is_sweep: bool) -> None:
-    """Raises Unusable, or MachineLacks without Dask."""
+    """Checks that the scheduler can be used. Raises Unusable, or MachineLacks without Dask."""
     if not is_sweep:
         raise Unusable("--scheduler is for sweeps, and this scenario has no sweep")
     parts = urlsplit(scheduler)
@@ -51,8 +51,8 @@ def check(scheduler: str, is_sweep: bool) -> None:
 
 
 def run(scheduler: str, groups: Sequence[Group], code: str, say: Callable[[str], None]) -> int:
-    """Have all these points run by workers whose code has this hash. PASSED, or the exit code of
-    the first that broke off. Raises Unusable."""
+    """Lets workers whose code has this hash run all points. Returns PASSED, or the exit code of the
+    first point that was aborted. Raises Unusable."""
     dask = _dask()
     with _client(dask, scheduler) as client:
         points = {client.submit(work, _told(group, code), pure=False): group for group in groups}
@@ -100,14 +100,14 @@ def _client(dask: Any, scheduler: str) -> Iterator[Any]:
 
 
 def _told(group: Group, code: str) -> str:
-    """For one_point.py."""
+    """Returns the description of a point for one_point.py."""
     runs = [(point.contender, to_yaml(point.resolved)) for point, _ in group.runs]
     told = {"number": group.number, "label": group.label, "runs": runs, "code": code}
     return json.dumps(told)
 
 
 def _unpack(files: bytes, folder: Path) -> None:
-    """Instead of what was there."""
+    """Writes the files and replaces the folder's previous content."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with tarfile.open(fileobj=io.BytesIO(files)) as archive:
@@ -121,7 +121,7 @@ def _unpack(files: bytes, folder: Path) -> None:
 
 
 def work(point: str) -> tuple[int, str, bytes]:
-    """Exit code, what it said last, and the files of its folder."""
+    """Runs a point; returns the exit code, the last line of output, and the files of its folder."""
     with tempfile.TemporaryDirectory(prefix="agglab-point-") as scratch:
         told, folder = Path(scratch) / "point.json", Path(scratch) / "point"
         told.write_text(point)

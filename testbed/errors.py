@@ -1,4 +1,4 @@
-"""What can go wrong in the network part and is worth telling a user."""
+"""Errors of the network part that a user should see."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOG_LINES_SHOWN = 12
 
 
 class MachineLacks(Exception):
-    """The machine lacks something a run needs (exit code 3): what, and the remedy."""
+    """The machine lacks something that a run needs (exit code 3): what it is, and the remedy."""
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(f"this machine lacks {what}: {remedy}")
@@ -25,16 +25,18 @@ C_COMPILER = ("cc", "apt-get install gcc libc6-dev")
 
 
 def lacks_program(program: str, remedy: str) -> MachineLacks:
-    """As every scenario and `doctor` says it."""
+    """Returns the error for a missing program, with the same words for every scenario and
+    `doctor`."""
     return MachineLacks(f"the program {program}", install(remedy))
 
 
 class ControlError(Exception):
-    """A switch refused, or did not answer, what a controller asked: one line with its reason."""
+    """A switch refused a controller's request, or did not answer; the message is one line with its
+    reason."""
 
 
 class CouldNotRun(Exception):
-    """A program of others' that is on PATH did not run: which, and what it said last."""
+    """A third-party program on PATH could not be run: its name, and its last line of output."""
 
     def __init__(self, program: str, said: str) -> None:
         super().__init__(f"{program} could not be run: {said}")
@@ -45,7 +47,7 @@ class CouldNotRun(Exception):
 
 
 class NodeFailed(Exception):
-    """A program of the run did not start, or ended early.
+    """A program of the run did not start, or ended too early.
 
     `str()` is one line; `report()` adds the command, the log's last lines and the likely cause.
     """
@@ -60,7 +62,7 @@ class NodeFailed(Exception):
         self.likely_cause = likely_cause
 
     def log_tail(self) -> list[str]:
-        """The last lines of the program's log; empty when it wrote none."""
+        """Returns the last lines of the program's log; empty if it wrote none."""
         try:
             text = self.log.read_text(errors="replace")
         except OSError:
@@ -68,7 +70,8 @@ class NodeFailed(Exception):
         return text.splitlines()[-LOG_LINES_SHOWN:]
 
     def report(self) -> str:
-        """Several lines for the terminal: what failed, command, log, likely cause."""
+        """Returns several lines for the terminal: what failed, the command, the log, and the likely
+        cause."""
         lines = [str(self), f"  command: {' '.join(self.command)}", f"  log: {self.log}"]
         lines += [f"    {line}" for line in self.log_tail()]
         if self.likely_cause:
@@ -77,7 +80,7 @@ class NodeFailed(Exception):
 
 
 def exit_in_words(status: int) -> str:
-    """A process's exit status (negative: signal) as the end of a sentence."""
+    """Returns a process's exit status (negative: a signal) as the end of a sentence."""
     if status < 0:
         return f"was killed by {signal.Signals(-status).name}"
     return f"ended with exit code {status}"

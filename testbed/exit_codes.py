@@ -1,4 +1,4 @@
-"""What `agglab` returns."""
+"""The exit codes of `agglab`."""
 
 PASSED = 0
 """Every expectation of the scenario holds."""

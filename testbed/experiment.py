@@ -1,5 +1,5 @@
-"""One run of one scenario on the backend it asks for: build, conduct, count. Nothing it starts
-outlives it."""
+"""Runs one scenario once on the backend that it asks for: builds the network, conducts the run,
+reads the counters. Nothing that it starts outlives it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Experiment:
         stream: TextIO,
         whose: str = "",
     ) -> None:
-        """whose: what the lines of progress begin with, where several runs take turns."""
+        """whose: the prefix of progress lines, if several runs take turns."""
         self.resolved = resolved
         self.programs = prepared.programs
         self.fill = prepared.fill
@@ -49,12 +49,13 @@ class Experiment:
         self.progress = self._progress(stream, whose)
 
     def measure(self) -> Measurements:
-        """Build, start, reduce, count. Raises NodeFailed or AgentFailed if a part of it fails."""
+        """Builds, starts and runs everything, and returns the measurements. Raises NodeFailed or
+        AgentFailed if a part fails."""
         return exhaust(self.turns())
 
     def turns(self) -> Generator[None, None, Measurements]:
-        """`measure` in the turns of `Conductor.turns`, of which the first builds and the last tears
-        down; so does closing the generator."""
+        """Does the same as `measure` in the turns of `Conductor.turns`. The first turn builds
+        everything and the last removes it; closing the generator also removes it."""
         note_elsewhere(self.scratch.parent, self.sums)
         self.sums.mkdir()
         self.scratch.mkdir()
@@ -66,7 +67,8 @@ class Experiment:
             self.progress.close()
 
     def _backend(self) -> Backend:
-        """Imported here: each backend needs what the other does without."""
+        """Creates the backend. Its module is imported here, because each backend needs packages
+        that the other does not."""
         resolved = self.resolved
         if resolved.virtual:
             from agglab.testbed.virtual import VirtualBackend, built
@@ -142,7 +144,8 @@ class Experiment:
         return Measurements(outcome, statistics, counters, bits, processors, record)
 
     def _write_series(self, record: Record, outcome: Outcome) -> None:
-        """Metrics over time, and latencies; of a run that keeps none, no files."""
+        """Writes metrics over time and latencies; writes no files if the run does not record
+        them."""
         resolved = self.resolved
         if not resolved.sample_ns:
             return
@@ -152,7 +155,7 @@ class Experiment:
         self.folder.write(latency.NAME, "\n".join([*latency.lines(record.latencies, jobs), ""]))
 
     def _counters(self, backend: Backend, switch: str) -> dict[str, Cells]:
-        """A program of the user's own may count less than ours."""
+        """Returns the switch's counters. A user's own program may have fewer than Agglab's."""
         counters = self.system.counters.items()
         read = {kind: backend.counters(switch, counter.name) for kind, counter in counters}
         return {kind: cells for kind, cells in read.items() if cells is not None}

@@ -1,6 +1,7 @@
-"""`agglab export`: a scenario's network for p4-utils and for p4lang's tutorials.
+"""`agglab export`: writes a scenario's network for p4-utils and for p4lang's tutorials.
 
-Their formats have no place for everything a scenario says: what is left out is told.
+Their formats cannot express everything that a scenario says; the command reports what it did not
+export.
 """
 
 from __future__ import annotations
@@ -37,15 +38,16 @@ MBIT = 10**6
 
 @dataclass(frozen=True)
 class Exported:
-    """All of a scenario that an export needs. entries: by switch, under full names."""
+    """Everything of a scenario that an export needs. entries: by switch, with full names."""
 
     graph: Topology
     programs: Programs
     entries: Mapping[str, Entries]
 
     def copy_programs(self, out: Path) -> dict[str, tuple[str, str]]:
-        """Into out/build; of every switch the paths of P4Info and JSON from `out`. Programs of one
-        source with other compile-time parameters are numbered."""
+        """Copies the programs into out/build; returns for every switch the paths of P4Info and JSON
+        relative to `out`. Programs from one source with different compile-time parameters are
+        numbered."""
         (out / "build").mkdir(parents=True, exist_ok=True)
         paths: dict[Path, tuple[str, str]] = {}
         stems: Counter[str] = Counter()
@@ -62,7 +64,7 @@ class Exported:
 
 
 def main(words: Sequence[str]) -> int:
-    """The command line; prints the files' folder and what was left out."""
+    """Runs the command; prints the folder of the files and what was not exported."""
     parser = argparse.ArgumentParser(prog="agglab export", description=__doc__)
     parser.add_argument(
         "scenario", help="a name that `agglab list` prints, or the path of a .yaml file"
@@ -126,7 +128,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def left_out(graph: Topology, to: str) -> Iterator[str]:
-    """What the format cannot say, one line each."""
+    """Yields a line for each thing that the format cannot express."""
     ways = [way for link in graph.links for *_, way in link.directions()]
     if any(way.impairments for way in ways):
         yield "losses and other impairments, which are seeded in Agglab"
@@ -137,7 +139,7 @@ def left_out(graph: Topology, to: str) -> Iterator[str]:
 
 
 def full_names(entries: Entries, program: Described) -> Entries:
-    """Entries under the names that P4Info has."""
+    """Returns the entries with the full names of P4Info."""
 
     def full(known: Sequence[str], name: str) -> str:
         return next(each for each in known if each == name or each.endswith(f".{name}"))
@@ -158,7 +160,8 @@ def full_names(entries: Entries, program: Described) -> Entries:
 
 
 def runtime(entries: Entries, p4info: str, program: str) -> dict[str, Any]:
-    """`sN-runtime.json` of p4lang's tutorials, which `switch.entries` reads too."""
+    """Returns the content of a `sN-runtime.json` of p4lang's tutorials, which `switch.entries` also
+    reads."""
     return {
         "target": "bmv2",
         "p4info": p4info,
@@ -196,7 +199,8 @@ def _runtime_entry(entry: TableEntry) -> dict[str, Any]:
 
 
 def write_tutorial(exported: Exported, out: Path) -> None:
-    """topology.json, sN-runtime.json and build/, for `utils/run_exercise.py`, started in `out`."""
+    """Writes topology.json, sN-runtime.json and build/ for `utils/run_exercise.py`, which is
+    started in `out`."""
     graph = exported.graph
     for nodes, first in ((graph.hosts, "h"), (graph.switches, "s")):
         for node in nodes:
@@ -239,7 +243,8 @@ def _tutorial_link(graph: Topology, link: Link) -> list[Any]:
 
 
 def write_p4app(exported: Exported, out: Path, switch: str) -> None:
-    """p4app.json for `p4run`, started in `out`, and what fills the switches."""
+    """Writes p4app.json for `p4run`, which is started in `out`, and the files that fill the
+    switches."""
     graph, thrift = exported.graph, Path(switch).name == "simple_switch"
     switches, copied = {}, exported.copy_programs(out)
     for number, node in enumerate(graph.switches):
@@ -292,7 +297,7 @@ def _p4app_link(graph: Topology, link: Link) -> list[Any]:
 
 
 def cli_commands(entries: Entries, program: Program) -> Iterator[str]:
-    """The same entries as simple_switch_CLI takes them."""
+    """Yields the same entries as commands for simple_switch_CLI."""
     from agglab.testbed.network.targets.thrift import (
         FIRST_SESSION_GROUP,
         LEAST_URGENT,
@@ -322,7 +327,8 @@ def cli_commands(entries: Entries, program: Program) -> Iterator[str]:
 
 
 def _fill_script(graph: Topology, thrift: bool) -> str:
-    """Neighbours of the hosts, whose shells Mininet names `mininet:h1`; and P4Runtime's entries."""
+    """Returns a script that sets the hosts' neighbours (Mininet calls their shells `mininet:h1`)
+    and fills the switches over P4Runtime."""
     lines = [
         "#!/bin/sh",
         "# Run by p4-utils once the network is up.",
@@ -347,13 +353,14 @@ def _fill_script(graph: Topology, thrift: bool) -> str:
 
 
 def neighbours(graph: Topology, name: str) -> list[tuple[str, str]]:
-    """(IPv4, MAC) of every other host and of the aggregator."""
+    """Returns (IPv4, MAC) of every other host and of the aggregator."""
     others = [(host.ip, host.mac) for host in graph.hosts if host.name != name]
     return [*others, (AGGREGATOR_IP, AGGREGATOR_MAC)]
 
 
 def fill_main(words: Sequence[str]) -> int:
-    """`agglab fill ADDRESS DEVICE_ID RUNTIME.json`: over P4Runtime, program included."""
+    """`agglab fill ADDRESS DEVICE_ID RUNTIME.json`: loads the program and fills the switch over
+    P4Runtime."""
     from agglab.testbed.errors import ControlError
     from agglab.testbed.network.p4runtime import P4RuntimeClient
     from agglab.testbed.own_entries import FILE_MAX_BYTES, read

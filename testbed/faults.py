@@ -1,7 +1,7 @@
-"""What a scenario lets go wrong while it runs, as frozen values (docs/scenarios.md, Faults).
+"""The faults that a scenario declares for a run, as frozen values (docs/scenarios.md, Faults).
 
-A Fault is *begun* when its trigger is reached and, if it has a duration, *ended* when that is over.
-Everything a link does to frames all the time stands in its Direction and is no Fault.
+A Fault *begins* when its trigger is reached. If it has a duration, it *ends* when that is over.
+What a link does to frames during the whole run is part of its Direction and is not a Fault.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from agglab.topologies.graph import Impairment
 
 @dataclass(frozen=True)
 class AtTime:
-    """Seconds since the first round of the run was started."""
+    """A time in seconds since the first round of the run was started."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class AtChunk:
-    """When the first worker of a job (its number on the wire) holds the result of chunk `chunk`
-    or a later one in round `round`; chunks count from 0 in each round."""
+    """The moment when the first worker of a job (given by its number on the wire) has the result of
+    chunk `chunk`, or of a later one, in round `round`; chunks count from 0 in each round."""
 
     job: int
     round: int
@@ -34,16 +34,16 @@ Trigger: TypeAlias = "AtTime | AtChunk"
 
 @dataclass(frozen=True)
 class LinkDown:
-    """Every frame that arrives at an end of the link meanwhile is lost, having used queue and rate
-    as ever: so is what waits when it goes down, but for what still waits when this ends. Ends: it
-    carries again."""
+    """Every frame that arrives at an end of the link while it is down is lost, after it has used
+    queue and rate as usual. Frames that already wait in the queue are lost as well, unless they are
+    still waiting when the fault ends. When it ends, the link carries frames again."""
 
     link: str
 
 
 @dataclass(frozen=True)
 class RateChange:
-    """The directions (`h1->s1`) get another rate. Ends: their own rate again."""
+    """The directions (`h1->s1`) get another rate. When it ends, they get their own rate back."""
 
     link: str
     directions: tuple[str, ...]
@@ -52,9 +52,9 @@ class RateChange:
 
 @dataclass(frozen=True)
 class Impair:
-    """The directions (`h1->s1`) get one more impairment. Ends: without it again.
+    """The directions (`h1->s1`) get one more impairment. When it ends, the impairment is removed.
 
-    Frame k of the direction counts all frames seen since the network started, not since the begin.
+    Frame k of a direction counts all frames since the network started, not since the fault began.
     """
 
     link: str
@@ -64,8 +64,8 @@ class Impair:
 
 @dataclass(frozen=True)
 class AgentPause:
-    """The agent's program stops (SIGSTOP) with all it holds. Ends: it goes on (SIGCONT). role: of
-    the job's agents on that host (hosts/part.py)."""
+    """The agent's program is suspended (SIGSTOP) and keeps its state. When it ends, the program
+    continues (SIGCONT). role: the role of the job's agents on that host (hosts/part.py)."""
 
     job: int
     host: str
@@ -74,8 +74,8 @@ class AgentPause:
 
 @dataclass(frozen=True)
 class AgentCrash:
-    """The agent's program is killed. Ends (a restart): it is started again, and has forgotten
-    all."""
+    """The agent's program is killed. When it ends (a restart), the program is started again with no
+    state."""
 
     job: int
     host: str
@@ -84,7 +84,8 @@ class AgentCrash:
 
 @dataclass(frozen=True)
 class AgentSlow:
-    """The agent looks at what has arrived only every `delay_s`. Ends: at once again."""
+    """The agent handles packets that have arrived only every `delay_s`. When it ends, it handles
+    them immediately again."""
 
     job: int
     host: str
@@ -94,8 +95,8 @@ class AgentSlow:
 
 @dataclass(frozen=True)
 class SwitchRestart:
-    """The switch's program is killed and started again: entries are gone and registers empty. It
-    is filled again `outage_s` later at the earliest. Never ends."""
+    """The switch's program is killed and started again, with no entries and empty registers. It is
+    filled again after `outage_s` at the earliest. This fault does not end."""
 
     switch: str
     outage_s: float
@@ -103,16 +104,16 @@ class SwitchRestart:
 
 @dataclass(frozen=True)
 class SwitchReprogram:
-    """The running switch is given its program anew: registers, entries and counters are empty, and
-    the entries are installed again. Never ends."""
+    """The running switch loads its program again: registers, entries and counters are empty, and
+    then the entries are written again. This fault does not end."""
 
     switch: str
 
 
 @dataclass(frozen=True)
 class Attack:
-    """A host that has no part in some job sends so many frames against it, spread evenly over
-    `over_s`. Ends when they are sent."""
+    """A host that has no part in some job sends this many frames against it, spread evenly over
+    `over_s`. It ends when they are sent."""
 
     host: str
     frames: int
@@ -127,8 +128,8 @@ Action: TypeAlias = "NetworkFault | AgentFault | SwitchFault | Attack"
 
 @dataclass(frozen=True)
 class Fault:
-    """number: its place in the expanded list, which names it in events. kind: the name of what
-    happens, as the scenario says it. duration_s: None lasts to the end of the run."""
+    """A declared fault. number: its position in the expanded list, which identifies it in events.
+    kind: the scenario's name for it. duration_s: None if it lasts to the end of the run."""
 
     number: int
     kind: str

@@ -1,4 +1,5 @@
-"""What limited a run: the network, the machine, or neither? The verdict, with the evidence."""
+"""Judges what limited a run: the network, the machine or neither. The verdict comes with its
+evidence."""
 
 from __future__ import annotations
 
@@ -21,14 +22,15 @@ AGAIN = 0.05  # of the frames sent, sent again although nobody had lost them
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the verdict is drawn from; `usage` spans the rounds only, and is zero in virtual time.
+    """The data from which the verdict is derived; `usage` covers only the rounds, and is zero in
+    virtual time.
 
-    rate_share: what crossed the busiest link over what it could carry, in the rounds.
-    sent, retransmitted: frames of all workers; unexplained: of the latter, those that no loss,
-    delay or fault explains. losses: frames lost on the way, for whatever reason.
-    faults: those that kept workers, switches or links from working, in words.
-    window_share: what the window lets cross the busiest link, of its rate; 1 if it is no limit.
-    delayed: links have a delay or jitter. brief: rounds have hardly more chunks than the window.
+    rate_share: what crossed the busiest link in the rounds, divided by what it could carry. sent,
+    retransmitted: frames of all workers; unexplained: retransmissions that no loss, delay or fault
+    explains. losses: frames lost in transit, for any reason. faults: those that kept workers,
+    switches or links from working, in words. window_share: the share of the busiest link's rate
+    that the window allows; 1 if it is not a limit. delayed: links have a delay or jitter. brief:
+    rounds have hardly more chunks than the window.
     """
 
     rate_share: float
@@ -47,7 +49,8 @@ class Evidence:
 
 
 def judge(evidence: Evidence) -> dict[str, object]:
-    """`{"verdict": ..., "waited_for": ..., "reasons": [...]}`; the first reason decided."""
+    """Returns `{"verdict": ..., "waited_for": ..., "reasons": [...]}`; the first reason decided the
+    verdict."""
     shown = f"the busiest link carried {evidence.rate_share:.0%} of its rate"
     notes = [shown, *_notes(evidence)]
     if evidence.rate_share >= RATE_REACHED:
@@ -61,7 +64,8 @@ def judge(evidence: Evidence) -> dict[str, object]:
 
 
 def short_of_processors(evidence: Evidence) -> str:
-    """Why a worker's timer may have expired for want of a processor; empty if it may not."""
+    """Returns why a worker's timer may have expired because it had no processor; empty if that is
+    impossible."""
     used = evidence.usage
     if not used.wall_s:
         return ""
@@ -74,7 +78,8 @@ def short_of_processors(evidence: Evidence) -> str:
 
 
 def _waited_for(evidence: Evidence) -> tuple[str, str]:
-    """What kept the links idle, as a word and as a sentence; what is surest comes first."""
+    """Returns what kept the links idle, as a word and as a sentence; the most certain reason is
+    tried first."""
     if evidence.unexplained > AGAIN * evidence.sent:
         return (
             "timers",
@@ -105,7 +110,7 @@ def _waited_for(evidence: Evidence) -> tuple[str, str]:
 
 
 def _shortages(evidence: Evidence) -> Iterator[tuple[str, str]]:
-    """Of processors: which verdict, and why."""
+    """Yields each shortage of processors as a verdict and its reason."""
     if not evidence.usage.wall_s:
         return
     for found in (_full_core(evidence), _full_machine(evidence), _waited(evidence)):
@@ -131,8 +136,9 @@ def _full_machine(evidence: Evidence) -> tuple[str, str] | None:
 
 
 def _waited(evidence: Evidence) -> tuple[str, str] | None:
-    """Enough of it to stop anything; or, as each process holds up the others, enough of all to
-    account for half of the time for which the links were idle."""
+    """Returns the shortage if one process waited long enough to stop any other or, because each
+    process delays the others, if all together waited for half of the time in which the links were
+    idle."""
     wall_s = evidence.usage.wall_s
     name, wait = _largest(evidence.usage.wait_s)
     idle = WAITED_FOR_IDLE * (1 - evidence.rate_share)

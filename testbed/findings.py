@@ -1,9 +1,9 @@
-"""What a run should not show unless its scenario expects it: faults of the program or its workers
-that leave every sum right.
+"""Finds what a run should not show unless its scenario expects it: faults of the program or its
+workers that leave every sum right.
 
 Each finding has a kind, a sentence and numbers. In virtual time every retransmission is accounted
-for; on real links it is what remains of their count when all losses have had their share, and
-nothing is said of timers on a machine that was short of processors.
+for. On real links a finding is what remains of their number after all losses have been deducted,
+and timers are not judged on a machine that was short of processors.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Case:
-    """What findings are drawn from.
+    """The data from which findings are derived.
 
-    jobs, totals: as in metrics.json. losses: frames lost on the way, for whatever reason. short:
-    why timers may have been late for want of a processor, or nothing.
+    jobs, totals: as in metrics.json. losses: frames lost in transit, for any reason. short: why
+    timers may have been late for lack of a processor; empty if they were not.
     """
 
     measured: Measurements
@@ -67,7 +67,7 @@ class Case:
 
 
 def find(case: Case) -> list[Finding]:
-    """All of them, the surest first."""
+    """Returns all findings, the most certain first."""
     found = list(_in_switches(case))
     found += _sent_again(case)
     found += _refused(case)
@@ -81,8 +81,8 @@ def find(case: Case) -> list[Finding]:
 def unexpected(
     found: Sequence[Mapping[str, Any]], expected: Sequence[str], allowed: Sequence[str] = ()
 ) -> list[str]:
-    """Why a run with these findings (as in metrics.json) is not what was expected. allowed: kinds
-    that it may show or not."""
+    """Returns why a run with these findings (as in metrics.json) is not what was expected. allowed:
+    kinds that the run may show but need not."""
     kinds, known = {finding["kind"] for finding in found}, {*expected, *allowed}
     missed = [f"{f['kind']}: {f['text']}" for f in found if f["kind"] not in known]
     return missed + [
@@ -93,7 +93,8 @@ def unexpected(
 
 
 def unexplained_repeats(measured: Measurements, jobs: Mapping[str, Any], losses: int) -> int:
-    """Contributions sent again for no reason that the network knows of."""
+    """Returns the number of contributions that were sent again for no reason that the network knows
+    of."""
     repeats = measured.statistics.repeats
     if repeats is not None:
         more = sum(repeats.consequences.values()) - sum(repeats.explained.values())
@@ -107,7 +108,8 @@ def unexplained_repeats(measured: Measurements, jobs: Mapping[str, Any], losses:
 
 
 def holding_up(begun: Sequence[Fault]) -> list[Fault]:
-    """Of the faults that began, those that keep somebody from sending or answering in time."""
+    """Returns those faults that began and keep an agent or switch from sending or answering in
+    time."""
     return [fault for fault in begun if not isinstance(fault.action, Impair | Attack)]
 
 
@@ -136,9 +138,9 @@ def _sent_again(case: Case) -> Iterator[Finding]:
 
 
 def _in_switches(case: Case) -> Iterator[Finding]:
-    """What programs did against what they counted. Nobody can tell where members left a job, or
-    where a real switch forgot its counters; nor, beside frames with changed bits or a stranger's,
-    what else a program should have sent."""
+    """Compares what programs did with what they counted. This is not possible where members left a
+    job or a real switch lost its counters. With corrupted or foreign frames, it is not known what
+    else a program should have sent."""
     outcome = case.measured.outcome
     emptied = any(isinstance(f.action, SwitchRestart | SwitchReprogram) for f in outcome.begun)
     left = any(result.lost for result in outcome.jobs)
@@ -182,7 +184,7 @@ def _sent_by(
 
 
 def _dropped_inside(case: Case, switch: str) -> int:
-    """Frames that a real switch's ports could not send, which are counted already."""
+    """Returns the frames that a real switch's ports could not send, which are counted already."""
     details = next(s.details for s in case.measured.statistics.switches if s.name == switch)
     ports: Any = details.get("ports", {})
     return sum(port.get(k, 0) for port in ports.values() for k in ("tx_oversize", "tx_errors"))
@@ -194,7 +196,8 @@ def _stopped(case: Case, switch: str) -> int:
 
 
 def _refused(case: Case) -> Iterator[Finding]:
-    """Strangers' frames, changed ones, and what an earlier session left are refused rightly."""
+    """Yields findings about refused packets. Foreign frames, corrupted ones, and those of an
+    earlier session are refused rightly."""
     outcome = case.measured.outcome
     if any(result.restarts or result.failure or result.lost for result in outcome.jobs):
         return
@@ -217,7 +220,8 @@ def _refused(case: Case) -> Iterator[Finding]:
 
 
 def _stale(case: Case) -> int:
-    """In virtual time a contribution is stale only if something held it up."""
+    """Returns the stale contributions that a delay must explain; in virtual time nothing else makes
+    one stale."""
     known = case.resolved.system.counters
     stale = [kind for kind, counter in known.items() if counter.tally == "stale"]
     counters = case.measured.counters.values()
@@ -225,7 +229,8 @@ def _stale(case: Case) -> int:
 
 
 def slow_rounds(case: Case) -> Iterator[Finding]:
-    """Losses are in the bound only on average, so where frames were lost nobody can tell."""
+    """Yields rounds that took too long. Losses enter the bound only on average, so rounds with lost
+    frames are not judged."""
     begun = case.measured.outcome.begun
     if case.losses or case.short or holding_up(begun) or _delayed(begun) or _disorderly(case):
         return

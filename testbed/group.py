@@ -1,5 +1,5 @@
 """Runs that take turns on networks of their own: the contenders of a comparison, round by round, or
-one run that has all turns to itself."""
+a single run that has all turns."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Run:
         self._point, self._prepared, self._scratch, self._out = point, prepared, scratch, out
 
     def turns(self) -> Turns:
-        """The experiment's turns, of which the last judges it, too."""
+        """Yields the experiment's turns; the last one also judges the run."""
         point = self._point
         experiment = Experiment(
             point.resolved, self._prepared, self.folder, self._scratch, self._out, point.contender
@@ -52,7 +52,7 @@ class Run:
         self.folder.write_json("metrics.json", result)
 
     def broke_off(self, error: Exception) -> int:
-        """Say why, here and in the folder; the exit code."""
+        """Reports the reason on the terminal and in the folder; returns the exit code."""
         if isinstance(error, (NodeFailed, AgentFailed, MachineLacks, WorkerError)):
             self.folder.fail(str(error))
             self._say(error.report() if isinstance(error, NodeFailed) else str(error))
@@ -61,7 +61,8 @@ class Run:
         return FAILED
 
     def _broken(self, error: Exception) -> str:
-        """One line, kept in the folder too; a bug of ours leaves its trace in a file."""
+        """Returns one line, which the folder also keeps; an internal error leaves its traceback in
+        a file."""
         if is_full(error):
             line = cannot_write(error, self.folder.path)
             self.folder.fail(line)
@@ -73,7 +74,7 @@ class Run:
         return f"{what}; the traceback is in {log}"
 
     def _report_failures(self, measured: Measurements, missed: Sequence[str]) -> None:
-        """What a person wants to see of a job's failure that nobody expected."""
+        """Prints details of a job's failure that was not expected."""
         for result in measured.outcome.jobs:
             if result.failure and result.failure.reason in missed:
                 self._say(result.failure.reason)
@@ -86,9 +87,9 @@ class Run:
 
 
 def take_turns(runs: Sequence[Run]) -> int:
-    """Start all runs; then each has a turn, and another, until all are over. One that breaks off
-    does not stop the others, but one that cannot start does. Returns PASSED, or the exit code of
-    the first that broke off."""
+    """Starts all runs; then each has a turn, again and again, until all are done. A run that is
+    aborted does not stop the others, but one that cannot start does. Returns PASSED, or the exit
+    code of the first run that was aborted."""
     code = PASSED
     with contextlib.ExitStack() as stack:
         turns = [(run, run.turns()) for run in runs]
@@ -112,7 +113,8 @@ def take_turns(runs: Sequence[Run]) -> int:
 
 
 def _turn(run: Run, turns: Turns) -> int:
-    """PASSED, also where the run is over now; the exit code if it broke off."""
+    """Takes one turn. Returns PASSED, also when the run is complete; the exit code if it was
+    aborted."""
     try:
         next(turns, None)
     except Exception as error:
@@ -125,7 +127,7 @@ def _is_over(turns: Turns) -> bool:
 
 
 def _close(run: Run, turns: Turns) -> None:
-    """Tear down what a run that is not over has built."""
+    """Removes everything that a run built, if it is not complete."""
     try:
         turns.close()
     except Exception as error:

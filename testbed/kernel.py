@@ -1,4 +1,4 @@
-"""System calls that Python 3.10 has no name for: namespaces, mounts, parent-death signals."""
+"""System calls that Python 3.10 does not offer: namespaces, mounts, parent-death signals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def _call(function: str, *arguments: object) -> int:
-    """Call libc's function; OSError with its name when it returns a negative number."""
+    """Calls a libc function; raises OSError with its name if it returns a negative number."""
     result = int(getattr(_libc, function)(*arguments))
     if result < 0:
         code = ctypes.get_errno()
@@ -37,7 +37,8 @@ def unshare(flags: int) -> None:
 
 
 def own_user_namespace() -> None:
-    """Be root of a new user namespace; outside of it nothing changes. OSError if not allowed."""
+    """Makes this process root of a new user namespace, which changes nothing outside. Raises
+    OSError if that is not allowed."""
     user, group = os.geteuid(), os.getegid()
     unshare(CLONE_NEWUSER)
     # user_namespaces(7): a group may be mapped only by who has given up setgroups.
@@ -62,9 +63,11 @@ def unmount(target: str) -> None:
 
 
 def private_mounts() -> None:
-    """After CLONE_NEWNS: no mount is seen outside, and the namespace's root is this process's.
+    """Makes mounts private after CLONE_NEWNS: no mount is visible outside, and this process's root
+    becomes the namespace's root.
 
-    In a chroot it would not be, and whoever joins the namespace (mnexec) would be outside of it.
+    In a chroot the two roots would differ, and a process that joins the namespace (mnexec) would be
+    outside the chroot.
     """
     folder = os.getcwd()
     ours = os.open("/", os.O_PATH)
@@ -84,13 +87,14 @@ def private_mounts() -> None:
 
 
 def _place(descriptor: int) -> tuple[str, int]:
-    """Which mount, and which of its folders: a bind mount has the inode of what it shows."""
+    """Identifies a mount and a folder in it, because a bind mount has the inode of the folder that
+    it shows."""
     lines = Path(f"/proc/self/fdinfo/{descriptor}").read_text().splitlines()
     return next(line for line in lines if line.startswith("mnt_id")), os.fstat(descriptor).st_ino
 
 
 def _join_own_mounts() -> None:
-    """The working directory and the root become the mount namespace's root."""
+    """Makes the mount namespace's root the working directory and the root of this process."""
     descriptor = os.open("/proc/self/ns/mnt", os.O_RDONLY)
     try:
         _call("setns", descriptor, CLONE_NEWNS)
@@ -99,7 +103,8 @@ def _join_own_mounts() -> None:
 
 
 def die_with_parent(parent: int) -> None:
-    """SIGKILL this process when the thread that forked it ends; `parent` is that process's pid."""
+    """Kills this process (SIGKILL) when the thread that forked it ends; `parent` is the pid of that
+    process."""
     _call("prctl", PR_SET_PDEATHSIG, ctypes.c_ulong(signal.SIGKILL), 0, 0, 0)
     # The parent may have died before prctl; 0 is a parent outside this pid namespace.
     if os.getppid() not in (parent, 0):
@@ -108,7 +113,8 @@ def die_with_parent(parent: int) -> None:
 
 @contextlib.contextmanager
 def network_namespace(pid: int) -> Iterator[None]:
-    """The calling thread, and programs it starts, are in process pid's network namespace inside."""
+    """Puts the calling thread, and programs that it starts, into the network namespace of process
+    pid."""
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
         away = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)

@@ -1,7 +1,7 @@
-"""Bytes on every link, predicted and measured.
+"""Compares predicted and measured bytes on every link.
 
-The prediction is the system's and knows the scenario alone. What was sent again comes on top and is
-counted where it is sent: by an agent, or by a switch.
+The system predicts the bytes from the scenario alone. Retransmissions are added to the prediction;
+they are counted by whoever sends them, an agent or a switch.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from agglab.testbed.workloads import asked
 
 @dataclass
 class Expected:
-    """Bytes of one direction: what all rounds send, and how much of what was sent again it can
-    have carried, at least and at most."""
+    """Expected bytes of one direction: what all rounds send, and the least and the most of the
+    retransmitted bytes that it can have carried."""
 
     predicted: int = 0
     again_min: int = 0
@@ -37,8 +37,9 @@ def compare(
     measured: Measurements,
     links: dict[str, dict[str, dict[str, Any]]],
 ) -> tuple[bool | None, str]:
-    """Add `predicted_bytes` to every direction of `links`; whether all of them carried that and
-    nothing but what was counted as sent again. None, and why, where nobody can tell."""
+    """Adds `predicted_bytes` to every direction of `links`. Returns whether every direction carried
+    exactly these and the bytes counted as sent again; None, with the reason, if that cannot be
+    known."""
     unclear = _unclear(resolved, measured)
     expected = {} if unclear else _expected(resolved, measured)
     for ways in links.values():
@@ -54,7 +55,7 @@ def compare(
 
 
 def _unclear(resolved: ResolvedScenario, measured: Measurements) -> str:
-    """Why nobody can tell what the links should have carried; empty where that is known."""
+    """Returns why it cannot be known what the links should have carried; empty if it can."""
     for result in measured.outcome.jobs:
         if result.failure:
             return f"{result.job.name} failed, so its last round sent only part of its bytes"
@@ -83,7 +84,7 @@ def _expected(resolved: ResolvedScenario, measured: Measurements) -> dict[str, E
 
 
 def _as_far_as_it_came(resolved: ResolvedScenario, result: JobResult) -> ActiveJob:
-    """The job as if it had been asked for the rounds that ended: `end` may come before others."""
+    """Returns the job with only the rounds that were completed, because `end` may stop it early."""
     job = resolved.whole(result.job)
     return replace(job, job=replace(job.job, rounds=len(result.rounds)))
 
@@ -91,8 +92,8 @@ def _as_far_as_it_came(resolved: ResolvedScenario, result: JobResult) -> ActiveJ
 def _more(
     resolved: ResolvedScenario, job: ActiveJob, result: JobResult, run_bytes: Mapping[str, int]
 ) -> dict[str, int]:
-    """Host -> bytes that its agents of the job sent beyond the prediction, as far as their own
-    counts of what they sent again explain these."""
+    """Returns for each host the bytes that its agents of the job sent beyond the prediction, as far
+    as the agents' own counts of retransmissions explain them."""
     counts = _counts(result)
     more = {host: count["bytes_sent"] for host, count in counts.items()}
     for name, size in run_bytes.items():
@@ -106,7 +107,7 @@ def _more(
 
 
 def _counts(result: JobResult) -> dict[str, Counter[str]]:
-    """Host -> what its agents of the job counted in the whole run."""
+    """Returns for each host what its agents of the job counted in the whole run."""
     hosts, servers = result.job.hosts, result.servers
     counts: dict[str, Counter[str]] = {name: Counter() for name in (*hosts, *servers.values())}
     for event in result.served:

@@ -1,4 +1,5 @@
-"""How much of its rate the busiest link carried in the rounds: the network's part in their time."""
+"""Computes how much of its rate the busiest link used in the rounds: the network's part in their
+time."""
 
 from __future__ import annotations
 
@@ -14,9 +15,11 @@ Spans = Sequence[tuple[int, int]]
 
 
 def busiest_share(graph: Topology, outcome: Outcome, token_bucket: bool) -> float:
-    """Of all directions that have a rate, 0 to 1. token_bucket: links have one that may be
-    full, and let so much through at once; without, a frame that is being sent when a span
-    begins."""
+    """Returns the highest share of all directions that have a rate, 0 to 1.
+
+    token_bucket: links have a token bucket, which may be full and then lets that much through at
+    once. Without one, a frame may be in transmission when a period begins.
+    """
     shares = [
         _share(
             _carried(outcome, name), _rate_bps(name, way.rate_bps, outcome.begun), burst, outcome
@@ -31,8 +34,9 @@ def busiest_share(graph: Topology, outcome: Outcome, token_bucket: bool) -> floa
 
 
 def _share(carried: int, rate_bps: int, burst: int, outcome: Outcome) -> float:
-    """Of what could cross in the rounds' own time. What is more than that waited in the queue when
-    they ended, and crossed before the testbed had heard of their end: then that time counts."""
+    """Returns the share of what could cross in the rounds' own time. Bytes beyond that waited in
+    the queue when the rounds ended, and crossed before the testbed learned of the end; then that
+    time counts as well."""
     heard = [(span.begin_ns, span.end_ns) for span in outcome.spans]
     for spans in (_rounds(outcome), heard):
         capacity = _capacity_bytes(rate_bps, burst, spans)
@@ -47,20 +51,21 @@ def _carried(outcome: Outcome, direction: str) -> int:
 
 
 def _rate_bps(direction: str, own_bps: int, begun: Sequence[Fault]) -> int:
-    """The highest rate the direction ever had."""
+    """Returns the highest rate that the direction ever had."""
     changes = [f.action for f in begun if isinstance(f.action, RateChange)]
     return max([own_bps, *(c.rate_bps for c in changes if direction in c.directions)])
 
 
 def _capacity_bytes(rate_bps: int, burst: int, spans: Spans) -> float:
-    """What a link can carry in these times: each may find its token bucket full."""
+    """Returns what a link can carry in these periods; each period may find the token bucket
+    full."""
     seconds = sum(end - start for start, end in spans) / NS_PER_S
     return rate_bps * seconds / 8 + len(spans) * burst
 
 
 def _rounds(outcome: Outcome) -> Spans:
-    """When at least one job was in a round, by the workers' own times; empty where rounds were
-    broken off, of which they tell no end."""
+    """Returns when at least one job was in a round, by the workers' own times; empty if rounds were
+    aborted, because workers report no end for these."""
     if any(result.restarts or result.failure for result in outcome.jobs):
         return []
     spans = sorted(

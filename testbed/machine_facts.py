@@ -1,4 +1,4 @@
-"""What produced a result: code, machine and tools, for manifest.json."""
+"""Collects what produced a result: code, machine and tools, for manifest.json."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PACKAGES = ("numpy", "PyYAML", "grpcio", "protobuf", "p4runtime", "mininet")
 
 
 def manifest(suite: Suite, programs: Iterable[Program], settings: Sequence[str]) -> dict[str, Any]:
-    """Everything that identifies a run beside its scenario."""
+    """Returns everything that identifies a run besides its scenario."""
     return {
         "manifest_version": MANIFEST_VERSION,
         "scenario": suite.name,
@@ -47,7 +47,7 @@ def manifest(suite: Suite, programs: Iterable[Program], settings: Sequence[str])
 
 
 def code_sha256() -> str:
-    """A hash of the laboratory's own source."""
+    """Returns a hash of Agglab's own source."""
     digest = hashlib.sha256()
     folders = [REPOSITORY / part for part in CODE] + [P4_FOLDER]
     for path in sorted(path for folder in folders for path in folder.rglob("*")):
@@ -58,7 +58,7 @@ def code_sha256() -> str:
 
 
 def memory_available_bytes(meminfo: Path = Path("/proc/meminfo")) -> int:
-    """What the kernel says can be used without swapping."""
+    """Returns how much memory can be used without swapping, according to the kernel."""
     lines = meminfo.read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
 
@@ -73,7 +73,7 @@ def _program(program: Program) -> dict[str, str]:
 
 
 def _targets(suite: Suite) -> dict[str, Any]:
-    """Switches that are not ours: which program, which version, the sizes of its queues."""
+    """Returns the facts about third-party switches: program, version, sizes of queues."""
     names = {p.resolved.target for p in suite.points if not p.resolved.virtual}
     if names <= {"native"}:
         return {}
@@ -83,7 +83,7 @@ def _targets(suite: Suite) -> dict[str, Any]:
 
 
 def _inputs(suite: Suite) -> dict[str, Any]:
-    """What the workers' inputs depend on beside the scenario, by the kind of workload."""
+    """Returns what the workers' inputs depend on besides the scenario, by kind of workload."""
     works = {job.work for point in suite.points for job in point.resolved.jobs}
     found: dict[str, dict[str, Any]] = {}
     for work in works:
@@ -92,7 +92,8 @@ def _inputs(suite: Suite) -> dict[str, Any]:
 
 
 def git_facts() -> dict[str, Any] | None:
-    """Commit and whether files differ from it; None outside a checkout or without git."""
+    """Returns the commit and whether files differ from it; None outside a checkout or without
+    git."""
     commit = first_line(["git", "-C", str(REPOSITORY), "rev-parse", "HEAD"])
     if commit is None:
         return None
@@ -101,7 +102,7 @@ def git_facts() -> dict[str, Any] | None:
 
 
 def machine() -> dict[str, Any]:
-    """Kernel, system and processors, as manifest.json and `doctor` show them."""
+    """Returns kernel, system and processors, as manifest.json and `doctor` show them."""
     return {
         "kernel": platform.release(),
         "system": _os_name(),
@@ -142,7 +143,7 @@ def _packages() -> dict[str, str | None]:
 
 
 def first_line(command: Sequence[str]) -> str | None:
-    """The first line a command prints; None if it is not there or fails."""
+    """Returns the first line that a command prints; None if it is missing or fails."""
     if shutil.which(command[0]) is None:
         return None
     try:

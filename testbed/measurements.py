@@ -13,13 +13,12 @@ from agglab.testbed.systems.base import Cells
 
 @dataclass(frozen=True)
 class Measurements:
-    """Everything a finished run measured.
+    """Everything that a finished run measured.
 
-    register_bits: switch -> of all registers of its program.
-    counters: switch -> kind -> index of the job in the run (and one more for none) -> (packets,
-    bytes).
-    processors: that the run may use; usage in `outcome` is of the rounds alone.
-    record: what was looked at over time.
+    register_bits: switch -> bits of all registers of its program. counters: switch -> kind -> index
+    of the job in the run (the last index is for packets of no job) -> (packets, bytes). processors:
+    the number that the run may use; `usage` in `outcome` covers only the rounds. record: the
+    samples over time.
     """
 
     outcome: Outcome

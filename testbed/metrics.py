@@ -1,4 +1,4 @@
-"""metrics.json from what was measured: pure arithmetic, no files, no clocks."""
+"""Computes metrics.json from what was measured: pure arithmetic, no files, no clocks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ PORT_ERRORS = ("rx_truncated", "rx_gso_drops", "tx_oversize", "tx_errors")
 
 
 def compute(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Any]:
-    """The whole of metrics.json but for `ok` and `reason`, which the expectations decide."""
+    """Returns the whole of metrics.json except `ok` and `reason`, which the expectations decide."""
     results = measured.outcome.jobs
     latencies = measured.record.latencies
     jobs = {result.job.name: _job(resolved, result, latencies) for result in results}
@@ -90,7 +90,7 @@ def compute(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Any
 
 
 def _accounts(found: Sequence[findings.Finding], measured: Measurements) -> dict[str, Any]:
-    """Whether every frame is accounted for; null where parts are not counted at one moment."""
+    """Returns whether every frame is accounted for; null if counters are not read at one moment."""
     if not measured.statistics.nodes:
         return {"balanced": None, "unclear": ON_REAL_LINKS}
     return {"balanced": all(finding.kind != "accounts" for finding in found), "unclear": ""}
@@ -99,7 +99,7 @@ def _accounts(found: Sequence[findings.Finding], measured: Measurements) -> dict
 def _job(
     resolved: ResolvedScenario, result: JobResult, latencies: Mapping[WorkerId, Counts]
 ) -> dict[str, Any]:
-    """One job's own metrics. One that has not ended a round has no times."""
+    """Returns one job's metrics. A job that has not completed a round has no times."""
     job, system = result.job, resolved.system
     bound = asked.bounds(resolved, resolved.whole(job))
     times = [done.time_s for done in result.rounds if done.number >= job.warmup]
@@ -151,12 +151,13 @@ def _control(counts: ControlCounts) -> dict[str, float]:
 
 
 def _ratio(time_s: float | None, bound_s: float) -> float | None:
-    """None where no round ended, or links carry nothing and so bound nothing."""
+    """Returns the ratio; None if no round was completed, or if links carry nothing and so give no
+    bound."""
     return time_s / bound_s if time_s is not None and bound_s else None
 
 
 def _only(jobs: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """A scenario of one job has its metrics at the top too."""
+    """Returns the job's metrics for the top level if the scenario has only one job."""
     if len(jobs) > 1:
         return {}
     (job,) = jobs.values()
@@ -164,7 +165,7 @@ def _only(jobs: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def _first_wrong(result: JobResult) -> dict[str, Any] | None:
-    """The first array of a job that is wrong, and where."""
+    """Returns the first wrong array of a job, and the position in it."""
     for number, verdict in sorted(result.judged, key=lambda judged: judged[0]):
         if first := verdict.first:
             return {
@@ -182,14 +183,14 @@ def _first_wrong(result: JobResult) -> dict[str, Any] | None:
 
 
 def _plain(value: float | int | str) -> float | int | str:
-    """As JSON can hold it, which has no NaN."""
+    """Returns the value in a form that JSON can express, which has no NaN."""
     return value if isinstance(value, str) or isfinite(value) else str(value)
 
 
 def _throughput(result: JobResult) -> float:
-    """Tensor elements reduced per second of the job's time, from its start to its last round, but
-    for others' turns; 0 where that took no time, which is possible in virtual time if nothing
-    crosses a link."""
+    """Returns the tensor elements reduced per second, from the job's start to its last round
+    without other runs' turns. It is 0 if no time passed, which can happen in virtual time if
+    nothing crosses a link."""
     if not result.rounds or result.started_ns is None:
         return 0.0
     last_ns = max(event["end_ns"] for event in result.rounds[-1].ended.values())
@@ -199,8 +200,8 @@ def _throughput(result: JobResult) -> float:
 
 
 def _fairness(results: Sequence[JobResult]) -> dict[str, Any]:
-    """Jain's index of the jobs' throughputs by share: 1 if all get what is theirs, 1/n if one gets
-    all."""
+    """Returns Jain's index of the jobs' throughputs relative to their shares: 1 if all get their
+    share, 1/n if one gets everything."""
     rates = [_throughput(result) for result in results]
     weighed = [rate / result.job.share for rate, result in zip(rates, results, strict=True)]
     squares = len(weighed) * sum(rate * rate for rate in weighed)
@@ -215,7 +216,7 @@ def _fairness(results: Sequence[JobResult]) -> dict[str, Any]:
 
 
 def _failure(outcome: Outcome) -> dict[str, Any] | None:
-    """The first job that failed, and why."""
+    """Returns the first job that failed, and why."""
     failures = [result.failure for result in outcome.jobs if result.failure]
     if not failures:
         return None
@@ -235,8 +236,8 @@ def _faults(outcome: Outcome) -> dict[str, Any]:
 def shortcomings(
     outcome: Outcome, found: Sequence[Mapping[str, Any]], expected: Sequence[Expectation]
 ) -> list[str]:
-    """What a run must not end with unless it is expected: wrong sums or results, failed jobs,
-    faults that never began, findings (as in metrics.json)."""
+    """Returns what a run must not end with unless it is expected: wrong sums or results, failed
+    jobs, faults that never began, findings (as in metrics.json)."""
     metrics = {expectation.metric for expectation in expected}
     missed = [_wrong(r) for r in outcome.jobs if _is_wrong_unexpectedly(r, expected)]
     missed += [
@@ -253,7 +254,7 @@ def shortcomings(
 
 
 def _wrong(result: JobResult) -> str:
-    """Where a job's first wrong sum or result is, and how many there are."""
+    """Returns where a job's first wrong sum or result is, and how many there are."""
     first = _first_wrong(result)
     assert first is not None
     place = first["what"] if first["index"] is None else f"{first['what']}[{first['index']}]"
@@ -271,8 +272,8 @@ def _wrong(result: JobResult) -> str:
 
 
 def _is_wrong_unexpectedly(result: JobResult, expected: Sequence[Expectation]) -> bool:
-    """Whether a job's sums or results are wrong although the scenario does not say that these are,
-    or may be. Wrong sums explain wrong results; sums that are right explain none."""
+    """Returns whether a job's sums or results are wrong although the scenario does not say that
+    they are or may be. Wrong sums explain wrong results; right sums do not."""
     verdict = combine([verdict for _, verdict in result.judged])
     sums, results = (
         _is_expected(result, expected, flag, count)
@@ -285,22 +286,23 @@ def _is_wrong_unexpectedly(result: JobResult, expected: Sequence[Expectation]) -
 
 
 def _is_expected(result: JobResult, expected: Sequence[Expectation], flag: str, count: str) -> bool:
-    """Whether `flag` is expected to be false, or `count` is stated, for this job or for all."""
+    """Returns whether the scenario expects `flag` to be false, or states `count`, for this job or
+    for all."""
     of_job = f"jobs.{result.job.name}."
     stated = {e.metric.removeprefix(of_job): e for e in expected}
     return count in stated or (flag in stated and stated[flag].equals is False)
 
 
 def memory_needed_bytes(resolved: ResolvedScenario) -> int:
-    """About what the agents' arrays (input, output, sums, the next input) take, and what the system
-    needs beside them."""
+    """Returns about how many bytes the agents' arrays (input, output, sums, the next input) and the
+    system need."""
     tensors = sum(len(job.hosts) * job.elements for job in resolved.jobs)
     more = resolved.system.memory_bytes(resolved)
     return AGENT_COPIES * tensors * VALUE_BYTES + more
 
 
 def lookup(metrics: Mapping[str, Any], path: str) -> Any:
-    """The value at a dotted path, or None."""
+    """Returns the value at a dotted path, or None."""
     value: Any = metrics
     for name in path.split("."):
         if not isinstance(value, Mapping) or name not in value:
@@ -310,7 +312,7 @@ def lookup(metrics: Mapping[str, Any], path: str) -> Any:
 
 
 def failures(metrics: Mapping[str, Any], expected: Sequence[Expectation]) -> list[str]:
-    """Each expectation that does not hold, as `expected x <= 1, got 2`."""
+    """Returns each expectation that does not hold, as `expected x <= 1, got 2`."""
     missed = []
     for expectation in expected:
         if expectation.metric == FINDINGS:
@@ -326,7 +328,7 @@ def failures(metrics: Mapping[str, Any], expected: Sequence[Expectation]) -> lis
 
 
 def show(value: Any) -> str:
-    """A metric's value for people."""
+    """Returns a metric's value as text for people."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -351,7 +353,7 @@ def _workers(system: System, result: JobResult) -> dict[str, dict[str, Any]]:
 
 
 def _servers(system: System, result: JobResult) -> dict[str, dict[str, Any]]:
-    """By number, from 0."""
+    """Returns the servers' metrics by number, from 0."""
     names = (*WORKER_COUNTS, *system.host_counters)
     servers: dict[str, dict[str, Any]] = {}
     for number, rank in enumerate(sorted(result.servers)):
@@ -387,7 +389,8 @@ def _switches(measured: Measurements, lost: Mapping[str, Lost]) -> dict[str, dic
 
 
 def _port_errors(switch: SwitchStatistics) -> int:
-    """Frames no link counts: those a link's queue refused (tx_drops) are in its queue_drops."""
+    """Returns the frames that no link counts. Those that a link's queue refused (tx_drops) are in
+    its queue_drops."""
     ports = switch.details.get("ports", {})
     assert isinstance(ports, Mapping)
     return sum(port.get(name, 0) for port in ports.values() for name in PORT_ERRORS)
@@ -465,5 +468,6 @@ def _evidence(
 
 
 def _is_brief(resolved: ResolvedScenario, result: JobResult) -> bool:
-    """Rounds of so few windows that filling and emptying the path takes about as long."""
+    """Returns whether rounds have so few windows that filling and emptying the path takes about as
+    long as the rest."""
     return resolved.chunks(result.job) <= BRIEF_WINDOWS * result.job.window

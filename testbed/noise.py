@@ -1,10 +1,10 @@
-"""Whether a difference is more than noise. The rounds of a run are the sample. Every chance has a
-seed, so the same rounds always get the same answer.
+"""Decides whether a difference is more than noise. The rounds of a run are the sample. Random
+choices are seeded, so the same rounds always give the same answer.
 
 Two runs are compared by the rank-sum test of Wilcoxon, Mann and Whitney: if both had the same
-distribution, how often would dividing all their rounds at random put the sums of ranks at least as
-far apart? Ranks are not moved by one round that something held up. The interval of a median, and of
-the ratio of two, is the percentile bootstrap's (Efron and Tibshirani, An Introduction to the
+distribution, how often would a random division of all their rounds put the sums of ranks at least
+as far apart? A single delayed round hardly changes ranks. The interval of a median, and of the
+ratio of two medians, is the percentile bootstrap's (Efron and Tibshirani, An Introduction to the
 Bootstrap, 1993, chapter 13; recalled, not looked up).
 """
 
@@ -27,7 +27,7 @@ SEED = 12
 
 @dataclass(frozen=True)
 class Interval:
-    """Between which a figure lies, with a confidence of LEVEL."""
+    """The interval in which a value lies with a confidence of LEVEL."""
 
     low: float
     high: float
@@ -35,8 +35,9 @@ class Interval:
 
 @dataclass(frozen=True)
 class Difference:
-    """Of two samples, b against a. ratio: of the medians, b's over a's; p: how likely a difference
-    as large would be by chance; p_least: the smallest p that so few rounds can have."""
+    """The difference of sample b from sample a. ratio: b's median divided by a's; p: the
+    probability that chance makes a difference as large; p_least: the smallest p that so few rounds
+    can give."""
 
     ratio: float
     interval: Interval
@@ -45,7 +46,8 @@ class Difference:
 
 
 def median_interval(sample: Sequence[float]) -> Interval | None:
-    """Of the median, by the bootstrap; None of fewer than two values, which say nothing of it."""
+    """Returns the bootstrap interval of the median; None for fewer than two values, which cannot
+    give one."""
     if len(sample) < 2:
         return None
     medians = _medians(np.asarray(sample, dtype=float), np.random.default_rng(SEED))
@@ -53,7 +55,7 @@ def median_interval(sample: Sequence[float]) -> Interval | None:
 
 
 def difference(a: Sequence[float], b: Sequence[float]) -> Difference | None:
-    """None where a sample is empty, or the median of a is not above 0."""
+    """Returns the difference; None if a sample is empty or the median of a is not positive."""
     first, second = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     if not first.size or not second.size or not np.median(first) > 0:
         return None
@@ -69,7 +71,7 @@ def difference(a: Sequence[float], b: Sequence[float]) -> Difference | None:
 
 
 def _medians(sample: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Of DRAWS samples, each drawn from this one with replacement."""
+    """Returns the medians of DRAWS samples, each drawn from this one with replacement."""
     drawn = rng.integers(0, sample.size, size=(DRAWS, sample.size))
     return np.asarray(np.median(sample[drawn], axis=1))
 
@@ -81,8 +83,9 @@ def _interval(values: np.ndarray) -> Interval:
 
 
 def _permutation(a: np.ndarray, b: np.ndarray, rng: np.random.Generator) -> float:
-    """Two-sided p of the sum of ranks. All divisions are tried where they are few; otherwise the
-    one that was measured counts as one of those drawn (Phipson and Smyth, 2010; recalled)."""
+    """Returns the two-sided p of the sum of ranks. All divisions are tried if they are few.
+    Otherwise the measured division counts as one of those drawn (Phipson and Smyth, 2010;
+    recalled)."""
     ranks = _doubled_ranks(np.concatenate([a, b]))
     expected = a.size * (ranks.size + 1)
     measured = abs(ranks[: a.size].sum() - expected)
@@ -95,13 +98,14 @@ def _permutation(a: np.ndarray, b: np.ndarray, rng: np.random.Generator) -> floa
 
 
 def _doubled_ranks(values: np.ndarray) -> np.ndarray:
-    """Twice the rank of each value, from 1; equal ones share theirs. Whole numbers, so that sums
-    can be compared for being equal."""
+    """Returns twice the rank of each value, from 1; equal values share their ranks. These are whole
+    numbers, so sums can be compared for equality."""
     below = (values[:, None] > values).sum(axis=1)
     equal = (values[:, None] == values).sum(axis=1)
     return np.asarray(2 * below + equal + 1)
 
 
 def _least(a: int, b: int) -> float:
-    """Of n samples each, the division as measured and its mirror image are the most extreme."""
+    """Returns the smallest possible p: with n samples each, the most extreme divisions are two, one
+    the mirror image of the other."""
     return max((2 if a == b else 1) / comb(a + b, a), 1 / (1 + EXACT_MAX))

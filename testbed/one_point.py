@@ -1,5 +1,5 @@
-"""One point of a sweep that a worker of another machine's scheduler was given (elsewhere.py), in a
-process of its own: `python -m agglab.testbed.one_point FILE FOLDER PARENT`."""
+"""Runs one point of a sweep that the worker of another machine's scheduler was given
+(elsewhere.py), in a process of its own: `python -m agglab.testbed.one_point FILE FOLDER PARENT`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OTHER_CODE = (
 
 
 def main(words: Sequence[str]) -> int:
-    """Run the point that FILE tells of into FOLDER, and end when the process PARENT does. Exit
+    """Runs the point that FILE describes into FOLDER, and ends when the process PARENT does. Exit
     codes are those of `agglab run`."""
     told, folder, parent = words
     die_with_parent(int(parent))
@@ -56,7 +56,8 @@ def _point(folder: Path, contender: str, text: str) -> Point:
 
 
 def _contained(points: Sequence[Point], run: Callable[[Path], int]) -> int:
-    """Real links measure the machine: only one such run at a time, whoever started it so."""
+    """Runs the points. Runs on real links measure the machine, so there is only one at a time,
+    whoever started it."""
     if points[0].resolved.virtual:
         with scratch_folder() as scratch:
             return run(scratch)

@@ -1,7 +1,7 @@
-"""Table entries of one's own: the files that p4lang's tutorials call `s1-runtime.json`.
+"""Reads the user's own table entries: the files that p4lang's tutorials call `s1-runtime.json`.
 
-Of such a file `table_entries`, `multicast_group_entries` and `clone_session_entries` count;
-`target`, `p4info` and `bmv2_json` are what the scenario says.
+It uses `table_entries`, `multicast_group_entries` and `clone_session_entries` of such a file; the
+scenario takes the place of `target`, `p4info` and `bmv2_json`.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ def as_planned(switch: str, planned: Entries) -> Entries:
 
 
 def filling(path: str, programs: Mapping[str, Path], target: str = "native") -> Fill:
-    """What `switch.entries` makes of each switch's entries.
+    """Returns the function that adds the entries of `switch.entries` to those of each switch.
 
-    path: one file for every switch, a folder with `<switch>-runtime.json` for those that have
-    own entries, or empty. programs: the BMv2 JSON of every switch. A table that the program
-    lacks is then nobody's but the user's: what was planned for it is left out. Raises
+    path: one file for every switch, a folder with `<switch>-runtime.json` for those that have own
+    entries, or empty. programs: the BMv2 JSON of every switch. If the program lacks a table,
+    entries planned for it are left out, because only the user's own tables matter then. Raises
     ScenarioError with every mistake in the files.
     """
     if not path:
@@ -102,7 +102,7 @@ def _files(path: Path, switches: Sequence[str]) -> dict[str, Path]:
 
 
 def merged(planned: Entries, own: Entries) -> Entries:
-    """Both; own entries and groups take the place of those with the same key."""
+    """Returns both; own entries and groups replace planned ones with the same key."""
     kept = tuple(e for e in planned.tables if not any(_replaces(o, e) for o in own.tables))
     sessions = {**planned.sessions, **own.sessions}
     return Entries(kept + own.tables, {**planned.groups, **own.groups}, sessions)
@@ -121,7 +121,7 @@ def _is(full_name: str, name: str) -> bool:
 
 
 def read(path: Path, program: Program) -> Entries:
-    """A file's entries, under the program's full names. Raises ScenarioError."""
+    """Reads a file's entries and gives them the program's full names. Raises ScenarioError."""
     where = Where(str(path))
     try:
         content = json.loads(read_text(path, FILE_MAX_BYTES))
@@ -136,7 +136,7 @@ def read(path: Path, program: Program) -> Entries:
 
 
 class _Wrong(Exception):
-    """Path, what is wrong, what is allowed."""
+    """A mistake in a file: path, what is wrong, what is allowed."""
 
 
 class _Reader:
@@ -248,7 +248,8 @@ def _match(path: str, value: Any, key: Key) -> int | tuple[int, int]:
 
 
 def _is_anything(value: int | tuple[int, int], key: Key) -> bool:
-    """P4Runtime wants such a match left out."""
+    """Returns whether the match accepts any value; P4Runtime requires that such a match is
+    omitted."""
     everything = {"lpm": (0, 0), "ternary": (0, 0), "range": (0, (1 << key.bits) - 1)}
     return value == everything.get(key.kind)
 
@@ -318,7 +319,7 @@ def _integer(
 
 
 def _number(path: str, value: Any, bits: int) -> int:
-    """An integer, or text: decimal, 0x..., a MAC or an IPv4 address."""
+    """Returns an integer, given as one or as text: decimal, 0x..., a MAC or an IPv4 address."""
     number = value if type(value) is int else _from_text(value)
     if number is None or not 0 <= number < 1 << bits:
         allowed = f"0 to {(1 << bits) - 1}, a MAC or an IPv4 address, of {bits} bits"

@@ -1,5 +1,5 @@
-"""Whether the field's compiler and switch, where they are on PATH, also run here: each is tried
-once with a small program. One that does not is no witness against ours."""
+"""Checks whether the reference compiler and switch (p4c and BMv2), if they are on PATH, can also be
+run: each is tried once with a small program. One that cannot is of no use for comparisons."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ V1Switch(P(), C(), I(), E(), C(), D()) main;
 
 
 def last_line(said: str) -> str:
-    """What a program said last, for one line of ours."""
+    """Returns the last line of a program's output, for use in a one-line message."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     return one_line(lines[-1], 200) if lines else "it printed nothing"
 
 
 def try_p4c() -> None:
-    """Raise CouldNotRun if the p4c on PATH cannot compile the small program."""
+    """Raises CouldNotRun if the p4c on PATH cannot compile the small program."""
     with tempfile.TemporaryDirectory(prefix="agglab-peer-") as folder:
         _compile([P4C, "--p4v", "16"], P4C, Path(folder))
 
 
 def try_bmv2() -> None:
-    """Raise CouldNotRun if simple_switch or its command line, both on PATH, does not start."""
+    """Raises CouldNotRun if simple_switch or its command line, both on PATH, does not start."""
     with tempfile.TemporaryDirectory(prefix="agglab-peer-") as folder:
         program = _compile(compiler_command("agglab"), "python -m agglab.compiler", Path(folder))
         log, port = Path(folder) / "log", _free_port()
@@ -68,7 +68,7 @@ def try_bmv2() -> None:
 
 
 def try_version(program: str) -> None:
-    """Raise CouldNotRun if the program, on PATH, cannot even say which version it is."""
+    """Raises CouldNotRun if the program, which is on PATH, cannot even print its version."""
     _run([program, "--version"], program)
 
 
@@ -106,7 +106,7 @@ def _run(command: Sequence[str], name: str) -> None:
 
 
 def _listens(port: int, process: subprocess.Popen[bytes]) -> bool:
-    """Whether somebody answers at the port before the process ends or patience does."""
+    """Returns whether a program listens on the port before the process ends or the time is over."""
     deadline = time.monotonic() + PATIENCE_S
     while process.poll() is None and time.monotonic() < deadline:
         with socket.socket() as probe:
@@ -123,7 +123,7 @@ def _free_port() -> int:
 
 
 def bmv2_trouble() -> str:
-    """Why a BMv2 on PATH could not run; empty if it can, or is not there."""
+    """Returns why a BMv2 on PATH could not be run; empty if it could, or is not installed."""
     try:
         if shutil.which(GRPC):
             try_version(GRPC)
@@ -137,7 +137,7 @@ def bmv2_trouble() -> str:
 
 
 def p4c_trouble() -> str:
-    """Why a p4c on PATH could not run; empty if it can, or is not there."""
+    """Returns why a p4c on PATH could not be run; empty if it could, or is not installed."""
     try:
         if shutil.which(P4C):
             try_p4c()

@@ -1,5 +1,5 @@
-"""Where the files of the laboratory are: beside the packages in a checkout, in share/agglab where
-it is installed from a wheel."""
+"""Locates Agglab's files: beside the packages in a checkout, in share/agglab if it is installed
+from a wheel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PROGRAM = "p4/forwarding.p4"
 
 
 def _shared() -> Path:
-    """The folder that has p4/, scenarios/ and figures/."""
+    """Returns the folder that has p4/, scenarios/ and figures/."""
     for folder in (REPOSITORY, REPOSITORY.parent / "share/agglab"):  # pip install --target
         if (folder / PROGRAM).is_file():
             return folder
@@ -45,12 +45,13 @@ PYTHON_PACKAGES = {
 
 
 def install(command: str) -> str:
-    """The remedy for what `command` installs alone, and `make setup` with everything else."""
+    """Returns the remedy for what `command` installs by itself, and `make setup` together with
+    everything else."""
     return f"{SETUP}, or {command}" if SETUP else command
 
 
 def install_peer(package: str, name: str) -> str:
-    """The remedy for a peer that p4lang has a Debian package of."""
+    """Returns the remedy for a program that p4lang publishes as a Debian package."""
     source = f"{package} of p4lang's packages"
     if IS_CHECKOUT:
         return f"run `./setup.sh --peers`, which installs {name} ({source})"
@@ -58,6 +59,6 @@ def install_peer(package: str, name: str) -> str:
 
 
 def install_module(module: str) -> str:
-    """The remedy for a Python module that cannot be imported."""
+    """Returns the remedy for a Python module that cannot be imported."""
     package = module.partition(".")[0]
     return SETUP or PYTHON_PACKAGES.get(package, f"python -m pip install {package}")

@@ -1,5 +1,5 @@
-"""The points of a suite, run one after the other or side by side, each into its own folder; those
-that an earlier run of the same suite has finished there are kept."""
+"""Runs the points of a suite, one after the other or concurrently, each in its own folder. Points
+that an earlier run of the same suite has finished in that folder are kept."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ SIGNALLED = 128
 
 @dataclass(frozen=True)
 class Group:
-    """One point: its runs with what their switches are given, and where they go. number: from 0."""
+    """One point: its runs with the programs and entries of their switches, and the folder for its
+    results. number: from 0."""
 
     number: int
     label: str
@@ -51,7 +52,7 @@ class Group:
 
     @property
     def is_done(self) -> bool:
-        """Whether it was finished with the same scenario, programs and code."""
+        """Returns whether it was already finished with the same scenario, programs and code."""
         try:
             done = json.loads((self.folder.path / DONE).read_text())
         except (OSError, ValueError):
@@ -59,20 +60,20 @@ class Group:
         return isinstance(done, dict) and done.get("key") == self.key
 
     def finish(self) -> None:
-        """Its results are all there."""
+        """Marks the point as finished: all its results are there."""
         self.folder.write_json(DONE, {"key": self.key})
 
 
 def in_random_order(groups: Sequence[Group], seed: int) -> list[Group]:
-    """Points on real links, so that what changes on a machine as time goes by is no effect of a
-    swept key. Points in virtual time stay as they are."""
+    """Returns points on real links in random order, so that changes of the machine over time do not
+    look like effects of a swept key. Points in virtual time keep their order."""
     if all(point.resolved.virtual for group in groups for point, _ in group.runs):
         return list(groups)
     return random.Random(f"{seed}/order of points").sample(groups, len(groups))
 
 
 class Points:
-    """The points of a suite. folder: of the suite; processes: how many points may run at once."""
+    """The points of a suite. folder: the suite's; processes: how many points may run at once."""
 
     def __init__(
         self,
@@ -83,7 +84,7 @@ class Points:
         out: TextIO,
         scheduler: str | None = None,
     ) -> None:
-        """scheduler: the address of one that has the points run on other machines."""
+        """scheduler: the address of a scheduler that runs the points on other machines."""
         self._suite, self._folder, self._out = suite, folder, out
         self._processes, self._scheduler = processes, scheduler
         numbered = iter(prepared)
@@ -104,8 +105,8 @@ class Points:
         return Group(number, plain(points[0].label), runs, own, key_of(runs, code))
 
     def run(self, scratch: Path) -> int:
-        """Run those that are not done; PASSED, or the exit code of the first that broke off, after
-        which none is begun."""
+        """Runs the points that are not finished. Returns PASSED, or the exit code of the first that
+        was aborted, after which no other is begun."""
         waiting = [group for group in self._groups if not group.is_done]
         if len(waiting) < len(self._groups):
             kept = len(self._groups) - len(waiting)
@@ -125,15 +126,15 @@ class Points:
         print(f"{self._suite.name}: {text}", file=self._out, flush=True)
 
     def _conduct(self, group: Group, scratch: Path, out: TextIO) -> int:
-        """The runs of one point, in turns."""
+        """Runs the runs of one point in turns."""
         if self._suite.axes:
             return conduct(group, scratch, out)
         return take_turns(_runs(group, self._folder, scratch, out))
 
 
 def conduct(group: Group, scratch: Path, out: TextIO) -> int:
-    """The runs of one point of a sweep, in turns, in its folder made anew. PASSED, or the exit code
-    of the first that broke off."""
+    """Runs the runs of one point of a sweep in turns, in its recreated folder. Returns PASSED, or
+    the exit code of the first that was aborted."""
     shutil.rmtree(group.folder.path, ignore_errors=True)
     own = RunFolder(group.folder.path)
     runs = _runs(group, own, scratch, out)
@@ -158,7 +159,7 @@ def _runs(group: Group, own: RunFolder, scratch: Path, out: TextIO) -> list[Run]
 
 
 class _Crowd:
-    """Points side by side, each in a process of its own."""
+    """Runs points concurrently, each in a process of its own."""
 
     def __init__(
         self,
@@ -189,7 +190,8 @@ class _Crowd:
         return code
 
     def _begin(self, group: Group, scratch: Path) -> None:
-        """By fork, which needs nothing of a point to be pickled: systems may be the user's own."""
+        """Starts the process by fork, so that nothing of a point has to be pickled: systems may be
+        the user's own."""
         parent = os.getpid()
         work = multiprocessing.get_context("fork").Process(
             target=self._child, args=(group, scratch, parent)
@@ -202,7 +204,7 @@ class _Crowd:
         sys.exit(self._conduct(group, scratch, io.StringIO()))
 
     def _end(self, sentinel: int) -> int:
-        """Of a process that has ended: its exit code."""
+        """Returns the exit code of a process that has ended."""
         group, work, began_s = self._running.pop(sentinel)
         work.join()
         status = work.exitcode or PASSED
@@ -215,7 +217,8 @@ class _Crowd:
         return SIGNALLED - status if status < 0 else status
 
     def _stop(self) -> None:
-        """As Ctrl-C does, which reaches all processes of a terminal; SIGTERM reaches one."""
+        """Interrupts all points. Ctrl-C reaches all processes of a terminal, but SIGTERM reaches
+        only one."""
         for _, work, _ in self._running.values():
             if work.pid:
                 os.kill(work.pid, signal.SIGINT)
@@ -224,8 +227,8 @@ class _Crowd:
 
 
 def processes_for(suite: Suite, asked: int | None) -> int:
-    """How many points of a suite run at once: as many as were asked for, or as there are
-    processors and memory for. Real ones run alone, because they measure the machine."""
+    """Returns how many points of a suite run at once: as many as were asked for, else as processors
+    and memory allow. Real points run alone, because they measure the machine."""
     if any(not point.resolved.virtual for point in suite.points):
         return 1
     if asked:
@@ -236,8 +239,8 @@ def processes_for(suite: Suite, asked: int | None) -> int:
 
 
 def key_of(runs: Sequence[tuple[Point, Prepared]], code: str) -> str:
-    """A hash of all that the results of a point depend on, but for modules that modules of the
-    user's own import."""
+    """Returns a hash of everything on which the results of a point depend, except modules that the
+    user's own modules import."""
     digest = hashlib.sha256(code.encode())
     for point, prepared in runs:
         digest.update(to_yaml(point.resolved).encode())
@@ -249,7 +252,7 @@ def key_of(runs: Sequence[tuple[Point, Prepared]], code: str) -> str:
 
 
 def _own_files(point: Point) -> set[Path]:
-    """Python files of the user's own, and table entries."""
+    """Returns the user's own Python files and table entries."""
     scenario = point.resolved.scenario
     specs = [scenario.system, scenario.workload.worker, *(j.workload.worker for j in scenario.jobs)]
     named = {Path(spec.rpartition(":")[0]) for spec in specs if ".py:" in spec}

@@ -1,5 +1,5 @@
-"""What a run needs of the user's own programs, made and tried before anything is started: P4
-programs compiled and matched with what they will be filled with, worker classes loaded."""
+"""Prepares the user's own programs before anything is started: compiles P4 programs, compares them
+with their entries, and loads worker classes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from agglab.testbed.scenario.schema import Workload
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a run's switches are given. fill: how the scenario's own entries join the planned
+    """What the switches of a run are given. fill: adds the scenario's own entries to the planned
     ones."""
 
     programs: Programs
@@ -32,10 +32,11 @@ class Prepared:
 
 
 def compile_points(points: Sequence[Point]) -> list[Prepared]:
-    """What each point's switches are given: programs that hold their entries and the user's.
+    """Returns what each point's switches are given: programs that fit the planned entries and the
+    user's.
 
-    Raises CompileError with everything that is wrong with them, ScenarioError for wrong entries of
-    the user's, MachineLacks where the compiler is not installed.
+    Raises CompileError with everything that is wrong with the programs, ScenarioError for wrong
+    entries of the user, MachineLacks if the compiler is not installed.
     """
     found, refusals = [], []
     for point in points:
@@ -56,15 +57,15 @@ def _checked(resolved: ResolvedScenario) -> Prepared:
 
 
 def prepare(resolved: ResolvedScenario) -> Prepared:
-    """Compile the scenario's programs, and read the user's entries. ScenarioError if these cannot
-    join."""
+    """Compiles the scenario's programs and reads the user's entries. Raises ScenarioError if these
+    do not fit."""
     programs = _compiled(resolved)
     jsons = {switch: program.json for switch, program in programs.items()}
     return Prepared(programs, filling(resolved.scenario.switch.entries, jsons, resolved.target))
 
 
 def _compiled(resolved: ResolvedScenario) -> Programs:
-    """With the system's compile-time parameters, each once."""
+    """Compiles each program once, with the system's compile-time parameters."""
     compiler, made = resolved.scenario.switch.compiler, dict[str, Program]()
     for program in resolved.programs.values():
         if str(program) not in made:
@@ -73,7 +74,8 @@ def _compiled(resolved: ResolvedScenario) -> Programs:
 
 
 def all_entries(resolved: ResolvedScenario) -> dict[str, Entries]:
-    """What every switch is filled with when as many jobs run as may at once, in their order."""
+    """Returns the entries of every switch when as many jobs run as can run at once, in their
+    order."""
     sessions, running = resolved.system.sessions(resolved), []
     for job in resolved.jobs:
         sessions.join(job)
@@ -83,8 +85,8 @@ def all_entries(resolved: ResolvedScenario) -> dict[str, Entries]:
 
 
 def load_workers(points: Sequence[Point]) -> None:
-    """Run the modules that `workload.worker` names, and try each class. ScenarioError if one cannot
-    be used."""
+    """Runs the modules that `workload.worker` names and tries each class. Raises ScenarioError if
+    one cannot be used."""
     problems = []
     for point in points:
         for path, workload in _workloads(point.resolved.scenario):

@@ -1,4 +1,4 @@
-"""A scenario's P4 program compiled to BMv2 JSON and P4Info; cached by content."""
+"""Compiles a scenario's P4 program to BMv2 JSON and P4Info; the result is cached by content."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
 class CompileError(Exception):
-    """The compiler refused the program; the text is what it printed."""
+    """The compiler refused the program; the text is the compiler's output."""
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,10 @@ Programs = Mapping[str, Program]
 
 
 def compile_program(source: Path, compiler: str, parameters: Mapping[str, int]) -> Program:
-    """Compile, or take the product of an earlier compilation of the same text. parameters: -D.
+    """Compiles a program, or returns the product of an earlier compilation of the same text.
+    parameters: given as -D.
 
-    Raises CompileError for a program with errors, MachineLacks if the compiler is not there.
+    Raises CompileError for a program with errors, MachineLacks if the compiler is not installed.
     """
     command = compiler_command(compiler)
     defined = [f"-D{name}={value}" for name, value in parameters.items()]
@@ -66,14 +67,15 @@ def compile_program(source: Path, compiler: str, parameters: Mapping[str, int]) 
 
 
 def register_bits(program: Program) -> int:
-    """Bits of all its registers, which is what it keeps from packet to packet beside counters."""
+    """Returns the bits of all its registers: the state that it keeps between packets, besides
+    counters."""
     arrays = json.loads(program.json.read_text())["register_arrays"]
     return sum(array["size"] * array["bitwidth"] for array in arrays)
 
 
 def source_lines(source: Path) -> int:
-    """Lines of code of a program and of what it includes, but for the architecture's own files:
-    neither blank nor comments."""
+    """Returns the lines of code, without blank lines and comments, of a program and its includes,
+    except the architecture's own files."""
     return sum(map(_lines_of_code, {source.resolve(), *_included(source)}))
 
 
@@ -83,8 +85,8 @@ def _lines_of_code(file: Path) -> int:
 
 
 def check_fits(program: Program, entries: Entries) -> None:
-    """Raise CompileError if the program lacks a table, action, key or parameter to be filled: a
-    line for each."""
+    """Raises CompileError, with a line for each problem, if the program lacks a table, action, key
+    or parameter that is to be filled."""
     description = json.loads(program.json.read_text())
     tables = [t for pipe in description["pipelines"] for t in pipe["tables"] if t["key"]]
     kinds = {
@@ -114,7 +116,7 @@ def check_fits(program: Program, entries: Entries) -> None:
 def _differences(
     entry: TableEntry, table: dict[str, Any], actions: list[dict[str, Any]]
 ) -> Iterator[str]:
-    """What the table lacks of an entry that is planned for it."""
+    """Yields what the table lacks for an entry that is planned for it."""
     missing = [name for name in entry.match if not _called(table["key"], name)]
     exact = [key for key in table["key"] if key["match_type"] == "exact" and not entry.default]
     if missing or any(not any(_is(key, name) for name in entry.match) for key in exact):
@@ -130,12 +132,12 @@ def _differences(
 
 
 def _signature(entry: TableEntry) -> str:
-    """`job, port -> contribute(group, slots)`."""
+    """Returns `job, port -> contribute(group, slots)`."""
     return f"{', '.join(entry.match)} -> {entry.action}({', '.join(entry.parameters)})"
 
 
 def _called(objects: Iterable[dict[str, Any]], name: str) -> dict[str, Any] | None:
-    """The object of that name, or with that last part of a name."""
+    """Returns the object with that name, or with that last part of its name."""
     return next((each for each in objects if _is(each, name)), None)
 
 
@@ -155,7 +157,7 @@ def _cache() -> Path:
 
 
 def compiler_command(name: str) -> list[str]:
-    """How `switch.compiler` is called; MachineLacks where that is not installed."""
+    """Returns the command for `switch.compiler`. Raises MachineLacks if it is not installed."""
     if name == "agglab":
         return [sys.executable, "-m", "agglab.compiler"]
     found = shutil.which("p4c-bm2-ss")
@@ -165,7 +167,7 @@ def compiler_command(name: str) -> list[str]:
 
 
 def _compile(command: list[str], bmv2: Path, p4info: Path) -> None:
-    """Under temporary names first: a product that exists is complete."""
+    """Compiles to temporary names first, so that a product that exists is complete."""
     try:
         bmv2.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=bmv2.parent):
@@ -188,7 +190,8 @@ def _compile(command: list[str], bmv2: Path, p4info: Path) -> None:
 
 
 def _content_hash(source: Path, words: list[str], command: list[str]) -> str:
-    """Of everything the product depends on: sources, flags and the compiler itself."""
+    """Returns a hash of everything on which the product depends: sources, flags and the compiler
+    itself."""
     digest = hashlib.sha256()
     for word in words:
         digest.update(word.encode() + b"\0")
@@ -207,7 +210,7 @@ def _compiler_files(command: list[str]) -> Iterator[Path]:
 
 
 def _included(source: Path) -> set[Path]:
-    """Files that `source` may include, whatever the preprocessor's conditions say."""
+    """Returns the files that `source` may include, whatever the preprocessor's conditions say."""
     found: set[Path] = set()
     waiting = [source]
     while waiting:

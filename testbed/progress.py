@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a line per worker, redrawn in place on a terminal."""
+"""Shows the progress of a run: a line for each worker, redrawn in place on a terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BAR_CELLS, SHORT_BAR_CELLS = 20, 8
 
 @dataclass
 class WorkerState:
-    """What is known of one worker in the current round."""
+    """The state of one worker in the current round."""
 
     rank: int
     of: int
@@ -31,18 +31,18 @@ class WorkerState:
 
     @property
     def rate(self) -> float:
-        """Chunks per second since the round began."""
+        """Returns the chunks per second since the round began."""
         return self.chunks / self.elapsed_s if self.elapsed_s > 0 else 0.0
 
     @property
     def left_s(self) -> float | None:
-        """Seconds to the end at this rate; None if nothing moves."""
+        """Returns the seconds to the end at this rate; None if there is no progress."""
         return (self.of - self.chunks) / self.rate if self.rate > 0 else None
 
 
 @dataclass
 class JobState:
-    """One job's current round, counted from 0. frame_bits: what a chunk is on the wire."""
+    """One job's current round, counted from 0. frame_bits: the size of a chunk on the wire."""
 
     name: str
     rounds: int
@@ -54,7 +54,8 @@ class JobState:
 
 
 class Progress:
-    """Draws to `stream`; jobs are added before their first rounds. whose: what lines begin with."""
+    """Draws progress to `stream`; jobs are added before their first rounds. whose: the prefix of
+    lines."""
 
     def __init__(
         self, stream: TextIO, clock: Callable[[], float] = time.monotonic, whose: str = ""
@@ -71,7 +72,8 @@ class Progress:
     def add_job(
         self, number: int, name: str, workers: int, rounds: int, chunks: int, frame_bits: int
     ) -> None:
-        """number: on the wire. chunks: of a round; frame_bits: what one of them is on the wire."""
+        """number: the job's number on the wire. chunks: how many a round has; frame_bits: the size
+        of one on the wire."""
         states = [WorkerState(rank, chunks) for rank in range(workers)]
         self._jobs[number] = JobState(name, rounds, frame_bits, states)
 
@@ -83,7 +85,7 @@ class Progress:
         self._pace_s = REDRAW_S if self._live else PLAIN_S
 
     def event(self, event: Event) -> None:
-        """Take an agent's `progress` or `round` event."""
+        """Handles an agent's `progress` or `round` event."""
         job = self._jobs[event["job"]]
         state = job.workers[event["rank"]]
         if event["event"] == "progress":
@@ -97,7 +99,7 @@ class Progress:
             state.elapsed_s = max(1e-9, (event["end_ns"] - event["start_ns"]) / 1e9)
 
     def trained(self, event: Event) -> None:
-        """A line for an epoch of a training, as its script has reported it."""
+        """Prints a line for an epoch of training, as its script reported it."""
         job = self._jobs[event["job"]]
         since_s = (event["t_ns"] - job.began_ns) / 1e9
         told = [f"epoch {event['epoch']:g}"]
@@ -105,12 +107,12 @@ class Progress:
         self.say(f"{self._prefix(job)}{', '.join(told)} after {since_s:.1f} s")
 
     def due(self, now_s: float | None = None) -> bool:
-        """Whether it is time to draw."""
+        """Returns whether it is time to draw."""
         now_s = self._clock() if now_s is None else now_s
         return now_s - self._last_s >= self._pace_s
 
     def draw(self, now_s: float | None = None) -> None:
-        """Redraw, or print plain lines, if it is time to."""
+        """Redraws, or prints plain lines, if it is time to."""
         now_s = self._clock() if now_s is None else now_s
         if not self.due(now_s):
             return
@@ -123,7 +125,7 @@ class Progress:
             self._print(_shortened(self._lines(None), PLAIN_LINES_MAX))
 
     def end_round(self, job: int, seconds: float) -> None:
-        """Replace the workers' lines by one for the round."""
+        """Replaces the workers' lines by one for the round."""
         self._clear()
         state = self._jobs[job]
         state.active = False
@@ -136,12 +138,12 @@ class Progress:
         )
 
     def say(self, text: str) -> None:
-        """A line of its own."""
+        """Prints a separate line."""
         self._clear()
         self._print([text])
 
     def close(self) -> None:
-        """Leave the terminal as a run that ended, in whatever way, should."""
+        """Leaves the terminal in a clean state, however the run ended."""
         self._clear()
         self._stream.flush()
 
@@ -155,7 +157,8 @@ class Progress:
         return [self._line(job, state, columns) for job in active for state in job.workers]
 
     def _line(self, job: JobState, state: WorkerState, columns: int | None) -> str:
-        """The most that fits; what there is least room for goes first, the time left never."""
+        """Returns as much as fits into the line. The least important part is left out first; the
+        time left is always shown."""
         who = f"{self._prefix(job)}round {job.round} of {job.rounds} worker {state.rank}:"
         chunks = f"{state.chunks}/{state.of} chunks"
         rate, again = _rate(state.rate * job.frame_bits), f"{state.retransmitted} sent again"
@@ -171,7 +174,8 @@ class Progress:
         return next(fitting, forms[-1][:columns])
 
     def _redraw(self) -> None:
-        """One write: up over the lines drawn before, each line erased and written anew."""
+        """Redraws in one write: moves up over the lines drawn before, and erases and rewrites
+        each."""
         size = shutil.get_terminal_size()
         lines = self._lines(size.columns - 1)
         room = max(1, size.lines - 2)

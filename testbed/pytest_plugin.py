@@ -1,7 +1,7 @@
-"""The fixture `scenario`: run a scenario from a test of one's own, and get its result.
+r"""The pytest fixture `scenario` runs a scenario from a user's own test and returns its result.
 
     def test_my_program(scenario):
-        result = scenario("switch: {program: mine.p4}\\nexpect: {exact: true}")
+        result = scenario("switch: {program: mine.p4}\nexpect: {exact: true}")
         assert result.metrics["totals"]["retransmitted"] == 0
 
 Installing Agglab registers it (entry point `pytest11`). docs/testing-your-program.md has more.
@@ -31,7 +31,8 @@ INTERRUPT_S = 15.0
 
 @dataclass(frozen=True)
 class Result:
-    """What a run left. ok: every expectation holds; summary: what was printed for a user."""
+    """The results of a run. ok: whether every expectation holds; summary: what was printed for a
+    user."""
 
     ok: bool
     metrics: dict[str, Any]
@@ -39,12 +40,12 @@ class Result:
     summary: str
 
     def events(self, kind: str) -> list[dict[str, Any]]:
-        """The events of that kind, in order."""
+        """Returns the events of that kind, in order."""
         lines = (self.folder / "events.jsonl").read_text().splitlines()
         return [event for event in map(json.loads, lines) if event["event"] == kind]
 
     def contender(self, name: str) -> Result:
-        """Of a comparison: the result of one contender's run."""
+        """Returns the result of one contender's run in a comparison."""
         metrics = self.metrics["contenders"][name]
         return Result(metrics["ok"], metrics, self.folder / name, self.summary)
 
@@ -66,13 +67,13 @@ class Scenarios:
         check: bool = True,
         timeout_s: float = TIMEOUT_S,
     ) -> Result:
-        """Run it, in a process of its own.
+        """Runs a scenario in a process of its own and returns its result.
 
-        scenario: a name from `agglab list`, a path (from the test's folder, or from
-        pytest's root, as are the paths in it), YAML text, or a mapping. settings: further keys,
-        such as {"links.loss": "1%"}. check: a missed expectation fails the test. The test is
-        skipped where the machine lacks something (with --agglab-require it fails), and fails where
-        the scenario is invalid.
+        scenario: a name from `agglab list`, a path (relative to the test's folder or to pytest's
+        root, like the paths in it), YAML text, or a mapping. settings: additional keys, such as
+        {"links.loss": "1%"}. check: whether a missed expectation fails the test. The test is
+        skipped if the machine lacks something (with --agglab-require it fails), and fails if the
+        scenario is invalid.
         """
         words = [f"{key}={_value(value)}" for key, value in (settings or {}).items()]
         command = [sys.executable, "-m", "agglab.testbed", "run", *self._file(scenario)]
@@ -96,7 +97,7 @@ class Scenarios:
         pytest.skip(what)
 
     def _file(self, scenario: str | os.PathLike[str] | Mapping[str, Any]) -> list[str]:
-        """The scenario's words on the command line."""
+        """Returns the scenario's words for the command line."""
         if isinstance(scenario, Mapping):
             return self._write(json.dumps(scenario, default=str))  # JSON is YAML
         text = os.fspath(scenario)
@@ -108,7 +109,7 @@ class Scenarios:
         return [text]
 
     def _write(self, text: str) -> list[str]:
-        """A file named for the test, with paths that count from the test's folder."""
+        """Writes a file with the test's name, whose paths are relative to the test's folder."""
         self._runs += 1
         name = re.sub(r"[^A-Za-z0-9_-]+", "-", self._item.name)[:NAME_MAX].strip("-_") or "test"
         path = self._scratch / f"{name}-{self._runs}.yaml"
@@ -116,7 +117,8 @@ class Scenarios:
         return [str(path), "--folder", str(self._item.path.parent)]
 
     def _run(self, command: list[str], timeout_s: float) -> tuple[int, str, str]:
-        """At pytest's root: what is not found beside scenario or test is looked for there."""
+        """Runs the command in pytest's root, so that paths not found beside the scenario or test
+        are looked up there."""
         process = subprocess.Popen(
             command,
             cwd=self._item.config.rootpath,
@@ -136,7 +138,8 @@ class Scenarios:
 
 @pytest.fixture
 def scenario(request: pytest.FixtureRequest, tmp_path: Path) -> Scenarios:
-    """Call it with a scenario: name, path, YAML text or mapping; it returns a Result."""
+    """Returns a function that runs a scenario (name, path, YAML text or mapping) and returns a
+    Result."""
     kept = request.config.getoption("--agglab-results")
     results = Path(kept).resolve() if kept else tmp_path / "results"
     return Scenarios(request.node, tmp_path, results)
@@ -159,7 +162,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def _stopped(process: subprocess.Popen[str]) -> str:
-    """End it, with the time it takes to tidy up and to conclude, and return what it said."""
+    """Ends the process, gives it time to clean up and finish, and returns its output."""
     process.terminate()
     try:
         out, err = process.communicate(timeout=INTERRUPT_S)
@@ -170,12 +173,12 @@ def _stopped(process: subprocess.Popen[str]) -> str:
 
 
 def _value(value: object) -> str:
-    """As it is written in YAML, of which JSON is a part."""
+    """Returns the value as it is written in YAML, of which JSON is a part."""
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
 def _reason(folder: Path | None, err: str) -> str:
-    """What a test's failure is called, in one line."""
+    """Returns the reason of a test's failure in one line."""
     if folder is not None:
         reason = str(json.loads((folder / "metrics.json").read_text()).get("reason") or "")
     else:
@@ -184,7 +187,7 @@ def _reason(folder: Path | None, err: str) -> str:
 
 
 def _folder(out: str, results: Path) -> Path | None:
-    """The result folder that the summary ends with, if there is one."""
+    """Returns the result folder with which the summary ends, if there is one."""
     for line in reversed(out.splitlines()):
         for word in reversed(line.split()):
             path = Path(word)

@@ -1,8 +1,8 @@
-"""What became of frames inside a switch: what came in, what its program counted, what went out.
+"""Follows frames through a switch: what arrived, what its program counted, what left.
 
-Each frame that reaches a program is counted by one of its counters (System.arrivals), and what it
-sends follows from them (System.owed). Where that does not come out, either the switch lost frames
-(BMv2 says nothing of packets that its receive rings or egress queues had no room for), or its
+Each frame that reaches a program is counted by one of its counters (System.arrivals), and from
+these follows what it sends (System.owed). If the numbers differ, either the switch lost frames
+(BMv2 does not report packets for which its receive rings or egress queues had no room), or its
 program does not do what it counts.
 """
 
@@ -30,15 +30,17 @@ class Balance:
 
 @dataclass(frozen=True)
 class Lost:
-    """Frames. before: the program saw them; after: it had sent them."""
+    """Frames lost in a switch. before: before the program received them; after: after it had sent
+    them."""
 
     before: int
     after: int
 
 
 def lost_inside(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Lost]:
-    """By switch. Nobody can tell (so nothing is here) where the program counts other things, or a
-    session was broken off, whose switch may have been stopped with its counters."""
+    """Returns the losses by switch. A switch is missing if they cannot be known, because its
+    program counts other things or a session was aborted, for which the switch may have been stopped
+    together with its counters."""
     results = measured.outcome.jobs
     if any(result.restarts or result.failure for result in results):
         return {}
@@ -49,7 +51,8 @@ def lost_inside(resolved: ResolvedScenario, measured: Measurements) -> dict[str,
 
 
 def balances(resolved: ResolvedScenario, measured: Measurements) -> dict[str, Balance]:
-    """By switch, of those whose program counts all that the system's own does."""
+    """Returns by switch the balance of those whose program counts everything that the system's own
+    program does."""
     system = resolved.system
     if not system.arrivals():
         return {}
@@ -74,12 +77,12 @@ def _balance(resolved: ResolvedScenario, measured: Measurements, switch: str) ->
 
 
 def _packets(counters: Mapping[str, Cells], kinds: Iterable[str]) -> int:
-    """All that these count together."""
+    """Returns the sum of these counters."""
     return sum(packets for kind in kinds for packets, _ in counters[kind].values())
 
 
 def _arrived(way: DirectionStatistics) -> int:
-    """Frames that the program must have counted. Not those with a bit changed, which may be for
-    somebody else now: what is then counted too many hides as many losses."""
+    """Returns the frames that the program must have counted, without corrupted ones, which may have
+    another destination now. If more are counted, as many losses go unnoticed."""
     injected = way.dropped_injected + way.lost_link_down + way.corrupted
     return way.seen - injected + way.duplicated - way.held

@@ -1,4 +1,4 @@
-"""The Backend of real packets: a MininetNetwork, switches of one target, agents as processes."""
+"""The Backend for real packets: a MininetNetwork, switches of one target, agents as processes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ LOOK_SHARE = 30
 
 class RealBackend:
     """See backend.Backend. targets: of every switch. sums: a folder for what agents receive, which
-    can be large. counters: of the P4 programs, by name, whose values outlive a switch's restart."""
+    can be large. counters: of the P4 programs, by name; their values are kept when a switch is
+    restarted."""
 
     def __init__(
         self,
@@ -64,8 +65,8 @@ class RealBackend:
         pcaps: Path | None = None,
         sample_ns: int = 0,
     ) -> None:
-        """sample_ns: how often links are looked at for `record`, and agents look at themselves; 0
-        for never."""
+        """sample_ns: the interval at which links are sampled for `record` and agents sample
+        themselves; 0 for never."""
         self._topology = topology
         self._targets = targets
         self._counters = tuple(dict.fromkeys(counters))
@@ -137,8 +138,8 @@ class RealBackend:
                 return events
 
     def _look(self) -> float:
-        """Look at the links, if it is time to; how long to wait until then at most. Looking takes
-        no more than 1 / LOOK_SHARE of a processor, however many links there are."""
+        """Samples the links if it is time to, and returns how long to wait until the next sample.
+        Sampling takes no more than 1 / LOOK_SHARE of a processor, however many links there are."""
         tracks = self._tracks
         if tracks is None:
             return WATCH_S
@@ -163,7 +164,8 @@ class RealBackend:
         )
 
     def _ended(self) -> list[Event]:
-        """Of programs that ended without having been told to; what they said comes first."""
+        """Returns the events of programs that ended without being told to; what they sent before
+        comes first."""
         ended = []
         for worker in sorted(self._running, key=lambda w: (w.job, w.host, w.role, w.rank)):
             status = self._processes[worker].poll()
@@ -190,7 +192,7 @@ class RealBackend:
         }
 
     def progress(self) -> list[Event]:
-        """None: agents send their own."""
+        """Returns nothing: agents send their own progress."""
         return []
 
     def received(self, job: int, rank: int, number: int) -> Received | None:
@@ -227,7 +229,7 @@ class RealBackend:
                     raise
 
     def _open(self, host: str) -> socket.socket:
-        """A packet socket stays in the namespace it was made in."""
+        """Opens a packet socket, which stays in the namespace in which it was created."""
         with network_namespace(self._network.mininet[host].pid):
             link = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
             link.bind((interface_name(host, 0), 0))
@@ -248,7 +250,7 @@ class RealBackend:
         self._switches[switch].reprogram()
 
     def _keep_counts(self, switch: str) -> None:
-        """What is counted so far, which the switch is about to forget."""
+        """Stores the counts so far, because the switch is about to lose them."""
         for counter in self._counters:
             if cells := self.counters(switch, counter):
                 self._counted[switch, counter] = cells
@@ -284,20 +286,22 @@ class RealBackend:
 
 
 def _mapped(path: Path) -> Array:
-    """A file's array, which stays when the file is gone. One of no elements cannot be mapped."""
+    """Returns a file's array, which remains valid when the file is removed. An empty array cannot
+    be mapped."""
     empty = path.stat().st_size <= NPY_HEADER_BYTES
     array: Array = np.load(path, mmap_mode=None if empty else "r")
     return array
 
 
 def _environment() -> dict[str, str]:
-    """One thread a library: an agent is one worker, and workers outnumber processors."""
+    """Limits each library to one thread: an agent is one worker, and there are more workers than
+    processors."""
     return {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def _compile(targets: Iterable[Target]) -> None:
-    """What every switch and every agent would compile for itself, on the time of its start. Where
-    that fails, the first of them says why."""
+    """Compiles in advance what every switch and agent would otherwise compile during its start. If
+    that fails, the first of them reports why."""
     with contextlib.suppress(library.BuildError):
         library.built()
     if any(isinstance(target, NativeTarget) for target in targets):

@@ -1,4 +1,4 @@
-"""What one worker had in its hands after a round: the arrays that are judged."""
+"""What one worker had after a round: the arrays that are verified."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = npt.NDArray[Any]
 
 
 class Claim(NamedTuple):
-    """An array that ought to hold a round's outcome. what: `sum`, `result` or `out`."""
+    """An array that should hold a round's result. what: `sum`, `result` or `out`."""
 
     what: str
     array: Array | None
@@ -20,12 +20,12 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True)
 class Received:
-    """Of one worker and one round; None where the worker has left nothing.
+    """What one worker had after one round; a field is None if the worker left nothing.
 
     result: what `all_reduce` returned, of the tensor's dtype and length. sums: the integers that
-    the switch returned, where `result` is not made of them as they are (float32). out: the array
-    that was given for the result, where another one was returned. more: what only some kinds of
-    workload leave, by names of their own.
+    the switch returned, if `result` is computed from them (float32). out: the array that was given
+    for the result, if another one was returned. more: what only some kinds of workload leave, by
+    their own names.
     """
 
     result: Array | None
@@ -34,7 +34,8 @@ class Received:
     more: Mapping[str, Array] = field(default_factory=dict)
 
     def claims(self, with_sums: bool) -> Iterator[Claim]:
-        """All that must be right. with_sums: the worker has to have left sums, too."""
+        """Yields every array that must be right. with_sums: whether the worker must have left sums
+        as well."""
         if with_sums:
             yield Claim("sum", self.sums)
         yield Claim("result", self.result)
@@ -42,5 +43,5 @@ class Received:
             yield Claim("out", self.out)
 
     def exact(self, with_sums: bool) -> Array | None:
-        """The array of which every bit is determined."""
+        """Returns the array that is determined bit for bit, if there is one."""
         return self.sums if with_sums else self.result

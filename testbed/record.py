@@ -1,4 +1,5 @@
-"""A run's folder: made first, filled as the run goes, and never looking better than the run was."""
+"""A run's folder. It is created first and filled during the run, and never claims more than the run
+has achieved."""
 
 from __future__ import annotations
 
@@ -17,15 +18,15 @@ NOT_FINISHED = {"ok": False, "reason": "the run was not finished"}
 
 
 class ResultsError(Exception):
-    """The results cannot be written; one line."""
+    """The results cannot be written; the message is one line."""
 
 
 class RunFolder:
-    """`results/<scenario>/<run-id>/`, or inside it the folder of one point, or of one contender."""
+    """`results/<scenario>/<run-id>/`, or inside it the folder of one point or contender."""
 
     def __init__(self, path: Path, new: bool = True) -> None:
-        """new: makes the folder; until something else is written there, its metrics.json says that
-        the run did not finish."""
+        """new: whether to create the folder; until something else is written there, its
+        metrics.json says that the run was not finished."""
         self.path = path
         self.logs = path / "logs"
         if new:
@@ -39,23 +40,24 @@ class RunFolder:
             raise ResultsError(f"{error.filename or self.path}: {error.strerror}") from None
 
     def point(self, number: int) -> RunFolder:
-        """A folder for the n-th run of a sweep."""
+        """Returns a folder for the n-th point of a sweep."""
         return RunFolder(self.path / point_folder(number))
 
     def contender(self, name: str) -> RunFolder:
-        """A folder for one of those that are compared."""
+        """Returns a folder for one contender."""
         return RunFolder(self.path / name)
 
     def metrics(self) -> dict[str, Any]:
-        """What its metrics.json holds; of a folder that was never made, that the run did not
-        finish."""
+        """Returns the content of metrics.json; if the folder was never created, the metrics of a
+        run that was not finished."""
         path = self.path / "metrics.json"
         metrics = json.loads(path.read_text()) if path.is_file() else NOT_FINISHED
         assert isinstance(metrics, dict)
         return metrics
 
     def write(self, name: str, text: str) -> None:
-        """All or nothing: a reader never sees half a file. Names that are no UTF-8 get a '?'."""
+        """Writes a file completely or not at all, so that a reader never sees a part. Characters
+        that UTF-8 cannot encode become '?'."""
         part = self.path / f".{name}.part"
         part.write_text(text, encoding="utf-8", errors="replace")
         os.replace(part, self.path / name)
@@ -64,8 +66,8 @@ class RunFolder:
         self.write(name, json.dumps(value, indent=2, allow_nan=False) + "\n")
 
     def fail(self, reason: str) -> None:
-        """Say why there is no result; a metrics.json that already says more is kept, and so is the
-        first one where the disk is full."""
+        """Writes why there is no result. A metrics.json that already says more is kept; the first
+        one is also kept if the disk is full."""
         if self.metrics() == NOT_FINISHED:
             with contextlib.suppress(OSError):
                 self.write_json("metrics.json", {"ok": False, "reason": reason})
@@ -76,7 +78,7 @@ def point_folder(number: int) -> str:
 
 
 class EventLog:
-    """events.jsonl: one object a line, in the order of `t_ns`, which `now_ns` gives."""
+    """events.jsonl: one object in a line, ordered by `t_ns`, which `now_ns` provides."""
 
     def __init__(self, path: Path, now_ns: Callable[[], int] = time.monotonic_ns) -> None:
         self._now_ns = now_ns
@@ -93,7 +95,7 @@ class EventLog:
 
 
 def new_run_folder(results: Path, scenario: str) -> RunFolder:
-    """A folder that no other run has, and the link `latest` to it."""
+    """Creates a folder that no other run has, and the link `latest` to it."""
     stamp = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S")
     folder = RunFolder(results / scenario / f"{stamp}-{secrets.token_hex(2)}")
     _point_latest_to(folder.path)

@@ -1,4 +1,4 @@
-"""Files of result folders, read by whoever comes later."""
+"""Reads files of result folders."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 
 class NoResults(Exception):
-    """This is not the folder of a run, or cannot be read as one; one line."""
+    """A folder is not that of a run, or cannot be read as one; the message is one line."""
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """A JSON file that holds an object. Raises NoResults."""
+    """Reads a JSON file that holds an object. Raises NoResults."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

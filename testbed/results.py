@@ -1,4 +1,4 @@
-"""`agglab results DIR...`: the numbers of many runs as one table, for those who go on with them."""
+"""`agglab results DIR...`: writes the numbers of many runs as one table for other programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NO_PARQUET = MachineLacks("the Python package pyarrow", "pip install 'agglab[par
 
 
 def main(words: Sequence[str]) -> int:
-    """Exit code 0; 2 where a folder has no results or the table cannot be written. Raises
+    """Returns exit code 0, or 2 if a folder has no results or the table cannot be written. Raises
     MachineLacks for Parquet without pyarrow."""
     options = _parser().parse_args(words)
     to = options.to or _suffix(options.out)
@@ -55,7 +55,7 @@ def _suffix(out: str | None) -> str:
 
 
 def _write(table: Sequence[Row], to: str, out: Path) -> None:
-    """All of the file or nothing."""
+    """Writes the whole file or nothing."""
     part = out.with_name(f"{out.name}.part")
     try:
         if to == "parquet":
@@ -77,7 +77,7 @@ def _lines(table: Sequence[Row], file: TextIO) -> None:
 
 
 def _parquet(table: Sequence[Row], out: Path) -> None:
-    """The swept keys are columns of text, as in CSV."""
+    """Writes Parquet; the swept keys are columns of text, as in CSV."""
     try:
         pyarrow = importlib.import_module("pyarrow")
         parquet = importlib.import_module("pyarrow.parquet")

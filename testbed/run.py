@@ -1,4 +1,5 @@
-"""A checked scenario file to a result folder: check the machine, compile, run, judge, report."""
+"""Runs a checked scenario and fills a result folder: checks the machine, compiles, runs, verifies,
+reports."""
 
 from __future__ import annotations
 
@@ -42,10 +43,11 @@ def run(
     processes: int | None = None,
     scheduler: str | None = None,
 ) -> int:
-    """Run every point and print the summary; returns the exit code. metrics_out: is given
-    metrics.json, too. resume: the folder of an earlier run of the same sweep, of which the points
-    that were finished are kept. processes: how many virtual points may run at once, by default as
-    many as there are processors. scheduler: of a sweep, the address of one that has the points run
+    """Runs every point, prints the summary and returns the exit code.
+
+    metrics_out: also receives metrics.json. resume: the folder of an earlier run of the same sweep,
+    whose finished points are kept. processes: how many virtual points may run at once, by default
+    one for each processor. scheduler: for a sweep, the address of a scheduler that runs the points
     on other machines (elsewhere.py).
 
     Raises MachineLacks, CompileError, ScenarioError or ResultsError before anything has started.
@@ -72,7 +74,7 @@ def run(
 
 
 def _resumed(path: Path, suite: Suite, asked: str) -> RunFolder:
-    """The folder of an earlier run of this suite; it has not finished from now on."""
+    """Returns the folder of an earlier run of this suite, and marks it as unfinished."""
     if not suite.axes:
         raise ResultsError(f"{path}: only sweeps can be resumed, and {suite.name} has no sweep")
     try:
@@ -113,8 +115,8 @@ def _check_machine(suite: Suite) -> None:
 
 
 def _contained(suite: Suite, run: Callable[[Path], int], is_elsewhere: bool) -> int:
-    """Real networks run in namespaces of their own; virtual ones, and those of other machines,
-    leave nothing to contain."""
+    """Runs the suite. Real networks run in namespaces of their own; virtual ones and those of other
+    machines need no isolation."""
     if not is_elsewhere and any(not point.resolved.virtual for point in suite.points):
         from agglab.testbed.network import isolated
 
@@ -124,7 +126,7 @@ def _contained(suite: Suite, run: Callable[[Path], int], is_elsewhere: bool) -> 
 
 
 def _conclude(suite: Suite, folder: RunFolder, code: int, out: TextIO) -> None:
-    """What is left to say and to draw when the network is gone, however it went."""
+    """Prints and draws what remains to be done when the network is gone, however the run went."""
     try:
         _complete(suite, folder, code)
     except OSError as error:
@@ -135,7 +137,7 @@ def _conclude(suite: Suite, folder: RunFolder, code: int, out: TextIO) -> None:
 
 
 def _complete(suite: Suite, folder: RunFolder, code: int) -> None:
-    """The metrics of all runs together, the hashes of their events, and the report."""
+    """Writes the metrics of all runs together, the hashes of their events, and the report."""
     points = []
     for number, group in enumerate(suite.groups):
         own = RunFolder(folder.path / point_folder(number), new=False) if suite.axes else folder
@@ -152,7 +154,7 @@ def _complete(suite: Suite, folder: RunFolder, code: int) -> None:
 def _of_point(
     suite: Suite, folder: RunFolder, code: int, settings: Mapping[str, str]
 ) -> dict[str, Any]:
-    """The metrics of one point, whose folder may never have been made."""
+    """Returns the metrics of one point, whose folder may never have been created."""
     runs = {name: _of_run(RunFolder(folder.path / name, new=False), code) for name in _names(suite)}
     if not suite.contenders:
         return runs[""]
@@ -164,19 +166,20 @@ def _of_point(
 
 
 def _of_run(folder: RunFolder, code: int) -> dict[str, Any]:
-    """code: of all runs; above LACKING it says how this one ended, if it had not by then."""
+    """Returns the metrics of one run. code: the exit code of all runs; above LACKING, it says how
+    this run ended if it had not ended before."""
     if code > LACKING and folder.path.is_dir():
         folder.fail("interrupted" if code == INTERRUPTED else f"killed by signal {code - 128}")
     return folder.metrics()
 
 
 def _names(suite: Suite) -> tuple[str, ...]:
-    """The folders of a point's runs, in the point's own."""
+    """Returns the names of the folders of a point's runs."""
     return suite.contenders or ("",)
 
 
 def _add_hashes(suite: Suite, folder: RunFolder) -> None:
-    """events_sha256 of runs on virtual time, whose events are the same each time."""
+    """Adds events_sha256 of runs in virtual time, whose events are the same in each repetition."""
     if any(not point.resolved.virtual for point in suite.points):
         return
     places = [point_folder(n) for n in range(len(suite.groups))] if suite.axes else [""]

@@ -1,8 +1,9 @@
-"""Scratch folders: short private paths for a run's sockets, gone afterwards, also after `kill -9`.
+"""Scratch folders: short private paths for a run's sockets, removed afterwards, even after `kill
+-9`.
 
-They lie in a folder that only this user can write to. A living run holds a lock on its own; one
-that nobody holds is stale, and so is whatever the run noted there as lying elsewhere. Nothing else
-is ever removed.
+They are in a folder to which only this user can write. A running run holds a lock on its scratch
+folder. A folder whose lock nobody holds is stale, and so is every path that the run noted there as
+being elsewhere. Nothing else is ever removed.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ LOCK, GUARD, ELSEWHERE = "lock", "guard", "elsewhere.jsonl"
 
 
 def check_usable() -> None:
-    """Raise MachineLacks where this user cannot have scratch folders."""
+    """Raises MachineLacks if this user cannot have scratch folders."""
     with _guard():
         pass
 
 
 @contextlib.contextmanager
 def scratch_folder() -> Iterator[Path]:
-    """A fresh private folder, locked while the block runs and removed after it.
+    """Creates a private folder, locked while the block runs and removed after it.
 
-    Removes stale ones first. Raises MachineLacks.
+    Stale folders are removed first. Raises MachineLacks.
     """
     remove_stale()
     scratch, lock = _make()
@@ -46,14 +47,15 @@ def scratch_folder() -> Iterator[Path]:
 
 
 def note_elsewhere(scratch: Path, path: Path) -> None:
-    """Say that `path`, a folder outside the scratch folder, is to end with the run as well."""
+    """Notes that `path`, which is outside the scratch folder, must also be removed when the run
+    ends."""
     with (scratch / ELSEWHERE).open("a") as notes:
         notes.write(json.dumps(os.fsdecode(path.absolute())) + "\n")
 
 
 def remove_stale() -> list[str]:
-    """Remove the scratch folders of runs that were killed, and what they noted as lying elsewhere;
-    return the paths. Where this user has no state folder there is nothing to remove."""
+    """Removes the scratch folders of runs that were killed, and what they noted as being elsewhere;
+    returns the paths. If this user has no state folder, there is nothing to remove."""
     removed: list[str] = []
     with contextlib.suppress(MachineLacks), _guard() as state:
         for scratch in sorted(state.glob(f"{PREFIX}*")):
@@ -66,7 +68,8 @@ def remove_stale() -> list[str]:
 
 @contextlib.contextmanager
 def _guard() -> Iterator[Path]:
-    """The state folder; no two processes make or remove scratch folders at a time."""
+    """Locks the state folder, so that only one process at a time creates or removes scratch
+    folders."""
     state = state_folder()
     try:
         state.mkdir(mode=0o700, exist_ok=True)
@@ -93,7 +96,8 @@ def _is_folder(path: Path) -> bool:
 
 
 def _is_locked(path: Path) -> bool:
-    """Whether a living process holds the lock; a run killed early may not have made the file."""
+    """Returns whether a living process holds the lock; a run that was killed early may not have
+    created the file."""
     try:
         lock = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except FileNotFoundError:
@@ -108,7 +112,7 @@ def _is_locked(path: Path) -> bool:
 
 
 def _remove_elsewhere(scratch: Path) -> list[str]:
-    """Folders that the run noted and that are still there."""
+    """Removes the folders that the run noted and that still exist."""
     notes = scratch / ELSEWHERE
     if not notes.is_file():
         return []
@@ -123,7 +127,7 @@ def _remove_elsewhere(scratch: Path) -> list[str]:
 
 
 def _make() -> tuple[Path, int]:
-    """A fresh folder and the descriptor that keeps it locked."""
+    """Creates a folder; returns it and the descriptor that keeps it locked."""
     with _guard() as state:
         scratch = Path(tempfile.mkdtemp(prefix=PREFIX, dir=state))
         lock = os.open(scratch / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

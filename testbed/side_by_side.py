@@ -1,4 +1,4 @@
-"""Metrics of several runs side by side: the ratios of contenders, and the growth along a sweep.
+"""Compares the metrics of several runs: the ratios of contenders, and the growth along a sweep.
 Pure arithmetic on the runs' own metrics."""
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ TIMES = "allreduce.time_s.all"
 
 
 def comparison(runs: Mapping[str, Metrics], expected: Sequence[Expectation]) -> dict[str, Any]:
-    """The metrics of a comparison from those of its contenders. expected: of their ratios."""
+    """Returns the metrics of a comparison from those of its contenders. expected: of their
+    ratios."""
     contest = Contest(tuple(runs))
     asked = [contest.about(expectation.metric) for expectation in expected]
     ratios: dict[str, dict[str, Any]] = {a: {} for a in runs}
@@ -53,8 +54,8 @@ def comparison(runs: Mapping[str, Metrics], expected: Sequence[Expectation]) -> 
 def sweep(
     points: Sequence[Metrics], labels: Sequence[str], expected: Sequence[Expectation]
 ) -> dict[str, Any]:
-    """The metrics of a sweep from those of its points. points: `settings` and `metrics` of each;
-    expected: of their growth."""
+    """Returns the metrics of a sweep from those of its points. points: `settings` and `metrics` of
+    each; expected: of their growth."""
     growth = {}
     for expectation in expected:
         path = expectation.metric.removeprefix(GROWTH)
@@ -77,10 +78,10 @@ def sweep(
 
 @dataclass(frozen=True)
 class OfSeveral:
-    """One run of a sweep or a comparison. settings: the swept keys and their values, and contender:
-    each empty where there is none. folder: its own, in that of all. first: the first contender of
-    the point; times_first: the ratio of the median times; spread: the least and the largest of the
-    ratios round by round."""
+    """One run of a sweep or a comparison. settings: the swept keys and their values; contender: its
+    name; each is empty if there is none. folder: its own, inside that of all runs. first: the first
+    contender of the point; times_first: the ratio of the median times; spread: the smallest and the
+    largest ratio of single rounds."""
 
     settings: Mapping[str, str]
     contender: str
@@ -95,15 +96,15 @@ class OfSeveral:
         return ", ".join(f"{path} {value}" for path, value in self.settings.items())
 
     def line_over(self, axis: str) -> str:
-        """What its line in a figure over a swept key is called: all that it differs in from the
-        runs of other lines."""
+        """Returns the label of its line in a figure over a swept key: everything that distinguishes
+        it from the runs of other lines."""
         others = [f"{path} {value}" for path, value in self.settings.items() if path != axis]
         return ", ".join([*([self.contender] if self.contender else []), *others]) or "all"
 
 
 def contenders_of(metrics: Metrics) -> Mapping[str, Metrics]:
-    """Of a comparison's metrics, by name, which is their folder's, too. Raises ValueError for other
-    names, since a folder of results may be a stranger's."""
+    """Returns the contenders' metrics by name, which is also the name of their folder. Raises
+    ValueError for any other name, because a result folder may come from an untrusted source."""
     contenders: Mapping[str, Metrics] = metrics["contenders"]
     if not contenders or not all(re.fullmatch(JOB_NAME.pattern, name) for name in contenders):
         raise ValueError(f"no contenders: {list(contenders)}")
@@ -111,7 +112,7 @@ def contenders_of(metrics: Metrics) -> Mapping[str, Metrics]:
 
 
 def runs_of(metrics: Metrics) -> list[OfSeveral]:
-    """Of a sweep's, or a comparison's, metrics: all runs, in their order."""
+    """Returns all runs of a sweep's or a comparison's metrics, in their order."""
     if "points" not in metrics:
         return _at_point({}, "", metrics)
     runs = []
@@ -135,7 +136,8 @@ def _at_point(settings: Mapping[str, str], folder: str, metrics: Metrics) -> lis
 
 
 def busiest(run: Metrics) -> tuple[str, float] | None:
-    """The direction that carried most, and its bytes in a round; None where no round ended."""
+    """Returns the direction that carried most, and its bytes in a round; None if no round was
+    completed."""
     ways = {
         name: way["bytes"] for link in run.get("links", {}).values() for name, way in link.items()
     }
@@ -147,7 +149,7 @@ def busiest(run: Metrics) -> tuple[str, float] | None:
 
 
 def _ratios(a: Metrics, b: Metrics, paths: Sequence[str]) -> dict[str, Any]:
-    """As a tree, so that a metric's path leads to its ratio."""
+    """Returns a tree, so that a metric's path leads to its ratio."""
     tree: dict[str, Any] = {}
     for path in dict.fromkeys(paths):
         *sections, name = path.split(".")
@@ -159,7 +161,7 @@ def _ratios(a: Metrics, b: Metrics, paths: Sequence[str]) -> dict[str, Any]:
 
 
 def _ratio(a: Metrics, b: Metrics, path: str) -> float | None:
-    """None where either has no such number, or b's is 0."""
+    """Returns the ratio; None if either has no such number, or b's is 0."""
     above, below = (lookup(run, path) for run in (a, b))
     if not all(isinstance(value, (int, float)) for value in (above, below)):
         return None  # the metrics of `first_wrong` may be text
@@ -167,8 +169,8 @@ def _ratio(a: Metrics, b: Metrics, path: str) -> float | None:
 
 
 def _paired(a: Metrics, b: Metrics) -> dict[str, Any]:
-    """The time of a's k-th round over that of b's: what disturbed one most likely disturbed the
-    other."""
+    """Returns the time of a's k-th round divided by that of b's, because what disturbed one
+    probably disturbed the other."""
     times = (lookup(run, TIMES) or () for run in (a, b))
     ratios = [above / below for above, below in zip(*times, strict=False) if below]
     if not ratios:
@@ -177,7 +179,7 @@ def _paired(a: Metrics, b: Metrics) -> dict[str, Any]:
 
 
 def _missed(expected: Sequence[Expectation], values: Iterable[float | None]) -> list[str]:
-    """Those that do not hold."""
+    """Returns the expectations that do not hold."""
     return [
         f"expected {expectation}, got {show(value)}"
         for expectation, value in zip(expected, values, strict=True)

@@ -79,7 +79,8 @@ class NodeStatistics:
 @dataclass(frozen=True)
 class Repeats:
     """What workers sent again, by (job's number, host): with a cause in the network or its faults,
-    in consequence of one, and without one. examples: of the last, a few in words."""
+    as a consequence of such a retransmission, and without a cause. examples: a few of the last, in
+    words."""
 
     explained: Mapping[tuple[int, str], int]
     consequences: Mapping[tuple[int, str], int]
@@ -90,7 +91,7 @@ class Repeats:
 @dataclass(frozen=True)
 class NetworkStatistics:
     """Everything counted so far. cpu_s: processor seconds by process name (agents and switches).
-    nodes, repeats: in virtual time alone, where each frame can be followed."""
+    nodes, repeats: only in virtual time, where each frame can be followed."""
 
     directions: tuple[DirectionStatistics, ...]
     switches: tuple[SwitchStatistics, ...]

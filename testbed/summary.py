@@ -21,14 +21,14 @@ hold."""
 
 
 def summary(name: str, metrics: Metrics, folder: Path) -> str:
-    """Of one run, or of several."""
+    """Returns the summary of one run, or of several."""
     if "points" in metrics or "contenders" in metrics:
         return _of_several(name, metrics, folder)
     return _of_one(name, metrics, folder)
 
 
 def _of_one(name: str, metrics: Metrics, folder: Path) -> str:
-    """Verdict, exactness, time against the bound, losses, fidelity, folder."""
+    """Returns verdict, exactness, time compared with the bound, losses, fidelity and folder."""
     lines = [f"{_verdict(metrics)}  {name}"]
     if "totals" in metrics:
         lines += [f"  {label:<10}{text}" for label, text in _facts(metrics)]
@@ -36,7 +36,7 @@ def _of_one(name: str, metrics: Metrics, folder: Path) -> str:
 
 
 def _of_several(name: str, metrics: Metrics, folder: Path) -> str:
-    """One row a run, and the growth that was expected."""
+    """Returns a row for each run, and the growth that was expected."""
     runs = runs_of(metrics)
     lines = [f"{_verdict(metrics)}  {name}, {len(runs)} runs", *_table([_row(run) for run in runs])]
     growth = metrics.get("growth", {}).items()
@@ -54,7 +54,8 @@ def _verdict(metrics: Metrics) -> str:
 
 
 def _remedy(whole: Metrics, runs: Sequence[Metrics]) -> list[str]:
-    """A line for a run, or a sweep, that failed without a wrong sum on a machine too small."""
+    """Returns a line of advice if a run or sweep failed without a wrong sum on a machine that is
+    too small."""
     if whole["ok"] or not all(run.get("exact") and not run["wrong_results"] for run in runs):
         return []
     verdicts = [run["fidelity"]["verdict"] for run in runs]
@@ -91,7 +92,7 @@ def _facts(metrics: Metrics) -> list[tuple[str, str]]:
 
 
 def _sums(metrics: Metrics) -> str:
-    """What was judged: integers, floats that the system makes of them, or floats that it adds."""
+    """Returns what was verified: integers, floats computed from them, or floats added as such."""
     judged = [job for job in metrics["jobs"].values() if job["error"]["within"] is not None]
     added = [job for job in judged if job["error"]["bound"] is None]
     integers = len(added) < len(metrics["jobs"])
@@ -120,7 +121,7 @@ def _largest(error: Metrics) -> float:
 
 
 def _steps(training: Metrics) -> str:
-    """What the system did for a training script."""
+    """Returns what the system did for a training script."""
     reduced = f"{training['reductions']} all-reduces in {training['reducing_s']:.4f} s"
     step_s = training["step_s"]["median"]
     return reduced if step_s is None else f"{reduced}; a step takes {step_s:.4f} s"
@@ -143,7 +144,7 @@ def _time(job: Metrics) -> str:
 
 
 def _mishaps(name: str, job: Metrics) -> list[str]:
-    """What a job went through to get there."""
+    """Returns what went wrong in a job before it succeeded."""
     if not job["restarts"]:
         return []
     count = "1 round was" if job["restarts"] == 1 else f"{job['restarts']} rounds were"
@@ -154,7 +155,7 @@ def _mishaps(name: str, job: Metrics) -> list[str]:
 
 
 def _row(run: OfSeveral) -> dict[str, str]:
-    """By column; of a run that broke off, a verdict."""
+    """Returns the row by column; a run that was aborted has only a verdict."""
     metrics, median_s = run.metrics, lookup(run.metrics, "allreduce.time_s.median")
     timed, ended, carried = median_s is not None, "totals" in metrics, busiest(metrics)
     bound_s = metrics["link_bound_s"] if timed else None
@@ -181,7 +182,7 @@ def _exact(metrics: Metrics) -> str:
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> list[str]:
-    """Under the columns of the first row, which all have."""
+    """Returns the table's lines, with the columns of the first row, which all rows have."""
     lines = [tuple(rows[0]), *(tuple(row.values()) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     cells = ([cell.ljust(w) for cell, w in zip(row, widths, strict=True)] for row in lines)

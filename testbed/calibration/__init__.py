@@ -1,2 +1,2 @@
-"""What this machine can carry: `search` finds it, `capacity` keeps it and says what a scenario asks
-of it, `command` is `agglab calibrate`."""
+"""Measures what this machine can carry: `search` finds it, `capacity` stores it and compares it
+with what a scenario needs, `command` is `agglab calibrate`."""

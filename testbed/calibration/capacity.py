@@ -1,4 +1,4 @@
-"""The table of what this machine carries, and what a scenario asks of it."""
+"""The table of what this machine can carry, and what a scenario needs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ NAME = "calibration.json"
 
 @dataclass(frozen=True)
 class Row:
-    """Of a rack: so many workers with packets of at most so many bytes (the MTU) stay network-bound
-    at links of rate_bps, and not at 1.1 times as much."""
+    """A rack with this many workers and packets of at most this many bytes (the MTU) stays
+    network-bound with links of rate_bps, and does not with 1.1 times that rate."""
 
     workers: int
     packet_bytes: int
@@ -29,12 +29,12 @@ class Row:
 
 
 def place() -> Path:
-    """Where the table is kept: in the user's cache."""
+    """Returns where the table is stored, in the user's cache."""
     return cache_folder() / NAME
 
 
 def keep(rows: Sequence[Row]) -> Path:
-    """Whole, instead of what was there."""
+    """Writes the table and replaces the previous one."""
     path = place()
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     part = path.with_suffix(".part")
@@ -45,7 +45,8 @@ def keep(rows: Sequence[Row]) -> Path:
 
 
 def kept() -> list[Row]:
-    """Nothing where this machine has not been calibrated, or the table is another one's."""
+    """Returns the stored table; empty if this machine has not been calibrated or the table is
+    another machine's."""
     try:
         table = json.loads(place().read_text())
         rows = [Row(**row) for row in table["rows"]]
@@ -56,7 +57,7 @@ def kept() -> list[Row]:
 
 
 def machine() -> dict[str, str | int]:
-    """What a table holds for."""
+    """Returns the machine and version for which a table is valid."""
     return {
         "processors": len(os.sched_getaffinity(0)),
         "processor": _processor(),
@@ -74,9 +75,13 @@ def _processor(info: Path = Path("/proc/cpuinfo")) -> str:
 
 
 def carried_bps(rows: Sequence[Row], workers: int, packet_bytes: int) -> float | None:
-    """Of each link. Work is done for each packet, so between rows, and beyond them, the packets per
-    second of all workers together follow a power of their number; and of packet sizes the nearest
-    is taken, with as many packets per second."""
+    """Returns the rate of each link that the machine can carry, in bits per second, or None if the
+    table cannot tell.
+
+    The work is proportional to the number of packets. Between rows and beyond them, the packets per
+    second of all workers together therefore follow a power of the number of workers. The row with
+    the nearest packet size is used, at the same number of packets per second.
+    """
     if not rows:
         return None
     sizes = {row.packet_bytes for row in rows}
@@ -89,7 +94,8 @@ def carried_bps(rows: Sequence[Row], workers: int, packet_bytes: int) -> float |
 
 
 def _interpolated(points: Sequence[tuple[int, int]], x: int) -> float:
-    """On straight lines through the logarithms; beyond the ends as at the end."""
+    """Interpolates linearly between the logarithms of the points; beyond the ends the end's value
+    is used."""
     if x <= points[0][0]:
         return points[0][1]
     for (x0, y0), (x1, y1) in itertools.pairwise(points):
@@ -100,7 +106,8 @@ def _interpolated(points: Sequence[tuple[int, int]], x: int) -> float:
 
 
 def too_much(resolved: ResolvedScenario, rows: Sequence[Row]) -> str:
-    """One line where a scenario on real links asks more than this machine carries; else empty."""
+    """Returns one line if a scenario on real links needs more than this machine can carry; else an
+    empty string."""
     if resolved.virtual:
         return ""
     workers = len({host for job in resolved.jobs for host in job.hosts})
@@ -124,6 +131,6 @@ def too_much(resolved: ResolvedScenario, rows: Sequence[Row]) -> str:
 
 
 def _shown(rate_bps: float) -> str:
-    """As links.rate takes it, with two digits, rounded down."""
+    """Returns the rate as links.rate accepts it, rounded down to two digits."""
     scale = 10 ** (math.floor(math.log10(rate_bps)) - 1)
     return str(rate().write(int(rate_bps // scale * scale)))

@@ -1,4 +1,4 @@
-"""`agglab calibrate`: what this machine carries, measured by runs on real links, and kept."""
+"""`agglab calibrate`: measures by runs on real links what this machine can carry, and stores it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Unmeasured."""
 
 
 class Unmeasured(Exception):
-    """A run could not be had; its exit code, and what it said last."""
+    """A run could not be measured; with its exit code and its last line of output."""
 
     def __init__(self, code: int, said: str) -> None:
         super().__init__(said)
@@ -35,8 +35,9 @@ class Unmeasured(Exception):
 
 
 def main(words: Sequence[str], probe: Probe | None = None) -> int:
-    """Exit code 0; 1 where nothing could be measured; 3 if the machine lacks something. Rows are
-    printed as they are found; those found before an interrupt (130) are kept, too."""
+    """Returns exit code 0; 1 if nothing could be measured; 3 if the machine lacks something. Rows
+    are printed as soon as they are found, and are stored even if the command is interrupted
+    (130)."""
     options = _parser().parse_args(words)
     rows: list[Row] = []
     code = PASSED
@@ -65,7 +66,8 @@ def _row(probe: Probe, workers: int, packet_bytes: int) -> list[Row]:
 
 
 def measured(workers: int, packet_bytes: int, rate_bps: int) -> bool:
-    """By a run of the default system on a rack of such links, for about a second."""
+    """Returns whether a run of about a second of the default system, on a rack of such links, is
+    network-bound."""
     from agglab.testbed.run import run
 
     elements = max(1000, round(ROUND_S * rate_bps / 32))

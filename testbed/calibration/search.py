@@ -1,4 +1,4 @@
-"""The highest rate at which runs stay network-bound, by trying some."""
+"""Searches for the highest rate at which runs stay network-bound."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ NEAR = 1.1
 
 
 def highest(carries: Callable[[int], bool], begin_bps: int) -> int | None:
-    """Bits per second, to 10 %; None where even the lowest rate is too much. carries: whether a
-    run at a rate is network-bound; of rates above one that is not, none is tried."""
+    """Returns that rate in bits per second, to within 10 %, or None if even the lowest rate is too
+    high.
+
+    carries: returns whether a run at a rate is network-bound. No rate above one that is not is
+    tried.
+    """
     low = high = _within(begin_bps)
     if carries(low):
         while high < HIGHEST_BPS:
@@ -30,7 +34,7 @@ def highest(carries: Callable[[int], bool], begin_bps: int) -> int | None:
 
 
 def _between(carries: Callable[[int], bool], low: int, high: int) -> int:
-    """low is carried, high is not."""
+    """Searches between `low`, which can be carried, and `high`, which cannot."""
     while high / low > NEAR:
         middle = round(sqrt(low * high))
         if carries(middle):

@@ -21,7 +21,7 @@ EXIT_CODES = """exit codes:
 
 
 def main(words: Sequence[str]) -> int:
-    """Prints what differs; returns the exit code."""
+    """Prints the differences and returns the exit code."""
     options = _parser().parse_args(words)
     try:
         found = compare(read(Path(options.a)), read(Path(options.b)))

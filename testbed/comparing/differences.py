@@ -1,4 +1,4 @@
-"""What differs between two result folders. Values in, values out; `text` puts them into words."""
+"""Computes the differences between two result folders as values; `text` puts them into words."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ABSENT = "nothing"
 
 @dataclass(frozen=True)
 class Result:
-    """A result folder: of a run, a sweep or a comparison."""
+    """The result folder of a run, a sweep or a comparison."""
 
     folder: Path
     metrics: Metrics
@@ -44,7 +44,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Change:
-    """One key whose value differs; ABSENT where one of the two has none."""
+    """One key whose values differ; ABSENT if one of the two results does not have the key."""
 
     path: str
     a: Any
@@ -53,8 +53,8 @@ class Change:
 
 @dataclass(frozen=True)
 class Times:
-    """The times of a job's rounds in both results. p: of `difference`, corrected for how many jobs
-    and runs are compared (Holm); None where there are no rounds to compare."""
+    """The times of a job's rounds in both results. p: the p-value of `difference`, corrected for
+    the number of jobs and runs compared (Holm); None if there are no rounds to compare."""
 
     job: str
     a: Sequence[float]
@@ -64,12 +64,12 @@ class Times:
 
     @property
     def same(self) -> bool:
-        """Round by round, bit for bit."""
+        """Whether all rounds took exactly the same time."""
         return list(self.a) == list(self.b)
 
     @property
     def more_than_noise(self) -> bool | None:
-        """None where there are too few rounds to tell."""
+        """Whether the difference is more than noise; None if there are too few rounds to tell."""
         if self.same:
             return False
         if self.difference is None or self.p is None or self.difference.p_least > LIKELY:
@@ -79,7 +79,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Pair:
-    """One run of both results. label: of its point and contender; empty for a run alone."""
+    """One run of both results. label: its point and contender; empty for a single run."""
 
     label: str
     flags: Sequence[Change]
@@ -93,7 +93,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Comparison:
-    """only_a, only_b: labels of runs that the other result does not have."""
+    """The differences of two results. only_a, only_b: labels of runs that only this result has."""
 
     a: Result
     b: Result
@@ -114,7 +114,7 @@ class Comparison:
 
 
 def read(folder: Path) -> Result:
-    """Raises NoResults."""
+    """Reads a result folder. Raises NoResults."""
     metrics = read_object(folder / "metrics.json")
     whole = next((f for f in (folder, *folder.resolve().parents[:2]) if _has_manifest(f)), None)
     manifest = read_object(whole / "manifest.json") if whole else {}
@@ -128,7 +128,7 @@ def _has_manifest(folder: Path) -> bool:
 
 
 def compare(a: Result, b: Result) -> Comparison:
-    """Raises NoResults where metrics.json is not what it should be."""
+    """Compares two results. Raises NoResults if metrics.json is malformed."""
     try:
         first, second = (_runs(result.metrics) for result in (a, b))
         both = [label for label in first if label in second]
@@ -148,7 +148,7 @@ def compare(a: Result, b: Result) -> Comparison:
 
 
 def changes(a: Any, b: Any) -> list[Change]:
-    """The leaves of two trees that differ, by dotted path."""
+    """Returns the leaves of two trees that differ, by dotted path."""
     first, second = dict(leaves(a)), dict(leaves(b))
     return [
         Change(path, first.get(path, ABSENT), second.get(path, ABSENT))
@@ -169,12 +169,12 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _made_by(result: Result) -> dict[str, Any]:
-    """What made a result: code, programs, machine, packages."""
+    """Returns what produced a result: code, programs, machine, packages."""
     return {name: v for name, v in result.manifest.items() if name not in NOT_OF_THE_RESULT}
 
 
 def _runs(metrics: Metrics) -> dict[str, Metrics]:
-    """By point and contender."""
+    """Returns the runs by point and contender."""
     return {
         ": ".join(part for part in (run.point, run.contender) if part): run.metrics
         for run in runs_of(metrics)
@@ -206,7 +206,8 @@ def _rounds(job: Metrics) -> Sequence[float]:
 
 
 def _corrected(pairs: Sequence[Pair]) -> list[Pair]:
-    """With p after Holm: of m comparisons, the k-th smallest p counts m - k + 1 times."""
+    """Returns the pairs with their p-values corrected by Holm's method: of m comparisons, the k-th
+    smallest p is multiplied by m - k + 1."""
     found = sorted(
         (each.difference.p, i, j)
         for i, pair in enumerate(pairs)

@@ -1,4 +1,4 @@
-"""A comparison in words, and as JSON."""
+"""Formats a comparison as text and as JSON."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NONE = "nothing differs"
 
 
 def text(found: Comparison) -> str:
-    """For people."""
+    """Returns the comparison as text for people."""
     lines = [f"A  {found.a.folder}", f"B  {found.b.folder}"]
     lines += ["", "scenario", *_changes(found.scenario)]
     lines += ["", "produced by (manifest)", *_changes(found.made_by)]
@@ -27,7 +27,7 @@ def text(found: Comparison) -> str:
 
 
 def as_json(found: Comparison) -> dict[str, Any]:
-    """For programs."""
+    """Returns the comparison as JSON for programs."""
     return {
         "a": str(found.a.folder),
         "b": str(found.b.folder),
@@ -71,7 +71,7 @@ def _percent(change: Change) -> str:
 
 
 def _judged(times: Times) -> str:
-    """The sentence on a job's rounds."""
+    """Returns the sentence about a job's rounds."""
     if times.same:
         return f"time of a round: the same in all {len(times.a)} rounds"
     if times.difference is None:

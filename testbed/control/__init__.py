@@ -1,1 +1,1 @@
-"""Jobs, faults and recovery of a run, on whatever backend: see conductor.py."""
+"""Runs the jobs, faults and recovery of a run on any backend: see conductor.py."""

@@ -1,4 +1,4 @@
-"""Makes the parts of a run and puts them together."""
+"""Creates the parts of a run and connects them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ def conductor(
     progress: Progress,
     fill: Fill = as_planned,
 ) -> Conductor:
-    """One run of a scenario. fill: what the user's own entries make of those planned."""
+    """Creates the Conductor for one run of a scenario. fill: turns the planned entries into those
+    with the user's own."""
     system, jobs, faults = resolved.system, resolved.jobs, resolved.faults
     has_controller = system.abilities.has_controller
     timeouts = resolved.scenario.timeouts

@@ -1,4 +1,4 @@
-"""One run: all jobs and faults of a scenario on a backend, real or virtual."""
+"""Conducts one run: all jobs and faults of a scenario on a backend, real or virtual."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ IDLE_NS = 100_000_000
 
 
 class Conductor:
-    """Waits for the backend's events and moves jobs, controllers and faults by them. crews and
-    controls: by the number of the job. assembly.py makes all parts."""
+    """Waits for the backend's events and lets jobs, controllers and faults react to them. crews and
+    controls are keyed by the job's number. assembly.py creates all parts."""
 
     def __init__(
         self,
@@ -47,14 +47,17 @@ class Conductor:
         self._history, self._meter, self._verifier = history, meter, verifier
 
     def run(self) -> Outcome:
-        """Until every job has ended. Raises what the backend raises when it cannot go on."""
+        """Runs until every job has ended. Raises what the backend raises when it cannot
+        continue."""
         return exhaust(self.turns())
 
     def turns(self) -> Generator[None, None, Outcome]:
-        """`run` in turns, so that several runs, each on a backend of its own, can take theirs one
-        after the other. Yields when all agents are ready and no time counts yet, and then before
-        each further round, where the run may rest (turns.py). At a yield no round is under way, and
-        nothing is due until the next turn."""
+        """Does the same as `run` in turns, so that several runs on separate backends can alternate.
+
+        It yields when all agents are ready and no time counts yet, and then before each further
+        round, if the run may rest (turns.py). At a yield no round is in progress, and nothing is
+        due until the next turn.
+        """
         self._roster.fill_switches()
         # Faults first: what is due at the same time as a round's start comes before it.
         for fault in self._faults:
@@ -78,7 +81,8 @@ class Conductor:
         return self._outcome()
 
     def _all_prepared(self) -> bool:
-        """The agents of all jobs are ready, or have failed to be, and times do not count yet."""
+        """Whether the agents of all jobs are ready, or have failed to become ready, and times do
+        not count yet."""
         return self._clock.start_ns is None and all(
             job.prepared or not self._scheduler.runs(job) for job in self._jobs
         )
@@ -88,7 +92,7 @@ class Conductor:
         self._journal.tell("started", at_ns=self._clock.start_ns)
 
     def _wait(self) -> None:
-        """For what happens next."""
+        """Waits for the next event or deadline."""
         until_ns = min(self._scheduler.until_ns, self._clock.now_ns() + IDLE_NS)
         for event in self._backend.wait(until_ns):
             self._crews[event["job"]].note(event)

@@ -1,5 +1,5 @@
-"""Runs a job's controller: asks it before each round and at its deadlines, and puts what it says
-into switches."""
+"""Runs a job's controller: calls it before each round and at its deadlines, and writes the entries
+that it returns to the switches."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from agglab.testbed.systems.base import Changes, Controller, Readings
 
 
 class Controlling:
-    """switches: what the controller is shown. tell: is given an event before each round, of which
-    `steps` hears that there may be another deadline, and whenever entries have changed or a
-    deadline was missed."""
+    """Runs one controller. switches: what the controller is shown. tell: is called with an event
+    before each round, whenever entries have changed, and when a deadline was missed; `steps` learns
+    from the first that there may be a new deadline."""
 
     def __init__(
         self,
@@ -33,14 +33,14 @@ class Controlling:
         self._counts = result.control = ControlCounts()
 
     def begin_round(self, number: int) -> None:
-        """An attempt at a round is about to begin."""
+        """Calls the controller before an attempt at a round begins."""
         active = self._roster.active(self._job)
         now_ns = self._now_ns()
         changes = self._controller.begin_round(now_ns, number, active, self._switches)
         self._apply(changes, None, round=number)
 
     def steps(self) -> Process[None]:
-        """As long as the job runs."""
+        """Runs as long as the job does."""
         yield from self._clock.start()
         while True:
             event = yield self._due_ns()
@@ -71,7 +71,7 @@ class Controlling:
             self._tell("controlled", of=self._job.name, entries=differing, **content)
 
     def _now_ns(self) -> int:
-        """Since the scenario's times count."""
+        """Returns the time since the scenario's times began to count."""
         assert self._clock.start_ns is not None, "rounds can only begin after the start"
         return self._clock.now_ns() - self._clock.start_ns
 

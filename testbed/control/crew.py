@@ -1,4 +1,4 @@
-"""The agents of one job: who they are, who lives, and what is said to them."""
+"""The agents of one job: which there are, which are alive, and how commands reach them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ ANSWER_S = 5.0
 
 
 class JobFailed(Exception):
-    """Ends a job. rank: of the agent that is to blame, if one is. report: what more there is to
-    show a person."""
+    """Ends a job. rank: the rank of the agent that is to blame, if one is. report: additional text
+    for people."""
 
     def __init__(self, reason: str, rank: int | None, report: str = "") -> None:
         super().__init__(reason)
@@ -24,8 +24,8 @@ class JobFailed(Exception):
 
 
 class Crew:
-    """Workers have the ranks of the job; servers have ranks above those of all workers. start_s:
-    how long a program may take to be ready."""
+    """The agents of one job. Workers have the ranks of the job; servers have ranks above those of
+    all workers. start_s: how long a program may take to become ready."""
 
     def __init__(
         self, result: JobResult, backend: Backend, clock: RunClock, roster: Roster, start_s: float
@@ -47,44 +47,44 @@ class Crew:
 
     @property
     def members(self) -> tuple[int, ...]:
-        """Ranks of the workers that take part."""
+        """The ranks of the workers that take part."""
         return self._roster.active(self.job).members
 
     @property
     def servers(self) -> Mapping[int, WorkerId]:
-        """By rank: who only answers, schedulers among them."""
+        """The servers by rank, and schedulers too: agents that only answer."""
         return self._servers
 
     @property
     def needed(self) -> set[int]:
-        """The ranks of all without whom no round ends: one that is spare is not missed when it has
-        died."""
+        """The ranks of all agents without which no round can end. A spare agent that has died is
+        not among them."""
         return {*self.members, *self._servers} - (self._spare & self._dead.keys())
 
     @property
     def dead(self) -> Mapping[int, Event]:
-        """Rank -> how its program ended."""
+        """Rank -> the event that reported the end of its program."""
         return self._dead
 
     def agent(self, rank: int) -> WorkerId:
-        """Whom a rank belongs to."""
+        """Returns the agent with this rank."""
         return self._servers.get(rank) or WorkerId(self.job.number, self.job.hosts[rank])
 
     def ranks_at(self, host: str) -> list[int]:
-        """The ranks of the agents on a host, the worker's first."""
+        """Returns the ranks of the agents on a host, the worker's first."""
         ranks = [*range(len(self.job.hosts)), *self._servers]
         return [rank for rank in ranks if self.agent(rank).host == host]
 
     def called(self, rank: int) -> str:
-        """For people: `h2: worker 1`."""
+        """Returns the agent's name for people: `h2: worker 1`."""
         if known := self._servers.get(rank):
             alike = [other for other, agent in self._servers.items() if agent.role == known.role]
             return f"{known.host}: {known.role} {alike.index(rank)}"
         return f"{self.job.hosts[rank]}: worker {rank}"
 
     def note(self, event: Event) -> None:
-        """Take every event of this job, before anybody else does: who lives, and what was
-        counted."""
+        """Records which agents are alive and what they counted. It must receive every event of this
+        job before any other part does."""
         if event.get("stats"):
             served = event["rank"] in self._servers
             (self._result.served if served else self._result.reports).append(event)
@@ -94,19 +94,19 @@ class Crew:
             self.forgetful = True
 
     def send(self, rank: int, **command: Any) -> None:
-        """A command of hosts.agent."""
+        """Sends a command of hosts.agent."""
         self._backend.command(self.agent(rank), command)
 
     def start(self, ranks: Collection[int]) -> Process[None]:
-        """Start the programs of these agents, until they are ready. Raises JobFailed."""
+        """Starts the programs of these agents and waits until they are ready. Raises JobFailed."""
         agents = {agent.rank: agent for agent in self._roster.agents(self.job)}
         for rank in ranks:
             self._backend.start_worker(self.agent(rank), agents[rank].configuration)
         yield from self.until_ready(ranks)
 
     def until_ready(self, ranks: Collection[int], or_dead: bool = False) -> Process[None]:
-        """Until each of the ranks is ready. Raises JobFailed if one takes too long, or ends
-        (or_dead: whoever has ended is not waited for)."""
+        """Waits until each of the ranks is ready. Raises JobFailed if one takes too long or ends;
+        with or_dead, agents that have ended are not waited for."""
         deadline = self._clock.after_s(self._start_s)
         waiting = set(ranks)
         while waiting := waiting - (self._dead.keys() if or_dead else set()):
@@ -127,7 +127,7 @@ class Crew:
         raise JobFailed(f"{self.called(rank)} was not ready within {self._start_s:g} s", rank)
 
     def until_back(self, ranks: Collection[int]) -> Process[None]:
-        """Until programs that somebody else starts again are ready. Raises JobFailed if that takes
+        """Waits until programs that another part restarts are ready. Raises JobFailed if that takes
         too long."""
         deadline = self._clock.after_s(self._start_s)
         while late := set(ranks) & self._dead.keys():
@@ -138,7 +138,7 @@ class Crew:
                 )
 
     def until_answered(self, ranks: Collection[int], answers: Collection[str]) -> Process[None]:
-        """Until each of the ranks has sent one of these events, but not for long."""
+        """Waits a limited time until each of the ranks has sent one of these events."""
         asked = set(ranks)
         deadline = self._clock.after_s(ANSWER_S)
         while asked and self._clock.now_ns() < deadline:
@@ -147,8 +147,8 @@ class Crew:
                 asked.discard(event.get("rank", -1))
 
     def stop(self) -> Process[None]:
-        """Stop all programs. Who sends what belongs to no round of its own is asked before for what
-        it has counted; whoever does not answer has counted nothing."""
+        """Stops all programs. Agents whose traffic does not belong to rounds of their own are first
+        asked for their counters; one that does not answer is counted as zero."""
         listening = {agent.rank for agent in self._roster.agents(self.job) if agent.listens}
         asked = (listening | self._servers.keys()) - self._dead.keys()
         for rank in asked:
@@ -159,7 +159,8 @@ class Crew:
 
 
 def how(who: str, event: Event) -> str:
-    """How an agent failed: `h2: worker 1 ended early with status -9`, or its own words."""
+    """Returns how an agent failed: `h2: worker 1 exited early with status -9`, or the agent's own
+    message."""
     if event["event"] == "ended":
         return f"{who} exited early with status {event['status']}".strip()
     return f"{who}: {event['error']}"

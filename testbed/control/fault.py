@@ -1,4 +1,4 @@
-"""One fault from its trigger to its end, as a process of the scheduler."""
+"""Runs one fault from its trigger to its end, as a process of the scheduler."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ FramesOf = Callable[[Fault], Iterator[tuple[str, bytes]]]
 
 
 class FaultProcess:
-    """Moves a FaultState. tell: is given an event whenever something happens that a job may have to
-    know."""
+    """Updates a FaultState. tell: is called with an event whenever something happens that a job may
+    need to know."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class FaultProcess:
         self._frames, self._tell = frames, tell
 
     def steps(self) -> Process[None]:
-        """From the start of the run to the end of the fault."""
+        """Runs from the start of the run to the end of the fault."""
         state = self._state
         yield from self._until_trigger()
         state.began_ns = self._clock.now_ns()
@@ -71,7 +71,7 @@ class FaultProcess:
                 return
 
     def _last(self, began_ns: int) -> Process[None]:
-        """For as long as the fault does; for ever if nothing else is said."""
+        """Waits until the fault's duration is over, or for ever if it has none."""
         if self._fault.duration_s is None:
             while True:
                 yield FOREVER_NS
@@ -102,7 +102,7 @@ class FaultProcess:
         self._tell("switch_emptied", switch=switch)
 
     def _attack(self, action: Attack, began_ns: int) -> Process[None]:
-        """As many as are due by now, every few milliseconds."""
+        """Every few milliseconds, sends as many frames as are due by then."""
         frames, sent = self._frames(self._fault), 0
         while sent < action.frames:
             yield from self._clock.sleep_until(self._clock.now_ns() + ATTACK_STEP_NS)
@@ -138,7 +138,7 @@ class FaultProcess:
             self._backend.command(agent, {"command": "slow", "delay_s": delay_s})
 
     def _kill(self, agents: Sequence[WorkerId]) -> Process[None]:
-        """Until all have ended."""
+        """Kills the agents and waits until all have ended."""
         for agent in agents:
             self._backend.kill_worker(agent)
         alive = set(agents)

@@ -1,4 +1,4 @@
-"""What switches are filled with, now and when jobs, members or switches change."""
+"""Fills switches, at the start and when jobs, members or switches change."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from agglab.topologies import Topology
 
 
 class Switches(Protocol):
-    """What a filler needs of a backend."""
+    """The part of a backend that a filler needs."""
 
     def install(self, switch: str, entries: Entries) -> None: ...
 
 
 class Filler:
-    """fill: what the user's own entries make of those that the system plans."""
+    """Fills the switches of a run. fill: turns the entries that the system plans into those with
+    the user's own."""
 
     def __init__(self, switches: Switches, system: System, graph: Topology, fill: Fill) -> None:
         self._switches, self._system, self._graph, self._fill = switches, system, graph, fill
@@ -29,7 +30,7 @@ class Filler:
         self._down: set[str] = set()
 
     def fill_for(self, jobs: Sequence[ActiveJob]) -> None:
-        """Fill all switches for these jobs, unless that is what they are filled for."""
+        """Fills all switches for these jobs, unless they are already filled for them."""
         if list(jobs) == self._jobs:
             return
         self._jobs = list(jobs)
@@ -39,17 +40,17 @@ class Filler:
                 self.fill_again(switch)
 
     def stopped(self, switch: str) -> None:
-        """A switch holds nothing and takes nothing until it is filled again."""
+        """Marks a switch as empty: it gets no entries until it is filled again."""
         self._down.add(switch)
 
     def fill_again(self, switch: str) -> None:
-        """One switch, which has lost what it held."""
+        """Fills one switch that has lost its entries."""
         self._down.discard(switch)
         self._switches.install(switch, self._wanted(switch))
 
     def control(self, job: int, changes: Changes) -> dict[str, int]:
-        """A controller's entries, by the number of its job; switch -> how many of them differ from
-        those before."""
+        """Sets a controller's entries, by the number of its job; returns for each switch how many
+        entries differ from those before."""
         own, differing = self._controlled.setdefault(job, {}), dict[str, int]()
         for switch, entries in changes.items():
             before, own[switch] = own.get(switch, ()), tuple(entries)

@@ -1,4 +1,4 @@
-"""What has become of a run's faults so far."""
+"""Records what has happened to a run's faults so far."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from agglab.testbed.scenario.jobs import Job
 
 
 def concerns(action: AgentFault, agent: WorkerId) -> bool:
-    """Whether it happens to that agent: to all of one role that a job has at a host."""
+    """Returns whether the action affects this agent. It affects all agents of one role that a job
+    has on a host."""
     return (action.job, action.host, action.role) == (agent.job, agent.host, agent.role)
 
 
 @dataclass
 class FaultState:
-    """One fault. ended_ns: when its end was over, with all that it starts again. sent: an attack's
-    frames, by kind."""
+    """The state of one fault. ended_ns: when its end was complete, including everything that it
+    restarts. sent: an attack's frames, by kind."""
 
     fault: Fault
     began_ns: int | None = None
@@ -45,13 +46,13 @@ class FaultState:
 
 
 class FaultHistory:
-    """All faults of a run: what jobs may know of them, and what the outcome says."""
+    """All faults of a run: what jobs may know about them, and what goes into the outcome."""
 
     def __init__(self, states: Sequence[FaultState], clock: RunClock) -> None:
         self._states, self._clock = states, clock
 
     def marks(self, job: Job, number: int) -> list[int]:
-        """Chunk counts of a round that some fault waits for."""
+        """Returns the chunk counts of a round at which some fault begins."""
         triggers = [state.fault.trigger for state in self._states if state.began_ns is None]
         return [
             trigger.chunk + 1
@@ -60,8 +61,8 @@ class FaultHistory:
         ]
 
     def comes_back(self, agent: WorkerId, died_ns: int) -> bool | None:
-        """Of an agent that died then: whether a fault starts it again, or has since; None if no
-        fault killed it."""
+        """Returns whether a fault restarts an agent that died at this time, or has already
+        restarted it; None if no fault killed it."""
         for state in self._crashes(agent):
             if state.ended_ns is None:
                 return state.fault.duration_s is not None
@@ -70,11 +71,11 @@ class FaultHistory:
         return None
 
     def keeps_out(self, agent: WorkerId) -> bool:
-        """Whether a fault that has begun has yet to start it again."""
+        """Returns whether a fault that has begun will still restart the agent."""
         return any(state.ended_ns is None for state in self._crashes(agent))
 
     def _crashes(self, agent: WorkerId) -> Iterator[FaultState]:
-        """The faults that have killed it."""
+        """Yields the faults that have killed the agent."""
         for state in self._states:
             action = state.fault.action
             crashed = isinstance(action, AgentCrash) and concerns(action, agent)
@@ -82,12 +83,13 @@ class FaultHistory:
                 yield state
 
     def since_s(self, otherwise_ns: int) -> float:
-        """Seconds since the last fault began, or since `otherwise_ns` if none has."""
+        """Returns the seconds since the last fault began, or since `otherwise_ns` if none has
+        begun."""
         begun = [state.began_ns for state in self._states if state.began_ns is not None]
         return (self._clock.now_ns() - max(begun, default=otherwise_ns)) / 1e9
 
     def so_far(self) -> str:
-        """` (faults: link_down h1-s1 2 s after the start)`, or nothing."""
+        """Returns ` (faults: link_down h1-s1 2 s after the start)`, or an empty string."""
         start_ns = self._clock.start_ns or 0
         begun = [
             f"{s.fault.kind} {s.target} {(s.began_ns - start_ns) / 1e9:.3g} s after the start"
@@ -97,7 +99,7 @@ class FaultHistory:
         return f" (faults: {', '.join(dict.fromkeys(begun))})" if begun else ""
 
     def put_into(self, outcome: Outcome) -> None:
-        """Which faults began, which never did, and what attacks sent."""
+        """Writes into the outcome which faults began, which never did, and what attacks sent."""
         never = (str(state) for state in self._states if state.began_ns is None)
         outcome.never_begun = list(dict.fromkeys(never))  # one of a host, not of each job
         outcome.begun = [state.fault for state in self._states if state.began_ns is not None]

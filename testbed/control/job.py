@@ -1,4 +1,4 @@
-"""One job from its start to its end, as a process of the scheduler."""
+"""Runs one job from its start to its end, as a process of the scheduler."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from agglab.testbed.systems.base import ActiveJob
 
 
 class JobProcess:
-    """Starts a job's agents, has them run its rounds, stops them. round_s: how long an attempt at a
-    round may take. rests: whether it waits between rounds until somebody clears `resting`.
-    controlling: the job's controller, which every attempt at a round waits for."""
+    """Starts a job's agents, has them run its rounds, and stops them. round_s: how long an attempt
+    at a round may take. rests: whether it waits between rounds until another part clears `resting`.
+    controlling: the job's controller, for which every attempt at a round waits."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class JobProcess:
         self._began_ns = self._rested_ns = 0
 
     def steps(self) -> Process[None]:
-        """The whole job."""
+        """Runs the whole job."""
         try:
             yield from self._crew.start(sorted(self._crew.needed))
             self.prepared = True
@@ -91,7 +91,8 @@ class JobProcess:
         self._rested_ns = self._clock.now_ns() - since_ns
 
     def _round_to_its_end(self, number: int) -> Process[None]:
-        """Attempts until one succeeds; JobFailed when the workload's on_failure allows no more."""
+        """Tries the round until an attempt succeeds. Raises JobFailed when the workload's
+        on_failure allows no further attempt."""
         attempts = 0
         while True:
             if self._controlling:

@@ -1,4 +1,5 @@
-"""What is said of a run while it goes on: to the log, the screen, and whoever waits for events."""
+"""Reports what happens during a run: to the log, to the screen, and to parts that wait for
+events."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from agglab.testbed.scenario.jobs import Job
 
 
 class Journal:
-    """chunks: of a round, by the number of the job. post: gets every event that somebody may wait
-    for."""
+    """The journal of a run. chunks: number of chunks of a round, by the job's number. post:
+    receives every event that some part may wait for."""
 
     def __init__(
         self,
@@ -27,16 +28,16 @@ class Journal:
         self._chunks, self._post = chunks, post
 
     def note(self, event: str, **content: Any) -> None:
-        """For the record alone."""
+        """Writes an event to the log only."""
         self._log.add(event, **content)
 
     def tell(self, event: str, **content: Any) -> None:
-        """Record an event of the testbed's own and let everybody know."""
+        """Logs an event of the testbed itself and passes it to all parts."""
         self._log.add(event, **content)
         self._post({"event": event, **content})
 
     def heard(self, event: Event) -> None:
-        """An event of an agent."""
+        """Handles an event of an agent."""
         fields = {k: v for k, v in event.items() if k not in ("event", "t_ns", "report")}
         if "t_ns" in event:
             fields["agent_ns"] = event["t_ns"]
@@ -58,7 +59,8 @@ class Journal:
         self._progress.end_round(job.number, done.time_s)
 
     def draw(self, asked: Callable[[], Sequence[Event]]) -> None:
-        """Draw the screen, if it is time to. asked: how far agents are that do not say it."""
+        """Draws the screen if it is time to. asked: progress of agents that do not report it
+        themselves."""
         if self._progress.due():
             for event in asked():
                 self._progress.event(event)

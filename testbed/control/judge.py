@@ -1,4 +1,4 @@
-"""Verification of rounds: what every worker received against an independent computation."""
+"""Verifies rounds: compares what every worker received with an independent computation."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ NOTHING = Received(None)
 
 @dataclass(frozen=True)
 class Attempt:
-    """What came of one attempt at a round. members: who took part, by rank of the job; received:
-    rank -> what that worker had; over: whether all of them came to the end."""
+    """The result of one attempt at a round. members: who took part, by rank of the job; received:
+    rank -> what that worker received; over: whether all of them completed the round."""
 
     number: int
     members: tuple[int, ...]
@@ -28,29 +28,29 @@ class Attempt:
 
 
 class Judge:
-    """Asks a job's workload what it is to have received."""
+    """Asks a job's workload what each worker should have received."""
 
     def __init__(self, backend: Backend, resolved: ResolvedScenario) -> None:
         self._backend = backend
         self._system, self._resolved = resolved.system, resolved
 
     def collect(self, job: Job, number: int, members: Sequence[int], over: bool) -> Attempt:
-        """What the members have received, which the next attempt would replace. Of a round that
-        was broken off, only those who had come to its end have received anything."""
+        """Returns what the members have received, which the next attempt would overwrite. After an
+        aborted round, only members that had completed it have received anything."""
         taken = {rank: self._backend.received(job.number, rank, number) for rank in members}
         received = {rank: one or NOTHING for rank, one in taken.items() if one is not None or over}
         return Attempt(number, tuple(members), received, over)
 
     def verdict(self, job: Job, attempt: Attempt) -> Verdict:
-        """What every member received, each element of it. A place that is wrong has the rank in the
-        job."""
+        """Verifies every element that every member received. The position of a wrong element has
+        the rank in the job."""
         active = replace(self._resolved.whole(job), members=attempt.members)
         workload = workloads.KINDS[job.work.kind]
         return workload.verdict(self._resolved, active, attempt.number, attempt.received)
 
     def digest(self, job: Job, attempt: Attempt) -> str | None:
-        """SHA-256 of what the first member received and is determined to the bit, by which runs are
-        compared."""
+        """Returns the SHA-256 of those results of the first member that are determined bit for bit,
+        by which runs are compared; None if there are none."""
         with_sums = self._system.returns_sums(job.dtype)
         first = attempt.received[attempt.members[0]].exact(with_sums)
         return None if first is None else hashlib.sha256(first.tobytes()).hexdigest()

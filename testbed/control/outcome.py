@@ -1,4 +1,4 @@
-"""What a run came to, job by job, as values; metrics.json is computed from them."""
+"""The outcome of a run, job by job, as values from which metrics.json is computed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from agglab.testbed.verify import Verdict
 
 @dataclass(frozen=True)
 class Round:
-    """One round that ended. members: who took part, by rank. ended: rank -> its `round` event.
+    """One round that was completed. members: who took part, by rank. ended: rank -> its `round`
+    event.
 
-    began_ns: when it was first started; attempts: how often it was, 1 if nothing went wrong;
-    rested_ns: how long others had their turns before it.
+    began_ns: when it was first started; attempts: how often it was started, 1 if nothing went
+    wrong; rested_ns: how long the round waited for other runs' turns before it began.
     """
 
     number: int
@@ -29,7 +30,8 @@ class Round:
 
     @property
     def time_s(self) -> float:
-        """From the first worker's start, of the first attempt, to the last worker's end."""
+        """Returns the time from the first worker's start of the first attempt to the last worker's
+        end."""
         start = min(event["start_ns"] for event in self.ended.values())
         if self.attempts > 1:
             start = min(start, self.began_ns)
@@ -38,10 +40,10 @@ class Round:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a job could not end. worker: the host of who is missing, if one is.
+    """Why a job could not finish. worker: the host of the missing worker, if there is one.
 
-    after_s: since the last fault began, or since the round was started where none had. report: what
-    more there is to show a person.
+    after_s: seconds since the last fault began, or since the round was started if none had. report:
+    additional text for people.
     """
 
     job: str
@@ -53,9 +55,10 @@ class Failure:
 
 @dataclass
 class ControlCounts:
-    """What a job's controller did. steps: how often it was asked; deadlines: of them those for
-    which a deadline had come; missed: those whose changes were in place too late; entries: that it
-    added and took away, at all switches; latest_ns: after a deadline changes were in place."""
+    """What a job's controller did. steps: how often it was called; deadlines: how many of these
+    calls were at a deadline; missed: deadlines whose changes were complete too late; entries: the
+    number that it added and removed at all switches; latest_ns: the longest time from a deadline
+    until its changes were complete."""
 
     steps: int = 0
     deadlines: int = 0
@@ -66,13 +69,14 @@ class ControlCounts:
 
 @dataclass
 class JobResult:
-    """One job's history; `verdicts` follow `rounds`. lost: ranks that survivors went on without.
+    """One job's history; `verdicts` correspond to `rounds`. lost: ranks without which the survivors
+    went on.
 
-    broken_off: round and verdict of what some workers had received when others had not.
+    broken_off: round and verdict of results that some workers received in an aborted round.
     reports: every event with a worker's counts (`stats`) of a round, or of the part of it until the
-    worker left it: also of rounds that failed or were broken off, for they used the network too.
-    servers: rank -> host, where a system has them; served: the events with their counts.
-    control: of a job whose system has a controller.
+    worker left it; this includes rounds that failed or were aborted, because they used the network
+    as well. servers: rank -> host, if the system has servers; served: the events with their counts.
+    control: the counts of the job's controller, if its system has one.
     """
 
     job: Job
@@ -91,15 +95,15 @@ class JobResult:
 
     @property
     def judged(self) -> list[tuple[int, Verdict]]:
-        """Every verdict, with its round."""
+        """Returns every verdict with its round."""
         whole = zip((done.number for done in self.rounds), self.verdicts, strict=False)
         return [*self.broken_off, *whole]
 
 
 @dataclass(frozen=True)
 class Span:
-    """A time in which rounds of any job were under way, on the backend's clock. carried: bytes that
-    left the queue of each direction meanwhile."""
+    """A period in which at least one job was in a round, on the backend's clock. carried: bytes
+    that left the queue of each direction in that period."""
 
     begin_ns: int
     end_ns: int
@@ -108,12 +112,12 @@ class Span:
 
 @dataclass
 class Outcome:
-    """All jobs, what the processors did during rounds, and which faults never began.
+    """The outcome of all jobs, what the processors did during rounds, and which faults never began.
 
-    spans: when attempts at rounds began and were over, and what links carried. One that was broken
-    off is over when the next begins, or the run ends: till then links carry what it left in their
-    queues. begun: the faults that did. attacked: frames that attacks sent, by kind; injected: by
-    host. start_ns: since when times count.
+    spans: when attempts at rounds began and ended, and what links carried. An aborted attempt lasts
+    until the next one begins or the run ends, because links still carry the frames that it left in
+    their queues. begun: the faults that began. attacked: frames that attacks sent, by kind;
+    injected: by host. start_ns: the time from which times count.
     """
 
     jobs: list[JobResult]

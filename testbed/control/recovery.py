@@ -1,4 +1,4 @@
-"""What has to happen before a round that was broken off can run again, or why it cannot."""
+"""Prepares the repetition of a round that was aborted, or says why it cannot be repeated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ switch still owes."""
 
 
 class Recovery:
-    """Of one job, as its `on_failure` says."""
+    """Recovers one job as its `on_failure` says."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Recovery:
         self._history, self._diagnose = history, diagnose
 
     def recover(self, failure: RoundFailure, number: int) -> Process[None]:
-        """Do all that must be done before the round can run again. Raises JobFailed."""
+        """Does everything that must happen before the round can be repeated. Raises JobFailed."""
         yield from self._abort(failure)
         self._rounds.left(self._result, number, self._crew.members)
         reason, rank = self._explained(failure)
@@ -59,8 +59,8 @@ class Recovery:
         yield from self._session.begin_again()
 
     def _abort(self, failure: RoundFailure) -> Process[None]:
-        """Every living member leaves the round; who does not answer is silent. Servers are asked
-        for what they wait for, too."""
+        """Makes every living member leave the round; a member that does not answer counts as
+        silent. Servers are asked what they are waiting for as well."""
         crew = self._crew
         members = set(crew.members) - failure.dead.keys() - failure.waiting.keys()
         servers = crew.servers.keys() - crew.dead.keys()
@@ -89,7 +89,7 @@ class Recovery:
         failure.silent = asked
 
     def _explained(self, failure: RoundFailure) -> tuple[str, int | None]:
-        """One line, and the rank of the agent to blame, if one is."""
+        """Returns one line, and the rank of the agent that is to blame, if one is."""
         if failure.hopeless:
             return failure.first, None
         crew = self._crew
@@ -103,8 +103,8 @@ class Recovery:
         return f"{reason}{self._history.so_far()}", rank
 
     def _go_on_without(self, failure: RoundFailure, reason: str, rank: int | None) -> None:
-        """Leave out the dead and the silent; if there are none, the one who owes most, unless a
-        switch has lost what all had sent."""
+        """Removes the dead and silent members. If there are none, removes the member that owes
+        most, unless a switch has lost everything that was sent."""
         crew, gone = self._crew, failure.gone
         if not gone and rank is not None and not failure.emptied:
             gone = {rank}
@@ -117,8 +117,8 @@ class Recovery:
         self._result.lost += left_out
 
     def _revive(self, failure: RoundFailure, reason: str) -> Process[None]:
-        """The dead are started again, by us or by their fault's end, which may have been while we
-        waited for the others; the silent may yet answer."""
+        """Restarts the dead, unless the end of their fault restarts them or already has; waits for
+        the silent, which may still answer."""
         crew = self._crew
         ours, theirs = [], set()
         for rank in sorted(failure.dead.keys() & crew.dead.keys()):
@@ -146,7 +146,7 @@ class Recovery:
                 ranks.discard(event.get("rank", -1))
 
     def _until_back(self, ranks: Collection[int]) -> Process[None]:
-        """Until their fault has ended and they are ready."""
+        """Waits until the fault of these agents has ended and they are ready."""
         while any(self._history.keeps_out(self._crew.agent(rank)) for rank in ranks):
             yield FOREVER_NS
         yield from self._crew.until_back(ranks)

@@ -1,4 +1,5 @@
-"""The jobs of a run as they are now: who takes part, and what each has of what jobs share."""
+"""The current state of a run's jobs: who takes part, and which share of the common resources each
+job has."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from agglab.testbed.systems.base import ActiveJob, Agent, Share
 
 
 class Roster:
-    """Every change of it that concerns switches fills them anew. tell: is given an event whenever
-    a job's share has changed or a job has left."""
+    """Every change that affects switches fills them again. tell: is called with an event whenever a
+    job's share has changed or a job has left."""
 
     def __init__(
         self, resolved: ResolvedScenario, filler: Filler, tell: Callable[..., None]
@@ -29,15 +30,15 @@ class Roster:
         }
 
     def active(self, job: Job) -> ActiveJob:
-        """The job with the members and the share that it has now."""
+        """Returns the job with its current members and share."""
         return self._active[job.number]
 
     def agents(self, job: Job) -> Sequence[Agent]:
-        """Of the members, by rank, then servers."""
+        """Returns the agents of the members by rank, then the servers."""
         return self._system.agents(self._resolved, self.active(job))
 
     def everybody(self, job: int) -> Mapping[WorkerId, Agent]:
-        """The agents of the job of that number, with those that are members no longer."""
+        """Returns all agents of the job with that number, including former members."""
         active = self._active[job]
         whole = self._resolved.whole(active.job, active.share)
         return {
@@ -46,25 +47,26 @@ class Roster:
         }
 
     def configuration(self, worker: WorkerId) -> Mapping[str, Any]:
-        """What an agent's program is started with, also one that is a member no longer."""
+        """Returns the configuration with which an agent's program is started, also for a former
+        member."""
         return self.everybody(worker.job)[worker].configuration
 
     def fill_switches(self) -> None:
-        """For the jobs that have a share."""
+        """Fills the switches for the jobs that have a share."""
         self._filler.fill_for([job for job in self._active.values() if job.share is not None])
 
     def leave_out(self, job: Job, ranks: Collection[int]) -> None:
-        """Members that the job goes on without."""
+        """Removes members without which the job goes on."""
         members = tuple(rank for rank in self.active(job).members if rank not in ranks)
         self._change(job, members=members)
 
     def join(self, job: Job) -> None:
-        """The job competes with others from now on."""
+        """Lets the job compete with others from now on."""
         self._sessions.join(job)
 
     def take_share(self, job: Job) -> Share | None:
-        """What is due to the job now; None while it has to wait. It counts from the next session
-        on."""
+        """Returns the share to which the job is entitled now, or None while it has to wait. It
+        takes effect at the next session."""
         before = self._sessions.held(job)
         held = self._sessions.take(job)
         if held != before:
@@ -73,13 +75,13 @@ class Roster:
         return held
 
     def begin_session(self, job: Job, share: Share) -> Mapping[str, Any]:
-        """Settings of a new session with this share. Raises NoSession."""
+        """Returns the settings of a new session with this share. Raises NoSession."""
         self._change(job, share=share)
         self.fill_switches()
         return self._sessions.begin(job)
 
     def leave(self, job: Job) -> None:
-        """The job is over; others may have what it had."""
+        """Ends the job and releases its share to others."""
         self._sessions.leave(job)
         self._change(job, share=self._sessions.reserved(job))
         self.fill_switches()

@@ -1,4 +1,4 @@
-"""Why a round cannot end, in one line that names somebody."""
+"""Explains in one line why a round cannot end, and names who is responsible."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from agglab.testbed.systems.base import Absent
 
 @dataclass
 class RoundFailure:
-    """Why a round cannot end, and what is known of it. hopeless: running it again would not help.
-    emptied: it is a switch that forgot. dead: rank -> how its program ended. left: rank -> how the
-    user's own program ended, whose agent answers. silent: ranks that do not answer. waiting,
-    unserved: rank -> what workers and servers wait for, in the words of the system."""
+    """Why a round cannot end, and what is known about it. hopeless: repeating it would not help.
+    emptied: a switch has lost its state. dead: rank -> how its program ended. left: rank -> how the
+    user's own program ended while its agent still answers. silent: ranks that do not answer.
+    waiting, unserved: rank -> what workers and servers wait for, as the system expresses it."""
 
     first: str
     hopeless: bool = False
@@ -30,12 +30,12 @@ class RoundFailure:
 
     @property
     def gone(self) -> set[int]:
-        """Ranks with which no round can go on as they are."""
+        """The ranks with which no round can continue in their present state."""
         return self.dead.keys() | self.left.keys() | self.silent
 
 
 def failure_of(event: Event, crew: Crew, on_failure: str) -> RoundFailure | None:
-    """What an event during a round means for it; None if nothing."""
+    """Returns what an event during a round means for it; None if it is not a failure."""
     if event["event"] == "switch_emptied":
         if on_failure == "fail":
             return None
@@ -57,8 +57,8 @@ def failure_of(event: Event, crew: Crew, on_failure: str) -> RoundFailure | None
 def explained(
     failure: RoundFailure, absent: Mapping[str, Absent], crew: Crew
 ) -> tuple[str, int | None]:
-    """One line, and the rank of the agent to name: the dead, the silent, who owes most. absent: by
-    host or switch, who owes most first."""
+    """Returns one line, and the rank of the agent to name: a dead one, else a silent one, else the
+    one that owes most. absent: what each host or switch owes, the one that owes most first."""
     owing = [rank for name in absent for rank in crew.ranks_at(name)[:1]]
     named = [*sorted(failure.dead), *failure.left, *sorted(failure.silent), *owing]
     if not named:

@@ -1,4 +1,4 @@
-"""What is done whenever a round of any job begins or is over, and what is measured meanwhile."""
+"""Acts whenever a round of any job begins or ends, and measures in between."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agglab.testbed.usage import Usage
 
 
 class Counters(Protocol):
-    """What a meter reads of a backend."""
+    """The part of a backend that a meter reads."""
 
     def now_ns(self) -> int: ...
 
@@ -23,9 +23,9 @@ class Counters(Protocol):
 
 
 class Meter:
-    """Processor time and carried bytes of the times in which rounds of any job are under way.
+    """Measures processor time and carried bytes in the periods in which rounds of any job run.
 
-    usage: so far; spans: those that are over.
+    usage: the sum so far; spans: the periods that are complete.
     """
 
     def __init__(self, counters: Counters) -> None:
@@ -37,7 +37,7 @@ class Meter:
         self._since: tuple[int, Mapping[str, int]] | None = None
 
     def begin(self) -> None:
-        """A round of some job."""
+        """Notes that a round of some job begins."""
         if self._under_way == 0:
             self._before = self._counters.usage()
         if self._since is None:
@@ -45,7 +45,8 @@ class Meter:
         self._under_way += 1
 
     def over(self, broken_off: bool) -> None:
-        """A round is over. One that was broken off leaves frames in queues: its span goes on."""
+        """Notes that a round has ended. An aborted round leaves frames in queues, so its period
+        continues."""
         self._under_way -= 1
         if self._under_way:
             return
@@ -54,8 +55,8 @@ class Meter:
             self.finish()
 
     def finish(self) -> None:
-        """The span is over, if there is one. The clock is read outside the counters, so that it is
-        never too short for what was carried."""
+        """Ends the current period, if there is one. The clock is read after the counters, so that
+        the period is never too short for what was carried."""
         if self._since is None:
             return
         (begin_ns, before), self._since = self._since, None
@@ -65,30 +66,30 @@ class Meter:
 
 
 class Rounds:
-    """Tells everybody whom rounds concern."""
+    """Notifies every part that is concerned with rounds."""
 
     def __init__(self, counters: Counters, meter: Meter, journal: Journal, verifier: Verifier):
         self._counters, self._meter = counters, meter
         self._journal, self._verifier = journal, verifier
 
     def begins(self, result: JobResult, number: int, members: Sequence[int]) -> None:
-        """An attempt at a round begins."""
+        """Notes that an attempt at a round begins."""
         self._meter.begin()
         self._journal.round_begins(result.job, number, members, self._counters.now_ns())
 
     def over(self, result: JobResult, done: Round) -> None:
-        """A round has ended."""
+        """Notes that a round was completed."""
         result.rounds.append(done)
         self._meter.over(broken_off=False)
         self._journal.round_over(result.job, done)
         self._verifier.round_over(result, done)
 
     def broken_off(self, result: JobResult) -> None:
-        """An attempt will not end; what members have received of it is asked for when they have
-        left it (`left`)."""
+        """Notes that an attempt will not be completed; `left` collects what members have received
+        once they have left it."""
         self._meter.over(broken_off=True)
         self._journal.tell("round_broken_off", of=result.job.name)
 
     def left(self, result: JobResult, number: int, members: Sequence[int]) -> None:
-        """Members have left a round that was broken off, some perhaps with its result."""
+        """Notes that members have left an aborted round, some of them perhaps with its result."""
         self._verifier.broken_off(result, number, members)

@@ -1,7 +1,7 @@
-"""Runs generators side by side on one clock.
+"""Runs generators concurrently on one clock.
 
-A process is a generator: it says until when it waits, and is sent the next event that concerns it,
-or None when that time has come. It is given no other time to do anything.
+A process is a generator. It yields the time until which it waits, and is sent the next event that
+concerns it, or None when that time has come. It runs only at these moments.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ Process: TypeAlias = Generator[int, "Event | None", T]
 
 
 class RunClock:
-    """The backend's clock, and from when the times of a scenario count. start_ns: None until all
-    agents are ready."""
+    """The backend's clock, and the moment from which the scenario's times count. start_ns: None
+    until all agents are ready."""
 
     def __init__(self, now_ns: Callable[[], int]) -> None:
         self.now_ns = now_ns
         self.start_ns: int | None = None
 
     def start(self) -> Process[int]:
-        """Wait until times count; since when they do."""
+        """Waits until times count, and returns since when they do."""
         while self.start_ns is None:
             yield FOREVER_NS
         return self.start_ns
 
     def sleep_until(self, at_ns: int) -> Process[None]:
-        """Whatever happens meanwhile."""
+        """Waits until this time, whatever happens meanwhile."""
         while self.now_ns() < at_ns:
             yield at_ns
 
     def after_s(self, seconds: float) -> int:
-        """The time so many seconds from now."""
+        """Returns the time this many seconds from now."""
         return self.now_ns() + round(seconds * S)
 
 
 class Scheduler:
-    """Processes by name, and events on their way to them."""
+    """Processes by name, and the events that are to be delivered to them."""
 
     def __init__(self, now_ns: Callable[[], int]) -> None:
         self._now_ns = now_ns
@@ -54,26 +54,27 @@ class Scheduler:
         self._pending: deque[Event] = deque()
 
     def add(self, name: object, process: Process[None], job: int | None = None) -> None:
-        """Begin a process. job: the number of the only job whose events concern it, beside those of
-        no job. What is due at one time is done in the order in which processes were added."""
+        """Begins a process. job: the number of the only job whose events it receives, besides
+        events without a job. Processes that are due at the same time run in the order in which they
+        were added."""
         self._processes[name], self._jobs[name] = process, job
         self._advance(name, None)
 
     def runs(self, name: object) -> bool:
-        """Whether that process has not ended."""
+        """Returns whether that process is still running."""
         return name in self._processes
 
     @property
     def until_ns(self) -> int:
-        """When the next process is due, if no event comes before."""
+        """Returns when the next process is due if no event comes before."""
         return min(self._deadlines.values(), default=FOREVER_NS)
 
     def post(self, event: Event) -> None:
-        """An event that `deliver` will deliver."""
+        """Queues an event for `deliver`."""
         self._pending.append(event)
 
     def deliver(self) -> None:
-        """All events that wait; what comes of one is delivered after those before it."""
+        """Delivers all queued events; events that these cause are delivered after them."""
         while self._pending:
             event = self._pending.popleft()
             for name in list(self._processes):
@@ -81,13 +82,13 @@ class Scheduler:
                     self._advance(name, event)
 
     def expire(self) -> None:
-        """Wake whose time has come."""
+        """Wakes the processes whose time has come."""
         now_ns = self._now_ns()
         for name in [name for name, due_ns in self._deadlines.items() if due_ns <= now_ns]:
             self.wake(name)
 
     def wake(self, name: object) -> None:
-        """As if its time had come."""
+        """Wakes a process as if its time had come."""
         self._advance(name, None)
 
     def _advance(self, name: object, event: Event | None) -> None:

@@ -1,5 +1,5 @@
-"""The sessions of one job: whenever its members, its share or a program's memory have changed, all
-agents are configured anew."""
+"""The sessions of one job. Whenever its members, its share or a program's memory change, all agents
+are configured anew."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from agglab.testbed.systems.base import NoSession, Share
 
 
 class JobSession:
-    """The session that a job is in."""
+    """The current session of a job."""
 
     def __init__(self, crew: Crew, roster: Roster) -> None:
         self._crew, self._roster = crew, roster
         self._share: Share | None = None
 
     def fits(self, share: Share) -> bool:
-        """Whether the next round can be run in it."""
+        """Returns whether the next round can run in this session."""
         return share == self._share and not self._crew.forgetful
 
     def begin(self, share: Share) -> Process[None]:
-        """All members in a session for whose packets nothing older can be taken. Raises
-        JobFailed."""
+        """Begins a session for all members in which no older packet can be mistaken for a current
+        one. Raises JobFailed."""
         crew, fresh = self._crew, self._share is None
         self._share = share
         try:
@@ -43,6 +43,6 @@ class JobSession:
         yield from crew.until_ready(crew.needed, or_dead=recovers)
 
     def begin_again(self) -> Process[None]:
-        """A new session with the share of the last one."""
+        """Begins a new session with the share of the last one."""
         assert self._share is not None, "there was a session"
         yield from self.begin(self._share)

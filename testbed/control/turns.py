@@ -1,4 +1,4 @@
-"""Runs that take turns: which can, and a run that has all its turns to itself."""
+"""Decides which runs can take turns, and runs one that has no other beside it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def exhaust(turns: Generator[None, None, T]) -> T:
-    """Take all turns at once; what they come to."""
+    """Takes all turns at once and returns their result."""
     while True:
         try:
             next(turns)
@@ -22,8 +22,9 @@ def exhaust(turns: Generator[None, None, T]) -> T:
 
 
 def may_rest(jobs: Sequence[Job], faults: Sequence[Fault]) -> bool:
-    """Whether a run can be left alone between two rounds, for as long as others take: nothing in it
-    happens at a time of its own. It has one job, and its faults begin within rounds and last."""
+    """Returns whether a run can be paused between two rounds for any time, because nothing in it
+    happens at a fixed time. This holds if it has one job whose faults begin within rounds and do
+    not end."""
     return (
         len(jobs) == 1
         and jobs[0].end_s is None

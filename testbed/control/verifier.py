@@ -1,4 +1,4 @@
-"""When results are judged, and where verdicts go."""
+"""Decides when results are verified, and stores the verdicts."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from agglab.testbed.scenario.jobs import Job
 
 
 def has_time(virtual: bool, jobs: Sequence[Job], faults: Sequence[Fault]) -> bool:
-    """Whether rounds may be judged between rounds. That takes processors, which other jobs need,
-    and time, in which faults may be due; but no virtual time."""
+    """Returns whether rounds may be verified between rounds. Verification takes processor time,
+    which other jobs need, and real time, in which faults may be due; it takes no virtual time."""
     timed = any(isinstance(fault.trigger, AtTime) for fault in faults)
     return virtual or (len(jobs) == 1 and not timed)
 
 
 class Verifier:
-    """Puts the verdict of every round into its job's result and into the record: at once, or when
-    the run is over."""
+    """Writes the verdict of every round into its job's result and into the log, immediately or at
+    the end of the run."""
 
     def __init__(self, judge: Judge, note: Callable[..., None], at_once: bool) -> None:
         self._judge, self._note, self._at_once = judge, note, at_once
@@ -28,14 +28,14 @@ class Verifier:
         self._rounds: list[tuple[JobResult, Round]] = []
 
     def round_over(self, result: JobResult, done: Round) -> None:
-        """Of the rounds of one job, in their order."""
+        """Takes the rounds of one job in their order."""
         self._rounds.append((result, done))
         if self._at_once:
             self.finish()
 
     def broken_off(self, result: JobResult, number: int, members: Sequence[int]) -> None:
-        """What members have received of a round that others have not come to the end of. It is
-        taken now, because the next attempt would replace it."""
+        """Verifies what members have received of a round that others did not complete. It is read
+        here because the next attempt would overwrite it."""
         attempt = self._judge.collect(result.job, number, members, over=False)
         if attempt.received:
             self._broken_off.append((result, attempt))
@@ -43,7 +43,7 @@ class Verifier:
             self.finish()
 
     def finish(self) -> None:
-        """Judge all that waits."""
+        """Verifies everything that waits."""
         for result, attempt in _taken(self._broken_off):
             self._judge_broken_off(result, attempt)
         for result, done in _taken(self._rounds):
@@ -80,7 +80,7 @@ T = TypeVar("T")
 
 
 def _taken(waiting: list[T]) -> list[T]:
-    """What is in the list, which is empty then."""
+    """Empties the list and returns its items."""
     taken = waiting[:]
     waiting.clear()
     return taken

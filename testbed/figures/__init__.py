@@ -1,2 +1,2 @@
-"""The figures of the literature: each a scenario in figures/, run on real links and in virtual
-time, and one page that shows both (docs/figures.md)."""
+"""The figures from the literature. Each is a scenario in figures/, run on real links and in virtual
+time, and one page shows both (docs/figures.md)."""

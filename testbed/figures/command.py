@@ -1,4 +1,4 @@
-"""The command `figures`: run them, and write one page of what they show."""
+"""The command `figures`: runs the figures and writes one page of what they show."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ PAGE = "index.html"
 
 
 def main(words: Sequence[str]) -> int:
-    """Exit code 0 if every relation holds; 1 if one does not; else that of the first run that did
-    not pass, such as 3 where this machine cannot run it."""
+    """Returns exit code 0 if every relation holds; 1 if one does not; else that of the first run
+    that did not pass, such as 3 if this machine cannot run it."""
     options = _parser().parse_args(words)
     out = terminal.outlet(sys.stdout)
     files = [find(name) for name in options.names or names()]
@@ -45,7 +45,8 @@ def main(words: Sequence[str]) -> int:
 
 
 def _endings(codes: Mapping[Variant, int]) -> Iterator[str]:
-    """Of what was run and did not pass: far above it is told why."""
+    """Yields a line for each figure that was run and did not pass, because the reason was printed
+    far above."""
     for each, code in codes.items():
         if code != PASSED:
             what = (
@@ -57,7 +58,7 @@ def _endings(codes: Mapping[Variant, int]) -> Iterator[str]:
 
 
 def _together(codes: Iterable[int]) -> int:
-    """The exit code of several runs: that a relation does not hold weighs most."""
+    """Returns the exit code of several runs; a relation that does not hold takes precedence."""
     others = [code for code in codes if code != PASSED]
     if not others:
         return PASSED
@@ -65,7 +66,7 @@ def _together(codes: Iterable[int]) -> int:
 
 
 def latest(root: Path, chosen: Variant) -> Path:
-    """The folder of the last run of a figure on its clock."""
+    """Returns the folder of the last run of a figure on its clock."""
     return root / chosen.clock / chosen.name / "latest"
 
 

@@ -1,4 +1,4 @@
-"""One page of all figures, from their result folders and nothing else."""
+"""Writes one page of all figures, from their result folders alone."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Shown:
 
 
 def page(shown: Sequence[Shown]) -> str:
-    """The figures of each name side by side, those of both clocks; SVG files are inside the page,
-    so that it can be sent as one file."""
+    """Returns the page with the figures of both clocks side by side. SVG files are embedded, so
+    that the page can be sent as one file."""
     parts: list[str] = []
     for name in dict.fromkeys(each.name for each in shown):
         parts += _section([each for each in shown if each.name == name])
@@ -68,7 +68,7 @@ def _section(of_name: Sequence[Shown]) -> Iterator[str]:
 
 
 def _read(folder: Path) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The figure's section of the scenario, and the metrics. Raises NoResults."""
+    """Returns the figure's section of the scenario, and the metrics. Raises NoResults."""
     write(folder)
     try:
         tree = yaml.safe_load((folder / "scenario.yaml").read_text(encoding="utf-8"))

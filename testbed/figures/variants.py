@@ -18,7 +18,7 @@ CLOCKS = (REAL, VIRTUAL)
 
 @dataclass(frozen=True)
 class Variant:
-    """name: the figure's; text: its scenario for the clock; settings: what `long` adds to it."""
+    """name: the figure's; text: its scenario for the clock; settings: what `--long` adds to it."""
 
     name: str
     clock: str
@@ -27,12 +27,13 @@ class Variant:
 
 
 def names() -> list[str]:
-    """The figures that come with the laboratory."""
+    """Returns the figures that come with Agglab."""
     return sorted(path.stem for path in FIGURE_FOLDER.glob("*.yaml"))
 
 
 def find(name: str) -> Path:
-    """Its file, by the name of one in figures/ or by path. Raises ScenarioError."""
+    """Returns the file of a figure, given by its name in figures/ or by path. Raises
+    ScenarioError."""
     path = Path(name)
     if path.suffix in (".yaml", ".yml") or "/" in name:
         return path
@@ -43,8 +44,9 @@ def find(name: str) -> Path:
 
 
 def variant(path: Path, clock: str, long: bool) -> Variant:
-    """The figure's scenario for a clock; in virtual time without the contenders that need real
-    links, and what is expected of them. Raises ScenarioError where the file is no figure."""
+    """Returns the figure's scenario for a clock. In virtual time, contenders that need real links
+    are left out together with what is expected of them. Raises ScenarioError if the file is not a
+    figure."""
     suite = load(path)
     if suite.figure is None:
         what = "is not a figure"

@@ -1,5 +1,5 @@
-"""Seeded impairments as pure functions of (key, frame number): virtual links apply them as they
-stand here, real links as eBPF programs that decide the same."""
+"""Seeded impairments as pure functions of (key, frame number). Virtual links call them; real links
+use eBPF programs that make the same decisions."""
 
 from agglab.testbed.impairments.draws import (
     ALWAYS,

@@ -1,8 +1,8 @@
-"""Seeded chance by number: the same key and frame number always draw the same 64 bits.
+"""Seeded random numbers by index: the same key and frame number always give the same 64 bits.
 
 The key of a direction is the BLAKE2b-64 digest, read big endian, of the text
-`"<seed>/<link>/<direction>"`. No other state enters: another host, link or order of events changes
-nothing. Virtual links use this file, real links its eBPF twin.
+`"<seed>/<link>/<direction>"`. Nothing else is involved, so another host, another link or another
+order of events changes nothing. Virtual links use this file, real links its eBPF counterpart.
 """
 
 from __future__ import annotations
@@ -21,21 +21,23 @@ MASK = ALWAYS - 1
 
 
 def direction_key(seed: int, link: str, direction: str, part: str = "") -> int:
-    """The 64-bit key of one direction of one link (`h1-s1`, `h1->s1`) under a scenario's seed.
+    """Returns the 64-bit key of one direction of one link (`h1-s1`, `h1->s1`) under a scenario's
+    seed.
 
-    part: what tells the impairments of a direction apart; nothing for the first.
+    part: distinguishes the impairments of a direction; empty for the first.
     """
     text = f"{seed}/{link}/{direction}" + (f"/{part}" if part else "")
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
 def threshold(probability: float) -> int:
-    """floor(probability * 2^64), exactly; probability 1 gives 2^64, which every draw is below."""
+    """Returns exactly floor(probability * 2^64). Probability 1 gives 2^64, which is greater than
+    every draw."""
     return int(Fraction(probability) * ALWAYS)
 
 
 def draw(key: int, number: int) -> int:
-    """One output of `splitmix64`, as a plain integer."""
+    """Returns one output of `splitmix64` as a plain integer."""
     z = (key + (number + 1) * GOLDEN) & MASK
     z = ((z ^ (z >> 30)) * MULTIPLIER_1) & MASK
     z = ((z ^ (z >> 27)) * MULTIPLIER_2) & MASK
@@ -43,7 +45,8 @@ def draw(key: int, number: int) -> int:
 
 
 def splitmix64(key: int, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Draw of each frame number: output k of Vigna's splitmix64 whose state starts at `key`.
+    """Returns the draw for each frame number: output k of Vigna's splitmix64 whose state starts at
+    `key`.
 
     numbers: uint64, any shape; the result has the same shape.
     """
@@ -57,7 +60,8 @@ def splitmix64(key: int, numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint
 def drop_numbers(
     seed: int, link: str, direction: str, probability: float, frames: int
 ) -> npt.NDArray[np.int64]:
-    """Numbers k < frames that Bernoulli loss drops, ascending, int64 (one-dimensional)."""
+    """Returns the numbers k < frames that Bernoulli loss drops, ascending, int64
+    (one-dimensional)."""
     limit = threshold(probability)
     if limit == ALWAYS:
         return np.arange(frames)

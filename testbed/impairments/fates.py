@@ -1,9 +1,9 @@
-"""What becomes of frame k of a direction under each kind of impairment.
+"""Decides what happens to frame k of a direction under each kind of impairment.
 
-Every decision is a function of (key, k); Gilbert-Elliott keeps the state it has reached, which
-follows from the same two. Frames are asked for in ascending order. Each impairment decides on every
-frame that arrives, also on one that another has dropped, so that none changes the decisions of
-another. A duplicate shares its frame's fate.
+Every decision is a function of (key, k). Gilbert-Elliott stores the state that it has reached,
+which follows from the same two. Frames are asked for in ascending order. Each impairment decides on
+every frame that arrives, even if another impairment has dropped it, so that none changes the
+decisions of another. A duplicate is treated like its frame.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ NS_PER_US = 1000
 
 @dataclass(slots=True)
 class Fate:
-    """late_ns: how much later than without impairments it arrives. copies_ns: how long behind it
-    each copy comes. flipped: bit numbers; 0 is the highest of the frame's first byte."""
+    """What happens to a frame. late_ns: how much later it arrives than without impairments.
+    copies_ns: how long after it each copy arrives. flipped: the inverted bits; 0 is the highest bit
+    of the first byte."""
 
     dropped: bool = False
     late_ns: int = 0
@@ -45,20 +46,20 @@ Decider = Callable[[int, int, Fate], None]
 def deciders(
     impairments: Sequence[Impairment], seed: int, link: str, direction: str
 ) -> list[Decider]:
-    """One for each impairment of a direction, in their order. The first has the direction's own
-    key, the n-th (from 0) that of part `n`."""
+    """Returns one decider for each impairment of a direction, in their order. The first uses the
+    direction's own key, the n-th (from 0) that of part `n`."""
     parts = ["", *(str(n) for n in range(1, len(impairments)))]
     keys = (direction_key(seed, link, direction, part) for part in parts)
     return [decider(each, key) for each, key in zip(impairments, keys, strict=False)]
 
 
 def decider(impairment: Impairment, key: int) -> Decider:
-    """How one impairment decides, with the key its chance comes from."""
+    """Returns the function that decides for one impairment. key: its source of randomness."""
     return KINDS[type(impairment)](impairment, key)
 
 
 def flip(frame: bytes, bit: int) -> bytes:
-    """The frame with one bit turned over."""
+    """Returns the frame with one bit inverted."""
     changed = bytearray(frame)
     changed[bit >> 3] ^= 0x80 >> (bit & 7)
     return bytes(changed)
@@ -75,8 +76,8 @@ def _drop(impairment: Drop, key: int) -> Decider:
 
 
 def _gilbert_elliott(impairment: GilbertElliott, key: int) -> Decider:
-    """Draw 2k decides the transition before frame k, draw 2k + 1 the loss in the state then. The
-    chain runs from frame 0 on, also for a decider that is first asked later."""
+    """Draw 2k decides the transition before frame k, and draw 2k + 1 the loss in the resulting
+    state. The chain starts at frame 0, even if the decider is first asked later."""
     leave = {False: threshold(impairment.to_bad), True: threshold(impairment.to_good)}
     loss = {False: threshold(impairment.good_loss), True: threshold(impairment.bad_loss)}
     bad, reached = False, 0
@@ -133,7 +134,7 @@ def _reorder(impairment: Reorder, key: int) -> Decider:
 
 
 def _corrupt(impairment: Corrupt, key: int) -> Decider:
-    """Draw 2k decides whether, draw 2k + 1 which bit."""
+    """Draw 2k decides whether a bit is inverted, draw 2k + 1 which bit."""
     limit = threshold(impairment.probability)
 
     def decide(k: int, size: int, fate: Fate) -> None:
@@ -144,7 +145,8 @@ def _corrupt(impairment: Corrupt, key: int) -> Decider:
 
 
 def _jitter(impairment: Jitter, key: int) -> Decider:
-    """0 to max_us, each nanosecond alike: the draw scaled by its upper bits."""
+    """Draws a delay from 0 to max_us, uniformly in nanoseconds, by scaling the draw's upper
+    bits."""
     span = impairment.max_us * NS_PER_US + 1
 
     def decide(k: int, size: int, fate: Fate) -> None:

@@ -1,7 +1,7 @@
 """A minimal eBPF loader: instructions as Python values, maps and programs through bpf(2).
 
-Only what `impaired.py` needs. No compiler, no libbpf and no pinned files: a program and its maps
-live as long as the descriptors this process holds. Encodings: Linux
+It has only what `impaired.py` needs: no compiler, no libbpf and no pinned files. A program and its
+maps live as long as the descriptors that this process holds. Encodings: Linux
 Documentation/bpf/standardization.
 """
 
@@ -40,7 +40,7 @@ JUMPS = {"always": 0x00, "==": 0x10, ">": 0x20, ">=": 0x30, "<": 0xA0}
 
 @dataclass
 class Assembler:
-    """Collects instructions; jumps name labels, which `code` resolves."""
+    """Collects instructions. Jumps name labels, which `code` resolves."""
 
     words: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
@@ -53,15 +53,16 @@ class Assembler:
         self.labels[name] = len(self.words)
 
     def alu(self, dst: int, op: str, src: int) -> None:
-        """64-bit dst op= src, both registers."""
+        """Emits 64-bit dst op= src, both registers."""
         self._emit(0x0F | ALU_OPS[op], dst, src)
 
     def alu_imm(self, dst: int, op: str, value: int) -> None:
-        """64-bit dst op= value, a signed 32-bit constant."""
+        """Emits 64-bit dst op= value, a signed 32-bit constant."""
         self._emit(0x07 | ALU_OPS[op], dst, imm=value)
 
     def load_imm64(self, dst: int, value: int, pseudo: int = 0) -> None:
-        """dst = a 64-bit constant; with PSEUDO_MAP_FD, the map whose descriptor `value` is."""
+        """Emits dst = a 64-bit constant; with PSEUDO_MAP_FD, `value` is the descriptor of a map,
+        and dst becomes that map."""
         self._emit(0x18, dst, pseudo, imm=_signed32(value))
         self._emit(0, imm=_signed32(value >> 32))
 
@@ -72,11 +73,12 @@ class Assembler:
         self._emit(0x63 | size, base, src, offset)
 
     def fetch_add(self, base: int, offset: int, src: int) -> None:
-        """src, *(u64 *)(base + offset) = that word, that word + src; atomically."""
+        """Emits an atomic addition: src receives the word at *(u64 *)(base + offset), and src's old
+        value is added to that word."""
         self._emit(0xDB, base, src, offset, imm=0x01)
 
     def jump(self, condition: str, dst: int, src: int, label: str) -> None:
-        """Unsigned comparison of two registers."""
+        """Emits a jump that depends on an unsigned comparison of two registers."""
         self.jumps[len(self.words)] = label
         self._emit(0x0D | JUMPS[condition], dst, src)
 
@@ -131,7 +133,7 @@ def _update(descriptor: int, key: bytes, value: bytes) -> None:
 
 
 class NumberSet:
-    """A hash map that knows which 64-bit numbers it holds."""
+    """A hash map used as a set of 64-bit numbers."""
 
     def __init__(self, numbers: Collection[int]) -> None:
         attributes = struct.pack("<IIII", BPF_MAP_TYPE_HASH, 8, 8, max(1, len(numbers)))
@@ -146,7 +148,8 @@ class NumberSet:
 class ArrayMap:
     """An array map of `entries` values of `value_bytes` (a multiple of 8) each, all zero.
 
-    kind: BPF_MAP_TYPE_PERCPU_ARRAY gives each processor values of its own, for programs only.
+    kind: with BPF_MAP_TYPE_PERCPU_ARRAY each processor has values of its own, which only programs
+    can use.
     """
 
     def __init__(self, value_bytes: int, entries: int = 1, kind: int = BPF_MAP_TYPE_ARRAY) -> None:
@@ -156,11 +159,11 @@ class ArrayMap:
         self.descriptor = _bpf(BPF_MAP_CREATE, attributes)
 
     def write(self, value: bytes) -> None:
-        """Set the first value."""
+        """Sets the first value."""
         _update(self.descriptor, bytes(4), value)
 
     def read(self, count: int) -> bytes:
-        """The first `count` values, one after the other."""
+        """Returns the first `count` values, one after the other."""
         value = ctypes.create_string_buffer(self.value_bytes)
         key = ctypes.c_uint32()
         attributes = struct.pack(
@@ -178,9 +181,10 @@ class ArrayMap:
 
 
 def load_program(code: bytes, kind: int) -> int:
-    """Load a program and return its descriptor; OSError with the verifier's last words if refused.
+    """Loads a program and returns its descriptor. Raises OSError with the verifier's last lines if
+    the kernel refuses it.
 
-    code: instructions of 8 bytes, as `Assembler.code` gives them. kind: BPF_PROG_TYPE_*.
+    code: instructions of 8 bytes, as `Assembler.code` returns them. kind: BPF_PROG_TYPE_*.
     """
     instructions = ctypes.create_string_buffer(code, len(code))
     license_name = ctypes.create_string_buffer(b"Apache-2.0")
@@ -210,9 +214,11 @@ def load_program(code: bytes, kind: int) -> int:
 
 
 def attach_xdp(program: int, interface_index: int) -> int:
-    """Run the program on every frame the interface receives, before any socket sees it (skb mode).
+    """Runs the program on every frame that the interface receives, before any socket sees it (skb
+    mode).
 
-    Returns a descriptor: closing it detaches. The interface is looked up in the caller's namespace.
+    Returns a descriptor; closing it detaches the program. The interface is looked up in the
+    caller's namespace.
     """
     attributes = struct.pack("<IIII", program, interface_index, BPF_XDP, XDP_FLAGS_SKB_MODE)
     return _bpf(BPF_LINK_CREATE, attributes)

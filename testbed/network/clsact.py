@@ -1,7 +1,8 @@
-"""A classifier where an interface receives, behind its packet sockets: traffic control's clsact.
+"""A classifier for received frames that runs after the interface's packet sockets: traffic
+control's clsact.
 
-Spoken to the kernel by rtnetlink (linux/rtnetlink.h, linux/pkt_cls.h): `tc` takes programs from
-files only.
+It is set up by rtnetlink (linux/rtnetlink.h, linux/pkt_cls.h), because `tc` loads programs only
+from files.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ PRIORITY, ETH_P_ALL = 1, 3
 class Classifier:
     """A program that runs on every frame an interface receives, from construction until `close`.
 
-    program: its descriptor. The interface is looked up in the caller's network namespace. OSError
-    if the kernel has no clsact or no cls_bpf.
+    program: its descriptor. The interface is looked up in the caller's network namespace. Raises
+    OSError if the kernel has no clsact or no cls_bpf.
     """
 
     def __init__(self, program: int, interface: str) -> None:
@@ -46,7 +47,7 @@ class Classifier:
             raise
 
     def close(self) -> None:
-        """Nothing is left; the interface itself may be gone."""
+        """Removes the classifier; the interface itself may already be gone."""
         with self._route, contextlib.suppress(OSError):
             self._request(RTM_DELQDISC, CLSACT_HANDLE, TC_H_CLSACT, 0, CLSACT)
 

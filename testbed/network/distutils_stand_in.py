@@ -1,6 +1,6 @@
-"""Import before Mininet 2.3.0: it imports distutils, which left Python in 3.12.
+"""Import this before Mininet 2.3.0, which imports distutils; Python has had none since 3.12.
 
-Mininet wants only StrictVersion, to compare versions of Open vSwitch, which we do not use.
+Mininet needs only StrictVersion, to compare versions of Open vSwitch, which Agglab does not use.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import types
 
 
 def provide() -> None:
-    """Put an empty distutils into sys.modules if this Python has none. Safe to repeat."""
+    """Puts an empty distutils into sys.modules if this Python has none. It is safe to call it
+    again."""
     if "distutils" not in sys.modules and importlib.util.find_spec("distutils") is None:
         version = types.ModuleType("distutils.version")
         version.StrictVersion = str  # type: ignore[attr-defined]

@@ -1,9 +1,11 @@
-"""Seeded impairments on real links: one eBPF program a direction, attached where frames arrive.
+"""Seeded impairments on real links: one eBPF program for each direction, attached where frames
+arrive.
 
-It runs as XDP in skb mode on the interface where the frames arrive: the frame has then used the
-link's rate and queue, as a frame lost on a wire has, and no socket has seen it yet. (clsact ingress
-comes too late: packet sockets, which P4 switches and tcpdump read, get their copy before it.)
-Where frames are duplicated a second program is at clsact ingress all the same, and makes copies.
+The program runs as XDP in skb mode on the interface that receives the frames. A frame has then used
+the link's rate and queue, like a frame lost on a wire, and no socket has seen it yet. (clsact
+ingress is too late: packet sockets, which P4 switches and tcpdump read, get their copy before it.)
+Only where frames are duplicated does a second program run at clsact ingress, which makes the
+copies.
 """
 
 from __future__ import annotations
@@ -22,8 +24,9 @@ from agglab.topologies import DropList, GilbertElliott, Impairment
 
 
 def refused(*impairments: Impairment) -> OSError | None:
-    """Why this kernel runs no program for these (rootless containers and user namespaces may
-    not); None if it does. Tried on the loopback interface of the caller's namespace."""
+    """Returns why this kernel does not run such programs (rootless containers and user namespaces
+    may not), or None if it does. It is tried on the loopback interface of the caller's
+    namespace."""
     rules = tuple(Rule(each, 0) for each in impairments)
     try:
         ImpairedDirection("lo", DirectionRules("probe", "probe", rules, ())).close()
@@ -34,9 +37,9 @@ def refused(*impairments: Impairment) -> OSError | None:
 
 @dataclass(frozen=True)
 class Counts:
-    """seen: frames that arrived; dropped, corrupted: of them; lost: to a pulled link; numbers: the
-    first dropped ones' k, ascending; copied: copies made; unsent: dropped where they were to be
-    sent, not on the way."""
+    """seen: frames that arrived; dropped, corrupted: how many of these; lost: frames lost because
+    the link was down; numbers: the first dropped frames' k, ascending; copied: copies made; unsent:
+    frames dropped before they were sent, not in transit."""
 
     seen: int
     dropped: int = 0
@@ -55,7 +58,7 @@ def _load(stack: contextlib.ExitStack, code: bytes, kind: int) -> int:
 
 
 class ImpairedDirection:
-    """A direction's program: attached from construction until `close`.
+    """A direction's program, attached from construction until `close`.
 
     Construct it in the receiving interface's network namespace.
     """
@@ -100,7 +103,7 @@ class ImpairedDirection:
         return array
 
     def switch(self, fault: int, on: bool) -> None:
-        """Begin or end a fault, by its number, from the next frame on."""
+        """Begins or ends a fault, given by its number, from the next frame on."""
         self._on = self._on | {fault} if on else self._on - {fault}
         bits = sum(1 << bit for bit, number in enumerate(self._rules.faults) if number in self._on)
         self._control.write(struct.pack("<Q", bits))
@@ -113,5 +116,5 @@ class ImpairedDirection:
         return Counts(seen, dropped, corrupted, lost, tuple(int(k) for k in numbers), copied)
 
     def close(self) -> None:
-        """Detach; the counts are gone."""
+        """Detaches the program; its counts are lost."""
         self._stack.close()

@@ -1,12 +1,14 @@
-"""The eBPF program of one direction: what `testbed/impairments/` decides, decided in the kernel.
+"""Generates the eBPF program of one direction, which makes the decisions of `testbed/impairments/`
+in the kernel.
 
 Registers: r6 the frame's context, r7 counters, r8 the frame's number k, r9 whether it is dropped;
-r0 to r5 are anybody's. Every rule decides on every frame, so that none changes another's state.
+r0 to r5 are free for any use. Every rule decides on every frame, so that none changes another's
+state.
 
-XDP cannot copy a frame to those who will receive it. It notes how many copies are due; `copier`,
-behind the packet sockets on the same processor, has the kernel receive the frame so many times
-more. A copy's source is a group address on its way, which no frame's is: so XDP knows it, mends it
-and neither counts it nor decides on it.
+XDP cannot copy a frame to its receivers. It stores how many copies are due; `copier`, which runs
+after the packet sockets on the same processor, makes the kernel receive the frame that many more
+times. On its way a copy has a group address as its source, which no frame has. XDP recognises it by
+that, restores the address, and neither counts the copy nor decides on it.
 """
 
 from __future__ import annotations
@@ -45,8 +47,9 @@ SKB_IFINDEX = 40  # in struct __sk_buff
 
 @dataclass(frozen=True)
 class Maps:
-    """Descriptors. control: one word, a bit for each of `DirectionRules.faults`; states: by place
-    of the rule; lists: likewise; due: how often the processor's frame is to be copied."""
+    """Descriptors of maps. control: one word with a bit for each of `DirectionRules.faults`;
+    states, lists: by index of the rule; due: how many copies of the processor's current frame are
+    to be made."""
 
     counters: int
     numbers: int
@@ -57,7 +60,8 @@ class Maps:
 
 
 def program(rules: DirectionRules, maps: Maps) -> bytes:
-    """Code of the direction's program. AssertionError for a kind that eBPF cannot make."""
+    """Returns the code of the direction's program. An impairment that eBPF cannot make is an
+    AssertionError."""
     a = bpf.Assembler()
     a.alu(R6, "=", R1)
     _point_at(a, maps.counters, "out")
@@ -86,13 +90,14 @@ def program(rules: DirectionRules, maps: Maps) -> bytes:
 
 
 def copies(rules: DirectionRules) -> int:
-    """How many copies of one frame they can ask for; if any, `copier` is needed too."""
+    """Returns how many copies of one frame the rules can ask for; if any, `copier` is needed
+    too."""
     return sum(isinstance(rule.impairment, Duplicate) for rule in rules.rules)
 
 
 def copier(rules: DirectionRules, maps: Maps) -> bytes:
-    """Code of the classifier behind the packet sockets. r8: the source address's first byte; r9:
-    copies due."""
+    """Returns the code of the classifier that runs after the packet sockets. r8: the source
+    address's first byte; r9: copies due."""
     a = bpf.Assembler()
     a.alu(R6, "=", R1)
     _point_at(a, maps.due, "out")
@@ -121,7 +126,7 @@ def copier(rules: DirectionRules, maps: Maps) -> bytes:
 
 
 def _source_byte(a: bpf.Assembler, helper: int) -> None:
-    """Between the frame's SOURCE_BYTE and the byte at FRAME - 8."""
+    """Moves a byte between the frame's SOURCE_BYTE and FRAME - 8."""
     a.alu(R1, "=", R6)
     a.alu_imm(R2, "=", SOURCE_BYTE)
     a.alu(R3, "=", FRAME)
@@ -133,7 +138,8 @@ def _source_byte(a: bpf.Assembler, helper: int) -> None:
 
 
 def _receive_again(a: bpf.Assembler, label: str) -> None:
-    """Counted first: another processor may see the copy before this one goes on."""
+    """Makes the kernel receive the frame again. The copy is counted first, because another
+    processor may see it before this one continues."""
     a.alu_imm(R1, "=", 1)
     a.fetch_add(R7, COPIED, R1)
     a.alu(R1, "=", R6)
@@ -170,7 +176,7 @@ def _let_copies_pass(a: bpf.Assembler) -> None:
 
 @dataclass(frozen=True)
 class _Place:
-    """One rule while it is being translated. Labels carry its place among the rules."""
+    """One rule while it is being translated. Labels contain its index among the rules."""
 
     a: bpf.Assembler
     rules: DirectionRules
@@ -182,12 +188,12 @@ class _Place:
         return f"{name} {self.place}"
 
     def skip_unless_on(self) -> None:
-        """To the end of the rule if its fault is not in effect."""
+        """Jumps to the end of the rule if its fault is not active."""
         if self.rule.fault is not None:
             _jump_unless_on(self.a, self.rules, self.maps, self.rule.fault, self.label("end"))
 
     def skip_unless_below(self, limit: int) -> None:
-        """To the end of the rule unless the draw in r2 is below the threshold."""
+        """Jumps to the end of the rule unless the draw in r2 is below the threshold."""
         if limit < ALWAYS:
             self.a.load_imm64(R3, limit)
             self.a.jump(">=", R2, R3, self.label("end"))
@@ -231,7 +237,8 @@ def _listed(at: _Place) -> None:
 
 
 def _gilbert_elliott(at: _Place) -> None:
-    """The state of frame k is kept with its number; a fault's chain runs also while it is off."""
+    """Stores the state of frame k with its number. A fault's chain advances even while the fault is
+    not active."""
     a, kind = at.a, at.rule.impairment
     assert isinstance(kind, GilbertElliott)
     _point_at(a, at.maps.states[at.place], at.label("end"))
@@ -253,10 +260,10 @@ def _gilbert_elliott(at: _Place) -> None:
 
 
 def _state_reached(at: _Place, to_bad: int, to_good: int) -> None:
-    """r4 = state of frame k (0 good, 1 bad). r0 points at the states.
+    """Sets r4 to the state of frame k (0 good, 1 bad). r0 points to the states.
 
-    What the draws from frame k - j + 1 to k make of the state before them is a function of two
-    values, r4 for good and r5 for bad; j grows until the state of frame k - j is known.
+    The effect of the draws from frame k - j + 1 to k is a function of two values: r4 if the state
+    before them was good, r5 if it was bad. j grows until the state of frame k - j is known.
     """
     a = at.a
     a.alu_imm(R4, "=", 0)
@@ -281,8 +288,8 @@ def _state_reached(at: _Place, to_bad: int, to_good: int) -> None:
 
 
 def _look_up_state(a: bpf.Assembler, j: int, known: str) -> None:
-    """r3 = entry of frame k - j, and on to `known` if it is that frame's. An entry is
-    (number + 1) * 2 + state, so that zero is the good state before frame 0."""
+    """Sets r3 to the entry of frame k - j, and jumps to `known` if the entry is that frame's. An
+    entry is (number + 1) * 2 + state, so that zero is the good state before frame 0."""
     _point_at_entry(a, j)
     a.load(R3, R3, 0, DW)
     a.alu(R2, "=", R3)
@@ -302,7 +309,7 @@ def _keep_state(a: bpf.Assembler) -> None:
 
 
 def _point_at_entry(a: bpf.Assembler, j: int) -> None:
-    """r3 = where the state of frame k - j is; r0 points at the states."""
+    """Sets r3 to the address of frame k - j's state; r0 points to the states."""
     a.alu(R3, "=", R8)
     a.alu_imm(R3, "-", j)
     a.alu_imm(R3, "&", STATES_KEPT - 1)
@@ -311,14 +318,14 @@ def _point_at_entry(a: bpf.Assembler, j: int) -> None:
 
 
 def _skip_at_or_above(a: bpf.Assembler, limit: int, label: str) -> None:
-    """Jump unless the draw in r2 is below the threshold."""
+    """Jumps unless the draw in r2 is below the threshold."""
     if limit < ALWAYS:
         a.load_imm64(R3, limit)
         a.jump(">=", R2, R3, label)
 
 
 def _corrupt(at: _Place) -> None:
-    """Invert bit draw(2k + 1) mod (8 * frame bytes), the first byte's highest being bit 0."""
+    """Inverts bit draw(2k + 1) mod (8 * frame bytes); bit 0 is the highest of the first byte."""
     a, kind = at.a, at.rule.impairment
     assert isinstance(kind, Corrupt)
     at.skip_unless_on()
@@ -371,7 +378,7 @@ EBPF_KINDS = (*_DROPPING, Corrupt, Duplicate)
 
 
 def _lose_if_down(a: bpf.Assembler, rules: DirectionRules, maps: Maps) -> None:
-    """While the link is pulled nothing arrives, and none of it counts as dropped by a rule."""
+    """Drops every frame while the link is down; none of these counts as dropped by a rule."""
     for number in rules.downs:
         _jump_unless_on(a, rules, maps, number, f"up {number}")
         a.alu_imm(R1, "=", 1)
@@ -402,7 +409,8 @@ def _jump_unless_on(
 
 
 def _point_at(a: bpf.Assembler, array: int, missing: str) -> None:
-    """r0 = the one value of a map; the verifier wants to be told where to go without."""
+    """Sets r0 to the address of a map's only value. The verifier requires a jump target for the
+    case that there is none."""
     a.alu_imm(R1, "=", 0)
     a.store(FRAME, -4, R1, W)
     a.load_imm64(R1, array, bpf.PSEUDO_MAP_FD)
@@ -413,7 +421,8 @@ def _point_at(a: bpf.Assembler, array: int, missing: str) -> None:
 
 
 def _draw(a: bpf.Assembler, key: int, times: int = 1, plus: int = 0) -> None:
-    """r2 = output times * k + plus of splitmix64 from state key, as draws.splitmix64; uses r3."""
+    """Sets r2 to output times * k + plus of splitmix64 from state key, as draws.splitmix64; uses
+    r3."""
     a.alu(R2, "=", R8)
     if times != 1:
         a.alu_imm(R2, "*", times)
@@ -437,7 +446,7 @@ def _draw(a: bpf.Assembler, key: int, times: int = 1, plus: int = 0) -> None:
 
 
 def _record_number(a: bpf.Assembler, numbers: int) -> None:
-    """numbers[r9] = r8"""
+    """Emits numbers[r9] = r8."""
     a.store(FRAME, -4, R9, W)
     a.store(FRAME, -16, R8, DW)
     a.load_imm64(R1, numbers, bpf.PSEUDO_MAP_FD)

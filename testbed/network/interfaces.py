@@ -1,5 +1,5 @@
-"""What `ip` has no word for, in the calling thread's namespace: readiness, offloads, IPv6 off,
-processors."""
+"""Settings of interfaces that `ip` cannot make, in the calling thread's namespace: readiness,
+offloads, IPv6, processors."""
 
 from __future__ import annotations
 
@@ -34,11 +34,13 @@ SYSCTLS = {
 
 
 def wait_until_running(interfaces: Iterable[str]) -> None:
-    """Return once each interface, the first of its cable to be set up, has its queue.
+    """Waits until each interface has its queue. The interfaces are those of each cable's ends that
+    were set up first.
 
-    The second end gets its queue as it is set up, the first then from a work queue (linkwatch);
-    until that has run, what is sent there vanishes uncounted. IFF_RUNNING is set just before the
-    queue, under a lock that every change of an interface takes: make one after this call.
+    The second end gets its queue when it is set up, but the first one gets it later from a work
+    queue (linkwatch). Until then, frames sent there are lost without being counted. IFF_RUNNING is
+    set just before the queue, under a lock that every change of an interface takes, so change the
+    interface after this call.
     """
     deadline = time.monotonic() + RUNNING_TIMEOUT_S
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
@@ -54,7 +56,7 @@ def _flags(any_socket: socket.socket, interface: str) -> int:
 
 
 def set_sysctls() -> None:
-    """Set SYSCTLS; those this kernel does not have are not needed either."""
+    """Sets SYSCTLS; those that this kernel does not have are not needed either."""
     for name, value in SYSCTLS.items():
         path = Path("/proc/sys/net") / name
         if path.exists():
@@ -62,7 +64,7 @@ def set_sysctls() -> None:
 
 
 def offloads_off(interfaces: Iterable[str]) -> None:
-    """Switch the offloads of each interface off; OSError if the kernel refuses."""
+    """Switches off the offloads of each interface. Raises OSError if the kernel refuses."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for interface in interfaces:
             for command in OFFLOAD_COMMANDS:
@@ -72,11 +74,11 @@ def offloads_off(interfaces: Iterable[str]) -> None:
 
 
 def handled_by_one_processor(interfaces: Iterable[str], scratch: Path) -> None:
-    """What each interface receives is handled by one processor of ours (receive packet steering).
+    """Makes one processor handle everything that each interface receives (receive packet steering).
 
-    A queue of frames that wait is emptied by any processor, each of which hands what it took to its
-    own backlog: one that is held up there is overtaken by frames that another one took later.
-    Needs root, outside of user namespaces too, and CONFIG_RPS; without, nothing is changed.
+    Otherwise any processor may empty a queue of waiting frames into its own backlog, and frames in
+    a backlog that is delayed are overtaken by frames that another processor took later. This needs
+    root outside of user namespaces, and CONFIG_RPS; without them nothing is changed.
     """
     interfaces = sorted(interfaces)
     if not interfaces:
@@ -95,5 +97,6 @@ def handled_by_one_processor(interfaces: Iterable[str], scratch: Path) -> None:
 
 
 def processor_mask(processor: int) -> str:
-    """Of one processor, as the kernel reads it: hexadecimal, a comma every 32 bits."""
+    """Returns the mask of one processor as the kernel reads it: hexadecimal, with a comma every 32
+    bits."""
     return f"{1 << processor % 32:x}" + ",00000000" * (processor // 32)

@@ -1,16 +1,18 @@
-"""A run in network, mount and pid namespaces of its own: however it ends, the kernel removes it.
+"""Runs a function in network, mount and pid namespaces of its own. However it ends, the kernel
+removes everything.
 
-Four processes, each the child of the one before and killed by the kernel when that one dies:
+There are four processes. Each is the child of the one before, and the kernel kills it when that one
+dies:
 
-    outer    the user's `agglab run`; makes and removes the scratch directory
-    gate     made the new namespaces, and is in them but for pid
+    outer    the user's `agglab run`; creates and removes the scratch directory
+    gate     has created the new namespaces, and is in all of them except pid
     init     process 1 of the pid namespace: reaps orphans; when it dies the kernel kills all others
     run      the caller's function
 
-SIGKILL of any of them therefore ends all of them and every program, interface and namespace of the
-run. The mount namespace is private: no mount made in it is seen outside. The scratch directory
-is the only thing outside the namespaces (testbed/scratch.py); `outer` holds the lock on it. Without
-root, gate is first made root of a user namespace of its own.
+So SIGKILL of any of them ends all of them, and every program, interface and namespace of the run.
+The mount namespace is private: mounts made in it are not visible outside. Only the scratch
+directory is outside the namespaces (testbed/scratch.py); `outer` holds the lock on it. Without
+root, gate first becomes root of a user namespace of its own.
 """
 
 from __future__ import annotations
@@ -37,21 +39,22 @@ PATIENCE_S = 1.0
 
 
 def isolated(run: Callable[[Path], int]) -> int:
-    """Call `run(scratch)` in a forked child inside fresh namespaces and return its exit code.
+    """Calls `run(scratch)` in a forked child inside new namespaces and returns its exit code.
 
-    scratch: a private directory with a short path (for Unix sockets), gone afterwards.
-    Ctrl-C, SIGTERM and SIGHUP reach `run` once, as KeyboardInterrupt; the same again after a second
-    kills it. Returns INTERRUPTED for an uncaught KeyboardInterrupt, 128 + n when signal n killed
-    the run. Call it from the main thread, with no other threads that matter: the run is a fork.
+    scratch: a private directory with a short path (for Unix sockets), which is removed afterwards.
+    Ctrl-C, SIGTERM and SIGHUP reach `run` once, as KeyboardInterrupt; the same signal more than a
+    second later kills it. Returns INTERRUPTED for an uncaught KeyboardInterrupt, 128 + n if signal
+    n killed the run. Call it from the main thread while no other thread matters, because the run is
+    a fork.
     """
     with scratch_folder() as scratch:
         return _supervise(lambda: _gate(lambda: _init(lambda: _run(run, scratch))))
 
 
 def _supervise(child: Callable[[], NoReturn], orphans: bool = False) -> int:
-    """Fork, call `child` there, pass signals on to it, wait, and return its exit code.
+    """Forks, calls `child` in the child, passes signals on to it, waits, and returns its exit code.
 
-    orphans: also reap children of others (process 1 inherits them).
+    orphans: whether to reap children of others as well (process 1 inherits them).
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -72,13 +75,14 @@ def _supervise(child: Callable[[], NoReturn], orphans: bool = False) -> int:
 
 
 def _heeded() -> list[signal.Signals]:
-    """SIGHUP stays ignored under nohup. SIGINT does not: shells ignore it for any `command &`."""
+    """Returns the signals to handle. SIGHUP stays ignored under nohup. SIGINT is handled even if it
+    was ignored, because shells ignore it for any `command &`."""
     hup_ignored = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     return [number for number in SIGNALS if not (number is signal.SIGHUP and hup_ignored)]
 
 
 def _child(body: Callable[[], NoReturn], parent: int) -> NoReturn:
-    """What a forked process does: tie its life to its parent's, then `body`; never returns."""
+    """Runs `body` in a forked process whose life is tied to its parent's; never returns."""
     try:
         kernel.die_with_parent(parent)
         body()
@@ -89,7 +93,8 @@ def _child(body: Callable[[], NoReturn], parent: int) -> NoReturn:
 
 
 class _Relay:
-    """Signal handler that passes a signal on as SIGTERM; again after PATIENCE_S, as SIGKILL."""
+    """A signal handler that passes a signal on as SIGTERM, and again after PATIENCE_S as
+    SIGKILL."""
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -142,9 +147,10 @@ def _run(run: Callable[[Path], int], scratch: Path) -> NoReturn:
 
 
 class _InterruptOnce:
-    """The first signal becomes KeyboardInterrupt; those that follow must not break the clean-up.
+    """A signal handler that turns the first signal into KeyboardInterrupt. Later ones must not
+    break the clean-up.
 
-    SIG_IGN instead would have Python complain about signals that came just before.
+    With SIG_IGN instead, Python would complain about signals that arrived just before.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,7 @@
-"""Links as lines for `ip -batch` and `tc -batch`: what a topology becomes in the kernel, as text.
+"""The lines for `ip -batch` and `tc -batch` that create a topology's links in the kernel, as text.
 
-Pure functions of the topology; `mininet_network.py` runs the lines, one program a namespace.
+Pure functions of the topology; `mininet_network.py` runs the lines, with one program for each
+namespace.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ Delay: TypeAlias = "Jitter | Reorder"
 
 
 def interface_mac(topology: Topology, end: LinkEnd) -> str:
-    """A host's own MAC, or for switch number s port p (from 1) 02:01:<s>:<p>, two bytes each."""
+    """Returns a host's own MAC or, for port p of switch number s (from 1), 02:01:<s>:<p> with two
+    bytes each."""
     number = topology.switch_number(end.node)
     if number is None:
         return topology.host(end.node).mac
@@ -43,9 +45,10 @@ def interface_mac(topology: Topology, end: LinkEnd) -> str:
 
 
 def create_lines(topology: Topology, pids: Mapping[str, int]) -> list[str]:
-    """`ip -batch` lines that make every veth pair straight in its two nodes' namespaces.
+    """Returns `ip -batch` lines that create every veth pair directly in the namespaces of its two
+    nodes.
 
-    pids: a process of each node. No interface is ever in the namespace the lines run in.
+    pids: a process of each node. No interface is ever in the namespace in which the lines run.
     """
     return [
         f"link add name {link.a.interface} netns {pids[link.a.node]} mtu {link.mtu} "
@@ -57,7 +60,8 @@ def create_lines(topology: Topology, pids: Mapping[str, int]) -> list[str]:
 
 
 def node_lines(topology: Topology, node: str) -> list[str]:
-    """`ip -batch` lines for inside a node: addresses, static neighbours, everything up."""
+    """Returns `ip -batch` lines to run inside a node: addresses, static neighbours, everything
+    up."""
     lines = ["link set dev lo up"]
     for port in topology.ports(node):
         lines.append(f"link set dev {LinkEnd(node, port).interface} up")
@@ -79,7 +83,8 @@ def _host_lines(topology: Topology, name: str) -> list[str]:
 
 
 def first_ends(topology: Topology, order: Sequence[str]) -> dict[str, list[str]]:
-    """Of every cable the end that is set up first, when nodes are in that order: by node."""
+    """Returns by node the end of every cable that is set up first when nodes are set up in that
+    order."""
     ends: dict[str, list[str]] = {node: [] for node in order}
     for link in topology.links:
         first = min((link.a, link.b), key=lambda end: order.index(end.node))
@@ -89,7 +94,7 @@ def first_ends(topology: Topology, order: Sequence[str]) -> dict[str, list[str]]
 
 @dataclass(frozen=True)
 class Sender:
-    """What shapes the frames an interface sends. at_times: what faults may add to their delay."""
+    """Shapes the frames that an interface sends. at_times: delays that faults may add."""
 
     interface: str
     direction: Direction
@@ -98,7 +103,7 @@ class Sender:
 
     @property
     def delayed(self) -> bool:
-        """Whether netem is there, at the root."""
+        """Whether netem is used, at the root."""
         return bool(self.direction.delay_us or delays(self.direction) or self.at_times)
 
     @property
@@ -106,18 +111,20 @@ class Sender:
         return "parent 20:1" if self.delayed else "root"
 
     def lines(self) -> list[str]:
-        """`tc -batch` lines: delay (handle 20:), token bucket (1:), the queue before it (10:).
+        """Returns `tc -batch` lines: delay (handle 20:), token bucket (1:), and the queue in front
+        of it (10:).
 
-        A delay before the rate is as good as one behind it, and netem behind a bucket would be the
-        bucket's queue: what a frame waits there would count as delay.
+        A delay before the rate has the same effect as one after it. netem after a bucket would be
+        the bucket's queue, so the time that a frame waits there would count as delay.
         """
         shape = [self._netem("add", ())] if self.delayed else []
         rate_bps = self.direction.rate_bps
         return shape + ([] if rate_bps is None else self._rate("add", rate_bps))
 
     def rate_lines(self, rate_bps: int | None) -> list[str]:
-        """Lines that give it another rate, shaped or not; None: its own again. No queue is lost
-        but that of an unshaped one, which gives up its bucket."""
+        """Returns lines that set another rate, also if the interface had none; None restores its
+        own. No queued frame is lost, except when an interface without a rate loses its bucket
+        again."""
         own_bps = self.direction.rate_bps
         if own_bps is not None:
             return self._rate("change", own_bps if rate_bps is None else rate_bps)
@@ -126,8 +133,8 @@ class Sender:
         return self._rate("add", rate_bps)
 
     def _rate(self, verb: str, rate_bps: int) -> list[str]:
-        """A bucket that is changed gives its limit, in bytes, to whatever fifo is under it: the
-        queue is said again."""
+        """Changes the rate. A changed bucket passes its limit, in bytes, to the fifo below it, so
+        the queue is set again."""
         burst = burst_bytes(rate_bps, self.frame_bytes)
         # The limit is of the queue TBF brings along, which the child replaces.
         bucket = f"tbf rate {rate_bps}bit burst {burst} limit {burst}"
@@ -139,7 +146,7 @@ class Sender:
         ]
 
     def delay_lines(self, added: Sequence[Delay]) -> list[str]:
-        """Lines that add these of `at_times` to its own delays, and take back others."""
+        """Returns lines that set its own delays plus those of `at_times` in `added`."""
         return [self._netem("change", added)]
 
     def _netem(self, verb: str, added: Sequence[Delay]) -> str:
@@ -156,7 +163,7 @@ class Sender:
         return f"{where} netem {words} limit {max(held, DEFAULT_QUEUE_PACKETS)}"
 
     def distribution(self, added: Sequence[Delay] = ()) -> dict[str, str]:
-        """The file, if any, that tc reads for the lines with these delays: name -> text."""
+        """Returns the file, if any, that tc reads for the lines with these delays: name -> text."""
         drawn = (*delays(self.direction), *added)
         return {f"{distribution_name(drawn)}.dist": distribution(drawn)} if drawn else {}
 
@@ -164,7 +171,8 @@ class Sender:
 def senders(
     topology: Topology, at_times: Mapping[str, Sequence[Delay]]
 ) -> dict[str, tuple[str, Sender]]:
-    """By direction name: the node that sends there, and how. at_times: by direction name."""
+    """Returns by direction name the node that sends there, and its Sender. at_times: by direction
+    name."""
     return {
         name: (
             end.node,
@@ -176,12 +184,12 @@ def senders(
 
 
 def delays(direction: Direction) -> tuple[Delay, ...]:
-    """Those that netem makes, by chance of its own."""
+    """Returns the delays that netem makes, with random numbers of its own."""
     return tuple(each for each in direction.impairments if isinstance(each, DELAYS))
 
 
 def distribution_name(drawn: Sequence[Delay]) -> str:
-    """Of the file that `distribution` is written to."""
+    """Returns the name of the file to which `distribution` is written."""
     return "-".join(
         f"jitter{each.max_us}"
         if isinstance(each, Jitter)
@@ -191,10 +199,11 @@ def distribution_name(drawn: Sequence[Delay]) -> str:
 
 
 def distribution(drawn: Sequence[Delay]) -> str:
-    """netem's table for the sum of these delays: it draws an entry for each frame, all alike.
+    """Returns netem's table for the sum of these delays; netem draws one of its entries for each
+    frame, all with the same probability.
 
-    An entry t means span * (1 + t / 8192), so that from -8192 to 0 it is nothing to all. One delay
-    is as even as the table is long; several are dealt to each other once, by a fixed seed.
+    An entry t means span * (1 + t / 8192), so the entries from -8192 to 0 run from no delay to the
+    full span. One delay is as uniform as the table is long; several are combined by a fixed seed.
     """
     span_us = sum(map(_longest_us, drawn)) or 1
     sums_us = [0.0] * TABLE_ENTRIES

@@ -1,4 +1,4 @@
-"""What this machine offers, probed rather than guessed, before anything is started."""
+"""Probes what this machine offers before anything is started, instead of guessing."""
 
 from __future__ import annotations
 
@@ -57,9 +57,11 @@ Lack = tuple[str, str]
 
 
 def lacks(topology: Topology, faults: Sequence[Fault] = ()) -> list[MachineLacks]:
-    """Everything missing for this topology and its faults, most basic first; empty when it can run.
+    """Returns everything that is missing for this topology and its faults, the most basic first;
+    empty if it can run.
 
-    Raise the first or print them all; exit code 3. Takes less than 100 ms and leaves nothing.
+    Raise the first or print them all; the exit code is 3. The probes take less than 100 ms and
+    leave nothing behind.
     """
     needs = needs_of(topology, faults)
     missing = list(_basics()) or _probed_in_child(needs)
@@ -68,8 +70,9 @@ def lacks(topology: Topology, faults: Sequence[Fault] = ()) -> list[MachineLacks
 
 @dataclass(frozen=True)
 class Needs:
-    """What of the kernel a run will use. ebpf: what for, but for constant loss, which a switch can
-    make too; copies: those of them that duplicate; impossible: what no kernel gives it."""
+    """What a run will use of the kernel. ebpf: what eBPF is used for, except constant loss, which a
+    switch can also make; copies: which of these duplicate frames; impossible: what no kernel
+    offers."""
 
     rates: bool
     netem: bool
@@ -79,7 +82,7 @@ class Needs:
 
 
 def needs_of(topology: Topology, faults: Sequence[Fault] = ()) -> Needs:
-    """Of every direction and every fault."""
+    """Returns the needs of every direction and every fault."""
     ways = [(name, way) for link in topology.links for name, _, _, way in link.directions()]
     actions = [fault.action for fault in faults]
     rated = any(way.rate_bps is not None for _, way in ways)
@@ -107,7 +110,7 @@ def needs_of(topology: Topology, faults: Sequence[Fault] = ()) -> Needs:
 def _ebpf_uses(
     ways: Sequence[tuple[str, Direction]], actions: Sequence[Action]
 ) -> Iterator[tuple[str, type]]:
-    """What for, and of which kind that is."""
+    """Yields what eBPF is used for, with the kind of the impairment."""
     for name, way in ways:
         for each in way.impairments:
             if isinstance(each, EBPF_KINDS) and not isinstance(each, Drop):
@@ -145,7 +148,8 @@ def _importable(module: str) -> bool:
 
 
 def _probed_in_child(needs: Needs) -> list[Lack]:
-    """Try everything once in namespaces of a forked child, which take all of it with them."""
+    """Tries everything once in the namespaces of a forked child; when the child ends, nothing is
+    left."""
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -1,4 +1,4 @@
-"""The Mininet network of a run: namespaces, veth links, rates, losses, and the programs inside."""
+"""The Mininet network of a run: namespaces, veth links, rates, losses, and the programs in it."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from agglab.topologies import LinkEnd, Topology, interface_name
 
 
 class MininetNetwork:
-    """A built network; use it as a context manager, inside `isolated`.
+    """A complete network; use it as a context manager, inside `isolated`.
 
-    topology: the whole of it is built, hosts and switches in network namespaces of their own.
-    seed: the scenario's; losses derive from it. scratch: from `isolated`.
-    logs: where the programs' logs go. pcap_dir: where switches write captures, None for none.
-    faults: those that `begin` will be told to begin; frames are counted for them from the start.
+    topology: what is built, with all hosts and switches in network namespaces of their own. seed:
+    the scenario's, from which losses derive. scratch: from `isolated`. logs: the folder for the
+    programs' logs. pcap_dir: the folder for switches' captures, or None. faults: those that `begin`
+    may begin; frames are counted for them from the start.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class MininetNetwork:
         self._processes: list[NodeProcess] = []
 
     def __enter__(self) -> MininetNetwork:
-        """Build everything and return; on an error nothing stays."""
+        """Builds everything and returns; if that fails, nothing is left."""
         self.logs.mkdir(parents=True, exist_ok=True)
         with self._stack:
             self._build()
@@ -78,19 +78,22 @@ class MininetNetwork:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop every program and remove every interface and namespace."""
+        """Stops every program and removes every interface and namespace."""
         self._stack.close()
 
     def start_switch(self, name: str, target: Target, timeout_s: float = 60.0) -> RunningSwitch:
-        """`start_switches` of one; also of one that `stop_switch` has ended."""
+        """Does the same as `start_switches` for one switch, also for one that `stop_switch` has
+        ended."""
         return self.start_switches({name: target}, timeout_s)[name]
 
     def start_switches(
         self, targets: Mapping[str, Target], timeout_s: float = 60.0
     ) -> dict[str, RunningSwitch]:
-        """Start the switches' programs at once, wait until they answer, give them their pipelines.
+        """Starts the switches' programs at the same time, waits until they answer, and gives them
+        their pipelines.
 
-        NodeFailed, with command, log and likely cause, when one ends or does not answer in time.
+        Raises NodeFailed, with command, log and likely cause, if one ends or does not answer in
+        time.
         """
         started = []
         for name, target in targets.items():
@@ -105,7 +108,7 @@ class MininetNetwork:
         return {name: self._switches[name] for name in targets}
 
     def stop_switch(self, name: str) -> None:
-        """Kill a switch's program, with its registers and entries; `check` does not mind."""
+        """Kills a switch's program, with its registers and entries; `check` accepts that."""
         switch = self._switches.pop(name)
         switch.close()
         switch.process.signal_group(signal.SIGKILL)
@@ -129,7 +132,7 @@ class MininetNetwork:
         name: str,
         environment: Mapping[str, str] | None = None,
     ) -> NodeProcess:
-        """Start a program in a node's namespace; its output goes to `<logs>/<name>.log`.
+        """Starts a program in a node's namespace; its output goes to `<logs>/<name>.log`.
 
         environment: added to this process's own. The program is stopped when the network ends.
         """
@@ -150,7 +153,7 @@ class MininetNetwork:
         return process
 
     def check(self) -> None:
-        """Raise NodeFailed if a switch has ended since it was started."""
+        """Raises NodeFailed if a switch has ended since it was started."""
         for switch in self._switches.values():
             status = switch.process.poll()
             if status is not None:
@@ -159,15 +162,15 @@ class MininetNetwork:
                 raise NodeFailed(switch.name, what, process.command, process.log)
 
     def begin(self, fault: Fault) -> None:
-        """A link's fault, of those given at the start, from now on."""
+        """Begins a link's fault, one of those given at the start, immediately."""
         self._switch_fault(fault, True)
 
     def end(self, fault: Fault) -> None:
-        """As if the fault had never begun."""
+        """Ends the fault, as if it had never begun."""
         self._switch_fault(fault, False)
 
     def statistics(self) -> NetworkStatistics:
-        """Read every counter of links, switches and processes. Safe to call more than once."""
+        """Reads every counter of links, switches and processes. It can be called repeatedly."""
         switches = tuple(switch.statistics() for switch in self._switches.values())
         counts = {name: program.counts() for name, program in self._impaired.items()}
         counts |= reading.port_counts(self._port_drops, switches)
@@ -178,15 +181,17 @@ class MininetNetwork:
         )
 
     def carried_bytes(self) -> dict[str, int]:
-        """By direction, bytes that have left the sender's queue. Quick: it starts no program."""
+        """Returns by direction the bytes that have left the sender's queue. It is fast because it
+        starts no program."""
         return reading.carried_bytes(self.topology, self._pids())
 
     def queues(self) -> Queues:
-        """To look at what waits in front of links, again and again; to be closed."""
+        """Returns an object that repeatedly reads what waits in front of links; close it after
+        use."""
         return Queues(self.topology, self._pids())
 
     def _cpu_s(self) -> dict[str, float]:
-        """By name; a program that was started again has the name of the one before."""
+        """Returns processor time by name; a restarted program has the name of the one before."""
         times: dict[str, float] = {}
         for process in self._processes:
             times[process.name] = times.get(process.name, 0.0) + process.cpu_s()
@@ -212,7 +217,8 @@ class MininetNetwork:
         self._impair_links()
 
     def _impair_links(self) -> None:
-        """By eBPF; where that is not allowed, switches make the losses at their ports."""
+        """Applies impairments by eBPF; where that is not allowed, switches make the losses at their
+        ports."""
         with network_namespace(next(iter(self._pids().values()))):
             by_port = impaired.refused() is not None
         switches = {switch.name for switch in self.topology.switches}
@@ -231,7 +237,7 @@ class MininetNetwork:
         self._stack.callback(program.close)
 
     def _switch_fault(self, fault: Fault, on: bool) -> None:
-        """What the network does when one of its faults begins (on) or ends."""
+        """Does what the network has to do when one of its faults begins (on) or ends."""
         action = fault.action
         assert isinstance(action, (LinkDown, Impair, RateChange)), "a fault of a link"
         for name, _, _, _ in self.topology.link(action.link).directions():
@@ -246,7 +252,7 @@ class MininetNetwork:
                     self._impaired[name].switch(fault.number, on)
 
     def _delay(self, direction: str, fault: int, delay: links.Delay | None) -> None:
-        """What a fault adds to the delay of a direction from now on."""
+        """Sets what a fault adds to the delay of a direction from now on."""
         delaying = self._delaying.setdefault(direction, {})
         delaying.pop(fault, None)
         if delay is not None:
@@ -262,7 +268,7 @@ class MininetNetwork:
         _batch("tc", lines, {"TC_LIB_DIR": str(self.scratch)})
 
     def _configure(self, node: str) -> None:
-        """Inside the node's namespace: everything that must hold before its first frame."""
+        """Configures the inside of a node's namespace before its first frame."""
         interfaces.set_sysctls()
         own = [sender for sending, sender in self._senders.values() if sending == node]
         distributions = ChainMap(*(sender.distribution() for sender in own))
@@ -270,7 +276,7 @@ class MininetNetwork:
         _batch("ip", links.node_lines(self.topology, node))
 
     def _delayed_to(self, node: str) -> list[str]:
-        """Interfaces of a node whose frames netem has held."""
+        """Returns the interfaces of a node whose frames netem has delayed."""
         return [
             receiver.interface
             for link in self.topology.links
@@ -292,7 +298,7 @@ def _refuse_drops(setting: SwitchSetting, target: Target) -> None:
 
 
 def _delays_at_times(faults: Sequence[Fault]) -> dict[str, list[links.Delay]]:
-    """What faults may add to a direction's delay, by its name."""
+    """Returns by direction name what faults may add to its delay."""
     found: dict[str, list[links.Delay]] = {}
     for fault in faults:
         if isinstance(fault.action, Impair) and isinstance(fault.action.impairment, links.DELAYS):
@@ -304,7 +310,8 @@ def _delays_at_times(faults: Sequence[Fault]) -> dict[str, list[links.Delay]]:
 def _batch(
     program: str, lines: Sequence[str], environment: Mapping[str, str] | None = None
 ) -> None:
-    """Feed lines to `ip -batch -` or `tc -batch -`; AssertionError with its words if it fails."""
+    """Passes lines to `ip -batch -` or `tc -batch -`; a failure is an AssertionError with the
+    program's output."""
     if not lines:
         return
     done = subprocess.run(

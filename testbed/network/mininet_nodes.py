@@ -1,7 +1,7 @@
-"""Mininet's classes with the kernel work taken out of them: it is done in batches by the network.
+"""Mininet's classes without their kernel work, which the network does in batches.
 
-Import this module rather than `mininet`: it keeps Mininet off the machine's settings and the
-terminal.
+Import this module instead of `mininet`: it keeps Mininet from changing the machine's settings and
+from printing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Mininet.inited = True
 
 
 class BatchedIntf(Intf):
-    """An interface that the network configures; it only remembers its names and addresses."""
+    """An interface that the network configures; it only stores its names and addresses."""
 
     def config(self, **parameters: object) -> dict[str, object]:
         return {}
@@ -48,7 +48,8 @@ class P4Switch(Switch):
 
 
 def build_mininet(topology: Topology) -> Mininet:
-    """All nodes started (a shell in a namespace each) and linked in Mininet's books only."""
+    """Creates all nodes (with a shell in a namespace each); their links exist only in Mininet's
+    data."""
     net = Mininet(topo=None, build=False, host=Host, switch=P4Switch, controller=None)
     try:
         for host in topology.hosts:
@@ -82,7 +83,7 @@ def _add_link(net: Mininet, topology: Topology, link: TopologyLink) -> None:
 
 
 def stop_nodes(net: Mininet) -> None:
-    """End every node's shell; its namespace and interfaces go with it."""
+    """Ends every node's shell, which removes its namespace and interfaces."""
     nodes: list[Node] = [*net.hosts, *net.switches]
     for node in nodes:
         node.terminate()

@@ -1,4 +1,5 @@
-"""A P4Runtime client: what a run needs of it, with the server's reasons in its errors."""
+"""A P4Runtime client with the functions that a run needs; its errors contain the server's
+reasons."""
 
 from __future__ import annotations
 
@@ -41,11 +42,13 @@ CHANNEL_OPTIONS = (
 
 
 class P4RuntimeError(ControlError):
-    """The server refused or did not answer; one line: what was asked, code, the server's reason."""
+    """The server refused or did not answer. One line: the request, the code, the server's
+    reason."""
 
 
 class P4RuntimeClient:
-    """One primary controller of one switch. address: gRPC's, such as `unix:/run/x.sock`."""
+    """The primary controller of one switch. address: as gRPC takes it, such as
+    `unix:/run/x.sock`."""
 
     def __init__(self, address: str, device_id: int, p4info: Path) -> None:
         self._device_id = device_id
@@ -57,7 +60,8 @@ class P4RuntimeClient:
         self._requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def answers(self, within_s: float) -> bool:
-        """Whether the server answers Capabilities within that time, from its very start on."""
+        """Returns whether the server answers Capabilities within that time, even if it has only
+        just been started."""
         try:
             request = pb.CapabilitiesRequest()
             self._stub.Capabilities(request, timeout=within_s, wait_for_ready=True)
@@ -66,7 +70,8 @@ class P4RuntimeClient:
         return True
 
     def become_primary(self) -> None:
-        """Win the election, so that writes are accepted. P4RuntimeError if another has won it."""
+        """Wins the mastership election, so that writes are accepted. Raises P4RuntimeError if
+        another client has won it."""
         request = pb.StreamMessageRequest()
         request.arbitration.device_id = self._device_id
         request.arbitration.election_id.CopyFrom(self._election_id)
@@ -79,7 +84,7 @@ class P4RuntimeClient:
             raise P4RuntimeError(f"mastership election: {answer.arbitration.status.message}")
 
     def set_pipeline(self, program_json: bytes) -> None:
-        """Give the switch its program (BMv2 JSON) and this client's P4Info."""
+        """Gives the switch its program (BMv2 JSON) and this client's P4Info."""
         request = pb.SetForwardingPipelineConfigRequest(
             device_id=self._device_id,
             election_id=self._election_id,
@@ -91,11 +96,11 @@ class P4RuntimeClient:
         self._explain("set pipeline", lambda: call(request, timeout=CALL_TIMEOUT_S))
 
     def insert(self, entries: Entries) -> None:
-        """Insert all groups and table entries in one write."""
+        """Inserts all groups and table entries in one write."""
         self.change(NO_ENTRIES, entries)
 
     def change(self, old: Entries, new: Entries) -> None:
-        """Turn what `old` filled the switch with into `new`, in one write of what differs."""
+        """Changes the entries from `old` to `new` in one write of the differences."""
         request = pb.WriteRequest(device_id=self._device_id, election_id=self._election_id)
         for kind, group, replicas in group_changes(old, new):
             multicast = _replication(request, kind).multicast_group_entry
@@ -117,7 +122,8 @@ class P4RuntimeClient:
             self._explain("write", lambda: self._stub.Write(request, timeout=CALL_TIMEOUT_S))
 
     def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
-        """index -> (packets, bytes) of an indirect counter; named as in TableEntry."""
+        """Returns index -> (packets, bytes) of an indirect counter, which is named as in
+        TableEntry."""
         request = pb.ReadRequest(device_id=self._device_id)
         request.entities.add().counter_entry.counter_id = self._names.counter(counter)
 
@@ -132,7 +138,7 @@ class P4RuntimeClient:
         return self._explain(f"reading counter {counter}", read)
 
     def read_register(self, register: str, indices: Iterable[int]) -> list[int]:
-        """The unsigned contents of these cells; the register is named as in TableEntry."""
+        """Returns the unsigned contents of these cells; the register is named as in TableEntry."""
         request = pb.ReadRequest(device_id=self._device_id)
         for index in indices:
             cell = request.entities.add().register_entry
@@ -174,7 +180,8 @@ def _add_replicas(message: Any, replicas: Iterable[Replica]) -> None:
 
 
 def _reasons(error: Any) -> Iterator[str]:
-    """The per-update reasons of a refused batch (P4Runtime section 10, p4.v1.Error details)."""
+    """Yields the reasons for each update of a refused batch (P4Runtime section 10, p4.v1.Error
+    details)."""
     for key, value in error.trailing_metadata() or ():
         if key != "grpc-status-details-bin":
             continue
@@ -185,14 +192,15 @@ def _reasons(error: Any) -> Iterator[str]:
 
 
 class Names:
-    """Objects of a P4Info by full name, alias, or any last part of the name that is unique."""
+    """The objects of a P4Info by full name, by alias, or by any last part of the name that is
+    unique."""
 
     def __init__(self, info: Any) -> None:
         self._info = info
 
     @classmethod
     def read(cls, p4info: Path) -> Names:
-        """Of a P4Info as text protobuf."""
+        """Reads a P4Info in text protobuf."""
         return cls(read_p4info(p4info.read_bytes()))
 
     def counter(self, name: str) -> int:
@@ -202,7 +210,8 @@ class Names:
         return int(_named(self._info.registers, name, "register").preamble.id)
 
     def table_entry(self, entry: TableEntry) -> Any:
-        """The protobuf of an entry; ValueError names the object that P4Info does not know."""
+        """Returns the protobuf of an entry. Raises ValueError that names an object missing in
+        P4Info."""
         table = _named(self._info.tables, entry.table, "table")
         action = _named(self._info.actions, entry.action, "action")
         message = pb.TableEntry(
@@ -238,7 +247,8 @@ class Names:
 
 
 def encode(value: int, bits: int, what: str) -> bytes:
-    """P4Runtime's canonical byte string: big endian, as short as possible, at least one byte."""
+    """Returns P4Runtime's canonical byte string: big endian, as short as possible, at least one
+    byte."""
     if not 0 <= value < 1 << bits:
         raise ValueError(f"{what}: {value} does not fit into {bits} bits")
     return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")

@@ -1,4 +1,5 @@
-"""Frames that another process's packet sockets had no room for, as the kernel counts them."""
+"""Reads how many frames another process's packet sockets had no room for, as the kernel counts
+them."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def take_drops(pid: int) -> int:
-    """Frames dropped since the last call, over all packet sockets of a process; 0 for one that has
-    ended, or that this process may not look into."""
+    """Returns the frames dropped since the last call, over all packet sockets of a process; 0 if it
+    has ended or this process may not inspect it."""
     try:
         return sum(_take_drops(found) for found in _sockets(pid))
     except OSError:
@@ -36,7 +37,7 @@ def _take_drops(found: socket.socket) -> int:
 
 
 def _sockets(pid: int) -> Iterator[socket.socket]:
-    """The process's sockets, as descriptors of this one."""
+    """Yields the process's sockets as descriptors of this process."""
     process = os.pidfd_open(pid)
     try:
         for entry in Path(f"/proc/{pid}/fd").iterdir():

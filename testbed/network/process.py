@@ -19,9 +19,9 @@ NICENESS = -10
 
 
 class NodeProcess:
-    """A program of a node, in a session of its own (Ctrl-C does not reach it).
+    """A node's program, in a session of its own, so that Ctrl-C does not reach it.
 
-    Its output, both streams, is in `log`.
+    Both of its output streams go to `log`.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class NodeProcess:
         return self._popen.pid
 
     def poll(self) -> int | None:
-        """Exit status if it has ended (negative: killed by that signal), else None."""
+        """Returns the exit status if it has ended (negative: killed by that signal), else None."""
         if self._popen.returncode is None:
             # A zombie still shows its times; reaping it loses them.
             ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -53,7 +53,8 @@ class NodeProcess:
         return self._popen.poll()
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """Wait for its end and return the exit status; TimeoutExpired when that takes longer."""
+        """Waits until it ends and returns the exit status. Raises TimeoutExpired if that takes
+        longer."""
         if self._popen.returncode is None:
             descriptor = os.pidfd_open(self.pid)
             try:
@@ -66,27 +67,30 @@ class NodeProcess:
         return status
 
     def stop(self, grace_s: float = 2.0) -> int:
-        """SIGTERM to it and its children, SIGKILL after the grace; returns the exit status."""
+        """Sends SIGTERM to it and its children, and SIGKILL after the grace period; returns the
+        exit status."""
         stop_all([self], grace_s)
         return self.wait()
 
     def signal_group(self, number: int) -> None:
-        """Signal the program and the children that stayed in its group; nothing if it has ended."""
+        """Signals the program and the children in its group; does nothing if it has ended."""
         if self.poll() is None:
             os.killpg(self.pid, number)
 
     def cpu_s(self) -> float:
-        """Processor seconds (user + system) so far; the last known value after its end."""
+        """Returns the processor seconds (user + system) so far; after its end, the last known
+        value."""
         if self.poll() is None:
             self._cpu_s = _cpu_s(self.pid)
         return self._cpu_s
 
 
 def put_first(pid: int) -> None:
-    """Give a process that leads a session of its own NICENESS; nothing where that is not allowed.
+    """Gives NICENESS to a process that leads a session of its own; does nothing where that is not
+    allowed.
 
-    With autogroups (sched(7)) the scheduler weighs sessions and a process's niceness counts only
-    within its own, so that the session's is set too.
+    With autogroups (sched(7)) the scheduler weighs sessions, and a process's niceness counts only
+    within its session, so the session's niceness is set as well.
     """
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, pid, NICENESS)
@@ -95,7 +99,8 @@ def put_first(pid: int) -> None:
 
 
 def stop_all(processes: Sequence[NodeProcess], grace_s: float = 2.0) -> None:
-    """SIGTERM to all at once, one grace for all together, SIGKILL to what is left; reaps them."""
+    """Sends SIGTERM to all at once, and SIGKILL to those left after one common grace period; reaps
+    them."""
     for process in processes:
         process.signal_group(signal.SIGTERM)
     deadline = time.monotonic() + grace_s

@@ -1,7 +1,6 @@
-"""What stands in front of links, quickly: rtnetlink asked for the queueing disciplines of each
-node's interfaces, by sockets that stay open. `tc -s qdisc show` says the same, and starts a
-program.
-"""
+"""Reads quickly what waits in front of links. It asks rtnetlink for the queueing disciplines of
+each node's interfaces, by sockets that stay open. `tc -s qdisc show` reports the same, but starts a
+program."""
 
 from __future__ import annotations
 
@@ -48,8 +47,8 @@ class Queues:
                         self._directions[node, index] = name
 
     def look(self, now_ns: int) -> dict[str, Row]:
-        """A row of series.tracks.LINK for each direction: bytes that have left the queue so far,
-        drops so far, and what waits."""
+        """Returns for each direction a row of series.tracks.LINK: bytes that have left the queue so
+        far, drops so far, and what waits."""
         found: dict[str, Row] = {}
         for node, own in self._sockets.items():
             own.send(REQUEST)
@@ -64,7 +63,8 @@ class Queues:
 
 
 def _root_queues(own: socket.socket) -> Iterator[tuple[int, Row]]:
-    """(interface's index, (bytes sent, drops, packets and bytes that wait)) of each root qdisc."""
+    """Yields (interface's index, (bytes sent, drops, waiting packets, waiting bytes)) for each root
+    qdisc."""
     while True:
         answer = own.recv(ANSWER_BYTES)
         at = 0
@@ -92,7 +92,7 @@ def _numbers(answer: bytes, begin: int, end: int) -> Row:
 
 
 def _attributes(answer: bytes, begin: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """(kind, begin, end) of each attribute's payload."""
+    """Yields (kind, begin, end) of each attribute's payload."""
     while begin + 4 <= end:
         length, kind = struct.unpack_from(ATTRIBUTE, answer, begin)
         yield kind & 0x3FFF, begin + 4, begin + length

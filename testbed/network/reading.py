@@ -1,4 +1,4 @@
-"""Reading the counters of links: interfaces through `ip`, queues through `tc`, the rest by eBPF."""
+"""Reads the counters of links: interfaces through `ip`, queues through `tc`, the rest from eBPF."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from agglab.topologies import Topology
 def read_directions(
     topology: Topology, pids: Mapping[str, int], counts: Mapping[str, Counts]
 ) -> tuple[DirectionStatistics, ...]:
-    """Counters of every direction. pids: a process of each node; counts: by direction name."""
+    """Returns the counters of every direction. pids: a process of each node; counts: by direction
+    name."""
     nodes = {node: _read_node(pid) for node, pid in pids.items()}
     result = []
     for link in topology.links:
@@ -32,8 +33,8 @@ def read_directions(
 def carried_bytes(
     topology: Topology, pids: Mapping[str, int], proc: Path = Path("/proc")
 ) -> dict[str, int]:
-    """Bytes each direction's sender has put on the link. /proc/PID/net/dev shows the interfaces of
-    that process's namespace, whoever reads it."""
+    """Returns the bytes that each direction's sender has put on the link. /proc/PID/net/dev shows
+    the interfaces of that process's namespace to any reader."""
     sent = {
         node: _sent_bytes((proc / str(pid) / "net/dev").read_text()) for node, pid in pids.items()
     }
@@ -45,7 +46,7 @@ def carried_bytes(
 
 
 def _sent_bytes(table: str) -> dict[str, int]:
-    """interface -> bytes sent, the ninth number of its line."""
+    """Returns interface -> bytes sent, the ninth number of its line."""
     lines = (line.partition(":") for line in table.splitlines()[2:])
     return {name.strip(): int(numbers.split()[8]) for name, _, numbers in lines}
 
@@ -53,8 +54,8 @@ def _sent_bytes(table: str) -> dict[str, int]:
 def port_counts(
     drops: Mapping[str, PortDrop], switches: Sequence[SwitchStatistics]
 ) -> dict[str, Counts]:
-    """What switches lost at their ports, by direction. Frames lost before they were sent are put
-    with those that were, as if they had been lost at the far end."""
+    """Returns by direction what switches lost at their ports. Frames lost before they were sent are
+    added to those that were sent, as if they had been lost at the far end."""
     details = {switch.name: switch.details for switch in switches}
     counts = {}
     for direction, drop in drops.items():
@@ -90,7 +91,7 @@ def _direction(
 
 
 def _read_node(pid: int) -> dict[str, dict[str, Any]]:
-    """interface -> {"rx", "tx": counters of `ip -s`, "queue_drops": of its root queue}."""
+    """Returns interface -> {"rx", "tx": counters of `ip -s`, "queue_drops": of its root queue}."""
     with network_namespace(pid):
         devices = _json("ip", "-s", "-j", "link", "show", "type", "veth")
         queues = _json("tc", "-s", "-j", "qdisc", "show")

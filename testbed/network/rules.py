@@ -1,4 +1,5 @@
-"""Which impairments a direction has in a run, each with its key and whether it can be switched.
+"""Determines which impairments a direction has in a run, each with its key and whether it can be
+switched on and off.
 
 One list serves every way to apply them: eBPF (`impaired.py`) and the switch's own ports.
 """
@@ -16,7 +17,8 @@ from agglab.topologies import Direction, Drop, Impairment, Link, LinkEnd
 
 @dataclass(frozen=True)
 class Rule:
-    """fault: number of the fault that switches it on and off; None is always on."""
+    """An impairment. fault: the number of the fault that switches it on and off; None if it is
+    always on."""
 
     impairment: Impairment
     key: int
@@ -25,8 +27,8 @@ class Rule:
 
 @dataclass(frozen=True)
 class PortDrop:
-    """Loss that the native switch makes at a port, for want of eBPF: of frames that come in there,
-    or (outgoing) of those to be sent, before they are queued."""
+    """Loss that the native switch makes at a port if there is no eBPF: of frames that arrive there
+    or, if outgoing, of those to be sent, before they are queued."""
 
     switch: str
     port: int
@@ -36,20 +38,20 @@ class PortDrop:
 
     @property
     def words(self) -> tuple[str, str]:
-        """For the switch's command line (docs/p4runtime.md)."""
+        """Returns the options for the switch's command line (docs/p4runtime.md)."""
         way = "out" if self.outgoing else "in"
         return "--drop", f"{self.port}:{way}:{self.key:x}:{self.threshold:x}"
 
     @property
     def statistics(self) -> str:
-        """What the switch's statistics call it."""
+        """Returns its name in the switch's statistics."""
         return "drop_out" if self.outgoing else "drop_in"
 
 
 @dataclass(frozen=True)
 class DirectionRules:
-    """All that can happen to the frames of a direction where they arrive. downs: numbers of the
-    faults that pull its link."""
+    """Everything that can happen to the frames of a direction where they arrive. downs: the numbers
+    of the faults that take its link down."""
 
     link: str
     direction: str
@@ -58,11 +60,12 @@ class DirectionRules:
 
     @property
     def only_loss(self) -> bool:
-        """Whether a switch's port can do all of it: constant Bernoulli loss."""
+        """Whether a switch's port can do all of it, because it is constant Bernoulli loss."""
         return not self.faults and all(isinstance(rule.impairment, Drop) for rule in self.rules)
 
     def at_port(self, sender: LinkEnd, receiver: LinkEnd, switches: Container[str]) -> PortDrop:
-        """The one rule, at the switch where the frames arrive, or else at the one that sends."""
+        """Returns the only rule as a drop at the switch where the frames arrive, or else at the one
+        that sends."""
         (rule,) = self.rules
         assert isinstance(rule.impairment, Drop)
         end = receiver if receiver.node in switches else sender
@@ -71,7 +74,8 @@ class DirectionRules:
 
     @property
     def faults(self) -> tuple[int, ...]:
-        """Numbers of all faults that concern it, in the order of their bits."""
+        """Returns the numbers of all faults that concern the direction, in the order of their
+        bits."""
         own = (rule.fault for rule in self.rules if rule.fault is not None)
         return (*own, *self.downs)
 
@@ -79,8 +83,8 @@ class DirectionRules:
 def direction_rules(
     link: Link, direction: str, settings: Direction, seed: int, faults: Sequence[Fault]
 ) -> DirectionRules:
-    """Constant impairments in their order, then those of faults by number, but for delays: netem
-    makes those, where frames are sent."""
+    """Returns constant impairments in their order, then those of faults by number. Delays are not
+    among them: netem makes those where frames are sent."""
     rules = (*_constant(link, direction, settings, seed), *_begun(link, direction, seed, faults))
     downs = (
         fault.number

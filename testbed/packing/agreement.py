@@ -1,5 +1,5 @@
-"""Whether a repeated result agrees with the packed one: virtual runs byte for byte, real ones as
-far as the pack says that times may be apart."""
+"""Decides whether a repeated result agrees with the packed one: virtual runs byte for byte, real
+ones within the tolerance that the pack states for times."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ machine."""
 
 
 def virtual_differences(packed: Path, again: Path) -> Iterator[str]:
-    """The files that are not the same, a line each."""
+    """Yields a line for each file that differs."""
     names = {_inside(path, folder) for folder in (packed, again) for path in _compared(folder)}
     for name in sorted(names):
         first, second = packed / name, again / name
@@ -45,7 +45,7 @@ def _first_difference(a: bytes, b: bytes) -> str:
 
 
 def real_differences(packed: Path, again: Path, within: float) -> Iterator[str]:
-    """What does not agree, a line each. Raises NoResults."""
+    """Yields a line for each thing that does not agree. Raises NoResults."""
     found = compare(read(packed), read(again))
     for label in found.unmatched:
         yield f"{label}: is in only one of the two results"
@@ -76,7 +76,8 @@ def _of_pair(pair: Pair, within: float) -> Iterator[str]:
 
 
 def _agree(times: Times, within: float) -> bool:
-    """No rounds in either is agreement, too: the flags say whether that was right."""
+    """Returns whether the times agree. They also agree if neither run has rounds, because the flags
+    say whether that was right."""
     if times.difference is None:
         return len(times.a) == len(times.b) == 0 or times.same
     return 1 / (1 + within) <= times.difference.ratio <= 1 + within

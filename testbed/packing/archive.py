@@ -1,6 +1,6 @@
-"""The file that holds a pack: a zip archive whose first member, pack.json, lists all others with
-their sizes and hashes. A pack may be a stranger's: nothing is written that is not listed, nothing
-outside the folder that is asked for, and nothing beyond the limits below."""
+"""The file format of a pack: a zip archive whose first member, pack.json, lists all others with
+their sizes and hashes. A pack may come from an untrusted source: nothing is written that is not
+listed, nothing outside the given folder, and nothing beyond the limits below."""
 
 from __future__ import annotations
 
@@ -44,11 +44,12 @@ EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 class BadPack(Exception):
-    """This file is no pack, or not an honest one: one line."""
+    """The file is not a pack, or its listing does not match its content; the message is one
+    line."""
 
 
 def write(out: IO[bytes], listing: Mapping[str, Any], files: Mapping[str, bytes]) -> None:
-    """listing: what pack.json says beside `files`, which it is given here."""
+    """Writes a pack. listing: the content of pack.json except `files`, which this function adds."""
     described = {
         name: {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
         for name, content in sorted(files.items())
@@ -70,7 +71,8 @@ def _add(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 
 
 def extract(pack: Path, folder: Path) -> dict[str, Any]:
-    """Write all files of the pack into the folder; returns what pack.json says. Raises BadPack."""
+    """Writes all files of the pack into the folder and returns the content of pack.json. Raises
+    BadPack."""
     try:
         with zipfile.ZipFile(pack) as archive:
             members = _members(archive)
@@ -89,7 +91,8 @@ def _why(error: Exception) -> str:
 
 
 def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
-    """By name. A name that is there twice would be checked once and read as the other."""
+    """Returns the members by name. A name that occurs twice is refused, because one member would be
+    checked and the other read."""
     found = archive.infolist()
     if len(found) > FILES_MAX:
         raise BadPack(f"has {len(found)} files; the limit is {FILES_MAX}")
@@ -118,7 +121,7 @@ def _listing(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo]) -
 def _listed(
     listing: Mapping[str, Any], members: Mapping[str, zipfile.ZipInfo]
 ) -> dict[str, Mapping[str, Any]]:
-    """The files by name, once all names and sizes are known to be harmless."""
+    """Returns the files by name, after all names and sizes have been checked."""
     files = listing.get("files")
     if not isinstance(files, dict):
         raise BadPack(f"{LISTING} lists no files")
@@ -145,7 +148,7 @@ def _listed(
 def _write(
     archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path, described: Mapping[str, Any]
 ) -> None:
-    """No more than was listed, however much the member would unpack to."""
+    """Writes a member; never more bytes than were listed, however much it would unpack to."""
     size, digest, written = described["bytes"], hashlib.sha256(), 0
     path.parent.mkdir(parents=True, exist_ok=True)
     with archive.open(member) as source, path.open("xb") as file:

@@ -24,7 +24,7 @@ REPEAT_CODES = """exit codes:
 
 
 def pack_main(words: Sequence[str]) -> int:
-    """Writes one file; 0, or 2 where a folder cannot be packed."""
+    """Writes one file; returns 0, or 2 if a folder cannot be packed."""
     options = _pack_parser().parse_args(words)
     folders = [Path(folder) for folder in options.folders]
     name = folders[0].resolve()

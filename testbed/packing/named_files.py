@@ -1,5 +1,5 @@
-"""The files that a scenario names, on the way into a pack and out of it. Scenarios out of a pack
-are a stranger's: what they name is judged before anything of it is read as a program."""
+"""Handles the files that a scenario names when it is packed and unpacked. Scenarios in a pack may
+come from an untrusted source: what they name is checked before any of it is read as a program."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ OWN_BYTES_MAX = 2**24
 
 
 class CannotPack(Exception):
-    """One line."""
+    """A result cannot be packed; the message is one line."""
 
 
 def scalars(node: Node, key: str = "") -> Iterator[tuple[str, str]]:
-    """(last word of the key, text) of every value; of a sweep's axis that of its path."""
+    """Yields (last word of the key, text) for every value; a value of a sweep's axis has the last
+    word of the axis' path."""
     if isinstance(node, Scalar):
         yield key, node.text
     elif isinstance(node, Items):
@@ -37,7 +38,7 @@ def scalars(node: Node, key: str = "") -> Iterator[tuple[str, str]]:
 
 
 def rewritten(node: Node, change: Callable[[str, str], str], key: str = "") -> Node:
-    """A copy in which `change(key, text)` stands instead of every value."""
+    """Returns a copy in which every value is replaced by `change(key, text)`."""
     if isinstance(node, Scalar):
         return replace(node, text=change(key, node.text))
     if isinstance(node, Items):
@@ -54,7 +55,8 @@ def _last(path: str) -> str:
 
 
 def code_in(root: Node) -> list[str]:
-    """The values that name Python of the pack's author: to be run only by those who trust it."""
+    """Returns the values that name Python code of the pack's author, which only those who trust it
+    should run."""
     known = set(systems.names())
     found = [
         text
@@ -67,7 +69,7 @@ def code_in(root: Node) -> list[str]:
 
 
 def strays(root: Node) -> list[str]:
-    """The values that name a file which is not one of the pack's own."""
+    """Returns the values that name a file outside the pack."""
     named = (text for key, text in scalars(root) if key in KEYS and "/" in text)
     return [text for text in named if not _is_own(text)]
 
@@ -78,14 +80,14 @@ def _is_own(text: str) -> bool:
 
 
 class OwnFiles:
-    """Collects what a scenario names. `files`: path in the pack -> content."""
+    """Collects the files that a scenario names. `files`: path in the pack -> content."""
 
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self._folders: dict[Path, str] = {}
 
     def named(self, key: str, text: str) -> str:
-        """What a scenario in the pack says instead. Raises CannotPack."""
+        """Returns what a scenario in the pack says instead. Raises CannotPack."""
         path, colon, wanted = text.rpartition(":") if CODE + ":" in text else (text, "", "")
         file = Path(path)
         if key not in KEYS or not file.is_absolute() or not file.exists():
@@ -99,7 +101,7 @@ class OwnFiles:
         return f"{inside}{colon}{wanted}"
 
     def _folder(self, file: Path) -> str:
-        """The same for all files of one folder."""
+        """Returns the pack's folder for this file; all files of one folder share it."""
         return self._folders.setdefault(file.parent, f"{OWN}/{len(self._folders)}")
 
     def _add_all(self, folder: Path, inside: str, patterns: tuple[str, ...]) -> None:

@@ -1,4 +1,5 @@
-"""Result folders to one file: what a reviewer needs to read a result, and to repeat it."""
+"""Packs result folders into one file with everything that a reviewer needs to read and to repeat a
+result."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ runs/<n>/metrics.json what was measured, runs/<n>/report.html the report.
 
 
 def pack(folders: Sequence[Path], out: Path, within: float) -> list[str]:
-    """Write `out`; returns what the packer should know, a line each. within: how far the median
-    times of real runs may be from these to agree, as a share.
+    """Writes `out`; returns remarks for the user, one line each. within: how far the median times
+    of real runs may differ from these and still agree, as a share.
 
     Raises NoResults, CannotPack or OSError.
     """
@@ -66,7 +67,7 @@ def pack(folders: Sequence[Path], out: Path, within: float) -> list[str]:
 
 
 def _check(files: Mapping[str, bytes]) -> None:
-    """What no reader would take is not written."""
+    """Refuses to write what no reader would accept."""
     for name, content in files.items():
         if len(name) > archive.NAME_MAX or not archive.NAME.fullmatch(name):
             raise CannotPack(f"{name}: a pack cannot hold a file of this name")
@@ -80,7 +81,7 @@ def _check(files: Mapping[str, bytes]) -> None:
 
 
 def _run(folder: Path, place: str, within: float) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """What pack.json says of a run, and its files by their names in the pack."""
+    """Returns what pack.json says about a run, and the run's files by their names in the pack."""
     manifest = read_object(folder / "manifest.json")
     if read_object(folder / "metrics.json") == NOT_FINISHED:
         raise CannotPack(f"{folder}: the run was not finished, so there is nothing to repeat")
@@ -105,8 +106,8 @@ def _run(folder: Path, place: str, within: float) -> tuple[dict[str, Any], dict[
 
 
 def is_virtual(metrics: Mapping[str, Any]) -> bool:
-    """Whether all its runs were in virtual time, where the same comes out each time: only there is
-    every frame accounted for. A run that broke off says nothing of it."""
+    """Returns whether all its runs were in virtual time, where every repetition gives the same
+    result. Only such runs account for every frame. A run that was aborted cannot tell."""
     balanced = [lookup(run.metrics, "accounts.balanced") for run in runs_of(metrics)]
     return bool(balanced) and None not in balanced
 
@@ -128,7 +129,8 @@ def _commit(runs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _patch(runs: Sequence[Mapping[str, Any]]) -> bytes:
-    """What made the runs beside their commit, where that can still be told; else empty."""
+    """Returns the changes to the commit that produced the runs, if they are still known; else
+    empty."""
     here = code_sha256()
     modified = [r for r in runs if (r["git"] or {}).get("modified") and r["code_sha256"] == here]
     if not modified or (git_facts() or {}).get("commit") != modified[0]["git"].get("commit"):

@@ -1,4 +1,4 @@
-"""A pack to the same runs again, and whether they agree."""
+"""Repeats the runs of a pack and compares the results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RUNS_MAX = 1000
 
 @dataclass(frozen=True)
 class Packed:
-    """One run of a pack, extracted. folder: where; within: see `pack`."""
+    """One run of a pack, extracted. folder: where it is; within: see `pack`."""
 
     folder: Path
     name: str
@@ -36,8 +36,8 @@ class Packed:
 
 
 def repeat(pack: Path, results: Path, trusted: bool, run: Run, out: TextIO) -> int:
-    """Run everything again into `results` and say what came of it; PASSED if all agrees, FAILED if
-    not, or the exit code of a run that broke off. run: as `agglab.testbed.run.run`.
+    """Repeats every run into `results` and reports the outcome. Returns PASSED if all agree, FAILED
+    if not, or the exit code of a run that was aborted. run: as `agglab.testbed.run.run`.
 
     Raises BadPack, NoResults, and what `load` and `run` raise.
     """
@@ -80,7 +80,8 @@ def _packed(described: Mapping[str, Any], scratch: Path) -> Packed:
 
 
 def _check(packed: Packed, trusted: bool) -> None:
-    """Before anything of it is loaded: loading imports what a scenario names."""
+    """Checks a run before anything of it is loaded, because loading imports what a scenario
+    names."""
     root = read_file(packed.folder / "scenario.yaml")
     if found := strays(root):
         raise BadPack(f"{packed.name}: its scenario names {found[0]!r}, which is not in the pack")

@@ -1,4 +1,4 @@
-"""From a topology to what every program is filled with: pure values, no kernel.
+"""Plans what every program is filled with, from a topology: pure values, no kernel.
 
 forwarding(topology) -> entries by switch      # plain forwarding, which is part of every program
 aggregation_tree(wiring, hosts, index) -> Tree # for systems that sum in switches

@@ -1,4 +1,4 @@
-"""What a switch is filled with, as plain values: table entries, multicast groups, sessions."""
+"""The entries of a switch as plain values: table entries, multicast groups, clone sessions."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 @dataclass(frozen=True)
 class TableEntry:
-    """table, action, match fields and parameters by P4Info name, or by a unique last part of it.
+    """A table entry. table, action, match fields and parameters have their P4Info name or a unique
+    last part of it.
 
     match: field name -> value (exact), (value, prefix length) (lpm), (value, mask) (ternary) or
-    (low, high) (range). Values are unsigned. priority: of ternary and range, the largest wins.
-    default: what the table does where nothing matches; it has no match.
+    (low, high) (range). Values are unsigned. priority: for ternary and range matches; the largest
+    wins.
     """
 
     table: str
@@ -25,7 +26,8 @@ class TableEntry:
 
 
 class Replica(NamedTuple):
-    """A copy of a packet: the port it leaves by, and its number in the program (egress_rid)."""
+    """A copy of a packet. port: where it leaves; instance: its number in the program
+    (egress_rid)."""
 
     port: int
     instance: int = 1
@@ -33,7 +35,8 @@ class Replica(NamedTuple):
 
 @dataclass(frozen=True)
 class CloneSession:
-    """What becomes of packets that are cloned to it. max_bytes: of each copy; 0 for all of it."""
+    """A clone session: the copies of packets that are cloned to it. max_bytes: the length to which
+    each copy is cut; 0 for no limit."""
 
     replicas: tuple[Replica, ...]
     max_bytes: int = 0
@@ -41,8 +44,7 @@ class CloneSession:
 
 @dataclass(frozen=True)
 class Entries:
-    """What a switch is to be filled with. groups: multicast group id -> copies; sessions: by their
-    numbers."""
+    """All entries of a switch. groups: multicast group id -> copies; sessions: by their numbers."""
 
     tables: tuple[TableEntry, ...]
     groups: dict[int, tuple[Replica, ...]]

@@ -1,7 +1,7 @@
-"""What every program needs: where frames for each host go, where unknown ones are flooded, and
-whose address may come in by a port.
+"""Computes the entries that every program needs: where frames for each host go, where unknown ones
+are flooded, and which source addresses may enter by a port.
 
-It fills the control of p4/include/forwarding.p4, whatever else a program does.
+They are for the control of p4/include/forwarding.p4, whatever else a program does.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ FLOOD_GROUP = 1
 
 @lru_cache(maxsize=4)
 def wiring_of(topology: Topology) -> Wiring:
-    """The topology's wiring; one object for each topology."""
+    """Returns the topology's wiring; the same object for the same topology."""
     return Wiring(topology)
 
 
 def forwarding(topology: Topology) -> dict[str, Entries]:
-    """What every switch is filled with where the program does nothing but forward."""
+    """Returns the entries of every switch for a program that only forwards."""
     wiring = wiring_of(topology)
     return {
         switch: Entries(forwarding_tables(wiring, switch), flooding_groups(wiring, switch))
@@ -33,20 +33,20 @@ def forwarding(topology: Topology) -> dict[str, Entries]:
 
 
 def flooding_groups(wiring: Wiring, switch: str) -> dict[int, tuple[Replica, ...]]:
-    """The one multicast group, of the ports that a switch floods to."""
+    """Returns the only multicast group: the ports to which a switch floods."""
     return {FLOOD_GROUP: tuple(map(Replica, wiring.flooding[switch]))}
 
 
 @lru_cache(maxsize=4096)
 def forwarding_tables(wiring: Wiring, switch: str) -> tuple[TableEntry, ...]:
-    """Of all hosts; a Wiring is one object for each topology, so this is computed once."""
+    """Returns the forwarding entries for all hosts; they are computed once for each Wiring."""
     hosts = wiring.topology.hosts
     towards = (entry for host in hosts for entry in _host_entries(wiring, switch, host))
     return (*_sources(wiring, switch), *towards)
 
 
 def _sources(wiring: Wiring, switch: str) -> Iterator[TableEntry]:
-    """Whose address frames have to have that enter the network here."""
+    """Yields the entries for the source addresses with which frames may enter the network here."""
     for host in wiring.topology.hosts:
         node, port = wiring.attached[host.name]
         if node == switch:

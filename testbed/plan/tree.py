@@ -1,5 +1,5 @@
-"""Where a job is summed: its aggregation tree over the switches of any topology, and how to reach
-hosts. Everything follows from the topology and the job's place in the list, nothing from chance."""
+"""Computes a job's aggregation tree over the switches of any topology, and the paths to hosts.
+Everything follows from the topology and the job's index; nothing is random."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Port = int
 @dataclass(frozen=True)
 class Branch:
     """One switch's part in a job. children: (port, node) in the order of their bits; a node is a
-    worker's host or a switch below. parent: (port, switch), None at the root."""
+    worker's host or a lower switch. parent: (port, switch), None at the root."""
 
     switch: str
     children: tuple[tuple[Port, str], ...]
@@ -36,7 +36,8 @@ class Tree:
 
 
 class Wiring:
-    """A topology indexed once: who is at which port, and shortest ways between switches."""
+    """A topology with indexes: which node is at which port, and the shortest paths between
+    switches."""
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
@@ -53,16 +54,16 @@ class Wiring:
             self.ports[name] = dict(sorted(self.ports[name].items()))
 
     def neighbours(self, switch: str) -> list[tuple[Port, str]]:
-        """Ports that lead to other switches, ascending."""
+        """Returns the ports that lead to other switches, ascending."""
         return [(port, node) for port, node in self.ports[switch].items() if node in self.ports]
 
     def port_to(self, switch: str, node: str) -> Port:
-        """The switch's port whose cable ends at `node`."""
+        """Returns the switch's port whose cable ends at `node`."""
         return next(port for port, other in self.ports[switch].items() if other == node)
 
     def ways(self, start: str) -> dict[str, str]:
-        """Breadth first from `start`: each switch that can be reached -> the one before it on a
-        shortest way from `start`; `start` -> itself. In order of distance."""
+        """Returns for each reachable switch the one before it on a shortest path from `start`
+        (breadth-first search); `start` -> itself. Ordered by distance."""
         before = {start: start}
         waiting = deque([start])
         while waiting:
@@ -75,11 +76,11 @@ class Wiring:
 
     @cached_property
     def from_each(self) -> dict[str, dict[str, str]]:
-        """`ways` from every switch."""
+        """Returns `ways` from every switch."""
         return {switch: self.ways(switch) for switch in self.switches}
 
     def distance(self, start: str, end: str) -> int | None:
-        """Cables between two switches; None if there is no way."""
+        """Returns the number of cables between two switches; None if there is no path."""
         before, steps = self.from_each[start], 0
         if end not in before:
             return None
@@ -88,7 +89,8 @@ class Wiring:
         return steps
 
     def port_to_host(self, switch: str, host: str) -> Port | None:
-        """The port by which a switch forwards frames for a host; None if there is no way."""
+        """Returns the port by which a switch forwards frames for a host; None if there is no
+        path."""
         home, port = self.attached[host]
         if home == switch:
             return port
@@ -99,7 +101,8 @@ class Wiring:
 
     @cached_property
     def flooding(self) -> dict[str, tuple[Port, ...]]:
-        """Ports each switch floods to: all hosts, and the cables of one tree, so without loops."""
+        """Returns the ports to which each switch floods: all hosts, and the cables of one tree, so
+        that there are no loops."""
         tree: dict[str, set[str]] = {switch: set() for switch in self.switches}
         reached: set[str] = set()
         for switch in self.switches:
@@ -121,12 +124,12 @@ class Wiring:
 
 
 def aggregation_tree(wiring: Wiring, hosts: Sequence[str], index: int) -> Tree:
-    """The tree over the switches between the hosts' own and a root.
+    """Returns the tree over the switches between the hosts' own and a root.
 
-    The root is a switch from which the farthest worker is nearest, then the workers' distances
-    together least; among several such, job `index` takes the one after that of the job before, so
-    that jobs spread over spines. Below the root every way is a shortest one. Raises ValueError if
-    no switch reaches all hosts.
+    The root is a switch with the smallest distance to its farthest worker, and among these the
+    smallest sum of distances. Among several such switches, job `index` takes the one after that of
+    the previous job, so that jobs are spread over spines. Below the root every path is a shortest
+    one. Raises ValueError if no switch reaches all hosts.
     """
     homes = dict.fromkeys(wiring.attached[host][0] for host in hosts)
     root = _root(wiring, list(homes), index)

@@ -1,4 +1,4 @@
-"""Figures and report.html, drawn from a result folder and nothing else."""
+"""Draws figures and report.html from a result folder alone."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ WRONG_SHAPE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticErr
 
 
 def write(folder: Path) -> Path:
-    """(Re)draw the folder and the runs inside it; returns the path of report.html.
+    """Draws the report of the folder and of the runs inside it; returns the path of report.html.
 
-    Raises NoResults for files that are missing, damaged or of another version.
+    Raises NoResults for files that are missing, damaged or from another version.
     """
     return _write(folder, dygraphs.find(dygraphs.folders()))
 
@@ -73,8 +73,8 @@ def _write(folder: Path, library: dygraphs.Library | None) -> Path:
 
 
 def _command(name: str, manifest: dict[str, Any]) -> str:
-    """What `agglab run` is given to run this again: one of the laboratory's own scenarios with the
-    settings that it had, or the file beside the report."""
+    """Returns the arguments with which `agglab run` repeats this run: a scenario that comes with
+    Agglab with the settings that it had, or the file beside the report."""
     settings = manifest.get("settings", [])
     if name not in names() or Path(str(manifest.get("source", ""))).name != f"{name}.yaml":
         return BESIDE
@@ -82,7 +82,7 @@ def _command(name: str, manifest: dict[str, Any]) -> str:
 
 
 def _logs(folder: Path) -> list[str]:
-    """Files that the report links to, from the folder."""
+    """Returns the files to which the report links, relative to the folder."""
     named = [name for name in FILES if (folder / name).is_file()]
     below = (folder / name for name in ("logs", "pcap"))
     found = (path for place in below for path in sorted(place.glob("*")) if path.is_file())
@@ -90,14 +90,14 @@ def _logs(folder: Path) -> list[str]:
 
 
 def _inner(folder: Path, metrics: dict[str, Any]) -> list[Path]:
-    """The folders of a sweep's points, or of contenders, that were made."""
+    """Returns the existing folders of a sweep's points, or of contenders."""
     found = sorted(folder.glob("point-*"))
     names = contenders_of(metrics) if "contenders" in metrics else ()
     return found + [folder / name for name in names if (folder / name / "metrics.json").is_file()]
 
 
 def _manifest(folder: Path) -> tuple[Path, dict[str, Any]]:
-    """The manifest and its folder: that of a sweep, or of a comparison, is all its runs'."""
+    """Returns the manifest and its folder; runs of a sweep or comparison share one manifest."""
     for whole in (folder, *folder.parents[:2]):
         if (whole / "manifest.json").is_file():
             return whole, read_object(whole / "manifest.json")
@@ -105,7 +105,7 @@ def _manifest(folder: Path) -> tuple[Path, dict[str, Any]]:
 
 
 def _events(path: Path) -> list[dict[str, Any]]:
-    """The last line of a run that was killed may be cut off."""
+    """Reads events; the last line of a run that was killed may be incomplete."""
     if not path.is_file():
         return []
     events = []

@@ -1,5 +1,5 @@
-"""What a reader wants to know first, in sentences: what was asked, did it hold, what limited it,
-what to run next. Pure functions of a run's metrics and its scenario."""
+"""Answers in sentences what a reader wants to know first: what was asked, did it hold, what limited
+it, what to run next. Pure functions of a run's metrics and its scenario."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ MEANINGS = {
 
 @dataclass(frozen=True)
 class Next:
-    """A command to run, and what it would tell."""
+    """A command to run, and what it would show."""
 
     command: str
     why: str
 
 
 def was_asked(asked: Asked) -> str:
-    """One sentence on the scenario."""
+    """Returns one sentence about the scenario."""
     workers = asked.value("topology.workers")
     parts = [
         f"{asked.value('workload.rounds', '1')} rounds of "
@@ -57,7 +57,7 @@ def was_asked(asked: Asked) -> str:
 
 
 def did_it_hold(metrics: Metrics, expected: Sequence[Judged]) -> str:
-    """The verdict, and how many expectations held."""
+    """Returns the verdict, and how many expectations held."""
     if not metrics["ok"]:
         return f"No: {metrics['reason'] or 'the run was not finished'}."
     held = sum(each.holds for each in expected)
@@ -72,7 +72,7 @@ def did_it_hold(metrics: Metrics, expected: Sequence[Judged]) -> str:
 
 
 def what_limited(metrics: Metrics) -> str:
-    """The verdict of fidelity, with the time against the bounds."""
+    """Returns the fidelity verdict, and the time compared with the bounds."""
     verdict = metrics["fidelity"]["verdict"]
     text = f"{verdict}: {MEANINGS.get(verdict, 'see the evidence below')}"
     reasons = metrics["fidelity"]["reasons"]
@@ -86,7 +86,7 @@ def what_limited(metrics: Metrics) -> str:
 
 
 def where_lost(found: Sequence[Loss]) -> str:
-    """The sum and the worst place; the table has the rest."""
+    """Returns the sum and the worst place; the table has the rest."""
     if not found:
         return "Nowhere: no packet was lost."
     total = sum(loss.packets for loss in found)
@@ -99,7 +99,7 @@ def where_lost(found: Sequence[Loss]) -> str:
 
 
 def next_runs(command: str, metrics: Metrics, asked: Asked) -> list[Next]:
-    """What would tell more than this run does, the most telling first; at most three."""
+    """Returns at most three runs that would show more than this one, the most informative first."""
     return list(_next(f"agglab run {command}", metrics, asked))[:3]
 
 
@@ -153,7 +153,7 @@ def _loss(asked: Asked) -> bool:
 
 
 def _half(rate: str) -> str:
-    """Half of a rate as it is written, such as 100mbit; empty where it is not written so."""
+    """Returns half of a rate as it is written, such as 100mbit; empty if it has another form."""
     digits = rate.rstrip("abcdefghijklmnopqrstuvwxyz")
     value = decimal(digits)
     return f"{value / 2:g}{rate[len(digits) :]}" if value else ""

@@ -1,5 +1,6 @@
-"""What a result folder's scenario.yaml asked for. The folder may be a stranger's: the text is read
-as scenarios are, with bounds on its size, and nothing that it names is opened."""
+"""Reads what a result folder's scenario.yaml asked for. The folder may come from an untrusted
+source: the text is read like scenarios, with a limited size, and no file that it names is
+opened."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ LIMITS = ("min", "max")
 
 @dataclass(frozen=True)
 class Asked:
-    """text: of scenario.yaml; one that cannot be read has no values."""
+    """text: the content of scenario.yaml; if it cannot be read, there are no values."""
 
     text: str
 
@@ -34,14 +35,14 @@ class Asked:
         return tree if isinstance(tree, dict) else {}
 
     def value(self, path: str, default: str = "") -> str:
-        """The scalar at a dotted path, as it was written."""
+        """Returns the scalar at a dotted path, as it was written."""
         found: Any = self.tree
         for name in path.split("."):
             found = found.get(name) if isinstance(found, dict) else None
         return found if isinstance(found, str) and found else default
 
     def of_link(self, key: str, link: str, direction: str) -> str:
-        """`links.<key>` of one direction: the last override that states it wins."""
+        """Returns `links.<key>` of one direction: the last override that states it wins."""
         links = self.tree.get("links")
         overrides = links.get("overrides") if isinstance(links, dict) else None
         found = self.value(f"links.{key}")
@@ -54,15 +55,15 @@ class Asked:
 
     @cached_property
     def expectations(self) -> tuple[Expectation, ...]:
-        """Of the section `expect`; those that are no expectations are left out."""
+        """Returns the expectations in the section `expect` that are well-formed."""
         section = self.tree.get("expect")
         pairs = section.items() if isinstance(section, dict) else ()
         return tuple(e for name, value in pairs for e in _expectations(name, value))
 
 
 def number(text: str) -> float | None:
-    """Of a scalar: a plain number, or a quantity in bits per second, seconds, bytes or shares; None
-    where it is none of these."""
+    """Returns a scalar's number: a plain one, or a quantity in bits per second, seconds, bytes or
+    shares; None if it is none of these."""
     plain = decimal(text)
     if plain is not None:
         return plain
@@ -76,7 +77,7 @@ def number(text: str) -> float | None:
 
 
 def unit(text: str) -> str:
-    """What `number` of this text is in; empty for plain numbers."""
+    """Returns the unit of `number` for this text; empty for plain numbers."""
     if decimal(text) is not None or number(text) is None:
         return ""
     kinds = {"bits per second": rate(), "seconds": duration(), "bytes": size()}

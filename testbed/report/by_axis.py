@@ -1,4 +1,4 @@
-"""A sweep's figures: what was measured as a line over each key that was swept, with the interval
+"""Draws a sweep's figures: the measured values as a line over each swept key, with the interval
 that the rounds allow."""
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MEASURES = (
 
 @dataclass(frozen=True)
 class Figure:
-    """file: its name; lines: of the runs that differ in nothing but the axis."""
+    """file: its name; lines: those of runs that differ only in the axis."""
 
     file: str
     title: str
@@ -53,7 +53,8 @@ class Figure:
 
 
 def figures(metrics: Metrics) -> list[Figure]:
-    """For each axis whose values are all numbers, at least two of them, one of each measure."""
+    """Returns one figure of each measure for each axis that has at least two values, all of them
+    numbers."""
     runs = runs_of(metrics)
     return [
         figure
@@ -73,7 +74,7 @@ def _axes(runs: Sequence[OfSeveral]) -> Iterator[str]:
 
 
 def _figure(runs: Sequence[OfSeveral], axis: str, measure: Measure) -> Figure | None:
-    """None where nothing was measured, or nothing but zeros."""
+    """Returns the figure; None if nothing, or nothing but zeros, was measured."""
     lines: dict[str, list[OfSeveral]] = {}
     for run in runs:
         if isinstance(lookup(run.metrics, measure.path), (int, float)):

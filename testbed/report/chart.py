@@ -1,4 +1,5 @@
-"""Bar and line charts with axes, ticks, a legend and reference lines; values in, SVG text out."""
+"""Draws bar and line charts with axes, ticks, a legend and reference lines: values in, SVG text
+out."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ MARK = 3  # the height of a bar's own mark, in pixels
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the parts of a chart are, in pixels. top: of the plot; legend, reference: the height of
-    the names of series, and of the first reference line; letters: of a line of the title."""
+    """The positions of a chart's parts, in pixels. top: of the plot; legend, reference: height of
+    the series' names and of the first reference line; letters: of a line of the title."""
 
     width: int
     height: int
@@ -46,7 +47,7 @@ class Layout:
 
     @property
     def end(self) -> int:
-        """Where the plot ends on the right."""
+        """The right end of the plot."""
         return self.width - self.right
 
 
@@ -57,8 +58,8 @@ NARROW = Layout(350, 340, left=58, top=92, legend=80, reference=62, letters=44, 
 
 @dataclass(frozen=True)
 class Series:
-    """Named values of a bar chart, one for each category; None where there is none. bounds: one of
-    each value, drawn as a mark."""
+    """Named values of a bar chart, one for each category, or None. bounds: one for each value,
+    drawn as a mark."""
 
     name: str
     y: Sequence[float | None]
@@ -67,7 +68,8 @@ class Series:
 
 @dataclass(frozen=True)
 class Piece:
-    """A connected part of a line: (x, y) points. dashed: what it shows came to nothing."""
+    """A connected part of a line: (x, y) points. dashed: whether it shows something that was
+    aborted."""
 
     points: Sequence[tuple[float, float]]
     dashed: bool = False
@@ -76,7 +78,7 @@ class Piece:
 @dataclass(frozen=True)
 class Track:
     """A named line with gaps: nothing is drawn between its pieces. band: (x, low, high) of each
-    point, between which what the line estimates is likely to be."""
+    point, the interval in which the estimated value probably lies."""
 
     name: str
     pieces: Sequence[Piece]
@@ -101,8 +103,8 @@ class Mark:
 
 @dataclass(frozen=True)
 class Axis:
-    """A linear scale from 0 to `top` over a span of pixels, or a logarithmic one from `low`, which
-    is a power of ten, if that is given."""
+    """A linear scale from 0 to `top` over a range of pixels, or a logarithmic one from `low`, a
+    power of ten, if that is given."""
 
     top: float
     start: float
@@ -124,7 +126,8 @@ class Axis:
 
 
 def tick_step(top: float, ticks: int = 5) -> float:
-    """1, 2 or 5 times a power of ten, so that about `ticks` steps reach `top` (positive)."""
+    """Returns 1, 2 or 5 times a power of ten, so that about `ticks` steps reach `top`
+    (positive)."""
     raw = top / ticks
     power = 10.0 ** floor(log10(raw))
     return next(m * power for m in (1, 2, 5, 10) if m * power >= raw * (1 - 1e-9))
@@ -139,7 +142,8 @@ def bars(
     bound: str = "",
     layout: Layout = WIDE,
 ) -> str:
-    """Groups of bars, one group a category. bound: what the marks at the bars are called."""
+    """Draws groups of bars, one group for each category. bound: the label of the marks at the
+    bars."""
     values = [v for s in series for v in (*s.y, *s.bounds) if v is not None]
     canvas, y = _frame(title, label, values, references, layout)
     group = (layout.end - layout.left) / max(1, len(categories))
@@ -177,8 +181,8 @@ def lines(
     ticks: Sequence[tuple[float, str]] = (),
     log: bool = False,
 ) -> str:
-    """One colour a track, over a common x axis from 0. ticks: where and what, if not numbers. log:
-    a logarithmic y axis, for values above 0."""
+    """Draws one colour for each track, over a common x axis from 0. ticks: positions and labels, if
+    not numbers. log: a logarithmic y axis, for positive values."""
     points = [point for track in tracks for piece in track.pieces for point in piece.points]
     highs = [high for track in tracks for _, _, high in track.band]
     values = [*(v for _, v in points), *highs]
@@ -209,7 +213,7 @@ def lines(
 
 
 def number(value: float) -> str:
-    """Short: 12000 is 12k, 0.3351 is 0.335."""
+    """Formats a number briefly: 12000 is 12k, 0.3351 is 0.335."""
     for factor, suffix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= factor:
             return f"{value / factor:.3g}{suffix}"
@@ -217,7 +221,7 @@ def number(value: float) -> str:
 
 
 def _top(values: Sequence[float]) -> float:
-    """Where an axis from 0 ends at least; 1 if nothing is above 0 that a scale could show."""
+    """Returns the least end of an axis that begins at 0; 1 if there is no positive value."""
     largest = max(values, default=0.0)
     return largest if largest > 1e-300 else 1.0
 
@@ -230,7 +234,7 @@ def _frame(
     layout: Layout,
     log: bool = False,
 ) -> tuple[Canvas, Axis]:
-    """Title, y axis with ticks, and the scale."""
+    """Draws the title and the y axis with ticks, and returns the scale."""
     canvas = Canvas(layout.width, layout.height, title)
     for i, line in enumerate(wrap(title, layout.letters)[:2]):
         canvas.text(layout.left if i == 0 and layout is WIDE else 8, 20 + 17 * i, line, size=14)
@@ -268,7 +272,8 @@ def _finished(
 
 
 def _mark_name(canvas: Canvas, name: str, layout: Layout) -> None:
-    """Between the legend of the series, however long that is, and the bars."""
+    """Draws the marks' label between the legend of the series, however long that is, and the
+    bars."""
     at = layout.top - 5 if layout is WIDE else layout.reference
     canvas.rectangle(layout.end - 160, at - 5, 28, MARK, INK)
     canvas.text(layout.end - 126, at, name, size=11)

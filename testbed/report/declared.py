@@ -1,4 +1,4 @@
-"""The figures that a scenario's section `figure` asks for, of a sweep's metrics."""
+"""Draws the figures for which a scenario's section `figure` asks, from a sweep's metrics."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ Point = tuple[float, float]
 
 
 def figures(metrics: Mapping[str, Any], asked: Asked) -> list[Figure]:
-    """One for each metric of the section's `y`; none without such a section, or a sweep."""
+    """Returns one figure for each metric of the section's `y`; none without such a section or a
+    sweep."""
     section = asked.tree.get("figure")
     runs = [run for run in runs_of(metrics) if run.settings] if "points" in metrics else []
     if not isinstance(section, dict) or not runs:
@@ -72,7 +73,7 @@ class _Declared:
         return str(self.section.get("over", ""))
 
     def _bars(self, title: str, label: str, layout: Layout) -> str:
-        """Where x is no number: a group of bars for each value."""
+        """Draws a group of bars for each value, if x is not a number."""
         series = []
         for name, runs in self._lines.items():
             values = {run.settings[self._x]: self._value(run) for run in runs}
@@ -80,7 +81,8 @@ class _Declared:
         return bars(title, label, list(self._positions), series, layout=layout)
 
     def _value(self, run: OfSeveral) -> float | None:
-        """What was measured; over that of another contender at the same point, if that is asked."""
+        """Returns the measured value, divided by another contender's at the same point if that is
+        asked."""
         value = lookup(run.metrics, self.y)
         if not _is_number(value):
             return None
@@ -92,7 +94,7 @@ class _Declared:
 
     @property
     def _log(self) -> bool:
-        """Only where all that is shown is above 0."""
+        """Returns whether the scale can be logarithmic, because all values are positive."""
         values = [self._value(run) for run in self.runs]
         numbers = [value for value in values if value is not None]
         return self.section.get("y_scale") == "log" and min(numbers, default=0) > 0
@@ -103,7 +105,8 @@ class _Declared:
 
     @cached_property
     def _lines(self) -> dict[str, list[OfSeveral]]:
-        """The runs that differ in nothing but x, under what they differ in from those of others."""
+        """Returns the runs that differ only in x, by the label of what distinguishes them from
+        other lines."""
         found: dict[str, list[OfSeveral]] = {}
         for run in self.runs:
             found.setdefault(run.line_over(self._x), []).append(run)
@@ -111,7 +114,8 @@ class _Declared:
 
     @cached_property
     def _positions(self) -> dict[str, float]:
-        """Where each swept value, as written, is on the axis: at its number, or in steps."""
+        """Returns the position of each swept value on the axis: at its number, or at equal
+        steps."""
         values = list(dict.fromkeys(run.settings[self._x] for run in self.runs))
         numbers = {value: found for value in values if (found := number(value)) is not None}
         if self.section.get("scale") == "steps" or len(numbers) < len(values):
@@ -119,7 +123,8 @@ class _Declared:
         return numbers
 
     def _track(self, name: str, runs: Sequence[OfSeveral]) -> Track:
-        """A line through what was measured, and the interval of the rounds where it is a median."""
+        """Returns a line through the measured values, with the interval of the rounds if they are
+        medians."""
         points: list[Point] = []
         band = []
         for run in runs:
@@ -135,7 +140,7 @@ class _Declared:
         return Track(name, (Piece(line),), [(x, a / unit, b / unit) for x, a, b in band])
 
     def _marks(self) -> Iterator[Mark]:
-        """Where each line's metric first reaches the value that the section names."""
+        """Yields where each line's metric first reaches the value in the section."""
         mark = self.section.get("mark")
         if not isinstance(mark, dict):
             return

@@ -1,6 +1,6 @@
-"""The script that draws charts that zoom. It is dygraphs (MIT licence), of which this repository
-holds nothing: what is installed on the machine that writes a report is put into the page, with the
-line that names its licence. Where it is not installed, charts are plain SVG."""
+"""Finds the script that draws zoomable charts: dygraphs (MIT licence). This repository does not
+contain it. If it is installed on the machine that writes a report, it is put into the page with the
+line that names its licence. Otherwise charts are plain SVG."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ INSTALL = "apt-get install libjs-dygraphs, or python -m pip install dygraphs"
 
 @dataclass(frozen=True)
 class Library:
-    """What is put into a page."""
+    """The parts of the library that go into a page."""
 
     script: str
     style: str
 
 
 def folders() -> tuple[Path, ...]:
-    """Where it may be: Debian's place, and a wheel's."""
+    """Returns the folders in which it may be: Debian's, and a wheel's."""
     try:
         spec = find_spec(WHEEL)
     except (ImportError, ValueError):
@@ -40,7 +40,7 @@ def folders() -> tuple[Path, ...]:
 
 
 def find(places: Sequence[Path]) -> Library | None:
-    """The library in the first of these folders that has it; None if none does."""
+    """Returns the library from the first of these folders that has it; None if none does."""
     for folder in places:
         script = _first(folder, SCRIPTS)
         if script and "Dygraph" in script:
@@ -49,7 +49,8 @@ def find(places: Sequence[Path]) -> Library | None:
 
 
 def _first(folder: Path, names: Sequence[str]) -> str:
-    """The first of these files that can be read and put between tags; else empty."""
+    """Returns the first of these files that can be read and put between tags; else an empty
+    string."""
     for name in names:
         try:
             text = (folder / name).read_text(encoding="utf-8")

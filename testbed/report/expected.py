@@ -1,4 +1,4 @@
-"""What was expected beside what was measured."""
+"""Compares what was expected with what was measured."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Metrics = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Judged:
-    """One expectation: what was asked and what was measured, as text; whether it holds."""
+    """One expectation: the expected and the measured value as text, and whether it holds."""
 
     metric: str
     wanted: str
@@ -25,8 +25,8 @@ class Judged:
 
 
 def judged(asked: Asked, metrics: Metrics) -> list[Judged]:
-    """The expectations about these metrics: of a sweep its growth, of a comparison its ratios, of a
-    run all others."""
+    """Returns the expectations for these metrics: for a sweep its growth, for a comparison its
+    ratios, for a single run all others."""
     return [_judged(each, metrics) for each in asked.expectations if _is_about(each, metrics)]
 
 

@@ -1,4 +1,4 @@
-"""The figures of a run or a sweep, from what its folder holds."""
+"""Draws the figures of a run or a sweep from its result folder."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ MEDIAN, TIME = "allreduce.time_s.median", "median time"
 
 @dataclass(frozen=True)
 class Figure:
-    """file: the SVG's name in the folder. wide: that SVG; narrow: the same for a telephone; zoom:
-    HTML of the same as a chart that zooms, if it is one. kind: of a figure over time, whose."""
+    """file: the SVG's name in the folder. wide: that SVG; narrow: the same for a phone; zoom: HTML
+    of the same as a zoomable chart, if there is one. kind: for a figure over time, what its metrics
+    belong to."""
 
     file: str
     wide: str
@@ -52,7 +53,7 @@ class Figure:
 
 
 def run_figures(metrics: Metrics, events: Events, asked: Asked) -> list[Figure]:
-    """Of one run."""
+    """Returns the figures of one run."""
     if "totals" not in metrics:
         return []
     figures = []
@@ -71,15 +72,15 @@ def run_figures(metrics: Metrics, events: Events, asked: Asked) -> list[Figure]:
 
 
 def figures_over_time(charts: Sequence[Chart]) -> list[Figure]:
-    """Of series.csv and latency.csv."""
+    """Returns the figures of series.csv and latency.csv."""
     return [
         replace(_lines(c.file, c.title, c.x_label, c.y_label, c.lines), kind=c.kind) for c in charts
     ]
 
 
 def figures_of_several(metrics: Metrics) -> list[Figure]:
-    """Of a sweep or a comparison: lines over each key that was swept, and a group of bars a point,
-    or a bar a contender where there is one point alone."""
+    """Returns the figures of a sweep or comparison: lines over each swept key, and a group of bars
+    for each point, or a bar for each contender if there is only one point."""
     runs = [run for run in runs_of(metrics) if lookup(run.metrics, MEDIAN)]
     if not runs:
         return []
@@ -96,7 +97,7 @@ def _name(run: OfSeveral) -> str:
 
 
 def _training(runs: Mapping[str, Metrics]) -> list[Figure]:
-    """Of jobs or contenders by name; none if none has trained."""
+    """Returns the figures of training, of jobs or contenders by name; none if none has trained."""
     found = []
     for metric, file, what in (
         (training.LOSS, "loss.svg", "loss"),
@@ -139,7 +140,7 @@ def _lines(
     references: Sequence[Reference] = (),
     marks: Sequence[Mark] = (),
 ) -> Figure:
-    """A chart that zooms."""
+    """Returns a zoomable chart."""
     wide, narrow = (
         lines(title, x_label, y_label, tracks, references, marks, layout)
         for layout in (WIDE, NARROW)
@@ -154,7 +155,7 @@ def _group_and_bar(run: OfSeveral) -> tuple[str, str]:
 
 
 def _times(metrics: Metrics) -> Figure:
-    """A bar a round; of many rounds a line."""
+    """Draws a bar for each round, or a line if there are many rounds."""
     rounds = max(job["rounds"] for job in metrics["jobs"].values())
     bounds = {} if len(metrics["jobs"]) > 1 else {"link bound": metrics["link_bound_s"]}
     references = [Reference(name, value) for name, value in bounds.items()]
@@ -177,7 +178,7 @@ def _time(metrics: Metrics, rounds: int, references: Sequence[Reference], layout
 
 
 def _times_of_jobs(metrics: Metrics) -> dict[str, Sequence[float]]:
-    """By job; of a single one as `time`."""
+    """Returns the times by job; a single job's as `time`."""
     jobs = metrics["jobs"]
     return {
         name if len(jobs) > 1 else "time": job["allreduce"]["time_s"]["all"]
@@ -186,7 +187,8 @@ def _times_of_jobs(metrics: Metrics) -> dict[str, Sequence[float]]:
 
 
 def _distribution(metrics: Metrics) -> list[Figure]:
-    """The share of rounds that took no longer than a time: of each job with rounds enough."""
+    """Returns the share of rounds that took at most a given time, for each job with enough
+    rounds."""
     curves = []
     for name, times in _times_of_jobs(metrics).items():
         if len(times) < ROUNDS_OF_A_DISTRIBUTION:
@@ -206,13 +208,13 @@ AGAIN = {"retransmitted": "sent again", "duplicates": "heard twice", "timeouts":
 
 
 def anything_again(metrics: Metrics) -> bool:
-    """Whether any worker sent or heard anything twice."""
+    """Returns whether any worker sent or received anything twice."""
     workers = (w for job in metrics["jobs"].values() for w in job["workers"].values())
     return any(worker[name] for worker in workers for name in AGAIN)
 
 
 def _padded(times: Sequence[float], rounds: int) -> list[float | None]:
-    """None for the rounds a job did not come to."""
+    """Pads the list with None for rounds that a job did not reach."""
     return [*times, *[None] * (rounds - len(times))]
 
 
@@ -241,21 +243,21 @@ def _drops(metrics: Metrics, layout: Layout) -> str:
 
 
 def _most(names: Iterable[str], sums: Mapping[str, float]) -> list[str]:
-    """Those that fit a figure, in their own order: the largest."""
+    """Returns the largest ones that fit into a figure, in their own order."""
     ordered = list(names)
     kept = set(sorted(ordered, key=lambda name: -sums[name])[:LABELS_MAX])
     return [name for name in ordered if name in kept]
 
 
 def _of(kept: Sequence[str], names: Collection[str], what: str) -> str:
-    """What a title adds where not all are shown."""
+    """Returns what a title adds if not all are shown."""
     return (
         f"(the {len(kept)} of {len(names)} {what} with the most)" if len(kept) < len(names) else ""
     )
 
 
 def _progress(events: Events, metrics: Metrics) -> list[Figure]:
-    """Chunks done over time, all rounds together; faults and restarts as marks."""
+    """Draws the chunks done over time, for all rounds together; faults and restarts are marks."""
     several = len(metrics["jobs"]) > 1
     names = dict(enumerate(metrics["jobs"], start=1))
     drawn = [
@@ -276,7 +278,7 @@ def _begin_ns(events: Events) -> int:
 
 
 def _marks(events: Events) -> list[Mark]:
-    """Faults as they begin and end, and rounds that were broken off."""
+    """Returns marks for the beginnings and ends of faults, and for rounds that were aborted."""
     begin_ns, marks = _begin_ns(events), []
     for event in events:
         at_s = (event["t_ns"] - begin_ns) / 1e9

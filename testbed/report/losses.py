@@ -1,4 +1,4 @@
-"""Where packets were lost, and why: a row for each place that lost any."""
+"""Lists where packets were lost, and why: a row for each place that lost any."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ IN_SWITCHES = {
 
 @dataclass(frozen=True)
 class Loss:
-    """where: a direction (`h1->s1`), a switch, a worker; of: how many packets came by, where that
+    """where: a direction (`h1->s1`), a switch or a worker; of: how many packets passed, where that
     is counted."""
 
     where: str
@@ -31,7 +31,7 @@ class Loss:
 
 
 def losses(metrics: Metrics, asked: Asked) -> list[Loss]:
-    """Those with most first."""
+    """Returns the places, the one with the most losses first."""
     found = [*_on_links(metrics, asked), *_in_switches(metrics), *_at_hosts(metrics)]
     return sorted((loss for loss in found if loss.packets), key=lambda loss: -loss.packets)
 
@@ -59,7 +59,7 @@ def _on_links(metrics: Metrics, asked: Asked) -> Iterator[Loss]:
 
 
 def _asked_drops(asked: Asked, link: str, direction: str) -> str:
-    """What in the scenario drops packets of this direction."""
+    """Returns what in the scenario drops packets of this direction."""
     share = asked.of_link("loss", link, direction)
     found = [f"links.loss is {share}"] if number(share) else []
     entries = asked.tree.get("faults")

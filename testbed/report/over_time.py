@@ -1,6 +1,6 @@
-"""Charts of series.csv and latency.csv: what workers, links, switches and jobs did over time, and
-how long answers took. Nothing is drawn that the files do not hold; a line of another shape is
-left out, since a run that was killed may have cut the last one off."""
+"""Draws charts of series.csv and latency.csv: what workers, links, switches and jobs did over time,
+and how long answers took. Only what the files contain is drawn. A malformed line is ignored,
+because a run that was killed may have left the last one incomplete."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNITS = {(metric.kind, metric.name): metric.unit for metric in SERIES}
 
 @dataclass(frozen=True)
 class Chart:
-    """file: its name as SVG; kind: whose metric it shows."""
+    """file: its name as SVG; kind: what its metric belongs to."""
 
     file: str
     title: str
@@ -33,7 +33,8 @@ class Chart:
 
 
 def charts(folder: Path) -> list[Chart]:
-    """One for each metric of each kind that has any value but 0; then the latencies."""
+    """Returns one chart for each metric of each kind that has any value but 0; then the
+    latencies."""
     found: dict[tuple[str, str], dict[str, list[tuple[float, float]]]] = {}
     for time_ns, kind, name, metric, value in _rows(folder / rows.NAME, rows.COLUMNS):
         point = _number(time_ns), _number(value)
@@ -66,7 +67,8 @@ def _number(text: str) -> float | None:
 
 
 def _chart(kind: str, metric: str, own: dict[str, list[tuple[float, float]]]) -> Chart | None:
-    """The lines with the largest sums, where there are too many to tell apart; None for zeros."""
+    """Returns a chart of the lines with the largest sums, if there are too many to distinguish;
+    None for zeros."""
     if not any(value for points in own.values() for _, value in points):
         return None
     kept = sorted(own, key=lambda name: -sum(value for _, value in own[name]))[:LINES_MAX]
@@ -83,7 +85,7 @@ def _chart(kind: str, metric: str, own: dict[str, list[tuple[float, float]]]) ->
 
 
 def _latencies(folder: Path) -> Chart | None:
-    """Of each agent: the share of answers that took no longer than a time."""
+    """Returns for each agent the share of answers that took at most a given time."""
     counts: dict[str, list[tuple[float, float]]] = {}
     for job, agent, _, to_ns, count in _rows(folder / latency.NAME, latency.COLUMNS):
         end, number = _number(to_ns), _number(count)

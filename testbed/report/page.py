@@ -1,4 +1,4 @@
-"""report.html: one file that needs no network. It holds no script but that of its charts."""
+"""Writes report.html: one file that needs no network. Its only scripts are those of its charts."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Metrics = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Content:
-    """What a page is made of. name: of the scenario, and of the run in it; command: what
-    `agglab run` is given to repeat it; logs: files of the folder to link to, from it."""
+    """The parts of a page. name: the scenario's, and the run's in it; command: the arguments with
+    which `agglab run` repeats it; logs: files to link to, relative to the folder."""
 
     name: str
     command: str
@@ -38,7 +38,7 @@ class Content:
 
 
 def page(content: Content, library: Library | None) -> str:
-    """The report of one folder. library: what draws the charts that zoom, if it is there."""
+    """Returns the report of one folder. library: draws the zoomable charts, if it is installed."""
     metrics = content.metrics
     body = [_header(content.name, metrics, content.manifest)]
     expected = judged(content.asked, metrics)
@@ -124,7 +124,7 @@ def _lost(lost: Sequence[Loss]) -> list[str]:
 
 
 def _predicted(metrics: Metrics) -> list[str]:
-    """What the scenario's arithmetic says, beside what was counted."""
+    """Returns what the scenario's arithmetic predicts, beside what was counted."""
     rows = {
         name: {
             "predicted, nothing sent again": way["predicted_bytes"],
@@ -161,7 +161,7 @@ def _counters(metrics: Metrics) -> list[str]:
 
 
 def _over_time(figures: Sequence[Figure], library: Library | None) -> list[str]:
-    """A part of the page for each kind of thing; that of jobs is open."""
+    """Returns a part of the page for each kind of thing; the jobs' part is open."""
     parts = []
     for kind in dict.fromkeys(figure.kind for figure in figures if figure.kind):
         own = "".join(_figure(figure, library) for figure in figures if figure.kind == kind)
@@ -184,7 +184,7 @@ def _figure(figure: Figure, library: Library | None) -> str:
 
 
 def _logs(logs: Sequence[str]) -> list[str]:
-    """Links beside the report."""
+    """Returns links to the files beside the report."""
     if not logs:
         return []
     items = "".join(
@@ -217,7 +217,7 @@ def _header(name: str, metrics: Metrics, manifest: Metrics) -> str:
 
 
 def _verdicts(metrics: Metrics) -> list[str]:
-    """Of fidelity: the run's, or those of several that ended."""
+    """Returns the fidelity verdicts: the run's, or those of several completed runs."""
     found = (lookup(run.metrics, "fidelity.verdict") for run in runs_of(metrics))
     return [verdict for verdict in found if verdict]
 
@@ -267,7 +267,7 @@ def _job_facts(job: Metrics) -> dict[str, Any]:
 
 
 def _several(metrics: Metrics) -> list[str]:
-    """A table of the jobs, where there are several."""
+    """Returns a table of the jobs, if there are several."""
     if len(metrics["jobs"]) == 1:
         return []
     rows = {
@@ -293,7 +293,7 @@ def _runs(runs: Sequence[OfSeveral]) -> str:
 
 
 def _run(run: OfSeveral) -> dict[str, Any]:
-    """One of several. A run that broke off has a reason and nothing else."""
+    """Returns the row of one of several runs. A run that was aborted has only a reason."""
     metrics = run.metrics
     return {
         "verdict": "passed" if metrics["ok"] else "failed",
@@ -308,7 +308,7 @@ def _run(run: OfSeveral) -> dict[str, Any]:
 
 
 def _compared(run: OfSeveral) -> dict[str, Any]:
-    """How a contender's time and bytes compare with those of the first."""
+    """Returns how a contender's time and bytes compare with those of the first."""
     carried = busiest(run.metrics)
     return {
         f"times {run.first}": run.times_first,
@@ -319,7 +319,8 @@ def _compared(run: OfSeveral) -> dict[str, Any]:
 
 
 def _growth(metrics: Metrics) -> str:
-    """What was expected to grow, from the first to the last run; and how far to trust it."""
+    """Returns what was expected to grow from the first to the last run, and how reliable that
+    is."""
     rows = [
         f"<li>growth of {escape(path)}: {escape(shown(value))}</li>"
         for path, value in metrics.get("growth", {}).items()

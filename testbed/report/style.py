@@ -1,4 +1,4 @@
-"""How a report looks: wide and narrow, light and dark."""
+"""The style of a report: wide and narrow, light and dark."""
 
 STYLE = """
 * { box-sizing: border-box; }

@@ -1,4 +1,4 @@
-"""The few SVG elements our charts need, as text. Knows nothing of charts."""
+"""The few SVG elements that charts need, as text. This module knows nothing about charts."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ FONT = "font-family='system-ui, sans-serif'"
 
 
 def escape(text: str) -> str:
-    """Text between tags; control characters, which XML does not know, as escapes."""
+    """Escapes text between tags, including control characters, which XML does not allow."""
     return escape_xml(printable(text))
 
 
 class Canvas:
-    """Elements are appended in drawing order; coordinates are pixels from the top left."""
+    """An SVG document. Elements are appended in drawing order; coordinates are pixels from the top
+    left."""
 
     def __init__(self, width: int, height: int, title: str) -> None:
         self.width = width
@@ -73,7 +74,7 @@ class Canvas:
         )
 
     def render(self) -> str:
-        """The whole document."""
+        """Returns the whole document."""
         head = (
             f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {self.width} {self.height}' "
             f"width='{self.width}' height='{self.height}' {FONT} role='img'>"

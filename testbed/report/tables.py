@@ -1,4 +1,4 @@
-"""Tables of a report, as HTML."""
+"""Writes a report's tables as HTML."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def table(first: str, rows: Mapping[str, Metrics], escaped: bool = False) -> str
 
 
 def cell(heading: str, value: Any) -> str:
-    """On a narrow page the heading stands in the cell."""
+    """Returns a table cell; on a narrow page it also shows the heading."""
     kinds = ["text"] if _is_text(value) else []
     if _is_bad(heading, value):
         kinds.append("bad")
@@ -47,7 +47,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _is_bad(heading: str, value: Any) -> bool:
-    """Whether a value says that a run failed, or was no measurement of the network."""
+    """Returns whether a value says that a run failed, or that it did not measure the network."""
     if heading == "verdict":
         return bool(value == "failed")
     if heading == "fidelity":
@@ -58,13 +58,13 @@ def _is_bad(heading: str, value: Any) -> bool:
 
 
 def _heading(column: str) -> str:
-    """`cpu_s` is "cpu (s)"."""
+    """Returns the heading of a column: `cpu_s` becomes "cpu (s)"."""
     name = column.removesuffix("_s").replace("_", " ")
     return f"{name} (s)" if column.endswith("_s") else name
 
 
 def shown(value: Any) -> str:
-    """For reading: digits in groups, a dash for what there is not."""
+    """Formats a value for reading: digits in groups, and a dash for no value."""
     if value is None:
         return "–"
     if isinstance(value, bool) or not isinstance(value, (int, float)):

@@ -1,5 +1,5 @@
-"""The network as a picture: its nodes as a tree from the middle outwards, and beside each link its
-rate, the bytes that crossed it each way and the packets that it lost."""
+"""Draws the network: its nodes as a tree from the middle outwards, and beside each link its rate,
+the bytes that crossed it in each direction and the packets that it lost."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Way:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A node, and the link to the node it hangs on: its rate, and both directions, outwards last.
-    label: its name, or how many hosts it stands for."""
+    """A node, and the link to the node above it: its rate, and both directions, the outward one
+    last. label: its name, or how many hosts it stands for."""
 
     label: str
     is_switch: bool
@@ -45,7 +45,7 @@ class Drawn:
 
 
 def topology(metrics: Metrics, asked: Asked, width: int = WIDE) -> str:
-    """SVG; empty where no link was counted."""
+    """Returns SVG; empty if no link was counted."""
     if not metrics["links"]:
         return ""
     root = tree(metrics, asked)
@@ -66,8 +66,8 @@ def topology(metrics: Metrics, asked: Asked, width: int = WIDE) -> str:
 
 
 def tree(metrics: Metrics, asked: Asked) -> Drawn:
-    """From the switch in the middle, or the node with most links where no switch is. Links that
-    close a circle are drawn as a node of their own at their end."""
+    """Returns the tree from the switch in the middle or, without switches, from the node with most
+    links. A link that closes a cycle ends at a separate node of its own."""
     links = {name: tuple(next(iter(ways)).split("->")) for name, ways in metrics["links"].items()}
     beside: dict[str, list[tuple[str, str]]] = {}
     for link, (one, other) in links.items():
@@ -98,7 +98,8 @@ def tree(metrics: Metrics, asked: Asked) -> Drawn:
 
 
 def _middle(beside: Mapping[str, Sequence[tuple[str, str]]], switches: set[str]) -> str:
-    """The switch from which the farthest node is nearest; of several the one with most links."""
+    """Returns the switch with the smallest distance to its farthest node; among several, the one
+    with most links."""
     names = sorted(switches) or sorted(beside)
     return min(names, key=lambda name: (_farthest(beside, name), -len(beside[name])))
 
@@ -115,7 +116,7 @@ def _farthest(beside: Mapping[str, Sequence[tuple[str, str]]], start: str) -> in
 
 
 def _ways(ways: Mapping[str, Metrics], inner: str) -> tuple[Way, ...]:
-    """Inwards first."""
+    """Returns both directions, the inward one first."""
     ordered = sorted(ways.items(), key=lambda item: item[0].startswith(f"{inner}->"))
     lost = ("dropped", "queue_drops", "lost_down", "corrupted")
     return tuple(
@@ -124,12 +125,12 @@ def _ways(ways: Mapping[str, Metrics], inner: str) -> tuple[Way, ...]:
 
 
 def _rate(asked: Asked, link: str, ways: Sequence[Way]) -> str:
-    """As the scenario writes it; of both directions where they differ."""
+    """Returns the rate as the scenario writes it; both directions' if they differ."""
     return " / ".join(dict.fromkeys(asked.of_link("rate", link, way.name) for way in ways))
 
 
 def _together(below: Sequence[Drawn]) -> list[Drawn]:
-    """Many hosts as one, with the sums of their links."""
+    """Combines many hosts into one, with the sums of their links."""
     hosts = [node for node in below if not node.is_switch and not node.below]
     if len(hosts) <= ALIKE_MAX:
         return list(below)
@@ -143,7 +144,7 @@ def _together(below: Sequence[Drawn]) -> list[Drawn]:
 
 
 def _places(root: Drawn) -> Iterator[tuple[int, Drawn | None, Drawn]]:
-    """(depth, node above, node), a row each, from the top."""
+    """Yields (depth, node above, node) in rows from the top."""
     waiting: list[tuple[int, Drawn | None, Drawn]] = [(0, None, root)]
     while waiting:
         level, above, node = waiting.pop()
@@ -154,7 +155,8 @@ def _places(root: Drawn) -> Iterator[tuple[int, Drawn | None, Drawn]]:
 def _link(
     canvas: Canvas, start: tuple[float, float], end: tuple[float, float], node: Drawn, most: int
 ) -> None:
-    """Down from the node above, then to the node: as thick as its bytes are many."""
+    """Draws a link, down from the node above and then across to the node; the more bytes, the
+    thicker."""
     colour = LOSING if any(way.lost for way in node.ways) else LINK
     carried = max((way.bytes for way in node.ways), default=0)
     thick = 1 + 4 * carried / most if most else 1.0
@@ -173,7 +175,7 @@ def _node(canvas: Canvas, x: float, y: float, node: Drawn) -> None:
 
 
 def size(count: int) -> str:
-    """Bytes for reading."""
+    """Formats a number of bytes for reading."""
     for factor, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if count >= factor:
             return f"{count / factor:.3g} {unit}"

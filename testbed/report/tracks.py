@@ -1,4 +1,4 @@
-"""Chunks done over time, from what events.jsonl holds: only what was measured is connected."""
+"""Extracts chunks done over time from events.jsonl; only measured points are connected."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ NS_PER_S = 1e9
 
 
 def tracks(events: Sequence[Event], begin_ns: int) -> dict[Who, list[Piece]]:
-    """A piece for each worker's attempt at each round: seconds since `begin_ns`, and chunks since
-    the first round."""
+    """Returns a piece for each worker's attempt at each round: seconds since `begin_ns`, and chunks
+    since the first round."""
     reader = _Reader(events, begin_ns)
     for event in events:
         reader.take(event)
@@ -23,7 +23,7 @@ def tracks(events: Sequence[Event], begin_ns: int) -> dict[Who, list[Piece]]:
 
 
 class _Reader:
-    """The attempts that are under way, and the pieces that are complete."""
+    """Collects the current attempts, and the complete pieces."""
 
     def __init__(self, events: Sequence[Event], begin_ns: int) -> None:
         self._begin_ns = begin_ns
@@ -78,12 +78,12 @@ class _Reader:
 
 
 def _agent_ns(event: Event) -> int:
-    """When it was so, not when it was heard of."""
+    """Returns when the event happened, not when the testbed received it."""
     return int(event.get("agent_ns", event["t_ns"]))
 
 
 def _chunks_of_rounds(events: Sequence[Event]) -> dict[int, int]:
-    """Job -> how many chunks each of its rounds has."""
+    """Returns for each job how many chunks each of its rounds has."""
     found: dict[int, int] = {}
     for event in events:
         if event["event"] == "progress" and "of" in event:

@@ -1,5 +1,5 @@
-"""What the figures of training show: a model's loss and accuracy over time, and how old updates of
-asynchronous training are."""
+"""Draws the figures of training: a model's loss and accuracy over time, and the ages of updates in
+asynchronous training."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ DELAYS = "training.delay.counts"
 
 
 def having(metric: str, runs: Mapping[str, Metrics]) -> dict[str, Metrics]:
-    """Of jobs or contenders by name, those that have such a list, and something in it."""
+    """Returns by name the jobs or contenders whose list of this metric is not empty."""
     return {name: run for name, run in runs.items() if lookup(run, metric)}
 
 
 def curves(metric: str, runs: Mapping[str, Metrics]) -> list[Track]:
-    """A step at each model that was judged: what was found counts until the next."""
+    """Returns step curves: the value of each evaluated model holds until the next one."""
     tracks = []
     for name, run in runs.items():
         (at_s, value), *later = lookup(run, metric)
@@ -34,8 +34,8 @@ def curves(metric: str, runs: Mapping[str, Metrics]) -> list[Track]:
 
 
 def delays(runs: Mapping[str, Metrics], layout: Layout) -> str:
-    """SVG of the shares of updates that were 0, 1, 2, ... versions old: shares, as contenders do
-    not commit equally many."""
+    """Returns SVG of the shares of updates that were 0, 1, 2, ... versions old. Shares are shown
+    because contenders do not commit equally many updates."""
     counts = {name: lookup(run, DELAYS) for name, run in runs.items()}
     largest = max(map(len, counts.values()))
     series = []

@@ -1,4 +1,4 @@
-"""Charts that zoom: their data as it goes into the page, and what draws it there."""
+"""Zoomable charts: their data in the page, and the code that draws them there."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def figure(
     marks: Sequence[Mark] = (),
     instead: str = "",
 ) -> str:
-    """HTML of one chart. instead: the SVG for browsers that run no scripts."""
+    """Returns HTML of one chart. instead: the SVG for browsers that run no scripts."""
     chart = {
         "x": x_label,
         "y": y_label,
@@ -52,7 +52,7 @@ def figure(
 
 
 def scripts(library: Library) -> str:
-    """What stands once at the end of a page that has such charts."""
+    """Returns what a page with such charts contains once at its end."""
     ours = OURS.read_text(encoding="utf-8")
     return (
         f"<style>{library.style}{STYLE}</style>\n"
@@ -61,7 +61,7 @@ def scripts(library: Library) -> str:
 
 
 def series(tracks: Sequence[Track]) -> list[dict[str, Any]]:
-    """A line for each track, and another for those of its pieces that came to nothing."""
+    """Returns a line for each track, and another for its aborted pieces."""
     found = []
     for i, track in enumerate(tracks):
         for dashed in (False, True):
@@ -75,7 +75,8 @@ def series(tracks: Sequence[Track]) -> list[dict[str, Any]]:
 
 
 def _points(track: Track, pieces: Sequence[Piece]) -> list[list[float | None]]:
-    """[x, y] of all pieces with a gap between them; or [x, y, low, high] where there is a band."""
+    """Returns [x, y] of all pieces with a gap between them, or [x, y, low, high] if there is a
+    band."""
     if track.band:
         limits = {x: (low, high) for x, low, high in track.band}
         joined = (point for piece in pieces for point in piece.points)
@@ -92,7 +93,7 @@ def _points(track: Track, pieces: Sequence[Piece]) -> list[list[float | None]]:
 
 
 def thinned(line: Sequence[tuple[float, float]], most: int) -> list[tuple[float, float]]:
-    """At most about `most` points, with the first, last, lowest and highest of each stretch, so
+    """Returns about `most` points at most: the first, last, lowest and highest of each section, so
     that no peak is lost."""
     if len(line) <= most:
         return list(line)

@@ -1,4 +1,4 @@
-"""What no single key can tell: values that are possible alone and impossible together."""
+"""Checks what no single key can tell: values that are possible alone but not together."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ SHAPE_KEYS = tuple(item.name for item in fields(Shape) if item.name != "kind")
 
 
 def check(scenario: Scenario, reader: Reader) -> Topology | None:
-    """Append to `reader.problems` everything that can be told from the keys that were read rightly.
-    Returns the network as `graph.bare` makes it, if it can be built.
+    """Appends to `reader.problems` everything that follows from the keys that were read without
+    error. Returns the network as `graph.bare` makes it, if it can be built.
 
-    Sections do not hide each other's mistakes: where a check needs a key that is wrong, that check
-    alone is left out.
+    A mistake in one section does not hide those in others: a check is skipped only if a key that it
+    needs is wrong.
     """
     trust = reader.trust()
     system = reader.system
@@ -59,7 +59,7 @@ def check(scenario: Scenario, reader: Reader) -> Topology | None:
 
 
 def _keys(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-    """Of the whole network."""
+    """Yields problems of the keys for the whole network."""
     if trust("switch.target", "backend"):
         yield from _target(scenario)
     if trust("links.mtu"):
@@ -67,7 +67,7 @@ def _keys(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
 
 
 def _abilities(scenario: Scenario, reader: Reader) -> Iterator[Finding]:
-    """What the system cannot do, and keys that it does not read."""
+    """Yields what the system does not support, and keys that it does not read."""
     system, trust = reader.system, reader.trust()
     able = system.abilities
     wanted = [("backend", scenario.backend, able.clocks)]
@@ -97,7 +97,7 @@ def _abilities(scenario: Scenario, reader: Reader) -> Iterator[Finding]:
 
 
 def _keys_of_kind(path: str, workload: Workload, reader: Reader) -> Iterator[Finding]:
-    """Keys that only other kinds of workload have."""
+    """Yields keys that only other kinds of workload have."""
     if not reader.trust()(f"{path}.kind"):
         return
     for name in workloads.KINDS[workload.kind].unread:
@@ -114,7 +114,7 @@ def _keys_of_kind(path: str, workload: Workload, reader: Reader) -> Iterator[Fin
 
 
 def _places(path: str, jobs: int) -> Iterator[str]:
-    """Where a key may be given, in a scenario of so many jobs."""
+    """Yields the paths at which a key may be given in a scenario with this many jobs."""
     if path.startswith("jobs[]"):
         yield from (path.replace("[]", f"[{i}]") for i in range(jobs))
         return
@@ -126,7 +126,7 @@ def _places(path: str, jobs: int) -> Iterator[str]:
 def own_program(
     scenario: Scenario, sources: Mapping[str, Source], scenario_folder: Path
 ) -> tuple[Path | None, tuple[str, str] | None]:
-    """The P4 source that takes the place of a system's only one; what is wrong, and what is
+    """Returns the P4 source that replaces a system's only one; else what is wrong, and what is
     allowed."""
     own = scenario.switch.program
     if own is None:
@@ -142,14 +142,14 @@ def own_program(
 
 
 def find_program(program: str, scenario_folder: Path) -> Path | None:
-    """The .p4 file that `switch.program` means, or None."""
+    """Returns the .p4 file that `switch.program` means, or None."""
     candidates = [P4_FOLDER / f"{program}.p4"] if "/" not in program else []
     candidates += [scenario_folder / program, Path(program)]
     return next((path.resolve() for path in candidates if os.path.isfile(path)), None)
 
 
 def program_problem(program: str, scenario_folder: Path) -> tuple[str, str]:
-    """What is wrong with a program that was not found, and what is allowed."""
+    """Returns what is wrong with a program that was not found, and what is allowed."""
     known = sorted(path.stem for path in P4_FOLDER.glob("*.p4"))
     near = nearest(program, known) or nearest_file(program, (scenario_folder, Path()), "*.p4")
     return (
@@ -165,7 +165,7 @@ def _target(scenario: Scenario) -> Iterator[Finding]:
 
 
 def _bridge(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-    """What asks for a P4 program where there is none."""
+    """Yields the keys that need a P4 program although the target runs none."""
     if scenario.switch.target != "bridge" or not trust("switch.target"):
         return
     switch = scenario.switch
@@ -184,7 +184,8 @@ def _bridge(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
 
 
 def _queues(scenario: Scenario) -> Iterator[Finding]:
-    """Every queue holds a frame of the MTU, or nothing would ever leave it."""
+    """Yields queues that are too small for a frame of the MTU, because nothing would ever leave
+    them."""
     frame_bytes = scenario.links.mtu_bytes + ETHERNET_BYTES
     stated = [("links.queue", scenario.links.queue_bytes)]
     for i, override in enumerate(scenario.links.overrides):
@@ -200,7 +201,7 @@ def _queues(scenario: Scenario) -> Iterator[Finding]:
 
 
 def _shape_keys(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-    """Keys that its kind of topology does not have."""
+    """Yields keys that this kind of topology does not have."""
     shape = scenario.topology
     for name in SHAPE_KEYS if trust("topology.kind") else ():
         default = getattr(type(shape)(), name)
@@ -211,8 +212,8 @@ def _shape_keys(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
 
 
 def _built(scenario: Scenario, trust: Trust) -> tuple[Topology | None, list[Finding]]:
-    """The graph, if every key of it is known, and what is wrong with it. A number that is not known
-    has its default, with which nothing is wrong; but every node and cable matters."""
+    """Returns the graph, if every key of it is known, and what is wrong with it. An unknown number
+    is replaced by its default, which is never wrong; but nodes and cables must all be known."""
     lists = ("topology.switches", "topology.links", "topology.file")
     if not trust("topology.kind") or not all(trust.whole(path) for path in lists):
         return None, []
@@ -229,7 +230,7 @@ def _built(scenario: Scenario, trust: Trust) -> tuple[Topology | None, list[Find
 
 
 def _warmup(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-    """Some round has to be timed."""
+    """Yields a problem if warming up leaves no round to measure."""
     for number, section in enumerate(stated(scenario)):
         path = f"jobs[{number}].workload" if scenario.jobs else "workload"
         own = section.workload
@@ -244,7 +245,7 @@ def _warmup(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
 
 
 def _jobs(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-    """What can be told of jobs without a network."""
+    """Yields problems of jobs that can be found without a network."""
     if not trust("jobs"):
         return
     if len(scenario.jobs) > MAX_JOBS:
@@ -264,7 +265,7 @@ def _jobs(scenario: Scenario, trust: Trust) -> Iterator[Finding]:
 
 
 def _of_graph(known: Known) -> Iterator[Finding]:
-    """What the network's names and the jobs' hosts decide."""
+    """Yields problems that depend on the network's names and the jobs' hosts."""
     if known.graph is None:
         return
     yield from _overrides(known.scenario, known.graph, known.trust)
@@ -284,7 +285,7 @@ def _of_graph(known: Known) -> Iterator[Finding]:
 
 
 def _servers(known: Known, graph: Topology) -> Iterator[Finding]:
-    """Where a pattern of servers matches nothing, others would serve than was meant."""
+    """Yields patterns of servers that match nothing, because other hosts would then be servers."""
     path, names = f"{known.system.name}.servers", [host.name for host in graph.hosts]
     for pattern in known.system.server_patterns(known.scenario):
         if known.trust(path) and not any(fnmatchcase(name, pattern) for name in names):
@@ -293,7 +294,8 @@ def _servers(known: Known, graph: Topology) -> Iterator[Finding]:
 
 
 def _nobody(known: Known, graph: Topology, i: int) -> Finding:
-    """Of a job without workers: no host has such a name, or those that have only serve."""
+    """Returns the problem of a job without workers: no host matches its patterns, or those that do
+    are reserved for servers."""
     serving = known.system.reserved_hosts(known.scenario, graph)
     names = [host.name for host in graph.hosts if host.name not in serving]
     if not names:

@@ -1,4 +1,5 @@
-"""The system that a scenario's document chooses, and what it leaves out that was meant for another.
+"""Finds the system that a scenario's document chooses, and removes keys that were meant for another
+system.
 
 A document has layers: the file, `--set`, a point of the sweep, a contender's own keys.
 """
@@ -16,7 +17,7 @@ OF_A_PROGRAM = ("switch.program", "switch.entries")
 
 
 def stated(root: Node) -> Node | None:
-    """Where the document names its system."""
+    """Returns the node that names the system."""
     return root.get("system") if isinstance(root, Mapping) else None
 
 
@@ -26,7 +27,7 @@ def name_in(node: Node | None) -> str:
 
 
 def find(name: str, home: Path) -> System | str:
-    """The system, or why there is none. home: the scenario's folder."""
+    """Returns the system, or why it cannot be used. home: the scenario's folder."""
     try:
         return systems.find(systems.located(name, (home, Path.cwd())))
     except systems.UnknownSystem as error:
@@ -34,11 +35,12 @@ def find(name: str, home: Path) -> System | str:
 
 
 def left_out(layers: Sequence[Node], home: Path) -> Node:
-    """The last layer without what was meant for another system: where the system is chosen above
-    the layer that states them, keys that it does not read, the program of the one before, and that
-    one's own section where it is a user's.
+    """Returns the last layer without what was meant for another system. If a later layer chooses
+    the system, the layers before it may state keys that it does not read, the program of the
+    previous system, and a section for a user's own system.
 
-    layers: the document, each time with more laid over it."""
+    layers: the document, each time with one more layer applied.
+    """
     root, nodes = layers[-1], [stated(layer) for layer in layers]
     above = next(i for i, node in enumerate(nodes) if node is nodes[-1])
     if not above:

@@ -1,5 +1,5 @@
 """`compare:`: contenders on one network. Each is a scenario of its own: the keys in which it
-differs are laid over the scenario's document before that is read."""
+differs replace those of the scenario's document before that is read."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CONTENDERS = "name: {the keys in which this contender differs from the scenario}
 
 
 def read(node: Node, path: str, problems: list[Problem]) -> tuple[Contender, ...]:
-    """The contenders of the section, without the keys that they must not state; what is wrong is
+    """Returns the contenders of the section without the keys that they must not state; problems are
     appended to `problems`."""
     if not isinstance(node, document.Mapping) or not 2 <= len(node.entries) <= CONTENDERS_MAX:
         what = f"needs from 2 to {CONTENDERS_MAX} contenders"
@@ -76,7 +76,7 @@ def _wrong_name(name: Scalar, found: Mapping[str, Contender]) -> tuple[str, str]
 
 
 def _repeated(node: Node, path: str) -> Iterator[Problem]:
-    """Keys that are given twice: laid over the scenario's, only the last of them would be left."""
+    """Yields keys that are given twice, because only the last would remain after merging."""
     first: dict[str, Scalar] = {}
     for name, below in node.entries if isinstance(node, document.Mapping) else ():
         own_path = f"{path}.{name.text}"
@@ -88,7 +88,7 @@ def _repeated(node: Node, path: str) -> Iterator[Problem]:
 
 
 def _allowed(own: Node, path: str, problems: list[Problem]) -> Node:
-    """The contender's keys but for those that it must not state."""
+    """Returns the contender's keys except those that it must not state."""
     for words, what, allowed in _refused(own):
         nodes = document.nodes_at(own, words)
         problems += (Problem(n.where, ".".join((path, *words)), what, allowed) for n in nodes)
@@ -97,7 +97,7 @@ def _allowed(own: Node, path: str, problems: list[Problem]) -> Node:
 
 
 def _refused(own: Node) -> Iterator[tuple[Sequence[str], str, str]]:
-    """Path, what is wrong with it, what is allowed; of keys that may be absent."""
+    """Yields the path of each forbidden key, what is wrong with it, and what is allowed."""
     for key in OF_THE_SCENARIO:
         yield (key,), "belongs to the whole scenario, not to one contender", "remove it here"
     for key in FIXED:
@@ -113,7 +113,8 @@ def _refused(own: Node) -> Iterator[tuple[Sequence[str], str, str]]:
 
 
 def unfair(scenario: Scenario, place: Callable[[str], Where]) -> Iterator[Problem]:
-    """What the scenario must not state beside its contenders. place: where a key stands."""
+    """Yields what the scenario must not state beside its contenders. place: returns where a key is
+    in the file."""
     for i, job in enumerate(scenario.jobs if scenario.compare else ()):
         if job.end_s is not None:
             path, what = (
@@ -132,8 +133,8 @@ def unfair(scenario: Scenario, place: Callable[[str], Where]) -> Iterator[Proble
 
 
 def together(found: Mapping[str, Sequence[Problem]]) -> Iterator[Problem]:
-    """The problems of all contenders: those that all have are the scenario's own, and the others
-    say whose they are."""
+    """Yields the problems of all contenders. Those that all have belong to the scenario; the others
+    name their contender."""
     of_all = set.intersection(*(set(problems) for problems in found.values()))
     for name, problems in found.items():
         for problem in problems:
@@ -145,8 +146,8 @@ def together(found: Mapping[str, Sequence[Problem]]) -> Iterator[Problem]:
 def unlike(
     contenders: Sequence[Contender], networks: Sequence[tuple[Topology, Sequence[Job]]]
 ) -> Iterator[Problem]:
-    """What is not the same for all although no key says so. networks: each contender's graph and
-    jobs."""
+    """Yields what differs between contenders although no key says so. networks: each contender's
+    graph and jobs."""
     first, (graph, jobs) = contenders[0], networks[0]
     for other, (its_graph, its_jobs) in zip(contenders[1:], networks[1:], strict=True):
         where, path = other.own.where, f"compare.{other.name}"

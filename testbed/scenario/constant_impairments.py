@@ -1,7 +1,7 @@
-"""What links do to frames for the whole run.
+"""What links do to frames during the whole run.
 
-`links.loss` and its overrides, and the entries of `faults` that are impairments and have no times,
-are one thing: a direction has at most one impairment of a kind, whichever key states it.
+`links.loss` and its overrides, and the entries of `faults` that are impairments without times, mean
+the same: a direction has at most one impairment of a kind, whichever key states it.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ LOSS = "loss"
 
 @dataclass(frozen=True)
 class Stated:
-    """That a key makes an impairment. path: the key, or the entry. impairment: None where the key
-    was not read rightly."""
+    """A key states an impairment. path: the key, or the entry. impairment: None if the key was not
+    read without error."""
 
     kind: str
     path: str
@@ -31,14 +31,15 @@ class Stated:
 
 
 def is_constant(entry: FaultEntry) -> bool:
-    """Whether it is an impairment for the whole run, and no Fault, which begins and ends."""
+    """Returns whether the entry is an impairment for the whole run, and not a Fault that begins and
+    ends."""
     always = not entry.at_s and entry.at_chunk is None and duration_s(entry) is None
     return KINDS[entry.kind].impairment is not None and always
 
 
 def impairments(scenario: Scenario, link: str, direction: str) -> tuple[Impairment, ...]:
-    """All that a direction has, of a checked scenario. Losses first, since the seed of each follows
-    from its place; else in the order of `faults`."""
+    """Returns all impairments of a direction in a checked scenario: losses first, because the seed
+    of each follows from its position, and otherwise in the order of `faults`."""
     found = sorted(_stated(scenario, link, direction), key=lambda each: each.kind != LOSS)
     made = [each.impairment for each in found if each.impairment]
     return tuple(each for each in made if each != Drop(0.0))
@@ -47,8 +48,8 @@ def impairments(scenario: Scenario, link: str, direction: str) -> tuple[Impairme
 def doubled(
     scenario: Scenario, graph: Topology, trust: Trust, sound: Collection[int]
 ) -> Iterator[Finding]:
-    """Entries of `faults` that state what another key states already. sound: numbers of the entries
-    that can be judged."""
+    """Yields entries of `faults` that state what another key already states. sound: numbers of the
+    entries that can be judged."""
     told = set()
     ways = [(link.name, way) for link in graph.links for way, _, _, _ in link.directions()]
     for link, way in ways:
@@ -68,7 +69,7 @@ def _stated(
     trust: Trust = EVERYTHING,
     sound: Collection[int] | None = None,
 ) -> Iterator[Stated]:
-    """Of one direction, as the file has it. A loss of 0 in `links` states none."""
+    """Yields what the file states for one direction. A loss of 0 in `links` states nothing."""
     path, loss = stated(scenario.links, "loss", link, direction, trust)
     if loss is None or loss > 0:
         yield Stated(LOSS, path, None if loss is None else _loss(loss))

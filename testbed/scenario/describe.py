@@ -1,4 +1,4 @@
-"""The tables of docs/scenarios.md and docs/results.md, written from what the code knows."""
+"""Writes the tables of docs/scenarios.md and docs/results.md from the declarations in the code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agglab.testbed.systems.base import SHARED_KEYS, System
 
 
 def key_table() -> str:
-    """One row a key: path, what is allowed, default, meaning."""
+    """Returns a row for each key: path, allowed values, default, meaning."""
     rows = ["| key | allowed | default | meaning |", "|---|---|---|---|"]
     for path, key, default in _all_keys():
         if path.startswith("jobs[].workload.kind"):
@@ -31,7 +31,7 @@ def key_table() -> str:
 
 
 def _all_keys() -> Iterator[tuple[str, Key, Any]]:
-    """Every key, and those of each system that comes with the laboratory in its section."""
+    """Yields every key, including those of the built-in systems' sections."""
     yield from keys()
     for name in systems.built_in():
         if own := systems.find(name).options:
@@ -39,7 +39,7 @@ def _all_keys() -> Iterator[tuple[str, Key, Any]]:
 
 
 def fault_table() -> str:
-    """One row a kind of fault: where it happens, its own keys, meaning."""
+    """Returns a row for each kind of fault: where it happens, its own keys, meaning."""
     rows = ["| kind | where | keys | what happens |", "|---|---|---|---|"]
     for name, kind in KINDS.items():
         own = ", ".join(f"`{each}`" for each in (*kind.needs, *kind.may))
@@ -48,7 +48,7 @@ def fault_table() -> str:
 
 
 def series_table() -> str:
-    """One row a metric over time."""
+    """Returns a row for each metric over time."""
     rows = ["| kind | metric | unit | meaning | counted by |", "|---|---|---|---|---|"]
     for each in SERIES:
         about = (f"`{each.name}`", each.unit, each.meaning, each.counted)
@@ -57,8 +57,8 @@ def series_table() -> str:
 
 
 def metric_table() -> str:
-    """One row a metric of any system that comes with the laboratory: path, and meaning, or what it
-    means for each system where they differ."""
+    """Returns a row for each metric of any built-in system: its path and its meaning, or its
+    meaning for each system if they differ."""
     rows = ["| path | meaning |", "|---|---|"]
     stated: dict[str, dict[str, list[str]]] = {}
     for name in systems.built_in():
@@ -69,7 +69,7 @@ def metric_table() -> str:
 
 
 def _meaning(said: Mapping[str, Sequence[str]]) -> str:
-    """said: by meaning, the systems that have the metric so."""
+    """Returns the meaning of a metric. said: by meaning, the systems for which it holds."""
     if len(said) == 1:
         return next(iter(said))
     return "; ".join(f"{', '.join(names)}: {meaning}" for meaning, names in said.items())
@@ -87,7 +87,7 @@ def _default(key: Key, default: object) -> str:
 
 
 def system_lines(system: System) -> Iterator[str]:
-    """What a system is and can do, for people."""
+    """Yields lines for people about what a system is and what it supports."""
     able = system.abilities
     yield f"{system.name}: {system.summary}"
     own = [path for path, _, _ in keys(system.options, f"{system.name}.")] if system.options else []
@@ -103,6 +103,6 @@ def system_lines(system: System) -> Iterator[str]:
 
 
 def finding_table() -> str:
-    """The kinds of findings, as Markdown."""
+    """Returns the kinds of findings as Markdown."""
     rows = [f"| `{kind}` | {meaning} |" for kind, meaning in FINDING_KINDS.items()]
     return "\n".join(["| kind | meaning |", "|---|---|", *rows])

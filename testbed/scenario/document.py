@@ -1,7 +1,8 @@
-"""YAML text to a small tree that remembers lines. Size, depth and alias expansion are bounded.
+"""Parses YAML text to a small tree that keeps line numbers. Size, depth and alias expansion are
+limited.
 
-Scalars stay text here: what a scalar means is decided by the key it belongs to (`kinds.py`), so
-that YAML's own guesses (`on` is true, `1:30` is 90, `1e6` is text) never surprise anyone.
+Scalars remain text here. The key to which a scalar belongs decides what it means (`kinds.py`), so
+YAML's own guesses (`on` is true, `1:30` is 90, `1e6` is text) surprise nobody.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Mapping:
-    """Entries in the file's order; keys may repeat, which the reader reports."""
+    """Entries in the file's order; keys may be repeated, which the reader reports."""
 
     entries: tuple[tuple[Scalar, Node], ...]
     where: Where
@@ -49,7 +50,7 @@ Node: TypeAlias = "Scalar | Items | Mapping"
 
 
 def read_file(path: Path) -> Node:
-    """The tree of the YAML file at `path`; raises ScenarioError."""
+    """Returns the tree of the YAML file at `path`. Raises ScenarioError."""
     source = str(path)
     try:
         with path.open("rb") as file:
@@ -64,7 +65,7 @@ def read_file(path: Path) -> Node:
 
 
 def parse(text: str, source: str) -> Node:
-    """The tree of one YAML document; raises ScenarioError."""
+    """Returns the tree of one YAML document. Raises ScenarioError."""
     try:
         _check_depth(text, source)
         loader = yaml.SafeLoader(text)
@@ -87,8 +88,8 @@ def parse(text: str, source: str) -> Node:
 
 
 def with_value(node: Node, path: str, value: Node) -> Node:
-    """A copy of the tree with `value` at the dotted `path`; missing sections are made. What
-    follows `expect.` is a metric's path: one key, dots and all."""
+    """Returns a copy of the tree with `value` at the dotted `path`; missing sections are created.
+    What follows `expect.` is a metric's path and so a single key, with its dots."""
     key, _, rest = path.partition(".")
     if not isinstance(node, Mapping):
         node = Mapping((), value.where)
@@ -102,7 +103,8 @@ def with_value(node: Node, path: str, value: Node) -> Node:
 
 
 def overlaid(node: Node, over: Node) -> Node:
-    """A copy of the tree with another laid over it: mappings merge, everything else replaces."""
+    """Returns a copy of the tree merged with another: mappings are merged, everything else is
+    replaced."""
     if not isinstance(node, Mapping) or not isinstance(over, Mapping):
         return over
     for name, value in over.entries:
@@ -112,7 +114,7 @@ def overlaid(node: Node, over: Node) -> Node:
 
 
 def nodes_at(node: Node, words: Sequence[str]) -> list[Node]:
-    """What the tree holds at a path of keys; `jobs[]` stands for every item of a list."""
+    """Returns what the tree has at a path of keys; `jobs[]` stands for every item of a list."""
     if not words:
         return [node]
     key = words[0].removesuffix("[]")
@@ -124,7 +126,8 @@ def nodes_at(node: Node, words: Sequence[str]) -> list[Node]:
 
 
 def changed(node: Node, words: Sequence[str], change: Callable[[Node], Node | None]) -> Node:
-    """A copy of the tree in which what `nodes_at` finds is what `change` makes of it, or gone."""
+    """Returns a copy of the tree in which `change` has replaced or removed what `nodes_at`
+    finds."""
     if isinstance(node, Items):
         return replace(node, items=tuple(changed(item, words, change) for item in node.items))
     if not isinstance(node, Mapping):
@@ -140,17 +143,17 @@ def changed(node: Node, words: Sequence[str], change: Callable[[Node], Node | No
 
 
 def without(node: Node, words: Sequence[str], these: Sequence[Node]) -> Node:
-    """A copy of the tree in which the path leads to none of these."""
+    """Returns a copy of the tree without these nodes at the path."""
     return changed(node, words, lambda old: None if any(old is gone for gone in these) else old)
 
 
 def written(node: Node) -> str:
-    """The tree as YAML text that reads back the same."""
+    """Returns the tree as YAML text that reads back the same."""
     return str(yaml.serialize(_Writer().node(node), Dumper=yaml.SafeDumper, allow_unicode=True))
 
 
 class _Writer:
-    """Our nodes to PyYAML's."""
+    """Converts the tree to PyYAML's nodes."""
 
     def __init__(self) -> None:
         self._resolver = yaml.SafeLoader("")
@@ -165,7 +168,8 @@ class _Writer:
         return yaml.MappingNode(MAPPING, pairs, flow_style=not pairs)
 
     def _scalar(self, scalar: Scalar) -> yaml.ScalarNode:
-        """Plain text has the tag that YAML would guess, so that it is written plain again."""
+        """Returns a plain scalar with the tag that YAML would guess, so that it is written plain
+        again."""
         if scalar.quoted:
             return yaml.ScalarNode(STRING, scalar.text, style="'")
         tag = self._resolver.resolve(yaml.ScalarNode, scalar.text, (True, False))
@@ -173,7 +177,7 @@ class _Writer:
 
 
 def _with_entry(node: Mapping, name: Scalar, value: Node) -> Mapping:
-    """A copy with one value under the key, where the key was before or else at the end."""
+    """Returns a copy with one value under the key, at the key's previous position or at the end."""
     places = [i for i, (old, _) in enumerate(node.entries) if old.text == name.text]
     kept = [entry for i, entry in enumerate(node.entries) if i not in places]
     kept.insert(places[0] if places else len(kept), (name, value))
@@ -181,7 +185,8 @@ def _with_entry(node: Mapping, name: Scalar, value: Node) -> Mapping:
 
 
 class _Converter:
-    """PyYAML's nodes to ours; counts, because an alias shows the same node many times."""
+    """Converts PyYAML's nodes to the tree. It counts nodes, because an alias shows the same node
+    many times."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -213,7 +218,8 @@ def _check_tag(node: yaml.ScalarNode, where: Where) -> None:
 
 
 def _check_depth(text: str, source: str) -> None:
-    """Before composing: PyYAML's composer is recursive, its parser is not."""
+    """Checks the depth before composing, because PyYAML's composer is recursive and its parser is
+    not."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.SafeLoader):
         if isinstance(event, yaml.CollectionStartEvent):

@@ -1,4 +1,4 @@
-"""What is wrong with a scenario, as data: each problem prints as one line."""
+"""Problems of a scenario as data; each prints as one line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Where:
-    """A place in a file, or on the command line (then without a line number)."""
+    """A position in a file, or on the command line (without a line number)."""
 
     source: str
     line: int | None = None
@@ -35,7 +35,7 @@ class Problem:
 
 
 def twice(name: Where, path: str, first: Where) -> Problem:
-    """A key that stands at `first` already."""
+    """Returns the problem of a key that was already given at `first`."""
     line = "" if first.line is None else f", first in line {first.line}"
     return Problem(name, path, f"is given twice{line}")
 
@@ -67,10 +67,10 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def similar(word: str, known: Iterable[str]) -> str:
-    """The most similar known word, or nothing.
+    """Returns the most similar known word, or an empty string.
 
-    Case does not count, nor which end of a link is named first, and a word that is part of one
-    known word alone means that one.
+    Case is ignored, and so is the order of a link's ends. A word that is part of only one known
+    word means that one.
     """
     words = {each.casefold(): each for each in known}
     turned = "-".join(reversed(word.casefold().split("-")))
@@ -83,7 +83,8 @@ def similar(word: str, known: Iterable[str]) -> str:
 
 
 def nearest_file(given: str, folders: Iterable[Path], pattern: str = "*") -> str:
-    """As `nearest`, of the files that lie where `given` would be, from one of the folders."""
+    """Does the same as `nearest` for the files where `given` would be, starting from one of the
+    folders."""
     parent = Path(given).parent
     try:
         found = [path for folder in folders for path in (folder / parent).glob(pattern)]

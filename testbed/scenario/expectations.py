@@ -1,4 +1,4 @@
-"""`expect:`: what a run must measure to count as passed."""
+"""`expect:`: what a run must measure to pass."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ OF_FAILURE = ("worker", "job", "within")
 
 @dataclass(frozen=True)
 class Expectation:
-    """The metric at a dotted path equals a value, or lies within [minimum, maximum], or is one of
-    those listed (the findings: all of those; or, where `optional`, none but those). at: of a ratio
-    in a sweep, values of swept keys: it is expected of points that have one of them, of all points
-    if there are none."""
+    """An expectation: the metric at a dotted path equals a value, lies within [minimum, maximum],
+    or is one of those listed. (Findings must be exactly those listed or, if `optional`, no others.)
+    at: for a ratio in a sweep, values of swept keys; the expectation holds for points that have one
+    of them, or for all points if there are none."""
 
     metric: str
     equals: Value | None = None
@@ -46,7 +46,7 @@ class Expectation:
     at: tuple[str, ...] = ()
 
     def concerns(self, settings: Iterable[str]) -> bool:
-        """Whether it is expected of a point with these values of the swept keys."""
+        """Returns whether it applies to a point with these values of the swept keys."""
         return not self.at or not set(self.at).isdisjoint(settings)
 
     def holds(self, value: Any) -> bool:
@@ -83,8 +83,8 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Subject:
-    """What expectations may be about: the metrics of a system's run; in a sweep how they grow, and
-    in a contest how they compare."""
+    """What expectations may be about: the metrics of a system's run, their growth in a sweep, and
+    their ratios in a contest."""
 
     system: System
     swept: bool = False
@@ -92,7 +92,7 @@ class Subject:
 
 
 def _same(value: Any, wanted: Value) -> bool:
-    """1 equals 1.0, but true does not equal 1."""
+    """Returns whether two values are equal; 1 equals 1.0, but true does not equal 1."""
     return isinstance(value, bool) == isinstance(wanted, bool) and value == wanted
 
 
@@ -102,8 +102,8 @@ def read_expect(
     places: dict[str, Where],
     subject: Subject,
 ) -> tuple[Expectation, ...]:
-    """The expectations of an `expect:` section; what is wrong is appended to `problems`, and where
-    each metric stands to `places`."""
+    """Returns the expectations of an `expect:` section. Problems are appended to `problems`, and
+    the position of each metric to `places`."""
     if not isinstance(node, Mapping):
         problems.append(
             Problem(node.where, "expect", "is not a mapping", "metric: value or metric: {min, max}")
@@ -128,7 +128,7 @@ def read_expect(
 def _read_failure(
     node: Node, found: dict[str, Expectation], places: dict[str, Where]
 ) -> tuple[str, str] | None:
-    """`failure: {worker: h3, job: a, within: 12s}`: how the run is to fail."""
+    """Reads `failure: {worker: h3, job: a, within: 12s}`: how the run is expected to fail."""
     allowed = "worker: host, job: name, within: time"
     if not isinstance(node, Mapping) or not node.entries:
         return "is not a mapping", allowed
@@ -155,7 +155,7 @@ def _read_failure(
 
 
 def _unknown(metric: str, subject: Subject) -> tuple[str, str] | None:
-    """Why no run of this subject could meet the expectation, and what is allowed."""
+    """Returns why no run of this subject could meet the expectation, and what is allowed."""
     system, contest = subject.system, subject.contest
     if metric.startswith(RATIO) and not contest.contenders:
         return f"{quote(metric)} needs `compare`", "a metric of a single run"
@@ -177,7 +177,7 @@ def _unknown(metric: str, subject: Subject) -> tuple[str, str] | None:
 
 
 def _wrong_names(names: Sequence[str], contenders: Sequence[str]) -> tuple[str, str] | None:
-    """What is wrong with the contenders in a metric's path."""
+    """Returns what is wrong with the contenders in a metric's path."""
     for name in names:
         if name not in contenders:
             return f"unknown contender {quote(name)}{nearest(name, contenders)}", ", ".join(
@@ -250,7 +250,7 @@ def _expectation(metric: str, node: Node, kind: str) -> Expectation:
 
 
 def _words(node: Node) -> tuple[str, ...]:
-    """Of `at`."""
+    """Returns the words of `at`."""
     items = node.items if isinstance(node, Items) else (node,)
     if not items or not all(isinstance(item, Scalar) for item in items):
         raise ValueError(f"'{AT}' is not a list of values of swept keys")

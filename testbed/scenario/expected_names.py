@@ -1,4 +1,5 @@
-"""The names inside the paths of `expect:`: a worker, job, switch or link that this run will have.
+"""Checks the names inside the paths of `expect:`: a worker, job, switch or link that this run will
+have.
 
 A path such as `workers.9.sent` is a metric, but not of a run with four workers.
 """
@@ -22,7 +23,8 @@ WAITED_FOR = ("timers", "faults", "window", "losses", "brevity", "delay", "unkno
 
 
 def unknown_names(known: Known) -> Iterator[Finding]:
-    """Every expectation that no run of this scenario could meet, for want of what it names."""
+    """Yields every expectation that no run of this scenario could meet, because something that it
+    names does not exist."""
     for expectation in known.scenario.expect:
         if not known.contest.concerns(expectation.metric):
             continue
@@ -47,7 +49,8 @@ def unknown_names(known: Known) -> Iterator[Finding]:
 
 
 def _failing_worker(expectation: Expectation, known: Known) -> tuple[str, str] | None:
-    """`failure: {worker: host, job: name}`, the host one of that job's if a job is named."""
+    """Checks `failure: {worker: host, job: name}`: if a job is named, the host must be one of that
+    job's."""
     if known.graph is None:
         return None
     if not (known.all_hosts_known and known.job_names_known):
@@ -90,7 +93,7 @@ def _job_of(words: Sequence[str], jobs: Sequence[Job]) -> Job:
 
 
 def _known(known: Known, job: Job) -> Names:
-    """Of a job whose hosts are not known: it has at most all."""
+    """Returns the names for a job. If its hosts are not known, they may be all hosts."""
     if known.graph is None:
         return {}
     hosts = job.hosts if known.hosts_known(job) else known.graph.hosts
@@ -114,7 +117,7 @@ def _unknown(words: Sequence[str], known: Names) -> tuple[str, str] | None:
 
 
 def _unknown_below(words: Sequence[str], known: Known) -> tuple[str, str] | None:
-    """The second name of `links.h1-s1.h1->s1...` and `switches.s1.jobs.a.new`."""
+    """Checks the second name of `links.h1-s1.h1->s1...` and `switches.s1.jobs.a.new`."""
     if words[0] == "links" and known.graph is not None:
         (link,) = (link for link in known.graph.links if link.name == words[1])
         return _unless_in([name for name, _, _, _ in link.directions()], words[2], "direction")

@@ -1,7 +1,7 @@
 """The kinds of faults: the keys of each, and what an entry of `faults` becomes.
 
-docs/scenarios.md follows KINDS. An entry without times is an impairment of its links for the whole
-run, if its kind is one; any other is a Fault, which begins and ends.
+The table in docs/scenarios.md is written from KINDS. An entry without times whose kind is an
+impairment affects its links for the whole run. Any other entry is a Fault, which begins and ends.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ ATTACK_S = 1.0
 
 @dataclass(frozen=True)
 class Where:
-    """One target of an entry: a link and those of its directions that are meant, a job's agent on
-    a host, a host, or a switch."""
+    """One target of an entry: a link with the affected directions, a job's agent on a host, a host,
+    or a switch."""
 
     link: str = ""
     directions: tuple[str, ...] = ()
@@ -55,9 +55,9 @@ class Where:
 
 @dataclass(frozen=True)
 class FaultKind:
-    """target: the key that says where. needs, may: keys of its own. lasts: it has an end that can
-    be stated. Either `action` makes the fault of an entry at one target, or `impairment` what
-    happens to the frames of a link, for a time or for the whole run."""
+    """A kind of fault. target: the key that says where. needs, may: keys of its own. lasts: whether
+    its end can be stated. Either `action` creates the fault of an entry at one target, or
+    `impairment` says what happens to the frames of a link, for a time or for the whole run."""
 
     target: str
     doc: str
@@ -74,7 +74,7 @@ class FaultKind:
         return ("kind", self.target, *whose, *self.needs, *self.may, *when)
 
     def act(self, entry: FaultEntry, where: Where) -> Action:
-        """The fault of a sound entry at one of its targets."""
+        """Returns the fault of a valid entry at one of its targets."""
         if self.impairment:
             return Impair(where.link, where.directions, self.impairment(entry))
         assert self.action is not None
@@ -82,7 +82,7 @@ class FaultKind:
 
 
 def duration_s(entry: FaultEntry) -> float | None:
-    """Seconds from begin to end. A restart without a time follows at once."""
+    """Returns the seconds from beginning to end. A restart without a time follows immediately."""
     if entry.until_s is not None:
         return entry.until_s - (entry.at_s or 0.0)
     if entry.for_s is None and entry.kind in ("worker_restart", "server_restart"):
@@ -104,7 +104,7 @@ def _gilbert_elliott(entry: FaultEntry) -> Impairment:
 
 
 def _of_agents(role: str) -> dict[str, FaultKind]:
-    """What may happen to the programs of agents with this role."""
+    """Returns what may happen to the programs of agents with this role."""
     return {
         f"{role}_pause": FaultKind(
             role,
@@ -230,7 +230,7 @@ class ChunkMark:
 
 @dataclass(frozen=True)
 class FaultEntry:
-    """One entry of `faults`; KINDS says which of the keys a kind has."""
+    """One entry of `faults`; KINDS says which keys a kind has."""
 
     kind: str = key("kind", Choice(tuple(KINDS)), "link_down", "what goes wrong; see Faults")
     link: str | None = key(

@@ -1,4 +1,5 @@
-"""`faults:` entries to frozen values: what is wrong with them, and what each entry matches."""
+"""Turns `faults:` entries into frozen values: what is wrong with them, and what each entry
+matches."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ from agglab.topologies import Topology
 
 
 def expand(scenario: Scenario, graph: Topology, jobs: Sequence[Job]) -> list[faults.Fault]:
-    """Every fault of a checked scenario, one for each target, numbered in the scenario's order."""
+    """Returns every fault of a checked scenario, one for each target, numbered in the scenario's
+    order."""
     found = (
         (action, entry)
         for entry in scenario.faults
@@ -36,7 +38,7 @@ def expand(scenario: Scenario, graph: Topology, jobs: Sequence[Job]) -> list[fau
 
 
 def problems(known: Known) -> Iterator[Finding]:
-    """Everything that is wrong with the entries, each with the path of its key."""
+    """Yields everything that is wrong with the entries, each with the path of its key."""
     sound = []
     for i, entry in enumerate(known.scenario.faults):
         path = f"faults[{i}]"
@@ -90,8 +92,8 @@ def _is_unknown_job(name: str, known: Known) -> bool:
 
 
 def _matches_nothing(entry: FaultEntry, known: Known, path: str) -> bool:
-    """Whether its target is surely none. Where hosts or names of jobs are not known, it may be any
-    host."""
+    """Returns whether its target certainly does not exist. If hosts or names of jobs are not known,
+    it may be any host."""
     assert known.graph is not None
     target = KINDS[entry.kind].target
     if target in (WORKER, SERVER):
@@ -138,7 +140,7 @@ def _time_problems(entry: FaultEntry, known: Known, path: str) -> Iterator[Findi
 
 
 def _too_late(at_s: float, known: Known, path: str) -> Iterator[Finding]:
-    """A time at which the run is surely over."""
+    """Yields a problem if the run is certainly over at that time."""
     jobs, trust = known.jobs, known.trust
     numbers = range(len(known.scenario.jobs))
     ends_known = trust("jobs", *(f"jobs[{i}].end" for i in numbers))
@@ -156,7 +158,7 @@ def _too_late(at_s: float, known: Known, path: str) -> Iterator[Finding]:
 
 
 def latest_end_s(scenario: Scenario, jobs: Sequence[Job]) -> float:
-    """When timeouts have ended every job, if nothing else has."""
+    """Returns when timeouts have ended every job, if nothing else has."""
     if scenario.timeouts.round_s is None:
         return float("inf")
     return max(job.start_s + job.rounds * scenario.timeouts.round_s for job in jobs)
@@ -188,7 +190,7 @@ Span = tuple[float, float, int]
 
 
 def _overlaps(entries: Numbered, graph: Topology, jobs: Sequence[Job]) -> Iterator[Finding]:
-    """The same thing cannot begin again on one target before it has ended there."""
+    """Yields faults that begin on a target before the same fault has ended there."""
     spans: dict[Any, list[Span]] = {}
     for i, entry in entries:
         if entry.at_chunk is not None or is_constant(entry):
@@ -207,7 +209,7 @@ def _overlaps(entries: Numbered, graph: Topology, jobs: Sequence[Job]) -> Iterat
 def _clashes(
     spans: Mapping[Any, Sequence[Span]], keys: Sequence[Any], start: float, end: float
 ) -> Iterator[tuple[int, str]]:
-    """The other entry, and the target that both have."""
+    """Yields the other entry, and the target that both have."""
     for key in keys:
         for other_start, other_end, other in spans.get(key, []):
             if start < other_end and other_start < end:
@@ -215,7 +217,7 @@ def _clashes(
 
 
 def _where(entry: FaultEntry, graph: Topology, jobs: Sequence[Job]) -> Iterator[str]:
-    """The names that the entry's target matches."""
+    """Yields the names that the entry's target matches."""
     target = KINDS[entry.kind].target
     pattern = getattr(entry, target) or ""
     if target == "link":
@@ -239,8 +241,8 @@ def _hosts(job: Job, role: str) -> Sequence[str]:
 
 
 def _what_and_where(action: faults.Action) -> tuple[Any, ...]:
-    """What two faults must not do at once: the same to a link, anything to an agent's program or to
-    a switch's."""
+    """Returns what two faults must not do at the same time: the same to a link, or anything to the
+    same agent's or switch's program."""
     where = {item.name: getattr(action, item.name) for item in fields(action)}
     target = next(where[name] for name in ("link", "host", "switch") if name in where)
     what: Any = type(action)
@@ -280,7 +282,7 @@ def _actions(entry: FaultEntry, graph: Topology, jobs: Sequence[Job]) -> Iterato
 
 
 def _is_stranger(host: str, jobs: Sequence[Job]) -> bool:
-    """Whether there is a job to attack, of which the host is no part."""
+    """Returns whether there is a job to attack in which the host does not take part."""
     return any(host not in job.hosts for job in jobs)
 
 

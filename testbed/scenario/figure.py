@@ -1,4 +1,4 @@
-"""`figure:`: what a sweep is to show, as a figure of the literature does, and whose it is."""
+"""`figure:`: what a sweep should show, like a figure from the literature, and its source."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PATH = r"[^\x00\n]*"
 
 @dataclass(frozen=True)
 class MarkSection:
-    """A value of the x axis that a rule singles out."""
+    """A value of the x axis that a rule marks."""
 
     metric: str = key(
         "metric",
@@ -34,7 +34,8 @@ class MarkSection:
 
 @dataclass(frozen=True)
 class Figure:
-    """What is drawn of a sweep. y: a figure for each; long: settings as `--set` has them."""
+    """What is drawn for a sweep. y: a figure for each metric; long: settings as `--set` takes
+    them."""
 
     title: str = key(
         "title", Text(), "", "the title of a sweep's figure; without one, no figure is drawn"
@@ -88,7 +89,8 @@ class Figure:
 def problems(
     figure: Figure, axes: tuple[Axis, ...], contenders: Sequence[str], system: System
 ) -> Iterator[tuple[str, str, str]]:
-    """What is wrong with the figure of a sweep over `axes`: key path, what, what is allowed."""
+    """Yields what is wrong with the figure of a sweep over `axes`: key path, problem, what is
+    allowed."""
     if not figure.title:
         yield "figure", "has no title", "title: text"
     paths = [axis.path for axis in axes]

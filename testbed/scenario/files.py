@@ -1,5 +1,5 @@
-"""The files that a scenario names: its document with each path as it was found, so that a copy of
-it elsewhere means the same."""
+"""Rewrites the paths of files that a scenario names, so that a copy of the scenario in another
+folder means the same."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Folders = Sequence[Path]
 
 
 def located(root: Node, folders: Folders, contenders: Sequence[str]) -> Node:
-    """The document of a checked scenario, with full paths."""
+    """Returns the document of a checked scenario, with full paths."""
     for words, find in _paths(contenders):
 
         def full(node: Node, find: Callable[[str, Folders], str] = find) -> Node:
@@ -30,7 +30,7 @@ def located(root: Node, folders: Folders, contenders: Sequence[str]) -> Node:
 
 
 def _paths(contenders: Sequence[str]) -> Iterator[tuple[list[str], Callable[[str, Folders], str]]]:
-    """Where paths may stand, and who finds what one means."""
+    """Yields where paths may be, and the function that resolves one."""
     places: dict[str, Callable[[str, Folders], str]] = {
         "system": systems.located,
         "switch.program": _program,
@@ -54,6 +54,6 @@ def _path(given: str, folders: Folders) -> str:
 
 
 def _program(given: str, folders: Folders) -> str:
-    """A name from p4/ stays one."""
+    """Returns the full path of a program; a name from p4/ stays a name."""
     ours = "/" not in given and (P4_FOLDER / f"{given}.p4").is_file()
     return given if ours else _path(given, folders)

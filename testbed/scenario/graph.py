@@ -1,4 +1,4 @@
-"""A scenario to the topology it describes."""
+"""Builds the topology that a scenario describes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ NUMBERS = tuple(
 
 
 def bare(shape: Shape) -> Topology:
-    """Nodes and links, without rates. Raises ValueError with one line for a shape that cannot
-    be."""
+    """Returns nodes and links without rates. Raises ValueError, in one line, for an impossible
+    shape."""
     if shape.kind == "custom":
         cables = [cable.partition("-") for cable in shape.links]
         return fabrics.custom(shape.switches, [(a, b) for a, _, b in cables])
@@ -31,7 +31,8 @@ def bare(shape: Shape) -> Topology:
 
 
 def with_links(bare: Topology, scenario: Scenario) -> Topology:
-    """The graph with every direction's rate, delay, queue, losses and constant impairments."""
+    """Returns the graph with every direction's rate, delay, queue, losses and constant
+    impairments."""
     return replace(bare, links=tuple(_as_asked(link, scenario) for link in bare.links))
 
 
@@ -45,7 +46,8 @@ def slowest_bps(bare: Topology, scenario: Scenario) -> int:
 
 
 def resolved(shape: Shape) -> Shape:
-    """With the numbers that stand for absent ones, None for those its kind does not have."""
+    """Returns the shape with the numbers that replace absent ones; None for those its kind does not
+    have."""
     has = {} if shape.kind == "custom" else kinds.parameters(shape.kind)
     numbers: dict[str, Any] = {
         name: getattr(shape, name) or has[name] if name in has else None for name in NUMBERS

@@ -1,4 +1,5 @@
-"""A scenario's jobs as they run: hosts by rank, workloads. One without `jobs` has one."""
+"""A scenario's jobs as they run: hosts by rank, workloads. A scenario without `jobs` has one
+job."""
 
 from __future__ import annotations
 
@@ -21,12 +22,12 @@ FIRST_NUMBER = 1
 class Job:
     """One job, from its section to its result.
 
-    number: on the wire. hosts: of its workers, by rank. servers: hosts of its servers, where the
-    system has any. share: its weight where something is divided among jobs. work: what each
-    worker does in a round. rounds, worker, give_up_s, on_failure, restarts_max: of its `workload`.
-    window: packets that a worker keeps in flight. first_slot, slots: which of the switches' slots
-    it may have. These three are the system's choice (`resolved.resolve`): 0 until that is made, and
-    where the system has no such number.
+    number: on the wire. hosts: of its workers, by rank. servers: hosts of its servers, if the
+    system has any. share: its weight where something is divided among jobs. work: what each worker
+    does in a round. rounds, worker, give_up_s, on_failure, restarts_max: from its `workload`.
+    window: packets that a worker keeps in flight. first_slot, slots: the switches' slots that it
+    may use. The system chooses the last three (`resolved.resolve`); they are 0 until then, and if
+    the system has no such number.
     """
 
     name: str
@@ -49,22 +50,23 @@ class Job:
 
     @property
     def elements(self) -> int:
-        """Values of a worker's input, at most."""
+        """The largest number of values in a worker's input."""
         return self.work.elements
 
     @property
     def all_reduces(self) -> int:
-        """How many a round has, one after the other (Layers); 1 of other kinds."""
+        """The number of consecutive all-reduces in a round (Layers); 1 for other kinds."""
         return len(self.work.buckets) if isinstance(self.work, Layers) else 1
 
     @property
     def dtype(self) -> str:
-        """Of these values."""
+        """The type of these values."""
         return self.work.dtype
 
 
 def jobs_of(scenario: Scenario, graph: Topology | None, system: System) -> tuple[Job, ...]:
-    """In the scenario's order, numbered from 1; without hosts if the graph is not known."""
+    """Returns the jobs in the scenario's order, numbered from 1; without hosts if the graph is not
+    known."""
     found = []
     for number, section in enumerate(stated(scenario), FIRST_NUMBER):
         hosts: tuple[str, ...] = ()
@@ -97,15 +99,15 @@ def _job(section: JobSection, number: int, hosts: tuple[str, ...], servers: tupl
 
 
 def stated(scenario: Scenario) -> Sequence[JobSection]:
-    """The jobs it declares, or the one it is."""
+    """Returns the jobs that the scenario declares, or the one that it is."""
     return scenario.jobs or (JobSection(workload=scenario.workload),)
 
 
 def hosts_of(
     section: JobSection, graph: Topology, reserved: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """The hosts its patterns match, each once: in the patterns' order, then the topology's. A host
-    for servers has to be named."""
+    """Returns the hosts that its patterns match, each once: in the patterns' order, then in the
+    topology's. A host that is reserved for servers must be named."""
     hosts = [host for host in graph.hosts if host.name not in reserved]
     found = (host.name for p in section.workers for host in hosts if _is_meant(host, p))
     return tuple(dict.fromkeys(found))
@@ -116,7 +118,8 @@ def _is_meant(host: Host, pattern: str) -> bool:
 
 
 def inherited(scenario: Scenario, given: Sequence[frozenset[str]]) -> Scenario:
-    """Each job's workload completed from the scenario's own; `given`: the fields a job states."""
+    """Returns the scenario in which each job's workload is completed from the scenario's own.
+    given: the fields that a job states."""
     own = scenario.workload
     jobs = []
     for job, names in zip(scenario.jobs, given, strict=True):

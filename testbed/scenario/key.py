@@ -1,4 +1,4 @@
-"""How a dataclass says which YAML keys its fields are read from."""
+"""Declares from which YAML keys the fields of a dataclass are read."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Key:
 
 
 def key(name: str, kind: Kind, default: Any, doc: str) -> Any:
-    """A dataclass field that is read from the YAML key `name`. default: a value, not text, or a
-    function that gives it."""
+    """Returns a dataclass field that is read from the YAML key `name`. default: a value (not text),
+    or a function that returns it."""
     metadata = {"key": Key(name, kind, doc)}
     if callable(default):
         return field(default_factory=default, metadata=metadata)
@@ -31,7 +31,7 @@ def key(name: str, kind: Kind, default: Any, doc: str) -> Any:
 
 
 def keys_list(name: str, kind: Kind, doc: str, default: tuple[Any, ...] = ()) -> Any:
-    """A dataclass field that is read from a YAML list of values, or from one value alone."""
+    """Returns a dataclass field that is read from a YAML list of values, or from a single value."""
     return field(default=default, metadata={"key": Key(name, kind, doc), "many": True})
 
 
@@ -42,7 +42,7 @@ def key_of(item: Field[Any]) -> Key | None:
 
 
 def default_of(item: Field[Any]) -> Any:
-    """What the field is where the file does not say."""
+    """Returns the value of a field that the file does not state."""
     return item.default if item.default_factory is MISSING else item.default_factory()
 
 

@@ -1,4 +1,4 @@
-"""What a key's text may be: each kind reads a scalar, says what is allowed, and writes it back."""
+"""Kinds of values: each reads a scalar's text, says what is allowed, and writes the value back."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DIGITS_MAX = 40
 
 
 class Wrong(ValueError):
-    """This text is not of this kind; the message says what is wrong with it."""
+    """The text is not of this kind; the message says why."""
 
 
 class Kind:
@@ -87,7 +87,7 @@ class Whole(Kind):
 
 @dataclass(frozen=True)
 class Quantity(Kind):
-    """A number with a unit, in bits per second, seconds or bytes."""
+    """A number with a unit of bits per second, seconds or bytes."""
 
     what: str
     units: dict[str, float]
@@ -119,7 +119,8 @@ class Quantity(Kind):
         return self._similar(unit, text)
 
     def _similar(self, unit: str, text: str) -> float:
-        """`100Mbit`, `100 mbit/s` and `5µs` are clear; sizes differ by case, so not there."""
+        """Accepts similar spellings where they are clear: `100Mbit`, `100 mbit/s`, `5µs`. Sizes
+        differ by case, so they must be exact."""
         plain = unit.replace("µ", "u")
         plain = plain if self.units is SIZE_UNITS else plain.lower().removesuffix("/s")
         if plain not in self.units:
@@ -127,7 +128,8 @@ class Quantity(Kind):
         return self.units[plain]
 
     def write(self, value: float) -> str:
-        """In the unit that makes it shortest, exactly: reading it gives `value` again."""
+        """Returns the value in the unit that makes it shortest, exactly: reading it gives `value`
+        again."""
         base = next(unit for unit, factor in self.units.items() if factor == 1)
         texts = [f"{value!r}{base}"]
         for unit, factor in self.units.items():

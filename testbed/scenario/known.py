@@ -1,4 +1,4 @@
-"""What is known of a scenario in which there may be mistakes: enough to look for the others."""
+"""What is known about a scenario that may contain mistakes: enough to look for other mistakes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from agglab.topologies import Topology
 
 @dataclass(frozen=True)
 class Known:
-    """graph: None where the topology cannot be built. jobs: their hosts are known if `hosts_known`
-    says so. system: whose keys and limits count. contest: whose run it is, where several are
-    compared."""
+    """graph: None if the topology cannot be built. jobs: their hosts are known if `hosts_known`
+    says so. system: the one whose keys and limits apply. contest: the contenders, if several runs
+    are compared."""
 
     scenario: Scenario
     graph: Topology | None
@@ -35,15 +35,16 @@ class Known:
 
     @property
     def jobs_with_hosts(self) -> tuple[Job, ...]:
-        """Those whose hosts are known."""
+        """Returns the jobs whose hosts are known."""
         return tuple(job for job in self.jobs if self.hosts_known(job))
 
     def hosts_known(self, job: Job) -> bool:
-        """Not of a job whose patterns match nothing: that is a mistake of its own."""
+        """Returns false for a job whose patterns match nothing, because that is a mistake of its
+        own."""
         path = f"jobs[{self.jobs.index(job)}].workers"
         return self.trust("jobs") and self.trust.whole(path) and bool(job.hosts)
 
     def workload_known(self, job: Job, key: str) -> bool:
-        """Whether the job's own `workload` key is, or that of all jobs."""
+        """Returns whether the job's own `workload` key, or that of all jobs, is known."""
         index = self.jobs.index(job)
         return self.trust(f"workload.{key}", f"jobs[{index}].workload.{key}")

@@ -1,4 +1,5 @@
-"""Which links a pattern is about, and which value of `links` each of their directions has."""
+"""Determines which links a pattern matches, and which value of `links` each of their directions
+has."""
 
 from __future__ import annotations
 
@@ -14,15 +15,16 @@ FIELDS = {yaml_name(item): item.name for item in fields(LinkOverride)}
 
 
 def matches(pattern: str | None, link: str, direction: str) -> bool:
-    """A pattern with '->' is of directions, any other of links and so of both their directions."""
+    """Returns whether the pattern matches. A pattern with '->' is for directions; any other is for
+    links, and so for both directions."""
     return pattern is not None and fnmatchcase(direction if "->" in pattern else link, pattern)
 
 
 def stated(
     links: Links, key: str, link: str, direction: str, trust: Trust = EVERYTHING
 ) -> tuple[str, Any]:
-    """A direction's value of a key, and the path of who states it: the last override that does, or
-    the section itself. The value is None where that was not read rightly."""
+    """Returns a direction's value of a key, and the path that states it: the last override that
+    does, or the section itself. The value is None if that was not read without error."""
     found = f"links.{key}", getattr(links, FIELDS[key]) if trust(f"links.{key}") else None
     for i, override in enumerate(links.overrides):
         path = f"links.overrides[{i}]"

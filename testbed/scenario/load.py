@@ -1,4 +1,4 @@
-"""A scenario file to the runs it asks for: one, or one for each point of its sweep."""
+"""Loads a scenario file as runs: one run, or one for each point of its sweep."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ POINTS_MAX = 4096
 @dataclass(frozen=True)
 class Point:
     """One run: the swept keys' values as written (none without a sweep), and the whole scenario.
-    contender: whose run it is; empty where nothing is compared."""
+    contender: whose run it is; empty if nothing is compared."""
 
     settings: sweep.Settings
     resolved: ResolvedScenario
@@ -70,9 +70,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Suite:
-    """A checked scenario file; `document` is it as asked, `auto`, sweep and contenders included.
+    """A checked scenario file; `document` is the file as written, including `auto`, sweep and
+    contenders.
 
-    `ratios` are expected of the contenders of each point, `growth` of the suite, and the other
+    `ratios` are expectations of the contenders of each point, `growth` of the suite, and the other
     expectations of each run. `points` has each point's contenders one after the other.
     """
 
@@ -89,13 +90,14 @@ class Suite:
 
     @property
     def groups(self) -> list[tuple[Point, ...]]:
-        """The runs that take turns on the same network, for each point: one without `compare`."""
+        """Returns for each point the runs that take turns on the same network: one run without
+        `compare`."""
         size = len(self.contenders) or 1
         return [self.points[i : i + size] for i in range(0, len(self.points), size)]
 
 
 def _at_nowhere(base: Scenario, place: Callable[[str], Where]) -> Iterator[Problem]:
-    """Expectations of points that the sweep does not have."""
+    """Yields expectations of points that the sweep does not have."""
     values = [value.text for axis in base.sweep for value in axis.values]
     for expectation in base.expect:
         for value in expectation.at:
@@ -106,7 +108,7 @@ def _at_nowhere(base: Scenario, place: Callable[[str], Where]) -> Iterator[Probl
 
 
 def find(name_or_path: str) -> Path:
-    """The file a user means: a path, or the name of a file in scenarios/."""
+    """Returns the file that a user means: a path, or the name of a file in scenarios/."""
     path = Path(name_or_path)
     is_path = "/" in name_or_path or path.suffix in (".yaml", ".yml")
     name = path.stem if is_path else name_or_path
@@ -121,14 +123,14 @@ def find(name_or_path: str) -> Path:
 
 
 def names() -> list[str]:
-    """The scenarios that come with the laboratory."""
+    """Returns the scenarios that come with Agglab."""
     return sorted(path.stem for path in SCENARIO_FOLDER.glob("*.yaml"))
 
 
 def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -> Suite:
-    """Read and check `path` with `key=value` settings; raises ScenarioError with all problems.
+    """Reads and checks `path` with `key=value` settings. Raises ScenarioError with all problems.
 
-    folder: where the paths in it count from, instead of its own.
+    folder: the folder from which relative paths in it start, instead of its own.
     """
     home = folder or path.resolve().parent
     layers = [read_file(path)]
@@ -170,7 +172,8 @@ def load(path: Path, settings: Iterable[str] = (), folder: Path | None = None) -
 
 
 def name_of(path: Path) -> str:
-    """The name of a scenario that gives none: its file's, with `-` for what names do not have."""
+    """Returns the name of a scenario that states none: its file's, with `-` for characters that
+    names cannot have."""
     plain = re.sub(r"[^A-Za-z0-9._-]", "-", path.stem).lstrip("._-")
     return plain[:NAME_MAX] or "scenario"
 
@@ -184,7 +187,7 @@ def _count(base: Scenario) -> int:
 
 
 def with_settings(root: Node, settings: Iterable[str]) -> Node:
-    """The document with `key=value` settings laid over it. Raises ScenarioError."""
+    """Returns the document with `key=value` settings applied. Raises ScenarioError."""
     problems: list[Problem] = []
     for setting in settings:
         path, equals, text = setting.partition("=")
@@ -204,7 +207,7 @@ def with_settings(root: Node, settings: Iterable[str]) -> Node:
 
 
 def _relocated(node: Node, where: Where) -> Node:
-    """Line numbers mean nothing on a command line."""
+    """Removes line numbers, which mean nothing on a command line."""
     if isinstance(node, Scalar):
         return Scalar(node.text, node.quoted, where)
     if isinstance(node, Mapping):
@@ -216,7 +219,7 @@ def _relocated(node: Node, where: Where) -> Node:
 def _points(
     layers: Sequence[Node], base: Scenario, path: Path, home: Path
 ) -> tuple[list[Point], list[Problem]]:
-    """All runs of the sweep, and what is wrong with any."""
+    """Returns all runs of the sweep, and their problems."""
     points: list[Point] = []
     wrong: list[tuple[sweep.Settings, Sequence[Problem]]] = []
     most = POINTS_MAX // (len(base.compare) or 1)
@@ -234,7 +237,7 @@ def _settings(base: Scenario, choice: Sequence[Scalar]) -> sweep.Settings:
 def _group(
     layers: Sequence[Node], base: Scenario, choice: Sequence[Scalar], path: Path, home: Path
 ) -> tuple[list[Point], list[Problem]]:
-    """The run of one point of the sweep, or the runs of all contenders."""
+    """Returns the run of one point of the sweep, or the runs of all contenders."""
     root, settings = layers[-1], _settings(base, choice)
     for axis, scalar in zip(base.sweep, choice, strict=True):
         root = with_value(root, axis.path, scalar)
@@ -261,7 +264,8 @@ def _point(
     path: Path,
     home: Path,
 ) -> tuple[Point | None, list[Problem]]:
-    """layers: the document, each time with more laid over it."""
+    """Returns one run and its problems. layers: the document, each time with one more layer
+    applied."""
     reader = _reader(chosen.left_out(layers, home), home, contender)
     scenario = _completed(reader.scenario(), reader, home)
     bare = checks.check(scenario, reader)
@@ -280,7 +284,8 @@ def _point(
 
 
 def _reader(root: Node, home: Path, contender: str = "") -> Reader:
-    """One that knows the system's keys; a system that there is not is its first problem."""
+    """Returns a reader that knows the system's keys. A system that does not exist is its first
+    problem."""
     stated = chosen.stated(root)
     spec = chosen.name_in(stated)
     system = chosen.find(spec, home)
@@ -295,7 +300,8 @@ def _reader(root: Node, home: Path, contender: str = "") -> Reader:
 
 
 def _completed(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
-    """With what stands elsewhere: a custom graph in its file, a job's workload in `workload`."""
+    """Returns the scenario completed from other places: a custom graph from its file, a job's
+    workload from `workload`."""
     given = [
         frozenset(
             item.name
@@ -329,8 +335,8 @@ def _graph(file: Path) -> tuple[Graph, list[Problem]]:
 
 
 def _with_workers(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
-    """Each worker class as the file it was found in. The file is read and never run: that is for
-    `agglab.testbed.prepare`, when a run begins."""
+    """Replaces each worker class by the path where its file was found. The file is read but not
+    run; `agglab.testbed.prepare` runs it when a run begins."""
 
     def found(workload: Workload, path: str) -> Workload:
         spec = own_worker.find(workload.worker, (folder, Path.cwd())) if workload.worker else ""
@@ -353,7 +359,7 @@ def _with_workers(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
 
 
 def _with_models(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
-    """Each table of layers as the file it was found in."""
+    """Replaces each table of layers by the path where it was found."""
 
     def found(workload: Workload, path: str) -> Workload:
         model = models.find(workload.model, (folder, Path.cwd()))
@@ -375,7 +381,7 @@ def _with_models(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
 
 
 def _nearest_module(spec: str, folder: Path) -> str:
-    """What a worker's module may have been meant to be, if there is no such file."""
+    """Returns the worker module that was probably meant, if there is no such file."""
     module = spec.rpartition(":")[0]
     if os.path.isfile(module):
         return ""
@@ -383,7 +389,7 @@ def _nearest_module(spec: str, folder: Path) -> str:
 
 
 def _with_scripts(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
-    """Each training script as the file it was found in."""
+    """Replaces each training script by the path where it was found."""
 
     def found(workload: Workload, path: str) -> Workload:
         given, folders = workload.script, (folder, Path())
@@ -406,7 +412,8 @@ def _with_scripts(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
 
 
 def _with_entries(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
-    """The file or folder of own entries as it was found; what it holds is the program's matter."""
+    """Replaces the path of own entries by the one where they were found; their content is checked
+    against the program."""
     given = scenario.switch.entries
     if not given:
         return scenario
@@ -421,7 +428,8 @@ def _with_entries(scenario: Scenario, reader: Reader, folder: Path) -> Scenario:
 
 
 def _single(scenario: Scenario, path: Path) -> Scenario:
-    """One run as a scenario of its own: no sweep, contenders, figure, growth or ratios."""
+    """Returns one run as a scenario of its own: without sweep, contenders, figure, growth or
+    ratios."""
     own = tuple(e for e in scenario.expect if not e.metric.startswith((GROWTH, RATIO)))
     name = scenario.name or name_of(path)
     alone = replace(scenario, sweep=(), compare=(), figure=None)

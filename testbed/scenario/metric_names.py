@@ -1,4 +1,4 @@
-"""The paths of metrics.json: what may stand in `expect:`, and the table in docs/results.md.
+"""The paths of metrics.json, which may be used in `expect:`, and the table in docs/results.md.
 
 `*` stands for one name: a worker's rank, a switch, a link, a direction, a process.
 """
@@ -165,15 +165,15 @@ RATIO = "ratio."
 
 @dataclass(frozen=True)
 class Contest:
-    """contenders: who is compared, nobody where nothing is. own: whose run this is; empty for the
-    scenario that lies under all of them."""
+    """contenders: those that are compared; empty if nothing is. own: whose run this is; empty for
+    the scenario on which all of them are based."""
 
     contenders: tuple[str, ...] = ()
     own: str = ""
 
     def about(self, metric: str) -> tuple[tuple[str, ...], str]:
-        """Whose runs a metric is taken from, and its path there; nobody's name for each run alone,
-        and where nothing is compared."""
+        """Returns whose runs a metric is taken from, and its path there; no names if it is of each
+        run alone or if nothing is compared."""
         words = metric.split(".")
         named = 2 if metric.startswith(RATIO) else 1 if self.contenders else 0
         if not metric.startswith((RATIO, GROWTH)):
@@ -181,7 +181,7 @@ class Contest:
         return tuple(words[1 : 1 + named]), ".".join(words[1 + named :])
 
     def concerns(self, metric: str) -> bool:
-        """Whether this run has a part in the metric."""
+        """Returns whether this run takes part in the metric."""
         names, _ = self.about(metric)
         return not names or self.own in names
 
@@ -225,7 +225,8 @@ def type_of(pattern: str) -> str:
 
 @cache
 def of_job(system: System) -> Mapping[str, str]:
-    """Path -> meaning, of each job; at the top, too, where there is one job only."""
+    """Returns path -> meaning of each job's metrics, which are also at the top level if there is
+    one job only."""
     own = {
         f"workers.*.{name}": f"{counter.meaning} ({counter.unit})"
         for name, counter in system.host_counters.items()
@@ -242,7 +243,7 @@ def of_job(system: System) -> Mapping[str, str]:
 
 @cache
 def metrics(system: System) -> Mapping[str, str]:
-    """Path -> meaning, of all that metrics.json holds of a run of this system."""
+    """Returns path -> meaning of everything that metrics.json holds for a run of this system."""
     own = {path: meaning for path, meaning in of_job(system).items() if path not in _OF_JOB}
     paths = _with(_METRICS, "workers.*.cpu_s", own)
     paths = _with(paths, "jobs.*.workers.*.cpu_s", {f"jobs.*.{path}": "" for path in own})
@@ -252,14 +253,14 @@ def metrics(system: System) -> Mapping[str, str]:
 
 
 def _with(paths: Mapping[str, str], before: str, more: Mapping[str, str]) -> dict[str, str]:
-    """`paths` with `more` in front of one of them."""
+    """Returns `paths` with `more` inserted in front of one of them."""
     items = list(paths.items())
     place = list(paths).index(before)
     return dict([*items[:place], *more.items(), *items[place:]])
 
 
 def pattern_of(path: str, system: System) -> str | None:
-    """The pattern that `path` is an instance of, of those that the system's runs have, or None."""
+    """Returns the pattern of the system's metrics that `path` matches, or None."""
     return next((p for p in metrics(system) if re.fullmatch(_regex(p), path)), None)
 
 

@@ -1,4 +1,5 @@
-"""The tree of a document to the frozen values of `schema.py`; gathers every problem it meets."""
+"""Reads the tree of a document into the frozen values of `schema.py`, and collects every
+problem."""
 
 from __future__ import annotations
 
@@ -23,9 +24,8 @@ SWEEP_VALUES_MAX = 4096
 
 
 class Reader:
-    """One document. `places` tells where each key that is present stands. system: whose keys a
-    scenario has beside everybody's; contender: whose run it describes, where several are compared.
-    """
+    """Reads one document. `places` has the position of each key that is present. system: whose own
+    keys are allowed; contender: whose run it describes, if several are compared."""
 
     def __init__(self, root: Node, system: System | None = None, contender: str = "") -> None:
         self.root = root
@@ -42,7 +42,7 @@ class Reader:
         return self.read(Scenario)
 
     def read(self, cls: type[T]) -> T:
-        """The whole document as the section `cls`."""
+        """Reads the whole document as the section `cls`."""
         return self._section(cls, self.root, "")
 
     def given(self, path: str) -> bool:
@@ -50,18 +50,18 @@ class Reader:
         return path in self.places
 
     def place(self, path: str) -> Where:
-        """Where `path` stands, or the nearest section around it."""
+        """Returns the position of `path`, or of the nearest section around it."""
         while path and path not in self.places:
             path = path[:-1].rpartition("[")[0] if path.endswith("]") else path.rpartition(".")[0]
         return self.places.get(path, self.root.where)
 
     def trust(self) -> Trust:
-        """Which keys were read rightly, as far as is known by now."""
+        """Returns which keys were read without error so far."""
         own = (problem.path for problem in self.problems if problem not in self._elsewhere)
         return Trust(self._doubted.union(own))
 
     def adopt(self, problems: Sequence[Problem], path: str) -> None:
-        """Mistakes of the file that the key names."""
+        """Adds the mistakes of a file that the key names."""
         self.problems += problems
         self._elsewhere.update(problems)
         self._doubted.add(path)
@@ -70,7 +70,8 @@ class Reader:
         self.problems.append(Problem(where, path, what, allowed))
 
     def _section(self, cls: type[T], node: Node, path: str) -> T:
-        """`cls` from a mapping; a key that is wrong keeps its default, so that reading goes on."""
+        """Reads `cls` from a mapping; a key that is wrong keeps its default, so that reading can
+        continue."""
         if not isinstance(node, Mapping):
             self.problem(node.where, path, "is not a mapping", ", ".join(_names(cls)))
             return cls()
@@ -189,7 +190,7 @@ class Reader:
 
 
 def _names_of(sections: Sequence[Node]) -> tuple[str, ...]:
-    """The keys of these mappings."""
+    """Returns the keys of these mappings."""
     mappings = (node for node in sections if isinstance(node, Mapping))
     return tuple(name.text for node in mappings for name, _ in node.entries)
 
@@ -205,5 +206,5 @@ def _names(cls: Any) -> list[str]:
 
 
 def _read(cls: Any) -> list[Field[Any]]:
-    """The fields that are keys of the section."""
+    """Returns the fields that are keys of the section."""
     return [item for item in fields(cls) if item.metadata.get("special") != "options"]

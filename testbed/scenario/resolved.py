@@ -1,4 +1,4 @@
-"""One run of a scenario, with nothing left to choose: what the rest of the testbed works with."""
+"""One run of a scenario in which everything is decided; the rest of the testbed works with this."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAMPLE_S = 0.010
 
 @dataclass(frozen=True)
 class P4Program:
-    """path: the P4 source; parameters: those of compile time (-D)."""
+    """path: the P4 source; parameters: of compile time (-D)."""
 
     path: Path
     parameters: Mapping[str, int]
@@ -31,13 +31,13 @@ class P4Program:
 
 @dataclass(frozen=True)
 class ResolvedScenario:
-    """Made by `resolve` alone.
+    """A scenario in which everything is decided. Only `resolve` creates it.
 
-    scenario: every key with its value, as the results keep it. options: the system's own keys,
-    an object of its class `options`; None if it has none. programs: of every switch. graph:
-    with every direction's rate, delay, queue and constant impairments. faults: one for each
-    target. lanes, window: 32-bit values in a packet, and the packets that a worker keeps in
-    flight unless its job says otherwise; 0 where the system has no such number.
+    scenario: every key with its value, as the results keep it. options: the system's own keys, an
+    object of its class `options`; None if it has none. programs: of every switch. graph: with every
+    direction's rate, delay, queue and constant impairments. faults: one for each target. lanes,
+    window: 32-bit values in a packet, and the packets that a worker keeps in flight unless its job
+    says otherwise; 0 if the system has no such number.
     """
 
     scenario: Scenario
@@ -69,31 +69,31 @@ class ResolvedScenario:
 
     @property
     def sample_ns(self) -> int:
-        """How far apart samples of metrics over time are; 0 where none are kept."""
+        """The interval between samples of metrics over time; 0 if none are kept."""
         series = self.scenario.series
         assert series.every_s is not None, "resolve replaces auto"
         return round(series.every_s * 1e9) if series.record else 0
 
     @property
     def slots(self) -> int:
-        """Of each switch, for all jobs."""
+        """The number of slots of each switch, for all jobs."""
         return self.scenario.switch.slots
 
     def whole(self, job: Job, share: Share = None) -> ActiveJob:
-        """The job with all its workers."""
+        """Returns the job with all its workers."""
         return ActiveJob(job, self.jobs.index(job), tuple(range(len(job.hosts))), share)
 
     def chunks(self, job: Job) -> int:
-        """How many chunks a worker of the job has in a round."""
+        """Returns how many chunks a worker of the job has in a round."""
         return asked.chunks(self.system, self.scenario, job)
 
 
 def resolve(
     scenario: Scenario, program: Path | None = None, bare: Topology | None = None
 ) -> ResolvedScenario:
-    """A checked scenario with every `auto` replaced by what it stands for. program: the P4 source
-    that takes the place of the system's own, if it is not that. bare: its network as `graph.bare`
-    makes it, where that is known already."""
+    """Returns a checked scenario with every `auto` replaced by a value. program: the P4 source that
+    replaces the system's own, if there is one. bare: its network as `graph.bare` makes it, if that
+    is already known."""
     system = systems.of(scenario)
     bare = bare or graph.bare(scenario.topology)
     slowest_bps = graph.slowest_bps(bare, scenario)
@@ -128,14 +128,14 @@ def resolve(
 
 
 def own_path(source: Source) -> Path:
-    """Where a system's own program lies: in p4/, or where its name says."""
+    """Returns where a system's own program is: in p4/, or where its name says."""
     return Path(source.name) if "/" in source.name else P4_FOLDER / f"{source.name}.p4"
 
 
 def _complete(
     scenario: Scenario, system: System, choices: Choices, jobs: tuple[Job, ...]
 ) -> Scenario:
-    """The scenario with the system's choices in the keys that the system reads."""
+    """Returns the scenario with the system's choices in the keys that the system reads."""
     own = dict(scenario.options)
     if system.options and system.name not in own:
         own[system.name] = system.options()

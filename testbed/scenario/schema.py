@@ -1,4 +1,5 @@
-"""A scenario's keys: names, kinds, defaults and meaning. docs/scenarios.md follows it."""
+"""A scenario's keys: names, kinds, defaults and meaning. The table in docs/scenarios.md is written
+from it."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ OF_KIND = {kind: tuple(parameters(kind)) for kind in KINDS} | {
 
 
 def _if_absent(name: str) -> str:
-    """The kinds of topology that have this key, and what stands for an absent one in each."""
+    """Returns the kinds of topology that have this key, and the default of each."""
     having = (kind for kind in KINDS if name in parameters(kind))
     return ", ".join(f"`{kind}` {parameters(kind)[name]}" for kind in having)
 
@@ -513,8 +514,8 @@ class Axis:
 
 @dataclass(frozen=True)
 class Contender:
-    """One of those that are compared: its name, and the keys in which it differs from the
-    scenario (a tree of `document`)."""
+    """One contender: its name, and the keys in which it differs from the scenario (a tree of
+    `document`)."""
 
     name: str
     own: Any
@@ -522,7 +523,7 @@ class Contender:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Everything one run needs; passive data. Built by `agglab.testbed.scenario.load`."""
+    """Everything that one run needs, as passive data. `agglab.testbed.scenario.load` builds it."""
 
     name: str = key(
         "name",
@@ -571,7 +572,8 @@ class Scenario:
 
 
 def keys(cls: type = Scenario, prefix: str = "") -> Iterator[tuple[str, Key, Any]]:
-    """Every scalar key as (dotted path, key, default), in the file's order; list items as `[]`."""
+    """Yields every scalar key as (dotted path, key, default) in the file's order; list items are
+    `[]`."""
     for item in fields(cls):
         path = prefix + yaml_name(item)
         found = key_of(item)

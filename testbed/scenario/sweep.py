@@ -1,4 +1,4 @@
-"""The mistakes of a sweep's points, told together."""
+"""Combines the mistakes of a sweep's points."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def label(settings: Settings) -> str:
 
 
 def together(found: Sequence[tuple[Settings, Sequence[Problem]]]) -> Iterator[Problem]:
-    """Each mistake once. Those that all points have are the scenario's own, and a swept value says
-    itself whose it is. What is left depends on a swept key, often in its words, too: of all that
-    points have at one place the first is told, and which points they are."""
+    """Yields each mistake once. Those that all points have belong to the scenario, and a wrong
+    swept value is reported at its own position. The rest depends on a swept key, often also in its
+    words: of all mistakes at one position, the first is reported together with the points that have
+    one."""
     labels = [label(settings) for settings, _ in found]
     swept = {path for settings, _ in found for path, _ in settings}
     having: dict[Problem, set[int]] = {}
@@ -38,7 +39,7 @@ def together(found: Sequence[tuple[Settings, Sequence[Problem]]]) -> Iterator[Pr
 
 
 def _alike(problem: Problem, having: Mapping[Problem, Collection[int]]) -> list[Problem]:
-    """What points have at the same place, but for what one of them has beside another."""
+    """Returns the mistakes at the same position, without those that a point has in addition."""
     alike, points = [problem], set(having[problem])
     for other, its_points in having.items():
         same_place = (other.where, other.path) == (problem.where, problem.path)

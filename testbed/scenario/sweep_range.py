@@ -19,7 +19,7 @@ _NUMBER = re.compile(r"([0-9][0-9_]*(?:\.[0-9]+)?)\s*([A-Za-z%/]*)")
 
 
 class RangeError(ValueError):
-    """What is wrong with a range; one line."""
+    """A range is wrong; the message is one line."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class _Ends:
 
 
 def values(node: Mapping) -> tuple[Scalar, ...]:
-    """The values, as a list would have them. A range from one whole number to another has whole
+    """Returns the values as a list would have them. A range between two whole numbers has whole
     numbers, each once. Raises RangeError."""
     given = _given(node)
     ends = _ends(given)
@@ -114,6 +114,6 @@ def _between(ends: _Ends, share: float, given: Named[str, str]) -> str:
 
 
 def _plain(number: Decimal) -> str:
-    """Without an exponent and without zeros that say nothing."""
+    """Formats a number without an exponent and without superfluous zeros."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -1,4 +1,4 @@
-"""Which keys of a scenario hold what their author meant."""
+"""Records which keys of a scenario hold what their author meant."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Iterable
 
 
 class Trust:
-    """All keys but those that were found wrong while reading.
+    """All keys except those that were found wrong while reading.
 
-    A key that was read wrongly has its default, from which nothing follows.
+    A key that could not be read has its default, from which nothing must be concluded.
     """
 
     def __init__(self, doubted: Iterable[str] = ()) -> None:
         self._doubted = frozenset(doubted)
 
     def __call__(self, *paths: str) -> bool:
-        """Whether neither these keys nor a section around one of them is in doubt."""
+        """Returns whether neither these keys nor a section around one of them is in doubt."""
         return not any(
             path == wrong or _within(path, wrong) for path in paths for wrong in self._doubted
         )
 
     def whole(self, section: str) -> bool:
-        """Whether nothing in the section is in doubt either."""
+        """Returns whether nothing in the section is in doubt."""
         return self(section) and not any(_within(wrong, section) for wrong in self._doubted)
 
 

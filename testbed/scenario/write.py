@@ -1,4 +1,4 @@
-"""A scenario as resolved, as YAML that loads to the same scenario again."""
+"""Writes a resolved scenario as YAML that loads to the same scenario again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def to_yaml(resolved: ResolvedScenario) -> str:
 
 
 def suite_to_yaml(suite: Suite) -> str:
-    """One run: as resolved. Several: as asked, since each resolves `auto` by itself."""
+    """Returns one run as resolved, or several as written, because each run resolves `auto` by
+    itself."""
     if suite.axes or suite.contenders:
         return written(suite.document)
     return to_yaml(suite.points[0].resolved)
@@ -53,7 +54,7 @@ def _tree(scenario: Scenario, programs: Collection[Path], read: Collection[str])
 
 
 def _leave_out(tree: dict[str, Any], path: str) -> None:
-    """A key that the system does not read, wherever it is."""
+    """Removes a key that the system does not read, wherever it is."""
     section, _, key = path.rpartition(".")
     places = tree["jobs"] if section == "jobs[]" else [tree[section]]
     if section == "workload":
@@ -82,7 +83,8 @@ def _dump(tree: dict[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Without keys that have no value, and fractions as a number that reads back the same."""
+    """Returns the value without keys that have no value, and with fractions as numbers that read
+    back the same."""
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items() if v is not None}
     return [_plain(v) for v in value] if isinstance(value, list) else value

@@ -1,5 +1,5 @@
 """Metrics over time: what workers, links, switches and jobs did, moment by moment.
 
-`declared` says what there is, `tracks` holds what a backend looked at while a run went on, `rows`
-makes the table of it that stands in the run's folder.
+`declared` lists the metrics, `tracks` stores a backend's samples during a run, and `rows` writes
+them as the table in the run's folder.
 """

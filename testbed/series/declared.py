@@ -1,4 +1,4 @@
-"""Every metric over time, declared once: series.csv, docs/results.md and reports follow."""
+"""Declares every metric over time once; series.csv, docs/results.md and reports use it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ server or scheduler (`job1 h2`, `job1 p1 server 4`). A link's name is a directio
 
 @dataclass(frozen=True)
 class SeriesMetric:
-    """kind: one of KINDS. counted: by whom, and how."""
+    """kind: one of KINDS. counted: who counts it, and how."""
 
     kind: str
     name: str

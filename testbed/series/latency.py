@@ -25,7 +25,8 @@ Counts = NDArray[np.int64]
 
 
 def lines(latencies: Mapping[WorkerId, Counts], jobs: Mapping[int, str]) -> Iterator[str]:
-    """Of latency.csv: a row for each bucket that is not empty, its ends included."""
+    """Yields the rows of latency.csv: one for each bucket that is not empty, with its inclusive
+    ends."""
     yield ",".join(COLUMNS)
     for worker, counts in latencies.items():
         for bucket in np.flatnonzero(counts).tolist():
@@ -35,7 +36,7 @@ def lines(latencies: Mapping[WorkerId, Counts], jobs: Mapping[int, str]) -> Iter
 
 
 def percentiles(latencies: Iterable[Counts]) -> dict[str, Any]:
-    """Of all of them together, in seconds; None where nothing was counted."""
+    """Returns the percentiles of all agents together, in seconds; None if nothing was counted."""
     total = sum(latencies, histogram.none())
     found = histogram.percentiles_ns(total, list(SHARES.values()))
     return {

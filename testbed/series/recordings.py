@@ -1,4 +1,4 @@
-"""What real agents have left in files of how they went (hosts/recording.py)."""
+"""Reads the files in which real agents recorded samples and latencies (hosts/recording.py)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ Agents = Mapping[tuple[int, int], "WorkerId"]
 
 
 def samples(folder: Path, agents: Agents, stride: int) -> dict[WorkerId, list[NDArray[np.int64]]]:
-    """Of each agent, the rows of each run of its program, in order. stride: one of so many."""
+    """Returns for each agent the rows of each run of its program, in order. stride: keep one row in
+    so many."""
     found: dict[WorkerId, list[NDArray[np.int64]]] = {}
     for (job, rank), worker in agents.items():
         files = _files(folder, job, rank, SAMPLES_SUFFIX)
@@ -29,7 +30,7 @@ def samples(folder: Path, agents: Agents, stride: int) -> dict[WorkerId, list[ND
 
 
 def latencies(folder: Path, agents: Agents) -> dict[WorkerId, NDArray[np.int64]]:
-    """Of each agent, all runs of its program added up."""
+    """Returns for each agent the sum over all runs of its program."""
     found: dict[WorkerId, NDArray[np.int64]] = {}
     for (job, rank), worker in agents.items():
         files = _files(folder, job, rank, LATENCIES_SUFFIX)
@@ -39,6 +40,7 @@ def latencies(folder: Path, agents: Agents) -> dict[WorkerId, NDArray[np.int64]]
 
 
 def _files(folder: Path, job: int, rank: int, suffix: str) -> list[Path]:
-    """The older the first: names end with the time at which the program was started."""
+    """Returns the files, the oldest first: names end with the time at which the program was
+    started."""
     found = folder.glob(f"job{job}-rank{rank}-[0-9]*{suffix}")
     return sorted(found, key=lambda path: int(path.name.removesuffix(suffix).rpartition("-")[2]))

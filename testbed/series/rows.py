@@ -29,7 +29,7 @@ NO_ROWS: Ints = np.zeros(0, np.int64)
 
 
 class Series(NamedTuple):
-    """One metric of one thing. times_ns: ascending; values: as many, NaN where there is none."""
+    """One metric of one thing. times_ns: ascending; values: as many, NaN if there is none."""
 
     kind: str
     name: str
@@ -39,8 +39,8 @@ class Series(NamedTuple):
 
 
 def table(record: Record, graph: Topology, jobs: Mapping[int, str], start_ns: int) -> list[Series]:
-    """All series of a run. jobs: number -> name. start_ns: when times began to count; what was
-    before is left out."""
+    """Returns all series of a run. jobs: number -> name. start_ns: when times began to count;
+    earlier samples are left out."""
     found = [*_workers(record, jobs, start_ns), *_links(record, start_ns)]
     found += _switches(record, graph, start_ns)
     found += _jobs(record, jobs)
@@ -48,7 +48,7 @@ def table(record: Record, graph: Topology, jobs: Mapping[int, str], start_ns: in
 
 
 def lines(series: Iterable[Series]) -> Iterator[str]:
-    """Of series.csv."""
+    """Yields the lines of series.csv."""
     yield ",".join(COLUMNS)
     for one in series:
         head = f"{one.kind},{one.name},{one.metric}"
@@ -64,14 +64,14 @@ def _since(series: Series, start_ns: int) -> Series:
 
 
 def _rate(times_ns: Ints, counts: Ints, start_ns: int) -> Numbers:
-    """Bits per second since the row before, or since `start_ns` if that was later, before which
-    nothing is sent; the first row has none."""
+    """Returns bits per second since the previous row, or since `start_ns` if that was later,
+    because nothing is sent before; the first row has none."""
     spans_ns = _between(np.maximum(times_ns, start_ns))
     return BITS * _between(counts) / np.maximum(spans_ns, 1) * NS_PER_S
 
 
 def _between(counts: Ints) -> Numbers:
-    """What was added since the row before."""
+    """Returns what was added since the previous row."""
     return np.diff(counts.astype(np.float64), prepend=np.nan)
 
 
@@ -89,7 +89,7 @@ def _workers(record: Record, jobs: Mapping[int, str], start_ns: int) -> Iterator
 
 
 def agent_name(worker: WorkerId) -> str:
-    """In a job: `h2`, or `p1 server 4`."""
+    """Returns an agent's name in a job: `h2`, or `p1 server 4`."""
     role = "" if worker.role == WORKER else f" {worker.role} {worker.rank}"
     return f"{worker.host}{role}"
 
@@ -107,7 +107,7 @@ def _of_agent(rows: Mapping[str, Ints], start_ns: int) -> dict[str, Numbers]:
 
 
 def _joined(runs: Sequence[Ints]) -> dict[str, Ints]:
-    """The rows of a program that was started anew behind those from before: counts go on."""
+    """Appends the rows of a restarted program to those from before; counts continue."""
     columns: dict[str, list[Ints]] = {name: [] for name in AGENT}
     before = dict.fromkeys(COUNTED, 0)
     for rows in runs:
@@ -139,7 +139,7 @@ def _of_link(rows: Mapping[str, Ints], start_ns: int) -> dict[str, Numbers]:
 
 
 def _switches(record: Record, graph: Topology, start_ns: int) -> Iterator[Series]:
-    """All links are looked at in the same moments."""
+    """Yields the switches' series; all links are sampled at the same moments."""
     for switch in graph.switches:
         out = [
             record.links[name]
@@ -161,8 +161,8 @@ def _switches(record: Record, graph: Topology, start_ns: int) -> Iterator[Series
 
 
 def _jobs(record: Record, jobs: Mapping[int, str]) -> Iterator[Series]:
-    """At moments of its own: counts in between two samples of an agent are on a straight line, and
-    what is under way is as in the last one."""
+    """Yields the jobs' series at moments of their own: counts between two samples of an agent are
+    interpolated linearly, and the current state is that of the last sample."""
     every_ns = record.every_ns
     for number, name in jobs.items():
         agents = [_joined(runs) for who, runs in record.workers.items() if who.job == number]
@@ -187,7 +187,7 @@ def _counted(rows: Mapping[str, Ints], name: str, moments: Ints) -> Numbers:
 
 
 def _latest(rows: Mapping[str, Ints], name: str, moments: Ints) -> Numbers:
-    """Of the last sample that is not later; 0 before the first."""
+    """Returns the value of the last sample that is not later; 0 before the first."""
     place = np.searchsorted(rows["time_ns"], moments, side="right") - 1
     return np.where(place < 0, 0, rows[name][np.maximum(place, 0)]).astype(np.float64)
 

@@ -1,8 +1,8 @@
-"""What a backend looked at while a run went on: a track for each worker, link and switch.
+"""Stores a backend's samples during a run: a track for each worker, link and switch.
 
 A track is a row of whole numbers for each moment. When tracks have become too long, every second
-row is left out and looks are half as frequent, so that a run of any length keeps about as many:
-counts only grow, and no rate is lost by it.
+row is removed and samples are taken half as often, so that a run of any length keeps about as many
+rows. Counts only grow, so no rate is lost.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ Row = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Record:
-    """All that was looked at. Rows are int64 of shape (moments, columns), columns as above.
+    """All samples. Rows are int64 of shape (moments, columns), with the columns above.
 
     workers: each run of an agent's program, in order; links: by direction; switches: by name.
-    latencies: counts of hosts.histogram, by agent. every_ns: how far apart rows are at the end.
+    latencies: counts of hosts.histogram, by agent. every_ns: the final interval between rows.
     """
 
     workers: Mapping[WorkerId, list[NDArray[np.int64]]] = field(default_factory=dict)
@@ -45,9 +45,9 @@ class Record:
 
 
 class Tracks:
-    """Looks at every multiple of `every_ns`, and less often when that has become too much.
+    """Takes a sample at every multiple of `every_ns`, and less often when there are too many.
 
-    look: gives, by any names, the rows of a moment, which begin with its time.
+    look: returns the rows of a moment by name; each row begins with its time.
     """
 
     def __init__(self, every_ns: int, look: Callable[[int], Mapping[Any, Row]]) -> None:
@@ -60,7 +60,7 @@ class Tracks:
         """The time of the next sample."""
 
     def look(self, now_ns: int) -> None:
-        """Keep this moment."""
+        """Stores the sample of this moment."""
         values = 0
         for name, row in self._look(now_ns).items():
             self._rows.setdefault(name, []).append(row)
@@ -78,5 +78,5 @@ class Tracks:
             rows[:] = [row for row in rows if row[0] in kept]
 
     def kept(self) -> dict[Any, NDArray[np.int64]]:
-        """By name; of those that have a row."""
+        """Returns by name the tracks that have a row."""
         return {name: np.array(rows, np.int64) for name, rows in self._rows.items() if rows}

@@ -1,2 +1,2 @@
 """The table of all systems (docs/systems/README.md): every system on every kind of workload that it
-does, on the same links, in virtual time."""
+supports, on the same links, in virtual time."""

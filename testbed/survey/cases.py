@@ -1,4 +1,4 @@
-"""What every system is measured on: one network, and a workload of each kind."""
+"""The cases on which every system is measured: one network, and a workload of each kind."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ LOSS = "1%"
 
 @dataclass(frozen=True)
 class Case:
-    """One table. kind: of workload; settings: the keys laid over SCENARIO, as `--set` takes them;
-    about: what the table shows. in_tensors: bytes are told as multiples of a worker's tensor, where
-    each worker has one."""
+    """One table. kind: of workload; settings: the keys that are added to SCENARIO, as `--set` takes
+    them; about: what the table shows. in_tensors: whether bytes are shown as multiples of a
+    worker's tensor."""
 
     kind: str
     title: str
@@ -38,7 +38,7 @@ class Case:
 
     @property
     def asked(self) -> list[str]:
-        """All keys that tell it from other cases."""
+        """Returns all keys that distinguish it from other cases."""
         return [f"workload.kind={self.kind}", *self.settings]
 
 
@@ -111,8 +111,8 @@ WRITTEN = (
 
 
 def cases() -> list[Case]:
-    """One for each kind of workload at least, in the order of the kinds. Of these docs/ has what is
-    `on_page`."""
+    """Returns at least one case for each kind of workload, in the order of the kinds. docs/ has
+    those with `on_page`."""
     kinds = [kind for kind, known in KINDS.items() if "virtual" in known.clocks]
     own = {kind: [case for case in WRITTEN if case.kind == kind] for kind in kinds}
     return [case for kind in kinds for case in own[kind] or [Case(kind, f"`{kind}`")]]

@@ -17,8 +17,8 @@ from agglab.testbed.terminal import plain
 
 
 def main(settings: Sequence[str], out: Path | None) -> int:
-    """Measure all systems. out: where the page goes; the tables alone are printed without. FAILED
-    if a run did not end as it should. Raises ScenarioError for wrong settings."""
+    """Measures all systems. out: the file for the page; without it, only the tables are printed.
+    Returns FAILED if a run did not end as it should. Raises ScenarioError for wrong settings."""
     scenario = scenario_text(settings)
     _check(scenario)
     tables = []
@@ -39,7 +39,7 @@ def main(settings: Sequence[str], out: Path | None) -> int:
 
 
 def _check(scenario: str) -> None:
-    """Raise ScenarioError where it is wrong for any system."""
+    """Raises ScenarioError if the scenario is wrong for every system."""
     with tempfile.TemporaryDirectory(prefix="agglab-survey-") as folder:
         file = Path(folder) / "survey.yaml"
         file.write_text(scenario)

@@ -1,4 +1,5 @@
-"""The numbers of one row, out of a run's metrics.json. What a run does not have is None."""
+"""Extracts the numbers of one row from a run's metrics.json. A number that a run does not have is
+None."""
 
 from __future__ import annotations
 
@@ -22,10 +23,10 @@ class Busiest:
 
 @dataclass(frozen=True)
 class Figures:
-    """One run. Times are of the slowest job's median round; bytes and packets those of a round.
-    up_bytes, down_bytes: of the worker's link that carried most. tensor_bytes: of one worker.
-    register_bits: of the switch that has most. error: the largest distance of a float from a
-    float64 sum. broken: why the run did not end as it should, one line; empty if it did."""
+    """One run. Times are those of the slowest job's median round; bytes and packets those of a
+    round. up_bytes, down_bytes: of the worker's link that carried most. tensor_bytes: of one
+    worker. register_bits: of the switch that has most. error: the largest distance of a float from
+    a float64 sum. broken: why the run did not end as it should, in one line; empty if it did."""
 
     time_s: float | None = None
     times_bound: float | None = None
@@ -42,7 +43,7 @@ class Figures:
 
 
 def figures(metrics: Metrics, jobs: Sequence[Job]) -> Figures:
-    """Of a run of these jobs."""
+    """Returns the figures of a run of these jobs."""
     ended: list[Metrics] = list(metrics.get("jobs", {}).values())
     rounds = max((job["rounds"] for job in ended), default=0)
     if not rounds:
@@ -74,6 +75,6 @@ VALUE_BYTES = 4
 
 
 def _largest(jobs: Sequence[Metrics], path: str) -> float | None:
-    """Of those that have it."""
+    """Returns the largest value of the jobs that have it."""
     found = [value for job in jobs if (value := lookup(job, path)) is not None]
     return max(found, default=None)

@@ -31,9 +31,9 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Row:
-    """A system, or one of its variants, on a case: without losses and with LOSS. variant: in words;
-    the dtype, too, of a system that does not do the case's. lines: of code that its switches run;
-    None where that never came to be known."""
+    """A system, or one of its variants, on a case: without losses and with LOSS. variant: in words,
+    with the dtype if the system does not support the case's. lines: of code that its switches run;
+    None if they could not be determined."""
 
     system: System
     variant: str
@@ -47,7 +47,7 @@ class Row:
 
     @property
     def broken(self) -> str:
-        """Why a run of it did not end as it should."""
+        """Returns why one of its runs did not end as it should."""
         return self.lossless.broken or self.lossy.broken
 
 
@@ -58,7 +58,7 @@ class Table:
 
 
 def usable(names: Sequence[str], tell: Tell) -> list[System]:
-    """The systems of these names; of those that cannot be used a line says why."""
+    """Returns the systems with these names; reports in one line each that cannot be used."""
     found = []
     for name in names:
         try:
@@ -69,7 +69,7 @@ def usable(names: Sequence[str], tell: Tell) -> list[System]:
 
 
 def is_measured(system: System) -> bool:
-    """Whether it runs in virtual time."""
+    """Returns whether it runs in virtual time."""
     return "virtual" in system.abilities.clocks
 
 
@@ -77,8 +77,8 @@ KIND = ("workload", "kind")
 
 
 def scenario_text(settings: Sequence[str]) -> str:
-    """SCENARIO with these over it, and without what its kind of workload does not read. Raises
-    ScenarioError."""
+    """Returns SCENARIO with these settings, without keys that its kind of workload does not read.
+    Raises ScenarioError."""
     if not settings:
         return SCENARIO
     root = with_settings(parse(SCENARIO, "survey"), settings)
@@ -92,8 +92,9 @@ def scenario_text(settings: Sequence[str]) -> str:
 def measure(
     known: Sequence[System], cases: Sequence[Case], settings: Sequence[str], tell: Tell
 ) -> Iterator[Table]:
-    """A table for each case that a system can do in virtual time. settings: the user's, over the
-    cases'. A line is told of each run. Raises KeyboardInterrupt where a run was interrupted."""
+    """Yields a table for each case that a system supports in virtual time. settings: the user's,
+    applied after the cases' own. tell: called with a line for each run. Raises KeyboardInterrupt if
+    a run was interrupted."""
     able = [system for system in known if is_measured(system)]
     for case in cases:
         doing = [system for system in able if case.kind in system.abilities.workloads]
@@ -134,7 +135,7 @@ def _row(case: Case, system: System, variant: str, settings: Sequence[str], tell
 
 
 def _dtype(settings: Sequence[str]) -> str:
-    """What the scenario asks for, or the usual one."""
+    """Returns the dtype for which the scenario asks, or the default."""
     found = nodes_at(with_settings(parse(SCENARIO, "survey"), settings), ["workload", "dtype"])
     if not found:
         return Workload().dtype
@@ -142,7 +143,7 @@ def _dtype(settings: Sequence[str]) -> str:
 
 
 def _lines(suite: Suite) -> int:
-    """Of code, of all programs that a run's switches have."""
+    """Returns the lines of code of all programs on a run's switches."""
     programs = {program.path for program in suite.points[0].resolved.programs.values()}
     return sum(map(source_lines, programs))
 

@@ -1,4 +1,4 @@
-"""Tables as Markdown: for a terminal as they are, and as docs/systems/README.md with its text."""
+"""Writes tables as Markdown: for a terminal, and as docs/systems/README.md with its text."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ COLUMNS: dict[str, tuple[str, Callable[[Case, Row], object]]] = {
 
 
 def page(systems: Sequence[System], tables: Sequence[Table], scenario: str) -> str:
-    """docs/systems/README.md. systems: those to choose from; scenario: under all of the tables, as
-    YAML."""
+    """Returns docs/systems/README.md. systems: those to choose from; scenario: the base of all
+    tables, as YAML."""
     return head(systems, scenario) + "".join(map(section, tables))
 
 
 def head(systems: Sequence[System], scenario: str) -> str:
-    """All that stands before the tables."""
+    """Returns everything before the tables."""
     parts = [
         "# Systems\n",
         _filled(
@@ -116,7 +116,7 @@ def head(systems: Sequence[System], scenario: str) -> str:
 
 
 def section(table: Table) -> str:
-    """A table with its title and text, and why rows are broken."""
+    """Returns a table with its title and text, and why rows are incomplete."""
     case = table.case
     parts = [f"\n{title(case)}\n"]
     if case.about:
@@ -128,12 +128,12 @@ def section(table: Table) -> str:
 
 
 def title(case: Case) -> str:
-    """The heading of its section."""
+    """Returns the heading of its section."""
     return f"## {case.title}"
 
 
 def markdown(table: Table) -> str:
-    """The table alone."""
+    """Returns the table alone."""
     heads = ["system", *COLUMNS]
     lines = [heads, ["---"] * len(heads)]
     for row in table.rows:
@@ -177,7 +177,7 @@ def _ms(time_s: float | None) -> str | None:
 
 
 def _size(case: Case, run: Figures, size_bytes: float | None) -> object:
-    """A multiple of the tensor's bytes where the case has tensors."""
+    """Returns a multiple of the tensor's bytes if the case has tensors, else the bytes."""
     if size_bytes is None:
         return None
     return size_bytes / run.tensor_bytes if case.in_tensors else f"{size_bytes / 1e3:.1f} kB"

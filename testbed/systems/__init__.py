@@ -1,8 +1,8 @@
-"""The systems there are, by name: those of this folder, those that installed packages bring as
-entry points of the group `agglab.systems`, and a class in a file of the user's own.
+"""Finds systems by name: those of this folder, those that installed packages provide as entry
+points of the group `agglab.systems`, and a class in a user's own file.
 
 A package of this folder, or the object that an entry point names, is a System or its class. This
-module imports none of them until it is asked, so that `scenario` may import this module.
+module imports none of them until it is asked to, so that `scenario` can import this module.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ OWN = ".py:"
 
 
 class UnknownSystem(ValueError):
-    """There is no such system, or it cannot be used: one line."""
+    """A system does not exist or cannot be used; the message is one line."""
 
 
 def names() -> list[str]:
-    """All that can be said by name."""
+    """Returns all systems that can be given by name."""
     return sorted({*built_in(), *(point.name for point in metadata.entry_points(group=GROUP))})
 
 
 def built_in() -> list[str]:
-    """The systems of this folder."""
+    """Returns the systems of this folder."""
     folder = Path(__file__).parent
     return sorted(path.parent.name for path in folder.glob("*/system.py"))
 
 
 def in_virtual_time(chosen: Iterable[str]) -> list[str]:
-    """Of these systems those that run in virtual time."""
+    """Returns those of these systems that run in virtual time."""
     return [name for name in chosen if "virtual" in find(name).abilities.clocks]
 
 
 @cache
 def default() -> str:
-    """The one of this folder that says of itself that a scenario runs it which names none."""
+    """Returns the system of this folder that declares itself the default."""
     (name,) = (name for name in built_in() if find(name).is_default)
     return name
 
 
 def located(spec: str, folders: Sequence[Path]) -> str:
-    """`path/to/mine.py:Mine` with the file's full path, if one of the folders has it; a name as it
-    is."""
+    """Returns `path/to/mine.py:Mine` with the file's full path, if one of the folders has it; a
+    name is returned unchanged."""
     path, _, wanted = spec.rpartition(":")
     for folder in folders if OWN in spec else ():
         if (folder / path).is_file():
@@ -65,7 +65,7 @@ def located(spec: str, folders: Sequence[Path]) -> str:
 
 @cache
 def find(spec: str) -> System:
-    """The system of that name, or of `/path/to/mine.py:Mine`. Imports its module.
+    """Returns the system of that name, or of `/path/to/mine.py:Mine`. Imports its module.
 
     Raises UnknownSystem.
     """
@@ -82,13 +82,13 @@ def find(spec: str) -> System:
 
 
 def of(scenario: Scenario) -> System:
-    """A checked scenario's system."""
+    """Returns a checked scenario's system."""
     return find(scenario.system)
 
 
 def sections(chosen: System) -> dict[str, type]:
-    """Name -> keys, of every system that has keys of its own and may stand in a scenario: those of
-    this folder, since one scenario may be run with several, and the chosen one."""
+    """Returns name -> keys of every system whose section may be in a scenario: those of this
+    folder, because one scenario may be run with several systems, and the chosen one."""
     all_systems = [*(find(name) for name in built_in()), chosen]
     return {system.name: system.options for system in all_systems if system.options}
 

@@ -1,9 +1,10 @@
-"""What the testbed asks of a system, a way of aggregating: its declarations and its answers.
+"""The questions that the testbed asks a system, which is a way of aggregating: its declarations and
+answers.
 
-A system is one object of a subclass of System, and has no state: whatever it is asked follows from
-a resolved scenario. What it knows during a run is its Sessions. The values here are passive. This
-module imports nothing of `scenario` at run time, because `scenario` asks systems about their keys;
-the modules of a system may import `scenario`.
+A system is an object of a subclass of System and has no state: every answer follows from a resolved
+scenario. What it knows during a run is in its Sessions. The values here are passive. This module
+imports nothing from `scenario` at run time, because `scenario` asks systems about their keys; the
+modules of a system may import `scenario`.
 """
 
 from __future__ import annotations
@@ -53,9 +54,10 @@ forwards."""
 class Abilities:
     """What a scenario may ask of a system.
 
-    clocks: values of `backend`; targets: of `switch.target`. has_servers: there are agents beside
-    the workers, whose counts metrics.json holds, too. has_controller: tables change while it runs.
-    keys: those of SHARED_KEYS that it reads; a scenario that gives another one is refused.
+    clocks: supported values of `backend`; targets: of `switch.target`. has_servers: there are
+    agents besides the workers, whose counts are also in metrics.json. has_controller: tables change
+    during a run. keys: those of SHARED_KEYS that it reads; a scenario that gives another one is
+    refused.
     """
 
     workloads: tuple[str, ...] = ALL_REDUCES
@@ -84,9 +86,9 @@ SHARED_KEYS = (
 class Counter:
     """One counter of a switch's P4 program, in packets.
 
-    name: the program's own. tally: which sum over all switches it is part of: `malformed`
+    name: the program's own. tally: the sum over all switches to which it is added: `malformed`
     (`totals.malformed`), `forged` (`totals.forged`), `stale` (packets that only a delay explains).
-    of_jobs: it counts each job's packets apart.
+    of_jobs: whether it counts each job's packets separately.
     """
 
     name: str
@@ -97,7 +99,7 @@ class Counter:
 
 @dataclass(frozen=True)
 class HostCounter:
-    """What an agent counts beside the counters that all agents have (hosts/endpoint.py)."""
+    """A counter of an agent besides those that all agents have (hosts/endpoint.py)."""
 
     unit: str
     meaning: str
@@ -105,7 +107,8 @@ class HostCounter:
 
 @dataclass(frozen=True)
 class AttackKind:
-    """counted: the counter (its key in `System.counters`) that the first switch counts it by."""
+    """A kind of attack. counted: the counter (its key in `System.counters`) in which the first
+    switch counts it."""
 
     counted: str
 
@@ -115,8 +118,8 @@ class AttackKind:
 
 @dataclass(frozen=True)
 class ActiveJob:
-    """A job as it runs now. index: its place in the run's list of jobs, which is also its index in
-    counters. members: the ranks that take part. share: what Sessions gave it."""
+    """The current state of a job. index: its position in the run's list of jobs, which is also its
+    index in counters. members: the ranks that take part. share: what Sessions gave it."""
 
     job: Job
     index: int
@@ -125,7 +128,7 @@ class ActiveJob:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Of the members, by rank."""
+        """The hosts of the members, by rank."""
         return tuple(self.job.hosts[rank] for rank in self.members)
 
 
@@ -134,7 +137,7 @@ class ActiveJob:
 
 @dataclass(frozen=True)
 class JobChoices:
-    """What a system makes of a job's keys; 0 where it has no such number. See Job."""
+    """A system's values for a job's keys; 0 if it has no such number. See Job."""
 
     window: int = 0
     first_slot: int = 0
@@ -143,8 +146,8 @@ class JobChoices:
 
 @dataclass(frozen=True)
 class Choices:
-    """What a system makes of the keys of a scenario that are its to decide; 0 where it has no such
-    number. window: of `workload`. jobs: in the scenario's order."""
+    """A system's values for the keys of a scenario that it decides; 0 if it has no such number.
+    window: of `workload`. jobs: in the scenario's order."""
 
     jobs: Sequence[JobChoices]
     lanes: int = 0
@@ -164,19 +167,19 @@ EVERYWHERE = "switch"
 
 
 def everywhere(source: Source) -> Mapping[str, Source]:
-    """For `System.sources`, where all switches run one program."""
+    """Returns the value of `System.sources` if all switches run one program."""
     return {EVERYWHERE: source}
 
 
 @dataclass(frozen=True)
 class Agent:
-    """One program at a host.
+    """One program on a host.
 
-    role: one of hosts.part.ROLES. rank: of a worker its rank in the job, of others a number of
-    their own above all these. configuration: what hosts.agent reads, but for `control` and
-    `sums_dir`. session: settings of a new session that are this agent's alone, such as who its
-    peers are now. listens: a worker that answers others between rounds, too; what it sends then is
-    asked for when the job is over, as servers are. spare: the job goes on when it has died.
+    role: one of hosts.part.ROLES. rank: a worker's rank in the job; for others a number of their
+    own above all these. configuration: what hosts.agent reads, except `control` and `sums_dir`.
+    session: settings of a new session for this agent alone, such as its current peers. listens:
+    whether a worker answers others between rounds as well; what it sends then is requested when the
+    job is over, as for servers. spare: whether the job goes on when it has died.
     """
 
     role: str
@@ -190,9 +193,9 @@ class Agent:
 
 @dataclass(frozen=True)
 class TrainingBounds:
-    """What a system promises of asynchronous training; None where it promises nothing. delay: how
-    many versions an update is old at most when it is committed; divergence: how far a replica is
-    from the model at most, Euclidean, in the units of the model."""
+    """What a system promises about asynchronous training; None if it promises nothing. delay: the
+    largest age of an update, in versions, when it is committed; divergence: the largest Euclidean
+    distance of a replica from the model, in the units of the model."""
 
     delay: int | None = None
     divergence: int | None = None
@@ -200,9 +203,10 @@ class TrainingBounds:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Seconds that no all-reduce can undercut. lossy_s: nor any expected time, with the links'
-    constant independent losses. window_share: of the busiest link's rate, what a window each round
-    trip through empty queues comes to; 1 where it is no limit."""
+    """Lower bounds of an all-reduce's time, in seconds. lossy_s: the bound of the expected time
+    with the links' constant independent losses. window_share: the share of the busiest link's rate
+    that one window in each round trip through empty queues reaches; 1 if the window is not a
+    limit."""
 
     payload_s: float
     link_s: float
@@ -212,7 +216,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Again:
-    """Bytes that crossed a direction because something was sent again: at least and at most."""
+    """Bytes that crossed a direction because something was sent again: the least and the most."""
 
     least: int
     most: int
@@ -220,11 +224,11 @@ class Again:
 
 @dataclass(frozen=True)
 class Truth:
-    """What a block of elements has to be, computed from the inputs alone.
+    """What a block of elements must be, computed from the inputs alone.
 
-    values: what callers are to receive. allowed: how far from `values` each may be (float64); None
-    where every bit has to be right. sums: the integers that travelled, where an endpoint hands
-    these out beside its result; they have to be right to the bit.
+    values: what callers must receive. allowed: how far from `values` each may be (float64); None if
+    every bit must be right. sums: the integers that travelled, if an endpoint returns these besides
+    its result; they must be right bit for bit.
     """
 
     values: Array
@@ -239,7 +243,8 @@ become."""
 
 @dataclass
 class Absent:
-    """What one host or switch owes: chunks it never sent (up), results it never heard."""
+    """What one host or switch owes: chunks that it never sent (up), results that it never
+    received."""
 
     never_sent: set[int] = field(default_factory=set)
     never_heard: set[int] = field(default_factory=set)
@@ -258,13 +263,13 @@ class Absent:
 
 
 class Registers(Protocol):
-    """Where a diagnosis looks into switches."""
+    """What a diagnosis reads from switches."""
 
     def registers(self, switch: str, register: str, indices: list[int]) -> list[int] | None: ...
 
 
 class Readings(Registers, Protocol):
-    """What a controller sees of switches; None of one that cannot be read now."""
+    """What a controller can read from switches; None for one that cannot be read now."""
 
     def counters(self, switch: str, counter: str) -> Cells | None: ...
 
@@ -281,58 +286,61 @@ switch that is not named keeps its entries."""
 
 class Controller(Protocol):
     """Changes tables while a job runs. It knows neither clocks nor networks: it is given the time
-    (ns since the scenario's times began to count) and shown the switches, and says what they are to
-    hold from now on, if that changes. Only what differs is sent to a switch."""
+    (ns since the scenario's times began to count) and access to the switches, and returns their new
+    entries if these change. Only differences are sent to a switch."""
 
     @property
     def deadline_ns(self) -> int:
-        """When to call `step`; the largest int64 for never."""
+        """Returns when to call `step`; the largest int64 for never."""
 
     @property
     def patience_ns(self) -> int:
-        """A deadline is missed if what `step` says is in place later than so long after it."""
+        """Returns the time after a deadline by which the changes that `step` returns must be in
+        place; otherwise the deadline counts as missed."""
 
     def begin_round(
         self, now_ns: int, number: int, job: ActiveJob, switches: Readings
     ) -> Changes | None:
-        """An attempt at a round is about to begin: nothing of the job is under way, and nothing
+        """Called before an attempt at a round begins: no packet of the job is in flight, and none
         will be before the changes are in place."""
 
     def step(self, now_ns: int, switches: Readings) -> Changes | None:
-        """The deadline has come, whatever is under way. Sets the next one."""
+        """Called at the deadline, whatever is in progress. Sets the next deadline."""
 
 
 class NoSession(Exception):
-    """No new session can begin; one line that says why."""
+    """No new session can begin; the message is one line that says why."""
 
 
 class Sessions(Protocol):
-    """What jobs share during one run, and the sessions of each. A job's `share` is what `take` gave
-    it; the tables of switches and a session's keys follow from it."""
+    """What jobs share during one run, and the sessions of each. A job's `share` is what `take`
+    returned; the tables of switches and a session's keys follow from it."""
 
     def join(self, job: Job) -> None:
-        """The job competes from now on."""
+        """Lets the job compete from now on."""
 
     def leave(self, job: Job) -> None: ...
 
     def reserved(self, job: Job) -> Share | None:
-        """What switches keep for the job before it joins and after it has left, if anything."""
+        """Returns what switches reserve for the job before it joins and after it has left, if
+        anything."""
 
     def held(self, job: Job) -> Share | None: ...
 
     def take(self, job: Job) -> Share | None:
-        """Between two rounds: what is due to the job and free; None if it has to wait."""
+        """Returns, between two rounds, the job's share as far as it is free; None if the job has to
+        wait."""
 
     def changed(self, job: Job) -> Mapping[str, Any]:
-        """The event that says what the job has now: `event`, and more."""
+        """Returns the event that reports the job's new share: `event`, and more."""
 
     def begin(self, job: Job) -> Mapping[str, Any]:
-        """Keys of agents' configuration for a new session, whose packets nothing older can be taken
-        for. Raises NoSession."""
+        """Returns keys of agents' configuration for a new session in which no older packet can be
+        mistaken for a current one. Raises NoSession."""
 
 
 class System(ABC):
-    """One way of aggregating. What is no method's answer is declared: the class's attributes."""
+    """One way of aggregating. Methods give its answers; class attributes are its declarations."""
 
     name: str
     summary: str
@@ -359,72 +367,74 @@ class System(ABC):
     # A scenario. Checks are asked while there may be mistakes, of which `trust` knows.
 
     def check(self, scenario: Scenario, trust: Trust) -> Iterator[Finding]:
-        """What is wrong with its keys together, where each alone may be right."""
+        """Yields what is wrong with its keys in combination, although each alone may be right."""
         return iter(())
 
     def server_patterns(self, scenario: Scenario) -> Sequence[str]:
-        """What `NAME.servers` says of hosts, by name or pattern; each has to match one."""
+        """Returns the hosts in `NAME.servers`, by name or pattern; each must match one."""
         return ()
 
     def reserved_hosts(self, scenario: Scenario, graph: Topology) -> Sequence[str]:
-        """Hosts that are no worker's, whatever patterns say."""
+        """Returns the hosts that never have a worker, whatever patterns say."""
         return ()
 
     def server_hosts(
         self, scenario: Scenario, graph: Topology, workers: Sequence[str]
     ) -> Sequence[str]:
-        """Hosts with a server of a job of these workers' hosts."""
+        """Returns the hosts with a server for a job with these workers' hosts."""
         return ()
 
     @abstractmethod
     def refused(self, graph: Topology, job: ActiveJob) -> str:
-        """Why a job cannot run on this network, one line; empty if it can."""
+        """Returns in one line why a job cannot run on this network; empty if it can."""
 
     @abstractmethod
     def resolve(self, scenario: Scenario, slowest_bps: int) -> Choices:
-        """What a checked scenario says of the keys that are this system's to decide, `auto`
-        replaced. slowest_bps: of the slowest link."""
+        """Returns the values of the keys that this system decides, with `auto` replaced.
+        slowest_bps: the rate of the slowest link."""
 
     @abstractmethod
     def chunks(self, scenario: Scenario, job: Job) -> int:
-        """How many chunks a worker has in a round, also of a scenario that is not resolved."""
+        """Returns how many chunks a worker has in a round, also for a scenario that is not
+        resolved."""
 
     @abstractmethod
     def chunk_bits(self, resolved: ResolvedScenario) -> int:
-        """Bits on the wire of the frame that carries one chunk."""
+        """Returns the bits on the wire of the frame that carries one chunk."""
 
     def memory_bytes(self, resolved: ResolvedScenario) -> int:
-        """What switches and servers need beside the agents' tensors."""
+        """Returns what switches and servers need in addition to the agents' tensors."""
         return 0
 
     def lacks(self, resolved: ResolvedScenario) -> Iterator[tuple[str, str]]:
-        """What this machine has to have beside what every run needs, and has not: what, and how to
-        get it, a line each."""
+        """Yields what this machine lacks beyond the requirements of every run: what it is, and how
+        to get it, each in one line."""
         return iter(())
 
     # Network and agents.
 
     @abstractmethod
     def sources(self, scenario: Scenario) -> Mapping[str, Source]:
-        """The P4 programs, by the role of the switches that run each; `everywhere` of one alone.
-        Also of a scenario that is not resolved."""
+        """Returns the P4 programs by the role of the switches that run each; `everywhere` for a
+        single one. Also for a scenario that is not resolved."""
 
     def role(self, graph: Topology, switch: str) -> str:
-        """Which of several programs a switch runs, by its place in the network."""
+        """Returns which of several programs a switch runs, by its place in the network."""
         return EVERYWHERE
 
     @abstractmethod
     def tables(self, graph: Topology, jobs: Sequence[ActiveJob]) -> Mapping[str, Entries]:
-        """What every switch is filled with while these jobs run. Raises ValueError, one line."""
+        """Returns the entries of every switch while these jobs run. Raises ValueError with one
+        line."""
 
     def controller(self, resolved: ResolvedScenario, job: ActiveJob) -> Controller | None:
-        """What changes tables while a job runs, if anything does; one for each job and run. Only
-        asked where `abilities` has one."""
+        """Returns the controller that changes tables while a job runs, if there is one; a new one
+        for each job and run. Only called if `abilities` says that there is one."""
         return None
 
     @abstractmethod
     def agents(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Agent]:
-        """Who runs where: the members by rank, then servers."""
+        """Returns who runs where: the members by rank, then servers."""
 
     @abstractmethod
     def sessions(self, resolved: ResolvedScenario) -> Sessions: ...
@@ -435,9 +445,9 @@ class System(ABC):
     def round_bytes(
         self, resolved: ResolvedScenario, job: ActiveJob, number: int
     ) -> Mapping[str, int]:
-        """Bytes that the round of that number sends without loss over each direction (`h1->s1`),
-        and between agents of one host (`h1->h1`, which is no link's). Directions that carry nothing
-        may be left out."""
+        """Returns the bytes that this round sends without loss in each direction (`h1->s1`), and
+        between agents of one host (`h1->h1`, which crosses no link). Directions without traffic may
+        be left out."""
 
     @abstractmethod
     def bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> Bounds: ...
@@ -445,13 +455,13 @@ class System(ABC):
     def beyond(
         self, resolved: ResolvedScenario, job: ActiveJob, host: str, counts: Mapping[str, int]
     ) -> Again:
-        """Bytes that the job's agents at a host sent beyond those predicted, as their counts of the
-        whole run explain it (hosts/endpoint.py): at least and at most. Frames of a chunk that were
-        sent again, of which the last may be shorter."""
+        """Returns the least and the most bytes that the job's agents on a host sent beyond those
+        predicted, as far as their counts of the whole run explain them (hosts/endpoint.py): frames
+        that were sent again, of which a chunk's last may be shorter."""
         return Again(0, counts["retransmitted"] * self.chunk_bits(resolved) // 8)
 
     def unpredictable(self, resolved: ResolvedScenario) -> str:
-        """Why nobody can tell what links should have carried; empty where that is known."""
+        """Returns why it cannot be known what links should have carried; empty if it can."""
         return ""
 
     @abstractmethod
@@ -462,46 +472,48 @@ class System(ABC):
         more: Mapping[str, int],
         counters: Mapping[str, Mapping[str, Cells]],
     ) -> Mapping[str, Again]:
-        """By direction. more: host -> bytes that its agents of the job sent beyond those predicted;
-        counters: switch -> kind -> cells."""
+        """Returns the retransmitted bytes by direction. more: host -> bytes that its agents of the
+        job sent beyond those predicted; counters: switch -> kind -> cells."""
 
     def returns_sums(self, dtype: str) -> bool:
-        """Whether endpoints hand out the integers that travelled beside the result."""
+        """Returns whether endpoints return the integers that travelled besides the result."""
         return False
 
     def block(self, resolved: ResolvedScenario) -> int:
-        """Truths are asked for blocks that begin at multiples of so many elements."""
+        """Returns the number of elements in a block; truths are computed for blocks that begin at
+        its multiples."""
         return 1
 
     @abstractmethod
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        """What results have to be. combine: the user's own, where the switch does not add."""
+        """Returns what results must be. combine: the user's own function, if the switch does not
+        add."""
 
     def training_bounds(self, resolved: ResolvedScenario, job: ActiveJob) -> TrainingBounds:
-        """Only asked where asynchronous training is among the workloads."""
+        """Returns what the system promises. Only called if it supports asynchronous training."""
         return TrainingBounds()
 
     # What switches did.
 
     def arrivals(self) -> tuple[str, ...]:
-        """Counters of which exactly one counts each frame that a switch takes in."""
+        """Returns the counters of which exactly one counts each frame that a switch receives."""
         return ()
 
     def passes_within(self) -> tuple[str, ...]:
-        """Counters of packets that a program made two of and sent back to itself: of each of them
-        `arrivals` count one more."""
+        """Returns the counters of packets that a program split in two and recirculated: for each of
+        these, `arrivals` count one more."""
         return ()
 
     def owed(
         self, resolved: ResolvedScenario, job: ActiveJob, switch: str, counters: Mapping[str, Cells]
     ) -> int:
-        """Frames that a switch should have sent for a job by its own counters; only asked where
-        there are `arrivals`."""
+        """Returns the frames that a switch should have sent for a job by its own counters. Only
+        called if there are `arrivals`."""
         raise NotImplementedError
 
     def slot_meter(self, resolved: ResolvedScenario) -> SlotMeter | None:
-        """What tells of a switch how many sums of its aggregation memory are begun and not
-        complete; None where nothing does. It is asked in virtual time, often."""
+        """Returns what can tell how many slots of a switch's aggregation memory hold incomplete
+        sums; None if nothing can. It is called often in virtual time."""
         return None
 
     # When something is wrong.
@@ -514,15 +526,16 @@ class System(ABC):
         waiting: Mapping[str, Iterable[Waiting]],
         unserved: Mapping[str, Iterable[Waiting]],
     ) -> Mapping[str, Absent]:
-        """Host or switch -> what it owes, who owes most first. waiting: host -> what its worker
-        waits for; unserved: host -> what its server waits for."""
+        """Returns for each host or switch what it owes, the one that owes most first. waiting: host
+        -> what its worker waits for; unserved: host -> what its server waits for."""
         return {}
 
     def attack(
         self, key: str, resolved: ResolvedScenario, host: str
     ) -> Iterator[tuple[str, bytes]]:
-        """(kind, frame) without end; the same key gives the same. host: the attacker; its victims
-        are the jobs of which it is no part. Only asked where there are `attack_kinds`."""
+        """Yields (kind, frame) without end; the same key gives the same frames. host: the attacker,
+        whose victims are the jobs in which it does not take part. Only called if there are
+        `attack_kinds`."""
         raise NotImplementedError
 
 

@@ -1,6 +1,6 @@
-"""Answers that are the same for every system whose agents talk to each other while switches only
-forward: program, tables, sessions, bytes and bounds. What is left to such a system: who sends how
-much to whom, who its agents are, and in which order it adds."""
+"""Answers of every system whose agents talk to each other while switches only forward: program,
+tables, sessions, bytes and bounds. Such a system only has to say who sends how much to whom, which
+agents there are, and in which order it adds."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ NOTHING_SHARED = 0
 
 class BetweenHosts(System):
     """endpoints: the module of its endpoints (hosts/systems/__init__.py), a name or a path;
-    transport: what their packets are over; header_bytes: of the system's own header; window_max:
-    the largest window it can have."""
+    transport: the protocol below its packets; header_bytes: of the system's own header; window_max:
+    the largest window that it supports."""
 
     abilities = Abilities(targets=TARGETS, keys=KEYS)
     counters = FORWARDING_COUNTERS
@@ -78,22 +78,23 @@ class BetweenHosts(System):
 
     @abstractmethod
     def flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
-        """What agents send each other in a round without loss, also those of one host."""
+        """Returns what agents send each other in a round without loss, including those on one
+        host."""
 
     def least_flows(self, resolved: ResolvedScenario, job: ActiveJob) -> Sequence[Flow]:
-        """What they cannot do without, where that is less."""
+        """Returns the least that agents must send, if that is less than `flows`."""
         return self.flows(resolved, job)
 
     @abstractmethod
     def added(self, inputs: Sequence[Array], start: int, elements: int) -> Array:
-        """float32: a block of all workers' values added in the order in which this system adds.
-        start: of the block in a tensor of so many elements."""
+        """Returns, for float32, a block of all workers' values added in the order in which this
+        system adds. start: the block's position in a tensor of `elements` elements."""
 
     def forged(
         self, resolved: ResolvedScenario, job: ActiveJob, chance: Random, agent: Agent
     ) -> bytes:
-        """What an agent would take for a peer's datagram, if it came from one: for attacks. Better
-        than noise if the system says so."""
+        """Returns the payload of an attack: what an agent would accept from a peer. A system that
+        knows can do better than random bytes."""
         return chance.randbytes(self.header_bytes + wire.VALUE_BYTES * resolved.lanes)
 
     def attack(
@@ -125,11 +126,11 @@ class BetweenHosts(System):
         return Choices(jobs, lanes, window)
 
     def lanes(self, scenario: Scenario) -> int:
-        """As the scenario says, or the most that its MTU allows."""
+        """Returns the lanes that the scenario states, or the most that its MTU allows."""
         return lanes_of(scenario, self.header_bytes)
 
     def frame_bytes(self, lanes: int) -> int:
-        """Of a packet that carries values: the Ethernet frame without its checksum."""
+        """Returns the size of a packet with values: the Ethernet frame without its checksum."""
         return wire.LOWER_HEADER_BYTES + self.header_bytes + wire.VALUE_BYTES * lanes
 
     def chunk_bits(self, resolved: ResolvedScenario) -> int:
@@ -153,7 +154,7 @@ class BetweenHosts(System):
         rank: int,
         role: str = WORKER,
     ) -> dict[str, Any]:
-        """hosts.agent's keys for one agent; `settings` are yet to come."""
+        """Returns hosts.agent's keys for one agent, without `settings`."""
         return agent_configuration(resolved, job, self.endpoints, host, port, rank, role)
 
     def round_bytes(
@@ -179,7 +180,7 @@ class BetweenHosts(System):
         )
 
     def in_flight_bytes(self, resolved: ResolvedScenario, job: ActiveJob) -> float:
-        """What a worker may have on its way at once."""
+        """Returns how much a worker may have in flight."""
         return job.job.window * self.chunk_bits(resolved) / 8
 
     def sent_again(
@@ -192,7 +193,7 @@ class BetweenHosts(System):
         return sent_again(resolved.graph, self.flows(resolved, job), more)
 
     def truth(self, resolved: ResolvedScenario, job: ActiveJob, combine: Combine | None) -> TruthOf:
-        """Integers modulo 2^32; float32 bit for bit, added in the system's order."""
+        """Returns integers modulo 2^32; float32 bit for bit, added in the system's order."""
         elements, is_float = job.job.elements, job.job.dtype == "float32"
 
         def truth(start: int, inputs: Sequence[Array]) -> Truth:
@@ -205,7 +206,7 @@ class BetweenHosts(System):
 
 
 class NumberedSessions:
-    """Sessions that share nothing and differ by a number. See systems.base.Sessions."""
+    """Sessions that share nothing and are distinguished by a number. See systems.base.Sessions."""
 
     def __init__(self) -> None:
         self._begun: dict[int, int] = {}
@@ -235,7 +236,7 @@ FIRST_SESSION = 1
 
 
 def one_after_another(inputs: Iterable[Array]) -> Array:
-    """The float32 sum of blocks, each added to the sum of those before it."""
+    """Returns the float32 sum of blocks, each added to the sum of those before it."""
     total: Array | None = None
     with np.errstate(over="ignore", invalid="ignore"):
         for block in inputs:
@@ -245,14 +246,15 @@ def one_after_another(inputs: Iterable[Array]) -> Array:
 
 
 def trip_s(graph: Topology, flow: Flow, frame_bytes: int) -> float:
-    """There with so many bytes, and back with an acknowledgement, through empty queues."""
+    """Returns the time of a round trip through empty queues: a frame of this size there, and an
+    acknowledgement back."""
     there = path_s(graph, flow.source, flow.target, frame_bytes)
     return there + path_s(graph, flow.target, flow.source, wire.LOWER_HEADER_BYTES)
 
 
 def lossy_crossing_s(graph: Topology, sizes: Mapping[str, int]) -> float:
-    """For Bounds, where a round puts these bytes on directions: every frame crosses its link, sent
-    1 / (1 - p) times on average."""
+    """Returns the bound with losses for a round that puts these bytes on directions: every frame
+    crosses its link 1 / (1 - p) times on average."""
     ways = {name: way for link in graph.links for name, _, _, way in link.directions()}
     return max(
         (

@@ -1,4 +1,4 @@
-"""What systems of every kind answer alike: agents' configuration, lanes, chance of loss."""
+"""Answers that systems of every kind share: agents' configuration, lanes, probability of loss."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ def agent_configuration(
     rank: int,
     role: str = WORKER,
 ) -> dict[str, Any]:
-    """hosts.agent's keys for one agent, but for `settings`, which are the system's own.
+    """Returns hosts.agent's keys for one agent, without `settings`, which are the system's own.
 
-    endpoints: the module of its endpoints, a name or a path; port: the UDP port it listens on.
+    endpoints: the module of its endpoints, a name or a path; port: the UDP port on which it
+    listens.
     """
     link = next(iter(resolved.graph.ports(host).values()))
     return {
@@ -52,25 +53,27 @@ def agent_configuration(
 
 
 def _addresses(resolved: ResolvedScenario, job: Job) -> list[str]:
-    """Of the workers' hosts, for scripts that have connections of their own."""
+    """Returns the addresses of the workers' hosts, for scripts that have connections of their
+    own."""
     if not isinstance(job.work, Torch):
         return []
     return [resolved.graph.host(name).ip for name in job.hosts]
 
 
 def lanes_of(scenario: Scenario, header_bytes: int) -> int:
-    """As the scenario says, or the most that fit its MTU beside a header of so many bytes."""
+    """Returns the lanes that the scenario states, or the most that fit into its MTU beside a header
+    of this size."""
     return scenario.switch.lanes or lanes_that_fit(scenario, header_bytes)
 
 
 def lanes_that_fit(scenario: Scenario, header_bytes: int) -> int:
-    """The most lanes that a packet of the scenario's MTU (IP header counted) holds."""
+    """Returns the most lanes that a packet of the scenario's MTU (with IP header) holds."""
     room = scenario.links.mtu_bytes - IP_AND_UDP_BYTES - header_bytes
     return min(LANES_MAX, room // wire.VALUE_BYTES)
 
 
 def check_lanes(scenario: Scenario, trust: Trust, header_bytes: int) -> Iterator[Finding]:
-    """What `System.check` finds of `switch.lanes`."""
+    """Yields what `System.check` finds about `switch.lanes`."""
     if not trust("switch.lanes", "links.mtu"):
         return
     lanes, most = scenario.switch.lanes, lanes_that_fit(scenario, header_bytes)
@@ -80,12 +83,12 @@ def check_lanes(scenario: Scenario, trust: Trust, header_bytes: int) -> Iterator
 
 
 def independent_loss(way: Direction) -> float:
-    """The chance that a frame is lost to constant independent losses; bursts and lists count for
-    nothing."""
+    """Returns the probability that a frame is lost to constant independent losses; bursts and lists
+    are not included."""
     passed = [1 - i.probability for i in way.impairments if isinstance(i, Drop)]
     return min(1 - prod(passed), LOSS_MAX)
 
 
 def meanings(counters: Mapping[str, tuple[str, str]]) -> dict[str, HostCounter]:
-    """An endpoint's own counters, for System.host_counters."""
+    """Returns an endpoint's own counters, for System.host_counters."""
     return {name: HostCounter(unit, meaning) for name, (unit, meaning) in counters.items()}

@@ -1,6 +1,8 @@
-"""For systems whose switches only forward: their program, counters, tables, and what crosses links.
+"""Answers of systems whose switches only forward: their program, counters, tables, and what crosses
+links.
 
-A system that sums in switches has most of this too: each program contains p4/include/forwarding.p4.
+Systems that sum in switches also use most of this, because each program contains
+p4/include/forwarding.p4.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ FORWARDING_COUNTERS: dict[str, Counter] = {
 
 @dataclass(frozen=True)
 class Flow:
-    """What one host sends another in a round, without loss; bytes of whole Ethernet frames."""
+    """What one host sends to another in a round without loss; bytes of whole Ethernet frames."""
 
     source: str
     target: str
@@ -55,8 +57,8 @@ class Flow:
 
 
 def path(graph: Topology, source: str, target: str) -> list[str]:
-    """The directions (`h1->s1`) that frames between two hosts cross; `h1->h1`, which is no link's,
-    between agents of one host. Raises ValueError if there is no way."""
+    """Returns the directions (`h1->s1`) that frames between two hosts cross; between agents of one
+    host `h1->h1`, which is not a link. Raises ValueError if there is no path."""
     if source == target:
         return [f"{source}->{target}"]
     wiring = wiring_of(graph)
@@ -73,7 +75,7 @@ def path(graph: Topology, source: str, target: str) -> list[str]:
 
 
 def unreachable(graph: Topology, hosts: Sequence[str]) -> str:
-    """Why these hosts cannot talk to each other; empty if they can."""
+    """Returns why these hosts cannot reach each other; empty if they can."""
     for host in hosts[1:]:
         try:
             path(graph, hosts[0], host)
@@ -83,7 +85,7 @@ def unreachable(graph: Topology, hosts: Sequence[str]) -> str:
 
 
 def bytes_by_direction(graph: Topology, flows: Iterable[Flow]) -> dict[str, int]:
-    """What all flows together put on each direction."""
+    """Returns what all flows together put on each direction."""
     sizes: dict[str, int] = {}
     for flow in flows:
         for direction in path(graph, flow.source, flow.target):
@@ -92,9 +94,9 @@ def bytes_by_direction(graph: Topology, flows: Iterable[Flow]) -> dict[str, int]
 
 
 def sent_again(graph: Topology, flows: Sequence[Flow], more: Mapping[str, int]) -> dict[str, Again]:
-    """What a host sent beyond the prediction crossed its own link whole, unless its agents also
-    talk to each other, and any part of it each other direction of its flows; switches send nothing
-    again. See System.sent_again."""
+    """Returns the retransmitted bytes by direction (see System.sent_again). What a host sent beyond
+    the prediction crossed its own link completely, unless its agents also talk to each other; any
+    part of it crossed each other direction of its flows. Switches retransmit nothing."""
     partly = {flow.source for flow in flows if flow.source == flow.target}
     most: dict[str, int] = {}
     for direction, sources in _sources(graph, flows).items():
@@ -110,7 +112,7 @@ def _sender(direction: str) -> str:
 
 
 def _sources(graph: Topology, flows: Iterable[Flow]) -> dict[str, set[str]]:
-    """Direction -> the hosts whose flows cross it."""
+    """Returns for each direction the hosts whose flows cross it."""
     found: dict[str, set[str]] = {}
     for flow in flows:
         for direction in path(graph, flow.source, flow.target):
@@ -119,7 +121,7 @@ def _sources(graph: Topology, flows: Iterable[Flow]) -> dict[str, set[str]]:
 
 
 def path_s(graph: Topology, source: str, target: str, frame_bytes: int) -> float:
-    """How long a frame takes from one host to the other through empty queues."""
+    """Returns how long a frame takes from one host to the other through empty queues."""
     ways = {name: way for link in graph.links for name, _, _, way in link.directions()}
     crossed = [ways[name] for name in path(graph, source, target) if name in ways]
     return sum(
@@ -129,7 +131,7 @@ def path_s(graph: Topology, source: str, target: str, frame_bytes: int) -> float
 
 
 def rates(graph: Topology) -> Iterator[tuple[str, int]]:
-    """(direction, rate) of all that have one."""
+    """Yields (direction, rate) of all directions that have a rate."""
     for link in graph.links:
         for name, _, _, way in link.directions():
             if way.rate_bps:

@@ -1,4 +1,4 @@
-"""Kinds of switch a scenario can choose; each starts a program and is filled by a Control."""
+"""The kinds of switch that a scenario can choose; each starts a program, and a Control fills it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,18 +25,19 @@ which raises MachineLacks; and `facts()`, which returns what manifest.json says 
 
 
 def choose(name: str, program_json: Path, p4info: Path, log: str) -> Target:
-    """The target that `switch.target` and `switch.log` ask for."""
+    """Returns the target for `switch.target` and `switch.log`."""
     target: Target = TARGETS[name].TARGET(program_json, p4info, log)
     return target
 
 
 def require(name: str) -> None:
-    """Raise MachineLacks if a target is not installed."""
+    """Raises MachineLacks if a target is not installed."""
     TARGETS[name].installed()
 
 
 def facts(name: str) -> dict[str, object]:
-    """What manifest.json says of a target; MachineLacks if it is not installed."""
+    """Returns what manifest.json says about a target. Raises MachineLacks if it is not
+    installed."""
     found: dict[str, object] = TARGETS[name].facts()
     return found
 

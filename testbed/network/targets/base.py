@@ -1,4 +1,4 @@
-"""What every target offers, and how a switch of any target is started."""
+"""The interface of every target, and the start of a switch of any target."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ SILENT = "the switch hangs, or the machine is slow: increase timeouts.start"
 
 @dataclass(frozen=True)
 class SwitchSetting:
-    """Where a target starts its switch. ports: P4 port -> interface; scratch: for Unix sockets;
-    namespace_pid: a process in its network namespace. drops: losses to make at its ports, which
-    only `native` can."""
+    """Where a target starts its switch. ports: P4 port -> interface; scratch: folder for Unix
+    sockets; namespace_pid: a process in its network namespace. drops: losses to make at its ports,
+    which only `native` can."""
 
     name: str
     device_id: int
@@ -39,51 +39,55 @@ class SwitchSetting:
 
 
 class Control(Protocol):
-    """A session that fills and asks one switch. All but `answers` and `close` raise ControlError.
+    """A session that fills and queries one switch. All methods except `answers` and `close` raise
+    ControlError.
 
-    Names of counters and registers are those of TableEntry; ValueError for one the program lacks.
+    Counters and registers are named as in TableEntry; a name that the program lacks raises
+    ValueError.
     """
 
     @property
     def interface(self) -> str:
-        """What it speaks: P4Runtime, Thrift."""
+        """The protocol of the session: P4Runtime or Thrift."""
 
     def answers(self, within_s: float) -> bool:
-        """Whether the switch answers within that time, from its very start on."""
+        """Returns whether the switch answers within that time, even if it has only just been
+        started."""
 
     def begin(self) -> None:
-        """Take the switch over and see that it has its program, empty."""
+        """Takes control of the switch and makes sure that it has its program, without entries."""
 
     def reset(self) -> None:
-        """The program anew: no entries, no groups; registers and counters zero."""
+        """Loads the program again: no entries, no groups; registers and counters zero."""
 
     def change(self, old: Entries, new: Entries) -> None:
-        """Turn what `old` filled the switch with into `new`, by what differs."""
+        """Changes the entries from `old` to `new` by writing the differences."""
 
     def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
-        """index -> (packets, bytes) of an indirect counter."""
+        """Returns index -> (packets, bytes) of an indirect counter."""
 
     def read_register(self, register: str, indices: Iterable[int]) -> list[int]:
-        """Unsigned contents of these cells."""
+        """Returns the unsigned contents of these cells."""
 
     def close(self) -> None:
-        """End the session, not the switch."""
+        """Ends the session, not the switch."""
 
 
 class Target(Protocol):
-    """How one kind of switch is started, controlled and asked for its statistics."""
+    """Starts and controls one kind of switch, and reads its statistics."""
 
     def command(self, setting: SwitchSetting) -> list[str]:
-        """Arguments that start the switch in its namespace."""
+        """Returns the arguments that start the switch in its namespace."""
 
     def control(self, setting: SwitchSetting) -> Control:
-        """A session with that switch, which may not answer yet."""
+        """Returns a session with that switch, which may not answer yet."""
 
     def likely_cause(self, log_tail: list[str]) -> str:
-        """A guess from the log's last lines at why it did not start; empty for none."""
+        """Returns a guess, from the log's last lines, why it did not start; empty if there is
+        none."""
 
     def statistics(self, setting: SwitchSetting, process: NodeProcess) -> SwitchStatistics:
-        """What the switch counted so far."""
+        """Returns what the switch counted so far."""
 
 
 class RunningSwitch:
@@ -104,8 +108,8 @@ class RunningSwitch:
         self._filled = NO_ENTRIES
 
     def install(self, entries: Entries) -> None:
-        """Insert groups and table entries beside those that are there; NodeFailed with the switch's
-        words if refused."""
+        """Inserts groups and table entries in addition to those that are there. Raises NodeFailed
+        with the switch's message if it refuses."""
         self._ask(lambda: self._control.change(NO_ENTRIES, entries))
         self._filled = Entries(
             (*self._filled.tables, *entries.tables),
@@ -114,32 +118,33 @@ class RunningSwitch:
         )
 
     def replace(self, entries: Entries) -> None:
-        """Make these all that is installed. Only what differs is written, so what stays the same
-        goes on working meanwhile; registers stay. NodeFailed if refused."""
+        """Makes these the only entries. Only differences are written, so entries that stay the same
+        keep working meanwhile; registers keep their values. Raises NodeFailed if the switch
+        refuses."""
         self._ask(lambda: self._control.change(self._filled, entries))
         self._filled = entries
 
     def reprogram(self) -> None:
-        """Give it its program anew: entries are gone, registers and counters zero."""
+        """Loads its program again: entries are removed, registers and counters are zero."""
         self._ask(self._control.reset)
         self._filled = NO_ENTRIES
 
     def read_counter(self, counter: str) -> dict[int, tuple[int, int]]:
-        """index -> (packets, bytes) of an indirect counter.
+        """Returns index -> (packets, bytes) of an indirect counter.
 
-        counter: its P4Info name, or a last part of it that is unique.
+        counter: its P4Info name, or a unique last part of it.
         """
         return self._ask(lambda: self._control.read_counter(counter))
 
     def read_register(self, register: str, indices: Iterable[int]) -> list[int]:
-        """Unsigned contents of these cells; the name is as that of a counter."""
+        """Returns the unsigned contents of these cells; the register is named like a counter."""
         return self._ask(lambda: self._control.read_register(register, indices))
 
     def statistics(self) -> SwitchStatistics:
         return self._target.statistics(self._setting, self.process)
 
     def close(self) -> None:
-        """End the control session; the program is stopped by the network."""
+        """Ends the control session; the network stops the program."""
         self._control.close()
 
     def _ask(self, question: Callable[[], Result]) -> Result:
@@ -149,7 +154,8 @@ class RunningSwitch:
 def start_switch(
     setting: SwitchSetting, target: Target, process: NodeProcess, timeout_s: float
 ) -> RunningSwitch:
-    """Wait for the started program to answer and give it its pipeline; NodeFailed otherwise."""
+    """Waits until the started program answers, and gives it its pipeline. Raises NodeFailed if that
+    fails."""
     control = target.control(setting)
     try:
         _await_answer(target, process, control, timeout_s)
@@ -180,7 +186,8 @@ def _failed(target: Target, process: NodeProcess, what: str, otherwise: str = ""
 
 
 def _likely_cause(process: NodeProcess, target: Target | None, said: list[str]) -> str:
-    """The target's guess from its last lines, or that it was killed; empty for none."""
+    """Returns the target's guess from the last lines, or that the program was killed; empty if
+    neither."""
     guess = "" if target is None else target.likely_cause(said)
     if not guess and process.poll() == -signal.SIGKILL:
         return "somebody killed it, or the kernel did because memory ran out"
@@ -190,8 +197,8 @@ def _likely_cause(process: NodeProcess, target: Target | None, said: list[str]) 
 def ask(
     process: NodeProcess, question: Callable[[], Result], target: Target | None = None
 ) -> Result:
-    """The answer to a control question; a refusal becomes NodeFailed with the switch's words, and
-    with the target's guess at the cause when the switch has just been started."""
+    """Returns the answer to a control request. A refusal raises NodeFailed with the switch's
+    message and, if the switch has just been started, with the target's guess at the cause."""
     try:
         return question()
     except ControlError as refused:
@@ -203,15 +210,16 @@ def ask(
 
 
 def unix_path(setting: SwitchSetting, kind: str) -> Path:
-    """Path of one of the switch's Unix sockets."""
+    """Returns the path of one of the switch's Unix sockets."""
     return setting.scratch / f"{setting.name}.{kind}"
 
 
 def grpc_address(setting: SwitchSetting) -> str:
-    """Where the switch serves P4Runtime: a Unix socket, which namespaces of networks share."""
+    """Returns where the switch serves P4Runtime: a Unix socket, which works across network
+    namespaces."""
     return f"unix:{unix_path(setting, 'grpc')}"
 
 
 def port_arguments(setting: SwitchSetting) -> list[str]:
-    """`-i 1@s1-eth1 -i 2@s1-eth2 ...`"""
+    """Returns `-i 1@s1-eth1 -i 2@s1-eth2 ...`."""
     return [word for port, name in setting.ports.items() for word in ("-i", f"{port}@{name}")]

@@ -1,4 +1,4 @@
-"""The `bmv2` target: simple_switch_grpc, or simple_switch where only that is installed."""
+"""The `bmv2` target: simple_switch_grpc, or simple_switch if only that is installed."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ LIKELY_CAUSES = {
 
 
 def installed() -> str:
-    """GRPC or THRIFT, by what is on PATH; raises MachineLacks naming what is not."""
+    """Returns GRPC or THRIFT, whichever is on PATH. Raises MachineLacks that names what is
+    missing."""
     if shutil.which(GRPC):
         return GRPC
     if not shutil.which(THRIFT):
@@ -66,7 +67,7 @@ def installed() -> str:
 
 @dataclass(frozen=True)
 class Bmv2Target:
-    """BMv2 with compiled JSON and its P4Info. log: a level of BMv2's, `off` for no log at all,
+    """BMv2 with compiled JSON and its P4Info. log: a level of BMv2's; `off` for no log at all,
     which makes it several times faster."""
 
     program_json: Path
@@ -101,8 +102,9 @@ class Bmv2Target:
         return next((cause for sign, cause in LIKELY_CAUSES.items() if sign in text), "")
 
     def statistics(self, setting: SwitchSetting, process: NodeProcess) -> SwitchStatistics:
-        """BMv2 counts no drop of its own: the kernel counts those of its packet sockets, and
-        agglab.testbed.queue_losses tells of its queues what can be known."""
+        """Returns the statistics. BMv2 does not count its own drops: the kernel counts those of its
+        packet sockets, and agglab.testbed.queue_losses derives what can be known about its
+        queues."""
         known = self._drops.get(process.pid, 0) + take_drops(process.pid)
         self._drops[process.pid] = known
         return SwitchStatistics(setting.name, process.cpu_s(), known, {})
@@ -112,7 +114,7 @@ TARGET = Bmv2Target
 
 
 def facts() -> dict[str, object]:
-    """What manifest.json says of it; MachineLacks if it is not installed."""
+    """Returns what manifest.json says about it. Raises MachineLacks if it is not installed."""
     program = installed()
     path = shutil.which(program)
     version = subprocess.run([program, "--version"], capture_output=True, text=True)

@@ -1,7 +1,6 @@
-"""The `bridge` target: the kernel's own bridge in place of a switch, for systems whose switches
-only forward. It runs no program: of what switches are filled with it takes where each MAC address
-is, and sends nothing to addresses that it was not told.
-"""
+"""The `bridge` target: the kernel's own bridge instead of a switch, for systems whose switches only
+forward. It runs no program. From the entries it takes only where each MAC address is, and it sends
+nothing to unknown addresses."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ switch can."""
 
 @dataclass(frozen=True)
 class BridgeTarget:
-    """The program is compiled for other targets and not used here, nor is `log`."""
+    """The bridge. It uses neither the program, which is compiled for other targets, nor `log`."""
 
     program_json: Path
     p4info: Path
@@ -47,13 +46,13 @@ class BridgeTarget:
         return ""
 
     def statistics(self, setting: SwitchSetting, process: NodeProcess) -> SwitchStatistics:
-        """The kernel forwards on the time of whoever sends, and links count what their queues
-        refuse."""
+        """Returns the statistics. The kernel forwards in the sender's processor time, and links
+        count what their queues refuse."""
         return SwitchStatistics(setting.name, 0.0, 0, {})
 
 
 class BridgeControl:
-    """See targets.base.Control; by iproute2, in the switch's namespace."""
+    """See targets.base.Control. It uses iproute2 in the switch's namespace."""
 
     interface = "iproute2"
 
@@ -62,7 +61,7 @@ class BridgeControl:
         self._made = False
 
     def answers(self, within_s: float) -> bool:
-        """Whatever the kernel can do, it can do at once."""
+        """Returns true: the kernel's bridge is ready immediately."""
         return True
 
     def begin(self) -> None:
@@ -103,7 +102,8 @@ class BridgeControl:
         raise ValueError(f"a bridge has no register {register}")
 
     def close(self) -> None:
-        """The bridge goes, too: nothing that can be killed forwards its frames."""
+        """Removes the bridge as well, because no process forwards its frames that could be
+        killed."""
         if self._made:
             self._made = False
             with contextlib.suppress(ControlError):
@@ -124,7 +124,7 @@ class BridgeControl:
 
 
 def _places(entries: Entries) -> Iterable[tuple[str, int]]:
-    """(MAC address, port) of the entries that say where a host is."""
+    """Yields (MAC address, port) of the entries that say where a host is."""
     for entry in entries.tables:
         if entry.table == "macs":
             number = entry.match["dst"]
@@ -139,12 +139,12 @@ TARGET = BridgeTarget
 
 
 def installed() -> None:
-    """Raises MachineLacks where iproute2's `bridge` is not on PATH."""
+    """Raises MachineLacks if iproute2's `bridge` is not on PATH."""
     if which(PROGRAM) is None:
         raise MachineLacks(f"the program {PROGRAM}", install("apt-get install iproute2"))
 
 
 def facts() -> dict[str, object]:
-    """It is the kernel's, whose version the manifest has."""
+    """Returns nothing: the bridge belongs to the kernel, whose version the manifest has."""
     installed()
     return {"program": which(PROGRAM)}

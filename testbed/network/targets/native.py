@@ -1,4 +1,4 @@
-"""The `native` target: our own switch, `python -m agglab.switch`."""
+"""The `native` target: Agglab's own switch, `python -m agglab.switch`."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class NativeTarget:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    """Connect to the statistics socket and read its one JSON object to the end of the stream."""
+    """Connects to the statistics socket and reads its one JSON object to the end of the stream."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(STATISTICS_TIMEOUT_S)
         connection.connect(str(path))
@@ -85,9 +85,9 @@ TARGET = NativeTarget
 
 
 def installed() -> None:
-    """It comes with us."""
+    """Does nothing: the switch comes with Agglab."""
 
 
 def facts() -> dict[str, object]:
-    """Nothing that the manifest's own hashes and versions do not say."""
+    """Returns nothing, because the manifest's own hashes and versions say everything."""
     return {}

@@ -1,4 +1,4 @@
-"""A switch controlled over P4Runtime, whoever made it."""
+"""Controls a switch of any kind over P4Runtime."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agglab.testbed.network.targets.base import SwitchSetting, grpc_address
 
 
 class P4RuntimeControl(P4RuntimeClient):
-    """The Control over P4Runtime; program_json: compiled BMv2 JSON, p4info: text protobuf."""
+    """The Control over P4Runtime. program_json: compiled BMv2 JSON; p4info: text protobuf."""
 
     interface = "P4Runtime"
 
@@ -18,7 +18,7 @@ class P4RuntimeControl(P4RuntimeClient):
         self._program_json = program_json
 
     def begin(self) -> None:
-        """Win the election and give the switch its pipeline."""
+        """Wins the mastership election and gives the switch its pipeline."""
         self.become_primary()
         self.reset()
 

@@ -1,4 +1,4 @@
-"""BMv2's simple_switch controlled over Thrift, by way of simple_switch_CLI."""
+"""Controls BMv2's simple_switch over Thrift, through simple_switch_CLI."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Value = int | tuple[int, int]
 
 
 class ThriftControl:
-    """See targets.base.Control. program_json: what the switch was started with."""
+    """See targets.base.Control. program_json: the program with which the switch was started."""
 
     interface = "Thrift"
 
@@ -43,7 +43,8 @@ class ThriftControl:
         self._nodes: dict[int, dict[int, int]] = {}
 
     def answers(self, within_s: float) -> bool:
-        """Whether the Thrift port is open: BMv2 opens it when the program and all ports are in."""
+        """Returns whether the Thrift port is open. BMv2 opens it when the program and all ports are
+        ready."""
         deadline = time.monotonic() + within_s
         with network_namespace(self._namespace_pid):
             while not _is_open(THRIFT_PORT):
@@ -71,7 +72,8 @@ class ThriftControl:
             self._change_entry(kind, entry)
 
     def _change_group(self, kind: str, group: int, replicas: Sequence[Replica]) -> None:
-        """A group is one node of BMv2's for each instance, with all the ports of that instance."""
+        """Changes a multicast group. BMv2 represents it as one node for each instance, with all
+        ports of that instance."""
         if kind == "INSERT":
             self._command(f"mc_mgrp_create {group}")
         nodes = self._nodes.setdefault(group, {})
@@ -139,7 +141,7 @@ class ThriftControl:
 
 
 def by_instance(replicas: Iterable[Replica]) -> dict[int, list[int]]:
-    """instance -> its ports."""
+    """Returns instance -> its ports."""
     found: dict[int, list[int]] = {}
     for replica in replicas:
         found.setdefault(replica.instance, []).append(replica.port)
@@ -152,7 +154,7 @@ def _is_open(port: int) -> bool:
 
 
 class ProgramNames:
-    """Objects of BMv2 JSON by full name, or by any last part of it that is unique."""
+    """The objects of BMv2 JSON by full name, or by any unique last part of it."""
 
     def __init__(self, program: Mapping[str, Any]) -> None:
         types = {each["name"]: each["fields"] for each in program["header_types"]}
@@ -166,13 +168,13 @@ class ProgramNames:
         }
 
     def array(self, kind: str, name: str) -> tuple[str, int]:
-        """Full name and number of cells of a counter or register."""
+        """Returns the full name and number of cells of a counter or register."""
         full = _full_name(self._arrays[kind], name, kind)
         return _spoken(full), self._arrays[kind][full]
 
     def entry(self, entry: TableEntry) -> tuple[str, str, str, str]:
-        """Table, match, action and arguments, as simple_switch_CLI takes them; ValueError names
-        what the program does not have."""
+        """Returns table, match, action and arguments as simple_switch_CLI takes them. Raises
+        ValueError that names what the program does not have."""
         table = self._tables[_full_name(self._tables, entry.table, "table")]
         action = _full_name(table["actions"], entry.action, f"action of table {entry.table}")
         action_id = table["action_ids"][table["actions"].index(action)]
@@ -209,7 +211,8 @@ class ProgramNames:
 
 
 def _spoken(name: str) -> str:
-    """A name as a word of a command; ValueError if the command line would take it for more."""
+    """Returns a name as a word of a command. Raises ValueError if the command line would read it as
+    several words."""
     if not _WORD.fullmatch(name):
         raise ValueError(f"simple_switch_CLI cannot express the name {name!r}")
     return name

@@ -1,4 +1,5 @@
-"""ATP: all jobs share the switch's slots, a server sums what finds none (docs/systems/atp.md)."""
+"""ATP: all jobs share the switch's slots, and a server sums chunks that find none
+(docs/systems/atp.md)."""
 
 from agglab.testbed.systems.atp.system import Atp
 

@@ -1,4 +1,4 @@
-"""ATP's answers to what the testbed asks of a system."""
+"""ATP's answers to the testbed's questions about a system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""ESA: slots that all jobs share, and that a higher priority takes over (docs/systems/esa.md)."""
+"""ESA: slots that all jobs share, and that chunks of a higher priority take over
+(docs/systems/esa.md)."""
 
 from agglab.testbed.systems.esa.system import Esa
 

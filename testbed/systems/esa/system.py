@@ -1,4 +1,4 @@
-"""ESA's answers to what the testbed asks of a system."""
+"""ESA's answers to the testbed's questions about a system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ATP brings for its own verification: mutants/, and keys for schedules of `explore`."""
+"""What ATP provides for its own verification: mutants/, and keys for schedules of `explore`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SCALES = (24, 30)
 
 
 def options(chance: Random) -> AtpKeys:
-    """Of a schedule."""
+    """Returns the keys for a schedule."""
     return AtpKeys(
         pool=chance.choice((SHARED, SHARED, DIVIDED)),
         scale_log2=chance.choice(SCALES),

@@ -1,4 +1,4 @@
-"""What ESA brings for its own verification: mutants/, and keys for schedules of `explore`."""
+"""What ESA provides for its own verification: mutants/, and keys for schedules of `explore`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SCALES = (24, 30)
 
 
 def options(chance: Random) -> EsaKeys:
-    """Of a schedule."""
+    """Returns the keys for a schedule."""
     count = chance.randint(0, 1)
     return EsaKeys(
         scale_log2=chance.choice(SCALES),
