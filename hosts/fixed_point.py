@@ -53,4 +53,8 @@ class FixedPoint:
         if self.scale_log2 is not None:
             exponent = self.value_bits(workers) + 126 - self.scale_log2
             assert 0 < exponent < quantise.EXPONENT_NOT_FINITE
-        return State(noise_key=self.noise_key or 0, exponent=exponent, in_use=self != FixedPoint())
+        return State(noise_key=self.noise_key or 0, exponent=exponent, in_use=self != BY_CHUNK)
+
+
+BY_CHUNK = FixedPoint()
+"""Nothing but each chunk's exponent decides."""

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from agglab.hosts import fixed_point, library, wire
 from agglab.hosts.endpoint import Address, Inbox, Outbox, Repeat
-from agglab.hosts.fixed_point import FixedPoint
+from agglab.hosts.fixed_point import BY_CHUNK, FixedPoint
 from agglab.hosts.recovery import PENDING, Recovery, Timing, check_layout
 from agglab.hosts.slot_rounds import SlotRounds
 from agglab.hosts.slots import KINDS, Job
@@ -93,7 +93,7 @@ class Worker:
         job: Job,
         timing: Timing = Timing(),
         aggregator: Address = wire.AGGREGATOR,
-        floats: FixedPoint = FixedPoint(),
+        floats: FixedPoint = BY_CHUNK,
     ) -> None:
         self.job, self.timing = job, timing
         self.peers = (aggregator,)

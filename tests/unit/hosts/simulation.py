@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from switch_model import Faults, JobEntry, Network, SwitchModel
 
-from agglab.hosts.fixed_point import FixedPoint
+from agglab.hosts.fixed_point import BY_CHUNK, FixedPoint
 from agglab.hosts.wire import Batch
 from agglab.hosts.worker import Job, Timing, Worker
 
@@ -60,7 +60,7 @@ class Simulation:
         floats: Sequence[FixedPoint] = (),
     ) -> None:
         self.job, self.network = job, network
-        of_each = floats or [FixedPoint()] * len(tensors)
+        of_each = floats or [BY_CHUNK] * len(tensors)
         self.participants = [
             Participant(Worker(job, TIMING, floats=own), mine, rank * skew_ns)
             for rank, (mine, own) in enumerate(zip(tensors, of_each, strict=True))

@@ -15,7 +15,7 @@ from simulation import MS, Simulation, make_network
 from switch_model import Faults
 
 from agglab.hosts.errors import NotFinite
-from agglab.hosts.fixed_point import FixedPoint
+from agglab.hosts.fixed_point import BY_CHUNK, FixedPoint
 from agglab.hosts.worker import Job
 
 LANES = 3
@@ -78,7 +78,7 @@ def test_what_travels_comes_back_and_is_counted(
     b = min(31 - math.ceil(math.log2(workers)), 32 if bits is None else bits - 1)
     limit = 2**b - 1
     clipped, vanished = [0] * workers, [0] * workers
-    plain = floats[0] == FixedPoint()
+    plain = floats[0] == BY_CHUNK
     for index in range(size):
         start = index // LANES * LANES
         chunks = [tensor[start : start + LANES] for tensor in tensors]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from system_runs import DISORDER, Run, scenario_text
 
 from agglab.testbed.scenario import ScenarioError, load
 from agglab.testbed.systems.switchml import fixed_point
 from agglab.testbed.systems.switchml.fixed_point import SwitchmlKeys
-from system_runs import DISORDER, Run, scenario_text
 
 KEYS = (
     "scale_log2: 20",
