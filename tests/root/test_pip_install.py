@@ -1,4 +1,4 @@
-"""README's section on `agglab-p4c` and `agglab-switch`, followed to the letter, no checkout there."""
+"""README's section on `agglab-p4c` and `agglab-switch`, followed to the letter with no checkout."""
 
 from __future__ import annotations
 
