@@ -312,9 +312,7 @@ def _integer(
     value = content.get(key, default)
     least, most = bounds
     if type(value) is not int or not least <= value <= most:
-        raise _Wrong(
-            f"{path}.{key}", f"{value!r} is not a number in the range", f"{least} to {most}"
-        )
+        raise _Wrong(f"{path}.{key}", f"{value!r} is out of range", f"{least} to {most}")
     return value
 
 

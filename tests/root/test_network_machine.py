@@ -56,7 +56,7 @@ def test_root_without_the_right_to_make_namespaces() -> None:
         [*weak, sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
     )
     assert done.stderr == ""
-    assert done.stdout.startswith("this machine lacks the right to make namespaces (unshare:")
+    assert done.stdout.startswith("this machine lacks permission to create namespaces (unshare:")
     assert "--privileged" in done.stdout
 
 

@@ -59,7 +59,9 @@ def test_a_killed_switch_is_noticed(tmp_path: Path, program: dict[str, str]) -> 
     got = case(tmp_path, "switch_killed", **program)
     assert got["before"] is None
     assert got["after"] == "s1: the switch was killed by SIGKILL"
-    assert got["asked"].startswith("s1: the switch was killed by SIGKILL: read counter malformed:")
+    assert got["asked"].startswith(
+        "s1: the switch was killed by SIGKILL: reading counter malformed:"
+    )
 
 
 def test_a_refused_entry_is_the_switchs_own_words(tmp_path: Path, program: dict[str, str]) -> None:

@@ -62,14 +62,14 @@ def checked(capsys: pytest.CaptureFixture[str], *settings: str) -> str:
 
 def test_check_says_what_a_scenario_asks_too_much(capsys: pytest.CaptureFixture[str]) -> None:
     wide = ("topology.workers=8", "links.rate=155mbit")
-    assert "carries" not in checked(capsys, *wide)
+    assert "can carry" not in checked(capsys, *wide)
     capacity.keep(ROWS)
     assert (
-        "this scenario asks 3.1 times what this machine carries (155mbit for each of 8 workers, "
-        "50mbit were measured): expect cpu-bound; use links.rate 50mbit or backend: virtual"
+        "this scenario asks for 3.1 times what this machine can carry (155mbit for each of 8 "
+        "workers; 50mbit was measured), so expect the verdict cpu-bound; use links.rate 50mbit or backend: virtual"
     ) in checked(capsys, *wide)
-    assert "carries" not in checked(capsys, "topology.workers=8", "links.rate=50mbit")
-    assert "carries" not in checked(capsys, *wide, "backend=virtual")
+    assert "can carry" not in checked(capsys, "topology.workers=8", "links.rate=50mbit")
+    assert "can carry" not in checked(capsys, *wide, "backend=virtual")
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_what_was_found_before_an_interrupt_is_kept() -> None:
 def test_a_machine_that_carries_nothing_keeps_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--workers", "2", "--packet-bytes", "576"], lambda *_: False) == 1
     assert capacity.kept() == []
-    assert "repeat it on a quieter machine" in capsys.readouterr().out
+    assert "repeat the calibration on a quieter machine" in capsys.readouterr().out
 
 
 def test_a_machine_that_lacks_something_says_what(capsys: pytest.CaptureFixture[str]) -> None:

@@ -312,7 +312,7 @@ def test_a_bug_of_ours_is_one_line_and_a_log(capsys, fake, tmp_path: Path) -> No
     assert cli.main(["run", "quickstart", "--results", str(tmp_path)]) == 1
     shown = capsys.readouterr().err
     assert shown.count("\n") == 1
-    log = Path(re.search(r"the trace is in (\S+)", shown)[1])
+    log = Path(re.search(r"the traceback is in (\S+)", shown)[1])
     assert "Traceback" in log.read_text()
     assert metrics(tmp_path)["ok"] is False
 
@@ -321,7 +321,7 @@ def test_a_bug_outside_a_run_is_one_line_and_a_log(capsys, monkeypatch) -> None:
     monkeypatch.setattr(cli, "names", raising(RuntimeError("oops")))
     assert cli.main(["list"]) == 1
     shown = capsys.readouterr().err
-    assert shown.startswith("internal error: RuntimeError('oops'); the trace is in ")
+    assert shown.startswith("internal error: RuntimeError('oops'); the traceback is in ")
     log = Path(shown.split()[-1])
     assert "Traceback" in log.read_text()
     log.unlink()
@@ -346,7 +346,7 @@ def test_a_sweep_that_broke_off_is_not_ok(fake, tmp_path: Path) -> None:
     found = metrics(tmp_path, "scaling")
     assert (found["ok"], found["exact"], len(found["points"])) == (False, False, 3)
     assert "interrupted" in found["reason"]
-    assert "did not finish" in found["reason"]
+    assert "was not finished" in found["reason"]
 
 
 def test_a_fault_that_meets_two_jobs_is_told_once(capsys, tmp_path: Path) -> None:

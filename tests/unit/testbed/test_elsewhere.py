@@ -129,7 +129,7 @@ def kill_after_first_point(cluster: Cluster, results: Path) -> None:
     [
         (["--scheduler", "here:1"], "'here:1' is not tcp://HOST:PORT"),
         (["--scheduler", "tcp://"], "'tcp://' is not tcp://HOST:PORT"),
-        (["--scheduler", "tcp://127.0.0.1:1", "--set", "sweep={}"], "sweeps nothing"),
+        (["--scheduler", "tcp://127.0.0.1:1", "--set", "sweep={}"], "has no sweep"),
     ],
 )
 def test_what_is_no_scheduler_is_told_in_one_line(

@@ -54,10 +54,10 @@ def test_verdicts(case: Evidence, verdict: str, reason: str) -> None:
         ("timers", {"sent": 100, "unexplained": 50, "wait": {"h1": 4.0}}, "50 packets were sent"),
         ("faults", {"faults": ("worker_pause",), "losses": 3}, "held up: worker_pause"),
         ("window", {"window_share": 0.25, "losses": 3}, "the window fills 25%"),
-        ("losses", {"losses": 3, "retransmitted": 9, "delayed": True}, "3 frames were, and 9"),
+        ("losses", {"losses": 3, "retransmitted": 9, "delayed": True}, "3 frames were lost, and 9"),
         ("brevity", {"brief": True, "delayed": True}, "before their packets have filled"),
         ("delay", {"delayed": True}, "the delay of the links"),
-        ("unknown", {}, "no counter says why"),
+        ("unknown", {}, "no counter shows why"),
     ],
 )
 def test_where_neither_link_nor_processor_was_busy_something_was_waited_for(

@@ -50,9 +50,9 @@ def written(tmp_path: Path, text: str) -> Path:
     ("section", "complaint"),
     [
         ("{x: topology.workers}", "figure: has no title"),
-        ("{title: a, x: links.loss}", "figure.x: 'links.loss' is not swept"),
+        ("{title: a, x: links.loss}", "figure.x: 'links.loss' is not a swept key"),
         ("{title: a, y: [allreduce.time]}", r"figure.y\[0\]: unknown metric 'allreduce.time'"),
-        ("{title: a, y: [link_bound_s, exact]}", r"figure.y\[1\]: 'exact' is no number"),
+        ("{title: a, y: [link_bound_s, exact]}", r"figure.y\[1\]: 'exact' is not a number"),
         (
             "{title: a, mark: {metric: windowshare}}",
             "figure.mark.metric: unknown .*window_share",
@@ -89,9 +89,9 @@ def test_in_virtual_time_contenders_that_need_real_links_are_left_out(tmp_path: 
 
 
 def test_what_is_no_figure_has_no_variant(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match="is no figure"):
+    with pytest.raises(ScenarioError, match="is not a figure"):
         variant(written(tmp_path, BASE), VIRTUAL, long=False)
-    with pytest.raises(ScenarioError, match="no such figure, did you mean 'pool-size'"):
+    with pytest.raises(ScenarioError, match="unknown figure, did you mean 'pool-size'"):
         find("poolsize")
 
 

@@ -141,7 +141,7 @@ def test_timers_of_a_tenth_of_the_round_trip(ran: Run, monkeypatch: pytest.Monke
     assert kinds(metrics) >= {"sent-again"}
     (finding,) = (f for f in metrics["findings"] if f["kind"] == "sent-again")
     assert finding["numbers"]["unexplained"] >= 3 * 3  # three times by each worker
-    assert "ms after it was first sent" in finding["text"]
+    assert "ms after its first transmission" in finding["text"]
 
 
 def test_a_window_of_one_and_how_findings_are_expected(ran: Run) -> None:

@@ -117,7 +117,7 @@ def test_a_name_is_one_word_of_a_thrift_command(name: str) -> None:
         "register_arrays": [],
     }
     names = ProgramNames(program)
-    with pytest.raises(ValueError, match="has no way to say"):
+    with pytest.raises(ValueError, match="cannot express"):
         names.entry(TableEntry(name, {}, "a", {}, default=True))
-    with pytest.raises(ValueError, match="has no way to say"):
+    with pytest.raises(ValueError, match="cannot express"):
         names.array("counter", name)

@@ -340,8 +340,8 @@ def test_wrong_results_are_a_shortcoming_that_says_where(tmp_path: Path) -> None
     bad = Verdict(0, 2, Wrong("result", 1, 17, 0.5, float("nan"), 1e-9), float("inf"), 2e-9)
     outcome.jobs[0].verdicts[1] = bad
     text = (
-        "h2: worker 1: job1, round 1: result[17] is nan, expected 0.5 within 1e-09 "
-        "(0 sums and 2 results are wrong)"
+        "h2 (worker 1 of job1), round 1: result[17] is nan, but 0.5 was expected within 1e-09; "
+        "0 sums and 2 results are wrong"
     )
     assert shortcomings(outcome, [], [Expectation("exact", equals=True)]) == [text]
     metrics = compute(s, replace(measurements(s), outcome=outcome))

@@ -132,7 +132,7 @@ def test_a_server_that_nobody_reaches_ends_the_round(tmp_path: Path) -> None:
         ("exact: true", "switches.s1.packets.new: 1", "expect.switches.s1.packets.new: unknown"),
         ("gather.py:Gather", "gather.py:Gatherer", f"system: {GATHER} has no Gatherer"),
         ("own_system/gather.py", "gather.py", "system: "),
-        (f"{GATHER}:Gather", "ringg", "system: no such system 'ringg'"),
+        (f"{GATHER}:Gather", "ringg", "system: unknown system 'ringg'"),
     ],
 )
 def test_mistakes(tmp_path: Path, old: str, new: str, found: str) -> None:

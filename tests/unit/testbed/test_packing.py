@@ -111,7 +111,7 @@ def test_other_code_is_said(
     pack = packed(first(made), tmp_path / "p.zip")
     monkeypatch.setattr("agglab.testbed.packing.repeat.code_sha256", lambda: "another")
     repeated(pack, tmp_path)
-    assert "not the code that made it: git checkout " in capsys.readouterr().out
+    assert "not the one that produced the results: git checkout " in capsys.readouterr().out
 
 
 def test_what_a_scenario_names_is_packed_and_run_only_if_trusted(
@@ -230,19 +230,19 @@ def with_files(files: dict[str, Any], *names: str) -> Build:
 
 
 ATTACKS: dict[str, tuple[Build, str]] = {
-    "up": (member("../evil"), "no name of a file"),
-    "deep up": (member("runs/../../evil"), "no name of a file"),
-    "absolute": (member("/tmp/evil"), "no name of a file"),
-    "hidden": (member(".bashrc"), "no name of a file"),
-    "backslash": (member("..\\evil"), "no name of a file"),
-    "long": (member("a" * 300), "no name of a file"),
+    "up": (member("../evil"), "cannot be the name of a file"),
+    "deep up": (member("runs/../../evil"), "cannot be the name of a file"),
+    "absolute": (member("/tmp/evil"), "cannot be the name of a file"),
+    "hidden": (member(".bashrc"), "cannot be the name of a file"),
+    "backslash": (member("..\\evil"), "cannot be the name of a file"),
+    "long": (member("a" * 300), "cannot be the name of a file"),
     "unlisted": (with_files({}, "evil"), "does not list"),
-    "absent": (with_files({"evil": described(b"x")}), "does not have"),
-    "another": (with_files({"evil": described(b"y" * 100_000)}, "evil"), "is not what"),
-    "bomb": (with_files({"evil": described(b"x")}, "evil"), "is not what"),
-    "negative": (with_files({"evil": described(b"", bytes=-1)}, "evil"), "of no size"),
-    "large": (with_files({"evil": described(b"", bytes=2**40)}, "evil"), "of no size"),
-    "true": (with_files({"evil": described(b"", bytes=True)}, "evil"), "of no size"),
+    "absent": (with_files({"evil": described(b"x")}), "does not contain"),
+    "another": (with_files({"evil": described(b"y" * 100_000)}, "evil"), "has other content than"),
+    "bomb": (with_files({"evil": described(b"x")}, "evil"), "has other content than"),
+    "negative": (with_files({"evil": described(b"", bytes=-1)}, "evil"), "has no size"),
+    "large": (with_files({"evil": described(b"", bytes=2**40)}, "evil"), "has no size"),
+    "true": (with_files({"evil": described(b"", bytes=True)}, "evil"), "has no size"),
     "too much": (
         with_files({n: described(b"", bytes=2**28) for n in "abcde"}, *"abcde"),
         "at most",
@@ -313,7 +313,7 @@ def test_a_damaged_pack_is_one_line(
     ("runs", "said"),
     [
         ([], "no list of runs"),
-        ([3], "not described"),
+        ([3], "description of a run is malformed"),
         ([{"folder": "../x", "within": 0.1}], "has no folder"),
         ([{"folder": "runs/0", "within": 99}], "how far"),
         ([{"folder": "runs/0", "within": True}], "how far"),
@@ -338,7 +338,7 @@ def test_what_cannot_be_packed_is_named(
     folder = Path(shutil.copytree(first(made), tmp_path / "run"))
     (folder / "metrics.json").write_text('{"ok": false, "reason": "the run was not finished"}')
     assert cli.main(["pack", str(folder), "--out", str(tmp_path / "p.zip")]) == 2
-    assert "did not finish" in capsys.readouterr().err and not (tmp_path / "p.zip").exists()
+    assert "was not finished" in capsys.readouterr().err and not (tmp_path / "p.zip").exists()
 
 
 def slower(factor: float) -> Callable[[dict[str, Any]], None]:
@@ -354,7 +354,7 @@ def slower(factor: float) -> Callable[[dict[str, Any]], None]:
     [
         (slower(1.05), None),
         (slower(0.95), None),
-        (slower(1.2), "a round takes 1.2 times as long; it may be 10% off"),
+        (slower(1.2), "a round takes 1.2 times as long, and the limit of the difference is 10%"),
         (slower(0.5), "a round takes 0.5 times as long"),
         (lambda m: m.update(exact=False), "exact was True and is False"),
         (lambda m: m["fidelity"].update(verdict="starved"), "too slow (starved)"),

@@ -70,7 +70,7 @@ def test_each_peer_says_why_it_could_not_run(install: Install, tmp_path: Path) -
     install(peers.SWITCH, KILLED)
     assert peers.bmv2_trouble() == "simple_switch could not be run: it printed nothing"
     install(peers.SWITCH, LISTENS)
-    assert "simple_switch_CLI could not run: " in (said := peers.bmv2_trouble())
+    assert "simple_switch_CLI could not be run: " in (said := peers.bmv2_trouble())
     assert said.endswith("No module named 'thrift'")
     install(CLI, "while True: print('RuntimeCmd: ', end='', flush=True); sys.stdin.readline()")
     assert peers.bmv2_trouble() == ""
@@ -91,7 +91,7 @@ def test_conformance_with_peers_that_do_not_run_is_no_difference(
     assert (
         "could not run: p4c (p4c-bm2-ss could not be run: small.p4:1: fatal error: core.p4" in said
     )
-    assert "could not run: bmv2 (simple_switch_CLI could not run: " in said
+    assert "could not run: bmv2 (simple_switch_CLI could not be run: " in said
     assert "differ" not in said and "other sums" not in said
 
 

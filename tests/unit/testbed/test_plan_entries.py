@@ -157,7 +157,7 @@ def test_a_prefix_match() -> None:
         (TableEntry("workers", {}, "tribute"), "action tribute does not exist"),
         (TableEntry("workers", {"port": 1}, "contribute"), "key of table workers port does not"),
         (TableEntry("workers", {}, "contribute", {"x": 1}), "parameter of action contribute x"),
-        (TableEntry("workers", {"job": 1 << 16}, "contribute"), "65536 does not fit 16 bits"),
+        (TableEntry("workers", {"job": 1 << 16}, "contribute"), "65536 does not fit into 16 bits"),
     ],
 )
 def test_entries_the_program_does_not_know(entry: TableEntry, message: str) -> None:

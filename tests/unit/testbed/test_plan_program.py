@@ -50,7 +50,9 @@ def test_every_entry_fits_with_all_keys_and_parameters(names: Names) -> None:
 
 def test_one_worker_more_than_the_program_has_bits_for() -> None:
     hosts = tuple(f"h{n}" for n in range(1, 66))
-    with pytest.raises(ValueError, match="job 1: 65 children at switch s1, the program has 64"):
+    with pytest.raises(
+        ValueError, match="job 1: 65 children at switch s1, but the program has only 64"
+    ):
         job_entries(rack(65), "s1", [PlacedJob(1, hosts, 0, 128)])
 
 

@@ -178,7 +178,7 @@ def test_the_first_that_breaks_off_ends_the_sweep_with_its_code(
     ("change", "message"),
     [
         ({"sweep": ""}, "only sweeps can be resumed, and tiny is none"),
-        ({"rounds: 2": "rounds: 3"}, "is of another scenario than "),
+        ({"rounds: 2": "rounds: 3"}, "holds results of another scenario than "),
     ],
 )
 def test_what_cannot_be_resumed_is_one_line_and_exit_code_2(
@@ -205,7 +205,7 @@ def test_a_folder_that_is_none_cannot_be_resumed(
     scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["run", str(scenario), "--resume", str(tmp_path / "none")]) == 2
-    assert "is no folder of a sweep" in capsys.readouterr().err
+    assert "is not the result folder of a sweep" in capsys.readouterr().err
 
 
 def test_how_many_run_at_once(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,4 +224,4 @@ def test_a_wrong_number_of_processes_is_refused(
 ) -> None:
     with pytest.raises(SystemExit, match="2"):
         cli.main(["run", str(scenario), f"--processes={number}"])
-    assert "is not a whole number above 0" in capsys.readouterr().err
+    assert "is not a whole number greater than 0" in capsys.readouterr().err

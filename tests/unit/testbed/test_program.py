@@ -98,16 +98,25 @@ PLANNED = TableEntry("macs", {"dst": 1}, "forward", {"port": 2})
     ("table", "said"),
     [
         ({}, None),
-        ({"name": "c.other"}, "table macs does not exist; the program has c.other; a program with"),
-        ({"keys": ["hdr.e.src"]}, "table c.macs has the name of one that every switch is filled"),
-        ({"keys": ["hdr.e.src"]}, "but its keys are hdr.e.src; the plan fills it with dst -> forw"),
-        ({"keys": ["hdr.e.dst", "meta.vlan"]}, "but its keys are hdr.e.dst, meta.vlan; the plan"),
-        ({"action": "c.send"}, "but it has no action forward, only c.send; the plan fills it with"),
-        ({"params": ["port", "mac"]}, "but its action forward takes (mac, port); the plan fills"),
+        (
+            {"name": "c.other"},
+            "it has no table macs, only c.other; fill a program's own tables with",
+        ),
+        (
+            {"keys": ["hdr.e.src"]},
+            "Agglab fills a table of this name, c.macs, in every switch with dst",
+        ),
+        (
+            {"keys": ["hdr.e.src"]},
+            "in every switch with dst -> forward(port), but its keys are hdr.e.src: ",
+        ),
+        ({"keys": ["hdr.e.dst", "meta.vlan"]}, "but its keys are hdr.e.dst, meta.vlan: change"),
+        ({"action": "c.send"}, "but it has no action forward, only c.send: change this"),
+        ({"params": ["port", "mac"]}, "but its action forward takes (mac, port): change"),
         (
             {"params": [], "keys": ["hdr.e.src"]},
-            "its keys are hdr.e.src and its action forward takes (); the plan fills it with "
-            "dst -> forward(port): give it these, or another name (docs/own-systems.md)",
+            "its keys are hdr.e.src and its action forward takes (): change this, or rename the "
+            "table (docs/own-systems.md)",
         ),
     ],
 )
@@ -130,4 +139,4 @@ def test_a_table_with_a_planned_name_is_told_what_differs(tmp_path: Path, table,
     with pytest.raises(CompileError) as caught:
         check_fits(compiled, Entries((PLANNED,), {}))
     assert said in str(caught.value)
-    assert ("switch.entries" in str(caught.value)) == ("does not exist" in said)
+    assert ("switch.entries" in str(caught.value)) == ("has no table" in said)

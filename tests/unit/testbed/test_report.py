@@ -314,7 +314,7 @@ def test_a_broken_off_round_is_dashed_and_said(folder: Path) -> None:
     (folder / "events.jsonl").write_text("".join(json.dumps(e) + "\n" for e in [*EVENTS, *more]))
     report.write(folder)
     text = (folder / "progress.svg").read_text()
-    assert "(dashed: in rounds that were broken off)" in text
+    assert "(dashed: rounds that were aborted)" in text
     assert text.count("stroke-dasharray='4 3'") == 2, "rank 1's own round never ended either"
 
 
@@ -358,7 +358,9 @@ def test_a_folder_of_another_version_is_named(folder: Path, path: str, value: ob
     try:
         report.write(folder)
     except report.NoResults as error:
-        assert "metrics.json or events.jsonl is damaged or another version's" in str(error)
+        assert "metrics.json or events.jsonl is damaged or from another version of Agglab" in str(
+            error
+        )
         assert sorted(folder.iterdir()) == before, "half a report"
 
 
@@ -450,7 +452,7 @@ def test_a_run_without_a_retransmission_says_so_instead_of_an_empty_chart(folder
     assert (folder / "workers.svg").is_file()
     (folder / "workers.svg").unlink()
     (folder / "metrics.json").write_text(json.dumps(quiet))
-    assert "No worker sent or heard anything twice" in report.write(folder).read_text()
+    assert "No worker sent or received anything twice" in report.write(folder).read_text()
     assert not (folder / "workers.svg").exists()
 
 

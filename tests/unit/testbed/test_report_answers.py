@@ -84,7 +84,7 @@ def test_five_answers(folder: Path) -> None:
     limited = answer(text, "What limited it?", "Where were packets lost?")
     assert metrics["fidelity"]["reasons"][0] in limited
     lost = answer(text, "Where were packets lost?", "What to run next")
-    assert f"{metrics['totals']['injected_drops']} packets in" in lost
+    assert f"{metrics['totals']['injected_drops']} packets were lost in" in lost
     following = answer(text, "What to run next", "Expected and measured")
     assert "agglab run scenario.yaml --set links.loss=0" in following
 

@@ -172,12 +172,20 @@ def test_parquet_without_its_package_is_one_line_and_exit_code_3(
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("manifest.json", None, "has no results: no manifest.json in it or below it"),
+        ("manifest.json", None, "holds no results: there is no manifest.json in it or below it"),
         ("metrics.json", "{", "metrics.json: is not JSON"),
         ("metrics.json", "[]", "metrics.json: is not a JSON object"),
-        ("metrics.json", '{"points": [3]}', "metrics.json is damaged or another version's: "),
-        ("metrics.json", '{"jobs": 3}', "metrics.json is damaged or another version's: "),
-        ("metrics.json", '{"contenders": {"a": 3}}', "metrics.json is damaged or another"),
+        (
+            "metrics.json",
+            '{"points": [3]}',
+            "metrics.json is damaged or from another version of Agglab: ",
+        ),
+        (
+            "metrics.json",
+            '{"jobs": 3}',
+            "metrics.json is damaged or from another version of Agglab: ",
+        ),
+        ("metrics.json", '{"contenders": {"a": 3}}', "metrics.json is damaged or from another"),
     ],
 )
 def test_what_is_no_result_is_one_line_and_exit_code_2(

@@ -109,7 +109,7 @@ def test_a_state_folder_that_others_have_a_say_in_is_not_used(
     assert remove_stale() == []
     with pytest.raises(MachineLacks, match=why) as raised, scratch_folder():
         pass
-    assert "set XDG_RUNTIME_DIR to a folder of your own" in str(raised.value)
+    assert "set XDG_RUNTIME_DIR to a folder that belongs to you" in str(raised.value)
     assert (target / "run-thesis").exists()
     assert not (state / "run-x").exists() or list(state.iterdir()) == [state / "run-x"]
 

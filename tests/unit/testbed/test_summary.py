@@ -101,7 +101,7 @@ ADDED = {"max_abs": None, "bound": None, "within": True}
         (
             [BOUNDED],
             "every integer sum is right, bit for bit; "
-            "every float received is off by at most 1e-07 (allowed 2e-07)",
+            "no float that was received is wrong by more than 1e-07 (allowed 2e-07)",
         ),
         ([ADDED], "every float received is right, bit for bit"),
         ([INTEGERS, ADDED], "every integer sum and every float received are right, bit for bit"),

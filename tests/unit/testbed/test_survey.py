@@ -82,7 +82,7 @@ def test_wrong_floats_are_not_exact(tmp_path: Path) -> None:
 def test_a_run_without_a_round_has_a_reason_alone(tmp_path: Path, reason: str) -> None:
     metrics = {"ok": False, "reason": reason}
     found = figures(metrics, resolved(tmp_path).jobs)
-    assert found == Figures(broken=reason or "no round ended")
+    assert found == Figures(broken=reason or "no round was completed")
 
 
 def test_lines_of_code_are_neither_blank_nor_comments(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_a_system_that_cannot_be_used_is_named() -> None:
     told: list[str] = []
     assert usable(["no-such", "ring"], told.append) == [systems.find("ring")]
     (line,) = told
-    assert line.startswith("no-such: left out, as it cannot be used: ")
+    assert line.startswith("no-such: skipped, because it cannot be used: ")
 
 
 def test_a_system_of_real_links_is_in_no_table_and_the_page_says_so() -> None:
@@ -144,8 +144,8 @@ def test_a_system_of_real_links_is_in_no_table_and_the_page_says_so() -> None:
     clocks = {"abilities": replace(ring.abilities, clocks=("mininet",))}
     real = type("Real", (type(ring),), clocks)()
     assert list(measure([real], [DENSE], SMALL, pytest.fail)) == []
-    assert "real links alone" in " ".join(head([real], SCENARIO).split())
-    assert "real links alone" not in " ".join(head([ring], SCENARIO).split())
+    assert "only on real links" in " ".join(head([real], SCENARIO).split())
+    assert "only on real links" not in " ".join(head([ring], SCENARIO).split())
 
 
 class Point:

@@ -170,7 +170,7 @@ def test_floats_are_judged_by_any_order(resolved) -> None:
         ("switch: {slots: 64}\n", "switch.slots: has no meaning for gloo"),
         (
             "faults: [{kind: worker_slow, worker: h1, at: 1s, for: 1s, delay: 1ms}]\n",
-            "nobody can slow that down",
+            "an agent cannot slow down",
         ),
         ("gloo: {congestion_control: CUBIC!}\n", "gloo.congestion_control"),
     ],

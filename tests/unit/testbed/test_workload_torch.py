@@ -165,7 +165,7 @@ def test_several_trainings_have_the_mean_of_each(scenario) -> None:
 @pytest.mark.parametrize(
     "setting, path, words",
     [
-        ("backend=virtual", "workload.kind", "no virtual time"),
+        ("backend=virtual", "workload.kind", "cannot run in virtual time"),
         ("workload.script=trian.py", "workload.script", "no such file 'trian.py', did you mean"),
         ("workload.script=train.sh", "workload.script", "is not the path of a .py file"),
         ("workload.dtype=int32", "workload.dtype", "has no meaning for torch"),

@@ -250,7 +250,7 @@ def test_corrupted_frames_are_refused_by_switch_and_hosts(rig: Rig) -> None:
 
 def test_time_can_have_an_end(compiled: CompiledProgram) -> None:
     rig = Rig(compiled, limit_s=1.0)
-    with rig.backend, pytest.raises(NeverEnds, match="not over after 1 s"):
+    with rig.backend, pytest.raises(NeverEnds, match="not complete after 1 s"):
         rig.until("round", 1)
 
 
